@@ -1,0 +1,149 @@
+//! Owned device memory.
+
+use core::marker::PhantomData;
+use core::mem;
+use std::ops::RangeBounds;
+
+use bytemuck::Pod;
+
+use crate::{ALIGNMENT, Error, Result, Slice, SliceMut, Stream, capture};
+
+/// Device memory, and the stream that it is freed on.
+pub(crate) struct Allocation {
+    ptr: u64,
+    stream: Stream,
+}
+
+impl Allocation {
+    /// `bytes` of memory, usable by work given to the stream from now on. No bytes need none.
+    pub fn new(stream: &Stream, bytes: usize) -> Result<Allocation> {
+        stream.refuse_capture("an allocation")?;
+        let ptr = if bytes == 0 {
+            0
+        } else {
+            stream.device().allocate(stream.raw(), bytes)?
+        };
+        Ok(Allocation {
+            ptr,
+            stream: stream.clone(),
+        })
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if self.ptr == 0 || self.stream.device().bind().is_err() {
+            return;
+        }
+        // A free cannot be part of the graph, and the graph may use the memory: it is freed after
+        // the graph.
+        if let Ok(Some(id)) = capture::id(&self.stream) {
+            let moved = Allocation {
+                ptr: mem::take(&mut self.ptr),
+                stream: self.stream.clone(),
+            };
+            match capture::keep(id, |kept| &mut kept.allocations, moved) {
+                None => return,
+                Some(mut back) => self.ptr = mem::take(&mut back.ptr),
+            }
+        }
+        // SAFETY: allocated by this device, and freed only here.
+        unsafe { self.stream.device().free(self.stream.raw(), self.ptr) };
+    }
+}
+
+/// `len` elements of device memory. Dropping it, on any thread, frees it after the work that its
+/// stream was given before.
+///
+/// Made by [`Stream::alloc`], [`Stream::alloc_zeroed`] and [`Stream::from_slice`].
+pub struct Buffer<T> {
+    allocation: Allocation,
+    len: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Buffer<T> {
+    pub(crate) fn new(stream: &Stream, len: usize) -> Result<Buffer<T>> {
+        let size = size_of::<T>();
+        // Half the address space bounds a Rust slice, and with it every host copy.
+        let bytes = len
+            .checked_mul(size)
+            .filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or(Error::TooLarge { len, size })?;
+        if align_of::<T>() > ALIGNMENT {
+            return Err(Error::Alignment {
+                address: ALIGNMENT as u64,
+                alignment: align_of::<T>(),
+            });
+        }
+        Ok(Buffer {
+            allocation: Allocation::new(stream, bytes)?,
+            len,
+            element: PhantomData,
+        })
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device address, a multiple of 256; 0 for a buffer of no bytes.
+    pub fn ptr(&self) -> u64 {
+        self.allocation.ptr
+    }
+
+    /// The stream that made it and frees it.
+    pub fn stream(&self) -> &Stream {
+        &self.allocation.stream
+    }
+
+    /// All of it, to read.
+    pub fn slice(&self) -> Slice<'_, T> {
+        // SAFETY: the borrow keeps the memory and keeps writers away.
+        unsafe { Slice::from_raw(self.ptr(), self.len) }
+    }
+
+    /// All of it, to write.
+    pub fn slice_mut(&mut self) -> SliceMut<'_, T> {
+        // SAFETY: the borrow keeps the memory and keeps all others away.
+        unsafe { SliceMut::from_raw(self.ptr(), self.len) }
+    }
+
+    /// A part, to read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Range`].
+    pub fn range(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
+        self.slice().range(range)
+    }
+
+    /// A part, to write.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Range`].
+    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
+        self.slice_mut().range(range)
+    }
+}
+
+impl<T> core::fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Buffer")
+            .field("ptr", &self.allocation.ptr)
+            .field("len", &self.len)
+            .finish()
+    }
+}
+
+const _: () = {
+    const fn sendable<T: Send + Sync>() {}
+    sendable::<Buffer<u32>>();
+};

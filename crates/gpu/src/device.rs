@@ -1,0 +1,431 @@
+//! Devices: what they are, and their memory.
+
+use core::ffi::{CStr, c_int};
+use core::{fmt, ptr};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use cust::sys::{self, CUdevice_attribute as Attribute, CUmemPool_attribute as PoolAttribute};
+
+use crate::driver::{
+    self, CUcontext, CUdevice, CUdeviceptr, CUmemPoolProps, CUmemoryPool, CUstream,
+};
+use crate::error::OUT_OF_MEMORY;
+use crate::{Error, Module, Result, capture, module};
+
+/// A device of this machine, ready for work: its primary context is held for as long as any handle,
+/// or anything made with one, lives.
+///
+/// The context is the one that the CUDA runtime uses too, so memory and streams of other libraries
+/// in the process fit. Every call of this crate makes it current on the calling thread. Handles of
+/// one device are equal whoever opened them.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    handle: CUdevice,
+    context: CUcontext,
+    /// Our own, so that keeping freed memory in it does not change what other libraries in the
+    /// process see.
+    pool: Option<CUmemoryPool>,
+    info: DeviceInfo,
+}
+// SAFETY: the driver lets any thread use contexts and pools.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// What a device can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// Its number, among those that this process may use.
+    pub ordinal: usize,
+    /// Its name.
+    pub name: String,
+    /// Major and minor.
+    pub compute_capability: (u32, u32),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Bytes of level-two cache.
+    pub l2_bytes: u64,
+    /// Bytes of shared memory that a block may have without asking.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory that a block may have after
+    /// [`Kernel::set_max_dynamic_shared`](crate::Kernel::set_max_dynamic_shared).
+    pub shared_per_block_optin: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// Threads of a multiprocessor.
+    pub threads_per_multiprocessor: u32,
+    /// Threads that a block may have.
+    pub threads_per_block: u32,
+    /// Threads that a block may have along each axis.
+    pub max_block: (u32, u32, u32),
+    /// Blocks that a grid may have along each axis.
+    pub max_grid: (u32, u32, u32),
+    /// Clock rate of the multiprocessors in kHz; 0 where the driver does not say.
+    pub clock_khz: u32,
+    /// Clock rate of the memory in kHz; 0 where the driver does not say.
+    pub memory_clock_khz: u32,
+    /// Width of the memory bus in bits.
+    pub memory_bus_bits: u32,
+    /// The CUDA version that the driver supports, major and minor.
+    pub driver_version: (u32, u32),
+    /// Kernels whose blocks wait for each other can be launched.
+    pub cooperative_launch: bool,
+    /// Kernels in clusters of blocks can be launched.
+    pub cluster_launch: bool,
+    /// Memory can be allocated in stream order.
+    pub memory_pools: bool,
+}
+
+/// The CUDA version that the driver supports, major and minor. Needs no device.
+///
+/// # Errors
+///
+/// [`Error::NoDriver`].
+///
+/// ```
+/// match gpu::driver_version() {
+///     Ok((major, minor)) => println!("a driver for CUDA {major}.{minor}"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+pub fn driver_version() -> Result<(u32, u32)> {
+    let mut version = 0;
+    // SAFETY: a place to write to. (The first call of any driver function binds the driver.)
+    unsafe { driver::cuDriverGetVersion(&mut version)? };
+    let version = u32::try_from(version).unwrap_or(0);
+    Ok((version / 1000, version % 1000 / 10))
+}
+
+/// The devices that are open, by number: opening one again gives the same.
+static OPEN: Mutex<Vec<(usize, Weak<Inner>)>> = Mutex::new(Vec::new());
+
+impl Device {
+    /// Devices that this process may use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDriver`]; the driver's errors. No device is not an error here: 0.
+    pub fn count() -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: 0 is the only flag value; a place to write to.
+        let counted =
+            unsafe { driver::cuInit(0).and_then(|()| driver::cuDeviceGetCount(&mut count)) };
+        match counted {
+            Ok(()) => Ok(usize::try_from(count).unwrap_or(0)),
+            Err(Error::NoDevice) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens device `ordinal`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::DeviceOrdinal`]; the driver's errors.
+    pub fn open(ordinal: usize) -> Result<Device> {
+        let count = Device::count()?;
+        if count == 0 {
+            return Err(Error::NoDevice);
+        }
+        let number = c_int::try_from(ordinal)
+            .ok()
+            .filter(|_| ordinal < count)
+            .ok_or(Error::DeviceOrdinal { ordinal, count })?;
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, device)| device.strong_count() != 0);
+        if let Some(device) = open
+            .iter()
+            .filter(|(number, _)| *number == ordinal)
+            .find_map(|(_, device)| device.upgrade())
+        {
+            return Ok(Device(device));
+        }
+        let mut handle = 0;
+        // SAFETY: a place to write to.
+        unsafe { driver::cuDeviceGet(&mut handle, number)? };
+        let info = DeviceInfo::read(ordinal, handle)?;
+        let mut context = ptr::null_mut();
+        // SAFETY: a device, and a place to write to.
+        unsafe { driver::cuDevicePrimaryCtxRetain(&mut context, handle)? };
+        let mut inner = Inner {
+            handle,
+            context,
+            pool: None,
+            info,
+        };
+        if inner.info.memory_pools {
+            inner.pool = Some(make_pool(number)?);
+        }
+        let inner = Arc::new(inner);
+        open.push((ordinal, Arc::downgrade(&inner)));
+        Ok(Device(inner))
+    }
+
+    /// Opens the first device that answers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDriver`], [`Error::NoDevice`]; when no device opens, the error of the first.
+    pub fn first() -> Result<Device> {
+        let first = Device::open(0);
+        if first.is_ok() {
+            return first;
+        }
+        (1..Device::count()?)
+            .find_map(|ordinal| Device::open(ordinal).ok())
+            .map_or(first, Ok)
+    }
+
+    /// What it can do.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.0.info
+    }
+
+    /// Bytes free and bytes in all. Memory that was freed and is kept for reuse here counts as
+    /// free.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn memory(&self) -> Result<(u64, u64)> {
+        self.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: two places to write to.
+        unsafe { driver::cuMemGetInfo_v2(&mut free, &mut total)? };
+        let (mut reserved, mut used) = (0u64, 0u64);
+        if let Some(pool) = self.0.pool {
+            let (now, in_use) = (
+                PoolAttribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+                PoolAttribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+            );
+            // SAFETY: a live pool; both attributes are 64 bits wide.
+            unsafe {
+                driver::cuMemPoolGetAttribute(pool, now as c_int, (&raw mut reserved).cast())?;
+                driver::cuMemPoolGetAttribute(pool, in_use as c_int, (&raw mut used).cast())?;
+            }
+        }
+        Ok((free as u64 + reserved.saturating_sub(used), total as u64))
+    }
+
+    /// Gives memory that was freed and is kept for reuse back to the system.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn trim(&self) -> Result<()> {
+        self.bind()?;
+        match self.0.pool {
+            // SAFETY: a live pool.
+            Some(pool) => unsafe { driver::cuMemPoolTrimTo(pool, 0) },
+            None => Ok(()),
+        }
+    }
+
+    /// Loads a kernel image: PTX text, a cubin or a fatbin. `name` is for error messages. The
+    /// driver compiles PTX here and caches it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ImageTooNew`], [`Error::BadImage`], both with what the driver's compiler said;
+    /// other driver errors.
+    pub fn load(&self, name: &str, image: &[u8]) -> Result<Module> {
+        module::load(self, name, image)
+    }
+
+    /// Makes the device's context current on this thread.
+    pub(crate) fn bind(&self) -> Result<()> {
+        // SAFETY: the context is held.
+        unsafe { driver::cuCtxSetCurrent(self.0.context) }
+    }
+
+    /// True for the same device.
+    pub(crate) fn same(&self, other: &Device) -> bool {
+        self.0.context == other.0.context
+    }
+
+    /// `bytes` bytes of device memory; with pools, usable from now on in the order of `stream`.
+    pub(crate) fn allocate(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
+        self.bind()?;
+        match self.allocate_once(stream, bytes) {
+            Err(Error::Call {
+                code: OUT_OF_MEMORY,
+                ..
+            }) => {}
+            allocated => return allocated,
+        }
+        // Freed memory may wait for its streams, or be kept in pieces that are too small: collect
+        // it and try again. SAFETY: no conditions. Its errors are earlier work's, and show
+        // in the next call on its stream.
+        let _: Option<Result<()>> = capture::apart(|| unsafe { driver::cuCtxSynchronize() });
+        let _: Result<()> = self.trim();
+        self.allocate_once(stream, bytes)
+            .map_err(|error| match error {
+                Error::Call {
+                    code: OUT_OF_MEMORY,
+                    ..
+                } => {
+                    let (free, total) = self.memory().unwrap_or((0, self.info().memory_bytes));
+                    Error::OutOfMemory {
+                        requested: bytes as u64,
+                        free,
+                        total,
+                    }
+                }
+                error => error,
+            })
+    }
+
+    fn allocate_once(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
+        let mut ptr = 0;
+        match self.0.pool {
+            // SAFETY: a live pool and stream, and a place to write to.
+            Some(pool) => unsafe {
+                driver::cuMemAllocFromPoolAsync(&mut ptr, bytes, pool, stream)?
+            },
+            // SAFETY: a place to write to.
+            None => unsafe { driver::cuMemAlloc_v2(&mut ptr, bytes)? },
+        }
+        Ok(ptr)
+    }
+
+    /// Frees memory of [`Device::allocate`] after the work that `stream` has now. Errors have
+    /// nowhere to go.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `allocate` and is not used by work given to the stream later, nor freed
+    /// again.
+    pub(crate) unsafe fn free(&self, stream: CUstream, ptr: CUdeviceptr) {
+        if self.bind().is_err() {
+            return;
+        }
+        // SAFETY: the caller's promise. Without pools the free is not in stream order, so the
+        // stream must be done first.
+        let _: Result<()> = unsafe {
+            match self.0.pool {
+                Some(_) => driver::cuMemFreeAsync(ptr, stream),
+                None => {
+                    driver::cuStreamSynchronize(stream).and_then(|()| driver::cuMemFree_v2(ptr))
+                }
+            }
+        };
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Device) -> bool {
+        self.same(other)
+    }
+}
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(self.info()).finish()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: held once each, and given back once each. Nothing made with the device is left:
+        // all of it holds the device.
+        unsafe {
+            if let Some(pool) = self.pool {
+                let _: Result<()> = driver::cuCtxSetCurrent(self.context)
+                    .and_then(|()| driver::cuMemPoolDestroy(pool));
+            }
+            let _: Result<()> = driver::cuDevicePrimaryCtxRelease_v2(self.handle);
+        }
+    }
+}
+
+/// A memory pool that keeps what is freed: getting memory from the system takes about a
+/// millisecond, reusing it about a microsecond.
+fn make_pool(number: c_int) -> Result<CUmemoryPool> {
+    let properties = CUmemPoolProps {
+        allocType: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+        location: sys::CUmemLocation {
+            type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            id: number,
+        },
+        win32SecurityAttributes: ptr::null_mut(),
+        reserved: [0; 64],
+    };
+    let mut pool = ptr::null_mut();
+    let mut threshold = u64::MAX;
+    let attribute = PoolAttribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as c_int;
+    // SAFETY: filled-in properties and places to write to; the attribute is 64 bits wide.
+    unsafe {
+        driver::cuMemPoolCreate(&mut pool, &properties)?;
+        driver::cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast())?;
+    }
+    Ok(pool)
+}
+
+impl DeviceInfo {
+    fn read(ordinal: usize, device: CUdevice) -> Result<DeviceInfo> {
+        use Attribute::*;
+        let number = |attribute: c_int| {
+            let mut value = 0;
+            // SAFETY: a device, and a place to write to.
+            unsafe { driver::cuDeviceGetAttribute(&mut value, attribute, device)? };
+            Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
+        };
+        let get = |attribute: Attribute| number(attribute as c_int);
+        // A driver older than an attribute does not know it: then there is no such thing.
+        let has = |attribute: c_int| number(attribute).is_ok_and(|value| value != 0);
+        /// `CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH`, newer than `cust_raw`.
+        const CLUSTER_LAUNCH: c_int = 120;
+        let mut memory_bytes = 0;
+        let mut name = [0; 256];
+        // SAFETY: a device, and places to write to; the length leaves room for the final zero.
+        unsafe {
+            driver::cuDeviceTotalMem_v2(&mut memory_bytes, device)?;
+            driver::cuDeviceGetName(name.as_mut_ptr(), name.len() as c_int - 1, device)?;
+        }
+        // SAFETY: the last byte is zero, so this is a C string.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+        Ok(DeviceInfo {
+            ordinal,
+            name: name.to_string_lossy().into_owned(),
+            compute_capability: (
+                get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessors: get(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            memory_bytes: memory_bytes as u64,
+            l2_bytes: get(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
+            shared_per_block: get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            shared_per_block_optin: get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            shared_per_multiprocessor: get(
+                CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+            )?,
+            threads_per_multiprocessor: get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+            threads_per_block: get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            max_block: (
+                get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ),
+            max_grid: (
+                get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ),
+            clock_khz: get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE).unwrap_or(0),
+            memory_clock_khz: get(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0),
+            memory_bus_bits: get(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+            driver_version: driver_version()?,
+            cooperative_launch: has(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH as c_int),
+            cluster_launch: has(CLUSTER_LAUNCH) && libcuda_shim::has("cuLaunchKernelEx"),
+            memory_pools: has(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as c_int)
+                && libcuda_shim::has("cuMemPoolCreate"),
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The driver's functions as this crate calls them.
+//!
+//! The handle types are `cust::sys`'s. The functions are declared again because there they return a
+//! Rust `enum` of the codes of CUDA 11.4, and a newer driver returning a newer code would be
+//! undefined behaviour. `libcuda-shim` defines the symbols.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+pub use cust::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemPoolProps,
+};
+pub use cust::sys::{CUmemoryPool, CUmodule, CUstream};
+
+use libcuda_shim as _;
+
+use crate::{Error, Result};
+
+macro_rules! functions {
+    ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
+        /// As the driver's header declares them.
+        mod raw {
+            use super::*;
+            #[allow(non_snake_case)]
+            unsafe extern "C" { $(pub fn $name($($arg: $type),*) -> i32;)* }
+        }
+        $(
+            /// The driver function of the same name; an error names it.
+            ///
+            /// # Safety
+            ///
+            /// As the driver's documentation says: handles and pointers must be valid.
+            #[allow(non_snake_case, clippy::too_many_arguments)]
+            pub unsafe fn $name($($arg: $type),*) -> Result<()> {
+                // SAFETY: the caller's promise is the same.
+                match unsafe { raw::$name($($arg),*) } {
+                    0 => Ok(()),
+                    code => Err(Error::from_code(stringify!($name), code)),
+                }
+            }
+        )*
+    };
+}
+
+functions! {
+    fn cuInit(flags: c_uint);
+    fn cuDriverGetVersion(version: *mut c_int);
+    fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    fn cuDeviceGetCount(count: *mut c_int);
+    fn cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice);
+    fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice);
+    fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+    fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    fn cuCtxSetCurrent(context: CUcontext);
+    fn cuCtxSynchronize();
+    fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
+    fn cuModuleUnload(module: CUmodule);
+    fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+    fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: CUfunction);
+    fn cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int);
+    fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize);
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: CUfunction, block: c_int, shared: usize);
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    fn cuMemAlloc_v2(pointer: *mut CUdeviceptr, bytes: usize);
+    fn cuMemFree_v2(pointer: CUdeviceptr);
+    fn cuMemAllocFromPoolAsync(pointer: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
+    fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream);
+    fn cuMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps);
+    fn cuMemPoolDestroy(pool: CUmemoryPool);
+    fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize);
+    fn cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_int, value: *mut c_void);
+    fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_int, value: *mut c_void);
+    fn cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    fn cuMemFreeHost(pointer: *mut c_void);
+    fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
+    fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemsetD8Async(to: CUdeviceptr, byte: u8, count: usize, stream: CUstream);
+    fn cuMemsetD32Async(to: CUdeviceptr, word: c_uint, count: usize, stream: CUstream);
+    fn cuStreamCreate(stream: *mut CUstream, flags: c_uint);
+    fn cuStreamDestroy_v2(stream: CUstream);
+    fn cuStreamQuery(stream: CUstream);
+    fn cuStreamSynchronize(stream: CUstream);
+    fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+    fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int);
+    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    fn cuStreamGetCaptureInfo(stream: CUstream, status: *mut c_int, id: *mut u64);
+    fn cuEventCreate(event: *mut CUevent, flags: c_uint);
+    fn cuEventRecord(event: CUevent, stream: CUstream);
+    fn cuEventQuery(event: CUevent);
+    fn cuEventSynchronize(event: CUevent);
+    fn cuEventDestroy_v2(event: CUevent);
+    fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
+    fn cuLaunchKernelEx(config: *const LaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void);
+    fn cuLaunchKernel(
+        function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
+        shared: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void
+    );
+    fn cuLaunchCooperativeKernel(
+        function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
+        shared: c_uint, stream: CUstream, params: *mut *mut c_void
+    );
+    fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64);
+    fn cuGraphUpload(exec: CUgraphExec, stream: CUstream);
+    fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
+    fn cuGraphExecDestroy(exec: CUgraphExec);
+    fn cuGraphDestroy(graph: CUgraph);
+}
+
+unsafe extern "C" {
+    /// Apart from the others: it is called while their errors are made.
+    #[link_name = "cuGetErrorName"]
+    pub fn error_name(code: c_int, text: *mut *const c_char) -> i32;
+}
+
+/// `CUlaunchConfig` (CUDA 11.8).
+#[repr(C)]
+pub struct LaunchConfig {
+    pub grid: [c_uint; 3],
+    pub block: [c_uint; 3],
+    pub shared: c_uint,
+    pub stream: CUstream,
+    pub attributes: *const LaunchAttribute,
+    pub attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`: an id, and a union of 64 bytes of which only the first words are used here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LaunchAttribute {
+    id: c_uint,
+    pad: u32,
+    value: AttributeValue,
+}
+
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct AttributeValue([u32; 16]);
+
+impl LaunchAttribute {
+    fn new(id: c_uint, words: &[u32]) -> LaunchAttribute {
+        let mut value = [0; 16];
+        value[..words.len()].copy_from_slice(words);
+        LaunchAttribute {
+            id,
+            pad: 0,
+            value: AttributeValue(value),
+        }
+    }
+
+    /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+    pub fn cooperative() -> LaunchAttribute {
+        LaunchAttribute::new(2, &[1])
+    }
+
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
+    pub fn cluster((x, y, z): (u32, u32, u32)) -> LaunchAttribute {
+        LaunchAttribute::new(4, &[x, y, z])
+    }
+}
+
+const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);

@@ -1,0 +1,355 @@
+//! Kernel images loaded on a device, and the kernels in them.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::{fmt, ptr};
+use std::ffi::CString;
+use std::sync::Arc;
+
+use cust::sys::{CUfunction_attribute as Attribute, CUjit_option as Jit};
+
+use crate::driver::{self, CUfunction, CUmodule};
+use crate::error::{INVALID_PTX, NO_BINARY_FOR_GPU, NOT_FOUND, UNSUPPORTED_PTX_VERSION};
+use crate::{Device, Error, Result, capture, image};
+
+/// A kernel image, loaded. Made by [`Device::load`]; clones are the same module. The last handle to
+/// it or to its kernels unloads it.
+#[derive(Clone)]
+pub struct Module(Arc<ModuleInner>);
+
+struct ModuleInner {
+    device: Device,
+    handle: CUmodule,
+    name: String,
+}
+// SAFETY: the driver lets any thread use a module.
+unsafe impl Send for ModuleInner {}
+// SAFETY: as above.
+unsafe impl Sync for ModuleInner {}
+
+/// A kernel of a module. Clones are the same kernel and keep the module loaded.
+#[derive(Clone)]
+pub struct Kernel(Arc<KernelInner>);
+
+struct KernelInner {
+    module: Module,
+    function: CUfunction,
+    name: String,
+    attributes: KernelAttributes,
+    /// The parameters' sizes, where the driver tells them.
+    parameters: Option<Vec<usize>>,
+    /// What was last seen of the driver's limit.
+    max_dynamic_shared: AtomicU32,
+}
+// SAFETY: the driver lets any thread use a function.
+unsafe impl Send for KernelInner {}
+// SAFETY: as above.
+unsafe impl Sync for KernelInner {}
+
+/// What a kernel needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelAttributes {
+    /// Threads that a block of it may have.
+    pub threads_per_block: u32,
+    /// Bytes of shared memory fixed at its compilation.
+    pub static_shared: u32,
+    /// Bytes of shared memory that a launch may add.
+    pub max_dynamic_shared: u32,
+    /// Bytes of constant memory.
+    pub constant: u32,
+    /// Bytes of local memory of a thread: what did not fit its registers.
+    pub local: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// PTX version that it was compiled from, times ten.
+    pub ptx_version: u32,
+    /// Compute capability that it was compiled for, times ten.
+    pub binary_version: u32,
+}
+
+pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> {
+    let words = image::prepare(image).map_err(|reason| Error::BadImage {
+        image: name.to_owned(),
+        code: 0,
+        reason,
+        log: String::new(),
+    })?;
+    let mut log = [0u8; 4096];
+    let mut options = [
+        Jit::CU_JIT_ERROR_LOG_BUFFER as c_int,
+        Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as c_int,
+    ];
+    // The driver takes small numbers in the place of pointers. The last byte of the log stays zero.
+    let mut values = [
+        log.as_mut_ptr().cast::<c_void>(),
+        ptr::without_provenance_mut(log.len() - 1),
+    ];
+    let mut handle = ptr::null_mut();
+    device.bind()?;
+    // SAFETY: an image ended by a zero or of the length that it states, two options with their
+    // values, a place to write to.
+    let loaded = unsafe {
+        driver::cuModuleLoadDataEx(
+            &mut handle,
+            words.as_ptr().cast(),
+            2,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    match loaded {
+        Ok(()) => Ok(Module(Arc::new(ModuleInner {
+            device: device.clone(),
+            handle,
+            name: name.to_owned(),
+        }))),
+        Err(Error::Call {
+            code, name: reason, ..
+        }) => {
+            let log = CStr::from_bytes_until_nul(&log)
+                .map(|log| log.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            Err(image_error(device, name, code, reason, log))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn image_error(device: &Device, image: &str, code: i32, reason: &str, log: String) -> Error {
+    // Invalid PTX is also what a driver calls PTX with a version or a target that it does not know
+    // yet; only its words tell.
+    let unknown = [
+        "unsupported .version",
+        "unsupported .target",
+        "not supported on .target",
+        "requires ptx isa",
+    ];
+    let said = log.to_ascii_lowercase();
+    let too_new = match code {
+        UNSUPPORTED_PTX_VERSION | NO_BINARY_FOR_GPU => true,
+        INVALID_PTX => unknown.iter().any(|words| said.contains(words)),
+        _ => false,
+    };
+    let (image, info) = (image.to_owned(), device.info());
+    if too_new {
+        Error::ImageTooNew {
+            image,
+            code,
+            driver: info.driver_version,
+            device: info.compute_capability,
+            log,
+        }
+    } else {
+        Error::BadImage {
+            image,
+            code,
+            reason: reason.to_owned(),
+            log,
+        }
+    }
+}
+
+impl Drop for ModuleInner {
+    fn drop(&mut self) {
+        if self.device.bind().is_err() {
+            return;
+        }
+        // Waiting for the device would break a capture off. Modules are few, so one dropped during
+        // a capture stays loaded.
+        capture::apart(|| {
+            // SAFETY: nothing holds the module, and after waiting nothing runs from it.
+            let _: Result<()> = unsafe {
+                driver::cuCtxSynchronize().and_then(|()| driver::cuModuleUnload(self.handle))
+            };
+        });
+    }
+}
+
+impl Module {
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The name that it was loaded under.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The kernel `name` (of a C++ kernel, the mangled name unless it is `extern "C"`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoKernel`]; the driver's errors.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let no_kernel = || Error::NoKernel {
+            image: self.0.name.clone(),
+            kernel: name.to_owned(),
+        };
+        let c_name = CString::new(name).map_err(|_| no_kernel())?;
+        let mut function = ptr::null_mut();
+        self.0.device.bind()?;
+        // SAFETY: a live module, a C string and a place to write to.
+        unsafe { driver::cuModuleGetFunction(&mut function, self.0.handle, c_name.as_ptr()) }
+            .map_err(|error| match error {
+                Error::Call {
+                    code: NOT_FOUND, ..
+                } => no_kernel(),
+                error => error,
+            })?;
+        let attributes = read_attributes(function)?;
+        Ok(Kernel(Arc::new(KernelInner {
+            module: self.clone(),
+            function,
+            name: name.to_owned(),
+            attributes,
+            parameters: read_parameters(function),
+            max_dynamic_shared: AtomicU32::new(attributes.max_dynamic_shared),
+        })))
+    }
+}
+
+fn read_attributes(function: CUfunction) -> Result<KernelAttributes> {
+    use Attribute::*;
+    let get = |attribute: Attribute| {
+        let mut value = 0;
+        // SAFETY: a live function and a place to write to.
+        unsafe { driver::cuFuncGetAttribute(&mut value, attribute as c_int, function)? };
+        Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
+    };
+    Ok(KernelAttributes {
+        threads_per_block: get(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        static_shared: get(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+        max_dynamic_shared: get(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+        constant: get(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+        local: get(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+        registers: get(CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+        ptx_version: get(CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+        binary_version: get(CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+    })
+}
+
+/// Drivers tell since CUDA 12.4. The index behind the last parameter is an error to them.
+fn read_parameters(function: CUfunction) -> Option<Vec<usize>> {
+    if !libcuda_shim::has("cuFuncGetParamInfo") {
+        return None;
+    }
+    let size = |index| {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: a live function and two places to write to.
+        unsafe { driver::cuFuncGetParamInfo(function, index, &mut offset, &mut size).ok()? };
+        Some(size)
+    };
+    Some((0..).map_while(size).collect())
+}
+
+impl Kernel {
+    /// Its name in the module.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        self.0.module.device()
+    }
+
+    pub(crate) fn raw(&self) -> CUfunction {
+        self.0.function
+    }
+
+    pub(crate) fn parameters(&self) -> Option<&[usize]> {
+        self.0.parameters.as_deref()
+    }
+
+    pub(crate) fn threads_per_block(&self) -> u32 {
+        self.0.attributes.threads_per_block
+    }
+
+    /// Lets launches of it have up to `bytes` of dynamic shared memory, beyond the 48 KiB that they
+    /// may have without asking. What was set before is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`] when that is more than the device has; the driver's errors.
+    pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
+        let limit = self
+            .device()
+            .info()
+            .shared_per_block_optin
+            .saturating_sub(self.0.attributes.static_shared);
+        let too_much = || Error::Launch {
+            kernel: self.0.name.clone(),
+            what: "the dynamic shared memory in bytes",
+            given: bytes.into(),
+            allowed: format!("at most {limit} on this device"),
+        };
+        let value = c_int::try_from(bytes)
+            .ok()
+            .filter(|_| bytes <= limit)
+            .ok_or_else(too_much)?;
+        self.device().bind()?;
+        let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as c_int;
+        // SAFETY: a live function.
+        unsafe { driver::cuFuncSetAttribute(self.0.function, attribute, value)? };
+        self.0.max_dynamic_shared.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Dynamic shared memory that a launch may have, at least `wanted` if so. Another handle to the
+    /// same kernel may have changed it.
+    pub(crate) fn max_dynamic_shared(&self, wanted: u32) -> Result<u32> {
+        let seen = self.0.max_dynamic_shared.load(Ordering::Relaxed);
+        if wanted <= seen {
+            return Ok(seen);
+        }
+        let now = self.attributes()?.max_dynamic_shared;
+        self.0.max_dynamic_shared.store(now, Ordering::Relaxed);
+        Ok(now)
+    }
+
+    /// How many blocks of `block` threads with that much dynamic shared memory run on a
+    /// multiprocessor at once; times the multiprocessors, the largest cooperative launch.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn blocks_per_multiprocessor(&self, block: u32, dynamic_shared: u32) -> Result<u32> {
+        self.device().bind()?;
+        let mut blocks = 0;
+        let block = c_int::try_from(block).unwrap_or(c_int::MAX);
+        // SAFETY: a live function and a place to write to.
+        unsafe {
+            driver::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                self.0.function,
+                block,
+                dynamic_shared as usize,
+            )?
+        };
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// What it needs.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn attributes(&self) -> Result<KernelAttributes> {
+        self.device().bind()?;
+        read_attributes(self.0.function)
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Module").field(&self.0.name).finish()
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Kernel").field(&self.0.name).finish()
+    }
+}

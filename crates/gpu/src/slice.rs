@@ -1,0 +1,284 @@
+//! Borrowed pieces of device memory.
+
+use core::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use bytemuck::Pod;
+
+use crate::{Error, Result};
+
+/// Tied to the lifetime, and `Send` and `Sync` whatever `T` is: the elements are not on the host.
+type Borrow<'a, T> = PhantomData<(&'a (), fn() -> T)>;
+
+/// `len` elements of device memory, to read. It cannot be read on the host:
+/// [`Stream::download`](crate::Stream::download) does that.
+#[derive(Debug)]
+pub struct Slice<'a, T> {
+    // Kernel arguments point at this field.
+    pub(crate) ptr: u64,
+    len: usize,
+    borrow: Borrow<'a, T>,
+}
+
+/// `len` elements of device memory, to read and write.
+#[derive(Debug)]
+pub struct SliceMut<'a, T> {
+    pub(crate) ptr: u64,
+    len: usize,
+    borrow: Borrow<'a, T>,
+}
+
+impl<T> Clone for Slice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Slice<'_, T> {}
+
+macro_rules! common {
+    ($Slice:ident) => {
+        impl<'a, T: Pod> $Slice<'a, T> {
+            /// A slice at a device address. A slice of no elements may be at any address, 0
+            /// included.
+            ///
+            /// # Safety
+            ///
+            /// For as long as `'a` and any work given to a stream with this slice last, `len`
+            /// elements at `ptr` must be device memory of the stream's device, aligned for `T`,
+            /// and nothing else may write them (nor read them, for a `SliceMut`).
+            pub unsafe fn from_raw(ptr: u64, len: usize) -> Self {
+                $Slice {
+                    ptr,
+                    len,
+                    borrow: PhantomData,
+                }
+            }
+
+            /// The device address of the first element.
+            pub fn ptr(&self) -> u64 {
+                self.ptr
+            }
+
+            /// Elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// True without elements.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// Bytes. A slice never has more than an address can count.
+            pub fn bytes(&self) -> usize {
+                self.len * size_of::<T>()
+            }
+
+            /// The elements in `range`.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Range`].
+            pub fn range(self, range: impl RangeBounds<usize>) -> Result<Self> {
+                let (start, end) = bounds(range, self.len)?;
+                // SAFETY: a part of this slice, which is gone.
+                Ok(unsafe {
+                    Self::from_raw(self.ptr + (start * size_of::<T>()) as u64, end - start)
+                })
+            }
+
+            /// The same bytes as elements of another type.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Length`] when they are no whole number of elements, [`Error::Alignment`]
+            /// when the address does not fit `U`.
+            pub fn cast<U: Pod>(self) -> Result<$Slice<'a, U>> {
+                let len = cast_len::<U>(self.ptr, self.bytes())?;
+                // SAFETY: the same memory, with an address that fits; plain data may be seen as any
+                // plain type.
+                Ok(unsafe { $Slice::from_raw(self.ptr, len) })
+            }
+        }
+    };
+}
+common!(Slice);
+common!(SliceMut);
+
+impl<'a, T: Pod> SliceMut<'a, T> {
+    /// The same slice for a shorter time, to pass it on and keep it.
+    pub fn reborrow(&mut self) -> SliceMut<'_, T> {
+        SliceMut {
+            ptr: self.ptr,
+            len: self.len,
+            borrow: PhantomData,
+        }
+    }
+
+    /// The same slice, to read, for a shorter time.
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        Slice {
+            ptr: self.ptr,
+            len: self.len,
+            borrow: PhantomData,
+        }
+    }
+
+    /// The same slice, to read from now on.
+    pub fn into_slice(self) -> Slice<'a, T> {
+        Slice {
+            ptr: self.ptr,
+            len: self.len,
+            borrow: PhantomData,
+        }
+    }
+
+    /// The first `at` elements, and the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Range`] when `at` is beyond the end.
+    pub fn split_at(self, at: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
+        let (_, at) = bounds(..at, self.len)?;
+        let rest = self.ptr + (at * size_of::<T>()) as u64;
+        // SAFETY: two parts, without overlap, of this slice, which is gone.
+        unsafe {
+            Ok((
+                SliceMut::from_raw(self.ptr, at),
+                SliceMut::from_raw(rest, self.len - at),
+            ))
+        }
+    }
+}
+
+/// `range` within `0..len`.
+fn bounds(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    if start <= end && end <= len {
+        Ok((start, end))
+    } else {
+        Err(Error::Range { start, end, len })
+    }
+}
+
+fn cast_len<U>(ptr: u64, bytes: usize) -> Result<usize> {
+    let (size, alignment) = (size_of::<U>(), align_of::<U>());
+    if bytes != 0 && (size == 0 || !bytes.is_multiple_of(size)) {
+        let needed = bytes.checked_next_multiple_of(size).unwrap_or(0) as u64;
+        return Err(Error::Length {
+            what: "bytes of a cast slice",
+            needed,
+            given: bytes as u64,
+        });
+    }
+    if !ptr.is_multiple_of(alignment as u64) {
+        return Err(Error::Alignment {
+            address: ptr,
+            alignment,
+        });
+    }
+    Ok(bytes.checked_div(size).unwrap_or(0))
+}
+
+/// Fails unless two lengths agree.
+pub(crate) fn same_len(what: &'static str, needed: usize, given: usize) -> Result<()> {
+    if needed == given {
+        return Ok(());
+    }
+    Err(Error::Length {
+        what,
+        needed: needed as u64,
+        given: given as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(ptr: u64, len: usize) -> Slice<'static, u32> {
+        // SAFETY: only its numbers are looked at.
+        unsafe { Slice::from_raw(ptr, len) }
+    }
+
+    #[test]
+    fn ranges() {
+        let part = slice(256, 10).range(2..=4).unwrap();
+        assert_eq!((part.ptr(), part.len(), part.bytes()), (264, 3, 12));
+        assert_eq!(slice(256, 10).range(..).unwrap().len(), 10);
+        assert!(slice(256, 10).range(10..).unwrap().is_empty());
+        assert_eq!(
+            slice(256, 10).range(5..11).unwrap_err(),
+            Error::Range {
+                start: 5,
+                end: 11,
+                len: 10
+            }
+        );
+        #[expect(clippy::reversed_empty_ranges)]
+        let reversed = slice(256, 10).range(5..4);
+        assert_eq!(
+            reversed.unwrap_err(),
+            Error::Range {
+                start: 5,
+                end: 4,
+                len: 10
+            }
+        );
+        assert!(slice(256, 10).range(..=usize::MAX).is_err());
+        assert!(
+            slice(256, 10)
+                .range((Bound::Excluded(usize::MAX), Bound::Unbounded))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn splits_do_not_overlap() {
+        // SAFETY: only its numbers are looked at.
+        let whole = || unsafe { SliceMut::<u64>::from_raw(512, 5) };
+        let (head, tail) = whole().split_at(2).unwrap();
+        assert_eq!(
+            (head.ptr(), head.len(), tail.ptr(), tail.len()),
+            (512, 2, 528, 3)
+        );
+        assert!(whole().split_at(5).unwrap().1.is_empty());
+        assert!(whole().split_at(6).is_err());
+    }
+
+    #[test]
+    fn casts_check_size_and_alignment() {
+        assert_eq!(slice(256, 10).cast::<u64>().unwrap().len(), 5);
+        assert_eq!(slice(256, 10).cast::<u8>().unwrap().len(), 40);
+        assert_eq!(
+            slice(256, 9).cast::<u64>().unwrap_err(),
+            Error::Length {
+                what: "bytes of a cast slice",
+                needed: 40,
+                given: 36
+            }
+        );
+        assert_eq!(
+            slice(260, 10).cast::<u64>().unwrap_err(),
+            Error::Alignment {
+                address: 260,
+                alignment: 8
+            }
+        );
+        assert!(
+            slice(256, 1).cast::<[u32; 0]>().is_err(),
+            "elements of no size"
+        );
+        assert!(slice(0, 0).cast::<[u32; 0]>().unwrap().is_empty());
+        assert!(slice(0, 0).cast::<u64>().unwrap().is_empty());
+    }
+}

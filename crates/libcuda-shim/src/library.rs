@@ -1,0 +1,232 @@
+//! Finding and opening the driver's library, and what answers in its place.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::fmt;
+use core::sync::atomic::Ordering;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::OnceLock;
+
+use crate::table::{SLOTS, SYMBOLS};
+
+/// The environment variable that names the driver's library.
+pub const ENV: &str = "RADSWEEP_CUDA_LIBRARY";
+/// What every function returns without a driver: `CUDA_ERROR_NO_DEVICE`.
+pub const NO_DEVICE: i32 = 100;
+/// What a function returns that this driver does not have: `CUDA_ERROR_NOT_FOUND`.
+pub const NOT_FOUND: i32 = 500;
+const INVALID_VALUE: i32 = 1;
+
+/// Where the driver's library is looked for, in this order.
+const PLACES: [&str; 3] = [
+    "libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+    "/run/opengl-driver/lib/libcuda.so.1",
+];
+
+unsafe extern "C" {
+    fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+}
+/// `RTLD_NOW`, with glibc and musl, on every Linux that this crate is for; `RTLD_LOCAL` is 0.
+const NOW: c_int = 2;
+
+struct Library {
+    name: String,
+    handle: *mut c_void,
+}
+// SAFETY: the handle is only given to `dlsym`, which any thread may call; the library is never
+// closed.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+impl Library {
+    fn open(place: &CString) -> Result<Library, String> {
+        // SAFETY: the path is a C string. Opening runs the library's constructors: for the driver
+        // that is what the user of this crate asks for, and a library named in
+        // `RADSWEEP_CUDA_LIBRARY` is the choice of whoever set it.
+        let handle = unsafe { dlopen(place.as_ptr(), NOW) };
+        let library = Library {
+            name: place.to_string_lossy().into_owned(),
+            handle,
+        };
+        if handle.is_null() {
+            // SAFETY: no conditions.
+            let text = unsafe { dlerror() };
+            if text.is_null() {
+                return Err("no reason given".to_owned());
+            }
+            // SAFETY: not null, so a C string that lives until this thread's next call of the
+            // family.
+            let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+            // It usually begins with the path, which the error names already.
+            let reason = text.strip_prefix(&library.name).unwrap_or(&text);
+            Err(reason.trim_start_matches(": ").to_owned())
+        } else if library.symbol("cuInit").is_null() {
+            // Left open: nothing points into it, and closing would run destructors of who knows
+            // what.
+            Err("not a CUDA driver, it has no cuInit".to_owned())
+        } else {
+            Ok(library)
+        }
+    }
+
+    fn symbol(&self, name: &str) -> *mut c_void {
+        let Ok(name) = CString::new(name) else {
+            return core::ptr::null_mut();
+        };
+        // SAFETY: the handle is open for ever and the name is a C string.
+        unsafe { dlsym(self.handle, name.as_ptr()) }
+    }
+}
+
+/// No driver: what was looked for, and the dynamic linker's own words on each place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// The names and paths tried, in order.
+    pub looked_for: Vec<String>,
+    /// The reason for each, in the same order.
+    pub reasons: Vec<String>,
+}
+
+impl LoadError {
+    /// The reasons as one line, each once.
+    pub fn reason(&self) -> String {
+        let mut reasons = self.reasons.clone();
+        reasons.dedup();
+        reasons.join("; ")
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "no CUDA driver: looked for {} ({})",
+            self.looked_for.join(", "),
+            self.reason()
+        )
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Opens the driver's library, once for the process, and returns its name; every later call returns
+/// the same.
+///
+/// Calling it is optional: the first call of any driver function does the same.
+///
+/// # Errors
+///
+/// [`LoadError`] when there is no driver.
+///
+/// ```
+/// match libcuda_shim::load() {
+///     Ok(library) => println!("driver: {library}"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+pub fn load() -> Result<&'static str, &'static LoadError> {
+    state().as_ref().map(|library| library.name.as_str())
+}
+
+/// True when there is a driver and it has the function `name`, in this crate's table or not.
+///
+/// ```
+/// assert!(!libcuda_shim::has("cuNoSuchFunction"));
+/// ```
+pub fn has(name: &str) -> bool {
+    state()
+        .as_ref()
+        .is_ok_and(|library| !library.symbol(name).is_null())
+}
+
+fn state() -> &'static Result<Library, LoadError> {
+    static STATE: OnceLock<Result<Library, LoadError>> = OnceLock::new();
+    STATE.get_or_init(|| {
+        let library = open();
+        for (name, slot) in SYMBOLS.iter().zip(&SLOTS) {
+            let found = library
+                .as_ref()
+                .map_or(core::ptr::null_mut(), |library| library.symbol(name));
+            let target = match (found.is_null(), *name) {
+                (false, _) => found.cast(),
+                (true, "cuGetErrorName") => error_name as ErrorText as *mut (),
+                (true, "cuGetErrorString") => error_string as ErrorText as *mut (),
+                (true, _) if library.is_ok() => not_found as Answer as *mut (),
+                (true, _) => no_device as Answer as *mut (),
+            };
+            slot.store(target, Ordering::Release);
+        }
+        library
+    })
+}
+
+fn open() -> Result<Library, LoadError> {
+    let forced = std::env::var_os(ENV).filter(|value| !value.is_empty());
+    let places = forced.map_or_else(|| PLACES.map(OsString::from).to_vec(), |place| vec![place]);
+    let mut error = LoadError {
+        looked_for: Vec::new(),
+        reasons: Vec::new(),
+    };
+    for place in places {
+        error.looked_for.push(place.to_string_lossy().into_owned());
+        let opened = CString::new(place.into_vec())
+            .map_err(|e| e.to_string())
+            .and_then(|place| Library::open(&place));
+        match opened {
+            Ok(library) => return Ok(library),
+            Err(reason) => error.reasons.push(reason),
+        }
+    }
+    Err(error)
+}
+
+// What stands in for missing functions. The callers pass arguments that these do not read: with the
+// C calling conventions of both processors the caller clears its own arguments away, so that is
+// sound.
+type Answer = extern "C" fn() -> i32;
+extern "C" fn no_device() -> i32 {
+    NO_DEVICE
+}
+extern "C" fn not_found() -> i32 {
+    NOT_FOUND
+}
+
+type ErrorText = unsafe extern "C" fn(i32, *mut *const c_char) -> i32;
+unsafe extern "C" fn error_name(code: i32, text: *mut *const c_char) -> i32 {
+    let name = match code {
+        0 => Some(c"CUDA_SUCCESS"),
+        INVALID_VALUE => Some(c"CUDA_ERROR_INVALID_VALUE"),
+        NO_DEVICE => Some(c"CUDA_ERROR_NO_DEVICE"),
+        NOT_FOUND => Some(c"CUDA_ERROR_NOT_FOUND"),
+        _ => None,
+    };
+    // SAFETY: the caller's promise is the same.
+    unsafe { answer(name, text) }
+}
+unsafe extern "C" fn error_string(code: i32, text: *mut *const c_char) -> i32 {
+    let string = match code {
+        0 => Some(c"no error"),
+        INVALID_VALUE => Some(c"invalid argument"),
+        NO_DEVICE => Some(c"no CUDA driver was found"),
+        NOT_FOUND => Some(c"the CUDA driver does not have this function"),
+        _ => None,
+    };
+    // SAFETY: the caller's promise is the same.
+    unsafe { answer(string, text) }
+}
+
+/// # Safety
+///
+/// `text` is null or may be written.
+unsafe fn answer(found: Option<&'static CStr>, text: *mut *const c_char) -> i32 {
+    if text.is_null() {
+        return INVALID_VALUE;
+    }
+    // SAFETY: not null, and the caller may write there.
+    unsafe { *text = found.map_or(core::ptr::null(), CStr::as_ptr) };
+    if found.is_some() { 0 } else { INVALID_VALUE }
+}
