@@ -1,0 +1,164 @@
+// The yardstick: cub::DeviceRadixSort over uniform random keys, and the device's copy bandwidth, measured by the rules that
+// our own benches follow, so that both can be compared when run one after the other on one machine.
+//
+//   nvcc -O3 -std=c++17 -arch=native [-I CCCL_INCLUDE] cub_sort.cu -o cub_sort
+//   ./cub_sort [SIZE...]         sizes in keys; the default is every second power of two from 2^10 to 2^28
+//
+// One JSON object a line. `ms` is the median over the measured launches of the time between two GPU events around one sort,
+// `gkeys` is 10^9 keys a second at that median, `gb_s` counts bytes read plus bytes written.
+//
+// Input, output and scratch are separate (no DoubleBuffer), as in our own interface: the sort leaves its input alone. Each
+// launch sorts the next of ROTATED_BYTES of inputs, so that small inputs are read from memory and not from the cache that the
+// launch before left warm. The count is passed as 32 bits, the faster of CUB's two forms.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/version.cuh>
+
+namespace {
+
+constexpr size_t ROTATED_BYTES = size_t(256) << 20;  // several times the largest L2 (60 MB on H200)
+constexpr int WARM_UP = 3;
+
+#define CHECK(call)                                                                                     \
+    do {                                                                                                \
+        cudaError_t error = (call);                                                                     \
+        if (error != cudaSuccess) {                                                                     \
+            std::fprintf(stderr, "cub_sort: line %d: %s\n", __LINE__, cudaGetErrorString(error));       \
+            std::exit(1);                                                                               \
+        }                                                                                               \
+    } while (0)
+
+// Uniform random words: each index mixed by the finalizer of SplitMix64.
+__global__ void fill(uint32_t* words, size_t count, uint64_t seed)
+{
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
+        uint64_t z = (i + seed) * 0x9e3779b97f4a7c15;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        words[i] = uint32_t((z ^ (z >> 31)) >> 32);
+    }
+}
+
+// Counts the neighbours that are out of order.
+__global__ void unsorted(const uint32_t* keys, size_t count, unsigned long long* found)
+{
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i + 1 < count; i += size_t(gridDim.x) * blockDim.x) {
+        if (keys[i + 1] < keys[i]) {
+            atomicAdd(found, 1ull);
+        }
+    }
+}
+
+template <typename T>
+struct Memory {
+    T* at = nullptr;
+    explicit Memory(size_t count) { CHECK(cudaMalloc(&at, std::max<size_t>(count, 1) * sizeof(T))); }
+    ~Memory() { cudaFree(at); }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+};
+
+int launches(size_t n)
+{
+    return n >= size_t(1) << 26 ? 10 : n >= size_t(1) << 22 ? 20 : 50;
+}
+
+// Median milliseconds of `work(launch)`.
+template <typename Work>
+float median_ms(int count, Work work)
+{
+    cudaEvent_t begin, end;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    std::vector<float> times;
+    for (int launch = -WARM_UP; launch < count; launch++) {
+        CHECK(cudaEventRecord(begin));
+        work(launch + WARM_UP);
+        CHECK(cudaEventRecord(end));
+        CHECK(cudaEventSynchronize(end));
+        float ms;
+        CHECK(cudaEventElapsedTime(&ms, begin, end));
+        if (launch >= 0) {
+            times.push_back(ms);
+        }
+    }
+    CHECK(cudaEventDestroy(begin));
+    CHECK(cudaEventDestroy(end));
+    std::sort(times.begin(), times.end());
+    return (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+}
+
+void copy_bandwidth()
+{
+    constexpr size_t bytes = size_t(1) << 30;
+    Memory<char> from(bytes), to(bytes);
+    CHECK(cudaMemset(from.at, 1, bytes));
+    float ms = median_ms(20, [&](int) { CHECK(cudaMemcpyAsync(to.at, from.at, bytes, cudaMemcpyDeviceToDevice)); });
+    std::printf("{\"bench\":\"cub\",\"what\":\"copy\",\"n\":%zu,\"ms\":%.6f,\"gb_s\":%.1f}\n", bytes, ms, 2 * bytes / ms / 1e6);
+}
+
+void sort(size_t n, bool pairs)
+{
+    size_t inputs = std::max<size_t>(ROTATED_BYTES / (n * sizeof(uint32_t)), 1);
+    Memory<uint32_t> keys(inputs * n), keys_out(n), values(pairs ? inputs * n : 0), values_out(pairs ? n : 0);
+    Memory<unsigned long long> found(1);
+    fill<<<1024, 256>>>(keys.at, inputs * n, n);
+    if (pairs) {
+        fill<<<1024, 256>>>(values.at, inputs * n, ~n);
+    }
+
+    auto call = [&](void* scratch, size_t& bytes, size_t input) {
+        const uint32_t* from = keys.at + input * n;
+        const uint32_t* with = pairs ? values.at + input * n : nullptr;
+        uint32_t count = uint32_t(n);
+        CHECK(pairs ? cub::DeviceRadixSort::SortPairs(scratch, bytes, from, keys_out.at, with, values_out.at, count)
+                    : cub::DeviceRadixSort::SortKeys(scratch, bytes, from, keys_out.at, count));
+    };
+    size_t bytes = 0;
+    call(nullptr, bytes, 0);
+    Memory<char> scratch(bytes);
+    float ms = median_ms(launches(n), [&](int launch) { call(scratch.at, bytes, launch % inputs); });
+
+    unsigned long long wrong = 0;
+    CHECK(cudaMemset(found.at, 0, sizeof(wrong)));
+    unsorted<<<1024, 256>>>(keys_out.at, n, found.at);
+    CHECK(cudaMemcpy(&wrong, found.at, sizeof(wrong), cudaMemcpyDeviceToHost));
+    if (wrong > 0) {
+        std::fprintf(stderr, "cub_sort: %llu keys out of order at n = %zu\n", wrong, n);
+        std::exit(1);
+    }
+    std::printf("{\"bench\":\"cub\",\"what\":\"%s\",\"n\":%zu,\"ms\":%.6f,\"gkeys\":%.4f,\"scratch_bytes\":%zu,\"cub\":%d}\n",
+                pairs ? "pairs_u32_u32" : "keys_u32", n, ms, n / ms / 1e6, bytes, CUB_VERSION);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** words)
+{
+    std::vector<size_t> sizes;
+    for (int i = 1; i < count; i++) {
+        sizes.push_back(std::strtoull(words[i], nullptr, 10));
+        if (sizes.back() == 0 || sizes.back() > UINT32_MAX) {
+            std::fprintf(stderr, "cub_sort: not a size: %s\n", words[i]);
+            return 2;
+        }
+    }
+    if (sizes.empty()) {
+        for (int bits = 10; bits <= 28; bits += 2) {
+            sizes.push_back(size_t(1) << bits);
+        }
+    }
+    copy_bandwidth();
+    for (bool pairs : {false, true}) {
+        for (size_t n : sizes) {
+            sort(n, pairs);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Makes the kernel images of `images.txt`: compiled by `nvcc` where one is found, else the checked-in ones of
+//! `prebuilt/`, which must be of these very sources.
+//!
+//! `nvcc` is looked for in `RADSWEEP_NVCC` (a path; then a failure to compile is an error, not a fallback), in
+//! `CUDA_PATH/bin` and in `PATH`. `RADSWEEP_NVCC=none` takes the checked-in images.
+//!
+//! Left in `OUT_DIR`: `NAME.ptx` for each image and `SOURCES.sha256`. `scripts/kernel-images` copies these to
+//! `prebuilt/`, so there is one way in which an image is made.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() {
+    if let Err(error) = run() {
+        for line in error.to_string().lines() {
+            println!("cargo::error={line}");
+        }
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<()> {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    for name in ["RADSWEEP_NVCC", "CUDA_PATH", "PATH"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    println!("cargo::rerun-if-changed=."); // a new folder of sources too
+
+    let images = images(&here)?;
+    let hash = source_hash(&here)?;
+    let origin = match compiler() {
+        Compiler::None => prebuilt(&here, &out, &images, &hash)?,
+        Compiler::Named(nvcc) => compile_all(&nvcc, &out, &images)
+            .map_err(|error| format!("RADSWEEP_NVCC={}: {error}", nvcc.display()))?,
+        Compiler::Found(nvcc) => match compile_all(&nvcc, &out, &images) {
+            Ok(origin) => origin,
+            Err(error) => {
+                warn(&format!(
+                    "{} cannot compile the kernels, taking the checked-in images: {error}",
+                    nvcc.display()
+                ));
+                prebuilt(&here, &out, &images, &hash)?
+            }
+        },
+    };
+    fs::write(out.join("SOURCES.sha256"), format!("{hash}\n"))?;
+    println!("cargo::rustc-env=RADSWEEP_SOURCE_HASH={hash}");
+    println!("cargo::rustc-env=RADSWEEP_ORIGIN={origin}");
+    Ok(())
+}
+
+/// One line of `images.txt`.
+struct Image {
+    name: String,
+    source: String,
+    arch: String,
+    ptx: String,
+    defines: Vec<String>,
+}
+
+fn images(here: &Path) -> Result<Vec<Image>> {
+    let list = fs::read_to_string(here.join("images.txt"))?;
+    let is_image = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+    list.lines().filter(is_image).map(image).collect()
+}
+
+fn image(line: &str) -> Result<Image> {
+    let mut words = line.split_whitespace().map(String::from);
+    let missing = || format!("images.txt: a column is missing in: {line}");
+    let mut word = || words.next().ok_or_else(missing);
+    Ok(Image {
+        name: word()?,
+        source: word()?,
+        arch: word()?,
+        ptx: word()?,
+        defines: words.collect(),
+    })
+}
+
+/// SHA-256 over `images.txt` and every `.cu` and `.cuh` here, in order of their paths: path, length and contents of each.
+fn source_hash(here: &Path) -> Result<String> {
+    let mut files = vec![here.join("images.txt")];
+    sources(here, &mut files)?;
+    let name = |path: &PathBuf| -> Result<String> {
+        let inside = path.strip_prefix(here)?.to_string_lossy();
+        Ok(inside.replace('\\', "/"))
+    };
+    let mut files: Vec<_> = files
+        .iter()
+        .map(|path| Ok((name(path)?, path)))
+        .collect::<Result<_>>()?;
+    files.sort();
+    let mut hash = Sha256::new();
+    for (name, path) in files {
+        let mut contents = fs::read(path)?;
+        // A checkout with Windows line ends holds the same sources.
+        contents.retain(|&byte| byte != b'\r');
+        hash.update(format!("{name}\n{}\n", contents.len()));
+        hash.update(contents);
+    }
+    let digest = hash.finalize();
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let kind = path.extension().unwrap_or_default();
+        if path.is_dir() {
+            sources(&path, files)?;
+        } else if kind == "cu" || kind == "cuh" {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+enum Compiler {
+    None,
+    Named(PathBuf),
+    Found(PathBuf),
+}
+
+fn compiler() -> Compiler {
+    match env::var_os("RADSWEEP_NVCC") {
+        Some(word) if word == "none" => return Compiler::None,
+        Some(path) if !path.is_empty() => return Compiler::Named(path.into()),
+        _ => {}
+    }
+    let cuda = env::var_os("CUDA_PATH").map(|path| Path::new(&path).join("bin"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = cuda
+        .into_iter()
+        .chain(env::split_paths(&path))
+        .map(|folder| folder.join(format!("nvcc{}", env::consts::EXE_SUFFIX)))
+        .find(|nvcc| nvcc.is_file());
+    found.map_or(Compiler::None, Compiler::Found)
+}
+
+/// Compiles every image into `out`; the answer says by which compiler.
+fn compile_all(nvcc: &Path, out: &Path, images: &[Image]) -> Result<String> {
+    println!("cargo::rerun-if-changed={}", nvcc.display());
+    let version = output(Command::new(nvcc).arg("--version"))?;
+    let version = version
+        .lines()
+        .find(|line| line.starts_with("Cuda compilation tools"))
+        .unwrap_or("unknown version");
+    std::thread::scope(|threads| {
+        let running: Vec<_> = images
+            .iter()
+            .map(|image| threads.spawn(|| compile(nvcc, out, image)))
+            .collect();
+        running
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| "a compiling thread panicked")?)
+    })?;
+    Ok(format!("nvcc, {version}"))
+}
+
+/// Compiles one image (cargo runs a build in the folder of its package), declares the PTX version of the list, and has the assembler prove that the text needs no later one.
+fn compile(nvcc: &Path, out: &Path, image: &Image) -> Result<()> {
+    let ptx = out.join(format!("{}.ptx", image.name));
+    let mut to_ptx = Command::new(nvcc);
+    to_ptx
+        .args([
+            "-ptx",
+            "-std=c++17",
+            "-I.",
+            &format!("-arch={}", image.arch),
+        ])
+        .args(&image.defines);
+    output(to_ptx.arg(&image.source).arg("-o").arg(&ptx))?;
+
+    fs::write(&ptx, portable(&fs::read_to_string(&ptx)?, &image.ptx)?)?;
+
+    let real = image.arch.replace("compute_", "sm_");
+    let cubin = ptx.with_extension("cubin");
+    output(
+        Command::new(nvcc)
+            .args(["-cubin", "-w", &format!("-arch={real}")])
+            .arg(&ptx)
+            .arg("-o")
+            .arg(&cubin),
+    )
+    .map_err(|error| format!("{} is not PTX {}: {error}", image.name, image.ptx))?;
+    Ok(())
+}
+
+/// The same PTX for everyone: `version` declared, no header comment, and no hash of the compiling machine's paths in the
+/// names of things with internal linkage.
+fn portable(text: &str, version: &str) -> Result<String> {
+    let start = text
+        .find(".version ")
+        .ok_or("the compiler wrote no .version line")?;
+    let body = text[start..]
+        .split_once('\n')
+        .ok_or("the compiler wrote nothing after the .version line")?
+        .1;
+    let mut body = body.replace('\r', "");
+    for mark in ["_INTERNAL_", "_GLOBAL__N__"] {
+        let mut at = 0;
+        while let Some(found) = body[at..].find(mark) {
+            at += found + mark.len();
+            if body
+                .get(at..at + 8)
+                .is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            {
+                body.replace_range(at..at + 8, "00000000");
+            }
+        }
+    }
+    Ok(format!(".version {version}\n{body}"))
+}
+
+/// Runs a compiler and gives what it printed; its warnings become warnings of the build.
+fn output(command: &mut Command) -> Result<String> {
+    let done = command
+        .output()
+        .map_err(|error| format!("cannot run it: {error}"))?;
+    let (said, complained) = (
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr),
+    );
+    if !done.status.success() {
+        return Err(format!("{}\n{said}{complained}", done.status).into());
+    }
+    if !complained.trim().is_empty() {
+        warn(&complained);
+    }
+    Ok(said.into_owned())
+}
+
+fn warn(text: &str) {
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        println!("cargo::warning={line}");
+    }
+}
+
+/// Takes the checked-in images, if they are of these sources.
+fn prebuilt(here: &Path, out: &Path, images: &[Image], hash: &str) -> Result<String> {
+    const REMEDY: &str =
+        "run scripts/kernel-images to rebuild them, or set RADSWEEP_NVCC to a CUDA compiler";
+    let folder = here.join("prebuilt");
+    let made_from = fs::read_to_string(folder.join("SOURCES.sha256")).unwrap_or_default();
+    if made_from.trim() != hash {
+        let made_from = if made_from.is_empty() {
+            "nothing"
+        } else {
+            made_from.trim()
+        };
+        return Err(format!(
+            "kernels/prebuilt is stale: its images were made from {made_from}, the sources are {hash}\n{REMEDY}"
+        )
+        .into());
+    }
+    for Image { name, .. } in images {
+        let file = format!("{name}.ptx");
+        fs::copy(folder.join(&file), out.join(&file))
+            .map_err(|error| format!("kernels/prebuilt/{file}: {error}\n{REMEDY}"))?;
+    }
+    Ok("prebuilt".into())
+}

@@ -1,0 +1,261 @@
+// Phase 6: the sweep. Every box against the boxes it sweeps, on the two other axes; hits tested exactly, accepted and
+// written.
+//
+// Work. A unit is one tile of 128 boxes against one chunk of 32. Warps of a grid that fills the device take shares of
+// consecutive units off a counter until none is left, so work is even whatever the run lengths are: one box that sweeps
+// everything gives its tile many units, which many warps share. Unit counts and sums have 64 bits.
+//
+// Filter. A lane holds four boxes i; the chunk lies in shared memory and is read by all lanes at once, 16 bytes for
+// four tests. Two boxes are apart on the two axes when one of
+//     max_i - min_j,  max_j - min_i,  (and on the other axis)
+// is negative: four subtractions, whose sign bits are or-ed, and and-ed over 8 boxes j. Subtractions run at twice the
+// rate of comparisons, and gradual underflow makes the sign exact (x - y is 0 for x == y only; there is no -0.0 here;
+// infinity minus itself is a NaN of positive sign: not apart, as IEEE <= says). 6 instructions a test, and no branch
+// before 8 x 128 tests are done. The filter may keep too much (boxes beyond `end`, which are up to 31 places more than
+// the set reaches; touching boxes under the open rule) but never drops a pair.
+//
+// Queue. A lane whose 8 tests left something puts (i, first j) on its warp's stack in shared memory. Whenever 32 wait,
+// the warp takes four off: 8 lanes each, one test a lane, now with everything: the run of i, IEEE comparisons, the
+// rule, `accept`. So a rare hit costs its warp little, and a dense scene still tests 32 pairs at once.
+//
+// Output. Keys a * 2^bits + b gather in shared memory and go out 256 at a time: one 64-bit atomic each. Nothing is
+// written beyond the capacity, but everything is counted.
+//
+// Launch: 256 threads, as many blocks as are resident; 26 KB of shared memory. Bytes a unit: 512 read (L1 or L2), 16 a
+// box once a share. Instructions a test: 6.7 (4 subtractions, 2 logic, 0.25 load, 0.4 loop, vote and stack).
+#pragma once
+#include "accept.cuh"
+#include "order.cuh"
+#include "types.cuh"
+
+constexpr u32 SWEEP_WARPS = 8;
+constexpr u32 GROUP = 8;                // boxes j between two votes
+constexpr u32 ITEMS = WARP / GROUP;     // stack entries that a warp tests at once
+constexpr u32 STACK_FULL = WARP;        // a push adds at most 32
+constexpr u32 OUT_FULL = 256;
+constexpr u32 SHARES = 8;               // shares a warp takes, about: more is more even, fewer is fewer searches
+
+// What a warp keeps in shared memory.
+struct WarpShared {
+    float4 chunk[CHUNK];
+    u64 out[OUT_FULL + WARP];
+    uint2 stack[STACK_FULL + WARP];
+};
+
+// Where hits go: packed keys, or counts by `a`.
+struct Keys {
+    u64* keys;
+    u64 capacity;
+    u32 bits;
+};
+struct Counts {
+    u32* by_a;
+};
+
+struct SweepInput {
+    Sorted sorted;
+    const u32* index;   // position to box
+    u32 tiles;
+    State* state;
+    Accept accept;
+};
+
+// The tile that unit `unit` belongs to: the last one whose first unit is not above it. The warp tests 32 places at once.
+__device__ __forceinline__ u32 find_tile(const u64* first_unit, u32 tiles, u64 unit) {
+    u32 from = 0, count = tiles;
+    while (count > 1) {
+        const u32 step = (count - 1) / WARP + 1, at = lane_index() * step;
+        const bool below = at < count && first_unit[from + at] <= unit;
+        const u32 last = __popc(__ballot_sync(ALL_LANES, below)) - 1;
+        from += last * step;
+        count = min(step, count - last * step);
+    }
+    return from;
+}
+
+// The boxes a lane holds, by set.
+struct Held {
+    float min_y[SETS], max_y[SETS], min_z[SETS], max_z[SETS];
+    u32 slots;
+    __device__ __forceinline__ u32 place(u32 set) const { return slots >> 8 * set & 0xff; }
+};
+
+// The first ACTIVE sets against 8 boxes: none[s] keeps its sign bit if no box overlaps that of set s in y and z.
+// On the diagonal, where the chunk lies in the tile itself, only boxes after the own place count; `first` is the
+// place of the first of the 8.
+template <u32 ACTIVE, bool DIAGONAL>
+__device__ __forceinline__ void filter(const float4* group, const Held& held, u32 first, int (&none)[SETS]) {
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        const float4 j = group[k];
+#pragma unroll
+        for (u32 s = 0; s < ACTIVE; ++s) {
+            int apart = __float_as_int(held.max_y[s] - j.x) | __float_as_int(j.y - held.min_y[s]) |
+                        __float_as_int(held.max_z[s] - j.z) | __float_as_int(j.w - held.min_z[s]);
+            if (DIAGONAL) apart |= (int)(first + k) - 1 - (int)held.place(s);
+            none[s] &= apart;
+        }
+    }
+}
+
+template <class Output>
+struct Warp {
+    const SweepInput& in;
+    const Output& output;
+    WarpShared& shared;
+    u32 waiting = 0;  // on the stack
+    u32 filled = 0;   // keys in `out`
+
+    __device__ __forceinline__ Warp(const SweepInput& in, const Output& output, WarpShared& shared)
+        : in(in), output(output), shared(shared) {}
+
+    __device__ __forceinline__ void push(const int (&none)[SETS], const Held& held, u32 tile_start, u32 first_j) {
+#pragma unroll
+        for (u32 s = 0; s < SETS; ++s) {
+            const u32 hits = __ballot_sync(ALL_LANES, none[s] >= 0);
+            if (hits == 0) continue;
+            if (none[s] >= 0) {
+                shared.stack[waiting + __popc(hits & lanes_below())] = make_uint2(tile_start + held.place(s), first_j);
+            }
+            waiting += __popc(hits);
+            __syncwarp();
+            while (waiting >= STACK_FULL) pop();
+        }
+    }
+
+    // Tests the top entries of the stack.
+    __device__ __forceinline__ void pop() {
+        const u32 take = min(waiting, ITEMS), item = lane_index() / GROUP;
+        waiting -= take;
+        bool hit = item < take;
+        u32 a = 0, b = 0;
+        if (hit) {
+            const uint2 entry = shared.stack[waiting + item];
+            const u32 i = entry.x, j = entry.y + lane_index() % GROUP;
+            const Sorted& sorted = in.sorted;
+            hit = j > i && j < sorted.end[i];
+            if (hit) {
+                const float4 box_i = sorted.sides[i], box_j = sorted.sides[j];
+                if (in.accept.open) {
+                    hit = box_i.x < box_j.y && box_j.x < box_i.y && box_i.z < box_j.w && box_j.z < box_i.w &&
+                          sorted.span[i].x < sorted.span[j].y;
+                } else {
+                    hit = box_i.x <= box_j.y && box_j.x <= box_i.y && box_i.z <= box_j.w && box_j.z <= box_i.w;
+                }
+            }
+            hit = hit && accept(in.accept, in.index[i], in.index[j], a, b);
+        }
+        __syncwarp();
+        emit(output, hit, a, b);
+    }
+
+    __device__ __forceinline__ void emit(const Keys& keys, bool hit, u32 a, u32 b) {
+        const u32 hits = __ballot_sync(ALL_LANES, hit);
+        if (hits == 0) return;
+        if (hit) shared.out[filled + __popc(hits & lanes_below())] = (u64)a << keys.bits | b;
+        filled += __popc(hits);
+        if (filled >= OUT_FULL) flush(keys);
+    }
+
+    __device__ __forceinline__ void flush(const Keys& keys) {
+        u64 base = 0;
+        if (lane_index() == 0) base = atomicAdd(&in.state->pairs, (u64)filled);
+        base = __shfl_sync(ALL_LANES, base, 0);
+        __syncwarp();
+        for (u32 k = lane_index(); k < filled; k += WARP) {
+            if (base + k < keys.capacity) keys.keys[base + k] = shared.out[k];
+        }
+        __syncwarp();
+        filled = 0;
+    }
+
+    // One atomic for all lanes with the same `a`.
+    __device__ __forceinline__ void emit(const Counts& counts, bool hit, u32 a, u32) {
+        const u32 hits = __ballot_sync(ALL_LANES, hit);
+        if (!hit) return;
+        const u32 peers = __match_any_sync(hits, a);
+        if (lane_index() == __ffs(peers) - 1) atomicAdd(&counts.by_a[a], (u32)__popc(peers));
+    }
+
+    __device__ __forceinline__ void flush(const Counts&) {}
+
+    // Units `from` to `to` of a tile: its chunks of those numbers.
+    __device__ __forceinline__ void sweep_tile(u32 tile, u32 from, u32 to) {
+        const Sorted& sorted = in.sorted;
+        const u32 start = tile * TILE, lane = lane_index();
+        Held held;
+        held.slots = sorted.slots[tile * WARP + lane];
+#pragma unroll
+        for (u32 s = 0; s < SETS; ++s) {
+            const float4 sides = sorted.sides[start + held.place(s)];
+            held.min_y[s] = sides.x;
+            held.max_y[s] = sides.y;
+            held.min_z[s] = sides.z;
+            held.max_z[s] = sides.w;
+        }
+        const uint4 reach = sorted.reach[tile];
+        const float4* chunk = sorted.sides + start + lane;
+        float4 next = chunk[(u64)from * CHUNK];
+        for (u32 c = from; c < to; ++c) {
+            __syncwarp();
+            shared.chunk[lane] = next;
+            __syncwarp();
+            if (c + 1 < to) next = chunk[(u64)(c + 1) * CHUNK];  // on its way while this one is tested
+            const u32 active = c < CHUNKS_IN_TILE ? 0 : (reach.x > c) + (reach.y > c) + (reach.z > c) + (reach.w > c);
+#pragma unroll 1
+            for (u32 first = 0; first < CHUNK; first += GROUP) {
+                const float4* group = shared.chunk + first;
+                int none[SETS] = {-1, -1, -1, -1};
+                switch (active) {
+                    case 4: filter<4, false>(group, held, 0, none); break;
+                    case 3: filter<3, false>(group, held, 0, none); break;
+                    case 2: filter<2, false>(group, held, 0, none); break;
+                    case 1: filter<1, false>(group, held, 0, none); break;
+                    default: filter<4, true>(group, held, c * CHUNK + first, none); break;
+                }
+                if (__any_sync(ALL_LANES, (none[0] & none[1] & none[2] & none[3]) >= 0)) {
+                    push(none, held, start, start + c * CHUNK + first);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void run() {
+        const u64* first_unit = in.sorted.first_unit;
+        const u64 units = first_unit[in.tiles];
+        const u64 warps = (u64)gridDim.x * SWEEP_WARPS;
+        const u64 share = max(units / (warps * SHARES), 1ull);
+        for (;;) {
+            u64 unit = 0;
+            if (lane_index() == 0) unit = atomicAdd(&in.state->work, share);
+            unit = __shfl_sync(ALL_LANES, unit, 0);
+            if (unit >= units) break;
+            const u64 stop = min(unit + share, units);
+            while (unit < stop) {
+                const u32 tile = find_tile(first_unit, in.tiles, unit);
+                const u64 begin = first_unit[tile], end = min(first_unit[tile + 1], stop);
+                sweep_tile(tile, (u32)(unit - begin), (u32)(end - begin));
+                unit = end;
+            }
+        }
+        while (waiting > 0) pop();
+        flush(output);
+    }
+};
+
+template <class Output>
+__device__ __forceinline__ void sweep(const SweepInput& in, const Output& output) {
+    __shared__ WarpShared shared[SWEEP_WARPS];
+    Warp<Output>(in, output, shared[threadIdx.x / WARP]).run();
+}
+
+extern "C" __global__ void __launch_bounds__(SWEEP_WARPS * WARP, 4)
+    sap_sweep(const __grid_constant__ SweepInput in, const __grid_constant__ Keys keys) {
+    sweep(in, keys);
+}
+
+// Only counts the pairs of each `a`, so that chunks can be cut.
+extern "C" __global__ void __launch_bounds__(SWEEP_WARPS * WARP, 4)
+    sap_sweep_count(const __grid_constant__ SweepInput in, const __grid_constant__ Counts counts) {
+    sweep(in, counts);
+}
