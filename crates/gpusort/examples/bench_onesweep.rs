@@ -1,0 +1,414 @@
+//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20]`.
+//!
+//! Prints one JSON object a line, then a table. Times are medians over GPU events after a warm-up; each run sorts the
+//! next of 256 MiB of inputs, so that small ones are read from memory, as in the CUB bench beside it; every line's result is checked once against the CPU, over an output that was poisoned. A
+//! `byte_limit_share` is the time that moving the algorithm's bytes takes at the copy rate of this run, over the time measured.
+
+use bytemuck::Pod;
+use gpu::{Buffer, Device, Slice, Stream};
+use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::{Key, SortOptions, cpu};
+use rayon::prelude::*;
+use std::error::Error;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Bytes of inputs to rotate among, several times the largest level-two cache.
+const ROTATED_BYTES: usize = 256 << 20;
+const WARM_UP: usize = 3;
+
+/// Inputs of `n` elements each, one behind the other.
+struct Inputs<T> {
+    n: usize,
+    all: Buffer<T>,
+}
+
+impl<T: Pod + Send + Sync> Inputs<T> {
+    fn new(stream: &Stream, n: usize, element: impl Fn(usize) -> T + Sync + Send) -> Outcome<Self> {
+        let count = (ROTATED_BYTES / (n * size_of::<T>())).max(1);
+        let all: Vec<T> = (0..count * n).into_par_iter().map(element).collect();
+        Ok(Inputs {
+            n,
+            all: stream.from_slice(&all)?,
+        })
+    }
+
+    fn next(&self, run: usize) -> Slice<'_, T> {
+        let start = run % (self.all.len() / self.n) * self.n;
+        self.all.range(start..start + self.n).expect("inside")
+    }
+}
+
+fn main() -> Outcome<()> {
+    let (sizes, runs) = arguments()?;
+    let device = Device::first()?;
+    let stream = Stream::new(&device)?;
+    let sorter = Sorter::new(&device, SorterConfig::default())?;
+    let mut bench = Bench {
+        stream: &stream,
+        sorter: &sorter,
+        runs,
+        copy_gb_s: 0.0,
+        table: Vec::new(),
+    };
+    println!(
+        "{}",
+        json(&[
+            ("bench", "\"onesweep\"".into()),
+            ("what", "\"device\"".into()),
+            ("name", format!("{:?}", device.info().name))
+        ])
+    );
+    bench.copy()?;
+    for &n in &sizes {
+        bench.keys::<u32>("keys_u32", n, Input::Random)?;
+    }
+    for &n in sizes.iter().filter(|&&n| n <= 1 << 22) {
+        bench.keys_from_graph(n)?;
+    }
+    for &n in &sizes {
+        bench.pairs::<u32>("pairs_u32_u32", n)?;
+    }
+    for n in [1 << 20, 1 << 24] {
+        bench.keys::<u64>("keys_u64", n, Input::Random)?;
+        bench.pairs::<u64>("pairs_u64_u32", n)?;
+        bench.keys::<f32>("keys_f32", n, Input::Random)?;
+        bench.keys::<u32>("keys_u32_sorted", n, Input::Sorted)?;
+        bench.keys::<u32>("keys_u32_constant", n, Input::Constant)?;
+        bench.index::<u32>("index_u32", n)?;
+        bench.index::<f32>("index_f32", n)?;
+        bench.stages(n)?;
+    }
+    println!(
+        "\n{:18} {:>10} {:>11} {:>9} {:>7}",
+        "what", "n", "ms", "G/s", "limit"
+    );
+    for line in &bench.table {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn arguments() -> Outcome<(Vec<usize>, usize)> {
+    let (mut sizes, mut runs): (Vec<usize>, _) =
+        ((10..=28).step_by(2).map(|power| 1 << power).collect(), 21);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words
+            .next()
+            .ok_or_else(|| format!("{word} needs a value"))?;
+        match word.as_str() {
+            "--sizes" => sizes = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
+            "--runs" => runs = value.parse::<usize>()?.max(1),
+            _ => return Err(format!("unknown argument {word}").into()),
+        }
+    }
+    Ok((sizes, runs))
+}
+
+#[derive(Clone, Copy)]
+enum Input {
+    Random,
+    Sorted,
+    Constant,
+}
+
+/// Keys from a 64-bit pattern.
+trait Random: Key {
+    fn random(bits: u64) -> Self;
+}
+impl Random for u32 {
+    fn random(bits: u64) -> Self {
+        bits as u32
+    }
+}
+impl Random for u64 {
+    fn random(bits: u64) -> Self {
+        bits
+    }
+}
+impl Random for f32 {
+    fn random(bits: u64) -> Self {
+        f32::from_bits(bits as u32)
+    }
+}
+
+struct Bench<'a> {
+    stream: &'a Stream,
+    sorter: &'a Sorter,
+    runs: usize,
+    copy_gb_s: f64,
+    table: Vec<String>,
+}
+
+impl Bench<'_> {
+    /// Copy bandwidth: bytes read plus bytes written.
+    fn copy(&mut self) -> Outcome<()> {
+        let bytes = 1_usize << 30;
+        let from = self.stream.alloc_zeroed::<u8>(bytes)?;
+        let mut to = self.stream.alloc::<u8>(bytes)?;
+        let ms = self.median(|stream, _| Ok(stream.copy(to.slice_mut(), from.slice())?))?;
+        self.copy_gb_s = 2.0 * bytes as f64 / ms / 1e6;
+        let rate = format!("{:.1}", self.copy_gb_s);
+        println!(
+            "{}",
+            json(&[
+                ("bench", "\"onesweep\"".into()),
+                ("what", "\"copy\"".into()),
+                ("n", bytes.to_string()),
+                ("ms", format!("{ms:.6}")),
+                ("gb_s", rate)
+            ])
+        );
+        Ok(())
+    }
+
+    fn keys<K: Random>(&mut self, what: &str, n: usize, input: Input) -> Outcome<()> {
+        let inputs = self.inputs::<K>(n, input)?;
+        let mut output = self.stream.alloc::<K>(n)?;
+        let mut scratch = self.scratch::<K>(n, Payload::None)?;
+        let (sorter, options) = (self.sorter, SortOptions::new());
+        let ms = self.median(|stream, run| {
+            Ok(sorter.sort_keys(
+                stream,
+                inputs.next(run),
+                output.slice_mut(),
+                scratch.slice_mut(),
+                &options,
+            )?)
+        })?;
+        self.stream.fill_bytes(output.slice_mut(), 0xee)?;
+        sorter.sort_keys(
+            self.stream,
+            inputs.next(0),
+            output.slice_mut(),
+            scratch.slice_mut(),
+            &options,
+        )?;
+        let mut expected = self.stream.to_vec(inputs.next(0))?;
+        cpu::sort_keys(&mut expected, &options)?;
+        verify(what, n, &self.stream.to_vec(output.slice())?, &expected)?;
+        let passes = match input {
+            Input::Random => size_of::<K>(),
+            Input::Sorted | Input::Constant => 1, // the copy
+        };
+        self.line(what, n, ms, size_of::<K>() * (1 + 2 * passes));
+        Ok(())
+    }
+
+    fn pairs<K: Random>(&mut self, what: &str, n: usize) -> Outcome<()> {
+        let inputs = self.inputs::<K>(n, Input::Random)?;
+        let places: Vec<u32> = (0..n as u32).collect();
+        let values = Inputs::new(self.stream, n, |i| (i % n) as u32)?;
+        let (mut keys_out, mut values_out) =
+            (self.stream.alloc::<K>(n)?, self.stream.alloc::<u32>(n)?);
+        let mut scratch = self.scratch::<K>(n, Payload::U32)?;
+        let (sorter, options) = (self.sorter, SortOptions::new());
+        let mut sort = |stream: &Stream, run: usize, poison: bool| -> Outcome<()> {
+            if poison {
+                stream.fill_bytes(keys_out.slice_mut(), 0xee)?;
+                stream.fill_bytes(values_out.slice_mut(), 0xee)?;
+            }
+            let (k, v) = (keys_out.slice_mut(), values_out.slice_mut());
+            Ok(sorter.sort_pairs(
+                stream,
+                inputs.next(run),
+                values.next(run),
+                k,
+                v,
+                scratch.slice_mut(),
+                &options,
+            )?)
+        };
+        let ms = self.median(|stream, run| sort(stream, run, false))?;
+        sort(self.stream, 0, true)?;
+        let (mut expected, mut moved) = (self.stream.to_vec(inputs.next(0))?, places);
+        cpu::sort_pairs(&mut expected, &mut moved, &options)?;
+        verify(what, n, &self.stream.to_vec(keys_out.slice())?, &expected)?;
+        verify(what, n, &self.stream.to_vec(values_out.slice())?, &moved)?;
+        self.line(
+            what,
+            n,
+            ms,
+            size_of::<K>() + size_of::<K>() * 2 * (size_of::<K>() + 4),
+        );
+        Ok(())
+    }
+
+    fn index<K: Random>(&mut self, what: &str, n: usize) -> Outcome<()> {
+        let inputs = self.inputs::<K>(n, Input::Random)?;
+        let mut index = self.stream.alloc::<u32>(n)?;
+        let mut scratch = self.scratch::<K>(n, Payload::Index)?;
+        let (sorter, options) = (self.sorter, SortOptions::new());
+        let mut sort = |stream: &Stream, run: usize, poison: bool| -> Outcome<()> {
+            if poison {
+                stream.fill_bytes(index.slice_mut(), 0xee)?;
+            }
+            let input = inputs.next(run);
+            Ok(sorter.sort_index(
+                stream,
+                input,
+                None,
+                index.slice_mut(),
+                scratch.slice_mut(),
+                &options,
+            )?)
+        };
+        let ms = self.median(|stream, run| sort(stream, run, false))?;
+        sort(self.stream, 0, true)?;
+        let (keys, mut expected) = (self.stream.to_vec(inputs.next(0))?, vec![0; n]);
+        cpu::sort_index(&keys, &mut expected, &options)?;
+        verify(what, n, &self.stream.to_vec(index.slice())?, &expected)?;
+        // As pairs, without reading values in the first pass and writing keys in the last.
+        self.line(
+            what,
+            n,
+            ms,
+            size_of::<K>() + size_of::<K>() * 2 * (size_of::<K>() + 4) - 4 - size_of::<K>(),
+        );
+        Ok(())
+    }
+
+    /// The same launches from a graph: without the gaps between them.
+    fn keys_from_graph(&mut self, n: usize) -> Outcome<()> {
+        let inputs = self.inputs::<u32>(n, Input::Random)?;
+        let mut output = self.stream.alloc::<u32>(n)?;
+        let mut scratch = self.scratch::<u32>(n, Payload::None)?;
+        self.sorter.prepare::<u32>(n as u64)?;
+        let mut refused = None;
+        let graph = self.stream.capture(|stream| {
+            let (from, to, scratch) = (inputs.next(0), output.slice_mut(), scratch.slice_mut());
+            refused = self
+                .sorter
+                .sort_keys(stream, from, to, scratch, &SortOptions::new())
+                .err();
+            Ok(())
+        })?;
+        if let Some(error) = refused {
+            return Err(error.into());
+        }
+        let ms = self.median(|stream, _| Ok(graph.launch(stream)?))?;
+        self.line("keys_u32_graph", n, ms, 36);
+        Ok(())
+    }
+
+    /// Where the time of one sort goes.
+    fn stages(&mut self, n: usize) -> Outcome<()> {
+        let timed = Sorter::new(
+            self.stream.device(),
+            SorterConfig {
+                timings: true,
+                ..SorterConfig::default()
+            },
+        )?;
+        let inputs = self.inputs::<u32>(n, Input::Random)?;
+        let mut output = self.stream.alloc::<u32>(n)?;
+        let mut scratch = self.scratch::<u32>(n, Payload::None)?;
+        for run in 0..WARM_UP {
+            timed.sort_keys(
+                self.stream,
+                inputs.next(run),
+                output.slice_mut(),
+                scratch.slice_mut(),
+                &SortOptions::new(),
+            )?;
+        }
+        let report = timed.report(self.stream, scratch.slice())?;
+        let stages: Vec<_> = report
+            .stages
+            .iter()
+            .map(|(stage, ms)| format!("\"{stage}\":{ms:.6}"))
+            .collect();
+        let fields = [
+            ("bench", "\"onesweep\"".into()),
+            ("what", "\"stages_keys_u32\"".into()),
+            ("n", n.to_string()),
+            ("stages", format!("{{{}}}", stages.join(","))),
+        ];
+        println!("{}", json(&fields));
+        Ok(())
+    }
+
+    fn inputs<K: Random>(&self, n: usize, input: Input) -> Outcome<Inputs<K>> {
+        Inputs::new(self.stream, n, |i| {
+            K::random(match input {
+                Input::Random => scrambled(i),
+                Input::Sorted => (i % n) as u64,
+                Input::Constant => 0x1234_5678,
+            })
+        })
+    }
+
+    fn scratch<K: Key>(&self, n: usize, payload: Payload) -> Outcome<Buffer<u8>> {
+        Ok(self
+            .stream
+            .alloc(Sorter::scratch_bytes::<K>(n as u64, payload)? as usize)?)
+    }
+
+    /// Median milliseconds of the runs after the warm-up.
+    fn median(&self, mut run: impl FnMut(&Stream, usize) -> Outcome<()>) -> Outcome<f64> {
+        let mut times = Vec::new();
+        for i in 0..WARM_UP + self.runs {
+            let start = self.stream.record()?;
+            run(self.stream, i)?;
+            let end = self.stream.record()?;
+            end.synchronize()?;
+            times.push(f64::from(start.elapsed_ms(&end)?));
+        }
+        let mut times = times.split_off(WARM_UP);
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    }
+
+    fn line(&mut self, what: &str, n: usize, ms: f64, bytes: usize) {
+        let gkeys = n as f64 / ms / 1e6;
+        let share = (n * bytes) as f64 / self.copy_gb_s / 1e6 / ms;
+        println!(
+            "{}",
+            json(&[
+                ("bench", "\"onesweep\"".into()),
+                ("what", format!("\"{what}\"")),
+                ("n", n.to_string()),
+                ("ms", format!("{ms:.6}")),
+                ("gkeys", format!("{gkeys:.4}")),
+                ("byte_limit_share", format!("{share:.4}")),
+            ])
+        );
+        self.table.push(format!(
+            "{what:18} {n:>10} {ms:>11.4} {gkeys:>9.3} {share:>7.3}"
+        ));
+    }
+}
+
+fn json(fields: &[(&str, String)]) -> String {
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, value)| format!("\"{name}\":{value}"))
+        .collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+/// The finaliser of SplitMix64.
+fn scrambled(i: usize) -> u64 {
+    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+fn verify<T: bytemuck::Pod + std::fmt::Debug + Sync>(
+    what: &str,
+    n: usize,
+    got: &[T],
+    expected: &[T],
+) -> Outcome<()> {
+    let differ = |i: &usize| bytemuck::bytes_of(&got[*i]) != bytemuck::bytes_of(&expected[*i]);
+    match (0..n).into_par_iter().find_first(differ) {
+        Some(i) => Err(format!(
+            "{what}, {n}: element {i} is {:?}, expected {:?}",
+            got[i], expected[i]
+        )
+        .into()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,79 @@
+//! The sorts by name.
+
+use crate::Error;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which family of sorts runs on a GPU. The CPU has one sort ([`crate::cpu`]), whatever is named here.
+///
+/// Parses from and displays as its name on the command line.
+///
+/// ```
+/// use gpusort::Algorithm;
+///
+/// assert_eq!("onesweep".parse::<Algorithm>()?, Algorithm::Onesweep);
+/// assert_eq!(Algorithm::Auto.to_string(), "auto");
+/// assert!("bogo".parse::<Algorithm>().is_err());
+/// # Ok::<(), gpusort::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Adinets and Merrill 2022: 8-bit digits, one histogram for all passes, chained scan with look-back. Stable.
+    Onesweep,
+    /// The fastest for the key type and the number of keys.
+    #[default]
+    Auto,
+}
+
+impl Algorithm {
+    /// Every algorithm that is built.
+    pub const ALL: &[Self] = &[Self::Onesweep, Self::Auto];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Onesweep => "onesweep",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = Error;
+
+    /// [`Error::UnknownAlgorithm`] lists the names that are known.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.iter().find(|algorithm| algorithm.name() == name);
+        found
+            .copied()
+            .ok_or_else(|| Error::UnknownAlgorithm { name: name.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back_and_unknown_ones_list_the_known() {
+        for &algorithm in Algorithm::ALL {
+            assert_eq!(
+                algorithm.to_string().parse::<Algorithm>().ok(),
+                Some(algorithm)
+            );
+        }
+        let message = "Onesweep".parse::<Algorithm>().map_err(|e| e.to_string());
+        assert_eq!(
+            message,
+            Err("unknown sort algorithm `Onesweep`: known are onesweep, auto".to_string())
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! What can be wrong with a call. Every error leaves keys, values and output as they were.
+
+use crate::Algorithm;
+
+/// The result of every call here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a sort did not run.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bit window does not satisfy `begin <= end <= bits`.
+    #[error("bit window {begin}..{end} does not lie within the {bits} bits of the key")]
+    BitWindow {
+        /// First bit of the window.
+        begin: u32,
+        /// One past its last bit.
+        end: u32,
+        /// Bits of the key.
+        bits: u32,
+    },
+    /// Keys and values (or records, or index) differ in number.
+    #[error("{keys} keys, but {values} values")]
+    LengthMismatch {
+        /// Number of keys.
+        keys: usize,
+        /// Number of values, records or index entries.
+        values: usize,
+    },
+    /// More keys than the sort can number.
+    #[error("{keys} keys are more than the {limit} that this sort can number")]
+    TooManyKeys {
+        /// Number of keys.
+        keys: u64,
+        /// The most there can be.
+        limit: u64,
+    },
+    /// Scratch memory smaller than the sort needs.
+    #[error("scratch of {given} bytes is too small: {needed} are needed")]
+    ScratchTooSmall {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes given.
+        given: u64,
+    },
+    /// Two buffers that must be apart share memory.
+    #[error("{first} and {second} overlap in memory")]
+    Overlap {
+        /// One of them, such as `"keys_in"`.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// A buffer does not start where its elements may.
+    #[error("{what} starts at address {address:#x}, which is not a multiple of {alignment}")]
+    Misaligned {
+        /// The buffer, such as `"scratch"`.
+        what: &'static str,
+        /// Where it starts.
+        address: u64,
+        /// The alignment it needs, in bytes.
+        alignment: u64,
+    },
+    /// A buffer at address 0.
+    #[error("{what} is at address 0")]
+    Null {
+        /// The buffer, such as `"keys_in"`.
+        what: &'static str,
+    },
+    /// Host memory ran out.
+    #[error("no host memory for {bytes} bytes")]
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// No algorithm of that name is built.
+    #[error("unknown sort algorithm `{name}`: known are {}", known_algorithms())]
+    UnknownAlgorithm {
+        /// The name asked for.
+        name: String,
+    },
+    /// The GPU, or the call to it, failed.
+    #[cfg(cuda)]
+    #[error(transparent)]
+    Gpu(#[from] gpu::Error),
+}
+
+fn known_algorithms() -> String {
+    let names: Vec<_> = Algorithm::ALL
+        .iter()
+        .map(|algorithm| algorithm.name())
+        .collect();
+    names.join(", ")
+}

@@ -1,0 +1,441 @@
+//! A device, guarded buffers, and one check that runs every form of a sort.
+
+use crate::common::{TestKey, by_index, compared, expected_index};
+use bytemuck::Pod;
+use gpu::{Buffer, Device, Slice, SliceMut, Stream};
+use gpusort::SortOptions;
+use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use libtest_mimic::Failed;
+use rayon::prelude::*;
+use std::fmt::Debug;
+
+pub type Outcome = Result<(), Failed>;
+
+/// Small sizes, for runs under a sanitizer.
+pub fn quick() -> bool {
+    std::env::var_os("RADSWEEP_QUICK").is_some_and(|value| value == "1")
+}
+
+/// `full`, or `short` in a quick run.
+pub fn unless_quick<T>(full: T, short: T) -> T {
+    if quick() { short } else { full }
+}
+
+/// What every trial works with.
+#[derive(Clone)]
+pub struct Gpu {
+    pub device: Device,
+    pub sorter: Sorter,
+    /// Sorts with 64-bit offsets.
+    pub large: Sorter,
+}
+
+impl Gpu {
+    pub fn open() -> Result<Self, String> {
+        let device = Device::first().map_err(|error| error.to_string())?;
+        let sorter = |force_large| {
+            let config = SorterConfig {
+                force_large,
+                ..SorterConfig::default()
+            };
+            Sorter::new(&device, config).map_err(|error| error.to_string())
+        };
+        Ok(Self {
+            sorter: sorter(false)?,
+            large: sorter(true)?,
+            device,
+        })
+    }
+
+    pub fn stream(&self) -> Result<Stream, Failed> {
+        Ok(Stream::new(&self.device)?)
+    }
+}
+
+/// Elements on the device between guards that must not change. Starts off a 16-byte boundary.
+pub struct Guarded<T: Pod> {
+    buffer: Buffer<T>,
+    n: usize,
+}
+
+const BEFORE: usize = 5;
+const AFTER: usize = 67;
+const POISON: u8 = 0xa5;
+
+impl<T: Pod + Debug + PartialEq> Guarded<T> {
+    pub fn new(stream: &Stream, all: &[T]) -> Result<Self, Failed> {
+        let mut guarded = Self::poisoned(stream, all.len())?;
+        stream.upload(guarded.slice_mut(), all)?;
+        Ok(guarded)
+    }
+
+    /// Nothing in it yet.
+    pub fn poisoned(stream: &Stream, n: usize) -> Result<Self, Failed> {
+        let mut buffer = stream.alloc::<T>(n + BEFORE + AFTER)?;
+        stream.fill_bytes(buffer.slice_mut(), POISON)?;
+        Ok(Self { buffer, n })
+    }
+
+    pub fn slice(&self) -> Slice<'_, T> {
+        self.buffer.range(BEFORE..BEFORE + self.n).expect("within")
+    }
+
+    pub fn slice_mut(&mut self) -> SliceMut<'_, T> {
+        self.buffer
+            .range_mut(BEFORE..BEFORE + self.n)
+            .expect("within")
+    }
+
+    /// The elements, after a look at the guards.
+    pub fn read(&self, stream: &Stream, what: &str) -> Result<Vec<T>, Failed> {
+        let mut all = stream.to_vec(self.buffer.slice())?;
+        let guards = all[..BEFORE].iter().chain(&all[BEFORE + self.n..]);
+        for (i, guard) in guards.enumerate() {
+            if bytemuck::bytes_of(guard).iter().any(|&byte| byte != POISON) {
+                return Err(format!(
+                    "{what}: guard element {i} ({BEFORE} before, the rest behind) is now {guard:?}"
+                )
+                .into());
+            }
+        }
+        all.truncate(BEFORE + self.n);
+        all.drain(..BEFORE);
+        Ok(all)
+    }
+}
+
+/// Scratch of the very size asked for, poisoned, with a guard behind it.
+pub struct Scratch(Buffer<u8>, usize);
+
+impl Scratch {
+    pub fn new<K: TestKey>(
+        stream: &Stream,
+        n: usize,
+        payload: Payload,
+        large: bool,
+    ) -> Result<Self, Failed> {
+        let bytes = Sorter::scratch_bytes::<K>(n as u64, payload)? as usize;
+        // 64-bit offsets take twice the look-back and bin words, which is less than this.
+        let bytes = if large { 2 * bytes + 65536 } else { bytes };
+        let mut buffer = stream.alloc::<u8>(bytes + 256)?;
+        stream.fill_bytes(buffer.slice_mut(), 0xc3)?;
+        Ok(Self(buffer, bytes))
+    }
+
+    pub fn slice_mut(&mut self) -> SliceMut<'_, u8> {
+        self.0.range_mut(..self.1).expect("within")
+    }
+
+    pub fn slice(&self) -> Slice<'_, u8> {
+        self.0.range(..self.1).expect("within")
+    }
+
+    pub fn check(&self, stream: &Stream) -> Outcome {
+        let guard = stream.to_vec(self.0.range(self.1..)?)?;
+        match guard.iter().position(|&byte| byte != 0xc3) {
+            Some(at) => Err(format!(
+                "byte {at} behind the {} bytes of scratch was written",
+                self.1
+            )
+            .into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Equal to the bit; says the first difference.
+pub fn same<T: Pod + Debug + Sync>(what: &str, got: &[T], expected: &[T]) -> Outcome {
+    if got.len() != expected.len() {
+        return Err(format!("{what}: {} elements, not {}", got.len(), expected.len()).into());
+    }
+    let differ = |i: &usize| bytemuck::bytes_of(&got[*i]) != bytemuck::bytes_of(&expected[*i]);
+    let Some(i) = (0..got.len()).into_par_iter().find_first(differ) else {
+        return Ok(());
+    };
+    let wrong = (0..got.len()).into_par_iter().filter(differ).count();
+    let hex = |x: &T| {
+        let bytes: Vec<u8> = bytemuck::bytes_of(x).iter().rev().copied().collect();
+        bytes
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    let (g, e) = (&got[i], &expected[i]);
+    Err(format!(
+        "{what}: element {i} of {} is {g:?} (0x{}), expected {e:?} (0x{}); {wrong} differ",
+        got.len(),
+        hex(g),
+        hex(e)
+    )
+    .into())
+}
+
+/// The stable argsort: by `std` for few keys, else by sorting (key, place) in parallel, which is the same.
+pub fn reference<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
+    if keys.len() <= 1 << 17 {
+        return expected_index(keys, options);
+    }
+    let place = |(i, &key): (usize, &K)| (compared(key, options), i as u32);
+    let mut pairs: Vec<(u64, u32)> = keys.par_iter().enumerate().map(place).collect();
+    pairs.par_sort_unstable();
+    pairs.into_par_iter().map(|pair| pair.1).collect()
+}
+
+/// The calls of a sorter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Form {
+    Keys,
+    KeysInPlace,
+    Pairs32,
+    Pairs64,
+    Pairs32InPlace,
+    Pairs64InPlace,
+    Index,
+    IndexAndKeys,
+    Records12,
+    Records5,
+    Records32AndKeys,
+}
+
+impl Form {
+    pub const ALL: &[Self] = &[
+        Self::Keys,
+        Self::KeysInPlace,
+        Self::Pairs32,
+        Self::Pairs64,
+        Self::Pairs32InPlace,
+        Self::Pairs64InPlace,
+        Self::Index,
+        Self::IndexAndKeys,
+        Self::Records12,
+        Self::Records5,
+        Self::Records32AndKeys,
+    ];
+}
+
+/// A value that tells its place and is not its place.
+fn mixed(i: usize) -> u64 {
+    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// One sorter on one stream.
+pub struct Rig<'a> {
+    pub sorter: &'a Sorter,
+    pub stream: &'a Stream,
+    pub large: bool,
+}
+
+impl<'a> Rig<'a> {
+    pub fn new(sorter: &'a Sorter, stream: &'a Stream) -> Self {
+        Self {
+            sorter,
+            stream,
+            large: false,
+        }
+    }
+
+    /// Every form of a sort of these keys against the reference.
+    pub fn check_all<K: TestKey>(&self, keys: &[K], options: &SortOptions) -> Outcome {
+        self.check(keys, options, Form::ALL)
+    }
+
+    /// Some forms.
+    pub fn check<K: TestKey>(&self, keys: &[K], options: &SortOptions, forms: &[Form]) -> Outcome {
+        let index = reference(keys, options);
+        let sorted = by_index(keys, &index);
+        for &form in forms {
+            self.run(form, keys, options, &index, &sorted)
+                .map_err(|failed| {
+                    format!(
+                        "{form:?} of {} {}, {options:?}: {}",
+                        keys.len(),
+                        K::TYPE,
+                        text(&failed)
+                    )
+                })?;
+        }
+        Ok(())
+    }
+
+    fn run<K: TestKey>(
+        &self,
+        form: Form,
+        keys: &[K],
+        options: &SortOptions,
+        index: &[u32],
+        sorted: &[K],
+    ) -> Outcome {
+        let (sorter, stream, n) = (self.sorter, self.stream, keys.len());
+        let scratch_for = |payload| Scratch::new::<K>(stream, n, payload, self.large);
+        let mut input = Guarded::new(stream, keys)?;
+        match form {
+            Form::Keys => {
+                let mut scratch = scratch_for(Payload::None)?;
+                let mut output = Guarded::poisoned(stream, n)?;
+                sorter.sort_keys(
+                    stream,
+                    input.slice(),
+                    output.slice_mut(),
+                    scratch.slice_mut(),
+                    options,
+                )?;
+                same("keys", &output.read(stream, "output")?, sorted)?;
+                same("input", &input.read(stream, "input")?, keys)?;
+                scratch.check(stream)
+            }
+            Form::KeysInPlace => {
+                let mut scratch = scratch_for(Payload::None)?;
+                sorter.sort_keys_in_place(
+                    stream,
+                    input.slice_mut(),
+                    scratch.slice_mut(),
+                    options,
+                )?;
+                same("keys", &input.read(stream, "keys")?, sorted)?;
+                scratch.check(stream)
+            }
+            Form::Pairs32 | Form::Pairs32InPlace => {
+                let values: Vec<u32> = (0..n).map(|i| mixed(i) as u32).collect();
+                self.pairs(
+                    form == Form::Pairs32InPlace,
+                    keys,
+                    &values,
+                    Payload::U32,
+                    options,
+                    index,
+                    sorted,
+                )
+            }
+            Form::Pairs64 | Form::Pairs64InPlace => {
+                let values: Vec<u64> = (0..n).map(mixed).collect();
+                self.pairs(
+                    form == Form::Pairs64InPlace,
+                    keys,
+                    &values,
+                    Payload::U64,
+                    options,
+                    index,
+                    sorted,
+                )
+            }
+            Form::Index | Form::IndexAndKeys => {
+                let mut scratch = scratch_for(Payload::Index)?;
+                let (mut output, mut places) = (
+                    Guarded::poisoned(stream, n)?,
+                    Guarded::<u32>::poisoned(stream, n)?,
+                );
+                let with_keys = form == Form::IndexAndKeys;
+                let keys_out = with_keys.then(|| output.slice_mut());
+                sorter.sort_index(
+                    stream,
+                    input.slice(),
+                    keys_out,
+                    places.slice_mut(),
+                    scratch.slice_mut(),
+                    options,
+                )?;
+                same("index", &places.read(stream, "index")?, index)?;
+                if with_keys {
+                    same("keys", &output.read(stream, "keys_out")?, sorted)?;
+                }
+                same("input", &input.read(stream, "input")?, keys)?;
+                scratch.check(stream)
+            }
+            Form::Records12 => self.records(
+                keys,
+                |i| [mixed(i) as u32, i as u32, 7],
+                false,
+                options,
+                index,
+                sorted,
+            ),
+            Form::Records5 => {
+                let record = |i| mixed(i).to_le_bytes()[3..].try_into().unwrap_or([0_u8; 5]);
+                self.records(keys, record, false, options, index, sorted)
+            }
+            Form::Records32AndKeys => {
+                let record = |i| [mixed(i), i as u64, 1, mixed(i + 1)];
+                self.records(keys, record, true, options, index, sorted)
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "input, what to do, and answers")]
+    fn pairs<K: TestKey, V: gpusort::cuda::Value + Debug + PartialEq>(
+        &self,
+        in_place: bool,
+        keys: &[K],
+        values: &[V],
+        payload: Payload,
+        options: &SortOptions,
+        index: &[u32],
+        sorted: &[K],
+    ) -> Outcome {
+        let (sorter, stream, n) = (self.sorter, self.stream, keys.len());
+        let mut scratch = Scratch::new::<K>(stream, n, payload, self.large)?;
+        let (mut keys_in, mut values_in) =
+            (Guarded::new(stream, keys)?, Guarded::new(stream, values)?);
+        let moved = by_index(values, index);
+        if in_place {
+            let (k, v) = (keys_in.slice_mut(), values_in.slice_mut());
+            sorter.sort_pairs_in_place(stream, k, v, scratch.slice_mut(), options)?;
+            same("keys", &keys_in.read(stream, "keys")?, sorted)?;
+            same("values", &values_in.read(stream, "values")?, &moved)?;
+            return scratch.check(stream);
+        }
+        let (mut keys_out, mut values_out) =
+            (Guarded::poisoned(stream, n)?, Guarded::poisoned(stream, n)?);
+        let (ki, vi, ko, vo) = (
+            keys_in.slice(),
+            values_in.slice(),
+            keys_out.slice_mut(),
+            values_out.slice_mut(),
+        );
+        sorter.sort_pairs(stream, ki, vi, ko, vo, scratch.slice_mut(), options)?;
+        same("keys", &keys_out.read(stream, "keys_out")?, sorted)?;
+        same("values", &values_out.read(stream, "values_out")?, &moved)?;
+        same("keys_in", &keys_in.read(stream, "keys_in")?, keys)?;
+        same("values_in", &values_in.read(stream, "values_in")?, values)?;
+        scratch.check(stream)
+    }
+
+    fn records<K: TestKey, R: Pod + Debug + PartialEq + Sync>(
+        &self,
+        keys: &[K],
+        record: impl Fn(usize) -> R,
+        with_keys: bool,
+        options: &SortOptions,
+        index: &[u32],
+        sorted: &[K],
+    ) -> Outcome {
+        let (sorter, stream, n) = (self.sorter, self.stream, keys.len());
+        let records: Vec<R> = (0..n).map(record).collect();
+        let mut scratch = Scratch::new::<K>(stream, n, Payload::Records, self.large)?;
+        let (keys_in, records_in) = (Guarded::new(stream, keys)?, Guarded::new(stream, &records)?);
+        let (mut keys_out, mut records_out) =
+            (Guarded::poisoned(stream, n)?, Guarded::poisoned(stream, n)?);
+        let wanted = with_keys.then(|| keys_out.slice_mut());
+        let (ki, ri, ro) = (keys_in.slice(), records_in.slice(), records_out.slice_mut());
+        sorter.sort_records(stream, ki, ri, wanted, ro, scratch.slice_mut(), options)?;
+        same(
+            "records",
+            &records_out.read(stream, "records_out")?,
+            &by_index(&records, index),
+        )?;
+        if with_keys {
+            same("keys", &keys_out.read(stream, "keys_out")?, sorted)?;
+        }
+        same("keys_in", &keys_in.read(stream, "keys_in")?, keys)?;
+        same(
+            "records_in",
+            &records_in.read(stream, "records_in")?,
+            &records,
+        )?;
+        scratch.check(stream)
+    }
+}
+
+/// What a failure says.
+pub fn text(failed: &Failed) -> String {
+    failed.message().unwrap_or("failed").to_string()
+}
