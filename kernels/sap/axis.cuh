@@ -1,7 +1,7 @@
 // Phase 2: the sweep axis. The axis on which the fewest pairs of a sample overlap: that is the cost of the sweep itself,
-// measured, so neither infinite boxes nor outliers nor clusters mislead it. The sample is every (n / m)-th box, m of 512
-// to 2,048, and the counts are integers: the same boxes give the same axis, and without worlds it is the one that the CPU
-// engine takes. With worlds only pairs of one world count. Ties go to the lower axis.
+// measured, so neither infinite boxes nor outliers nor clusters mislead it. The sample has a box from each of m stretches, m
+// of 512 to 2,048, at no fixed place in it as scenes often repeat with some period. The counts are integers: the same boxes
+// give the same axis, and without worlds it is the one that the CPU engine takes (crates/sap/src/cpu/plan.rs). With worlds only pairs of one world count. Ties go to the lower axis.
 //
 // Grid (m / 32, 3) blocks of 256 threads: each compares 32 boxes with all of the sample on one axis, 2 M tests an axis in
 // all. 24 KB of shared memory.
@@ -16,7 +16,8 @@ extern "C" __global__ void __launch_bounds__(256)
     __shared__ u32 world[MOST_SAMPLED];
     const u32 axis = blockIdx.y;
     for (u32 k = threadIdx.x; k < sampled; k += blockDim.x) {
-        const u32 i = (u32)((u64)k * n / sampled);
+        const u32 start = (u32)((u64)k * n / sampled), end = (u32)((u64)(k + 1) * n / sampled);
+        const u32 i = start + (k * 0x9e3779b9u >> 7) % (end - start);
         const Box box = load_box(stored + i);
         world[k] = worlds ? worlds[i] : 0;
         // No comparison with NaN holds, so empty boxes count nowhere.

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_int};
 use core::{fmt, ptr};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cust::sys::{self, CUdevice_attribute as Attribute, CUmemPool_attribute as PoolAttribute};
 
@@ -28,6 +28,7 @@ struct Inner {
     /// process see.
     pool: Option<CUmemoryPool>,
     info: DeviceInfo,
+    modules: Mutex<module::Loaded>,
 }
 // SAFETY: the driver lets any thread use contexts and pools.
 unsafe impl Send for Inner {}
@@ -157,6 +158,7 @@ impl Device {
             context,
             pool: None,
             info,
+            modules: Mutex::default(),
         };
         if inner.info.memory_pools {
             inner.pool = Some(make_pool(number)?);
@@ -227,7 +229,7 @@ impl Device {
     }
 
     /// Loads a kernel image: PTX text, a cubin or a fatbin. `name` is for error messages. The
-    /// driver compiles PTX here and caches it.
+    /// driver compiles PTX here and caches it. An image that is loaded already is shared.
     ///
     /// # Errors
     ///
@@ -235,6 +237,13 @@ impl Device {
     /// other driver errors.
     pub fn load(&self, name: &str, image: &[u8]) -> Result<Module> {
         module::load(self, name, image)
+    }
+
+    pub(crate) fn loaded(&self) -> MutexGuard<'_, module::Loaded> {
+        self.0
+            .modules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the device's context current on this thread.

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::{fmt, ptr};
 use std::ffi::CString;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cust::sys::{CUfunction_attribute as Attribute, CUjit_option as Jit};
 
@@ -12,15 +12,29 @@ use crate::driver::{self, CUfunction, CUmodule};
 use crate::error::{INVALID_PTX, NO_BINARY_FOR_GPU, NOT_FOUND, UNSUPPORTED_PTX_VERSION};
 use crate::{Device, Error, Result, capture, image};
 
-/// A kernel image, loaded. Made by [`Device::load`]; clones are the same module. The last handle to
-/// it or to its kernels unloads it.
+/// A kernel image, loaded. Made by [`Device::load`]; clones are the same module, and so is what another
+/// load of the same image gives. The last handle to it or to its kernels unloads it.
 #[derive(Clone)]
 pub struct Module(Arc<ModuleInner>);
 
-struct ModuleInner {
+/// The modules of a device that are loaded, to be shared by all that ask for the same image.
+#[derive(Default)]
+pub(crate) struct Loaded(Vec<Weak<ModuleInner>>);
+
+impl Loaded {
+    fn find(&mut self, name: &str, image: &[u64]) -> Option<Module> {
+        self.0.retain(|module| module.strong_count() > 0);
+        let mut live = self.0.iter().filter_map(Weak::upgrade);
+        live.find(|module| module.name == name && module.image == image)
+            .map(Module)
+    }
+}
+
+pub(crate) struct ModuleInner {
     device: Device,
     handle: CUmodule,
     name: String,
+    image: Vec<u64>,
 }
 // SAFETY: the driver lets any thread use a module.
 unsafe impl Send for ModuleInner {}
@@ -75,6 +89,11 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
         reason,
         log: String::new(),
     })?;
+    // Held until the image is loaded, so that two threads that ask for one image load it once.
+    let mut loaded_before = device.loaded();
+    if let Some(module) = loaded_before.find(name, &words) {
+        return Ok(module);
+    }
     let mut log = [0u8; 4096];
     let mut options = [
         Jit::CU_JIT_ERROR_LOG_BUFFER as c_int,
@@ -99,11 +118,16 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
         )
     };
     match loaded {
-        Ok(()) => Ok(Module(Arc::new(ModuleInner {
-            device: device.clone(),
-            handle,
-            name: name.to_owned(),
-        }))),
+        Ok(()) => {
+            let module = Arc::new(ModuleInner {
+                device: device.clone(),
+                handle,
+                name: name.to_owned(),
+                image: words,
+            });
+            loaded_before.0.push(Arc::downgrade(&module));
+            Ok(Module(module))
+        }
         Err(Error::Call {
             code, name: reason, ..
         }) => {

@@ -19,7 +19,7 @@ const LIBRARY: &str = "RADSWEEP_CUDA_LIBRARY";
 /// Name, the driver (`new` and `old` are compiled, others are file names), the codes that it is to
 /// return, and what runs in the process.
 type Case = (&'static str, &'static str, &'static str, fn());
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     ("no_driver", "/nowhere/libcuda.so.1", "", no_driver),
     ("stub_library", "new", "cuInit=34", || {
         assert!(
@@ -56,6 +56,7 @@ const CASES: [Case; 15] = [
         "",
         everything_is_given_back,
     ),
+    ("images_are_shared", "new", "", images_are_shared),
     (
         "everything_is_given_back_old",
         "old",
@@ -153,6 +154,11 @@ fn compile_fake(folder: &Path, name: &str) -> PathBuf {
 
 /// Fails unless nothing is left of what the driver gave.
 fn nothing_left() {
+    assert_eq!(live(), 0);
+}
+
+/// How many handles and pieces of memory the driver has given and not got back.
+fn live() -> c_int {
     unsafe extern "C" {
         fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
         fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -160,12 +166,30 @@ fn nothing_left() {
     let path = CString::new(std::env::var(LIBRARY).unwrap()).unwrap();
     let name: &CStr = c"fake_live";
     // SAFETY: the fake driver, open already, and its function of this type.
-    let live = unsafe {
+    unsafe {
         let function = dlsym(dlopen(path.as_ptr(), 2), name.as_ptr());
         assert!(!function.is_null());
         std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)()
-    };
-    assert_eq!(live, 0);
+    }
+}
+
+fn images_are_shared() {
+    let device = Device::first().unwrap();
+    let load = |name: &str, image: &[u8]| device.load(name, image).unwrap();
+    let before = live();
+    let first = load("image", b"text");
+    let second = load("image", b"text");
+    assert_eq!(live(), before + 1);
+    let others = [load("other", b"text"), load("image", b"longer text")];
+    assert_eq!(live(), before + 3);
+    drop((first, others));
+    assert_eq!(live(), before + 1, "the second handle keeps the module");
+    let kernel = second.kernel("kernel").unwrap();
+    drop(second);
+    assert_eq!(live(), before + 1, "and so does a kernel");
+    drop(kernel);
+    assert_eq!(live(), before);
+    assert_eq!(load("image", b"text").name(), "image", "loaded anew");
 }
 
 fn stream() -> Stream {

@@ -1,0 +1,200 @@
+//! The CUDA sweep from boxes on the device to sorted pairs on the device.
+//!
+//! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- n...]`
+//!
+//! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5 per axis) of the sizes
+//! given, else 10,000, 100,000 and 1,000,000; and the `.npy` scenes of `SCENES` where the folder of `RADSWEEP_DATA` has
+//! them. Pairs are compared with those of the CPU engine. One JSON object a line (medians, times by GPU events), then a
+//! table. `RADSWEEP_QUICK=1` takes small sizes and few runs.
+
+use sap::{Aabb, Backend, BroadPhase, Config, Report, Strategy, pair_hash};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+/// Published scenes to measure too.
+const SCENES: [&str; 2] = ["ccd_cloth-ball_faces", "ccd_cloth-ball_edges"];
+const WARM_UP: usize = 5;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// One line of the table.
+struct Measured {
+    scene: String,
+    n: usize,
+    pairs: u64,
+    tests: u64,
+    ms: f64,
+    stages: Vec<(&'static str, f64)>,
+}
+
+fn main() -> Result<()> {
+    let quick = std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1");
+    let given: Vec<usize> = std::env::args()
+        .skip(1)
+        .map(|n| n.parse())
+        .collect::<std::result::Result<_, _>>()?;
+    let sizes = match (given.is_empty(), quick) {
+        (false, _) => given,
+        (true, false) => vec![10_000, 100_000, 1_000_000],
+        (true, true) => vec![1_000],
+    };
+    let runs = if quick { 2 } else { 20 };
+    let mut measured = Vec::new();
+    for n in sizes {
+        measured.push(measure("uniform", &uniform(n), runs)?);
+    }
+    let folder = std::env::var_os("RADSWEEP_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    for scene in SCENES {
+        let file = folder.join(format!("{scene}.npy"));
+        if !quick && file.exists() {
+            measured.push(measure(scene, &read(&file)?, runs)?);
+        }
+    }
+    println!(
+        "{:24} {:>9} {:>9} {:>10} {:>9}  stages, ms",
+        "scene", "n", "pairs", "tests/pair", "ms"
+    );
+    for m in &measured {
+        let stages: Vec<String> = m
+            .stages
+            .iter()
+            .map(|(name, ms)| format!("{name} {ms:.3}"))
+            .collect();
+        let each = m.tests as f64 / m.pairs.max(1) as f64;
+        println!(
+            "{:24} {:9} {:9} {each:10.1} {:9.3}  {}",
+            m.scene,
+            m.n,
+            m.pairs,
+            m.ms,
+            stages.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Measures updates from the device, and prints the JSON line.
+fn measure(scene: &str, boxes: &[Aabb], runs: usize) -> Result<Measured> {
+    let config = Config {
+        backend: Backend::Cuda,
+        strategy: Strategy::Sweep,
+        ..Config::default()
+    };
+    let mut broad_phase = BroadPhase::new(config.clone())?;
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    // Two frames by turns, one shifted by less than rounding loses: the same frame twice would be recognised and not swept.
+    let shifted: Vec<Aabb> = boxes
+        .iter()
+        .enumerate()
+        .map(|(i, b)| if i == 0 { nudged(b) } else { *b })
+        .collect();
+    let frames = [stream.from_slice(boxes)?, stream.from_slice(&shifted)?];
+    let mut reports: Vec<Report> = Vec::new();
+    for run in 0..2 * (WARM_UP + runs).div_ceil(2) {
+        let report = broad_phase
+            .update_device(frames[(run + 1) % 2].slice())?
+            .clone();
+        if run >= WARM_UP {
+            reports.push(report);
+        }
+    }
+    let hash = pair_hash(broad_phase.pairs());
+
+    let mut on_cpu = BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        strategy: Strategy::Auto,
+        ..config
+    })?;
+    let pairs = on_cpu.update(boxes)?.pairs;
+    let expected = pair_hash(on_cpu.pairs());
+    let last = reports.last().ok_or("no runs")?;
+    if (last.pairs, hash) != (pairs, expected) {
+        return Err(format!(
+            "{scene}: {} pairs of hash {hash:016x}, on the CPU {pairs} of {expected:016x}",
+            last.pairs
+        )
+        .into());
+    }
+
+    let median = |of: &dyn Fn(&Report) -> f64| {
+        let mut values: Vec<f64> = reports.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let names: Vec<&'static str> = last.timings.stages().map(|(name, _)| name).collect();
+    let of_stage = |name| {
+        move |report: &Report| {
+            report
+                .timings
+                .stages()
+                .find(|(stage, _)| *stage == name)
+                .map_or(0.0, |(_, ms)| ms)
+        }
+    };
+    let stages: Vec<_> = names
+        .into_iter()
+        .map(|name| (name, median(&of_stage(name))))
+        .collect();
+    let (n, tests, ms) = (
+        boxes.len(),
+        last.tests,
+        median(&|report| report.timings.total),
+    );
+    let by_name: serde_json::Map<_, _> = stages
+        .iter()
+        .map(|&(name, ms)| (name.to_owned(), ms.into()))
+        .collect();
+    let line = serde_json::json!({
+        "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests,
+        "axis": last.axis, "ms": ms, "stages": by_name, "runs": reports.len(),
+    });
+    println!("{line}");
+    Ok(Measured {
+        scene: scene.to_owned(),
+        n,
+        pairs,
+        tests,
+        ms,
+        stages,
+    })
+}
+
+/// The box with its lowest corner one step of `f32` lower on x: another frame with almost surely the same pairs.
+fn nudged(b: &Aabb) -> Aabb {
+    Aabb::new([b.min[0].next_down(), b.min[1], b.min[2]], b.max)
+}
+
+/// Numbers from a seed: splitmix64.
+fn uniform(n: usize) -> Vec<Aabb> {
+    let mut state = 0_u64;
+    let mut next = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let side = (n as f64).cbrt();
+    let mut one = || {
+        let center: [f64; 3] = std::array::from_fn(|_| next() * side);
+        let half: [f64; 3] = std::array::from_fn(|_| 0.2 + 0.3 * next());
+        Aabb::new(
+            std::array::from_fn(|k| (center[k] - half[k]) as f32),
+            std::array::from_fn(|k| (center[k] + half[k]) as f32),
+        )
+    };
+    (0..n).map(|_| one()).collect()
+}
+
+/// A `.npy` file of `float32 (n, 6)`.
+fn read(file: &Path) -> Result<Vec<Aabb>> {
+    let npy = npyz::NpyFile::new(std::io::BufReader::new(std::fs::File::open(file)?))?;
+    let numbers: Vec<f32> = npy.into_vec()?;
+    Ok(numbers
+        .chunks_exact(6)
+        .map(|six| Aabb::new([six[0], six[1], six[2]], [six[3], six[4], six[5]]))
+        .collect())
+}

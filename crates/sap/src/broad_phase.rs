@@ -1,0 +1,389 @@
+//! The public face: chooses the engine, keeps the report and the query structure.
+
+use crate::query::{self, Index};
+use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, cpu};
+#[cfg(cuda)]
+use crate::{Strategy, cuda};
+
+/// The engine at work. Each has the same calls, and an update that fails changes nothing that can be seen.
+enum Engine {
+    Cpu(Box<cpu::Engine>),
+    #[cfg(cuda)]
+    Cuda(Box<cuda::Engine>),
+}
+
+/// Runs one call on whichever engine there is.
+macro_rules! on_engine {
+    ($engine:expr, $name:ident => $call:expr) => {
+        match $engine {
+            Engine::Cpu($name) => $call,
+            #[cfg(cuda)]
+            Engine::Cuda($name) => $call,
+        }
+    };
+}
+
+/// Finds the overlapping pairs of a scene, frame after frame.
+///
+/// Pairs are sorted by `(a, b)`, `a < b`, without duplicates, and the same on every backend, strategy, thread count and
+/// run. No input panics, and a call that fails leaves the last result as it was. Memory: about 100 bytes a box and 8 to
+/// 24 a pair, kept between updates.
+pub struct BroadPhase {
+    config: Config,
+    engine: Engine,
+    report: Report,
+    index: Option<Index>,
+}
+
+impl BroadPhase {
+    /// An engine for this configuration, without boxes.
+    ///
+    /// ```
+    /// use sap::{Backend, BroadPhase, Config};
+    ///
+    /// let broad_phase = BroadPhase::new(Config { backend: Backend::Cpu, ..Config::default() })?;
+    /// assert!(broad_phase.pairs().is_empty());
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Margin`] for a margin that is negative or not finite, [`Error::NoCuda`] where CUDA is asked for and
+    /// missing, [`Error::StrategyUnavailable`] where it lacks the strategy, [`Error::UnknownName`] where
+    /// `RADSWEEP_BACKEND` names no backend.
+    pub fn new(config: Config) -> Result<Self> {
+        let margin = config.margin;
+        if !margin.is_finite() || margin < 0.0 {
+            return Err(Error::Margin { margin });
+        }
+        let engine = choose(&config)?;
+        let backend = match engine {
+            Engine::Cpu(_) => Backend::Cpu,
+            #[cfg(cuda)]
+            Engine::Cuda(_) => Backend::Cuda,
+        };
+        let report = Report::none(backend, config.strategy);
+        Ok(Self {
+            config,
+            engine,
+            report,
+            index: None,
+        })
+    }
+
+    /// Takes the boxes of a frame and finds all their pairs.
+    ///
+    /// O(n log n + pairs) where boxes are spread out; [`Report::tests`] tells. A frame that is the same as the last
+    /// costs one comparison with it.
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config, Error};
+    ///
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 2])?;
+    /// let broken = [Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([f32::NAN; 3], [1.0; 3])];
+    /// assert!(matches!(broad_phase.update(&broken), Err(Error::InvalidAabb { index: 1, .. })));
+    /// assert_eq!(broad_phase.pairs().len(), 1); // as it was
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with the exact count where
+    /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`] and [`Error::TooManyBoxes`] for a frame
+    /// that does not hold together, and what the sort or the device reports.
+    pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
+        let frame = frame.into();
+        frame.check_lengths()?;
+        frame.check_excluded(true)?;
+        self.report = on_engine!(&mut self.engine, engine => engine.update(&self.config, &frame))?;
+        self.index = None;
+        Ok(&self.report)
+    }
+
+    /// The pairs of the last update, sorted by `(a, b)`.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config, Pair};
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+    /// let pairs = [Pair { a: 0, b: 1 }, Pair { a: 0, b: 2 }, Pair { a: 1, b: 2 }];
+    /// assert_eq!(broad_phase.pairs(), pairs);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub fn pairs(&self) -> &[Pair] {
+        on_engine!(&self.engine, engine => engine.pairs())
+    }
+
+    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config, Pair};
+    /// let (here, there) = (Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([9.0; 3], [10.0; 3]));
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[here, here, there])?;
+    /// broad_phase.update(&[here, there, there])?;
+    /// assert_eq!(broad_phase.started(), [Pair { a: 1, b: 2 }]);
+    /// assert_eq!(broad_phase.ended(), [Pair { a: 0, b: 1 }]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub fn started(&self) -> &[Pair] {
+        on_engine!(&self.engine, engine => engine.started())
+    }
+
+    /// The pairs that the update before had and the last has not, sorted; see [`BroadPhase::started`].
+    #[must_use]
+    pub fn ended(&self) -> &[Pair] {
+        on_engine!(&self.engine, engine => engine.ended())
+    }
+
+    /// What the last update did.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The configuration it was made with.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Forgets the last update: no boxes, no pairs, no margins; the next update starts every pair it finds.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config};
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 2])?;
+    /// broad_phase.clear();
+    /// assert!(broad_phase.pairs().is_empty() && broad_phase.query_point([0.5; 3]).is_empty());
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    pub fn clear(&mut self) {
+        on_engine!(&mut self.engine, engine => engine.clear());
+        self.report = Report::none(self.report.backend, self.config.strategy);
+        self.index = None;
+    }
+
+    /// The overlapping pairs between two sets: `Pair::a` indexes the first and `Pair::b` the second; sorted. Margins
+    /// do not apply; the excluded pairs are those of the first frame, as (index in the first, index in the second).
+    /// The result of the last update stays.
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config, Pair};
+    ///
+    /// let bullets = [Aabb::new([0.4; 3], [0.6; 3])];
+    /// let targets = [Aabb::new([5.0; 3], [6.0; 3]), Aabb::new([0.0; 3], [1.0; 3])];
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// assert_eq!(broad_phase.overlaps_between(&bullets, &targets)?, [Pair { a: 0, b: 1 }]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`BroadPhase::update`]; the index of a bad box is that in its own set, the first set being looked at first.
+    pub fn overlaps_between<'a, 'b>(
+        &mut self,
+        a: impl Into<Frame<'a>>,
+        b: impl Into<Frame<'b>>,
+    ) -> Result<Vec<Pair>> {
+        let (a, b) = (a.into(), b.into());
+        a.check_lengths()?;
+        b.check_lengths()?;
+        a.check_excluded(false)?;
+        on_engine!(&mut self.engine, engine => engine.overlaps_between(&self.config, &a, &b))
+    }
+
+    /// Delivers all pairs of a frame, sorted over all calls, at most `chunk` at once (0 counts as 1), in memory that
+    /// does not grow with their number. Margins do not apply. The result of the last update stays.
+    ///
+    /// Costs about two updates, the ordering of the pairs apart, when they do not fit in one round.
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config};
+    ///
+    /// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 100];
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// let mut most = 0;
+    /// let report = broad_phase.for_each_pair_chunk(&boxes, 1000, |pairs| most = most.max(pairs.len()))?;
+    /// assert_eq!((report.pairs, report.chunks, most), (4950, 5, 1000));
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`BroadPhase::update`], except [`Error::TooManyPairs`]. Where one comes, nothing was delivered yet unless a
+    /// device fails midway.
+    pub fn for_each_pair_chunk<'a>(
+        &mut self,
+        frame: impl Into<Frame<'a>>,
+        chunk: usize,
+        mut f: impl FnMut(&[Pair]),
+    ) -> Result<ChunkReport> {
+        let frame = frame.into();
+        frame.check_lengths()?;
+        frame.check_excluded(true)?;
+        on_engine!(&mut self.engine, engine => engine.for_each_pair_chunk(&self.config, &frame, chunk.max(1), &mut f))
+    }
+
+    /// The boxes of the last update that overlap this one by [`Config::rule`], by index. Boxes are those given, without
+    /// margin; swept ones as start and end together, `f64` ones rounded outward. A bad box overlaps nothing.
+    ///
+    /// The first query after an update builds a tree, O(n log n); each then costs about O(log n + results).
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config};
+    ///
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([4.0; 3], [5.0; 3])])?;
+    /// assert_eq!(broad_phase.query_box(&Aabb::new([1.0; 3], [4.0; 3])), [0, 1]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    pub fn query_box(&mut self, query: &Aabb) -> Vec<u32> {
+        let rule = self.config.rule;
+        self.index().overlapping(query, rule)
+    }
+
+    /// The boxes of the last update that hold this point, by index; borders count under the closed rule.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config};
+    /// # let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([4.0; 3], [5.0; 3])])?;
+    /// assert_eq!(broad_phase.query_point([4.5, 4.5, 5.0]), [1]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    pub fn query_point(&mut self, point: [f32; 3]) -> Vec<u32> {
+        self.query_box(&Aabb::new(point, point))
+    }
+
+    /// The boxes of the last update within `radius` of `center`, by index: distance at most `radius` under the closed
+    /// rule, below it under the open rule; distances are taken in `f64`. None for a negative or NaN radius.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config};
+    /// # let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([4.0; 3], [5.0; 3])])?;
+    /// assert_eq!(broad_phase.query_sphere([0.5, 0.5, 3.0], 2.0), [0]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Vec<u32> {
+        let rule = self.config.rule;
+        self.index().within(center, radius, rule)
+    }
+
+    /// The boxes of the last update that the ray `origin + t * dir`, `0 <= t <= max_t`, meets (borders included), by
+    /// `t`, then index. `dir` need not be a unit vector; `t` counts in its lengths and is 0 for a box around the origin.
+    /// None where a number is NaN, or origin or direction infinite; a direction of length 0 asks for the origin alone.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config, RayHit};
+    /// # let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([4.0; 3], [5.0; 3]), Aabb::new([0.0; 3], [1.0; 3])])?;
+    /// let hits = broad_phase.query_ray([0.5; 3], [1.0; 3], 10.0);
+    /// assert_eq!(hits, [RayHit { index: 1, t: 0.0 }, RayHit { index: 0, t: 3.5 }]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    pub fn query_ray(&mut self, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Vec<RayHit> {
+        self.index().along(origin, dir, max_t)
+    }
+
+    /// As [`BroadPhase::update`], for boxes on the device: the first CUDA device, which the engine works on. Pairs and events
+    /// stay there too ([`BroadPhase::device_pairs`]); [`BroadPhase::pairs`] and the like download them when first called, and
+    /// then give an empty list should the device have failed.
+    ///
+    /// The boxes are read on [`BroadPhase::stream`]: work that writes them on another stream must be ordered before by an
+    /// event. They may be overwritten once this returns.
+    ///
+    /// ```
+    /// use sap::{Aabb, Backend, BroadPhase, Config};
+    ///
+    /// let config = Config { backend: Backend::Cuda, ..Config::default() };
+    /// let Ok(mut broad_phase) = BroadPhase::new(config) else { return Ok(()) }; // no GPU here
+    /// let Some(stream) = broad_phase.stream().cloned() else { return Ok(()) };
+    /// let boxes = stream.from_slice(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+    /// assert_eq!(broad_phase.update_device(boxes.slice())?.pairs, 3);
+    /// assert_eq!(broad_phase.device_pairs().map(|pairs| pairs.len()), Some(3));
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`BroadPhase::update`]; [`Error::NoCuda`] where the engine works on the CPU.
+    #[cfg(cuda)]
+    pub fn update_device(&mut self, boxes: gpu::Slice<'_, Aabb>) -> Result<&Report> {
+        self.report = match &mut self.engine {
+            Engine::Cuda(engine) => engine.update_device(&self.config, boxes)?,
+            Engine::Cpu(_) => {
+                return Err(Error::NoCuda {
+                    looked_for: "this broad phase works on the CPU".to_owned(),
+                });
+            }
+        };
+        self.index = None;
+        Ok(&self.report)
+    }
+
+    /// The pairs of the last update where they are on the device, sorted; none for an engine on the CPU. To be read on
+    /// [`BroadPhase::stream`], or on another stream that waits for an event of it.
+    #[cfg(cuda)]
+    #[must_use]
+    pub fn device_pairs(&self) -> Option<gpu::Slice<'_, Pair>> {
+        match &self.engine {
+            Engine::Cuda(engine) => engine.device_pairs().ok(),
+            Engine::Cpu(_) => None,
+        }
+    }
+
+    /// The stream that the engine works on; none for an engine on the CPU.
+    #[cfg(cuda)]
+    #[must_use]
+    pub fn stream(&self) -> Option<&gpu::Stream> {
+        match &self.engine {
+            Engine::Cuda(engine) => Some(engine.stream()),
+            Engine::Cpu(_) => None,
+        }
+    }
+
+    fn index(&mut self) -> &Index {
+        let engine = &self.engine;
+        self.index
+            .get_or_insert_with(|| query::Index::new(on_engine!(engine, engine => engine.boxes())))
+    }
+}
+
+/// The engine that the configuration and the environment ask for.
+fn choose(config: &Config) -> Result<Engine> {
+    let backend = match (config.backend, std::env::var("RADSWEEP_BACKEND")) {
+        (Backend::Auto, Ok(name)) if !name.is_empty() => name.parse()?,
+        (backend, _) => backend,
+    };
+    let cpu = || Ok(Engine::Cpu(Box::new(cpu::Engine::new(config))));
+    #[cfg(cuda)]
+    let cuda = || cuda(config);
+    #[cfg(not(cuda))]
+    let cuda = || {
+        Err(Error::NoCuda {
+            looked_for: "this build has no feature `cuda`".to_owned(),
+        })
+    };
+    match backend {
+        Backend::Auto => cuda().or_else(|_: Error| cpu()),
+        Backend::Cpu => cpu(),
+        Backend::Cuda => cuda(),
+    }
+}
+
+/// The CUDA engine, if it has the strategy.
+#[cfg(cuda)]
+fn cuda(config: &Config) -> Result<Engine> {
+    match config.strategy {
+        Strategy::Sweep | Strategy::Auto => Ok(Engine::Cuda(Box::new(cuda::Engine::new(config)?))),
+        strategy => Err(Error::StrategyUnavailable {
+            strategy,
+            backend: Backend::Cuda,
+        }),
+    }
+}

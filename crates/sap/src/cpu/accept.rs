@@ -1,0 +1,74 @@
+//! What keeps boxes that overlap from being a pair.
+
+use super::scene::Scene;
+use crate::{Aabb64, Filter, OverlapRule, Pair};
+
+/// The tests left for boxes whose `f32` bounds overlap. `a` is an index into the first set, `b` into the second; within
+/// one set both are the same, and `a < b`.
+pub(super) struct Accept<'a> {
+    a: &'a Scene,
+    b: &'a Scene,
+    rule: OverlapRule,
+    /// A bit for each `a` that has excluded pairs.
+    excluding: Vec<u64>,
+    worlds: bool,
+}
+
+impl<'a> Accept<'a> {
+    /// `worlds`: whether worlds are tested here, or else by the columns that boxes are sorted into.
+    pub(super) fn new(a: &'a Scene, b: &'a Scene, rule: OverlapRule, worlds: bool) -> Self {
+        let mut excluding = Vec::new();
+        if !a.excluded.is_empty() {
+            excluding.resize(a.boxes.len().div_ceil(64), 0);
+        }
+        for pair in &a.excluded {
+            if let Some(word) = excluding.get_mut(pair.a as usize / 64) {
+                *word |= 1 << (pair.a % 64);
+            }
+        }
+        Self {
+            a,
+            b,
+            rule,
+            excluding,
+            worlds,
+        }
+    }
+
+    /// Whether there is anything to test.
+    pub(super) fn tests_anything(&self) -> bool {
+        let any = |scene: &Scene| {
+            scene.filters.is_some()
+                || scene.exact.is_some()
+                || (self.worlds && scene.worlds.is_some())
+        };
+        any(self.a) || any(self.b) || !self.excluding.is_empty()
+    }
+
+    /// Whether boxes that overlap in `f32` are a pair.
+    pub(super) fn keeps(&self, a: u32, b: u32) -> bool {
+        let (i, j) = (a as usize, b as usize);
+        let world = |scene: &Scene, i: usize| scene.worlds.as_ref().map_or(0, |worlds| worlds[i]);
+        if self.worlds && world(self.a, i) != world(self.b, j) {
+            return false;
+        }
+        let filter = |scene: &Scene, i: usize| {
+            scene
+                .filters
+                .as_ref()
+                .map_or(Filter::default(), |filters| filters[i])
+        };
+        if (self.a.filters.is_some() || self.b.filters.is_some())
+            && !filter(self.a, i).allows(&filter(self.b, j))
+        {
+            return false;
+        }
+        if let (Some(x), Some(y)) = (&self.a.exact, &self.b.exact)
+            && !Aabb64::overlaps(&x[i], &y[j], self.rule)
+        {
+            return false;
+        }
+        let excluding = !self.excluding.is_empty() && self.excluding[i / 64] >> (i % 64) & 1 == 1;
+        !(excluding && self.a.excluded.binary_search(&Pair { a, b }).is_ok())
+    }
+}

@@ -1,0 +1,203 @@
+//! From boxes to records in sweep order, in one column or many.
+
+use super::columns::{Columns, Span, area};
+use super::key::{biased, lift, ordered};
+use super::lanes::{AHEAD, prefetch};
+use super::plan::{COPY, Plan, RECORD, TEST};
+use super::records::{Records, TAG_BITS, axes, tag};
+use super::tuning::{FEW_COPIES, MOST_COPIES, STREAM_TASK};
+use crate::{Aabb, Config, Result};
+use gpusort::SortOptions;
+use rayon::prelude::*;
+
+/// The boxes of a set that are not empty, in order of their `min` on an axis. O(n) radix sort.
+pub(super) fn order_by_min(boxes: &[Aabb], axis: usize, config: &Config) -> Result<Vec<u32>> {
+    let lift = lift(config.rule);
+    let key = |b: &Aabb| {
+        if b.is_empty() {
+            u32::MAX
+        } else {
+            biased(ordered(b.min[axis]) + lift)
+        }
+    };
+    let keys: Vec<u32> = boxes
+        .par_iter()
+        .with_min_len(STREAM_TASK)
+        .map(key)
+        .collect();
+    let mut order = vec![0; boxes.len()];
+    gpusort::cpu::sort_index(
+        &keys,
+        &mut order,
+        &SortOptions::new().algorithm(config.sort),
+    )?;
+    order.truncate(order.partition_point(|&i| keys[i as usize] != u32::MAX));
+    Ok(order)
+}
+
+/// Columns are numbered in what is left of a tag.
+pub(super) const MOST_COLUMNS: u64 = 1 << (32 - TAG_BITS);
+
+/// The worlds of a frame as numbers that columns can be numbered by.
+#[derive(Default)]
+pub(super) struct Worlds {
+    /// The ids in order, where they are too far apart to be used as they are.
+    ids: Vec<u32>,
+    count: u64,
+}
+
+impl Worlds {
+    /// The worlds of one or two sets.
+    pub(super) fn new(sets: [Option<&[u32]>; 2]) -> Self {
+        let all = || sets.into_iter().flatten().flatten().copied();
+        let boxes = all().count() as u64;
+        let count = all().max().map_or(1, |max| u64::from(max) + 1);
+        if count <= (2 * boxes + 1024).min(MOST_COLUMNS) {
+            return Self {
+                ids: Vec::new(),
+                count,
+            };
+        }
+        // A set without worlds is in world 0.
+        let mut ids: Vec<u32> = all().chain([0]).collect();
+        ids.par_sort_unstable();
+        ids.dedup();
+        Self {
+            count: ids.len() as u64,
+            ids,
+        }
+    }
+
+    fn number(&self, id: u32) -> u32 {
+        // Every id is in the list; the position is below 2^32.
+        if self.ids.is_empty() {
+            id
+        } else {
+            self.ids.partition_point(|&other| other < id) as u32
+        }
+    }
+
+    /// Whether so many worlds of so many columns can be numbered.
+    pub(super) fn fit(&self, columns: &Columns) -> bool {
+        self.count * columns.count() as u64 <= MOST_COLUMNS
+    }
+}
+
+/// Records of one column: `order` must be in sweep order.
+pub(super) fn in_one_column(
+    boxes: &[Aabb],
+    order: Vec<u32>,
+    axis: usize,
+    config: &Config,
+) -> Records {
+    Records::gather(boxes, config.rule, axis, order, None)
+}
+
+/// What the columns of a set are.
+pub(super) struct Grid<'a> {
+    pub(super) columns: &'a Columns,
+    pub(super) worlds: &'a Worlds,
+    pub(super) axis: usize,
+}
+
+impl Grid<'_> {
+    /// The columns that each box touches.
+    pub(super) fn spans(&self, boxes: &[Aabb]) -> Vec<Span> {
+        let [_, y, z] = axes(self.axis);
+        let span = |b: &Aabb| {
+            if b.is_empty() {
+                Span::default()
+            } else {
+                self.columns.span(b, [y, z])
+            }
+        };
+        boxes
+            .par_iter()
+            .with_min_len(STREAM_TASK)
+            .map(span)
+            .collect()
+    }
+
+    /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its span and its world.
+    pub(super) fn records(
+        &self,
+        boxes: &[Aabb],
+        ids: Option<&[u32]>,
+        spans: &[Span],
+        order: &[u32],
+        config: &Config,
+    ) -> Result<Records> {
+        let parts: Vec<&[u32]> = order.chunks(STREAM_TASK).collect();
+        let copies =
+            |part: &&[u32]| part.iter().map(|&i| area(&spans[i as usize])).sum::<u64>() as usize;
+        let counts: Vec<usize> = parts.par_iter().map(copies).collect();
+        let total = counts.iter().sum();
+        let (mut columns, mut index) = (vec![0_u32; total], vec![0_u32; total]);
+        let (mut rest_c, mut rest_i) = (&mut columns[..], &mut index[..]);
+        let mut tasks = Vec::with_capacity(parts.len());
+        for (part, count) in parts.into_iter().zip(counts) {
+            let (c, after_c) = rest_c.split_at_mut(count);
+            let (i, after_i) = rest_i.split_at_mut(count);
+            tasks.push((part, c, i));
+            (rest_c, rest_i) = (after_c, after_i);
+        }
+        let per_world = self.columns.count() as u32;
+        tasks.into_par_iter().for_each(|(part, columns, index)| {
+            let mut at = 0;
+            for (k, &i) in part.iter().enumerate() {
+                prefetch(spans, part.get(k + AHEAD));
+                let first = self.worlds.number(ids.map_or(0, |ids| ids[i as usize])) * per_world;
+                let [[y0, y1], [z0, z1]] = spans[i as usize];
+                for y in y0..=y1 {
+                    for z in z0..=z1 {
+                        columns[at] = tag(first + self.columns.column(y, z), [y == y0, z == z0]);
+                        index[at] = i;
+                        at += 1;
+                    }
+                }
+            }
+        });
+        // Stable, so that boxes stay in sweep order within their column; only the bits in use.
+        let bits = 64
+            - (self.worlds.count * u64::from(per_world))
+                .saturating_sub(1)
+                .leading_zeros();
+        let options = SortOptions::new()
+            .algorithm(config.sort)
+            .bits(TAG_BITS..TAG_BITS + bits);
+        gpusort::cpu::sort_pairs(&mut columns, &mut index, &options)?;
+        let records = Records::gather(boxes, config.rule, self.axis, index, Some(&columns));
+        Ok(Records {
+            in_columns: per_world > 1,
+            ..records
+        })
+    }
+}
+
+/// Splits boxes in sweep order into those worth a copy in each of their columns and those cheaper to sweep against all
+/// others: a box of `k` columns costs `k` copies or a test for each box that shares its interval on the sweep axis.
+pub(super) fn split_oversized(
+    boxes: &[Aabb],
+    spans: &[Span],
+    order: &[u32],
+    plan: &Plan,
+) -> (Vec<u32>, Vec<u32>) {
+    let copies = |i: &u32| area(&spans[*i as usize]);
+    let saved = |i: &u32| match copies(i) {
+        0..FEW_COPIES => 0.0,
+        copies => copies as f64 * COPY - plan.candidates(&boxes[*i as usize]) * TEST,
+    };
+    let tasks = order.par_iter().with_min_len(STREAM_TASK);
+    let (total, gain) = tasks
+        .map(|i| (copies(i), saved(i).max(0.0)))
+        .reduce(|| (0, 0.0), |p, q| (p.0 + q.0, p.1 + q.1));
+    let n = order.len();
+    if total > MOST_COPIES * n as u64 + 1_000_000 {
+        return order.iter().partition(|i| copies(i) <= MOST_COPIES);
+    }
+    // Splitting has its price: the others once more, in one column.
+    if gain > n as f64 * RECORD {
+        return order.iter().partition(|i| saved(i) <= 0.0);
+    }
+    (order.to_vec(), Vec::new())
+}

@@ -1,0 +1,292 @@
+//! Delivery of all pairs in bounded memory, sorted over all calls.
+//!
+//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the pairs of consecutive
+//! smaller indices: the boxes of those indices are swept against all, in both directions, which together are about two
+//! sweeps. Where a large part of all pairs overlaps, all rows are simply tested against all boxes after them, in index
+//! order, so that nothing is left to sort.
+
+use super::accept::Accept;
+use super::collect::{Found, Spare};
+use super::key::{lift, ordered};
+use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use super::order::order;
+use super::records::Records;
+use super::sweep::{Pass, Role, run};
+use super::tuning::{DENSE, DENSE_TASK_PAIRS};
+use crate::{Aabb, OverlapRule, Pair, Result};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Hands pairs out in chunks and counts them.
+pub(super) struct Delivery<'a> {
+    pub(super) chunk: usize,
+    pub(super) f: &'a mut dyn FnMut(&[Pair]),
+    pub(super) pairs: u64,
+    pub(super) chunks: u64,
+}
+
+impl Delivery<'_> {
+    pub(super) fn hand(&mut self, pairs: &[Pair]) {
+        for chunk in pairs.chunks(self.chunk) {
+            (self.f)(chunk);
+            self.pairs += chunk.len() as u64;
+            self.chunks += 1;
+        }
+    }
+}
+
+/// Whether testing all rows is cheaper than sorting the pairs.
+pub(super) const fn is_dense(pairs: u64, boxes: u64) -> bool {
+    pairs > boxes * boxes / 2 / DENSE
+}
+
+/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has more.
+pub(super) fn by_rounds(
+    all: &Records,
+    boxes: usize,
+    total: u64,
+    limit: u64,
+    accept: &Accept,
+    delivery: &mut Delivery,
+) -> Result<u64> {
+    let spare = &Spare::default();
+    let mut sorted = Vec::new();
+    let mut tests = 0;
+    let mut first = 0;
+    // The rows at the beginning have up to twice the pairs of the average one.
+    let mut rows = (boxes as f64 * (limit as f64 / total as f64) / 3.0) as usize;
+    while first < boxes {
+        rows = rows.clamp(1, boxes - first);
+        let some = all.of_boxes(first as u32, (first + rows) as u32);
+        let passes = [(&some, all, Role::ForthRows), (all, &some, Role::BackRows)];
+        let passes = passes.map(|(from, into, role)| Pass {
+            from,
+            into,
+            role,
+            accept,
+        });
+        let limit = if rows == 1 { u64::MAX } else { limit };
+        let Found {
+            blocks,
+            count,
+            tests: more,
+        } = run(&passes, limit, spare);
+        tests += more;
+        if count > limit {
+            rows = (rows as f64 * (limit as f64 / count as f64) * 0.8) as usize;
+            continue;
+        }
+        order(blocks, boxes, &mut sorted, spare)?;
+        delivery.hand(&sorted);
+        first += rows;
+        // Towards seven tenths of the limit, at most twice as far as before.
+        let room = 0.7 * limit as f64 / count.max(1) as f64;
+        rows = (rows as f64 * room.min(2.0)) as usize;
+    }
+    Ok(tests)
+}
+
+/// All boxes in index order; all arrays have [`LANES`] entries more.
+pub(super) struct Rows {
+    min: Bounds<3>,
+    max: Bounds<3>,
+    index: Vec<u32>,
+}
+
+impl Rows {
+    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Self {
+        let held = (0..boxes.len() as u32).filter(|&i| !boxes[i as usize].is_empty());
+        let index: Vec<u32> = held.collect();
+        let bound = |of: &dyn Fn(&Aabb) -> i32| {
+            let bounds = index.iter().map(|&i| of(&boxes[i as usize]));
+            bounds.chain([0; LANES]).collect()
+        };
+        Self {
+            min: std::array::from_fn(|axis| bound(&|b| ordered(b.min[axis]) + lift(rule))),
+            max: std::array::from_fn(|axis| bound(&|b| ordered(b.max[axis]))),
+            index: index.iter().copied().chain([0; LANES]).collect(),
+        }
+    }
+
+    /// Delivers all pairs. Tests n (n − 1) / 2 of them.
+    pub(super) fn deliver(&self, accept: &Accept, delivery: &mut Delivery) -> u64 {
+        let n = self.index.len() - LANES;
+        let rows = (DENSE_TASK_PAIRS / n.max(1)).max(1);
+        let accept = accept.tests_anything().then_some(accept);
+        let mut found = vec![Vec::new(); 4 * rayon::current_num_threads()];
+        for start in (0..n).step_by(rows * found.len()) {
+            found.par_iter_mut().enumerate().for_each(|(task, pairs)| {
+                let first = (start + task * rows).min(n);
+                pairs.clear();
+                run_best(SomeRows {
+                    all: self,
+                    range: first..(first + rows).min(n),
+                    accept,
+                    pairs,
+                });
+            });
+            found.iter().for_each(|pairs| delivery.hand(pairs));
+        }
+        let n = n as u64;
+        n * n.saturating_sub(1) / 2
+    }
+}
+
+/// The rows `range`: each box against all after it.
+struct SomeRows<'a> {
+    all: &'a Rows,
+    range: Range<usize>,
+    accept: Option<&'a Accept<'a>>,
+    pairs: &'a mut Vec<Pair>,
+}
+
+impl Job for SomeRows<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Self {
+            all: Rows { min, max, index },
+            range,
+            accept,
+            pairs,
+        } = self;
+        let n = index.len() - LANES;
+        for i in range {
+            let [least, most] = [min, max].map(|bound| std::array::from_fn(|axis| bound[axis][i]));
+            let a = index[i];
+            pairs.reserve(n - i + LANES);
+            for j in (i + 1..n).step_by(LANES) {
+                // SAFETY: `j` is below n and the arrays are LANES longer; the processor suits `L`.
+                let mut mask = unsafe { L::overlap(min, max, j, [&least, &most]) };
+                if n - j < LANES {
+                    mask &= (1 << (n - j)) - 1;
+                }
+                if let Some(accept) = accept {
+                    each_bit(mask, |lane| {
+                        let kept = accept.keeps(a, index[j + lane]);
+                        mask &= !(u32::from(!kept) << lane);
+                    });
+                }
+                // SAFETY: as above; the row has at most n - i - 1 pairs, so there is room for eight more.
+                unsafe {
+                    let length = pairs.len();
+                    let end = pairs.as_mut_ptr().add(length);
+                    L::pairs(index, j, mask, a, Naming::Sweeping, end);
+                    pairs.set_len(length + mask.count_ones() as usize);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find::{arranged, found};
+    use super::super::plan::plan;
+    use super::super::scene::Scene;
+    use super::*;
+    use crate::{Config, Frame, OnInvalid, Strategy, Timings};
+    use std::time::Instant;
+
+    /// Boxes on a small lattice: much touches, is thin or the same; every tenth is large.
+    fn lattice(n: usize) -> Vec<Aabb> {
+        let mut state = 1_u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut one = |i: usize| {
+            let min = [(); 3].map(|()| next(20) as f32);
+            let most = if i.is_multiple_of(10) { 15 } else { 4 };
+            Aabb::new(min, min.map(|v| v + next(most) as f32))
+        };
+        (0..n).map(&mut one).collect()
+    }
+
+    #[test]
+    fn rounds_and_rows_deliver_what_an_update_finds() {
+        let boxes = lattice(1500);
+        let worlds: Vec<u32> = (0..1500).map(|i| i % 3).collect();
+        for (rule, strategy, in_worlds) in [
+            (OverlapRule::Closed, Strategy::Sweep, false),
+            (OverlapRule::Open, Strategy::Sweep, true),
+            (OverlapRule::Closed, Strategy::Subdivided, false),
+            (OverlapRule::Open, Strategy::Subdivided, false),
+            (OverlapRule::Closed, Strategy::Subdivided, true),
+        ] {
+            let config = Config {
+                rule,
+                strategy,
+                ..Config::default()
+            };
+            let frame = Frame::boxes(&boxes);
+            let frame = if in_worlds {
+                frame.worlds(&worlds)
+            } else {
+                frame
+            };
+            let mut scene = Scene::default();
+            assert!(
+                scene
+                    .read(&frame, OnInvalid::Error, 0.0, &Scene::default())
+                    .is_ok()
+            );
+            let plan = plan(&boxes, scene.worlds.as_deref(), strategy);
+            assert_eq!(plan.strategy, strategy);
+            let spare = Spare::default();
+            let clock = &mut super::super::Clock(Instant::now());
+            let all = found(
+                &config,
+                &scene,
+                &plan,
+                u64::MAX,
+                &spare,
+                &mut Timings::default(),
+                clock,
+            );
+            let Ok(all) = all else {
+                panic!("the sort failed")
+            };
+            let total = all.count;
+            let mut expected = Vec::new();
+            assert!(order(all.blocks, 1500, &mut expected, &spare).is_ok());
+            assert!(expected.len() > 2000, "{}", expected.len());
+
+            let Ok(records) = arranged(&config, &[&scene], &plan) else {
+                panic!("the sort failed")
+            };
+            let accept = |worlds| Accept::new(&scene, &scene, rule, worlds);
+            for limit in [1, 100, 5000, total] {
+                let mut got = Vec::new();
+                let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);
+                let mut delivery = Delivery {
+                    chunk: 777,
+                    f: &mut f,
+                    pairs: 0,
+                    chunks: 0,
+                };
+                assert!(
+                    by_rounds(
+                        &records[0],
+                        1500,
+                        total,
+                        limit,
+                        &accept(false),
+                        &mut delivery
+                    )
+                    .is_ok()
+                );
+                assert!(got == expected, "{strategy} {rule:?} {limit}");
+            }
+            let mut got = Vec::new();
+            let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);
+            let mut delivery = Delivery {
+                chunk: 10,
+                f: &mut f,
+                pairs: 0,
+                chunks: 0,
+            };
+            Rows::new(&boxes, rule).deliver(&accept(true), &mut delivery);
+            assert!(got == expected, "{strategy} {rule:?} rows");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted against a limit.
+
+use super::lanes::{LANES, Lanes, Naming};
+use super::tuning::{FIRST_BLOCK, PAIR_BLOCK};
+use crate::{Error, Pair, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What all tasks of one collection share. Past the limit nothing more is stored, but all is counted.
+pub(super) struct Collector<'a> {
+    limit: u64,
+    stored: AtomicU64,
+    spare: &'a Spare,
+}
+
+/// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs written to it.
+#[derive(Default)]
+pub(super) struct Spare(Mutex<Vec<Vec<Pair>>>);
+
+impl Spare {
+    fn blocks(&self) -> MutexGuard<'_, Vec<Vec<Pair>>> {
+        // A thread that panicked leaves blocks as good as any.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn block(&self) -> Vec<Pair> {
+        self.blocks().pop().unwrap_or_default()
+    }
+
+    /// Lets go of all but so many blocks.
+    pub(super) fn keep(&self, blocks: usize) {
+        self.blocks().truncate(blocks);
+    }
+
+    /// Takes a block back that has been read.
+    pub(super) fn give(&self, mut block: Vec<Pair>) {
+        block.clear();
+        self.blocks().push(block);
+    }
+}
+
+/// What a sweep found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The pairs, in no order; not all of them when there are more than the limit.
+    pub(super) blocks: Vec<Vec<Pair>>,
+    /// How many there are.
+    pub(super) count: u64,
+    /// Candidates tested.
+    pub(super) tests: u64,
+}
+
+impl Found {
+    pub(super) fn merge(mut self, mut other: Self) -> Self {
+        self.blocks.append(&mut other.blocks);
+        self.count += other.count;
+        self.tests += other.tests;
+        self
+    }
+
+    /// The blocks, or the exact count when they are not all there.
+    pub(super) fn within(self, limit: u64) -> Result<Self> {
+        match self.count {
+            count if count > limit => Err(Error::TooManyPairs { count, limit }),
+            _ => Ok(self),
+        }
+    }
+}
+
+impl<'a> Collector<'a> {
+    pub(super) const fn new(limit: u64, spare: &'a Spare) -> Self {
+        Self {
+            limit,
+            stored: AtomicU64::new(0),
+            spare,
+        }
+    }
+
+    pub(super) fn task(&self) -> Task<'_> {
+        Task {
+            shared: self,
+            buffer: self.spare.block(),
+            found: Found::default(),
+        }
+    }
+
+    /// Whether pairs are still stored. Asked once a run, so that the limit is overshot by little.
+    fn storing(&self) -> bool {
+        self.stored.load(Ordering::Relaxed) <= self.limit
+    }
+}
+
+/// The pairs that one task finds.
+pub(super) struct Task<'a> {
+    shared: &'a Collector<'a>,
+    buffer: Vec<Pair>,
+    pub(super) found: Found,
+}
+
+impl Task<'_> {
+    pub(super) fn storing(&self) -> bool {
+        self.shared.storing()
+    }
+
+    /// Stores a pair and counts it.
+    #[inline(always)]
+    pub(super) fn push(&mut self, pair: Pair) {
+        if self.buffer.len() == self.buffer.capacity() {
+            self.make_room();
+        }
+        self.buffer.push(pair);
+    }
+
+    /// Stores the pairs of a mask, as [`Lanes::pairs`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::overlap`].
+    #[inline(always)]
+    pub(super) unsafe fn push_mask<L: Lanes>(
+        &mut self,
+        index: &[u32],
+        start: usize,
+        mask: u32,
+        p: u32,
+        naming: Naming,
+    ) {
+        if self.buffer.capacity() - self.buffer.len() < LANES {
+            self.make_room();
+        }
+        // SAFETY: the caller's promise is passed on; there is room for LANES pairs, of which as many as the mask has bits
+        // are written for good.
+        unsafe {
+            let length = self.buffer.len();
+            L::pairs(
+                index,
+                start,
+                mask,
+                p,
+                naming,
+                self.buffer.as_mut_ptr().add(length),
+            );
+            self.buffer.set_len(length + mask.count_ones() as usize);
+        }
+    }
+
+    /// Counts pairs without storing them.
+    #[inline(always)]
+    pub(super) fn count(&mut self, pairs: u32) {
+        self.found.count += u64::from(pairs);
+    }
+
+    /// Room for at least LANES pairs: in a longer buffer, up to a full block.
+    #[cold]
+    fn make_room(&mut self) {
+        let grown = if self.buffer.capacity() + LANES > PAIR_BLOCK {
+            self.flush();
+            PAIR_BLOCK
+        } else {
+            (4 * self.buffer.capacity()).clamp(FIRST_BLOCK, PAIR_BLOCK)
+        };
+        self.buffer.reserve_exact(grown - self.buffer.len());
+    }
+
+    fn flush(&mut self) {
+        let pairs = self.buffer.len() as u64;
+        self.found.count += pairs;
+        let before = self.shared.stored.fetch_add(pairs, Ordering::Relaxed);
+        if before + pairs <= self.shared.limit {
+            let next = self.shared.spare.block();
+            self.found
+                .blocks
+                .push(std::mem::replace(&mut self.buffer, next));
+        } else {
+            self.found.blocks.clear();
+            self.buffer.clear();
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Found {
+        self.flush();
+        self.found
+    }
+}

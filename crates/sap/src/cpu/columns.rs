@@ -1,0 +1,182 @@
+//! Columns along the sweep axis: a cut of the two other axes at quantiles of the boxes' bounds.
+//!
+//! A box is in all columns that it touches. The column of a coordinate is the number of cuts at or below it, which is
+//! monotone, so boxes that overlap share the column of the greater of their two `min`s: the reference point, where their
+//! pair is reported and nowhere else. No rounding enters: cuts are compared as numbers, and the table only says where
+//! to begin counting.
+
+use crate::Aabb;
+
+/// Cuts of one axis, ascending, and a table to find them by.
+#[derive(Default, Clone)]
+pub(super) struct Cuts {
+    cuts: Vec<f32>,
+    low: f64,
+    scale: f64,
+    /// For each step of the table, the number of cuts in the steps below.
+    table: Vec<u16>,
+}
+
+/// Steps of the table for each cut.
+const STEPS: usize = 8;
+
+impl Cuts {
+    /// Cuts a sorted sample into about `parts` parts of the same number; fewer where values repeat.
+    pub(super) fn new(sample: &[f32], parts: usize) -> Self {
+        let mut cuts: Vec<f32> = (1..parts)
+            .filter_map(|part| sample.get(part * sample.len() / parts))
+            .copied()
+            .collect();
+        cuts.retain(|cut| cut.is_finite());
+        cuts.dedup();
+        let (Some(&first), Some(&last)) = (cuts.first(), cuts.last()) else {
+            return Self::default();
+        };
+        let steps = cuts.len() * STEPS;
+        let low = f64::from(first);
+        let extent = f64::from(last) - low;
+        let scale = if extent > 0.0 {
+            steps as f64 / extent
+        } else {
+            0.0
+        };
+        let mut all = Self {
+            cuts,
+            low,
+            scale,
+            table: vec![0; steps + 1],
+        };
+        for i in 0..all.cuts.len() {
+            let step = all.step(all.cuts[i]);
+            all.table[step] += 1;
+        }
+        let mut below = 0;
+        for entry in &mut all.table {
+            below += std::mem::replace(entry, below);
+        }
+        all
+    }
+
+    /// Number of parts.
+    pub(super) fn parts(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// Monotone: each operation is, rounding included; the cast saturates.
+    fn step(&self, value: f32) -> usize {
+        let step = (f64::from(value) - self.low) * self.scale;
+        (step as usize).min(self.table.len() - 1)
+    }
+
+    /// The part that a value lies in: the number of cuts at or below it. A cut in a lower step of the table than the
+    /// value's is below the value, so counting may begin with those.
+    pub(super) fn part(&self, value: f32) -> u16 {
+        if self.cuts.is_empty() {
+            return 0;
+        }
+        self.count_from(self.table[self.step(value)], value)
+    }
+
+    fn count_from(&self, part: u16, value: f32) -> u16 {
+        let more = self.cuts[part as usize..]
+            .iter()
+            .take_while(|&&cut| cut <= value)
+            .count();
+        part + more as u16
+    }
+
+    /// The first and the last part that an interval touches.
+    pub(super) fn span(&self, min: f32, max: f32) -> [u16; 2] {
+        let first = self.part(min);
+        let last = if max.is_finite() {
+            self.count_from(first, max)
+        } else {
+            self.part(max).max(first)
+        };
+        [first, last]
+    }
+}
+
+/// The columns of a frame: parts of the two other axes, for each world.
+#[derive(Default, Clone)]
+pub(super) struct Columns {
+    pub(super) cuts: [Cuts; 2],
+}
+
+/// The columns that a box touches: the first and the last part on each of the two axes.
+pub(super) type Span = [[u16; 2]; 2];
+
+/// Number of columns in a span.
+pub(super) const fn area(span: &Span) -> u64 {
+    let [[y0, y1], [z0, z1]] = *span;
+    ((y1 - y0) as u64 + 1) * ((z1 - z0) as u64 + 1)
+}
+
+impl Columns {
+    /// Number of columns of one world.
+    pub(super) fn count(&self) -> usize {
+        self.cuts[0].parts() * self.cuts[1].parts()
+    }
+
+    /// The columns that a box touches; `axes` are the two others.
+    pub(super) fn span(&self, b: &Aabb, axes: [usize; 2]) -> Span {
+        std::array::from_fn(|k| self.cuts[k].span(b.min[axes[k]], b.max[axes[k]]))
+    }
+
+    /// The column of two parts.
+    pub(super) fn column(&self, y: u16, z: u16) -> u32 {
+        (usize::from(y) * self.cuts[1].parts() + usize::from(z)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counts_of_cuts() {
+        let mut samples = vec![
+            vec![],
+            vec![1.0; 50],
+            (0..1000).map(|i| i as f32).collect::<Vec<_>>(),
+            (0..300).map(|i| (i as f32 / 10.0).exp()).collect(),
+            vec![f32::MIN, -1.0, -1e-45, -0.0, 0.0, 1e-45, 1.0, f32::MAX],
+        ];
+        samples.push(vec![
+            f32::NEG_INFINITY,
+            f32::NEG_INFINITY,
+            -3.0,
+            0.0,
+            f32::INFINITY,
+            f32::INFINITY,
+        ]);
+        for sample in samples {
+            for parts in [1, 2, 7, 64, 512] {
+                let cuts = Cuts::new(&sample, parts);
+                assert!(cuts.parts() <= parts.max(1));
+                let mut values = sample.clone();
+                values.extend([
+                    f32::NEG_INFINITY,
+                    -1e30,
+                    -0.0,
+                    0.5,
+                    3e-45,
+                    77.7,
+                    1e30,
+                    f32::INFINITY,
+                ]);
+                for &value in &values {
+                    let expected = cuts.cuts.iter().filter(|&&cut| cut <= value).count();
+                    assert_eq!(
+                        usize::from(cuts.part(value)),
+                        expected,
+                        "{value} in {sample:?}"
+                    );
+                    for &max in values.iter().filter(|&&max| max >= value) {
+                        assert_eq!(cuts.span(value, max), [cuts.part(value), cuts.part(max)]);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! L. Ha, J. Krüger, C. Silva, "Fast Four-Way Parallel Radix Sorting on GPUs", Computer Graphics Forum 28(8), 2009,
+//! §6.1 "Broad-phase collision detection".
+//!
+//! 1. Every box gives two records: its `min` and its `max` on x, with the box's index and a bit that tells which.
+//! 2. The records are sorted by value. Under the closed rule a `min` comes before a `max` of the same value, under the
+//!    open rule after it (keys are lifted, see `key`, so that the first order does for both).
+//! 3. A parallel scan over the `min` bits numbers the boxes in order of their `min`; the number of `min`s before a box's
+//!    `max` ends its candidates: the boxes whose `min` lies between its two records, the paper's "out of order indices".
+//!    Because only `min`s are looked at, each candidate pair is found once.
+//! 4. The candidates go through y, and those left through z.
+//!
+//! Departures: the overlap list of x is kept as one range for each box and never written out, as it can be far longer
+//! than memory; the lists after y are written in blocks. For y and z intervals are compared, not sorted again: the list
+//! holds pairs by then, and sorting 2 n records for each axis again would not shorten it.
+
+use super::accept::Accept;
+use super::arrange::in_one_column;
+use super::collect::{Collector, Found, Spare, Task};
+use super::key::{biased, lift, ordered};
+use super::lanes::{Job, LANES, Lanes, run_best};
+use super::records::Records;
+use super::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
+use crate::{Aabb, Config, Pair, Result};
+use gpusort::SortOptions;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Boxes in order of their `min` on x, and where each one's candidates end.
+pub(super) struct Ranges {
+    records: Records,
+    /// For each box of the frame, one past the last of its candidates in `records`.
+    until: Vec<AtomicU32>,
+}
+
+impl Ranges {
+    /// Steps 1 to 3.
+    pub(super) fn new(boxes: &[Aabb], config: &Config) -> Result<Self> {
+        let lift = lift(config.rule);
+        let held: Vec<u32> = (0..boxes.len() as u32)
+            .into_par_iter()
+            .filter(|&i| !boxes[i as usize].is_empty())
+            .collect();
+        let min = |&i: &u32| biased(ordered(boxes[i as usize].min[0]) + lift);
+        let max = |&i: &u32| biased(ordered(boxes[i as usize].max[0]));
+        // All mins stand before all maxs, and the sort is stable.
+        let mut keys: Vec<u32> = held
+            .par_iter()
+            .map(min)
+            .chain(held.par_iter().map(max))
+            .collect();
+        let mut ends: Vec<u32> = held
+            .par_iter()
+            .map(|i| i << 1)
+            .chain(held.par_iter().map(|i| i << 1 | 1))
+            .collect();
+        gpusort::cpu::sort_pairs(
+            &mut keys,
+            &mut ends,
+            &SortOptions::new().algorithm(config.sort),
+        )?;
+
+        let is_min = |end: &&u32| **end & 1 == 0;
+        let counts: Vec<usize> = ends
+            .par_chunks(STREAM_TASK)
+            .map(|part| part.iter().filter(is_min).count())
+            .collect();
+        let mut order = vec![0; held.len()];
+        let until: Vec<AtomicU32> = boxes.par_iter().map(|_| AtomicU32::new(0)).collect();
+        let (mut tasks, mut rest, mut first) =
+            (Vec::with_capacity(counts.len()), &mut order[..], 0);
+        for (part, count) in ends.chunks(STREAM_TASK).zip(counts) {
+            let (numbered, after) = rest.split_at_mut(count);
+            tasks.push((part, first, numbered));
+            (rest, first) = (after, first + count as u32);
+        }
+        tasks.into_par_iter().for_each(|(part, first, numbered)| {
+            let mut count = 0;
+            for &end in part {
+                if is_min(&&end) {
+                    numbered[count as usize] = end >> 1;
+                    count += 1;
+                } else {
+                    until[(end >> 1) as usize].store(first + count, Ordering::Relaxed);
+                }
+            }
+        });
+        Ok(Self {
+            records: in_one_column(boxes, order, 0, config),
+            until,
+        })
+    }
+
+    /// Step 4.
+    pub(super) fn run(&self, accept: &Accept, limit: u64, spare: &Spare) -> Found {
+        let collector = Collector::new(limit, spare);
+        let n = self.records.len();
+        let sweep = |mut task, number: usize| {
+            let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
+            run_best(Boxes {
+                ranges: self,
+                range,
+                accept,
+                task: &mut task,
+            });
+            task
+        };
+        let tasks = (0..n.div_ceil(SWEEP_TASK)).into_par_iter();
+        tasks
+            .fold(|| collector.task(), sweep)
+            .map(Task::finish)
+            .reduce(Found::default, Found::merge)
+    }
+
+    /// Takes the overlap list of x and y through z, and through x again where a box is thin there.
+    fn through_z(&self, overlap: &mut Vec<(u32, u32)>, accept: &Accept, task: &mut Task) {
+        let Records {
+            min, max, index, ..
+        } = &self.records;
+        let (min, max) = (&min[1], &max[1]);
+        let (storing, tests) = (task.storing(), accept.tests_anything());
+        for (i, j) in overlap.drain(..) {
+            let (i, j) = (i as usize, j as usize);
+            if min[i] > max[j] || min[j] > max[i] || (self.records.thin && !self.meet_on_x(i, j)) {
+                continue;
+            }
+            let pair = Pair::new(index[i], index[j]);
+            if tests && !accept.keeps(pair.a, pair.b) {
+                continue;
+            }
+            if storing {
+                task.push(pair)
+            } else {
+                task.count(1)
+            }
+        }
+    }
+
+    fn meet_on_x(&self, i: usize, j: usize) -> bool {
+        let Records { keys, .. } = &self.records;
+        keys[j] <= self.records.limit(i) && keys[i] <= self.records.limit(j)
+    }
+}
+
+/// The boxes `range`, in order of their `min`, through y, and their overlap list through z.
+struct Boxes<'a, 'b> {
+    ranges: &'a Ranges,
+    range: Range<usize>,
+    accept: &'a Accept<'a>,
+    task: &'a mut Task<'b>,
+}
+
+impl Job for Boxes<'_, '_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Self {
+            ranges,
+            range,
+            accept,
+            task,
+        } = self;
+        let Records {
+            min, max, index, ..
+        } = &ranges.records;
+        let [min_y, max_y] = [min, max].map(|bound| std::array::from_ref(&bound[0]));
+        let mut overlap = Vec::with_capacity(OVERLAP_BLOCK + LANES);
+        for i in range {
+            let until = ranges.until[index[i] as usize].load(Ordering::Relaxed) as usize;
+            let [[least, _], [most, _]] = ranges.records.bounds(i);
+            task.found.tests += until.saturating_sub(i + 1) as u64;
+            let mut j = i + 1;
+            while j < until {
+                // SAFETY: `j` is below the number of records and the arrays are LANES longer; the processor suits `L`.
+                let mut mask = unsafe { L::overlap(min_y, max_y, j, [&[least], &[most]]) };
+                if until - j < LANES {
+                    mask &= (1 << (until - j)) - 1;
+                }
+                while mask != 0 {
+                    overlap.push((i as u32, j as u32 + mask.trailing_zeros()));
+                    mask &= mask - 1;
+                }
+                j += LANES;
+                if overlap.len() >= OVERLAP_BLOCK {
+                    ranges.through_z(&mut overlap, accept, task);
+                }
+            }
+        }
+        ranges.through_z(&mut overlap, accept, task);
+    }
+}

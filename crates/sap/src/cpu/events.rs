@@ -1,0 +1,79 @@
+//! Which pairs started and which ended: the difference of two sorted lists, in parallel.
+
+use crate::Pair;
+use rayon::prelude::*;
+
+/// Pairs of `new` that one task compares.
+const PART: usize = 64 * 1024;
+
+/// The pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
+pub(super) fn difference(old: &[Pair], new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
+    if old.is_empty() || new.is_empty() {
+        return (new.to_vec(), old.to_vec());
+    }
+    let parts = new.len().max(old.len()).div_ceil(PART).max(1);
+    // Both lists are cut at the same pairs: at even steps of the longer one.
+    let longer = if new.len() > old.len() { new } else { old };
+    let cut = |list: &[Pair], part: usize| match part {
+        0 => 0,
+        _ if part == parts => list.len(),
+        _ => list.partition_point(|pair| *pair < longer[part * longer.len() / parts]),
+    };
+    let compare = |part: usize| {
+        let range = |list: &'_ [Pair]| cut(list, part)..cut(list, part + 1);
+        of_part(&old[range(old)], &new[range(new)])
+    };
+    let found: Vec<_> = (0..parts).into_par_iter().map(compare).collect();
+    let (started, ended): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    (started.concat(), ended.concat())
+}
+
+fn of_part(mut old: &[Pair], mut new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
+    let (mut started, mut ended) = (Vec::new(), Vec::new());
+    while let (Some(o), Some(n)) = (old.first(), new.first()) {
+        match o.cmp(n) {
+            std::cmp::Ordering::Less => ended.push(*o),
+            std::cmp::Ordering::Greater => started.push(*n),
+            std::cmp::Ordering::Equal => {}
+        }
+        (old, new) = (&old[usize::from(o <= n)..], &new[usize::from(n <= o)..]);
+    }
+    started.extend_from_slice(new);
+    ended.extend_from_slice(old);
+    (started, ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn differences_across_parts() {
+        let list = |step: u32, offset: u32, n: u32| -> Vec<Pair> {
+            (0..n)
+                .map(|i| Pair {
+                    a: (i * step + offset) / 7,
+                    b: i * step + offset + 1,
+                })
+                .collect()
+        };
+        let lists = [
+            list(1, 0, 0),
+            list(1, 0, 1),
+            list(1, 0, 200_000),
+            list(2, 0, 150_000),
+            list(3, 1, 90_000),
+            list(1, 199_990, 20),
+        ];
+        for old in &lists {
+            for new in &lists {
+                let (o, n): (BTreeSet<_>, BTreeSet<_>) =
+                    (old.iter().collect(), new.iter().collect());
+                let (started, ended) = difference(old, new);
+                assert!(started.iter().eq(n.difference(&o).copied()));
+                assert!(ended.iter().eq(o.difference(&n).copied()));
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! How many pairs may be kept.
+
+use crate::{Config, Pair};
+
+/// Boxes that, all overlapping, make at most 64 MiB of pairs: not worth asking for the memory available.
+const FEW_BOXES: usize = 4096;
+
+/// The most pairs an update of `n` boxes may keep: what [`Config::pair_memory`] holds, else half of the memory available,
+/// for the sorted list and the blocks it is sorted from; no limit where the system does not tell.
+pub(super) fn pair_limit(config: &Config, n: usize) -> u64 {
+    let pair = size_of::<Pair>() as u64;
+    match config.pair_memory {
+        Some(bytes) => bytes / pair,
+        None if n <= FEW_BOXES => u64::MAX,
+        None => available().map_or(u64::MAX, |bytes| bytes / 2 / (2 * pair)),
+    }
+}
+
+/// Bytes that Linux says can be had without swapping.
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}

@@ -1,0 +1,176 @@
+//! Pairs in order: partitioned by ranges of `a`, then sorted range by range in cache.
+
+use super::collect::Spare;
+use super::tuning::{FEW_PAIRS, PAIR_BUCKET};
+use crate::{Error, Pair, Result};
+use rayon::prelude::*;
+
+/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs), plus small sorts.
+pub(super) fn order(
+    blocks: Vec<Vec<Pair>>,
+    boxes: usize,
+    sorted: &mut Vec<Pair>,
+    spare: &Spare,
+) -> Result<()> {
+    let count: usize = blocks.iter().map(Vec::len).sum();
+    sorted.clear();
+    let bytes = (count as u64).saturating_mul(size_of::<Pair>() as u64);
+    sorted
+        .try_reserve_exact(count)
+        .map_err(|_| Error::OutOfMemory { bytes })?;
+    if count <= FEW_PAIRS {
+        for block in blocks {
+            sorted.extend_from_slice(&block);
+            spare.give(block);
+        }
+        sorted.sort_unstable_by_key(|pair| pair.code());
+        return Ok(());
+    }
+    // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that the write positions of
+    // one block stay in cache.
+    let buckets = (count as u64).div_ceil(PAIR_BUCKET).clamp(1, 4096);
+    let shift = (boxes as u64)
+        .div_ceil(buckets)
+        .next_power_of_two()
+        .trailing_zeros();
+    let buckets = (boxes >> shift) + 1;
+    let histogram = |block: &Vec<Pair>| {
+        let mut counts = vec![0_u32; buckets];
+        block
+            .iter()
+            .for_each(|pair| counts[(pair.a >> shift) as usize] += 1);
+        counts
+    };
+    let counts: Vec<Vec<u32>> = blocks.par_iter().map(histogram).collect();
+    // Where each block writes its pairs of each bucket: buckets one after the other, in each the blocks in turn.
+    let mut positions: Vec<Vec<usize>> =
+        blocks.iter().map(|_| Vec::with_capacity(buckets)).collect();
+    let mut ends = Vec::with_capacity(buckets);
+    let mut at = 0;
+    for bucket in 0..buckets {
+        for (positions, counts) in positions.iter_mut().zip(&counts) {
+            positions.push(at);
+            at += counts[bucket] as usize;
+        }
+        ends.push(at);
+    }
+    let target = Target(sorted.as_mut_ptr());
+    blocks
+        .into_par_iter()
+        .zip(positions)
+        .for_each(|(block, mut positions)| {
+            let target = &target;
+            for &pair in &block {
+                let position = &mut positions[(pair.a >> shift) as usize];
+                // SAFETY: the positions of all blocks and buckets are apart and below `count`, which was reserved: each block
+                // has as many in a bucket as it counted there.
+                unsafe { target.0.add(*position).write(pair) };
+                *position += 1;
+            }
+            spare.give(block);
+        });
+    // SAFETY: `count` pairs were reserved, and each of them was written above.
+    unsafe { sorted.set_len(count) };
+    let mut rest = &mut sorted[..];
+    let mut start = 0;
+    let mut slices = Vec::with_capacity(buckets);
+    for end in ends {
+        let (slice, after) = rest.split_at_mut(end - start);
+        slices.push(slice);
+        (rest, start) = (after, end);
+    }
+    let first = |bucket: usize| (bucket << shift) as u32;
+    let sort = |scratch: &mut Scratch, (bucket, slice): (usize, &mut [Pair])| {
+        if slice.len() as u64 > 64 * PAIR_BUCKET {
+            slice.par_sort_unstable_by_key(|pair| pair.code());
+        } else {
+            scratch.sort(slice, first(bucket), 1 << shift);
+        }
+    };
+    slices
+        .into_par_iter()
+        .enumerate()
+        .for_each_init(Scratch::default, sort);
+    Ok(())
+}
+
+/// What one thread sorts buckets with.
+#[derive(Default)]
+struct Scratch {
+    ends: Vec<u32>,
+    seconds: Vec<u32>,
+}
+
+impl Scratch {
+    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s few `b`s sorted.
+    fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
+        if range > 4 * pairs.len() {
+            return pairs.sort_unstable_by_key(|pair| pair.code());
+        }
+        let Self { ends, seconds } = self;
+        ends.clear();
+        ends.resize(range, 0);
+        seconds.resize(pairs.len(), 0);
+        pairs
+            .iter()
+            .for_each(|pair| ends[(pair.a - first) as usize] += 1);
+        let mut before = 0;
+        for end in ends.iter_mut() {
+            before += std::mem::replace(end, before);
+        }
+        for pair in pairs.iter() {
+            let end = &mut ends[(pair.a - first) as usize];
+            seconds[*end as usize] = pair.b;
+            *end += 1;
+        }
+        let mut start = 0;
+        for (a, &end) in (first..).zip(ends.iter()) {
+            let (start, end) = (std::mem::replace(&mut start, end as usize), end as usize);
+            seconds[start..end].sort_unstable();
+            for (pair, &b) in pairs[start..end].iter_mut().zip(&seconds[start..end]) {
+                *pair = Pair { a, b };
+            }
+        }
+    }
+}
+
+/// Where many threads write, each at its own positions.
+struct Target(*mut Pair);
+
+// SAFETY: `order` gives every thread positions of its own.
+unsafe impl Sync for Target {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_blocks_are_put_in_order() {
+        let spare = Spare::default();
+        for (count, boxes, skew) in [
+            (0, 5, 1),
+            (1, 2, 1),
+            (3000, 10, 1),
+            (100_000, 1_000_000, 1),
+            (100_000, 300, 1),
+            (700_000, 1_000_000, 1 << 20),
+        ] {
+            let mut state = 3_u64;
+            let mut pair = |_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                Pair {
+                    a: (state >> 33) as u32 % boxes / skew,
+                    b: (state >> 13) as u32,
+                }
+            };
+            let mut expected: Vec<Pair> = (0..count).map(&mut pair).collect();
+            let blocks = expected.chunks(10_000).map(<[Pair]>::to_vec).collect();
+            let mut sorted = vec![Pair::default(); 7];
+            assert!(order(blocks, boxes as usize, &mut sorted, &spare).is_ok());
+            expected.sort_unstable();
+            assert!(sorted == expected, "{count} {boxes}");
+        }
+    }
+}

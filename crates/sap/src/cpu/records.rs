@@ -1,0 +1,173 @@
+//! Boxes in sweep order: by column, then by `min` on the sweep axis; one array for each bound.
+
+use super::key::{biased, lift, ordered};
+use super::lanes::{AHEAD, ALL_HOMES, Bounds, LANES, prefetch};
+use super::tuning::STREAM_TASK;
+use crate::{Aabb, OverlapRule};
+use rayon::prelude::*;
+
+/// What stands after the last record: above every limit.
+const PAST: i64 = i64::MAX;
+
+/// Boxes in sweep order. All arrays but `ends` have [`LANES`] entries more than there are records, so that eight can be read
+/// wherever one can.
+pub(super) struct Records {
+    /// Column in the high half, biased `min` on the sweep axis in the low half; ascending.
+    pub(super) keys: Vec<i64>,
+    /// Biased `max` on the sweep axis.
+    pub(super) ends: Vec<u32>,
+    /// `min` on the two other axes.
+    pub(super) min: Bounds<2>,
+    /// `max` on the two other axes.
+    pub(super) max: Bounds<2>,
+    /// Which box.
+    pub(super) index: Vec<u32>,
+    /// Bit `k`: the box begins in this column on axis `k` of the two others.
+    pub(super) homes: Vec<u8>,
+    /// Whether boxes may have several records, so that home bits count.
+    pub(super) in_columns: bool,
+    /// Whether some box is thin on the sweep axis, so that a sweep can meet boxes it does not overlap there.
+    pub(super) thin: bool,
+}
+
+/// Home bits below a column.
+pub(super) const TAG_BITS: u32 = 2;
+
+/// A column, and whether a box begins there on each of the two axes, in one number.
+pub(super) const fn tag(column: u32, homes: [bool; 2]) -> u32 {
+    column << TAG_BITS | homes[0] as u32 | (homes[1] as u32) << 1
+}
+
+/// The axis swept and the two others.
+pub(super) const fn axes(axis: usize) -> [usize; 3] {
+    [axis, (axis + 1) % 3, (axis + 2) % 3]
+}
+
+impl Records {
+    /// Number of records.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The records of the boxes `index[i]`, which must be in sweep order. `columns` has their column and home bits, as
+    /// [`tag`] makes them.
+    pub(super) fn gather(
+        boxes: &[Aabb],
+        rule: OverlapRule,
+        axis: usize,
+        mut index: Vec<u32>,
+        columns: Option<&[u32]>,
+    ) -> Self {
+        let n = index.len();
+        let [x, y, z] = axes(axis);
+        let lift = lift(rule);
+        let mut ends = vec![0; n];
+        let mut keys = vec![PAST; n + LANES];
+        let mut homes = vec![0; n + LANES];
+        let [mut min_y, mut max_y, mut min_z, mut max_z] = [(); 4].map(|()| vec![0; n + LANES]);
+        let parts = (
+            index.par_chunks(STREAM_TASK),
+            keys[..n].par_chunks_mut(STREAM_TASK),
+            ends.par_chunks_mut(STREAM_TASK),
+            homes[..n].par_chunks_mut(STREAM_TASK),
+            min_y[..n].par_chunks_mut(STREAM_TASK),
+            max_y[..n].par_chunks_mut(STREAM_TASK),
+            min_z[..n].par_chunks_mut(STREAM_TASK),
+            max_z[..n].par_chunks_mut(STREAM_TASK),
+        );
+        let write =
+            |(task, (index, keys, ends, homes, min_y, max_y, min_z, max_z)): (usize, Part<'_>)| {
+                let mut thin = false;
+                for (k, &i) in index.iter().enumerate() {
+                    prefetch(boxes, index.get(k + AHEAD));
+                    let b = &boxes[i as usize];
+                    let (start, end) =
+                        (biased(ordered(b.min[x]) + lift), biased(ordered(b.max[x])));
+                    let tag = columns.map_or(0, |columns| columns[task * STREAM_TASK + k]);
+                    keys[k] = i64::from(tag >> TAG_BITS) << 32 | i64::from(start);
+                    homes[k] = tag as u8 & ALL_HOMES;
+                    ends[k] = end;
+                    (min_y[k], max_y[k]) = (ordered(b.min[y]) + lift, ordered(b.max[y]));
+                    (min_z[k], max_z[k]) = (ordered(b.min[z]) + lift, ordered(b.max[z]));
+                    thin |= start > end;
+                }
+                thin
+            };
+        let thin = parts
+            .into_par_iter()
+            .enumerate()
+            .map(write)
+            .reduce(|| false, |p, q| p | q);
+        index.extend([0; LANES]);
+        Self {
+            keys,
+            ends,
+            min: [min_y, min_z],
+            max: [max_y, max_z],
+            index,
+            homes,
+            in_columns: columns.is_some(),
+            thin,
+        }
+    }
+
+    /// The records of the boxes `first..end`, in the same order.
+    pub(super) fn of_boxes(&self, first: u32, end: u32) -> Self {
+        let kept: Vec<usize> = (0..self.len())
+            .filter(|&i| first <= self.index[i] && self.index[i] < end)
+            .collect();
+        let bound = |values: &Vec<i32>| kept.iter().map(|&i| values[i]).chain([0; LANES]).collect();
+        Self {
+            keys: kept
+                .iter()
+                .map(|&i| self.keys[i])
+                .chain([PAST; LANES])
+                .collect(),
+            ends: kept.iter().map(|&i| self.ends[i]).collect(),
+            min: std::array::from_fn(|axis| bound(&self.min[axis])),
+            max: std::array::from_fn(|axis| bound(&self.max[axis])),
+            index: kept
+                .iter()
+                .map(|&i| self.index[i])
+                .chain([0; LANES])
+                .collect(),
+            homes: kept
+                .iter()
+                .map(|&i| self.homes[i])
+                .chain([0; LANES])
+                .collect(),
+            in_columns: self.in_columns,
+            thin: self.thin,
+        }
+    }
+
+    /// The last key that record `i` sweeps to.
+    #[inline(always)]
+    pub(super) fn limit(&self, i: usize) -> i64 {
+        self.keys[i] & !0xffff_ffff | i64::from(self.ends[i])
+    }
+
+    /// Least and greatest bounds of record `i` on the two other axes.
+    #[inline(always)]
+    pub(super) fn bounds(&self, i: usize) -> [[i32; 2]; 2] {
+        [&self.min, &self.max].map(|bound| [bound[0][i], bound[1][i]])
+    }
+
+    /// Whether record `j`, not before record `i` of `from` in sweep order and not beyond its limit, also overlaps it on
+    /// the sweep axis: always, unless it is thin.
+    #[inline(always)]
+    pub(super) fn reaches(&self, j: usize, from: &Self, i: usize) -> bool {
+        i64::from(self.ends[j]) >= from.keys[i] & 0xffff_ffff
+    }
+}
+
+type Part<'a> = (
+    &'a [u32],
+    &'a mut [i64],
+    &'a mut [u32],
+    &'a mut [u8],
+    &'a mut [i32],
+    &'a mut [i32],
+    &'a mut [i32],
+    &'a mut [i32],
+);

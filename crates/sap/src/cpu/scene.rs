@@ -1,0 +1,171 @@
+//! A frame as the engine keeps it: checked, in `f32`, loosened, with nothing borrowed.
+
+use super::tuning::STREAM_TASK;
+use crate::frame::Boxes;
+use crate::{Aabb, Aabb64, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// A frame as the engine keeps it.
+#[derive(Default)]
+pub(super) struct Scene {
+    /// What is swept; [`Aabb::EMPTY`] stands for a bad box.
+    pub(super) boxes: Vec<Aabb>,
+    /// The boxes before they were loosened; empty without a margin.
+    pub(super) tight: Vec<Aabb>,
+    pub(super) filters: Option<Vec<Filter>>,
+    pub(super) worlds: Option<Vec<u32>>,
+    pub(super) excluded: Vec<Pair>,
+    pub(super) exact: Option<Vec<Aabb64>>,
+    pub(super) invalid: Option<Invalid>,
+}
+
+impl Scene {
+    /// Reads a frame of `boxes` into this scene, whose memory it uses again. `last` holds the stored boxes to keep where
+    /// `margin` is above 0.
+    pub(super) fn read(
+        &mut self,
+        frame: &Frame,
+        on_invalid: OnInvalid,
+        margin: f32,
+        last: &Self,
+    ) -> Result<()> {
+        let bad = Bad::default();
+        match frame.boxes {
+            Boxes::Plain(boxes) => self.fill(boxes.len(), |i| {
+                bad.unless(i, boxes[i].check(), || boxes[i])
+            }),
+            Boxes::Swept(start, end) => self.fill(start.len(), |i| {
+                let reason = start[i].check().and_then(|()| end[i].check());
+                bad.unless(i, reason, || start[i].merged(&end[i]))
+            }),
+            Boxes::Exact(boxes) => self.fill(boxes.len(), |i| {
+                bad.unless(i, boxes[i].check(), || boxes[i].outward())
+            }),
+        }
+        self.invalid = bad.found(frame);
+        if let (
+            OnInvalid::Error,
+            Some(Invalid {
+                first: index,
+                reason,
+                ..
+            }),
+        ) = (on_invalid, self.invalid)
+        {
+            return Err(Error::InvalidAabb { index, reason });
+        }
+        self.exact = match frame.boxes {
+            Boxes::Exact(boxes) if margin == 0.0 => Some(boxes.to_vec()),
+            _ => None,
+        };
+        self.filters = frame.filters.map(<[_]>::to_vec);
+        self.worlds = frame.worlds.map(<[_]>::to_vec);
+        self.excluded.clear();
+        self.excluded.extend_from_slice(frame.excluded);
+        self.tight.clear();
+        if margin > 0.0 {
+            self.tight.extend_from_slice(&self.boxes);
+            let stored = |(i, tight): (usize, &mut Aabb)| match last.boxes.get(i) {
+                Some(kept) if kept.contains(tight) && !tight.is_empty() => *tight = *kept,
+                _ => *tight = tight.loosened(margin),
+            };
+            self.boxes
+                .par_iter_mut()
+                .with_min_len(STREAM_TASK)
+                .enumerate()
+                .for_each(stored);
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) {
+        (0..n)
+            .into_par_iter()
+            .with_min_len(STREAM_TASK)
+            .map(of)
+            .collect_into_vec(&mut self.boxes);
+    }
+
+    /// The boxes that were given.
+    pub(super) fn given(&self) -> &[Aabb] {
+        if self.tight.is_empty() {
+            &self.boxes
+        } else {
+            &self.tight
+        }
+    }
+
+    /// Whether the pairs of both are the same for sure: nothing that decides them has another bit.
+    pub(super) fn same_pairs(&self, other: &Self) -> bool {
+        self.boxes.len() == other.boxes.len()
+            && same_bits(&self.boxes, &other.boxes)
+            && self.filters == other.filters
+            && self.worlds == other.worlds
+            && self.excluded == other.excluded
+            && match (&self.exact, &other.exact) {
+                (Some(x), Some(y)) => same_bits(x, y),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+
+    /// The boxes in `f64` for an exact test, made from `f32` where the frame was.
+    pub(super) fn make_exact(&mut self) {
+        if self.exact.is_none() {
+            let wide = |b: &Aabb| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
+            self.exact = Some(self.boxes.par_iter().map(wide).collect());
+        }
+    }
+}
+
+fn same_bits<T: bytemuck::Pod>(x: &[T], y: &[T]) -> bool {
+    bytemuck::cast_slice::<T, u8>(x) == bytemuck::cast_slice::<T, u8>(y)
+}
+
+/// Counts bad boxes from all threads.
+struct Bad {
+    first: AtomicUsize,
+    count: AtomicU64,
+}
+
+impl Default for Bad {
+    fn default() -> Self {
+        Self {
+            first: AtomicUsize::new(usize::MAX),
+            count: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Bad {
+    /// The box, or the empty one where there is a reason against it.
+    fn unless(
+        &self,
+        index: usize,
+        reason: std::result::Result<(), InvalidReason>,
+        of: impl FnOnce() -> Aabb,
+    ) -> Aabb {
+        if reason.is_ok() {
+            return of();
+        }
+        self.first.fetch_min(index, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Aabb::EMPTY
+    }
+
+    fn found(self, frame: &Frame) -> Option<Invalid> {
+        let (first, count) = (self.first.into_inner(), self.count.into_inner());
+        let reason = match frame.boxes {
+            _ if count == 0 => return None,
+            Boxes::Plain(boxes) => boxes[first].check(),
+            Boxes::Swept(start, end) => start[first].check().and_then(|()| end[first].check()),
+            Boxes::Exact(boxes) => boxes[first].check(),
+        };
+        reason.err().map(|reason| Invalid {
+            count,
+            first,
+            reason,
+        })
+    }
+}

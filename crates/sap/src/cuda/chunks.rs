@@ -1,0 +1,159 @@
+//! All pairs in bounded memory: counted by their smaller index first, then found, sorted and handed out by groups of
+//! consecutive smaller indices that fit.
+
+use super::engine::Engine;
+use super::scene::Source;
+use crate::{ChunkReport, Config, Frame, Pair, Result};
+use gpu::{Pinned, Slice, Stream};
+use std::ops::Range;
+use std::time::Instant;
+
+/// The most pairs handed out at once, 32 MiB of them, however many are asked for.
+const MOST_HANDED: usize = 4 << 20;
+
+/// The most pairs sorted at once, 4 GiB of them and their copy, however much memory there is: a group costs a sweep.
+const MOST_SORTED: u64 = 1 << 28;
+
+impl Engine {
+    pub(crate) fn for_each_pair_chunk(
+        &mut self,
+        config: &Config,
+        frame: &Frame,
+        chunk: usize,
+        f: &mut dyn FnMut(&[Pair]),
+    ) -> Result<ChunkReport> {
+        let result = self.deliver(config, frame, chunk, f);
+        self.forget_stages();
+        result
+    }
+
+    fn deliver(
+        &mut self,
+        config: &Config,
+        frame: &Frame,
+        chunk: usize,
+        f: &mut dyn FnMut(&[Pair]),
+    ) -> Result<ChunkReport> {
+        let start = Instant::now();
+        let sets = [Source::Host(frame)];
+        self.read_apart(&sets)?;
+        self.arrange(false)?;
+        let stream = self.stream.clone();
+        let n = frame.len();
+
+        let mut by_a = stream.alloc::<u32>(n)?;
+        self.sweep.count_by_a(&self.spare, by_a.slice_mut())?;
+        let state = self.sweep.read()?;
+        let invalid = self.refuse_invalid(config, &sets, &state)?;
+        let counts = stream.to_vec(by_a.slice())?;
+        drop(by_a);
+
+        let limit = self.pair_limit(config)?.min(MOST_SORTED);
+        let groups = groups(&counts, limit);
+        let largest = groups.iter().map(|(_, pairs)| *pairs).max().unwrap_or(0);
+        if largest > self.room.capacity() as u64 {
+            // A row that alone is above the limit is handed out all the same: it has fewer pairs than there are boxes.
+            self.make_room(config, largest, limit.max(largest))?;
+        }
+        let mut delivery = Delivery::new(&stream, chunk.min(MOST_HANDED), f)?;
+        for (a, pairs) in groups.into_iter().filter(|(_, pairs)| *pairs > 0) {
+            let pairs = pairs as usize;
+            self.sweep
+                .find(&self.spare, a, self.room.part_mut(pairs)?)?;
+            self.sweep
+                .put_in_order(&self.spare, self.room.part_mut(pairs)?)?;
+            delivery.hand(&stream, self.room.part(pairs)?.cast()?)?;
+        }
+        delivery.finish();
+        let (pairs, chunks) = (delivery.pairs, delivery.chunks);
+        Ok(ChunkReport {
+            pairs,
+            chunks,
+            invalid,
+            tests: state.tests,
+            ms: start.elapsed().as_secs_f64() * 1e3,
+        })
+    }
+}
+
+/// Ranges of `a` that cover all, each with its number of pairs: at most `limit`, or one `a` alone.
+fn groups(counts: &[u32], limit: u64) -> Vec<(Range<u64>, u64)> {
+    let mut groups = Vec::new();
+    let (mut first, mut pairs) = (0, 0);
+    for (a, &count) in counts.iter().enumerate() {
+        if pairs > 0 && pairs + u64::from(count) > limit {
+            groups.push((first..a as u64, pairs));
+            (first, pairs) = (a as u64, 0);
+        }
+        pairs += u64::from(count);
+    }
+    groups.push((first..counts.len() as u64, pairs));
+    groups
+}
+
+/// Hands out sorted pairs that come in pieces, as chunks of one size but for the last.
+struct Delivery<'a> {
+    buffer: Pinned<Pair>,
+    filled: usize,
+    f: &'a mut dyn FnMut(&[Pair]),
+    pairs: u64,
+    chunks: u64,
+}
+
+impl<'a> Delivery<'a> {
+    fn new(stream: &Stream, chunk: usize, f: &'a mut dyn FnMut(&[Pair])) -> Result<Self> {
+        Ok(Self {
+            buffer: Pinned::new(stream.device(), chunk)?,
+            filled: 0,
+            f,
+            pairs: 0,
+            chunks: 0,
+        })
+    }
+
+    fn hand(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
+        let mut at = 0;
+        while at < pairs.len() {
+            let take = (self.buffer.len() - self.filled).min(pairs.len() - at);
+            stream.download(
+                pairs.range(at..at + take)?,
+                &mut self.buffer[self.filled..self.filled + take],
+            )?;
+            (at, self.filled) = (at + take, self.filled + take);
+            if self.filled == self.buffer.len() {
+                self.finish();
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out what has gathered.
+    fn finish(&mut self) {
+        if self.filled > 0 {
+            (self.f)(&self.buffer[..self.filled]);
+            self.pairs += self.filled as u64;
+            self.chunks += 1;
+            self.filled = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::groups;
+
+    #[test]
+    fn groups_cover_all_rows_within_the_limit() {
+        assert_eq!(groups(&[], 10), [(0..0, 0)]);
+        assert_eq!(groups(&[3, 3, 3], 100), [(0..3, 9)]);
+        assert_eq!(
+            groups(&[3, 3, 4, 0, 9, 0], 7),
+            [(0..2, 6), (2..4, 4), (4..6, 9)]
+        );
+        let most = u32::MAX;
+        assert_eq!(
+            groups(&[most, most], u64::from(most)),
+            [(0..1, u64::from(most)), (1..2, u64::from(most))]
+        );
+    }
+}

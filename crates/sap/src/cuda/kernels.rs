@@ -1,0 +1,378 @@
+//! The kernels of `kernels/sap/sap.cu`, each as a call with the types it takes.
+//!
+//! The calls are `unsafe` where addresses are passed by value: whoever fills such a struct vouches for them.
+
+use super::params::{Keys, Prepare, Sorted, SweepInput};
+use crate::{Aabb, Aabb64, Pair};
+use gpu::{ByValue, Device, Kernel, Launch, Result, Slice, SliceMut, Stream, args};
+
+/// Positions of a tile, and threads of the blocks that work on one tile a warp.
+pub(super) const TILE: usize = 128;
+const ORDER_THREADS: u32 = 128;
+/// Pairs that one block of the event kernels compares, and words of marks it leaves.
+pub(super) const EVENT_ITEMS: usize = 1024;
+const THREADS: u32 = 256;
+const WARP: u32 = 32;
+
+pub(super) struct Kernels {
+    prepare_plain: Kernel,
+    prepare_swept: Kernel,
+    prepare_exact: Kernel,
+    axis: Kernel,
+    keys: Kernel,
+    keys_worlds: Kernel,
+    order: Kernel,
+    order_worlds: Kernel,
+    scan: Kernel,
+    sweep: Kernel,
+    sweep_count: Kernel,
+    unpack: Kernel,
+    missing: Kernel,
+    gather: Kernel,
+    widen: Kernel,
+    /// Blocks of the sweep that fill the device.
+    sweep_blocks: u32,
+}
+
+/// Blocks of `threads` for `items`. Items are at most 2^32 times 1,024, so the blocks can be numbered.
+fn blocks(items: usize, threads: u32) -> u32 {
+    u32::try_from(items.div_ceil(threads as usize)).unwrap_or(u32::MAX)
+}
+
+fn linear(items: usize) -> Launch {
+    Launch::linear(blocks(items, THREADS), THREADS)
+}
+
+impl Kernels {
+    pub(super) fn load(device: &Device) -> Result<Self> {
+        let image = &radsweep_kernels::SAP;
+        let module = device.load(image.name, image.ptx)?;
+        let sweep = module.kernel("sap_sweep")?;
+        let sweep_blocks =
+            device.info().multiprocessors * sweep.blocks_per_multiprocessor(THREADS, 0)?.max(1);
+        Ok(Self {
+            prepare_plain: module.kernel("sap_prepare_plain")?,
+            prepare_swept: module.kernel("sap_prepare_swept")?,
+            prepare_exact: module.kernel("sap_prepare_exact")?,
+            axis: module.kernel("sap_axis")?,
+            keys: module.kernel("sap_keys")?,
+            keys_worlds: module.kernel("sap_keys_worlds")?,
+            order: module.kernel("sap_order")?,
+            order_worlds: module.kernel("sap_order_worlds")?,
+            scan: module.kernel("sap_scan")?,
+            sweep,
+            sweep_count: module.kernel("sap_sweep_count")?,
+            unpack: module.kernel("sap_unpack")?,
+            missing: module.kernel("sap_missing")?,
+            gather: module.kernel("sap_gather")?,
+            widen: module.kernel("sap_widen")?,
+            sweep_blocks,
+        })
+    }
+
+    /// # Safety
+    ///
+    /// At `boxes` are `p.n` boxes, at an address that is a multiple of 8; the addresses in `p` are of memory for as many
+    /// elements as it says.
+    pub(super) unsafe fn prepare_plain(
+        &self,
+        stream: &Stream,
+        boxes: u64,
+        p: Prepare,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(
+                &self.prepare_plain,
+                &linear(p.n as usize),
+                &args![boxes, ByValue(p)],
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for `prepare_plain`, with as many boxes at `end`.
+    pub(super) unsafe fn prepare_swept(
+        &self,
+        stream: &Stream,
+        start: u64,
+        end: u64,
+        p: Prepare,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(
+                &self.prepare_swept,
+                &linear(p.n as usize),
+                &args![start, end, ByValue(p)],
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for `prepare_plain`; the boxes are `f64` ones at a multiple of 16.
+    pub(super) unsafe fn prepare_exact(
+        &self,
+        stream: &Stream,
+        boxes: u64,
+        p: Prepare,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(
+                &self.prepare_exact,
+                &linear(p.n as usize),
+                &args![boxes, ByValue(p)],
+            )
+        }
+    }
+
+    /// Chooses the axis from every `n / m`-th box, with `m` as the CPU engine has it.
+    ///
+    /// # Safety
+    ///
+    /// `state` is the address of the counters, `worlds` that of a world for each box, or 0.
+    pub(super) unsafe fn axis(
+        &self,
+        stream: &Stream,
+        stored: Slice<Aabb>,
+        worlds: u64,
+        state: u64,
+    ) -> Result<()> {
+        let n = stored.len();
+        let sampled = (n / 16).clamp(512, 2048).min(n) as u32;
+        let launch = Launch {
+            grid: (sampled.div_ceil(WARP), 3, 1),
+            ..Launch::linear(1, THREADS)
+        };
+        // SAFETY: the caller's promise; `sampled` is at most `n` and what the kernel has room for.
+        unsafe {
+            stream.launch(
+                &self.axis,
+                &launch,
+                &args![stored, worlds, n as u32, sampled, state],
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `state` is the address of the counters.
+    pub(super) unsafe fn keys(
+        &self,
+        stream: &Stream,
+        stored: Slice<Aabb>,
+        state: u64,
+        keys: SliceMut<u32>,
+    ) -> Result<()> {
+        let n = stored.len() as u32;
+        // SAFETY: the caller's promise; there are as many keys as boxes.
+        unsafe {
+            stream.launch(
+                &self.keys,
+                &linear(stored.len()),
+                &args![stored, n, state, keys],
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for `keys`; no world is above `last_world`.
+    pub(super) unsafe fn keys_worlds(
+        &self,
+        stream: &Stream,
+        stored: Slice<Aabb>,
+        state: u64,
+        worlds: Slice<u32>,
+        last_world: u32,
+        keys: SliceMut<u64>,
+    ) -> Result<()> {
+        let n = stored.len() as u32;
+        // SAFETY: the caller's promise; there are as many worlds and keys as boxes.
+        unsafe {
+            stream.launch(
+                &self.keys_worlds,
+                &linear(stored.len()),
+                &args![stored, n, state, worlds, last_world, keys],
+            )
+        }
+    }
+
+    /// `keys` are sorted, of 32 bits, or of 64 with worlds.
+    ///
+    /// # Safety
+    ///
+    /// `keys` and `sorted` are addresses of memory for all boxes, in whole tiles; `state` is that of the counters.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one for each parameter of the kernel"
+    )]
+    pub(super) unsafe fn order(
+        &self,
+        stream: &Stream,
+        worlds: bool,
+        keys: u64,
+        index: Slice<u32>,
+        stored: Slice<Aabb>,
+        open: bool,
+        may_rest: bool,
+        state: u64,
+        sorted: Sorted,
+    ) -> Result<()> {
+        let n = stored.len();
+        let tiles = n.div_ceil(TILE);
+        let launch = Launch::linear(blocks(tiles, ORDER_THREADS / WARP), ORDER_THREADS);
+        let kernel = if worlds {
+            &self.order_worlds
+        } else {
+            &self.order
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(
+                kernel,
+                &launch,
+                &args![
+                    keys,
+                    index,
+                    stored,
+                    n as u32,
+                    tiles as u32,
+                    u32::from(open),
+                    u32::from(may_rest),
+                    state,
+                    ByValue(sorted)
+                ],
+            )
+        }
+    }
+
+    /// Sums before each count, and the sum of all at the end.
+    pub(super) fn scan(
+        &self,
+        stream: &Stream,
+        counts: Slice<u32>,
+        sums: SliceMut<u64>,
+    ) -> Result<()> {
+        let sums = sums.range(..=counts.len())?;
+        // SAFETY: there is one sum more than counts.
+        unsafe {
+            stream.launch(
+                &self.scan,
+                &Launch::linear(1, 1024),
+                &args![counts, counts.len() as u64, sums],
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The addresses in `input` and `keys` are of memory for as many elements as they say; counters for the sweep are zero.
+    pub(super) unsafe fn sweep(
+        &self,
+        stream: &Stream,
+        input: SweepInput,
+        keys: Keys,
+    ) -> Result<()> {
+        let launch = Launch::linear(self.sweep_blocks, THREADS);
+        // SAFETY: the caller's promise; the kernel writes no more keys than the capacity.
+        unsafe { stream.launch(&self.sweep, &launch, &args![ByValue(input), ByValue(keys)]) }
+    }
+
+    /// # Safety
+    ///
+    /// As for `sweep`; `by_a` has a count, zero at first, for each `a`.
+    pub(super) unsafe fn sweep_count(
+        &self,
+        stream: &Stream,
+        input: SweepInput,
+        by_a: SliceMut<u32>,
+    ) -> Result<()> {
+        let launch = Launch::linear(self.sweep_blocks, THREADS);
+        // SAFETY: the caller's promise.
+        unsafe { stream.launch(&self.sweep_count, &launch, &args![ByValue(input), by_a]) }
+    }
+
+    /// Makes pairs of packed keys where they lie.
+    pub(super) fn unpack(&self, stream: &Stream, keys: SliceMut<u64>, bits: u32) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: each thread reads its key before it writes its pair, of the same size, in its place.
+        unsafe {
+            stream.launch(
+                &self.unpack,
+                &linear(keys.len()),
+                &args![keys, keys.len() as u64, bits, keys.ptr()],
+            )
+        }
+    }
+
+    /// Marks the pairs of `list` that `other` lacks and counts them by block.
+    pub(super) fn missing(
+        &self,
+        stream: &Stream,
+        list: Slice<Pair>,
+        other: Slice<Pair>,
+        marks: SliceMut<u32>,
+        counts: SliceMut<u32>,
+    ) -> Result<()> {
+        let launch = Launch::linear(blocks(list.len(), EVENT_ITEMS as u32), THREADS);
+        // SAFETY: the caller gives a count for each block and `EVENT_ITEMS / 32` words of marks.
+        unsafe {
+            stream.launch(
+                &self.missing,
+                &launch,
+                &args![
+                    list,
+                    list.len() as u64,
+                    other,
+                    other.len() as u64,
+                    marks,
+                    counts
+                ],
+            )
+        }
+    }
+
+    /// Writes the marked pairs of `list` to where `places` says.
+    pub(super) fn gather(
+        &self,
+        stream: &Stream,
+        list: Slice<Pair>,
+        marks: Slice<u32>,
+        places: Slice<u64>,
+        out: SliceMut<Pair>,
+    ) -> Result<()> {
+        let launch = Launch::linear(blocks(list.len(), EVENT_ITEMS as u32), THREADS);
+        // SAFETY: `out` has as many pairs as `places` counts.
+        unsafe {
+            stream.launch(
+                &self.gather,
+                &launch,
+                &args![list, list.len() as u64, marks, places, out],
+            )
+        }
+    }
+
+    /// `f32` boxes as `f64` boxes.
+    pub(super) fn widen(
+        &self,
+        stream: &Stream,
+        boxes: Slice<Aabb>,
+        wide: SliceMut<Aabb64>,
+    ) -> Result<()> {
+        let numbers = 6 * boxes.len();
+        // SAFETY: there are as many wide boxes.
+        unsafe {
+            stream.launch(
+                &self.widen,
+                &linear(numbers),
+                &args![boxes, numbers as u64, wide],
+            )
+        }
+    }
+}

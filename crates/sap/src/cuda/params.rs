@@ -1,0 +1,89 @@
+//! What the kernels are passed by value, and the counters they leave: the layouts of `kernels/sap`.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct State {
+    pub(super) pairs: u64,
+    pub(super) work: u64,
+    pub(super) tests: u64,
+    pub(super) invalid: u64,
+    pub(super) first_invalid: u64,
+    pub(super) empty: u64,
+    pub(super) changed: u64,
+    pub(super) axis: u64,
+    pub(super) axis_tests: [u64; 3],
+    pub(super) axis_blocks: u64,
+    pub(super) invalid_b: u64,
+    pub(super) first_invalid_b: u64,
+}
+
+/// The words of [`State`] that a sweep starts from zero: `pairs` and `work`.
+pub(super) const SWEEP_WORDS: usize = 2;
+
+/// Addresses are those of device memory; 0 where there is none.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Prepare {
+    pub(super) n: u32,
+    pub(super) base: u32,
+    pub(super) second: u32,
+    pub(super) known: u32,
+    pub(super) margin: f32,
+    pub(super) pad: u32,
+    pub(super) last: u64,
+    pub(super) stored: u64,
+    pub(super) given: u64,
+    pub(super) filters: u64,
+    pub(super) last_filters: u64,
+    pub(super) worlds: u64,
+    pub(super) last_worlds: u64,
+    pub(super) state: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Sorted {
+    pub(super) sides: u64,
+    pub(super) span: u64,
+    pub(super) end: u64,
+    pub(super) slots: u64,
+    pub(super) reach: u64,
+    pub(super) units: u64,
+    pub(super) first_unit: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Accept {
+    pub(super) filters: u64,
+    pub(super) exact: u64,
+    pub(super) excluded: u64,
+    pub(super) excluded_len: u64,
+    pub(super) split: u64,
+    pub(super) a_begin: u64,
+    pub(super) a_end: u64,
+    pub(super) open: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct SweepInput {
+    pub(super) sorted: Sorted,
+    pub(super) index: u64,
+    pub(super) tiles: u32,
+    pub(super) pad: u32,
+    pub(super) state: u64,
+    pub(super) accept: Accept,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Keys {
+    pub(super) keys: u64,
+    pub(super) capacity: u64,
+    pub(super) bits: u32,
+    pub(super) pad: u32,
+}

@@ -1,0 +1,309 @@
+//! From stored boxes to pairs: keys, sort, work list, sweep, order of the pairs.
+
+use super::kernels::{Kernels, TILE};
+use super::memory::Grow;
+use super::params::{Accept, Keys, SWEEP_WORDS, Sorted, State, SweepInput};
+use super::scene::{Scene, address};
+use crate::{Config, OverlapRule, Result};
+use bytemuck::Zeroable;
+use gpu::{Buffer, Pinned, SliceMut, Stream};
+use gpusort::SortOptions;
+use gpusort::cuda::{Payload, Sorter};
+use std::ops::Range;
+
+/// Boxes in sorted order, and what makes them; used again by every update.
+pub(super) struct Sweep {
+    pub(super) stream: Stream,
+    pub(super) kernels: Kernels,
+    sorter: Sorter,
+    options: SortOptions,
+    open: bool,
+    pub(super) state: Buffer<State>,
+    state_read: Pinned<State>,
+    n: usize,
+    keys: Grow<u32>,
+    keys_sorted: Grow<u32>,
+    world_keys: Grow<u64>,
+    world_keys_sorted: Grow<u64>,
+    index: Grow<u32>,
+    sides: Grow<[f32; 4]>,
+    span: Grow<[f32; 2]>,
+    end: Grow<u32>,
+    slots: Grow<u32>,
+    reach: Grow<[u32; 4]>,
+    units: Grow<u32>,
+    first_unit: Grow<u64>,
+    scratch: gpu::Scratch,
+}
+
+impl Sweep {
+    pub(super) fn new(stream: &Stream, config: &Config) -> Result<Self> {
+        let device = stream.device();
+        let sorter = Sorter::new(device, gpusort::cuda::SorterConfig::default())?;
+        // Now, not in the first update: the keys of the sweep and those of pairs.
+        sorter.prepare::<f32>(0)?;
+        sorter.prepare::<u64>(0)?;
+        Ok(Self {
+            kernels: Kernels::load(device)?,
+            sorter,
+            options: SortOptions::new().algorithm(config.sort),
+            open: config.rule == OverlapRule::Open,
+            state: stream.alloc_zeroed(1)?,
+            state_read: Pinned::new(device, 1)?,
+            stream: stream.clone(),
+            n: 0,
+            keys: Grow::default(),
+            keys_sorted: Grow::default(),
+            world_keys: Grow::default(),
+            world_keys_sorted: Grow::default(),
+            index: Grow::default(),
+            sides: Grow::default(),
+            span: Grow::default(),
+            end: Grow::default(),
+            slots: Grow::default(),
+            reach: Grow::default(),
+            units: Grow::default(),
+            first_unit: Grow::default(),
+            scratch: gpu::Scratch::new(),
+        })
+    }
+
+    /// Sets all counters to zero.
+    pub(super) fn reset(&mut self) -> Result<()> {
+        self.stream.fill_bytes(self.state.slice_mut(), 0)?;
+        Ok(())
+    }
+
+    /// Chooses the axis for the stored boxes of `scene`.
+    pub(super) fn choose_axis(&self, scene: &Scene) -> Result<()> {
+        if scene.n == 0 {
+            return Ok(());
+        }
+        // SAFETY: the counters are this engine's, and worlds come one for each box.
+        unsafe {
+            self.kernels.axis(
+                &self.stream,
+                scene.boxes()?,
+                address(&scene.worlds),
+                self.state.ptr(),
+            )?
+        };
+        Ok(())
+    }
+
+    /// Makes the sort keys.
+    pub(super) fn make_keys(&mut self, scene: &Scene) -> Result<()> {
+        self.n = scene.n;
+        if scene.n == 0 {
+            return Ok(());
+        }
+        let (stream, boxes, state) = (&self.stream, scene.boxes()?, self.state.ptr());
+        match &scene.worlds {
+            None => {
+                let keys = self.keys.reserve(stream, scene.n)?;
+                // SAFETY: the counters are this engine's.
+                unsafe { self.kernels.keys(stream, boxes, state, keys)? };
+            }
+            Some(worlds) => {
+                let keys = self.world_keys.reserve(stream, scene.n)?;
+                // SAFETY: as above; `last_world` is the greatest world.
+                unsafe {
+                    self.kernels.keys_worlds(
+                        stream,
+                        boxes,
+                        state,
+                        worlds.part(scene.n)?,
+                        scene.last_world,
+                        keys,
+                    )?
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts the keys, and makes the work list of the sweep. If `may_rest`, the list is empty where nothing has changed.
+    pub(super) fn sort(&mut self, scene: &Scene, may_rest: bool) -> Result<()> {
+        let (stream, n) = (&self.stream, scene.n);
+        if n == 0 {
+            return Ok(());
+        }
+        let worlds = scene.worlds.is_some();
+        let index = self.index.reserve(stream, n)?;
+        let keys = if worlds {
+            let bits = 64 - scene.last_world.leading_zeros();
+            let options = self.options.clone().bits(0..bits);
+            let scratch = self.scratch.reserve(
+                stream,
+                Sorter::scratch_bytes::<u64>(n as u64, Payload::Index)? as usize,
+            )?;
+            let sorted = self.world_keys_sorted.reserve(stream, n)?;
+            self.sorter.sort_index(
+                stream,
+                self.world_keys.part(n)?,
+                Some(sorted),
+                index,
+                scratch,
+                &options,
+            )?;
+            self.world_keys_sorted.ptr()
+        } else {
+            let scratch = self.scratch.reserve(
+                stream,
+                Sorter::scratch_bytes::<u32>(n as u64, Payload::Index)? as usize,
+            )?;
+            let sorted = self.keys_sorted.reserve(stream, n)?;
+            self.sorter.sort_index(
+                stream,
+                self.keys.part(n)?,
+                Some(sorted),
+                index,
+                scratch,
+                &self.options,
+            )?;
+            self.keys_sorted.ptr()
+        };
+        let tiles = n.div_ceil(TILE);
+        let padded = tiles * TILE;
+        self.sides.reserve(stream, padded)?;
+        self.span.reserve(stream, padded)?;
+        self.end.reserve(stream, padded)?;
+        self.slots.reserve(stream, padded / 4)?;
+        self.reach.reserve(stream, tiles)?;
+        self.units.reserve(stream, tiles)?;
+        self.first_unit.reserve(stream, tiles + 1)?;
+        let (index, boxes) = (self.index.part(n)?, scene.boxes()?);
+        // SAFETY: all arrays have room for whole tiles, and `keys` as many sorted keys as there are boxes.
+        unsafe {
+            self.kernels.order(
+                stream,
+                worlds,
+                keys,
+                index,
+                boxes,
+                self.open,
+                may_rest,
+                self.state.ptr(),
+                self.sorted(),
+            )?;
+        }
+        self.kernels.scan(
+            stream,
+            self.units.part(tiles)?,
+            self.first_unit.part_mut(tiles + 1)?,
+        )?;
+        Ok(())
+    }
+
+    fn sorted(&self) -> Sorted {
+        Sorted {
+            sides: self.sides.ptr(),
+            span: self.span.ptr(),
+            end: self.end.ptr(),
+            slots: self.slots.ptr(),
+            reach: self.reach.ptr(),
+            units: self.units.ptr(),
+            first_unit: self.first_unit.ptr(),
+        }
+    }
+
+    fn input(&self, scene: &Scene, a: Range<u64>) -> SweepInput {
+        let (excluded, excluded_len) = scene.excluded();
+        SweepInput {
+            sorted: self.sorted(),
+            index: self.index.ptr(),
+            tiles: self.n.div_ceil(TILE) as u32,
+            pad: 0,
+            state: self.state.ptr(),
+            accept: Accept {
+                filters: address(&scene.filters),
+                exact: address(&scene.exact),
+                excluded,
+                excluded_len,
+                split: scene.split as u64,
+                a_begin: a.start,
+                a_end: a.end,
+                open: self.open.into(),
+            },
+        }
+    }
+
+    /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all.
+    pub(super) fn find(&mut self, scene: &Scene, a: Range<u64>, keys: SliceMut<u64>) -> Result<()> {
+        self.zero_sweep()?;
+        if self.n == 0 {
+            return Ok(());
+        }
+        let keys = Keys {
+            keys: keys.ptr(),
+            capacity: keys.len() as u64,
+            bits: index_bits(scene),
+            pad: 0,
+        };
+        // SAFETY: `sort` has filled the arrays of this scene; the sweep's counters are zero.
+        unsafe {
+            self.kernels
+                .sweep(&self.stream, self.input(scene, a), keys)?
+        };
+        Ok(())
+    }
+
+    /// Counts the pairs by `a`.
+    pub(super) fn count_by_a(&mut self, scene: &Scene, mut by_a: SliceMut<u32>) -> Result<()> {
+        self.zero_sweep()?;
+        self.stream.fill_u32(by_a.reborrow(), 0)?;
+        if self.n == 0 {
+            return Ok(());
+        }
+        // SAFETY: as in `find`; `by_a` has a count for each box.
+        unsafe {
+            self.kernels
+                .sweep_count(&self.stream, self.input(scene, 0..scene.n as u64), by_a)?
+        };
+        Ok(())
+    }
+
+    fn zero_sweep(&mut self) -> Result<()> {
+        let words = self.state.slice_mut().cast::<u64>()?.range(..SWEEP_WORDS)?;
+        self.stream.fill_bytes(words, 0)?;
+        Ok(())
+    }
+
+    /// Bytes of scratch memory held, for pairs mostly.
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        self.scratch.capacity() as u64
+    }
+
+    /// Waits for the work so far and reads the counters.
+    pub(super) fn read(&mut self) -> Result<State> {
+        // SAFETY: the pinned counters are read after waiting for the stream only, which `Engine::drop` does too.
+        unsafe {
+            self.stream
+                .download_pinned(self.state.slice(), &mut self.state_read)?
+        };
+        self.stream.synchronize()?;
+        Ok(self.state_read.first().copied().unwrap_or(State::zeroed()))
+    }
+
+    /// Sorts packed pairs and unpacks them where they lie.
+    pub(super) fn put_in_order(&mut self, scene: &Scene, mut keys: SliceMut<u64>) -> Result<()> {
+        let bits = index_bits(scene);
+        let n = keys.len() as u64;
+        if n > 1 {
+            let options = self.options.clone().bits(0..2 * bits);
+            let scratch = self.scratch.reserve(
+                &self.stream,
+                Sorter::scratch_bytes::<u64>(n, Payload::None)? as usize,
+            )?;
+            self.sorter
+                .sort_keys_in_place(&self.stream, keys.reborrow(), scratch, &options)?;
+        }
+        self.kernels.unpack(&self.stream, keys, bits)?;
+        Ok(())
+    }
+}
+
+/// Bits that an index of the scene takes; a packed pair has twice as many.
+fn index_bits(scene: &Scene) -> u32 {
+    usize::BITS - scene.n.saturating_sub(1).leading_zeros()
+}

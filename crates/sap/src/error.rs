@@ -1,0 +1,135 @@
+//! What can go wrong. Every error leaves the last result as it was.
+
+use crate::{Backend, Pair, Strategy};
+use std::fmt;
+
+/// The result of every fallible call here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a box is invalid. Axes are 0, 1, 2 for x, y, z.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum InvalidReason {
+    /// `min` is NaN on this axis.
+    NanMin {
+        /// The axis.
+        axis: usize,
+    },
+    /// `max` is NaN on this axis.
+    NanMax {
+        /// The axis.
+        axis: usize,
+    },
+    /// `min > max` on this axis.
+    Inverted {
+        /// The axis.
+        axis: usize,
+        /// Its `min`.
+        min: f64,
+        /// Its `max`.
+        max: f64,
+    },
+}
+
+impl fmt::Display for InvalidReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |axis: usize| ["x", "y", "z"][axis.min(2)];
+        match *self {
+            Self::NanMin { axis } => write!(f, "min {} is NaN", name(axis)),
+            Self::NanMax { axis } => write!(f, "max {} is NaN", name(axis)),
+            Self::Inverted { axis, min, max } => {
+                write!(f, "min {0} = {min} is above max {0} = {max}", name(axis))
+            }
+        }
+    }
+}
+
+/// Why a call did not do what it was asked. The result of the last update is as it was.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A box is NaN or inverted: the first such box.
+    #[error("box {index} is invalid: {reason}")]
+    InvalidAabb {
+        /// Its index in the frame.
+        index: usize,
+        /// What is wrong with it.
+        reason: InvalidReason,
+    },
+    /// The pairs do not fit in the memory allowed for them. [`crate::BroadPhase::for_each_pair_chunk`] delivers them all.
+    #[error("{count} pairs do not fit in the memory allowed, which holds {limit}")]
+    TooManyPairs {
+        /// How many there are, exactly.
+        count: u64,
+        /// How many fit.
+        limit: u64,
+    },
+    /// More boxes than indices can number.
+    #[error("{boxes} boxes are more than the {limit} that can be numbered")]
+    TooManyBoxes {
+        /// Boxes in the frame.
+        boxes: u64,
+        /// The most there can be.
+        limit: u64,
+    },
+    /// A list that comes with the boxes has another length.
+    #[error("{boxes} boxes, but {given} {what}")]
+    LengthMismatch {
+        /// Which list: `"filters"`, `"worlds"` or `"end boxes"`.
+        what: &'static str,
+        /// Boxes in the frame.
+        boxes: usize,
+        /// Entries in the list.
+        given: usize,
+    },
+    /// The excluded pairs are not sorted by `(a, b)`, or one of them has `a >= b`.
+    #[error("excluded pair {index} ({}, {}) is out of order, or its indices are", pair.a, pair.b)]
+    ExcludedOrder {
+        /// The first pair that is wrong.
+        index: usize,
+        /// That pair.
+        pair: Pair,
+    },
+    /// The margin is negative, NaN or infinite.
+    #[error("margin {margin} is not a finite number of at least 0")]
+    Margin {
+        /// The margin given.
+        margin: f32,
+    },
+    /// A name that is none of the known ones.
+    #[error("unknown {what} `{name}`: known are {known}")]
+    UnknownName {
+        /// What was to be named: `"strategy"` or `"backend"`.
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// The names there are, with spaces between.
+        known: &'static str,
+    },
+    /// CUDA was asked for and cannot be had.
+    #[error("no CUDA backend: {looked_for}")]
+    NoCuda {
+        /// What was looked for and not found.
+        looked_for: String,
+    },
+    /// The backend does not have the strategy.
+    #[error("the {backend} backend does not have the strategy {strategy}")]
+    StrategyUnavailable {
+        /// The strategy asked for.
+        strategy: Strategy,
+        /// The backend asked for.
+        backend: Backend,
+    },
+    /// Host memory ran out.
+    #[error("no host memory for {bytes} bytes")]
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// A sort failed.
+    #[error(transparent)]
+    Sort(#[from] gpusort::Error),
+    /// The GPU, or a call to it, failed.
+    #[cfg(cuda)]
+    #[error(transparent)]
+    Gpu(#[from] gpu::Error),
+}

@@ -1,0 +1,179 @@
+//! What one update reads.
+
+use crate::{Aabb, Aabb64, Error, Filter, Pair, Result};
+
+/// The boxes of a frame in one of their forms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Boxes<'a> {
+    Plain(&'a [Aabb]),
+    Swept(&'a [Aabb], &'a [Aabb]),
+    Exact(&'a [Aabb64]),
+}
+
+/// What one update reads: boxes, and optionally a filter and a world for each, and pairs to leave out.
+///
+/// ```
+/// use sap::{Aabb, BroadPhase, Config, Frame, Pair};
+///
+/// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 4];
+/// let mut broad_phase = BroadPhase::new(Config::default())?;
+/// broad_phase.update(Frame::boxes(&boxes).worlds(&[0, 0, 7, 7]).excluded(&[Pair { a: 0, b: 1 }]))?;
+/// assert_eq!(broad_phase.pairs(), [Pair { a: 2, b: 3 }]);
+/// # Ok::<(), sap::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    pub(crate) boxes: Boxes<'a>,
+    pub(crate) filters: Option<&'a [Filter]>,
+    pub(crate) worlds: Option<&'a [u32]>,
+    pub(crate) excluded: &'a [Pair],
+}
+
+impl<'a> Frame<'a> {
+    const fn of(boxes: Boxes<'a>) -> Self {
+        Self {
+            boxes,
+            filters: None,
+            worlds: None,
+            excluded: &[],
+        }
+    }
+
+    /// Boxes as they are.
+    #[must_use]
+    pub const fn boxes(boxes: &'a [Aabb]) -> Self {
+        Self::of(Boxes::Plain(boxes))
+    }
+
+    /// Boxes that move: each takes the room of its start and its end together. One end for each start.
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config, Frame};
+    ///
+    /// let wall = Aabb::new([5.0, -1.0, -1.0], [5.1, 1.0, 1.0]);
+    /// let (start, end) = (Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([9.0, 0.0, 0.0], [10.0, 1.0, 1.0]));
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(Frame::swept(&[wall, start], &[wall, end]))?;
+    /// assert_eq!(broad_phase.pairs().len(), 1); // the bullet meets the wall on its way
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn swept(start: &'a [Aabb], end: &'a [Aabb]) -> Self {
+        Self::of(Boxes::Swept(start, end))
+    }
+
+    /// Boxes of `f64`: rounded outward to `f32` to sweep, tested exactly in `f64`. With a margin, pairs are those of
+    /// the stored `f32` boxes and nothing is tested in `f64`.
+    ///
+    /// ```
+    /// use sap::{Aabb64, BroadPhase, Config, Frame};
+    ///
+    /// let boxes = [Aabb64::new([0.0; 3], [1.0; 3]), Aabb64::new([1.0 + 1e-12, 0.0, 0.0], [2.0; 3])];
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// assert_eq!(broad_phase.update(Frame::exact(&boxes))?.pairs, 0);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn exact(boxes: &'a [Aabb64]) -> Self {
+        Self::of(Boxes::Exact(boxes))
+    }
+
+    /// The same with a filter for each box.
+    #[must_use]
+    pub const fn filters(self, filters: &'a [Filter]) -> Self {
+        Self {
+            filters: Some(filters),
+            ..self
+        }
+    }
+
+    /// The same with a world for each box: boxes pair within one world only.
+    #[must_use]
+    pub const fn worlds(self, worlds: &'a [u32]) -> Self {
+        Self {
+            worlds: Some(worlds),
+            ..self
+        }
+    }
+
+    /// The same with pairs never to report: `a < b` in each, sorted by `(a, b)`. Indices beyond the frame are harmless.
+    #[must_use]
+    pub const fn excluded(self, excluded: &'a [Pair]) -> Self {
+        Self { excluded, ..self }
+    }
+
+    /// Number of boxes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self.boxes {
+            Boxes::Plain(boxes) | Boxes::Swept(boxes, _) => boxes.len(),
+            Boxes::Exact(boxes) => boxes.len(),
+        }
+    }
+
+    /// Whether there is no box.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lengths agree, boxes can be numbered. Boxes themselves are not looked at.
+    pub(crate) fn check_lengths(&self) -> Result<()> {
+        let boxes = self.len();
+        let limit = u64::from(u32::MAX);
+        if boxes as u64 > limit {
+            return Err(Error::TooManyBoxes {
+                boxes: boxes as u64,
+                limit,
+            });
+        }
+        let ends = match self.boxes {
+            Boxes::Swept(_, end) => Some(end.len()),
+            _ => None,
+        };
+        let lists = [
+            ("end boxes", ends),
+            ("filters", self.filters.map(<[_]>::len)),
+            ("worlds", self.worlds.map(<[_]>::len)),
+        ];
+        for (what, given) in lists {
+            if let Some(given) = given.filter(|&given| given != boxes) {
+                return Err(Error::LengthMismatch { what, boxes, given });
+            }
+        }
+        Ok(())
+    }
+
+    /// The excluded pairs are sorted; within one set, each also has `a < b`.
+    pub(crate) fn check_excluded(&self, one_set: bool) -> Result<()> {
+        let wrong = |index: &usize| {
+            let pair = self.excluded[*index];
+            (one_set && pair.a >= pair.b) || (*index > 0 && self.excluded[index - 1] > pair)
+        };
+        match (0..self.excluded.len()).find(wrong) {
+            Some(index) => Err(Error::ExcludedOrder {
+                index,
+                pair: self.excluded[index],
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a> From<&'a [Aabb]> for Frame<'a> {
+    fn from(boxes: &'a [Aabb]) -> Self {
+        Self::boxes(boxes)
+    }
+}
+
+impl<'a> From<&'a Vec<Aabb>> for Frame<'a> {
+    fn from(boxes: &'a Vec<Aabb>) -> Self {
+        Self::boxes(boxes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Aabb; N]> for Frame<'a> {
+    fn from(boxes: &'a [Aabb; N]) -> Self {
+        Self::boxes(boxes)
+    }
+}

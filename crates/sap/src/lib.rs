@@ -1,0 +1,45 @@
+//! Exact broad-phase collision detection by sort and sweep: axis-aligned boxes in, the pairs that overlap out.
+//!
+//! [`BroadPhase`] takes the boxes of a scene each frame and keeps the sorted list of overlapping [`Pair`]s, with those
+//! that started and ended. It works on the CPU with all threads of the current rayon pool and, with the feature `cuda`
+//! and a driver, on the GPU: both give the same pairs, bit for bit, whatever the [`Strategy`] and the thread count.
+//!
+//! ```
+//! use sap::{Aabb, BroadPhase, Config, Pair};
+//!
+//! let boxes = [
+//!     Aabb::new([0.0; 3], [1.0; 3]),
+//!     Aabb::new([1.0, 0.0, 0.0], [2.0, 1.0, 1.0]), // touches the first
+//!     Aabb::new([5.0; 3], [6.0; 3]),
+//! ];
+//! let mut broad_phase = BroadPhase::new(Config::default())?;
+//! let report = broad_phase.update(&boxes)?;
+//! assert_eq!(report.pairs, 1);
+//! assert_eq!(broad_phase.pairs(), [Pair { a: 0, b: 1 }]);
+//! # Ok::<(), sap::Error>(())
+//! ```
+
+mod aabb;
+mod broad_phase;
+mod config;
+mod cpu;
+#[cfg(cuda)]
+mod cuda;
+mod error;
+mod filter;
+mod frame;
+mod hash;
+mod pair;
+mod query;
+mod report;
+
+pub use aabb::{Aabb, Aabb64, OverlapRule};
+pub use broad_phase::BroadPhase;
+pub use config::{Backend, Config, OnInvalid, Strategy};
+pub use error::{Error, InvalidReason, Result};
+pub use filter::{Filter, FilterFlags};
+pub use frame::Frame;
+pub use hash::{PairHasher, pair_hash};
+pub use pair::Pair;
+pub use query::RayHit;
+pub use report::{ChunkReport, Invalid, Report, Timings};

@@ -1,0 +1,128 @@
+//! What an update did.
+
+use crate::{Backend, InvalidReason, Strategy};
+
+/// Bad boxes that an update skipped ([`crate::OnInvalid::Skip`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Invalid {
+    /// How many.
+    pub count: u64,
+    /// The index of the first.
+    pub first: usize,
+    /// What is wrong with the first.
+    pub reason: InvalidReason,
+}
+
+/// Milliseconds of each stage, host time on the CPU and device time on CUDA; 0 where a stage was not needed.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Timings {
+    /// Boxes to where they are worked on.
+    pub upload: f64,
+    /// Validation, margins, statistics, the choice of axis and columns.
+    pub bounds: f64,
+    /// Making the keys.
+    pub keys: f64,
+    /// Sorting them, and gathering boxes in their order.
+    pub sort: f64,
+    /// Interval tests.
+    pub sweep: f64,
+    /// Putting the pairs in order.
+    pub compact: f64,
+    /// Comparing with the pairs of the last update.
+    pub events: f64,
+    /// Results to the host.
+    pub download: f64,
+    /// The whole update.
+    pub total: f64,
+}
+
+impl Timings {
+    /// The stages by name, in the order they run; without the total.
+    pub fn stages(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        [
+            ("upload", self.upload),
+            ("bounds", self.bounds),
+            ("keys", self.keys),
+            ("sort", self.sort),
+            ("sweep", self.sweep),
+            ("compact", self.compact),
+            ("events", self.events),
+            ("download", self.download),
+        ]
+        .into_iter()
+    }
+}
+
+/// What an update did.
+///
+/// ```
+/// use sap::{Aabb, BroadPhase, Config};
+///
+/// let mut broad_phase = BroadPhase::new(Config::default())?;
+/// let report = broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+/// assert_eq!((report.n, report.pairs, report.started, report.ended), (3, 3, 3, 0));
+/// for (stage, ms) in report.timings.stages() {
+///     println!("{stage:10} {ms:.3} ms");
+/// }
+/// # Ok::<(), sap::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Boxes in the frame.
+    pub n: usize,
+    /// Pairs that overlap.
+    pub pairs: u64,
+    /// Pairs that the update before did not have; 0 with events off.
+    pub started: u64,
+    /// Pairs of the update before that are gone; 0 with events off.
+    pub ended: u64,
+    /// Bad boxes, if there were any.
+    pub invalid: Option<Invalid>,
+    /// Candidates: pairs whose intervals overlap on the sweep axis, each tested on the other axes. In columns, a pair
+    /// counts in each column that the two share. 0 when nothing had changed since the update before.
+    pub tests: u64,
+    /// The backend that ran.
+    pub backend: Backend,
+    /// The strategy that ran.
+    pub strategy: Strategy,
+    /// The sweep axis: 0, 1, 2 for x, y, z.
+    pub axis: usize,
+    /// How often a buffer was too small, so that a step had to run again.
+    pub regrown: u32,
+    /// Time by stage.
+    pub timings: Timings,
+}
+
+impl Report {
+    /// The report before the first update.
+    pub(crate) fn none(backend: Backend, strategy: Strategy) -> Self {
+        Self {
+            n: 0,
+            pairs: 0,
+            started: 0,
+            ended: 0,
+            invalid: None,
+            tests: 0,
+            backend,
+            strategy,
+            axis: 0,
+            regrown: 0,
+            timings: Timings::default(),
+        }
+    }
+}
+
+/// What [`crate::BroadPhase::for_each_pair_chunk`] delivered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChunkReport {
+    /// Pairs delivered.
+    pub pairs: u64,
+    /// Calls that delivered them.
+    pub chunks: u64,
+    /// Bad boxes, if there were any.
+    pub invalid: Option<Invalid>,
+    /// Interval tests.
+    pub tests: u64,
+    /// Milliseconds, those spent by the caller's function included.
+    pub ms: f64,
+}

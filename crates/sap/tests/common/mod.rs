@@ -1,0 +1,124 @@
+//! What all test binaries share: the edge cases of boxes as a matrix of trials, oracles, and the published data.
+//!
+//! [`trials`] is the whole matrix for one backend; each backend's binary runs it.
+#![allow(dead_code, missing_docs)]
+
+pub mod behaviour;
+pub mod data;
+pub mod oracle;
+pub mod scenes;
+
+use libtest_mimic::{Failed, Trial};
+use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
+use std::sync::{Arc, OnceLock};
+
+pub const RULES: [OverlapRule; 2] = [OverlapRule::Closed, OverlapRule::Open];
+
+/// Whether sizes are to be small (`RADSWEEP_QUICK=1`): the checks are then run under a tool that slows them down.
+pub fn quick() -> bool {
+    std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1")
+}
+
+/// What a trial is run with.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup {
+    pub backend: Backend,
+    pub strategy: Strategy,
+    pub rule: OverlapRule,
+}
+
+impl Setup {
+    pub fn config(&self) -> Config {
+        let Self {
+            backend,
+            strategy,
+            rule,
+        } = *self;
+        Config {
+            backend,
+            strategy,
+            rule,
+            ..Config::default()
+        }
+    }
+
+    pub fn broad_phase(&self) -> BroadPhase {
+        BroadPhase::new(self.config()).expect("the backend is there")
+    }
+
+    /// The pairs of one frame.
+    pub fn pairs(&self, boxes: &[Aabb]) -> Vec<Pair> {
+        let mut broad_phase = self.broad_phase();
+        broad_phase.update(boxes).expect("boxes are valid");
+        broad_phase.pairs().to_vec()
+    }
+}
+
+pub fn rule_name(rule: OverlapRule) -> &'static str {
+    match rule {
+        OverlapRule::Closed => "closed",
+        OverlapRule::Open => "open",
+    }
+}
+
+/// Fails with the first difference.
+pub fn same(found: &[Pair], expected: &[Pair]) -> Result<(), Failed> {
+    if found == expected {
+        return Ok(());
+    }
+    let at = found
+        .iter()
+        .zip(expected)
+        .position(|(f, e)| f != e)
+        .unwrap_or(found.len().min(expected.len()));
+    let text = format!(
+        "{} pairs, expected {}; at {at}: {:?}, expected {:?}",
+        found.len(),
+        expected.len(),
+        found.get(at),
+        expected.get(at)
+    );
+    Err(text.into())
+}
+
+pub fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Result<(), Failed> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("found {found:?}, expected {expected:?}").into())
+    }
+}
+
+/// The edge cases on one backend: every scene and every behaviour, for each strategy and both rules.
+pub fn trials(backend: Backend, strategies: &[Strategy]) -> Vec<Trial> {
+    let setups = || {
+        let both = strategies
+            .iter()
+            .flat_map(|&strategy| RULES.map(|rule| (strategy, rule)));
+        both.map(move |(strategy, rule)| Setup {
+            backend,
+            strategy,
+            rule,
+        })
+    };
+    let name = |case: &str, setup: &Setup| {
+        format!("{case}::{}::{}", setup.strategy, rule_name(setup.rule))
+    };
+    let mut trials = Vec::new();
+    for scene in scenes::all() {
+        // The oracle runs once for each rule, when the first trial needs it.
+        let scene = Arc::new((scene, [OnceLock::new(), OnceLock::new()]));
+        for setup in setups() {
+            let scene = Arc::clone(&scene);
+            let check = {
+                let scene = Arc::clone(&scene);
+                move || scenes::check(&scene.0, &scene.1[setup.rule as usize], &setup)
+            };
+            trials.push(Trial::test(name(&scene.0.name, &setup), check));
+        }
+    }
+    for (case, check) in behaviour::ALL {
+        trials.extend(setups().map(|setup| Trial::test(name(case, &setup), move || check(&setup))));
+    }
+    trials
+}

@@ -1,0 +1,67 @@
+//! Pairs by other means: all against all, and parry's tree.
+
+use parry3d::bounding_volume::Aabb as ParryAabb;
+use parry3d::math::Vector;
+use parry3d::partitioning::{Bvh, BvhBuildStrategy};
+use sap::{Aabb, OverlapRule, Pair};
+
+/// The rule, written out once more.
+pub fn overlap(a: &Aabb, b: &Aabb, rule: OverlapRule) -> bool {
+    let valid = |b: &Aabb| (0..3).all(|k| b.min[k] <= b.max[k]);
+    valid(a)
+        && valid(b)
+        && (0..3).all(|k| match rule {
+            OverlapRule::Closed => a.min[k] <= b.max[k] && b.min[k] <= a.max[k],
+            OverlapRule::Open => a.min[k] < b.max[k] && b.min[k] < a.max[k],
+        })
+}
+
+/// All against all.
+pub fn brute(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (i, a) in boxes.iter().enumerate() {
+        for (j, b) in boxes.iter().enumerate().skip(i + 1) {
+            if overlap(a, b, rule) {
+                pairs.push(Pair {
+                    a: i as u32,
+                    b: j as u32,
+                });
+            }
+        }
+    }
+    pairs
+}
+
+/// All against all, between two sets.
+pub fn brute_between(a: &[Aabb], b: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (i, x) in a.iter().enumerate() {
+        let met = b.iter().enumerate().filter(|(_, y)| overlap(x, y, rule));
+        pairs.extend(met.map(|(j, _)| Pair {
+            a: i as u32,
+            b: j as u32,
+        }));
+    }
+    pairs
+}
+
+/// Every box asked of parry's tree, which finds what touches. For finite boxes.
+pub fn parry(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
+    let convert = |b: &Aabb| ParryAabb::new(Vector::from(b.min), Vector::from(b.max));
+    let tree = Bvh::from_iter(
+        BvhBuildStrategy::Binned,
+        boxes.iter().map(convert).enumerate(),
+    );
+    let mut pairs = Vec::new();
+    for (i, a) in boxes.iter().enumerate() {
+        let query = convert(a);
+        let touching = tree.intersect_aabb(&query).map(|j| j as usize);
+        let met = touching.filter(|&j| i < j && overlap(a, &boxes[j], rule));
+        pairs.extend(met.map(|j| Pair {
+            a: i as u32,
+            b: j as u32,
+        }));
+    }
+    pairs.sort_unstable();
+    pairs
+}

@@ -1,0 +1,450 @@
+//! Random frames on both engines: the same pairs, events and reports.
+
+use super::{Check, Random, cpu, cuda, engine, holds, sized, uniform};
+use crate::common::{equal, same};
+use libtest_mimic::Failed;
+use sap::{
+    Aabb, Aabb64, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair,
+    Report,
+};
+
+pub const ALL: &[(&str, Check)] = &[
+    ("against_cpu::frames", frames),
+    ("against_cpu::sizes", sizes),
+    ("against_cpu::margins", margins),
+    ("against_cpu::two_sets", two_sets),
+    ("against_cpu::chunks", chunks),
+    ("against_cpu::bad_boxes", bad_boxes),
+    ("against_cpu::many_worlds", many_worlds),
+    ("against_cpu::million", million),
+];
+
+/// A frame with everything owned.
+#[derive(Clone)]
+struct Owned {
+    form: usize,
+    boxes: Vec<Aabb>,
+    ends: Vec<Aabb>,
+    exact: Vec<Aabb64>,
+    filters: Option<Vec<Filter>>,
+    worlds: Option<Vec<u32>>,
+    excluded: Vec<Pair>,
+}
+
+impl Owned {
+    /// `form`: 0 plain, 1 swept, 2 `f64`; the rest by chance.
+    fn new(random: &mut Random, n: usize, form: usize) -> Self {
+        let density = [0.3, 1.0, 8.0][random.below(3)];
+        let mut owned = Self {
+            form,
+            boxes: uniform(random, n, density),
+            ends: Vec::new(),
+            exact: Vec::new(),
+            filters: None,
+            worlds: None,
+            excluded: Vec::new(),
+        };
+        owned.spice(random);
+        if random.chance(2) {
+            let filter = |random: &mut Random| Filter {
+                layers: 1 << random.below(3),
+                mask: random.next() as u32 & 7,
+                group: random.below(4) as u32,
+                flags: FilterFlags(random.next() as u32 & 7),
+            };
+            owned.filters = Some((0..n).map(|_| filter(random)).collect());
+        }
+        if random.chance(2) {
+            // Worlds of all sizes, with the greatest number of all.
+            let world = |random: &mut Random| [0, 7, 7, u32::MAX][random.below(4)];
+            owned.worlds = Some((0..n).map(|_| world(random)).collect());
+        }
+        if n > 1 && random.chance(2) {
+            owned.excluded = (0..n)
+                .map(|_| Pair::new(random.below(n) as u32, random.below(n) as u32))
+                .collect();
+            owned.excluded.retain(|pair| pair.a < pair.b);
+            owned.excluded.sort_unstable();
+        }
+        owned
+    }
+
+    /// What makes trouble: infinite, huge, flat, empty, equal boxes and zeros of both signs.
+    fn spice(&mut self, random: &mut Random) {
+        const INF: f32 = f32::INFINITY;
+        let n = self.boxes.len();
+        for _ in 0..n / 40 {
+            let copied = self.boxes[random.below(n)];
+            self.boxes[random.below(n)] = match random.below(8) {
+                0 => Aabb::EMPTY,
+                1 => Aabb::new([-INF; 3], [INF, 0.0, INF]),
+                2 => Aabb::new([-INF, 1.0, 1.0], [INF, 1.0, 2.0]),
+                3 => Aabb::new([0.0, -0.0, 0.0], [-0.0, 0.0, 1.0]),
+                4 => Aabb::new([f32::MIN; 3], [0.5, 0.5, f32::MAX]),
+                5 => Aabb::new(copied.min, copied.min),
+                6 => Aabb::new(copied.max, copied.max.map(|x| x + 1.0)),
+                _ => copied,
+            };
+        }
+        let shift = |b: &Aabb, by: f32| Aabb::new(b.min.map(|x| x + by), b.max.map(|x| x + by));
+        self.ends = self
+            .boxes
+            .iter()
+            .map(|b| shift(b, random.within(-0.5, 0.5)))
+            .collect();
+        let jitter = |random: &mut Random, b: &Aabb| {
+            let by = f64::from(random.within(0.0, 1e-7));
+            Aabb64::new(
+                b.min.map(|x| f64::from(x) + by),
+                b.max.map(|x| f64::from(x) + by),
+            )
+        };
+        self.exact = self.boxes.iter().map(|b| jitter(random, b)).collect();
+    }
+
+    /// Moves a few boxes a little; the rest stays.
+    fn step(&mut self, random: &mut Random) {
+        let n = self.boxes.len();
+        for _ in 0..n / 5 {
+            let i = random.below(n);
+            let by = random.within(-0.2, 0.2);
+            self.boxes[i] = Aabb::new(
+                self.boxes[i].min.map(|x| x + by),
+                self.boxes[i].max.map(|x| x + by),
+            );
+            self.exact[i] = Aabb64::new(
+                self.boxes[i].min.map(f64::from),
+                self.boxes[i].max.map(f64::from),
+            );
+        }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        let mut frame = match self.form {
+            0 => Frame::boxes(&self.boxes),
+            1 => Frame::swept(&self.boxes, &self.ends),
+            _ => Frame::exact(&self.exact),
+        };
+        if let Some(filters) = &self.filters {
+            frame = frame.filters(filters);
+        }
+        if let Some(worlds) = &self.worlds {
+            frame = frame.worlds(worlds);
+        }
+        frame.excluded(&self.excluded)
+    }
+}
+
+/// Both engines on the same frames.
+struct Both {
+    cuda: BroadPhase,
+    cpu: BroadPhase,
+}
+
+impl Both {
+    fn new(config: &Config) -> Self {
+        Self {
+            cuda: engine(config),
+            cpu: engine(&cpu(config)),
+        }
+    }
+
+    fn update(&mut self, frame: Frame, worlds: bool, what: &str) -> Result<(), Failed> {
+        let (on_cuda, on_cpu) = (
+            self.cuda.update(frame).cloned(),
+            self.cpu.update(frame).cloned(),
+        );
+        let (on_cuda, on_cpu) = match (on_cuda, on_cpu) {
+            (Ok(x), Ok(y)) => (x, y),
+            (x, y) => {
+                let [x, y] =
+                    [x, y].map(|result| result.map(|_| ()).map_err(|error| error.to_string()));
+                return holds(x == y, || {
+                    format!("{what}: CUDA gives {x:?}, the CPU {y:?}")
+                });
+            }
+        };
+        let lists = [
+            ("pairs", self.cuda.pairs(), self.cpu.pairs()),
+            ("started", self.cuda.started(), self.cpu.started()),
+            ("ended", self.cuda.ended(), self.cpu.ended()),
+        ];
+        for (list, x, y) in lists {
+            same(x, y).map_err(|error| {
+                format!("{what}: {list}: {}", error.message().unwrap_or_default())
+            })?;
+        }
+        // With worlds the engines estimate candidates by different means, and may sweep on different axes.
+        let axis = |report: &Report| if worlds { 0 } else { report.axis };
+        let counts = |report: &Report| {
+            (
+                report.n,
+                report.pairs,
+                report.started,
+                report.ended,
+                report.invalid,
+                axis(report),
+            )
+        };
+        holds(counts(&on_cuda) == counts(&on_cpu), || {
+            format!("{what}: {on_cuda:?}, on the CPU {on_cpu:?}")
+        })?;
+        let boxes = [
+            Aabb::new([0.0; 3], [3.0; 3]),
+            Aabb::new([-1e30; 3], [1e30; 3]),
+        ];
+        for query in boxes {
+            equal(self.cuda.query_box(&query), self.cpu.query_box(&query))?;
+        }
+        Ok(())
+    }
+}
+
+fn both_rules(check: impl Fn(OverlapRule) -> Result<(), Failed>) -> Result<(), Failed> {
+    [OverlapRule::Closed, OverlapRule::Open]
+        .into_iter()
+        .try_for_each(check)
+}
+
+/// Sequences of frames of all forms, with everything that a frame can carry.
+fn frames() -> Result<(), Failed> {
+    both_rules(|rule| {
+        for seed in 0..sized(40, 4) as u64 {
+            let mut random = Random(seed);
+            let margin = [0.0, 0.0, 0.1][random.below(3)];
+            let mut both = Both::new(&Config {
+                rule,
+                margin,
+                ..cuda()
+            });
+            let mut owned = Owned::new(&mut random, 1, 0);
+            for number in 0..6 {
+                match random.below(4) {
+                    0 => {}
+                    1 | 2 => owned.step(&mut random),
+                    _ => {
+                        let (n, form) = (random.below(sized(3000, 300)), random.below(3));
+                        owned = Owned::new(&mut random, n, form);
+                    }
+                }
+                let what = format!(
+                    "{rule:?}, seed {seed}, frame {number}, n {}, form {}, margin {margin}",
+                    owned.boxes.len(),
+                    owned.form
+                );
+                both.update(owned.frame(), owned.worlds.is_some(), &what)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Sizes around warps, chunks, tiles and blocks; candidates are counted alike.
+fn sizes() -> Result<(), Failed> {
+    let edges = [
+        0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 384, 385,
+        511, 513, 1023, 1025, 4095, 4097,
+    ];
+    let mut both = Both::new(&cuda());
+    for n in edges.into_iter().take(sized(edges.len(), 20)) {
+        for density in [0.5, 4.0] {
+            let boxes = uniform(&mut Random(n as u64), n, density);
+            both.update(
+                Frame::boxes(&boxes),
+                false,
+                &format!("n {n}, density {density}"),
+            )?;
+            let (x, y) = (both.cuda.report().tests, both.cpu.report().tests);
+            holds(x == y, || format!("n {n}: {x} tests, on the CPU {y}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Boxes that creep, jump, come and go with a margin.
+fn margins() -> Result<(), Failed> {
+    both_rules(|rule| {
+        let mut random = Random(5);
+        let mut both = Both::new(&Config {
+            rule,
+            margin: 0.25,
+            ..cuda()
+        });
+        let mut owned = Owned::new(&mut random, sized(1500, 200), 0);
+        for number in 0..sized(12, 4) {
+            owned.step(&mut random);
+            let n = random.below(owned.boxes.len()) + 1;
+            let frame = Owned {
+                boxes: owned.boxes[..n].to_vec(),
+                filters: None,
+                worlds: None,
+                excluded: vec![],
+                ..owned.clone()
+            };
+            both.update(frame.frame(), false, &format!("{rule:?}, frame {number}"))?;
+        }
+        Ok(())
+    })
+}
+
+fn two_sets() -> Result<(), Failed> {
+    both_rules(|rule| {
+        for seed in 0..sized(40, 6) as u64 {
+            let mut random = Random(1000 + seed);
+            let config = Config { rule, ..cuda() };
+            let mut set = |limit: usize| {
+                let (n, form) = (random.below(limit), random.below(3));
+                Owned::new(&mut random, n, form)
+            };
+            let (mut a, b) = (set(sized(2000, 200)), set(sized(3000, 300)));
+            let excluded = (0..a.boxes.len()).map(|i| Pair {
+                a: i as u32,
+                b: (i / 2) as u32,
+            });
+            a.excluded = excluded.collect();
+            let mut on_cuda = engine(&config);
+            let last = uniform(&mut Random(1), 50, 4.0);
+            on_cuda.update(&last).map_err(|error| error.to_string())?;
+            let before = on_cuda.pairs().to_vec();
+            let found = on_cuda
+                .overlaps_between(a.frame(), b.frame())
+                .map_err(|error| error.to_string())?;
+            let expected = engine(&cpu(&config))
+                .overlaps_between(a.frame(), b.frame())
+                .map_err(|error| error.to_string())?;
+            same(&found, &expected).map_err(|error| {
+                format!(
+                    "{rule:?}, seed {seed}, forms {} {}: {}",
+                    a.form,
+                    b.form,
+                    error.message().unwrap_or_default()
+                )
+            })?;
+            same(on_cuda.pairs(), &before)?;
+        }
+        Ok(())
+    })
+}
+
+/// Chunks of all sizes, in one group and in many.
+fn chunks() -> Result<(), Failed> {
+    let mut random = Random(77);
+    let owned = Owned::new(&mut random, sized(1500, 250), 0);
+    let mut on_cpu = engine(&cpu(&cuda()));
+    on_cpu
+        .update(owned.frame())
+        .map_err(|error| error.to_string())?;
+    let expected = on_cpu.pairs();
+    for pair_memory in [None, Some(8 * 100), Some(8)] {
+        for chunk in [1, 7, 1000, usize::MAX] {
+            if chunk == 1 && pair_memory.is_some() {
+                continue;
+            }
+            let mut broad_phase = engine(&Config {
+                pair_memory,
+                ..cuda()
+            });
+            let mut found = Vec::new();
+            let mut most = 0;
+            let report = broad_phase.for_each_pair_chunk(owned.frame(), chunk, |pairs| {
+                most = most.max(pairs.len());
+                found.extend_from_slice(pairs);
+            });
+            let report = report.map_err(|error| error.to_string())?;
+            let what = format!("pair_memory {pair_memory:?}, chunk {chunk}");
+            same(&found, expected)
+                .map_err(|error| format!("{what}: {}", error.message().unwrap_or_default()))?;
+            holds(most <= chunk && report.pairs == found.len() as u64, || {
+                format!("{what}: {most} at once, {report:?}")
+            })?;
+            equal(report.chunks, (found.len() as u64).div_ceil(chunk as u64))?;
+            holds(broad_phase.pairs().is_empty(), || {
+                format!("{what}: the last update is not left alone")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Bad boxes in all forms: the same error, or the same report and pairs.
+fn bad_boxes() -> Result<(), Failed> {
+    const NAN: f32 = f32::NAN;
+    for on_invalid in [OnInvalid::Error, OnInvalid::Skip] {
+        for form in 0..3 {
+            let mut random = Random(form as u64);
+            let mut both = Both::new(&Config {
+                on_invalid,
+                ..cuda()
+            });
+            let good = Owned::new(&mut random, sized(700, 150), form);
+            both.update(good.frame(), good.worlds.is_some(), "good")?;
+            let n = good.boxes.len();
+            let breaks: [fn(&mut Aabb); 4] = [
+                |b| b.min[1] = NAN,
+                |b| b.max[2] = -NAN,
+                |b| (b.min[0], b.max[0]) = (2.0, 1.0),
+                |b| (b.min[2], b.max[2]) = (f32::INFINITY, f32::NEG_INFINITY),
+            ];
+            for (number, spoil) in breaks.into_iter().enumerate() {
+                let mut bad = good.clone();
+                for _ in 0..=random.below(40) {
+                    let i = random.below(n);
+                    spoil(&mut bad.boxes[i]);
+                    spoil(&mut bad.ends[random.below(n)]);
+                    let widened = Aabb64::new(
+                        bad.boxes[i].min.map(f64::from),
+                        bad.boxes[i].max.map(f64::from),
+                    );
+                    bad.exact[i] = widened;
+                }
+                let what = format!("{on_invalid:?}, form {form}, break {number}");
+                both.update(bad.frame(), bad.worlds.is_some(), &what)?;
+                // After an error the last result stands on both.
+                same(both.cuda.pairs(), both.cpu.pairs())?;
+                let (x, y) = (
+                    both.cuda.overlaps_between(good.frame(), bad.frame()),
+                    both.cpu.overlaps_between(good.frame(), bad.frame()),
+                );
+                equal(
+                    x.map_err(|error| error.to_string()),
+                    y.map_err(|error| error.to_string()),
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Thousands of small scenes in one place: the sweep stays within each.
+fn many_worlds() -> Result<(), Failed> {
+    let (worlds, each) = (sized(4000, 40), 50);
+    let mut random = Random(9);
+    let boxes = uniform(&mut random, worlds * each, worlds as f32);
+    let ids: Vec<u32> = (0..boxes.len())
+        .map(|_| random.below(worlds) as u32)
+        .collect();
+    let mut both = Both::new(&cuda());
+    both.update(Frame::boxes(&boxes).worlds(&ids), true, "many worlds")?;
+    let (tests, pairs) = (both.cuda.report().tests, both.cuda.report().pairs);
+    // About half the boxes of a world overlap on an axis.
+    let most = (worlds * each * each) as u64;
+    holds(tests < most, || {
+        format!("{tests} tests for {pairs} pairs: worlds are swept together")
+    })
+}
+
+/// The uniform scene that peers are measured on.
+fn million() -> Result<(), Failed> {
+    let boxes = uniform(&mut Random(3), sized(1_000_000, 2_000), 1.0);
+    let mut both = Both::new(&cuda());
+    // Another strategy, so that the reference does not take seconds.
+    both.cpu = engine(&Config {
+        strategy: sap::Strategy::Subdivided,
+        ..cpu(&cuda())
+    });
+    both.cuda
+        .update(&boxes)
+        .map_err(|error| error.to_string())?;
+    both.cpu.update(&boxes).map_err(|error| error.to_string())?;
+    same(both.cuda.pairs(), both.cpu.pairs())
+}

@@ -1,0 +1,223 @@
+//! Boxes and pairs that stay on the device, threads, and the choice of the engine.
+
+use super::{Check, Random, cuda, engine, expected, holds, sized, uniform};
+use crate::common::{equal, same};
+use libtest_mimic::Failed;
+use sap::{
+    Aabb, Backend, BroadPhase, Config, Error, InvalidReason, OnInvalid, OverlapRule, Pair, Strategy,
+};
+
+pub const ALL: &[(&str, Check)] = &[
+    ("device::resident_equals_host", resident),
+    ("device::addresses_of_four_bytes", unaligned),
+    ("device::bad_boxes", bad_boxes),
+    ("device::nothing_moved", nothing_moved),
+    ("device::same_twice", same_twice),
+    ("device::two_threads", two_threads),
+    ("device::choice", choice),
+];
+
+fn text(error: impl ToString) -> Failed {
+    error.to_string().into()
+}
+
+/// Lists are the same whether boxes come from the device or the host, asked for or not.
+fn resident() -> Result<(), Failed> {
+    let (mut host, mut device) = (engine(&cuda()), engine(&cuda()));
+    let stream = device.stream().ok_or("no stream")?.clone();
+    let mut random = Random(1);
+    for number in 0..6 {
+        let boxes = uniform(&mut random, sized(20_000, 500) / (number + 1), 2.0);
+        let on_device = stream.from_slice(&boxes).map_err(text)?;
+        let report = device
+            .update_device(on_device.slice())
+            .map_err(text)?
+            .clone();
+        drop(on_device);
+        let other = host.update(&boxes).map_err(text)?;
+        equal(
+            (report.pairs, report.started, report.ended, report.axis),
+            (other.pairs, other.started, other.ended, other.axis),
+        )?;
+        let list = device.device_pairs().ok_or("no pairs on the device")?;
+        same(&stream.to_vec(list).map_err(text)?, host.pairs())?;
+        // Every other frame leaves the lists on the device.
+        if number % 2 == 1 {
+            same(device.pairs(), host.pairs())?;
+            same(device.started(), host.started())?;
+            same(device.ended(), host.ended())?;
+            equal(device.query_point([1.0; 3]), host.query_point([1.0; 3]))?;
+        }
+    }
+    device.clear();
+    holds(
+        device.pairs().is_empty() && device.device_pairs().is_some_and(|pairs| pairs.is_empty()),
+        || "not cleared".to_owned(),
+    )
+}
+
+/// A slice may begin at any multiple of 4 bytes.
+fn unaligned() -> Result<(), Failed> {
+    let boxes = uniform(&mut Random(2), sized(3000, 300), 2.0);
+    let mut broad_phase = engine(&cuda());
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    let mut words = vec![f32::NAN];
+    words.extend_from_slice(bytemuck::cast_slice(&boxes));
+    let words = stream.from_slice(&words).map_err(text)?;
+    let slice = words
+        .range(1..)
+        .and_then(gpu::Slice::cast::<Aabb>)
+        .map_err(text)?;
+    broad_phase.update_device(slice).map_err(text)?;
+    same(broad_phase.pairs(), &expected(&boxes, OverlapRule::Closed))
+}
+
+fn bad_boxes() -> Result<(), Failed> {
+    let mut boxes = uniform(&mut Random(3), sized(3000, 300), 2.0);
+    let pairs = expected(&boxes, OverlapRule::Closed);
+    let mut broad_phase = engine(&cuda());
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    let good = stream.from_slice(&boxes).map_err(text)?;
+    broad_phase.update_device(good.slice()).map_err(text)?;
+    for i in [200, 150, 222] {
+        boxes[i].max[1] = f32::NAN;
+    }
+    let bad = stream.from_slice(&boxes).map_err(text)?;
+    let reason = InvalidReason::NanMax { axis: 1 };
+    match broad_phase.update_device(bad.slice()) {
+        Err(Error::InvalidAabb {
+            index: 150,
+            reason: found,
+        }) if found == reason => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    same(broad_phase.pairs(), &pairs)?;
+    let mut skipping = engine(&Config {
+        on_invalid: OnInvalid::Skip,
+        ..cuda()
+    });
+    let report = skipping.update_device(bad.slice()).map_err(text)?;
+    equal(
+        report.invalid,
+        Some(sap::Invalid {
+            count: 3,
+            first: 150,
+            reason,
+        }),
+    )
+}
+
+/// A frame like the last is seen, and moves within a margin too.
+fn nothing_moved() -> Result<(), Failed> {
+    let mut boxes = uniform(&mut Random(4), sized(5000, 300), 2.0);
+    let mut broad_phase = engine(&Config {
+        margin: 0.1,
+        ..cuda()
+    });
+    broad_phase.update(&boxes).map_err(text)?;
+    let pairs = broad_phase.pairs().to_vec();
+    for moved in [0.0, 0.05, -0.05] {
+        boxes
+            .iter_mut()
+            .for_each(|b| *b = Aabb::new(b.min.map(|x| x + moved), b.max.map(|x| x + moved)));
+        let report = broad_phase.update(&boxes).map_err(text)?;
+        equal(
+            (report.tests, report.pairs, report.started, report.ended),
+            (0, pairs.len() as u64, 0, 0),
+        )?;
+        same(broad_phase.pairs(), &pairs)?;
+        holds(
+            broad_phase.started().is_empty() && broad_phase.ended().is_empty(),
+            || "events of nothing".to_owned(),
+        )?;
+        let inside = boxes[7].min;
+        holds(broad_phase.query_point(inside).contains(&7), || {
+            "queries see the boxes of before".to_owned()
+        })?;
+    }
+    boxes[0] = Aabb::new([1e6; 3], [2e6; 3]);
+    let report = broad_phase.update(&boxes).map_err(text)?;
+    holds(report.tests > 0 && report.ended > 0, || {
+        format!("a box left, {report:?}")
+    })
+}
+
+fn same_twice() -> Result<(), Failed> {
+    let boxes = uniform(&mut Random(5), sized(200_000, 1000), 1.0);
+    let run = || -> Result<Vec<Pair>, Failed> {
+        let mut broad_phase = engine(&cuda());
+        broad_phase.update(&boxes).map_err(text)?;
+        Ok(broad_phase.pairs().to_vec())
+    };
+    let first = run()?;
+    for _ in 0..3 {
+        same(&run()?, &first)?;
+    }
+    Ok(())
+}
+
+/// Two engines at once, each on its own stream.
+fn two_threads() -> Result<(), Failed> {
+    let work = |seed: u64| -> Result<(), Failed> {
+        let mut broad_phase = engine(&cuda());
+        let mut random = Random(seed);
+        for _ in 0..sized(10, 3) {
+            let boxes = uniform(&mut random, sized(20_000, 300), 1.0);
+            broad_phase.update(&boxes).map_err(text)?;
+            same(broad_phase.pairs(), &expected(&boxes, OverlapRule::Closed))?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|threads| {
+        let running = [10, 20].map(|seed| threads.spawn(move || work(seed)));
+        running.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .map_err(|_| Failed::from("a thread panicked"))?
+        })
+    })
+}
+
+/// `Auto` takes CUDA for what it has, and the CPU for the rest; forced, what is missing is an error.
+fn choice() -> Result<(), Failed> {
+    let new = |backend, strategy| {
+        BroadPhase::new(Config {
+            backend,
+            strategy,
+            ..Config::default()
+        })
+    };
+    let backend = |strategy| {
+        new(Backend::Auto, strategy)
+            .map(|broad_phase| broad_phase.report().backend)
+            .map_err(text)
+    };
+    if std::env::var_os("RADSWEEP_BACKEND").is_none() {
+        equal(backend(Strategy::Sweep)?, Backend::Cuda)?;
+        equal(backend(Strategy::Auto)?, Backend::Cuda)?;
+        equal(backend(Strategy::Endpoints)?, Backend::Cpu)?;
+    }
+    for strategy in [Strategy::Endpoints, Strategy::Subdivided] {
+        match new(Backend::Cuda, strategy) {
+            Err(Error::StrategyUnavailable {
+                strategy: found,
+                backend: Backend::Cuda,
+            }) if found == strategy => {}
+            other => return Err(format!("{strategy}: {:?}", other.map(|_| ())).into()),
+        }
+    }
+    let mut on_cpu = new(Backend::Cpu, Strategy::Auto).map_err(text)?;
+    holds(
+        on_cpu.stream().is_none() && on_cpu.device_pairs().is_none(),
+        || "a stream on the CPU".to_owned(),
+    )?;
+    let stream = engine(&cuda()).stream().ok_or("no stream")?.clone();
+    let boxes = stream.from_slice(&[Aabb::EMPTY]).map_err(text)?;
+    holds(
+        matches!(
+            on_cpu.update_device(boxes.slice()),
+            Err(Error::NoCuda { .. })
+        ),
+        || "no error on the CPU".to_owned(),
+    )
+}

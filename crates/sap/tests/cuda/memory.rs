@@ -1,0 +1,180 @@
+//! Pair buffers that are too small, and scenes with more pairs than 32 bits count.
+
+use super::{Check, Random, cuda, engine, expected, holds, sized, uniform};
+use crate::common::{equal, same};
+use libtest_mimic::Failed;
+use sap::{Aabb, Config, Error, OverlapRule, Pair};
+
+pub const ALL: &[(&str, Check)] = &[
+    ("memory::buffer_too_small", too_small),
+    ("memory::buffers_are_kept", kept),
+    ("memory::too_many_pairs", too_many),
+    ("memory::everything_overlaps_beyond_i32", beyond_i32),
+    ("memory::everything_overlaps_beyond_u32", beyond_u32),
+];
+
+fn text(error: impl ToString) -> Failed {
+    error.to_string().into()
+}
+
+/// By one, by half, by a factor of 1000, by all.
+fn too_small() -> Result<(), Failed> {
+    let boxes = uniform(&mut Random(1), sized(50_000, 1000), 2.0);
+    let pairs = expected(&boxes, OverlapRule::Closed);
+    let n = pairs.len();
+    for (capacity, regrown) in [
+        (n, 0),
+        (n + 1, 0),
+        (n - 1, 1),
+        (n / 2, 1),
+        (n / 1000, 1),
+        (0, 1),
+    ] {
+        let mut broad_phase = engine(&Config {
+            initial_pair_capacity: Some(capacity),
+            ..cuda()
+        });
+        let report = broad_phase.update(&boxes).map_err(text)?;
+        holds(report.regrown == regrown, || {
+            format!("room for {capacity} of {n}: grown {} times", report.regrown)
+        })?;
+        same(broad_phase.pairs(), &pairs)?;
+        // The list of the last update is elsewhere, and is not grown by a second sweep.
+        let moved: Vec<Aabb> = boxes
+            .iter()
+            .map(|b| Aabb::new(b.min.map(|x| x + 1.0), b.max.map(|x| x + 1.0)))
+            .collect();
+        let report = broad_phase.update(&moved).map_err(text)?;
+        holds(report.regrown == 0, || {
+            format!(
+                "room for {capacity} of {n}, second update: grown {} times",
+                report.regrown
+            )
+        })?;
+        same(broad_phase.pairs(), &expected(&moved, OverlapRule::Closed))?;
+    }
+    Ok(())
+}
+
+/// Updates of the same sizes take no more device memory after the first few.
+fn kept() -> Result<(), Failed> {
+    let mut broad_phase = engine(&cuda());
+    let device = broad_phase.stream().ok_or("no stream")?.device().clone();
+    let mut random = Random(2);
+    let frames = [(); 2].map(|()| uniform(&mut random, sized(100_000, 1000), 1.0));
+    let mut free = Vec::new();
+    for number in 0..10 {
+        broad_phase.update(&frames[number % 2]).map_err(text)?;
+        free.push(device.memory().map_err(text)?.0);
+    }
+    holds(free[4..].iter().all(|&bytes| bytes >= free[4]), || {
+        format!("free memory by frame: {free:?}")
+    })
+}
+
+/// The exact count in the error, the last result in place, and all pairs by chunks.
+fn too_many() -> Result<(), Failed> {
+    let boxes = uniform(&mut Random(3), sized(20_000, 600), 4.0);
+    let pairs = expected(&boxes, OverlapRule::Closed);
+    let few = uniform(&mut Random(4), 20, 1.0);
+    let limit = pairs.len() as u64 - 1;
+    let mut broad_phase = engine(&Config {
+        pair_memory: Some(limit * 8 + 7),
+        ..cuda()
+    });
+    broad_phase.update(&few).map_err(text)?;
+    let before = broad_phase.pairs().to_vec();
+    match broad_phase.update(&boxes) {
+        Err(Error::TooManyPairs {
+            count,
+            limit: found,
+        }) if count == pairs.len() as u64 && found == limit => {}
+        other => return Err(format!("{:?}", other.map(|report| report.pairs)).into()),
+    }
+    same(broad_phase.pairs(), &before)?;
+    let mut found = Vec::new();
+    broad_phase
+        .for_each_pair_chunk(&boxes, 1000, |chunk| found.extend_from_slice(chunk))
+        .map_err(text)?;
+    same(&found, &pairs)?;
+    let mut enough = engine(&Config {
+        pair_memory: Some(pairs.len() as u64 * 8),
+        ..cuda()
+    });
+    enough.update(&boxes).map_err(text)?;
+    same(enough.pairs(), &pairs)
+}
+
+/// The pair at a place of the list of all pairs of `n` boxes.
+fn nth(n: u64, place: u64) -> Pair {
+    // Rows before row a hold a (2 n - a - 1) / 2 pairs.
+    let before = |a: u64| a * (2 * n - a - 1) / 2;
+    let (mut low, mut high) = (0, n);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if before(middle) <= place {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    Pair {
+        a: low as u32,
+        b: (low + 1 + place - before(low)) as u32,
+    }
+}
+
+/// 65,537 boxes in one place: 2,147,516,416 pairs in one update, on the device.
+fn beyond_i32() -> Result<(), Failed> {
+    let n = sized(65_537, 700);
+    let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n];
+    let count = n as u64 * (n as u64 - 1) / 2;
+    let mut broad_phase = engine(&Config {
+        events: false,
+        ..cuda()
+    });
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    let on_device = stream.from_slice(&boxes).map_err(text)?;
+    let (_, total) = stream.device().memory().map_err(text)?;
+    match broad_phase.update_device(on_device.slice()) {
+        Ok(report) => equal((report.pairs, report.tests), (count, count))?,
+        // A small device says how many there are.
+        Err(Error::TooManyPairs { count: found, .. }) if total < 110 << 30 => {
+            return equal(found, count);
+        }
+        Err(error) => return Err(text(error)),
+    }
+    let list = broad_phase.device_pairs().ok_or("no pairs on the device")?;
+    equal(list.len() as u64, count)?;
+    let places = 2000.min(count);
+    for i in 0..places {
+        let place = i * (count - 1) / (places - 1);
+        let found = stream
+            .to_vec(list.range(place as usize..=place as usize).map_err(text)?)
+            .map_err(text)?;
+        equal((place, found[0]), (place, nth(n as u64, place)))?;
+    }
+    Ok(())
+}
+
+/// 92,683 boxes in one place: 4,295,022,903 pairs, in chunks.
+fn beyond_u32() -> Result<(), Failed> {
+    let n = sized(92_683, 900) as u64;
+    let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n as usize];
+    let count = n * (n - 1) / 2;
+    let mut broad_phase = engine(&cuda());
+    let mut at = 0;
+    let mut wrong = None;
+    let report = broad_phase.for_each_pair_chunk(&boxes, 4 << 20, |pairs| {
+        // Ends and a sample of each chunk: checking all would take longer than finding them.
+        for i in (0..pairs.len()).step_by(4099).chain([pairs.len() - 1]) {
+            if pairs[i] != nth(n, at + i as u64) {
+                wrong.get_or_insert((at + i as u64, pairs[i]));
+            }
+        }
+        at += pairs.len() as u64;
+    });
+    let report = report.map_err(text)?;
+    holds(wrong.is_none(), || format!("place and pair {wrong:?}"))?;
+    equal((report.pairs, at), (count, count))
+}

@@ -1,0 +1,126 @@
+//! The trials of the CUDA engine. Without a device all are ignored, and say why; with `RADSWEEP_REQUIRE_CUDA=1` that fails.
+
+mod against_cpu;
+mod device;
+mod memory;
+
+use crate::common;
+use libtest_mimic::{Failed, Trial};
+use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
+use std::sync::{Mutex, OnceLock};
+
+type Check = fn() -> Result<(), Failed>;
+
+/// What CUDA has.
+const STRATEGIES: &[Strategy] = &[Strategy::Sweep];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = common::trials(Backend::Cuda, STRATEGIES);
+    let own = [against_cpu::ALL, device::ALL, memory::ALL].concat();
+    trials.extend(
+        own.into_iter()
+            .map(|(name, check)| Trial::test(name, check)),
+    );
+    let Err(error) = gpu::Device::first() else {
+        // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites
+        // them at each load, that is most of the time.
+        static KEPT: OnceLock<Mutex<BroadPhase>> = OnceLock::new();
+        KEPT.get_or_init(|| Mutex::new(engine(&cuda())));
+        return trials;
+    };
+    if std::env::var("RADSWEEP_REQUIRE_CUDA").is_ok_and(|value| value == "1") {
+        return vec![Trial::test("device", move || {
+            Err(format!("no CUDA device: {error}").into())
+        })];
+    }
+    eprintln!("all trials are ignored: {error}");
+    trials
+        .into_iter()
+        .map(|trial| trial.with_kind("no CUDA device").with_ignored_flag(true))
+        .collect()
+}
+
+/// A configuration on CUDA.
+fn cuda() -> Config {
+    Config {
+        backend: Backend::Cuda,
+        strategy: Strategy::Sweep,
+        ..Config::default()
+    }
+}
+
+/// The same on the CPU.
+fn cpu(config: &Config) -> Config {
+    Config {
+        backend: Backend::Cpu,
+        ..config.clone()
+    }
+}
+
+fn engine(config: &Config) -> BroadPhase {
+    BroadPhase::new(config.clone()).expect("the backend is there")
+}
+
+/// The pairs of a frame by the CPU engine.
+fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
+    let mut broad_phase = engine(&Config {
+        rule,
+        ..cpu(&cuda())
+    });
+    broad_phase.update(boxes).expect("boxes are valid");
+    broad_phase.pairs().to_vec()
+}
+
+/// Less where a tool slows everything down.
+fn sized(full: usize, quick: usize) -> usize {
+    if common::quick() { quick } else { full }
+}
+
+/// Fails with a text unless it holds.
+fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Failed> {
+    if condition {
+        Ok(())
+    } else {
+        Err(text().into())
+    }
+}
+
+/// Numbers from a seed: splitmix64.
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+
+    fn within(&mut self, low: f32, high: f32) -> f32 {
+        low + (high - low) * ((self.next() >> 40) as f32 / (1_u64 << 24) as f32)
+    }
+
+    fn chance(&mut self, one_in: usize) -> bool {
+        self.below(one_in) == 0
+    }
+}
+
+/// `n` boxes, about `density` to a unit of volume, half sides 0.2 to 0.5.
+fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
+    let side = (n as f32 / density).cbrt();
+    let mut one = || {
+        let center: [f32; 3] = std::array::from_fn(|_| random.within(0.0, side));
+        let half: [f32; 3] = std::array::from_fn(|_| random.within(0.2, 0.5));
+        Aabb::new(
+            std::array::from_fn(|k| center[k] - half[k]),
+            std::array::from_fn(|k| center[k] + half[k]),
+        )
+    };
+    (0..n).map(|_| one()).collect()
+}
