@@ -30,6 +30,7 @@ impl RadixKey for HighHalf {
     }
 }
 
+/// The stable sorts of `rdst`.
 struct StableTuner;
 
 impl rdst::tuner::Tuner for StableTuner {
@@ -169,13 +170,15 @@ fn main() {
         });
         by("rdst", |all| all.radix_sort_unstable());
         by("glidesort", |all| glidesort::sort(all));
-        row.run("rdst stable", none, |keys, index| {
+        row.run("rdst by key", none, |keys, index| {
             let mut all: Vec<_> = composites(keys).into_iter().map(HighHalf).collect();
             all.radix_sort_builder().with_tuner(&StableTuner).sort();
             indices(all.into_iter().map(|c| c.0), index);
         });
         row.print(log2, log2 == sizes[0]);
     }
+
+    wide_index_table(&sizes, runs);
 
     keys_table(
         "u32 keys, uniform",
@@ -241,6 +244,50 @@ fn main() {
     }
 }
 
+/// Index sort of 64-bit keys. `voracious_radix_sort` has nothing to sort its composites by.
+fn wide_index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
+    println!("\nIndex sort, f64 keys uniform in -500..500");
+    for &log2 in sizes {
+        let mut rng = SmallRng::seed_from_u64(1);
+        let keys: Vec<f64> = (0..1 << log2)
+            .map(|_| rng.random_range(-500.0..500.0))
+            .collect();
+        let (mut sorter, options) = (cpu::Sorter::new(), SortOptions::default());
+        let mut row = Row {
+            runs: runs(log2),
+            input: &keys,
+            output: vec![0_u32; keys.len()],
+            expected: None,
+            cells: vec![],
+        };
+        let none = |_: &Vec<f64>, _: &mut Vec<u32>| ();
+        row.run("Sorter", none, |keys, index| {
+            sorter
+                .sort_index(keys, index, &options)
+                .expect("valid call");
+        });
+        let mut by = |name, sort: fn(&mut Vec<u128>)| {
+            row.run(name, none, |keys, index| {
+                let numbered = keys.iter().zip(0_u32..);
+                let mut all: Vec<_> = numbered
+                    .map(|(key, i)| u128::from(key.to_ordered_bits()) << 64 | u128::from(i))
+                    .collect();
+                sort(&mut all);
+                let places = index.iter_mut().zip(all);
+                places.for_each(|(index, composite)| *index = composite as u32);
+            });
+        };
+        by("std", |all| all.sort_unstable());
+        by("rayon", |all| all.par_sort_unstable());
+        by("radsort", |all| {
+            radsort::sort_by_key(all, |c| (c >> 64) as u64)
+        });
+        by("rdst", |all| all.radix_sort_unstable());
+        by("glidesort", |all| glidesort::sort(all));
+        row.print(log2, log2 == sizes[0]);
+    }
+}
+
 /// Keys alone. Voracious has its calls on traits that differ by type.
 fn keys_table<K: Key + Ord + RadixKey + radsort::Key>(
     title: &str,
@@ -291,6 +338,9 @@ fn keys_table<K: Key + Ord + RadixKey + radsort::Key>(
         by("voracious", voracious);
         by("voracious mt", voracious_mt);
         by("rdst", |all| all.radix_sort_unstable());
+        by("rdst MtLsb", |all| {
+            all.radix_sort_builder().with_tuner(&StableTuner).sort()
+        });
         by("glidesort", |all| glidesort::sort(all));
         row.print(log2, log2 == sizes[0]);
     }

@@ -343,7 +343,7 @@ fn a_sorter_is_used_again_for_any_type_and_size() {
             .expect("a valid call");
         assert!(keys.is_sorted());
     }
-    assert!(sorter.scratch_bytes() >= 2 * 70_000 * 12);
+    assert!(sorter.scratch_bytes() >= 70_000 * 16);
 }
 
 #[test]

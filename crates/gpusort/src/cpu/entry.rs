@@ -1,89 +1,137 @@
-//! What the passes of a sort move.
+//! A key and the place it came from, as one number; and the two libraries on them.
 
-use super::lsd::{Array, Target};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{Pod, TransparentWrapper};
+use rayon::prelude::*;
+use rdst::tuner::{Algorithm, Tuner, TuningParams};
+use rdst::{RadixKey, RadixSort};
 
-/// A key, as the number it is compared by, and where it came from.
-pub(super) trait Entry: Pod + Send + Sync {
-    fn new(key: u64, index: u32) -> Self;
-    fn key(&self) -> u64;
-    fn index(&self) -> u32;
+/// Key bits above, index below. No two are equal, so that any sort of them is a stable sort of the keys.
+pub(super) trait Entry: Pod + Ord + Send + Sync {
+    /// The key bits are at the upper end of `bits`; those that do not fit are the same for all keys.
+    fn new(bits: u64, index: u32) -> Self;
+    fn index(self) -> u32;
+    /// By the key bits alone: a stable sort needs no pass over the index.
+    fn radsort(entries: &mut [Self]);
+    /// The same, on all threads.
+    fn rdst(entries: &mut [Self]);
 }
 
-/// Keys that differ in 32 adjacent bits or fewer.
+/// Keys that differ within 32 adjacent bits.
 impl Entry for u64 {
     #[inline(always)]
-    fn new(key: u64, index: u32) -> Self {
-        key << 32 | u64::from(index)
+    fn new(bits: u64, index: u32) -> Self {
+        bits & !u64::from(u32::MAX) | u64::from(index)
     }
     #[inline(always)]
-    fn key(&self) -> u64 {
-        self >> 32
+    fn index(self) -> u32 {
+        self as u32
     }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        *self as u32
+    fn radsort(entries: &mut [Self]) {
+        radsort::sort_by_key(entries, |entry| (entry >> 32) as u32);
+    }
+    fn rdst(entries: &mut [Self]) {
+        rdst_by_key(entries, |entry| (entry >> 56) as u8);
     }
 }
 
-/// All others. Three words rather than two of 8 bytes: a quarter fewer bytes to move.
-impl Entry for [u32; 3] {
+/// All others.
+impl Entry for u128 {
     #[inline(always)]
-    fn new(key: u64, index: u32) -> Self {
-        [key as u32, (key >> 32) as u32, index]
+    fn new(bits: u64, index: u32) -> Self {
+        u128::from(bits) << 64 | u128::from(index)
     }
     #[inline(always)]
-    fn key(&self) -> u64 {
-        u64::from(self[0]) | u64::from(self[1]) << 32
+    fn index(self) -> u32 {
+        self as u32
     }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self[2]
+    fn radsort(entries: &mut [Self]) {
+        radsort::sort_by_key(entries, |entry| (entry >> 64) as u64);
+    }
+    fn rdst(entries: &mut [Self]) {
+        rdst_by_key(entries, |entry| (entry >> 120) as u8);
     }
 }
 
-/// Takes the index of each entry.
+/// An entry of which `rdst` sees the key bits only.
 #[derive(Clone, Copy)]
-pub(super) struct IndexOf(pub(super) Array<u32>);
+#[repr(transparent)]
+struct KeyOf<E>(E);
 
-impl<E: Entry> Target<E> for IndexOf {
+// SAFETY: `repr(transparent)` over the one field.
+unsafe impl<E> TransparentWrapper<E> for KeyOf<E> {}
+
+impl RadixKey for KeyOf<u64> {
+    const LEVELS: usize = 4;
     #[inline(always)]
-    unsafe fn write(self, place: usize, entry: E) {
-        // SAFETY: as the caller says.
-        unsafe { self.0.write(place, entry.index()) }
+    fn get_level(&self, level: usize) -> u8 {
+        (self.0 >> (32 + 8 * level)) as u8
     }
 }
 
-/// A key and its value, without padding.
-#[derive(Clone, Copy)]
-#[repr(C, packed)]
-pub(super) struct Carried<K, V> {
-    pub(super) key: K,
-    pub(super) value: V,
-}
-
-// SAFETY: both fields are valid as zeros.
-unsafe impl<K: Pod, V: Pod> Zeroable for Carried<K, V> {}
-// SAFETY: two `Pod` fields one after the other, no padding between or after them.
-unsafe impl<K: Pod, V: Pod> Pod for Carried<K, V> {}
-
-/// Takes keys and values apart.
-pub(super) struct Apart<K, V>(pub(super) Array<K>, pub(super) Array<V>);
-
-impl<K, V> Clone for Apart<K, V> {
-    fn clone(&self) -> Self {
-        *self
+impl RadixKey for KeyOf<u128> {
+    const LEVELS: usize = 8;
+    #[inline(always)]
+    fn get_level(&self, level: usize) -> u8 {
+        (self.0 >> (64 + 8 * level)) as u8
     }
 }
-impl<K, V> Copy for Apart<K, V> {}
 
-impl<K: Pod + Send + Sync, V: Pod + Send + Sync> Target<Carried<K, V>> for Apart<K, V> {
-    #[inline(always)]
-    unsafe fn write(self, place: usize, pair: Carried<K, V>) {
-        // SAFETY: as the caller says, for both arrays.
-        unsafe {
-            self.0.write(place, pair.key);
-            self.1.write(place, pair.value);
+/// The one parallel sort of `rdst` that is stable.
+struct Stable;
+
+impl Tuner for Stable {
+    fn pick_algorithm(&self, _: &TuningParams, _: &[usize]) -> Algorithm {
+        Algorithm::MtLsb
+    }
+}
+
+/// At most so many elements `rdst` compares, whatever it is told: not a stable sort.
+const COMPARED: usize = 128;
+
+/// Where the top digit is in order already, `rdst` would go on with each of its values alone, and so come to compare. A
+/// merge sort is good at those, so `rayon` has them.
+fn rdst_by_key<E: Entry>(entries: &mut [E], top: impl Fn(&E) -> u8)
+where
+    KeyOf<E>: RadixKey,
+{
+    if entries.len() <= COMPARED || entries.is_sorted_by_key(top) {
+        entries.par_sort();
+    } else {
+        let keys = KeyOf::wrap_slice_mut(entries);
+        keys.radix_sort_builder().with_tuner(&Stable).sort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<E: Entry + std::fmt::Debug>(n: u32, bits: impl Fn(u64) -> u64) {
+        let entries: Vec<E> = (0..n).map(|i| E::new(bits(i.into()), i)).collect();
+        let mut expected = entries.clone();
+        expected.sort();
+        let mut got = entries.clone();
+        E::radsort(&mut got);
+        assert!(got == expected);
+        for threads in [1, 2, 5] {
+            let mut got = entries.clone();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.expect("threads").install(|| E::rdst(&mut got));
+            assert!(got == expected, "{n} entries, {threads} threads");
+        }
+    }
+
+    #[test]
+    fn both_libraries_are_stable_for_any_number_of_threads() {
+        let mix = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for n in [0, 1, 2, 100, 129, 5000, 300_000] {
+            check::<u64>(n, mix);
+            check::<u128>(n, mix);
+            check::<u64>(n, |i| mix(i) & 3 << 62); // few distinct keys
+            check::<u128>(n, |i| mix(i) & 3 << 62 | mix(i) >> 62);
+            // The top digit in order, below it few keys many times, in groups that `rdst` would compare.
+            check::<u64>(n, |i| (i / 100) << 56 | (mix(i) >> 63) << 40);
+            check::<u128>(n, |i| (i * 256 / u64::from(n)) << 56 | mix(i) >> 62);
         }
     }
 }

@@ -1,54 +1,91 @@
-//! The sorts on the CPU: on slices, on the threads of the current `rayon` pool, stable.
+//! The sorts on the CPU: on slices, on the threads of the current `rayon` pool, stable; built on sort crates.
 //!
-//! Every sort first checks the order of the keys, and does nothing more where they are in order. Few keys are then
-//! sorted by `std` (reported as `"cpu-std"`), many by a radix sort (`"cpu-lsd"`): 8-bit digits from the lowest up, one
-//! pass over the elements for each digit in which two keys differ, none for the others. Results are the same bits for any
-//! number of threads, since a stable order is the only one there is.
+//! Every sort first checks the order of the keys, and does nothing more where they are in order. Few keys are then sorted
+//! by `std` (reported as `"cpu-std"`), more by the radix sort of [`radsort`] (`"cpu-radsort"`), many by those of [`rdst`]
+//! on all threads (`"cpu-rdst"`); `tuning.rs` has the sizes. Results are the same bits for any number of threads, since a
+//! stable order is the only one there is.
 //!
-//! [`SortOptions::algorithm`] names a family of GPU sorts and changes nothing here.
+//! * Index sort: what is sorted are numbers with the key above and the index below, of 8 bytes where the keys differ within
+//!   32 adjacent bits, else of 16.
+//! * Keys alone, by all their bits: sorted as plain unsigned numbers. With a bit window: by the window (`radsort`), or by
+//!   the index (`rdst`).
+//! * Pairs with values of up to 8 bytes: sorted as they are (`radsort`), up to a size. All else that goes with keys is moved once, by the
+//!   index.
 //!
-//! The functions below allocate scratch memory of up to two copies of what a pass moves (a key; a key and a value; or
-//! 8 bytes per 32-bit key, 12 per 64-bit key, of an index sort), and records are moved by way of one more copy. A
-//! [`Sorter`] does the same and keeps that memory for the next call, which halves the time of a sort of medium size.
+//! A pass is a digit of 8 bits in which two keys differ, and the report counts those; the crates leave out the others, and
+//! `rdst` also those that it finds in order. [`SortOptions::algorithm`] names a family of GPU sorts and changes nothing
+//! here.
 //!
-//! # Why not one of the sort crates
+//! A [`Sorter`] keeps the numbers of an index sort and what records are moved through for the next call; the functions
+//! below make a new one each time. Where that memory runs out, the call fails. The crates allocate as much again, for as
+//! long as they sort, and abort where *that* runs out.
 //!
-//! Measured with `benches/cpu_sorts.rs` (see there what is timed). None of `rdst`, `radsort`, `voracious_radix_sort`,
-//! `glidesort`, `std` and `rayon` has a stable index sort, or a bit window that is known at run time, or keeps its scratch
-//! memory; `rdst` and `voracious_radix_sort` are not stable, `radsort` and `glidesort` use one thread. What they can do is
-//! sort composites of key and index, or keys alone. Median microseconds, 2 cores of an EPYC that others were using too
-//! (which tells on the larger sizes, and on whatever uses both cores); *fresh* is the function, without a kept `Sorter`:
+//! # Why these crates
 //!
-//! | index sort, f32 | `Sorter` | fresh | `std` unstable | `rayon` | `radsort` | `voracious` | `rdst` | `glidesort` |
-//! |---|---|---|---|---|---|---|---|---|
-//! | 2^10 | 5.6 | 5.9 | 5.8 | 5.5 | 4.7 | 7.6 | 10.0 | 10.2 |
-//! | 2^12 | 21.7 | 21.8 | 27.7 | 47.8 | 18.1 | 25.5 | 34.4 | 38.9 |
-//! | 2^14 | 84.2 | 145 | 130 | 278 | 128 | 152 | 190 | 236 |
-//! | 2^16 | 343 | 717 | 715 | 1344 | 651 | 1317 | 868 | 1328 |
-//! | 2^18 | 1442 | 3343 | 3433 | 5703 | 2960 | 4403 | 2212 | 4458 |
-//! | 2^20 | 8683 | 17246 | 14910 | 28584 | 30658 | 35963 | 41286 | 21094 |
+//! Compared with `benches/cpu_sorts.rs`: `std`, `rayon`, `radsort`, `rdst`, `voracious_radix_sort` and `glidesort`. Every
+//! candidate does the whole task: an index sort starts from keys and ends with the index. Median microseconds on 2 cores
+//! of an EPYC that were building other things meanwhile, which tells most where both are used:
 //!
-//! | keys alone, u32 | `Sorter` | fresh | `std` unstable | `rayon` | `radsort` | `voracious` | `rdst` | `glidesort` |
-//! |---|---|---|---|---|---|---|---|---|
-//! | 2^12 | 16.7 | 16.9 | 25.9 | 36.8 | 12.0 | 14.3 | 16.0 | 36.7 |
-//! | 2^14 | 65.7 | 67.1 | 122 | 283 | 47.9 | 52.3 | 62.5 | 163 |
-//! | 2^16 | 257 | 262 | 675 | 1387 | 192 | 204 | 248 | 941 |
-//! | 2^18 | 1074 | 1112 | 3723 | 9904 | 877 | 1293 | 1685 | 8269 |
+//! | index sort, f32 | `Sorter` | function | `std` | `rayon` | `radsort` | `rdst` | `rdst` stable | `voracious` | `voracious` mt | `glidesort` |
+//! |---|---|---|---|---|---|---|---|---|---|---|
+//! | 2^10 | 5.2 | 5.2 | 5.5 | 6.0 | 4.7 | 10.3 | 6.2 | 7.9 | 6.1 | 10.6 |
+//! | 2^12 | 19.3 | 19.6 | 25.2 | 39.8 | 17.9 | 34.1 | 21.0 | 25.9 | 22.7 | 39.8 |
+//! | 2^14 | 75.1 | 135 | 113 | 317 | 127 | 183 | 137 | 192 | 326 | 256 |
+//! | 2^16 | 305 | 670 | 664 | 747 | 641 | 890 | 689 | 1278 | 1349 | 1385 |
+//! | 2^18 | 1271 | 2918 | 2930 | 3987 | 3889 | 1708 | 3211 | 4082 | 3030 | 4414 |
+//! | 2^20 | 5609 | 10392 | 12912 | 12809 | 14050 | 20343 | 12118 | 22917 | 12993 | 19403 |
+//! | 2^22 | 43925 | 52317 | 70886 | 72017 | 58169 | 41881 | 60471 | 84360 | 38407 | 98364 |
 //!
-//! | pairs, u32 + u32 | `Sorter` | fresh | `std` stable | `rayon` stable | `radsort` | `glidesort` |
+//! | index sort, f64 | `Sorter` | `std` | `rayon` | `radsort` | `rdst` | `glidesort` |
 //! |---|---|---|---|---|---|---|
-//! | 2^12 | 18.0 | 18.4 | 29.1 | 110 | 13.9 | 40.7 |
-//! | 2^14 | 71.3 | 73.3 | 134 | 448 | 54.7 | 182 |
-//! | 2^16 | 282 | 294 | 930 | 2520 | 229 | 1030 |
-//! | 2^18 | 1217 | 1336 | 4178 | 11217 | 1151 | 4911 |
+//! | 2^10 | 9.8 | 8.9 | 8.4 | 10.3 | 28.7 | 12.3 |
+//! | 2^12 | 38.5 | 41.1 | 60.0 | 38.3 | 108 | 55.2 |
+//! | 2^14 | 168 | 328 | 411 | 152 | 429 | 314 |
+//! | 2^16 | 888 | 1512 | 1143 | 915 | 2062 | 1669 |
+//! | 2^18 | 3468 | 6333 | 6774 | 3586 | 7257 | 8605 |
+//! | 2^20 | 30431 | 27764 | 19844 | 36324 | 56315 | 38141 |
+//! | 2^22 | 146527 | 151168 | 117663 | 168474 | 134963 | 219816 |
 //!
-//! So: `std` for few keys; a radix sort like `radsort`'s, for it is the best of them where broad phases live, but one that
-//! makes its elements while it reads the keys, writes nothing but the index, keeps its memory and uses all threads. That
-//! makes the index sort, which is what a broad phase runs every frame, twice as fast as the best of the crates from 2^16
-//! on. For keys and pairs alone `radsort` stays up to a third faster in one thread, as it does without bit windows.
+//! | keys alone, u32 | `Sorter` | `std` | `rayon` | `radsort` | `rdst` | `rdst` stable | `voracious` | `voracious` mt | `glidesort` |
+//! |---|---|---|---|---|---|---|---|---|---|
+//! | 2^10 | 3.8 | 4.9 | 5.4 | 3.5 | 4.7 | 4.7 | 4.5 | 5.6 | 8.6 |
+//! | 2^12 | 13.3 | 22.6 | 55.2 | 12.6 | 16.1 | 16.1 | 14.1 | 48.1 | 38.1 |
+//! | 2^14 | 52.8 | 107 | 321 | 50.6 | 62.1 | 62.1 | 53.0 | 321 | 171 |
+//! | 2^16 | 210 | 622 | 755 | 198 | 245 | 247 | 203 | 693 | 976 |
+//! | 2^18 | 917 | 2803 | 2863 | 825 | 1013 | 853 | 1231 | 2963 | 4416 |
+//! | 2^20 | 3699 | 12233 | 12371 | 4684 | 3180 | 3286 | 5555 | 12240 | 18754 |
+//! | 2^22 | 13439 | 52723 | 50326 | 24298 | 13279 | 32313 | 32205 | 14725 | 78762 |
+//!
+//! | keys alone, u64 | `Sorter` | `std` | `rayon` | `radsort` | `rdst` | `rdst` stable | `voracious` | `voracious` mt | `glidesort` |
+//! |---|---|---|---|---|---|---|---|---|---|
+//! | 2^10 | 7.8 | 5.1 | 5.5 | 7.4 | 9.6 | 9.6 | 5.4 | 5.3 | 10.2 |
+//! | 2^12 | 29.1 | 23.2 | 46.1 | 27.6 | 34.0 | 34.0 | 18.1 | 20.0 | 38.4 |
+//! | 2^14 | 115 | 107 | 314 | 110 | 131 | 131 | 67.6 | 332 | 171 |
+//! | 2^16 | 474 | 692 | 1389 | 456 | 536 | 537 | 296 | 1466 | 982 |
+//! | 2^18 | 2182 | 3000 | 4268 | 2014 | 2470 | 3045 | 1409 | 6064 | 4379 |
+//! | 2^20 | 9347 | 12444 | 25861 | 11052 | 10030 | 32775 | 7238 | 24184 | 19441 |
+//! | 2^22 | 60757 | 52678 | 99182 | 79982 | 55828 | 152103 | 47844 | 28888 | 80046 |
+//!
+//! | pairs, u32 + u32 | `Sorter` | `std` stable | `rayon` | `radsort` | `glidesort` |
+//! |---|---|---|---|---|---|
+//! | 2^10 | 5.7 | 6.8 | 17.0 | 3.8 | 10.8 |
+//! | 2^12 | 21.5 | 30.9 | 113 | 13.9 | 41.1 |
+//! | 2^14 | 84.0 | 182 | 568 | 54.5 | 207 |
+//! | 2^16 | 352 | 994 | 2528 | 227 | 1036 |
+//! | 2^18 | 1476 | 4445 | 11270 | 984 | 4765 |
+//! | 2^20 | 7678 | 21231 | 49920 | 7311 | 21158 |
+//! | 2^22 | 108058 | 104495 | 242072 | 66770 | 116735 |
+//!
+//! So `radsort`: it is stable, sorts by any function of an element, and is the fastest index and pair sort of one thread
+//! from 2^10 on; a [`Sorter`], which does not ask the system for the numbers anew, is twice as fast again from 2^14 to
+//! 2^20. It has no second thread. `rdst` has, on the pool it is called on, and wins with many keys; one of its sorts (`MtLsb`) is stable, and so
+//! needs no pass over the index. `voracious_radix_sort` is ahead on 64-bit keys alone, but it is not stable and sorts no
+//! pairs, and `rdst` is needed beside it; nor is the multi-threaded sort of `rayon` taken for its lead in index sorts of
+//! 64-bit keys from 2^20 on, being behind everywhere else.
 
 mod entry;
-mod lsd;
+mod library;
+mod plain;
 mod scratch;
 mod sorter;
 mod tuning;
@@ -58,7 +95,8 @@ use crate::{Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 pub use sorter::Sorter;
 
-/// Sorts keys. O(n) per digit that differs; n from 0 to what memory holds.
+/// Sorts keys. O(n) per digit that differs; n from 0 to what memory holds. Above `u32::MAX` keys with a bit window, a
+/// merge sort (`rayon`).
 ///
 /// Keys that are equal within the bit window keep their order, and every key its bits.
 ///
@@ -75,14 +113,14 @@ pub use sorter::Sorter;
 /// # Errors
 ///
 /// [`Error::BitWindow`](crate::Error::BitWindow) and [`Error::OutOfMemory`](crate::Error::OutOfMemory); the keys are as
-/// before then. Above `u32::MAX` keys, the parallel stable sort of `rayon` runs, which aborts where memory runs out.
+/// before then.
 pub fn sort_keys<K: Key>(keys: &mut [K], options: &SortOptions) -> Result<SortReport> {
     Sorter::new().sort_keys(keys, options)
 }
 
 /// Sorts keys and moves the value of each with it.
 ///
-/// Values of 4 and 8 bytes move in every pass; others move once, as records do.
+/// Values of up to 8 bytes move in every pass, unless there are few or very many; others move once, as records do.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};

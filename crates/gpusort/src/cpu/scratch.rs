@@ -1,6 +1,6 @@
 //! Scratch memory that is kept between sorts.
 //!
-//! Fresh pages cost more than the sort that uses them: see the module table. So a [`super::Sorter`] keeps them.
+//! Fresh pages can cost as much as the sort that uses them: see the module table. So a [`super::Sorter`] keeps them.
 
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -12,6 +12,9 @@ pub(super) struct Scratch(Vec<u8>);
 impl Scratch {
     /// `n` elements of unspecified contents. Grows only; what was lent before may be gone.
     pub(super) fn reserve<T: Pod>(&mut self, n: usize) -> Result<&mut [T]> {
+        if size_of::<T>() == 0 {
+            return Ok(vec![T::zeroed(); n].leak()); // takes no memory
+        }
         let bytes = (n as u64).saturating_mul(size_of::<T>() as u64);
         let out_of_memory = || Error::OutOfMemory { bytes };
         let bytes = n
@@ -30,6 +33,15 @@ impl Scratch {
     pub(super) fn bytes(&self) -> usize {
         self.0.capacity()
     }
+}
+
+/// A vector with room for `n` elements.
+pub(super) fn with_room<T>(n: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    let bytes = (n as u64).saturating_mul(size_of::<T>() as u64);
+    all.try_reserve_exact(n)
+        .map_err(|_| Error::OutOfMemory { bytes })?;
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The calls, on scratch memory that is kept.
 
-use super::entry::{Apart, Carried, Entry, IndexOf};
-use super::lsd::{self, Array, Digit};
-use super::scratch::Scratch;
-use super::tuning::{DIGIT_WIDTH, LEAST_SHARE, SMALL};
+use super::entry::Entry;
+use super::library::{Library, parallel};
+use super::plain;
+use super::scratch::{Scratch, with_room};
+use super::tuning::PARALLEL_PAIRS;
 use super::view::View;
 use crate::{Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
@@ -12,8 +13,7 @@ use std::time::Instant;
 
 /// Sorts on the CPU and keeps its scratch memory from call to call.
 ///
-/// The functions of [`super`] make a new one each time. Something that sorts every frame is faster with one of its own:
-/// from 2^16 keys on, asking the system for memory takes longer than sorting.
+/// The functions of [`super`] make a new one each time. Something that sorts every frame is faster with one of its own.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -28,23 +28,10 @@ use std::time::Instant;
 /// ```
 #[derive(Default)]
 pub struct Sorter {
-    /// Two of entries on their way, and the index that records are moved by.
-    passes: [Scratch; 2],
+    entries: Scratch,
+    /// What records are moved by, and through.
     index: Scratch,
-}
-
-/// What a look at the keys has shown.
-enum Found<B> {
-    /// Nothing is to be moved.
-    Sorted,
-    /// They are few: `std` sorts them.
-    Few(View<B>),
-    /// They are many, and differ in the bits of these digits.
-    Many {
-        view: View<B>,
-        varying: u64,
-        shares: usize,
-    },
+    moved: Scratch,
 }
 
 impl Sorter {
@@ -57,11 +44,7 @@ impl Sorter {
     /// Bytes of scratch memory held. Dropping the sorter gives them back.
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {
-        self.passes
-            .iter()
-            .chain([&self.index])
-            .map(Scratch::bytes)
-            .sum()
+        self.entries.bytes() + self.index.bytes() + self.moved.bytes()
     }
 
     /// [`super::sort_keys`] on this scratch memory.
@@ -75,32 +58,23 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<SortReport> {
         let mut clock = Clock::start(keys.len());
-        match look(keys, options, &mut clock)? {
-            Found::Sorted => {}
-            Found::Few(view) => {
-                keys.sort_by_key(|&key| view.of(key));
-                clock.compared();
-            }
-            Found::Many { view, .. } if numbered(keys.len()).is_err() => {
-                keys.par_sort_by_key(|&key| view.of(key));
-                clock.compared();
-            }
-            Found::Many {
-                view,
-                varying,
-                shares,
-            } => {
-                let (n, digits, keys) = (keys.len(), lsd::plan(varying), Array::new(keys));
-                // SAFETY: `read` and the target are the same `n` keys, borrowed by us alone and reached through one
-                // pointer; a sort in place reads all of them before it writes the first.
-                unsafe {
-                    let read = move |i| keys.read(i);
-                    let key = move |&key: &K| view.of(key).into();
-                    lsd::sort(n, &digits, shares, &mut self.passes, read, key, keys)?;
-                }
-                clock.passes(&digits);
-            }
+        let Some(found) = look(keys, options, &mut clock)? else {
+            return Ok(clock.report);
+        };
+        if found.view.width == K::BITS {
+            plain::sort(keys, found.view, found.library)?;
+            clock.sorted(&found, found.varying >> found.shift);
+            return Ok(clock.report);
         }
+        match found.library {
+            Library::Std => keys.sort_by_key(|&key| found.view.of(key)),
+            Library::Radsort => found.radsort(keys, |&key| key),
+            Library::Rdst if numbered(keys.len()).is_ok() => {
+                return self.sort_records(keys, &mut vec![(); keys.len()], options);
+            }
+            Library::Rdst => keys.par_sort_by_key(|&key| found.view.of(key)),
+        }
+        clock.sorted(&found, found.varying);
         Ok(clock.report)
     }
 
@@ -115,52 +89,25 @@ impl Sorter {
         values: &mut [V],
         options: &SortOptions,
     ) -> Result<SortReport> {
-        // As bytes: one sort for all values of a size.
-        match size_of::<V>() {
-            _ if keys.len() <= SMALL => self.sort_records(keys, values, options),
-            4 => self.carry(
-                keys,
-                bytemuck::cast_slice_mut::<V, [u8; 4]>(values),
-                options,
-            ),
-            8 => self.carry(
-                keys,
-                bytemuck::cast_slice_mut::<V, [u8; 8]>(values),
-                options,
-            ),
-            _ => self.sort_records(keys, values, options),
-        }
-    }
-
-    /// Sorts pairs by moving keys and values together in every pass.
-    fn carry<K: Key, V: Pod + Send + Sync>(
-        &mut self,
-        keys: &mut [K],
-        values: &mut [V],
-        options: &SortOptions,
-    ) -> Result<SortReport> {
-        numbered(keys.len())?;
         same_length(keys.len(), values.len())?;
+        let radsort = match Library::pick(keys.len()) {
+            Library::Std => false,
+            Library::Radsort => true,
+            Library::Rdst => keys.len() < PARALLEL_PAIRS,
+        };
+        if !radsort || size_of::<V>() > 8 {
+            return self.sort_records(keys, values, options);
+        }
         let mut clock = Clock::start(keys.len());
-        if let Found::Many {
-            view,
-            varying,
-            shares,
-        } = look(keys, options, &mut clock)?
-        {
-            let (n, digits) = (keys.len(), lsd::plan(varying));
-            let (keys, values) = (Array::new(keys), Array::new(values));
-            // SAFETY: as in `sort_keys`, for keys and values both.
-            unsafe {
-                let read = move |i| Carried {
-                    key: keys.read(i),
-                    value: values.read(i),
-                };
-                let key = move |pair: &Carried<K, V>| view.of(pair.key).into();
-                let target = Apart(keys, values);
-                lsd::sort(n, &digits, shares, &mut self.passes, read, key, target)?;
+        clock.report.algorithm = Library::Radsort.name();
+        if let Some(found) = look(keys, options, &mut clock)? {
+            let mut pairs = with_room(keys.len())?;
+            pairs.extend(keys.iter().copied().zip(values.iter().copied()));
+            found.radsort(&mut pairs, |pair| pair.0);
+            for ((key, value), pair) in keys.iter_mut().zip(values).zip(pairs) {
+                (*key, *value) = pair;
             }
-            clock.passes(&digits);
+            clock.sorted(&found, found.varying);
         }
         Ok(clock.report)
     }
@@ -180,67 +127,17 @@ impl Sorter {
         same_length(keys.len(), index.len())?;
         let mut clock = Clock::start(keys.len());
         match look(keys, options, &mut clock)? {
-            Found::Sorted => index.iter_mut().zip(0..n).for_each(|(index, i)| *index = i),
-            Found::Few(view) => {
-                // With the index below the key no two are equal, so that the faster, unstable sort is stable.
-                let entry =
-                    |(&key, i): (&K, u32)| u128::from(view.of(key).into()) << 32 | u128::from(i);
-                let entries = self.passes[0].reserve::<u128>(keys.len())?;
-                entries
-                    .iter_mut()
-                    .zip(keys.iter().zip(0..n))
-                    .for_each(|(to, from)| *to = entry(from));
-                entries.sort_unstable();
-                index
-                    .iter_mut()
-                    .zip(entries)
-                    .for_each(|(index, entry)| *index = *entry as u32);
-                clock.compared();
-            }
-            Found::Many {
-                view,
-                varying,
-                shares,
-            } => {
-                let shift = varying.trailing_zeros();
-                let digits = lsd::plan(varying >> shift);
-                let key = move |i: usize| view.of(keys[i]).into() >> shift;
-                if varying >> shift <= u64::from(u32::MAX) {
-                    self.index_passes(move |i| u64::new(key(i), i as u32), &digits, shares, index)?;
+            None => index.iter_mut().zip(0..n).for_each(|(index, i)| *index = i),
+            Some(found) => {
+                if found.narrow() {
+                    found.sort_index(keys, self.entries.reserve::<u64>(keys.len())?, index);
                 } else {
-                    self.index_passes(
-                        move |i| <[u32; 3]>::new(key(i), i as u32),
-                        &digits,
-                        shares,
-                        index,
-                    )?;
+                    found.sort_index(keys, self.entries.reserve::<u128>(keys.len())?, index);
                 }
-                clock.passes(&digits);
+                clock.sorted(&found, found.varying);
             }
         }
         Ok(clock.report)
-    }
-
-    fn index_passes<E: Entry>(
-        &mut self,
-        read: impl Fn(usize) -> E + Copy + Send + Sync,
-        digits: &[Digit],
-        shares: usize,
-        index: &mut [u32],
-    ) -> Result<()> {
-        let target = IndexOf(Array::new(index));
-        // SAFETY: the index has one place per entry and is borrowed by us alone.
-        unsafe {
-            lsd::sort(
-                index.len(),
-                digits,
-                shares,
-                &mut self.passes,
-                read,
-                E::key,
-                target,
-            )
-        }
     }
 
     /// [`super::sort_records`] on this scratch memory.
@@ -255,90 +152,119 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<SortReport> {
         same_length(keys.len(), records.len())?;
-        if size_of::<R>() == 0 {
-            return self.sort_keys(keys, options);
-        }
-        let mut index = std::mem::take(&mut self.index);
-        let report = self.sort_by_index(keys, records, options, &mut index);
-        self.index = index;
-        report
-    }
-
-    fn sort_by_index<K: Key, R: Pod + Send + Sync>(
-        &mut self,
-        keys: &mut [K],
-        records: &mut [R],
-        options: &SortOptions,
-        index: &mut Scratch,
-    ) -> Result<SortReport> {
-        let index = index.reserve::<u32>(keys.len())?;
+        let mut kept = std::mem::take(&mut self.index);
+        let index = kept.reserve::<u32>(keys.len())?;
         let mut report = self.sort_index(keys, index, options)?;
-        if report.early_exit {
-            return Ok(report);
+        if !report.early_exit {
+            let start = Instant::now();
+            // Both before the first is used, so that running out of memory leaves keys and records as they were.
+            let moved_keys = self.entries.reserve(keys.len())?;
+            let moved_records = self.moved.reserve(records.len())?;
+            gather(keys, index, moved_keys);
+            gather(records, index, moved_records);
+            let ms = start.elapsed().as_secs_f64() * 1e3;
+            report.stages.push(("gather", ms));
+            report.total_ms += ms;
         }
-        let start = Instant::now();
-        // Both before the first is used, so that running out of memory leaves keys and records as they were.
-        let [a, b] = &mut self.passes;
-        let (moved_keys, moved_records) = (a.reserve(keys.len())?, b.reserve(records.len())?);
-        gather(keys, index, moved_keys);
-        gather(records, index, moved_records);
-        let ms = start.elapsed().as_secs_f64() * 1e3;
-        report.stages.push(("gather", ms));
-        report.total_ms += ms;
+        self.index = kept;
         Ok(report)
     }
 }
 
 /// Puts `all[index[i]]` at place `i`, by way of `moved`.
 fn gather<T: Pod + Send + Sync>(all: &mut [T], index: &[u32], moved: &mut [T]) {
-    let shares = shares(all.len());
-    let least = all.len().div_ceil(shares);
-    if shares == 1 {
-        moved
-            .iter_mut()
-            .zip(index)
-            .for_each(|(moved, &i)| *moved = all[i as usize]);
-        all.copy_from_slice(moved);
-    } else {
-        let places = moved.par_iter_mut().zip(index).with_min_len(least);
+    if parallel(all.len()) {
+        let places = moved.par_iter_mut().zip(index);
         places.for_each(|(moved, &i)| *moved = all[i as usize]);
-        let chunks = all.par_chunks_mut(least).zip(moved.par_chunks(least));
-        chunks.for_each(|(all, moved)| all.copy_from_slice(moved));
+        all.par_iter_mut()
+            .zip(moved)
+            .for_each(|(to, from)| *to = *from);
+    } else {
+        let places = moved.iter_mut().zip(index);
+        places.for_each(|(moved, &i)| *moved = all[i as usize]);
+        all.copy_from_slice(moved);
     }
 }
 
 /// Whether keys are in order by the window and direction of `options`.
 pub(super) fn is_sorted<K: Key>(keys: &[K], options: &SortOptions) -> Result<bool> {
-    Ok(View::new::<K>(options)?.is_sorted(keys, shares(keys.len())))
+    Ok(View::new::<K>(options)?.is_sorted(keys, parallel(keys.len())))
 }
 
-/// Checks the options and looks at the keys.
-fn look<K: Key>(keys: &[K], options: &SortOptions, clock: &mut Clock) -> Result<Found<K::Bits>> {
-    let view = View::new::<K>(options)?;
-    let shares = shares(keys.len());
-    clock.report.passes_skipped = view.width.div_ceil(DIGIT_WIDTH);
-    clock.report.early_exit = view.is_sorted(keys, shares);
-    let found = if clock.report.early_exit {
-        Found::Sorted
-    } else if keys.len() <= SMALL {
-        Found::Few(view)
-    } else {
-        Found::Many {
-            view,
-            varying: view.varying(keys, shares),
-            shares,
+/// What a look at keys that are not in order has shown.
+struct Found<K: Key> {
+    view: View<K::Bits>,
+    /// Moves the topmost bit in which keys differ to the topmost place.
+    shift: u32,
+    /// The bits in which keys differ, so moved.
+    varying: u64,
+    library: Library,
+}
+
+impl<K: Key> Found<K> {
+    /// Whether 32 adjacent bits tell all keys apart that differ.
+    fn narrow(&self) -> bool {
+        self.varying & u64::from(u32::MAX) == 0
+    }
+
+    /// The bits that keys are compared by, at the upper end. A closure with its own copy of all it needs, which stays in
+    /// registers.
+    fn bits(&self) -> impl Fn(K) -> u64 + Copy + Send + Sync + use<K> {
+        let (view, shift) = (self.view, self.shift);
+        move |key| view.of(key).into() << shift
+    }
+
+    /// `radsort`, which itself leaves out the digits that do not differ.
+    fn radsort<T>(&self, all: &mut [T], key: impl Fn(&T) -> K + Copy) {
+        let bits = self.bits();
+        if self.narrow() {
+            radsort::sort_by_key(all, move |element| (bits(key(element)) >> 32) as u32);
+        } else {
+            radsort::sort_by_key(all, move |element| bits(key(element)));
         }
-    };
+    }
+
+    /// Sorts `entries`, made of `keys`, and takes their index.
+    fn sort_index<E: Entry>(&self, keys: &[K], entries: &mut [E], index: &mut [u32]) {
+        let bits = self.bits();
+        let entry = move |key: K, i: usize| E::new(bits(key), i as u32);
+        if self.library == Library::Rdst {
+            let made = entries.par_iter_mut().zip(keys).enumerate();
+            made.for_each(|(i, (to, &key))| *to = entry(key, i));
+            E::rdst(entries);
+            let taken = index.par_iter_mut().zip(entries);
+            taken.for_each(|(index, entry)| *index = entry.index());
+        } else {
+            let made = entries.iter_mut().zip(keys).enumerate();
+            made.for_each(|(i, (to, &key))| *to = entry(key, i));
+            match self.library {
+                Library::Std => entries.sort_unstable(),
+                _ => E::radsort(entries),
+            }
+            let taken = index.iter_mut().zip(entries);
+            taken.for_each(|(index, entry)| *index = entry.index());
+        }
+    }
+}
+
+/// Checks the options and looks at the keys: `None` where they are in order.
+fn look<K: Key>(keys: &[K], options: &SortOptions, clock: &mut Clock) -> Result<Option<Found<K>>> {
+    let view = View::new::<K>(options)?;
+    let parallel = parallel(keys.len());
+    clock.report.passes_skipped = view.width.div_ceil(8);
+    clock.report.early_exit = view.is_sorted(keys, parallel);
+    let found = (!clock.report.early_exit).then(|| {
+        let varying = view.varying(keys, parallel);
+        let shift = varying.leading_zeros();
+        Found {
+            view,
+            shift,
+            varying: varying << shift,
+            library: Library::pick(keys.len()),
+        }
+    });
     clock.stage("order check");
     Ok(found)
-}
-
-/// Number of shares that `n` elements are cut into: one per thread, but none below a least size.
-fn shares(n: usize) -> usize {
-    match n / LEAST_SHARE {
-        0 | 1 => 1,
-        shares => shares.min(rayon::current_num_threads()),
-    }
 }
 
 fn same_length(keys: usize, values: usize) -> Result<()> {
@@ -365,11 +291,10 @@ struct Clock {
 
 impl Clock {
     fn start(n: usize) -> Self {
-        let n = n as u64;
         let report = SortReport {
-            algorithm: "cpu-lsd",
+            algorithm: Library::pick(n).name(),
             backend: "cpu",
-            n,
+            n: n as u64,
             ..SortReport::default()
         };
         Self {
@@ -386,20 +311,17 @@ impl Clock {
         self.last = now;
     }
 
-    /// Passes were run for these digits.
-    fn passes(&mut self, digits: &[Digit]) {
-        self.report.passes_run = digits.len() as u32;
-        self.report.passes_skipped = self
-            .report
-            .passes_skipped
-            .saturating_sub(digits.len() as u32);
-        self.stage("passes");
-    }
-
-    /// A sort without digits has run.
-    fn compared(&mut self) {
-        self.report.algorithm = "cpu-std";
-        self.report.passes_skipped = 0;
+    /// The library has sorted by the digits that differ, `std` by none.
+    fn sorted<K: Key>(&mut self, found: &Found<K>, varying: u64) {
+        let report = &mut self.report;
+        let digits = varying.to_le_bytes();
+        (report.passes_run, report.passes_skipped) = match found.library {
+            Library::Std => (0, 0),
+            _ => {
+                let run = digits.iter().filter(|&&digit| digit != 0).count() as u32;
+                (run, report.passes_skipped.saturating_sub(run))
+            }
+        };
         self.stage("sort");
     }
 }

@@ -1,15 +1,15 @@
-//! The constants of the CPU sorts, each with the measurement that chose it (`benches/cpu_sorts.rs`, 2 cores of an EPYC
-//! with 48 KiB of L1 data cache).
+//! The constants of the CPU sorts, each with the measurement that chose it: `benches/cpu_sorts.rs`, 2 cores of an EPYC
+//! that was doing other work too.
 
-/// Bits of a digit. 11 bits save a pass of four over 32-bit keys and cost the same per pass while all of it fits the L2
-/// cache (0.53 ns per key, 0.52 with 8 bits), but clearing and scanning the counts costs more than that at 2^12 keys,
-/// and at 2^20 keys a pass takes 2.3 ns: 2048 places to write to are more than the L1 cache has lines for.
-pub(super) const DIGIT_WIDTH: u32 = 8;
-
-/// At most so many keys go to the stable sort of `std`: at 2^8 keys it takes 1.2 µs where the counts alone take 1,
-/// at 2^10 both take 5.
+/// At most so many keys go to `std`. `radsort` has counts to clear, 1 KiB per byte of the key: index sorts cross at 2^9
+/// (f32: 1.1 to 1.4 µs at 2^8, 5.3 to 4.5 at 2^10) and 2^10 (f64), `u32` keys at 2^9, `u64` keys only at 2^13.
 pub(super) const SMALL: usize = 512;
 
-/// Fewest elements that a thread is woken for. Each pass wakes all threads twice, up to 0.1 ms each time here: two threads
-/// lose with 2^17 elements each (1.6 ms against 1.1) and win with 2^18 (2.0 ms against 2.9).
-pub(super) const LEAST_SHARE: usize = 1 << 18;
+/// From so many keys on, `rdst` and all threads of the pool are used, if there are two or more. One thread of `radsort`
+/// against two of `rdst`, in ms: `u32` keys 3.8 to 3.3 at 2^20 and 21 to 12 at 2^22, `u64` keys 9.0 to 7.2 and 91 to 33,
+/// f32 index sort 6.0 to 9.7 and 47 to 41. Keys alone cross at 2^19 and index sorts at 2^21; this lies between.
+pub(super) const PARALLEL: usize = 1 << 20;
+
+/// The same for pairs that `radsort` can carry: 7 ms against 24 for the index and two gathers at 2^20, 67 against 108 at
+/// 2^22. That is with two threads on a busy machine; more have more to gain, so that it is not put off any further.
+pub(super) const PARALLEL_PAIRS: usize = 1 << 22;

@@ -32,10 +32,16 @@ impl<B: OrderedBits> View<B> {
         (key.to_ordered_bits() ^ self.flip) & self.mask
     }
 
+    /// The ordered bits that gave `bits`, for a window of all.
+    #[inline(always)]
+    pub(super) fn flipped(self, bits: B) -> B {
+        bits ^ self.flip
+    }
+
     /// The order check, which ends at the first key out of order.
-    pub(super) fn is_sorted<K: Key<Bits = B>>(self, keys: &[K], shares: usize) -> bool {
+    pub(super) fn is_sorted<K: Key<Bits = B>>(self, keys: &[K], parallel: bool) -> bool {
         let sorted = |keys: &[K]| keys.is_sorted_by(|&a, &b| self.of(a) <= self.of(b));
-        if shares == 1 {
+        if !parallel {
             return sorted(keys);
         }
         // One key of overlap; few at a time, so that all threads stop soon after one has found disorder.
@@ -44,17 +50,17 @@ impl<B: OrderedBits> View<B> {
     }
 
     /// The bits in which two of the keys differ.
-    pub(super) fn varying<K: Key<Bits = B>>(self, keys: &[K], shares: usize) -> u64 {
+    pub(super) fn varying<K: Key<Bits = B>>(self, keys: &[K], parallel: bool) -> u64 {
         let Some(&first) = keys.first() else { return 0 };
         let zero = B::from_low_bits(0);
         let fold = |bits: B, &key: &K| bits | (self.of(key) ^ self.of(first));
-        let bits = if shares == 1 {
-            keys.iter().fold(zero, fold)
-        } else {
+        let bits = if parallel {
             let bits = keys
                 .par_chunks(CHECKED_AT_ONCE)
                 .map(|keys| keys.iter().fold(zero, fold));
             bits.reduce(|| zero, |a, b| a | b)
+        } else {
+            keys.iter().fold(zero, fold)
         };
         bits.into()
     }
