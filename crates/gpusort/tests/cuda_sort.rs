@@ -223,8 +223,9 @@ fn all_distributions<K: TestKey>(rig: &Rig<'_>, n: usize, forms: &[Form]) -> Out
     for (i, &spread) in Distribution::ALL.iter().enumerate() {
         // In a quick run each distribution takes one form, another for each.
         let forms = unless_quick(forms, &forms[i % forms.len()..][..1]);
-        for options in orders() {
-            rig.check(&spread.keys::<K>(n, 2), &options, forms)
+        // And one order.
+        for options in unless_quick(&orders()[..], &orders()[i / 2 % 2..][..1]) {
+            rig.check(&spread.keys::<K>(n, 2), options, forms)
                 .map_err(|failed| format!("{spread:?}: {}", text(&failed)))?;
         }
     }
@@ -255,26 +256,28 @@ fn padding_keys<K: TestKey>(gpu: &Gpu) -> Outcome {
     let tile = Sorter::tile_keys::<K>(Payload::U32);
     for n in unless_quick(
         &[5, 1000, tile - 1, tile + 1, 2 * tile - 1, 100_000][..],
-        &[5, tile + 1][..],
+        &[tile + 1][..],
     )
     .iter()
     .copied()
     {
         for options in orders() {
-            for pattern in [
-                0,
+            let patterns = [
                 u64::MAX,
+                0,
                 u64::MAX >> 1,
                 !(u64::MAX >> 1),
                 u64::from(u32::MAX >> 1),
-            ] {
+            ];
+            for &pattern in &patterns[..unless_quick(5, 2)] {
                 let forms = [Form::Index, Form::Pairs64, Form::Keys];
-                rig.check(&vec![K::from_raw(pattern); n], &options, &forms)?;
+                let forms = &forms[..unless_quick(3, 1)];
+                rig.check(&vec![K::from_raw(pattern); n], &options, forms)?;
                 // Alone the keys are in order already; with one other in front or behind they are not, in one order.
                 for at in [0, n / 2, n - 1] {
                     let mut keys = vec![K::from_raw(pattern); n];
                     keys[at] = K::from_raw(0x0123_4567_0123_4567);
-                    rig.check(&keys, &options, &forms[..unless_quick(3, 1)])?;
+                    rig.check(&keys, &options, forms)?;
                 }
             }
             rig.check_all(&Distribution::Extremes.keys::<K>(n, 4), &options)?;
@@ -303,7 +306,8 @@ fn bit_windows<K: TestKey>(gpu: &Gpu) -> Outcome {
         30..b,
     ];
     for (i, window) in windows.into_iter().enumerate() {
-        for spread in [Distribution::UniformBits, Distribution::Few(5)] {
+        let spreads = [Distribution::UniformBits, Distribution::Few(5)];
+        for spread in &spreads[unless_quick(0, i % 2)..][..unless_quick(2, 1)] {
             let keys = spread.keys::<K>(unless_quick(20_000, 7_000), 5);
             let options = orders()[i % 2].clone().bits(window.clone());
             let forms = unless_quick(Form::ALL, &[Form::Pairs32, Form::KeysInPlace]);

@@ -21,6 +21,13 @@ pub fn trials() -> Vec<Trial> {
         own.into_iter()
             .map(|(name, check)| Trial::test(name, check)),
     );
+    // Free memory says nothing while other processes use the device.
+    let alone = in_shard(0) && in_shard(1);
+    let mut number = 0;
+    trials.retain(|trial| {
+        number += 1;
+        in_shard(number - 1) && (alone || trial.name() != "memory::buffers_are_kept")
+    });
     let Err(error) = gpu::Device::first() else {
         // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites
         // them at each load, that is most of the time.
@@ -38,6 +45,18 @@ pub fn trials() -> Vec<Trial> {
         .into_iter()
         .map(|trial| trial.with_kind("no CUDA device").with_ignored_flag(true))
         .collect()
+}
+
+/// Whether this process is to run that trial: `RADSWEEP_SHARD=k/n` takes every n-th from the k-th on.
+fn in_shard(number: usize) -> bool {
+    let shard = std::env::var("RADSWEEP_SHARD").unwrap_or_default();
+    let parts = shard
+        .split_once('/')
+        .map(|(k, n)| (k.parse::<usize>(), n.parse::<usize>()));
+    match parts {
+        Some((Ok(k), Ok(n))) if n > 0 => number % n == k,
+        _ => true,
+    }
 }
 
 /// A configuration on CUDA.

@@ -1,0 +1,82 @@
+//! `radsweep info`: devices, driver, and the backend chosen and why.
+
+use super::args::Info;
+use super::{Result, backend};
+use sap::Backend;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+pub(super) fn run(args: &Info) -> Result<()> {
+    let choice = backend::choose(Backend::Auto)?;
+    let (backend, why) = (choice.backend().name(), choice.why);
+    let cuda = cuda();
+    let threads = rayon::current_num_threads();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let info = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "backend": backend,
+            "why": why,
+            "threads": threads,
+            "cuda": cuda,
+        });
+        return Ok(writeln!(out, "{info}")?);
+    }
+    writeln!(out, "radsweep {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "backend  {backend}: {why}")?;
+    writeln!(out, "cpu      {threads} threads")?;
+    if let Some(driver) = cuda["driver"].as_str() {
+        writeln!(out, "driver   CUDA {driver}")?;
+    }
+    for device in cuda["devices"].as_array().into_iter().flatten() {
+        let text = |key: &str| device[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| device[key].as_u64().unwrap_or_default();
+        let (name, capability) = (text("name"), text("compute_capability"));
+        let (ordinal, processors) = (number("ordinal"), number("multiprocessors"));
+        let gib = |key| number(key) as f64 / f64::from(1 << 30);
+        writeln!(
+            out,
+            "cuda {ordinal}   {name}, compute capability {capability}, {processors} multiprocessors, {:.1} of {:.1} GiB free",
+            gib("memory_free"),
+            gib("memory_bytes"),
+        )?;
+    }
+    // Already said where it decided the backend.
+    if let Some(error) = cuda["error"].as_str().filter(|error| *error != why) {
+        writeln!(out, "cuda     {error}")?;
+    }
+    Ok(())
+}
+
+/// What the driver answers: its version, its devices, or the error in the way.
+#[cfg(cuda)]
+fn cuda() -> Value {
+    let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+    let device = |ordinal| -> gpu::Result<Value> {
+        let device = gpu::Device::open(ordinal)?;
+        let info = device.info();
+        let (free, _) = device.memory()?;
+        Ok(json!({
+            "ordinal": ordinal,
+            "name": info.name,
+            "compute_capability": version(info.compute_capability),
+            "multiprocessors": info.multiprocessors,
+            "memory_bytes": info.memory_bytes,
+            "memory_free": free,
+            "l2_bytes": info.l2_bytes,
+            "clock_khz": info.clock_khz,
+        }))
+    };
+    let devices: gpu::Result<Vec<Value>> =
+        gpu::Device::count().and_then(|count| (0..count).map(device).collect());
+    let (devices, error) = match devices {
+        Ok(devices) => (devices, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let driver = gpu::driver_version().ok().map(version);
+    json!({"built": true, "driver": driver, "devices": devices, "error": error})
+}
+#[cfg(not(cuda))]
+fn cuda() -> Value {
+    json!({"built": false, "driver": null, "devices": [], "error": "this build has no feature `cuda`"})
+}

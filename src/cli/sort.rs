@@ -1,0 +1,219 @@
+//! `radsweep sort`: keys in a file to sorted keys and the argsort in files.
+
+use super::args::Sort;
+use super::backend::{self, Device};
+use super::table::{Stages, round};
+use super::{Result, note, spinner};
+use gpusort::{Order, SortOptions, SortReport, cpu};
+use radsweep::npy::{self, Element, Keys, Writer};
+use sap::Backend;
+use serde_json::json;
+use std::io::{self, Write};
+
+pub(super) fn run(args: &Sort) -> Result<()> {
+    if args.output.is_some() && args.output == args.index {
+        return Err("--output and --index name the same file".into());
+    }
+    let output = args.output.as_deref().map(Writer::create).transpose()?;
+    let index = args.index.as_deref().map(Writer::create).transpose()?;
+    let choice = backend::choose(args.backend)?;
+    let bar = spinner("reading");
+    let keys = npy::read_keys(&args.keys)?;
+    bar.set_message("sorting");
+    let work = Work {
+        options: SortOptions::new()
+            .algorithm(args.algorithm)
+            .order(match args.descending {
+                true => Order::Descending,
+                false => Order::Ascending,
+            }),
+        device: choice.device,
+        may_fall_back: args.backend == Backend::Auto,
+    };
+    let key_type = keys.key_type().name();
+    let report = match keys {
+        Keys::U32(keys) => work.sort_into(keys, output, index),
+        Keys::I32(keys) => work.sort_into(keys, output, index),
+        Keys::F32(keys) => work.sort_into(keys, output, index),
+        Keys::U64(keys) => work.sort_into(keys, output, index),
+        Keys::I64(keys) => work.sort_into(keys, output, index),
+        Keys::F64(keys) => work.sort_into(keys, output, index),
+    }?;
+    bar.finish_and_clear();
+    print(args, key_type, &report)
+}
+
+/// How keys are sorted, whatever their type.
+struct Work {
+    options: SortOptions,
+    device: Option<Device>,
+    /// Whether keys that do not fit on the device go to the CPU.
+    may_fall_back: bool,
+}
+
+impl Work {
+    fn sort_into<K: Element>(
+        &self,
+        mut keys: Vec<K>,
+        output: Option<Writer>,
+        index: Option<Writer>,
+    ) -> Result<SortReport> {
+        let shape = [keys.len() as u64];
+        let mut permutation = index.is_some().then(|| iota(keys.len())).transpose()?;
+        let report = self.sort(&mut keys, permutation.as_deref_mut())?;
+        // Both complete before either is seen.
+        let mut written = Vec::new();
+        if let Some(mut writer) = output {
+            writer.header::<K>(&shape)?;
+            writer.append(&keys)?;
+            written.push(writer);
+        }
+        if let (Some(mut writer), Some(permutation)) = (index, permutation) {
+            writer.header::<u32>(&shape)?;
+            writer.append(&permutation)?;
+            written.push(writer);
+        }
+        written.into_iter().try_for_each(Writer::finish)?;
+        Ok(report)
+    }
+
+    /// Sorts the keys, and `index`, which counts from 0, along with them.
+    fn sort<K: Element>(
+        &self,
+        keys: &mut [K],
+        mut index: Option<&mut [u32]>,
+    ) -> gpusort::Result<SortReport> {
+        if let Some(device) = &self.device {
+            match on_device(device, keys, index.as_deref_mut(), &self.options) {
+                Err(error) if self.may_fall_back && is_out_of_memory(&error) => {
+                    note(&format!("sorting on the CPU: {error}"));
+                }
+                done => return done,
+            }
+        }
+        match index {
+            None => cpu::sort_keys(keys, &self.options),
+            Some(index) => cpu::sort_pairs(keys, index, &self.options),
+        }
+    }
+}
+
+/// Keys to the device and back, sorted; where it fails, keys and index are as they were.
+#[cfg(cuda)]
+fn on_device<K: Element>(
+    device: &Device,
+    keys: &mut [K],
+    index: Option<&mut [u32]>,
+    options: &SortOptions,
+) -> gpusort::Result<SortReport> {
+    use gpusort::cuda::{Payload, Sorter, SorterConfig};
+    let n = keys.len();
+    let payload = if index.is_some() {
+        Payload::Index
+    } else {
+        Payload::None
+    };
+    let scratch_bytes = Sorter::scratch_bytes::<K>(n as u64, payload)?;
+    let sorter = Sorter::new(
+        device,
+        SorterConfig {
+            timings: true,
+            ..SorterConfig::default()
+        },
+    )?;
+    let stream = gpu::Stream::new(device)?;
+    let input = stream.from_slice(keys)?;
+    let mut output = stream.alloc(n)?;
+    let mut scratch = stream.alloc(usize::try_from(scratch_bytes).unwrap_or(usize::MAX))?;
+    let report = match index {
+        None => {
+            sorter.sort_keys(
+                &stream,
+                input.slice(),
+                output.slice_mut(),
+                scratch.slice_mut(),
+                options,
+            )?;
+            sorter.report(&stream, scratch.slice())?
+        }
+        Some(index) => {
+            let mut order = stream.alloc(n)?;
+            let (sorted, order_out) = (output.slice_mut(), order.slice_mut());
+            sorter.sort_index(
+                &stream,
+                input.slice(),
+                Some(sorted),
+                order_out,
+                scratch.slice_mut(),
+                options,
+            )?;
+            let report = sorter.report(&stream, scratch.slice())?;
+            stream.download(order.slice(), index)?;
+            report
+        }
+    };
+    stream.download(output.slice(), keys)?;
+    Ok(report)
+}
+
+#[cfg(not(cuda))]
+fn on_device<K>(
+    device: &Device,
+    _: &mut [K],
+    _: Option<&mut [u32]>,
+    _: &SortOptions,
+) -> gpusort::Result<SortReport> {
+    match *device {}
+}
+
+/// Whether the device has no room for the keys.
+fn is_out_of_memory(error: &gpusort::Error) -> bool {
+    match error {
+        #[cfg(cuda)]
+        gpusort::Error::Gpu(gpu::Error::OutOfMemory { .. }) => true,
+        _ => false,
+    }
+}
+
+/// 0, 1, 2 and so on, as many as there are keys.
+fn iota(keys: usize) -> gpusort::Result<Vec<u32>> {
+    let limit = u64::from(u32::MAX);
+    match u32::try_from(keys) {
+        Ok(count) => Ok((0..count).collect()),
+        Err(_) => Err(gpusort::Error::TooManyKeys {
+            keys: keys as u64,
+            limit,
+        }),
+    }
+}
+
+fn print(args: &Sort, key_type: &str, report: &SortReport) -> Result<()> {
+    let stages: Stages = report.stages.iter().copied().collect();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let record = json!({
+            "n": report.n,
+            "type": key_type,
+            "algorithm": report.algorithm,
+            "backend": report.backend,
+            "ms": round(report.total_ms),
+            "stages": stages.json(report.total_ms),
+            "passes": report.passes_run,
+            "passes_skipped": report.passes_skipped,
+            "early_exit": report.early_exit,
+        });
+        return Ok(writeln!(out, "{record}")?);
+    }
+    let (n, algorithm, backend) = (report.n, report.algorithm, report.backend);
+    let (run, skipped) = (report.passes_run, report.passes_skipped);
+    let early = if report.early_exit {
+        ", in order before the last pass"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "{n} keys of {key_type}, {algorithm} on {backend}: {run} passes, {skipped} skipped{early}\n"
+    )?;
+    Ok(stages.print(&mut out, ("total", report.total_ms), 1)?)
+}

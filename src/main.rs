@@ -1,0 +1,7 @@
+//! The program: see `radsweep --help`.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,140 @@
+//! The chair: nine boxes that move as one rigid body, with the mass of the wood they are made of.
+
+use glam::{Mat3, Vec3};
+
+/// Beech, kg per cubic metre.
+const DENSITY: f32 = 700.0;
+
+/// One box of a chair, along the chair's own axes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    /// Centre, from the chair's centre of mass, in metres.
+    pub center: Vec3,
+    pub half: Vec3,
+}
+
+impl Part {
+    fn mass(&self) -> f32 {
+        8.0 * self.half.element_product() * DENSITY
+    }
+}
+
+/// A chair's boxes about its centre of mass, with its mass (kg) and its inertia about that point (kg m²).
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    pub parts: Vec<Part>,
+    pub mass: f32,
+    pub inertia: Mat3,
+    /// Radius of the ball about the centre of mass that holds the chair.
+    pub radius: f32,
+}
+
+/// A dining chair 95 cm high: seat, four legs, two back posts, two rails between them. y is up, z to the front.
+pub(super) fn model() -> Model {
+    let part = |x: f32, y: f32, z: f32, width: f32, height: f32, depth: f32| Part {
+        center: Vec3::new(x, y, z),
+        half: Vec3::new(width, height, depth) / 2.0,
+    };
+    let mut parts = vec![
+        part(0.0, 0.43, 0.0, 0.44, 0.04, 0.44),   // seat
+        part(0.0, 0.88, -0.20, 0.36, 0.10, 0.03), // top rail
+        part(0.0, 0.66, -0.20, 0.36, 0.06, 0.03), // lower rail
+    ];
+    for x in [-0.20, 0.20] {
+        parts.push(part(x, 0.70, -0.20, 0.04, 0.50, 0.04)); // back post
+        for z in [-0.20, 0.20] {
+            parts.push(part(x, 0.205, z, 0.04, 0.41, 0.04)); // leg
+        }
+    }
+    let mass: f32 = parts.iter().map(Part::mass).sum();
+    let center = parts
+        .iter()
+        .map(|part| part.center * part.mass())
+        .sum::<Vec3>()
+        / mass;
+    for part in &mut parts {
+        part.center -= center;
+    }
+    let inertia = parts
+        .iter()
+        .map(inertia_of)
+        .fold(Mat3::ZERO, |sum, inertia| sum + inertia);
+    let reach = |part: &Part| (part.center.abs() + part.half).length();
+    let radius = parts.iter().map(reach).fold(0.0, f32::max);
+    Model {
+        parts,
+        mass,
+        inertia,
+        radius,
+    }
+}
+
+/// Inertia of a part about the chair's centre of mass: the box's own, and the parallel-axis (Steiner) term.
+fn inertia_of(part: &Part) -> Mat3 {
+    let squares = part.half * part.half;
+    let own = (Vec3::splat(squares.element_sum()) - squares) / 3.0;
+    let arm = part.center;
+    let outer = Mat3::from_cols(arm * arm.x, arm * arm.y, arm * arm.z);
+    (Mat3::from_diagonal(own + arm.length_squared()) - outer) * part.mass()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_balanced_symmetric_and_weighs_as_a_chair_does() {
+        let chair = model();
+        assert_eq!(chair.parts.len(), 9);
+        assert!((6.0..14.0).contains(&chair.mass), "{} kg", chair.mass);
+        let moment: Vec3 = chair
+            .parts
+            .iter()
+            .map(|part| part.center * part.mass())
+            .sum();
+        assert!(moment.length() < 1e-5, "{moment}");
+        // Left and right are alike, so that the x axis is a principal one.
+        let inertia = chair.inertia;
+        assert!(
+            inertia.x_axis.y.abs() < 1e-6 && inertia.x_axis.z.abs() < 1e-6,
+            "{inertia}"
+        );
+        assert!(inertia.determinant() > 0.0);
+        assert_eq!(inertia, inertia.transpose());
+        assert!((0.5..0.8).contains(&chair.radius), "{}", chair.radius);
+    }
+
+    #[test]
+    fn the_inertia_of_a_box_cut_in_two_is_that_of_the_whole() {
+        let half = Vec3::new(0.3, 0.2, 0.1);
+        let whole = inertia_of(&Part {
+            center: Vec3::ZERO,
+            half,
+        });
+        let cut = |x| {
+            inertia_of(&Part {
+                center: Vec3::new(x, 0.0, 0.0),
+                half: half * Vec3::new(0.5, 1.0, 1.0),
+            })
+        };
+        let both = cut(-0.15) + cut(0.15);
+        assert!(both.abs_diff_eq(whole, 1e-5), "{both} {whole}");
+    }
+
+    #[test]
+    fn parts_meet_without_overlapping() {
+        // The parts' masses are added up: wood must not be counted twice.
+        let parts = model().parts;
+        for (i, a) in parts.iter().enumerate() {
+            let overlaps = |b: &&Part| {
+                let room = a.half + b.half - (a.center - b.center).abs();
+                room.min_element() > 1e-4
+            };
+            assert_eq!(
+                parts[i + 1..].iter().find(overlaps).map(|part| part.center),
+                None,
+                "part {i}"
+            );
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Boxes that drift through a cube and turn back at its walls: `uniform`, `clustered` and `mixed-sizes`.
+
+use super::{BoxIndex, Boxes, Scene, schedule};
+use bevy_ecs::prelude::*;
+use glam::Vec3;
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus as Rng;
+
+#[derive(Component)]
+struct Center(Vec3);
+
+#[derive(Component)]
+struct HalfExtents(Vec3);
+
+/// Distance per frame.
+#[derive(Component)]
+struct Velocity(Vec3);
+
+/// Side of the cube, from 0, that the centres stay in.
+#[derive(Resource)]
+struct Room(f32);
+
+/// The fastest a box drifts: this part of its half extent in a frame, so that most pairs last for many frames.
+const DRIFT: f32 = 0.05;
+
+/// Centres uniform in a cube of side `n^(1/3)`, half extents uniform in 0.2 to 0.5 per axis.
+pub(super) fn uniform(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
+    let side = (bodies as f32 / density).cbrt();
+    let placed = (0..bodies)
+        .map(|_| (vector(rng, 0.0, side), vector(rng, 0.2, 0.5)))
+        .collect();
+    scene(placed, side, rng)
+}
+
+/// Half of the boxes in clusters of 1000, normally distributed about their centres, each cluster with its own spread over a
+/// factor of ten; the other half uniform between them.
+pub(super) fn clustered(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
+    let side = (2.0 * bodies as f32 / density).cbrt();
+    // With a spread of 4, the middle of a cluster is as dense as `uniform`; from 1 to 10, sixty times to a sixteenth.
+    let clusters: Vec<(Vec3, f32)> = (0..bodies.div_ceil(2000))
+        .map(|_| {
+            (
+                vector(rng, 0.0, side),
+                10.0_f32.powf(rng.random_range(0.0..1.0)) / density.cbrt(),
+            )
+        })
+        .collect();
+    let placed = (0..bodies)
+        .map(|index| {
+            let half = vector(rng, 0.2, 0.5);
+            if index % 2 == 1 {
+                return (vector(rng, 0.0, side), half);
+            }
+            let (middle, spread) = clusters[index / 2000];
+            let center = middle + normal(rng) * spread;
+            (center.clamp(Vec3::ZERO, Vec3::splat(side)), half)
+        })
+        .collect();
+    scene(placed, side, rng)
+}
+
+/// Half extents from 0.001 to 1000, evenly on a logarithmic scale, each axis between half and all of it; about ten pairs a
+/// box at density 1.
+pub(super) fn mixed_sizes(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
+    // A pair of half extents a, b overlaps with probability (2a + 2b)^3 / side^3 inside. With ln(a) uniform over
+    // ln(10^6) = 13.8, the mean of (a + b)^3 is some 2 · 1000^3 / 3 / 13.8 · 1.2, and an axis takes 3/4 of its size.
+    let volume = bodies as f32 * 8.0 * 0.42 * 5.8e7 / (2.0 * 10.0 * density);
+    let side = volume.cbrt().max(2.0);
+    let placed = (0..bodies)
+        .map(|_| {
+            let size = 10.0_f32.powf(rng.random_range(-3.0..3.0));
+            (vector(rng, 0.0, side), vector(rng, 0.5, 1.0) * size)
+        })
+        .collect();
+    scene(placed, side, rng)
+}
+
+fn scene(placed: Vec<(Vec3, Vec3)>, side: f32, rng: &mut Rng) -> Scene {
+    let mut world = World::new();
+    world.insert_resource(Boxes::new(placed.len()));
+    world.insert_resource(Room(side));
+    let entities: Vec<_> = placed
+        .into_iter()
+        .zip(0..)
+        .map(|((center, half), index)| {
+            let velocity = vector(rng, -DRIFT, DRIFT) * half;
+            (
+                BoxIndex(index),
+                Center(center),
+                HalfExtents(half),
+                Velocity(velocity),
+            )
+        })
+        .collect();
+    world.spawn_batch(entities);
+    Scene {
+        world,
+        place: schedule((place, drift).chain()),
+        respond: Vec::new(),
+    }
+}
+
+fn place(query: Query<(&BoxIndex, &Center, &HalfExtents)>, mut boxes: ResMut<Boxes>) {
+    for (&index, center, half) in &query {
+        boxes.set(index, center.0, half.0);
+    }
+}
+
+/// Moves every box for the next frame.
+fn drift(mut query: Query<(&mut Center, &mut Velocity)>, room: Res<Room>) {
+    for (mut center, mut velocity) in &mut query {
+        let next = center.0 + velocity.0;
+        let outside = next.cmplt(Vec3::ZERO) | next.cmpgt(Vec3::splat(room.0));
+        if outside.any() {
+            velocity.0 = Vec3::select(outside, -velocity.0, velocity.0);
+        }
+        center.0 = next.clamp(Vec3::ZERO, Vec3::splat(room.0));
+    }
+}
+
+fn vector(rng: &mut Rng, low: f32, high: f32) -> Vec3 {
+    Vec3::from_array(std::array::from_fn(|_| rng.random_range(low..high)))
+}
+
+/// Standard normal on each axis (Box and Muller 1958).
+fn normal(rng: &mut Rng) -> Vec3 {
+    Vec3::from_array(std::array::from_fn(|_| {
+        let radius = (-2.0 * (1.0 - rng.random::<f32>()).ln()).sqrt();
+        radius * (std::f32::consts::TAU * rng.random::<f32>()).cos()
+    }))
+}

@@ -1,0 +1,365 @@
+//! Chairs dropped onto a heap: each is one rigid body of nine boxes. The boxes go through the broad phase with a group for
+//! each chair and a static floor; contacts come from the pairs found, and the solver moves the chairs.
+
+use super::chair::{self, Part};
+use super::contacts::{self, Placed};
+use super::solver::{self, Body, Contact};
+use super::{BoxIndex, Boxes, Pairs, Scene, schedule};
+use bevy_ecs::prelude::*;
+use glam::{Mat3, Quat, Vec3};
+use parry3d::math::Pose3;
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus as Rng;
+use sap::{Filter, FilterFlags};
+
+/// Pose of a body's centre of mass.
+#[derive(Component, Clone, Copy)]
+struct Pose(Pose3);
+
+#[derive(Component, Clone, Copy)]
+struct Velocity {
+    linear: Vec3,
+    angular: Vec3,
+}
+
+/// Mass and inertia of a body, by its index in the solver. The floor is body 0 and has an infinite mass.
+#[derive(Component, Clone)]
+struct RigidBody {
+    index: u32,
+    inverse_mass: f32,
+    inertia: Mat3,
+    inverse_inertia: Mat3,
+}
+
+/// A box of a body: its centre and half extents in the body's own axes.
+#[derive(Component)]
+struct PartOf {
+    body: u32,
+    center: Vec3,
+    half: Vec3,
+}
+
+/// Poses of bodies and boxes as plain lists, for the stages that run over pairs.
+#[derive(Resource, Default)]
+struct Physics {
+    bodies: Vec<Body>,
+    boxes: Vec<Placed>,
+    contacts: Vec<Contact>,
+}
+
+/// Layers that the chairs are dropped in.
+const LAYERS: usize = 12;
+/// How far a chair is from the middle of its cell at the start, at most, along each axis, in metres.
+const JITTER: f32 = 0.05;
+
+pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
+    let model = chair::model();
+    let count = chairs * model.parts.len() + 1;
+    let mut boxes = Boxes::new(count);
+    boxes.filters = vec![Filter::default(); count];
+    boxes.filters[0].flags = FilterFlags::STATIC;
+    let mut world = World::new();
+
+    // As wide as the chairs may roll, a metre thick, its top at y = 0.
+    let width = chairs.div_ceil(LAYERS).isqrt().max(1);
+    let size = Vec3::new(20.0 + 2.0 * width as f32, 0.5, 20.0 + 2.0 * width as f32);
+    let floor = RigidBody {
+        index: 0,
+        inverse_mass: 0.0,
+        inertia: Mat3::ZERO,
+        inverse_inertia: Mat3::ZERO,
+    };
+    world.spawn((Pose(Pose3::translation(0.0, -0.5, 0.0)), still(), floor));
+    world.spawn((
+        BoxIndex(0),
+        PartOf {
+            body: 0,
+            center: Vec3::ZERO,
+            half: size,
+        },
+    ));
+
+    // A cell that a chair turns freely in.
+    let spacing = 2.0 * (model.radius + 2.0 * JITTER);
+    let mut next = 1;
+    for chair in 0..chairs {
+        let index = chair as u32 + 1;
+        let (x, y, z) = (
+            chair % width,
+            chair / (width * width),
+            chair / width % width,
+        );
+        let middle = (width - 1) as f32 / 2.0;
+        // Every second layer is shifted, so that chairs meet rather than fall past each other.
+        let shift = if y % 2 == 1 { 1.0 / 3.0 } else { 0.0 };
+        let cell = Vec3::new(
+            x as f32 - middle + shift,
+            y as f32 + 0.5,
+            z as f32 - middle + shift,
+        );
+        let center = cell * spacing + vector(rng, JITTER);
+        world.spawn((
+            Pose(Pose3::from_parts(center, rotation(rng))),
+            Velocity {
+                linear: vector(rng, 0.3),
+                angular: vector(rng, 1.0),
+            },
+            RigidBody {
+                index,
+                inverse_mass: 1.0 / model.mass,
+                inertia: model.inertia,
+                inverse_inertia: model.inertia.inverse(),
+            },
+        ));
+        for &Part { center, half } in &model.parts {
+            boxes.filters[next as usize].group = index;
+            world.spawn((
+                BoxIndex(next),
+                PartOf {
+                    body: index,
+                    center,
+                    half,
+                },
+            ));
+            next += 1;
+        }
+    }
+    world.insert_resource(boxes);
+    world.init_resource::<Pairs>();
+    world.insert_resource(Physics {
+        boxes: vec![Placed::default(); count],
+        ..Physics::default()
+    });
+    let place = schedule((gather, place).chain());
+    let respond = vec![
+        ("contacts", schedule(find_contacts)),
+        ("solve", schedule(solve)),
+    ];
+    Scene {
+        world,
+        place,
+        respond,
+    }
+}
+
+/// Bodies into the solver's list, in the order of their indices, which is that of their entities.
+fn gather(query: Query<(&RigidBody, &Pose, &Velocity)>, mut physics: ResMut<Physics>) {
+    physics.bodies.clear();
+    physics
+        .bodies
+        .extend(query.iter().map(|(body, pose, velocity)| Body {
+            pose: pose.0,
+            linear: velocity.linear,
+            angular: velocity.angular,
+            inverse_mass: body.inverse_mass,
+            inertia: body.inertia,
+            inverse_inertia: body.inverse_inertia,
+        }));
+}
+
+fn place(
+    query: Query<(&BoxIndex, &PartOf)>,
+    mut physics: ResMut<Physics>,
+    mut boxes: ResMut<Boxes>,
+) {
+    let physics = &mut *physics;
+    for (&index, part) in &query {
+        let body = &physics.bodies[part.body as usize];
+        let placed = Placed::new(part.body, body, part.center, part.half);
+        boxes.set(index, placed.pose.translation, placed.reach_half());
+        physics.boxes[index.0 as usize] = placed;
+    }
+}
+
+fn find_contacts(pairs: Res<Pairs>, mut physics: ResMut<Physics>) {
+    let found = contacts::find(&pairs.0, &physics.boxes, &physics.bodies, &physics.contacts);
+    physics.contacts = found;
+}
+
+fn solve(mut query: Query<(&RigidBody, &mut Pose, &mut Velocity)>, mut physics: ResMut<Physics>) {
+    let Physics {
+        bodies, contacts, ..
+    } = &mut *physics;
+    solver::step(bodies, contacts);
+    for (body, mut pose, mut velocity) in &mut query {
+        let moved = &bodies[body.index as usize];
+        pose.0 = moved.pose;
+        *velocity = Velocity {
+            linear: moved.linear,
+            angular: moved.angular,
+        };
+    }
+}
+
+const fn still() -> Velocity {
+    Velocity {
+        linear: Vec3::ZERO,
+        angular: Vec3::ZERO,
+    }
+}
+
+fn vector(rng: &mut Rng, reach: f32) -> Vec3 {
+    Vec3::from_array(std::array::from_fn(|_| rng.random_range(-reach..reach)))
+}
+
+/// Uniform over all rotations (K. Shoemake, "Uniform Random Rotations", Graphics Gems III, 1992).
+fn rotation(rng: &mut Rng) -> Quat {
+    let turn = std::f32::consts::TAU;
+    let (u, a, b): (f32, _, _) = (
+        rng.random(),
+        rng.random_range(0.0..turn),
+        rng.random_range(0.0..turn),
+    );
+    let (low, high) = ((1.0 - u).sqrt(), u.sqrt());
+    Quat::from_xyzw(low * a.sin(), low * a.cos(), high * b.sin(), high * b.cos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenes::{Kind, Options, Step};
+    use sap::{Backend, BroadPhase, Config};
+
+    fn scene(bodies: usize) -> (Scene, BroadPhase) {
+        let options = Options {
+            bodies: Some(bodies),
+            ..Options::default()
+        };
+        let scene = Scene::new(Kind::FallingChairs, &options).expect("a scene");
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        (scene, BroadPhase::new(config).expect("the CPU is there"))
+    }
+
+    fn step(scene: &mut Scene, broad_phase: &mut BroadPhase) -> Step {
+        scene.step(broad_phase).expect("valid boxes")
+    }
+
+    /// Kinetic and potential, in joules.
+    fn energy(body: &Body) -> f32 {
+        let spin = body.pose.rotation.inverse() * body.angular;
+        let kinetic =
+            body.linear.length_squared() / body.inverse_mass + spin.dot(body.inertia * spin);
+        kinetic / 2.0 - solver::GRAVITY.dot(body.pose.translation) / body.inverse_mass
+    }
+
+    /// The lowest corner of a box.
+    fn lowest(placed: &Placed) -> f32 {
+        let axes = Mat3::from_quat(placed.pose.rotation);
+        let height = Vec3::new(axes.x_axis.y, axes.y_axis.y, axes.z_axis.y)
+            .abs()
+            .dot(placed.half);
+        placed.pose.translation.y - height
+    }
+
+    #[test]
+    fn chairs_fall_tumble_pile_up_and_come_to_rest() {
+        let (mut scene, mut broad_phase) = scene(60);
+        let mut before = f32::MAX;
+        let mut first = 0.0;
+        let mut turned: f32 = 0.0;
+        for frame in 0..420 {
+            let start = scene.world.resource::<Physics>().bodies.clone();
+            step(&mut scene, &mut broad_phase);
+            let physics = scene.world.resource::<Physics>();
+            let chairs = &physics.bodies[1..];
+            assert!(
+                chairs.iter().all(|body| body.pose.is_finite()),
+                "frame {frame}"
+            );
+            let now: f32 = chairs.iter().map(energy).sum();
+            if frame == 0 {
+                (before, first) = (now, now);
+            }
+            // Nothing drives them. Undoing penetration lifts a little.
+            assert!(
+                now < before + 1e-3 * first,
+                "frame {frame}: {before} J, then {now} J"
+            );
+            before = now;
+            let turns = start
+                .iter()
+                .skip(1)
+                .zip(chairs)
+                .map(|(a, b)| a.pose.rotation.angle_between(b.pose.rotation));
+            turned += turns.sum::<f32>() / 60.0;
+        }
+        let physics = scene.world.resource::<Physics>();
+        let chairs = &physics.bodies[1..];
+        assert!(before < 0.12 * first, "they fell: {before} of {first} J");
+        assert!(turned > 1.0, "they tumbled: {turned} radians each");
+
+        let speeds = chairs.iter().map(|body| body.linear.length());
+        let mean = speeds.sum::<f32>() / chairs.len() as f32;
+        assert!(mean < 0.02, "they are at rest: {mean} m/s");
+        let bottom = physics.boxes[1..]
+            .iter()
+            .map(lowest)
+            .fold(f32::MAX, f32::min);
+        assert!(bottom > -4.0 * solver::SLOP, "the floor holds: {bottom} m");
+        let mut depths: Vec<f32> = physics
+            .contacts
+            .iter()
+            .map(|contact| contact.separation)
+            .collect();
+        depths.sort_by(f32::total_cmp);
+        assert!(depths[0] > -0.03, "none is inside another: {} m", depths[0]);
+        assert!(
+            depths[depths.len() / 100] > -0.005,
+            "few are deeper than the slop: {} m",
+            depths[depths.len() / 100]
+        );
+
+        let mut on_floor = vec![false; physics.bodies.len()];
+        let touching = physics
+            .contacts
+            .iter()
+            .filter(|contact| contact.separation < 0.002);
+        for contact in touching.filter(|contact| contact.bodies[0] == 0) {
+            on_floor[contact.bodies[1] as usize] = true;
+        }
+        let above = on_floor[1..].iter().filter(|&&touches| !touches).count();
+        assert!(
+            above > 10 && above < 50,
+            "they piled up: {above} of 60 lie on others"
+        );
+        let furthest = chairs
+            .iter()
+            .map(|body| body.pose.translation.with_y(0.0).length())
+            .fold(0.0, f32::max);
+        assert!(furthest < 12.0, "they stayed together: {furthest} m");
+    }
+
+    #[test]
+    fn a_chair_in_the_air_falls_as_gravity_says() {
+        let (mut scene, mut broad_phase) = scene(12);
+        step(&mut scene, &mut broad_phase);
+        let top = |scene: &Scene| scene.world.resource::<Physics>().bodies[12].clone();
+        let start = top(&scene);
+        for _ in 0..30 {
+            step(&mut scene, &mut broad_phase);
+        }
+        let (end, seconds) = (top(&scene), 0.5);
+        let expected = start.linear * seconds + solver::GRAVITY * seconds * seconds / 2.0;
+        let fallen = end.pose.translation - start.pose.translation;
+        assert!(fallen.abs_diff_eq(expected, 0.01), "{fallen} {expected}");
+    }
+
+    #[test]
+    fn boxes_of_one_chair_never_pair() {
+        let (mut scene, mut broad_phase) = scene(30);
+        for _ in 0..90 {
+            step(&mut scene, &mut broad_phase);
+        }
+        assert!(broad_phase.pairs().len() > 100);
+        let group = |index: u32| scene.filters()[index as usize].group;
+        assert!(
+            broad_phase
+                .pairs()
+                .iter()
+                .all(|pair| group(pair.a) != group(pair.b))
+        );
+    }
+}

@@ -1,0 +1,473 @@
+//! Scenes to look at and to measure with: worlds of `bevy_ecs` whose boxes go through a [`BroadPhase`] every frame.
+//!
+//! Every scene is the same for the same seed, whatever the thread count and the backend: random numbers come from
+//! Xoshiro256++ (`rand::rngs::Xoshiro256PlusPlus`), entities keep their box index for life, and what follows from the
+//! pairs is computed in their sorted order. Rendering is no part of this.
+//!
+//! ```
+//! use radsweep::scenes::{Kind, Options, Scene};
+//! use sap::{BroadPhase, Config};
+//!
+//! let mut scene = Scene::new(Kind::Uniform, &Options { bodies: Some(1000), ..Options::default() })?;
+//! let mut broad_phase = BroadPhase::new(Config::default())?;
+//! let first = scene.step(&mut broad_phase)?;
+//! assert_eq!(first.report.n, 1000);
+//! assert!(first.report.pairs > 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chair;
+mod contacts;
+mod drifting;
+mod falling_chairs;
+mod solver;
+mod stack;
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::SingleThreadedExecutor;
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use sap::{Aabb, BroadPhase, Filter, Frame, Pair, Report};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Instant;
+
+/// Which scene. Parses from and displays as its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Chairs, each one rigid body of nine boxes, dropped onto a heap: full physics on the pairs found.
+    FallingChairs,
+    /// Boxes of similar size, spread evenly, drifting.
+    Uniform,
+    /// The same gathered in clusters of very different density.
+    Clustered,
+    /// Sizes evenly spread over six decades, drifting.
+    MixedSizes,
+    /// Towers of boxes that touch face to face, sheared by a travelling wave, on one ground plate.
+    Stack,
+}
+
+impl Kind {
+    /// Every scene there is.
+    pub const ALL: &[Self] = &[
+        Self::FallingChairs,
+        Self::Uniform,
+        Self::Clustered,
+        Self::MixedSizes,
+        Self::Stack,
+    ];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FallingChairs => "falling-chairs",
+            Self::Uniform => "uniform",
+            Self::Clustered => "clustered",
+            Self::MixedSizes => "mixed-sizes",
+            Self::Stack => "stack",
+        }
+    }
+
+    /// Bodies when none are asked for.
+    #[must_use]
+    pub const fn default_bodies(self) -> usize {
+        match self {
+            Self::FallingChairs => 1500,
+            _ => 100_000,
+        }
+    }
+
+    /// Frames that show what the scene is about: for chairs, until the heap has come to rest.
+    #[must_use]
+    pub const fn default_frames(self) -> u32 {
+        match self {
+            Self::FallingChairs => 300,
+            _ => 60,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.iter().find(|kind| kind.name() == name);
+        found
+            .copied()
+            .ok_or_else(|| Error::UnknownScene { name: name.into() })
+    }
+}
+
+/// Why a scene was not made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no scene of that name.
+    #[error("unknown scene `{name}`: known are {}", Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", "))]
+    UnknownScene {
+        /// The name asked for.
+        name: String,
+    },
+    /// A scene without bodies, or with too many.
+    #[error("{bodies} bodies asked for, but a scene has 1 to {limit}")]
+    Bodies {
+        /// Bodies asked for.
+        bodies: usize,
+        /// The most there can be.
+        limit: usize,
+    },
+    /// The density is not a positive number.
+    #[error("density {density} is not between {} and {}", Options::DENSITIES.0, Options::DENSITIES.1)]
+    Density {
+        /// The density asked for.
+        density: f32,
+    },
+}
+
+/// What can be chosen about a scene.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Chairs, or boxes in the other scenes; `None` = [`Kind::default_bodies`].
+    pub bodies: Option<usize>,
+    /// Another seed is another arrangement.
+    pub seed: u64,
+    /// Multiplies the pairs per box of `uniform`, `clustered` and `mixed-sizes`.
+    pub density: f32,
+}
+
+impl Options {
+    /// The most boxes of a scene: memory for an entity and its row is some 200 bytes.
+    pub const MAX_BOXES: usize = 1 << 26;
+    const DENSITIES: (f32, f32) = (1e-3, 1e3);
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            bodies: None,
+            seed: 1,
+            density: 1.0,
+        }
+    }
+}
+
+/// What one frame did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What the broad phase did.
+    pub report: Report,
+    /// [`sap::pair_hash`] of the pairs.
+    pub hash: u64,
+    /// Milliseconds of the scene's own stages, in the order they run.
+    pub stages: Vec<(&'static str, f64)>,
+}
+
+/// A world and the systems that move it.
+pub struct Scene {
+    world: World,
+    /// Moves what moves by itself and brings [`Boxes`] up to date.
+    place: Schedule,
+    /// What follows from the pairs.
+    respond: Vec<(&'static str, Schedule)>,
+}
+
+impl Scene {
+    /// Builds the scene before its first frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Bodies`] and [`Error::Density`].
+    pub fn new(kind: Kind, options: &Options) -> Result<Self, Error> {
+        let bodies = options.bodies.unwrap_or(kind.default_bodies());
+        let limit = match kind {
+            Kind::FallingChairs => Options::MAX_BOXES / 16,
+            _ => Options::MAX_BOXES,
+        };
+        if !(1..=limit).contains(&bodies) {
+            return Err(Error::Bodies { bodies, limit });
+        }
+        let density = options.density;
+        if !(Options::DENSITIES.0..=Options::DENSITIES.1).contains(&density) {
+            return Err(Error::Density { density });
+        }
+        let rng = &mut Xoshiro256PlusPlus::seed_from_u64(options.seed);
+        Ok(match kind {
+            Kind::FallingChairs => falling_chairs::scene(bodies, rng),
+            Kind::Uniform => drifting::uniform(bodies, density, rng),
+            Kind::Clustered => drifting::clustered(bodies, density, rng),
+            Kind::MixedSizes => drifting::mixed_sizes(bodies, density, rng),
+            Kind::Stack => stack::scene(bodies, rng),
+        })
+    }
+
+    /// Runs one frame: the boxes are brought up to date, paired, and the world reacts.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`BroadPhase::update`]; the world then has moved, but not reacted.
+    pub fn step(&mut self, broad_phase: &mut BroadPhase) -> sap::Result<Step> {
+        let mut stages = Vec::new();
+        let mut run = |name, schedule: &mut Schedule, world: &mut World| {
+            let start = Instant::now();
+            schedule.run(world);
+            stages.push((name, start.elapsed().as_secs_f64() * 1e3));
+        };
+        run("place", &mut self.place, &mut self.world);
+        let boxes = self.world.resource::<Boxes>();
+        let mut frame = Frame::boxes(&boxes.aabbs);
+        if !boxes.filters.is_empty() {
+            frame = frame.filters(&boxes.filters);
+        }
+        let report = broad_phase.update(frame)?.clone();
+        let pairs = broad_phase.pairs();
+        if !self.respond.is_empty() {
+            let mut kept = self.world.resource_mut::<Pairs>();
+            kept.0.clear();
+            kept.0.extend_from_slice(pairs);
+        }
+        for (name, schedule) in &mut self.respond {
+            run(name, schedule, &mut self.world);
+        }
+        Ok(Step {
+            report,
+            hash: sap::pair_hash(pairs),
+            stages,
+        })
+    }
+
+    /// The boxes of the last frame, by box index; before the first frame all are [`Aabb::EMPTY`].
+    #[must_use]
+    pub fn boxes(&self) -> &[Aabb] {
+        &self.world.resource::<Boxes>().aabbs
+    }
+
+    /// A filter for each box, or nothing where all boxes may pair.
+    #[must_use]
+    pub fn filters(&self) -> &[Filter] {
+        &self.world.resource::<Boxes>().filters
+    }
+}
+
+/// The index of an entity's box, the same in every frame: what pairs refer to.
+#[derive(Component, Debug, Clone, Copy)]
+struct BoxIndex(u32);
+
+/// What the broad phase reads, by [`BoxIndex`].
+#[derive(Resource, Debug)]
+struct Boxes {
+    aabbs: Vec<Aabb>,
+    filters: Vec<Filter>,
+}
+
+impl Boxes {
+    fn new(count: usize) -> Self {
+        Self {
+            aabbs: vec![Aabb::EMPTY; count],
+            filters: Vec::new(),
+        }
+    }
+
+    fn set(&mut self, index: BoxIndex, center: glam::Vec3, half: glam::Vec3) {
+        self.aabbs[index.0 as usize] = Aabb::new((center - half).into(), (center + half).into());
+    }
+}
+
+/// The pairs of the last update, for scenes that react to them.
+#[derive(Resource, Debug, Default)]
+struct Pairs(Vec<Pair>);
+
+/// A schedule of systems that run one after the other on this thread: each is parallel inside where that pays.
+fn schedule<M>(systems: impl IntoScheduleConfigs<bevy_ecs::system::ScheduleSystem, M>) -> Schedule {
+    let mut schedule = Schedule::default();
+    schedule.set_executor(SingleThreadedExecutor::new());
+    schedule.add_systems(systems);
+    schedule
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sap::{Backend, Config};
+
+    fn scene(kind: Kind, bodies: usize) -> (Scene, BroadPhase) {
+        let scene = Scene::new(
+            kind,
+            &Options {
+                bodies: Some(bodies),
+                ..Options::default()
+            },
+        )
+        .expect("a scene");
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        (scene, BroadPhase::new(config).expect("the CPU is there"))
+    }
+
+    fn sizes(aabb: &Aabb) -> [f32; 3] {
+        std::array::from_fn(|axis| aabb.max[axis] - aabb.min[axis])
+    }
+
+    #[test]
+    fn names_parse_back_and_unknown_ones_list_the_known() {
+        for &kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        let message = "lava".parse::<Kind>().map_err(|error| error.to_string());
+        let known = "falling-chairs, uniform, clustered, mixed-sizes, stack";
+        assert_eq!(
+            message,
+            Err(format!("unknown scene `lava`: known are {known}"))
+        );
+    }
+
+    #[test]
+    fn bodies_and_density_are_checked() {
+        for &kind in Kind::ALL {
+            for bodies in [0, Options::MAX_BOXES + 1, usize::MAX] {
+                let options = Options {
+                    bodies: Some(bodies),
+                    ..Options::default()
+                };
+                assert!(
+                    matches!(Scene::new(kind, &options), Err(Error::Bodies { .. })),
+                    "{kind} {bodies}"
+                );
+            }
+            for density in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e-9] {
+                let options = Options {
+                    bodies: Some(1),
+                    density,
+                    ..Options::default()
+                };
+                assert!(
+                    matches!(Scene::new(kind, &options), Err(Error::Density { .. })),
+                    "{kind} {density}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn one_body_is_a_scene() {
+        for &kind in Kind::ALL {
+            let (mut scene, mut broad_phase) = scene(kind, 1);
+            for _ in 0..3 {
+                scene.step(&mut broad_phase).expect("valid boxes");
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_is_the_same_arrangement_for_ever() {
+        // Measured once: a change means that results of different versions cannot be compared.
+        let (mut scene, mut broad_phase) = scene(Kind::Uniform, 1000);
+        let first = scene.step(&mut broad_phase).expect("valid boxes");
+        assert_eq!(
+            (first.report.pairs, first.hash),
+            (1212, 0x8984_4d24_f763_1830)
+        );
+    }
+
+    #[test]
+    fn uniform_boxes_have_the_sizes_and_the_room_documented_and_drift() {
+        let (mut scene, mut broad_phase) = scene(Kind::Uniform, 8000);
+        scene.step(&mut broad_phase).expect("valid boxes");
+        let first = scene.boxes().to_vec();
+        for _ in 0..50 {
+            scene.step(&mut broad_phase).expect("valid boxes");
+        }
+        assert!(
+            first
+                .iter()
+                .zip(scene.boxes())
+                .all(|(before, after)| before != after)
+        );
+        for aabb in first.iter().chain(scene.boxes()) {
+            assert!(
+                sizes(aabb)
+                    .iter()
+                    .all(|size| (0.399..=1.001).contains(size)),
+                "{aabb:?}"
+            );
+            let centers = (0..3).map(|axis| (aabb.min[axis] + aabb.max[axis]) / 2.0);
+            assert!(
+                centers
+                    .into_iter()
+                    .all(|center| (-0.001..=20.001).contains(&center)),
+                "{aabb:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn clusters_are_denser_than_an_even_spread() {
+        let most = |kind| {
+            let (mut scene, mut broad_phase) = scene(kind, 20_000);
+            scene.step(&mut broad_phase).expect("valid boxes");
+            let mut count = vec![0_u32; 20_000];
+            broad_phase
+                .pairs()
+                .iter()
+                .for_each(|pair| count[pair.a as usize] += 1);
+            count.into_iter().max().unwrap_or(0)
+        };
+        let (clustered, uniform) = (most(Kind::Clustered), most(Kind::Uniform));
+        assert!(clustered > 3 * uniform, "{clustered} {uniform}");
+    }
+
+    #[test]
+    fn mixed_sizes_span_six_decades_with_some_ten_pairs_a_box() {
+        let (mut scene, mut broad_phase) = scene(Kind::MixedSizes, 20_000);
+        let step = scene.step(&mut broad_phase).expect("valid boxes");
+        let per_box = step.report.pairs as f64 / 20_000.0;
+        assert!((7.0..13.0).contains(&per_box), "{per_box}");
+        let largest = || {
+            scene
+                .boxes()
+                .iter()
+                .map(|aabb| sizes(aabb).into_iter().fold(0.0, f32::max))
+        };
+        let (low, high) = (
+            largest().fold(f32::MAX, f32::min),
+            largest().fold(0.0, f32::max),
+        );
+        assert!(high / low > 10.0_f32.powf(5.8), "{low} {high}");
+    }
+
+    #[test]
+    fn stacked_cubes_touch_exactly_in_every_frame() {
+        let (mut scene, mut broad_phase) = scene(Kind::Stack, 32 * 25);
+        for _ in 0..20 {
+            scene.step(&mut broad_phase).expect("valid boxes");
+            let boxes = scene.boxes();
+            let faces = |lower: usize, upper: usize, axis: usize| {
+                (boxes[lower].max[axis], boxes[upper].min[axis])
+            };
+            for tower in 0..25 {
+                for layer in 0..32 {
+                    let cube = 1 + tower * 32 + layer;
+                    let (top, bottom) = if layer == 0 {
+                        faces(0, cube, 1)
+                    } else {
+                        faces(cube - 1, cube, 1)
+                    };
+                    assert_eq!(top, bottom);
+                    if tower % 5 > 0 {
+                        let (right, left) = faces(cube - 32, cube, 0);
+                        assert_eq!(right, left);
+                    }
+                }
+            }
+        }
+    }
+}

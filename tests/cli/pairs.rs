@@ -1,0 +1,356 @@
+//! `radsweep pairs`.
+
+use crate::*;
+
+#[test]
+fn json_has_the_documented_keys_and_the_file_has_the_pairs() {
+    let folder = Folder::new();
+    let (boxes, output) = (folder.boxes("boxes.npy", &ROW), folder.string("pairs.npy"));
+    for strategy in STRATEGIES {
+        let args = [
+            "pairs",
+            &boxes,
+            "-o",
+            &output,
+            "--strategy",
+            strategy,
+            "--backend",
+            "cpu",
+            "--json",
+        ];
+        let record = json(&args);
+        assert_eq!(record["n"], 4);
+        assert_eq!(record["pairs"], 2);
+        assert_eq!(record["hash"], fnv(&[0, 1, 1, 2]));
+        assert_eq!(record["backend"], "cpu");
+        assert!(record["strategy"].is_string());
+        for stage in [
+            "upload", "bounds", "keys", "sort", "sweep", "compact", "events", "download", "total",
+        ] {
+            assert!(record["ms"][stage].is_number(), "{stage} in {record}");
+        }
+        assert_eq!(
+            array(Path::new(&output)),
+            (vec![2, 2], vec![0_u32, 1, 1, 2])
+        );
+    }
+    assert_eq!(folder.names(), ["boxes.npy", "pairs.npy"]);
+}
+
+#[test]
+fn a_human_reads_counts_and_a_timing_table() {
+    let folder = Folder::new();
+    let printed = succeeds(&["pairs", &folder.boxes("boxes.npy", &ROW)]);
+    assert!(printed.starts_with("4 boxes, 2 pairs, hash "), "{printed}");
+    assert!(
+        printed.contains("mean ms") || printed.contains(" ms "),
+        "{printed}"
+    );
+    assert!(printed.contains("\ntotal "), "{printed}");
+}
+
+#[test]
+fn touching_boxes_do_not_pair_with_open() {
+    let folder = Folder::new();
+    let record = json(&[
+        "pairs",
+        &folder.boxes("boxes.npy", &ROW),
+        "--open",
+        "--json",
+    ]);
+    assert_eq!(
+        (&record["pairs"], &record["rule"]),
+        (&0.into(), &"open".into())
+    );
+    assert_eq!(record["hash"], fnv(&[]));
+}
+
+#[test]
+fn no_boxes_are_no_pairs() {
+    let folder = Folder::new();
+    let (boxes, output) = (folder.boxes("boxes.npy", &[]), folder.string("pairs.npy"));
+    let record = json(&["pairs", &boxes, "-o", &output, "--json"]);
+    assert_eq!((&record["n"], &record["pairs"]), (&0.into(), &0.into()));
+    assert_eq!(array::<u32>(Path::new(&output)), (vec![0, 2], vec![]));
+}
+
+#[test]
+fn between_two_files_pairs_index_each_its_own() {
+    let folder = Folder::new();
+    let one = folder.boxes("one.npy", &ROW[..1]);
+    let all = folder.boxes("all.npy", &ROW);
+    let output = folder.string("pairs.npy");
+    let record = json(&["pairs", &all, "--between", &one, "-o", &output, "--json"]);
+    assert_eq!(
+        (&record["n"], &record["n_other"], &record["pairs"]),
+        (&4.into(), &1.into(), &2.into())
+    );
+    assert_eq!(record["hash"], fnv(&[0, 0, 1, 0]));
+    assert_eq!(
+        array(Path::new(&output)),
+        (vec![2, 2], vec![0_u32, 0, 1, 0])
+    );
+}
+
+#[test]
+fn an_invalid_box_is_named_and_nothing_is_left_behind() {
+    let folder = Folder::new();
+    let output = folder.bytes("pairs.npy", b"precious");
+    let mut nan = ROW;
+    nan[2][4] = f32::NAN;
+    let mut inverted = ROW;
+    inverted[1][0] = 2.5;
+    let nan = folder.boxes("nan.npy", &nan);
+    let inverted = folder.boxes("inverted.npy", &inverted);
+    refuses_naming(
+        1,
+        &["pairs", &nan, "-o", &output],
+        &["nan.npy", "box 2", "max y is NaN"],
+    );
+    refuses_naming(
+        1,
+        &["pairs", &inverted, "-o", &output],
+        &["inverted.npy", "box 1", "min x = 2.5 is above max x = 2"],
+    );
+    assert_eq!(fs::read(&output).expect("still there"), b"precious");
+    assert_eq!(folder.names(), ["inverted.npy", "nan.npy", "pairs.npy"]);
+}
+
+#[test]
+fn an_invalid_box_between_two_files_is_named_with_its_file() {
+    let folder = Folder::new();
+    let good = folder.boxes("good.npy", &ROW);
+    let mut nan = ROW;
+    nan[3][0] = f32::NAN;
+    let bad = folder.boxes("bad.npy", &nan);
+    for args in [[&good, &bad], [&bad, &good]] {
+        refuses_naming(
+            1,
+            &["pairs", args[0], "--between", args[1]],
+            &["bad.npy", "box 3", "min x is NaN"],
+        );
+    }
+}
+
+#[test]
+fn skip_invalid_pairs_the_others_and_says_what_was_skipped() {
+    let folder = Folder::new();
+    let mut boxes = ROW;
+    boxes[3] = [f32::NAN; 6];
+    let boxes = folder.boxes("boxes.npy", &boxes);
+    let record = json(&["pairs", &boxes, "--skip-invalid", "--json"]);
+    assert_eq!(record["pairs"], 2);
+    assert_eq!(
+        (&record["invalid"]["count"], &record["invalid"]["first"]),
+        (&1.into(), &3.into())
+    );
+    let human = run(&["pairs", &boxes, "--skip-invalid"]);
+    assert!(human.status.success());
+    let note = text(&human.stderr);
+    assert!(
+        note.contains("skipped 1 invalid box") && note.contains("box 3"),
+        "{note}"
+    );
+}
+
+#[test]
+fn skipped_boxes_between_two_files_are_counted() {
+    let folder = Folder::new();
+    let mut boxes = ROW;
+    boxes[3] = [f32::NAN; 6];
+    let (good, bad) = (
+        folder.boxes("good.npy", &ROW),
+        folder.boxes("bad.npy", &boxes),
+    );
+    let output = run(&[
+        "pairs",
+        &good,
+        "--between",
+        &bad,
+        "--skip-invalid",
+        "--json",
+    ]);
+    assert!(output.status.success());
+    assert!(
+        text(&output.stderr).contains("skipped 1 invalid box"),
+        "{}",
+        text(&output.stderr)
+    );
+    let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(record["pairs"], 7); // 3 with themselves, 2 with each neighbour
+}
+
+#[test]
+fn infinite_and_empty_boxes_are_legal() {
+    let folder = Folder::new();
+    let (inf, mut boxes) = (f32::INFINITY, ROW);
+    boxes[3] = [-inf, -inf, -inf, inf, 0.0, inf];
+    assert_eq!(
+        json(&["pairs", &folder.boxes("a.npy", &boxes), "--json"])["pairs"],
+        5
+    );
+    boxes[3] = [inf, inf, inf, -inf, -inf, -inf];
+    assert_eq!(
+        json(&["pairs", &folder.boxes("b.npy", &boxes), "--json"])["pairs"],
+        2
+    );
+}
+
+#[test]
+fn every_header_version_is_read() {
+    let folder = Folder::new();
+    let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 6), }\n";
+    for version in 1..=3 {
+        let boxes = folder.raw("boxes.npy", version, dict, bytemuck::cast_slice(&ROW));
+        assert_eq!(
+            json(&["pairs", &boxes, "--json"])["pairs"],
+            2,
+            "version {version}"
+        );
+    }
+}
+
+#[test]
+fn boxes_are_read_from_a_pipe() {
+    let folder = Folder::new();
+    let boxes = fs::read(folder.boxes("boxes.npy", &ROW)).expect("bytes");
+    let mut child = command()
+        .args(["pairs", "/dev/stdin", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), &boxes).expect("taken");
+    let output = child.wait_with_output().expect("an end");
+    assert!(text(&output.stdout).contains("\"pairs\":2"), "{output:?}");
+}
+
+#[test]
+fn files_that_are_not_boxes_are_refused() {
+    let folder = Folder::new();
+    let data = bytemuck::cast_slice(&ROW);
+    let dict = |descr: &str, order: &str, shape: &str| {
+        format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n")
+    };
+    let good = dict("'<f4'", "False", "(4, 6)");
+    let raw = |name: &str, dict: &str, data: &[u8]| folder.raw(name, 1, dict, data);
+    let structured = "[('min', '<f4', (3,)), ('max', '<f4', (3,))]";
+    for (path, part) in [
+        (folder.string("missing.npy"), "No such file"),
+        (folder.0.path().display().to_string(), "is a folder"),
+        (folder.bytes("empty.npy", b""), "ends within its header"),
+        (
+            folder.bytes("cut.npy", b"\x93NUMPY\x01\x00\x80\x00{'descr"),
+            "ends within its header",
+        ),
+        (
+            folder.bytes("text.npy", b"x,y,z and so on"),
+            "does not start with the .npy magic",
+        ),
+        (
+            folder.bytes("version.npy", b"\x93NUMPY\x09\x00\x10\x00{}"),
+            "version 9.0",
+        ),
+        (
+            raw("dict.npy", "{'descr': '<f4'}\n", data),
+            "header is malformed",
+        ),
+        (
+            raw("short.npy", &good, &data[..95]),
+            "has 95 bytes of data, but its shape (4, 6) of <f4 takes 96",
+        ),
+        (raw("long.npy", &good, &[0; 97]), "has 97 bytes"),
+        (
+            raw(
+                "huge.npy",
+                &dict("'<f4'", "False", "(900000000000000000, 6)"),
+                data,
+            ),
+            "takes more than 2^64",
+        ),
+        (
+            raw(
+                "large.npy",
+                &dict("'<f4'", "False", "(100000000000000000, 6)"),
+                data,
+            ),
+            "takes 2400000000000000000",
+        ),
+        (
+            raw(
+                "overflow.npy",
+                &dict("'<f4'", "False", "(9223372036854775808, 6)"),
+                data,
+            ),
+            "more than 2^64",
+        ),
+        (
+            raw("fortran.npy", &dict("'<f4'", "True", "(4, 6)"), data),
+            "Fortran order",
+        ),
+        (
+            raw("big.npy", &dict("'>f4'", "False", "(4, 6)"), data),
+            "type >f4, expected <f4",
+        ),
+        (
+            raw("double.npy", &dict("'<f8'", "False", "(2, 6)"), data),
+            "type <f8, expected <f4",
+        ),
+        (
+            raw("struct.npy", &dict(structured, "False", "(4,)"), data),
+            "expected <f4",
+        ),
+        (
+            raw("object.npy", &dict("'|O'", "False", "(4, 6)"), data),
+            "type |O",
+        ),
+        (
+            raw("scalar.npy", &dict("'<f4'", "False", "()"), &data[..4]),
+            "shape (), expected (n, 6)",
+        ),
+        (
+            raw("flat.npy", &dict("'<f4'", "False", "(24,)"), data),
+            "shape (24,), expected (n, 6)",
+        ),
+        (
+            raw("five.npy", &dict("'<f4'", "False", "(4, 5)"), &data[..80]),
+            "shape (4, 5), expected (n, 6)",
+        ),
+        (
+            raw("three.npy", &dict("'<f4'", "False", "(4, 2, 3)"), data),
+            "shape (4, 2, 3), expected (n, 6)",
+        ),
+    ] {
+        let name = Path::new(&path)
+            .file_name()
+            .and_then(OsStr::to_str)
+            .expect("a name")
+            .to_owned();
+        refuses_naming(1, &["pairs", &path], &[&name, part]);
+    }
+}
+
+#[test]
+fn a_pipe_that_promises_more_than_it_has_is_refused() {
+    let folder = Folder::new();
+    let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000000000, 6), }\n";
+    let boxes = folder.raw("boxes.npy", 1, dict, bytemuck::cast_slice(&ROW));
+    let mut cat = Command::new("cat")
+        .arg(&boxes)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat");
+    let stdin = cat.stdout.take().expect("a pipe");
+    let output = command()
+        .args(["pairs", "/dev/stdin"])
+        .stdin(stdin)
+        .output()
+        .expect("the program starts");
+    cat.wait().expect("an end");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("/dev/stdin"),
+        "{}",
+        text(&output.stderr)
+    );
+}

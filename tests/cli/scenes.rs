@@ -1,0 +1,177 @@
+//! `radsweep run`.
+
+use crate::*;
+
+fn frames(args: &[&str]) -> Vec<Value> {
+    let printed = succeeds(&[&["run"], args, &["--json"]].concat());
+    printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("one JSON object a line"))
+        .collect()
+}
+
+fn hashes(args: &[&str]) -> Vec<String> {
+    frames(args)
+        .iter()
+        .map(|frame| frame["hash"].as_str().expect("text").to_owned())
+        .collect()
+}
+
+#[test]
+fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
+    for (scene, bodies, boxes) in [
+        ("falling-chairs", "20", 181),
+        ("uniform", "3000", 3000),
+        ("clustered", "3000", 3000),
+        ("mixed-sizes", "3000", 3000),
+        ("stack", "3000", 3001),
+    ] {
+        let frames = frames(&[scene, "--bodies", bodies, "--frames", "4"]);
+        assert_eq!(frames.len(), 4, "{scene}");
+        let mut before = 0;
+        for (number, frame) in frames.iter().enumerate() {
+            assert_eq!(
+                (&frame["frame"], &frame["n"]),
+                (&number.into(), &boxes.into()),
+                "{frame}"
+            );
+            let count = |key: &str| frame[key].as_i64().expect("a number");
+            assert_eq!(
+                count("pairs"),
+                before + count("started") - count("ended"),
+                "{frame}"
+            );
+            before = count("pairs");
+            assert_eq!(frame["hash"].as_str().map(str::len), Some(16), "{frame}");
+            let stages = [
+                "place", "upload", "bounds", "keys", "sort", "sweep", "compact", "events",
+                "download", "total",
+            ];
+            for stage in stages {
+                assert!(frame["ms"][stage].is_number(), "{stage} in {frame}");
+            }
+        }
+        assert!(
+            scene == "falling-chairs" || before > 1000,
+            "{scene}: {before} pairs"
+        );
+    }
+}
+
+#[test]
+fn the_same_for_any_thread_count_strategy_and_backend_variable() {
+    for scene in ["falling-chairs", "clustered", "stack"] {
+        let (bodies, frames) = if scene == "falling-chairs" {
+            ("30", "60")
+        } else {
+            ("2000", "5")
+        };
+        let args = [scene, "--bodies", bodies, "--frames", frames];
+        let expected = hashes(&args);
+        for more in [
+            ["--threads", "1"],
+            ["--threads", "5"],
+            ["--strategy", "endpoints"],
+            ["--strategy", "subdivided"],
+        ] {
+            assert_eq!(
+                hashes(&[&args[..], &more].concat()),
+                expected,
+                "{scene} {more:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_arrangement() {
+    let args = ["uniform", "--bodies", "500", "--frames", "1", "--seed"];
+    let with = |seed| hashes(&[&args[..], &[seed]].concat());
+    assert_eq!(with("7"), with("7"));
+    assert_ne!(with("7"), with("8"));
+}
+
+#[test]
+fn density_scales_the_pairs() {
+    let pairs = |density| {
+        let args = [
+            "uniform",
+            "--bodies",
+            "20000",
+            "--frames",
+            "1",
+            "--density",
+            density,
+        ];
+        frames(&args)[0]["pairs"].as_f64().expect("a number")
+    };
+    let ratio = pairs("4") / pairs("1");
+    assert!((3.3..4.3).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_human_reads_a_row_a_frame_and_the_timing_table_at_the_end() {
+    let printed = succeeds(&[
+        "run",
+        "falling-chairs",
+        "--bodies",
+        "5",
+        "--frames",
+        "3",
+        "--backend",
+        "cpu",
+    ]);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(
+        lines[0].contains("pairs") && lines[0].contains("started"),
+        "{printed}"
+    );
+    assert_eq!(lines[1].split_whitespace().next(), Some("0"), "{printed}");
+    assert_eq!(lines[3].split_whitespace().next(), Some("2"), "{printed}");
+    for stage in [
+        "place", "sort", "sweep", "events", "contacts", "solve", "frame",
+    ] {
+        assert!(
+            lines[4..].iter().any(|line| line.starts_with(stage)),
+            "{stage} in {printed}"
+        );
+    }
+    let last = lines.last().expect("a line");
+    assert!(
+        last.contains("pairs a frame by ") && last.contains(" on cpu (3 frames)"),
+        "{last}"
+    );
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let known = "falling-chairs, uniform, clustered, mixed-sizes, stack";
+    refuses_naming(2, &["run"], &["SCENE"]);
+    refuses_naming(2, &["run", "lava"], &["lava", known]);
+    refuses_naming(2, &["run", "uniform", "--frames", "0"], &["--frames"]);
+    refuses_naming(2, &["run", "uniform", "--bodies", "-3"], &["-3"]);
+    refuses_naming(
+        2,
+        &["run", "uniform", "--bodies", "many"],
+        &["--bodies", "many"],
+    );
+    refuses_naming(2, &["run", "uniform", "--threads", "0"], &["--threads"]);
+    refuses_naming(1, &["run", "uniform", "--bodies", "0"], &["0 bodies"]);
+    refuses_naming(
+        1,
+        &["run", "stack", "--bodies", "999999999999"],
+        &["999999999999 bodies"],
+    );
+    refuses_naming(
+        1,
+        &["run", "falling-chairs", "--bodies", "18446744073709551615"],
+        &["18446744073709551615"],
+    );
+    for density in ["0", "-1", "nan", "inf", "1e30"] {
+        refuses_naming(
+            1,
+            &["run", "uniform", &format!("--density={density}")],
+            &["density"],
+        );
+    }
+}

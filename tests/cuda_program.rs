@@ -1,0 +1,181 @@
+//! GPU suite: every scene gives the same pairs on CUDA as on the CPU, frame after frame. In `falling-chairs` the pairs of one
+//! frame move the chairs of the next, so that a single wrong pair would show in all later ones. And the program itself sorts
+//! on CUDA as on the CPU; it is found where cargo built it, or beside the folder of this binary.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use radsweep::npy::{self, Element};
+use radsweep::sap::{Backend, BroadPhase, Config, Strategy};
+use radsweep::scenes::{Kind, Options, Scene};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, SeedableRng};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Why there is no CUDA, if there is none.
+#[cfg(cuda)]
+fn missing() -> Option<String> {
+    radsweep::gpu::Device::first()
+        .err()
+        .map(|error| format!("no CUDA device: {error}"))
+}
+#[cfg(not(cuda))]
+fn missing() -> Option<String> {
+    Some("built without the feature `cuda`".into())
+}
+
+fn quick() -> bool {
+    std::env::var_os("RADSWEEP_QUICK").is_some_and(|value| value == "1")
+}
+
+/// Pairs, started, ended and hash of every frame.
+fn frames(
+    kind: Kind,
+    bodies: usize,
+    frames: u32,
+    backend: Backend,
+    strategy: Strategy,
+) -> Result<Vec<[u64; 4]>, Failed> {
+    let mut scene = Scene::new(
+        kind,
+        &Options {
+            bodies: Some(bodies),
+            ..Options::default()
+        },
+    )?;
+    let mut broad_phase = BroadPhase::new(Config {
+        backend,
+        strategy,
+        ..Config::default()
+    })?;
+    (0..frames)
+        .map(|_| {
+            let step = scene.step(&mut broad_phase)?;
+            let report = step.report;
+            if report.backend != backend {
+                return Err(format!("ran on {}", report.backend).into());
+            }
+            Ok([report.pairs, report.started, report.ended, step.hash])
+        })
+        .collect()
+}
+
+fn same_on_both(kind: Kind, strategy: Strategy) -> Result<(), Failed> {
+    let (bodies, count) = match (kind, quick()) {
+        (Kind::FallingChairs, false) => (100, 150),
+        (Kind::FallingChairs, true) => (5, 40),
+        (_, false) => (50_000, 10),
+        (_, true) => (300, 3),
+    };
+    let cuda = frames(kind, bodies, count, Backend::Cuda, strategy)?;
+    let cpu = frames(kind, bodies, count, Backend::Cpu, Strategy::Auto)?;
+    match cuda.iter().zip(&cpu).position(|(cuda, cpu)| cuda != cpu) {
+        None if cpu.iter().all(|frame| frame[0] == 0) => Err("no pairs in any frame".into()),
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "frame {at}: {:?} on CUDA, {:?} on the CPU",
+            cuda[at], cpu[at]
+        )
+        .into()),
+    }
+}
+
+fn program() -> Result<PathBuf, Failed> {
+    let here = std::env::current_exe()?;
+    let packed = here
+        .ancestors()
+        .nth(2)
+        .map(|folder| folder.join("radsweep"));
+    let places = [Some(env!("CARGO_BIN_EXE_radsweep").into()), packed];
+    let found = places.iter().flatten().find(|place| place.is_file());
+    found
+        .cloned()
+        .ok_or_else(|| format!("no program at any of {places:?}").into())
+}
+
+/// What the program prints, and the files of sorted keys and argsort that it writes.
+fn sorted(
+    keys: &Path,
+    backend: &str,
+    more: &[&str],
+) -> Result<(serde_json::Value, [Vec<u8>; 2]), Failed> {
+    let folder = tempfile::tempdir()?;
+    let files = ["sorted.npy", "index.npy"].map(|name| folder.path().join(name));
+    let mut command = Command::new(program()?);
+    command
+        .arg("sort")
+        .arg(keys)
+        .args(["--json", "--backend", backend])
+        .args(more);
+    let output = command
+        .arg("-o")
+        .arg(&files[0])
+        .arg("--index")
+        .arg(&files[1])
+        .output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    let [sorted, index] = files.map(std::fs::read);
+    Ok((serde_json::from_slice(&output.stdout)?, [sorted?, index?]))
+}
+
+/// Random bits as keys, every pattern of a float among them.
+fn program_sorts_the_same<K: Element>() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("keys.npy");
+    let mut keys = vec![K::zeroed(); if quick() { 5000 } else { 3_000_000 }];
+    Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(bytemuck::cast_slice_mut(&mut keys));
+    npy::write(&path, &[keys.len() as u64], &keys)?;
+    for more in [&[][..], &["--descending"]] {
+        let (record, cuda) = sorted(&path, "cuda", more)?;
+        if record["backend"] != "cuda" {
+            return Err(format!("not on CUDA: {record}").into());
+        }
+        let (_, cpu) = sorted(&path, "cpu", more)?;
+        if let Some(file) = (0..2).find(|&file| cuda[file] != cpu[file]) {
+            return Err(format!("{} {more:?} differ", ["sorted keys", "argsorts"][file]).into());
+        }
+    }
+    Ok(())
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let missing = missing();
+    let required = std::env::var_os("RADSWEEP_REQUIRE_CUDA").is_some_and(|value| value == "1");
+    if let (Some(reason), false) = (&missing, required) {
+        println!("skipped: {reason}");
+    }
+    let ignored = missing.is_some() && !required;
+    let mut trials = Vec::new();
+    let mut trial = |name: String, run: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
+        let missing = missing.clone();
+        let run = move || missing.map_or_else(run, |reason| Err(reason.into()));
+        trials.push(Trial::test(name, run).with_ignored_flag(ignored));
+    };
+    for &kind in Kind::ALL {
+        for strategy in [Strategy::Sweep, Strategy::Auto] {
+            trial(
+                format!("{kind}/{strategy}"),
+                Box::new(move || same_on_both(kind, strategy)),
+            );
+        }
+    }
+    trial(
+        "program/sort u32".into(),
+        Box::new(program_sorts_the_same::<u32>),
+    );
+    trial(
+        "program/sort f32".into(),
+        Box::new(program_sorts_the_same::<f32>),
+    );
+    trial(
+        "program/sort i64".into(),
+        Box::new(program_sorts_the_same::<i64>),
+    );
+    trial(
+        "program/sort f64".into(),
+        Box::new(program_sorts_the_same::<f64>),
+    );
+    libtest_mimic::run(&arguments, trials).exit();
+}
