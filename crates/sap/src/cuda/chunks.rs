@@ -81,7 +81,7 @@ fn groups(counts: &[u32], limit: u64) -> Vec<(Range<u64>, u64)> {
     let mut groups = Vec::new();
     let (mut first, mut pairs) = (0, 0);
     for (a, &count) in counts.iter().enumerate() {
-        if pairs > 0 && pairs + u64::from(count) > limit {
+        if count > 0 && pairs > 0 && pairs + u64::from(count) > limit {
             groups.push((first..a as u64, pairs));
             (first, pairs) = (a as u64, 0);
         }

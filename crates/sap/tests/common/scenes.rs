@@ -146,7 +146,7 @@ pub fn all() -> Vec<Scene> {
     let small = quick();
     let mut scenes = Vec::new();
     // Around powers of two, and so around what is done at once: 8 boxes, 32 lanes, 64 records, a tile.
-    let most = if small { 10 } else { 13 };
+    let most = if small { 8 } else { 13 };
     let powers = (1..most).flat_map(|k| [(1_usize << k) - 1, 1 << k, (1 << k) + 1]);
     let mut sizes: Vec<usize> = [0].into_iter().chain(powers).collect();
     sizes.dedup();
