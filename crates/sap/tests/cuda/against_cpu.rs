@@ -246,7 +246,7 @@ fn sizes() -> Result<(), Failed> {
         511, 513, 1023, 1025, 4095, 4097,
     ];
     let mut both = Both::new(&cuda());
-    for n in edges.into_iter().take(sized(edges.len(), 20)) {
+    for n in edges.into_iter().take(sized(edges.len(), 8)) {
         for density in [0.5, 4.0] {
             let boxes = uniform(&mut Random(n as u64), n, density);
             both.update(
