@@ -1,5 +1,6 @@
 //! The program: see `radsweep --help`.
 
+mod bench;
 mod cli;
 
 fn main() -> std::process::ExitCode {

@@ -1,8 +1,9 @@
 //! GPU suite: every scene gives the same pairs on CUDA as on the CPU, frame after frame. In `falling-chairs` the pairs of one
 //! frame move the chairs of the next, so that a single wrong pair would show in all later ones. And the program itself sorts
-//! on CUDA as on the CPU; it is found where cargo built it, or beside the folder of this binary.
+//! on CUDA as on the CPU, measures, and calibrates; it is found where cargo built it, or beside the folder of this binary.
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use radsweep::gpusort::Algorithm;
 use radsweep::npy::{self, Element};
 use radsweep::sap::{Backend, BroadPhase, Config, Strategy};
 use radsweep::scenes::{Kind, Options, Scene};
@@ -139,6 +140,121 @@ fn program_sorts_the_same<K: Element>() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Runs the program with its configuration in `config`, and gives what it printed to stdout and stderr.
+fn printed(config: &Path, args: &[&str]) -> Result<[String; 2], Failed> {
+    let output = Command::new(program()?)
+        .args(args)
+        .env("XDG_CONFIG_HOME", config)
+        .output()?;
+    let [out, err] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    if output.status.success() {
+        Ok([out, err])
+    } else {
+        Err(format!("{args:?}: {err}").into())
+    }
+}
+
+/// All algorithms and payloads; what is measured is compared with the CPU by the program itself.
+fn program_measures() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let payload = "keys,u32,u64,index,records";
+    let types = if quick() { "f32" } else { "u32,i64,f32,f64" };
+    let [out, _] = printed(
+        folder.path(),
+        &[
+            "bench",
+            "sort",
+            "--backend",
+            "cuda",
+            "--sizes",
+            "1000,5000",
+            "--runs",
+            "3",
+            "--json",
+            "--payload",
+            payload,
+            "--types",
+            types,
+            "--distributions",
+            "uniform,zero",
+        ],
+    )?;
+    let record: serde_json::Value = serde_json::from_str(&out)?;
+    let results = record["results"].as_array().ok_or("no results")?;
+    let algorithms = Algorithm::ALL.len() - 1; // all but `auto`
+    let expected = algorithms * 5 * 2 * 2 * types.split(',').count();
+    let of_onesweep =
+        |one: &&serde_json::Value| one["algorithm"] == "onesweep" && one["ms"].as_f64() > Some(0.0);
+    if results.len() != expected
+        || results.iter().filter(of_onesweep).count() * algorithms != expected
+    {
+        return Err(format!("not {expected} results: {record}").into());
+    }
+    Ok(())
+}
+
+/// A calibration is kept and used; one that is damaged is named and not used.
+fn program_calibrates() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let [table, _] = printed(
+        folder.path(),
+        &[
+            "calibrate",
+            "--sizes",
+            if quick() { "2^8" } else { "2^8,1000" },
+        ],
+    )?;
+    if !table.contains("2^8") || !table.contains("u64 + u32") {
+        return Err(table.into());
+    }
+    let kept = std::fs::read_dir(folder.path().join("radsweep"))?
+        .next()
+        .ok_or("no file")??
+        .path();
+    let text = std::fs::read_to_string(&kept)?;
+    if !text.contains("\nkeys 4 values 0 from 0 ") || !text.ends_with("\nend\n") {
+        return Err(format!("kept: {text}").into());
+    }
+    let sort = [
+        "bench",
+        "sort",
+        "--backend",
+        "cuda",
+        "--algorithms",
+        "auto",
+        "--sizes",
+        "900",
+        "--runs",
+        "1",
+        "--payload",
+        "keys",
+        "--json",
+    ];
+    let [out, err] = printed(folder.path(), &sort)?;
+    let winner = text
+        .lines()
+        .rfind(|line| line.starts_with("keys 4 values 0"))
+        .ok_or("no rule")?;
+    let record: serde_json::Value = serde_json::from_str(&out)?;
+    let ran = record["results"][0]["ran"].as_str().ok_or("nothing ran")?;
+    if !winner.ends_with(ran) || !err.is_empty() {
+        return Err(format!("{ran} ran, not as in: {winner} {err}").into());
+    }
+    let other = text.replacen("\ndriver ", "\ndriver 0.", 1);
+    for (unusable, why) in [
+        (&text[..text.len() / 2], "damaged in line"),
+        (&other, "measured with driver 0."),
+    ] {
+        std::fs::write(&kept, unusable)?;
+        let [_, err] = printed(folder.path(), &sort)?;
+        if err.lines().count() != 1 || !err.contains(why) {
+            return Err(format!("{why}: {err}").into());
+        }
+    }
+    Ok(())
+}
+
 fn main() {
     let arguments = Arguments::from_args();
     let missing = missing();
@@ -177,5 +293,7 @@ fn main() {
         "program/sort f64".into(),
         Box::new(program_sorts_the_same::<f64>),
     );
+    trial("program/bench sort".into(), Box::new(program_measures));
+    trial("program/calibrate".into(), Box::new(program_calibrates));
     libtest_mimic::run(&arguments, trials).exit();
 }

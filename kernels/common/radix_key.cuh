@@ -31,7 +31,25 @@ struct Ordering {
         if (key == Key(~fold)) key = 0;  // -0.0, only its sign bit set, equals +0.0
         return key ^ (flip ^ (Key(SignedKey(key) >> (KEY_BITS - 1)) & fold));
     }
+    // The key of ordered bits.
+    __device__ __forceinline__ Key key_of(Key ordered) const {
+        const Key key = ordered ^ flip;
+        return key ^ (Key(SignedKey(key) >> (KEY_BITS - 1)) & fold);
+    }
 };
+
+// How a sort orders its keys, as the host passes it (crates/gpusort/src/cuda/order.rs).
+struct KeyOrder {
+    uint64_t flip, fold;
+    uint32_t begin, end;  // the bit window
+    uint64_t window;      // the ordered bits that count
+    uint64_t padding;     // a key whose ordered bits are all ones
+};
+
+template <bool FLOAT>
+__device__ __forceinline__ Ordering<FLOAT> ordering_of(const KeyOrder& order) {
+    return {Key(order.flip), Key(order.fold)};
+}
 
 // One digit of a key's ordered bits.
 template <bool FLOAT>

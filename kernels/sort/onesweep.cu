@@ -16,7 +16,8 @@
 //     5  look back: add up the counts of the tiles before, publish the sum including this tile's
 //     6  write the tile out, digit by digit in consecutive addresses
 //   copy_back     only for sorts in place: when an odd number of passes left the result in the temporary buffer
-//   gather_*      only for sorts of records: moves them once, in the order of the sorted index
+//
+// Several arrays of one length are sorted side by side: gridDim.y of them in each launch.
 //
 // Bytes a key of B bytes with a value of V bytes, P passes run: B for the histogram and 2 P (B + V) for the
 // passes, and about 4 KiB a tile and pass of look-back words, mostly in L2. Four passes over u32: 36, pairs 68.
@@ -36,6 +37,9 @@
 
 #include "../common/warp.cuh"
 #include "../common/radix_key.cuh"
+#include "adaptive.cuh"
+#include "outcome.cuh"
+#include "onesweep_digit.cuh"
 #include "onesweep_tuning.cuh"
 
 using namespace radsweep;
@@ -50,7 +54,7 @@ using Offset = uint64_t;
 
 namespace {
 
-constexpr uint32_t DIGITS = 256;
+constexpr uint32_t ARRAYS = 3;         // sorted side by side, at most
 constexpr uint32_t MAX_PASSES = KEY_BITS / 8;
 
 // ---- What the host passes, and what stays in the scratch memory. The host's copies: crates/gpusort/src/cuda/layout.rs. ----
@@ -59,24 +63,20 @@ enum Buffer : uint32_t { INPUT, OUTPUT, TEMP };
 
 constexpr uint32_t IN_PLACE = 1;       // Args::flags: input and output are one buffer
 constexpr uint32_t DROP_KEYS = 2;      // Args::flags: the sorted keys are not wanted
-
-struct Order {
-    uint64_t flip, fold;               // common/radix_key.cuh
-    uint32_t begin, end;               // the bit window
-};
+constexpr uint32_t NEARLY_SORTED = 4;  // Args::flags: a kernel of adaptive.cu ran before
 
 struct Args {
-    Key* keys[3];                      // by Buffer
-    void* values[3];                   // by Buffer; a null input means 0, 1, 2, ...
+    Key* keys[ARRAYS][3];              // by Buffer
+    void* values[ARRAYS][3];           // by Buffer; a null input means 0, 1, 2, ...
+    uint64_t stride;                   // bytes from the next four of one array to those of the next array
     struct Header* header;
     Offset* bins;                      // [pass][digit]: counts, then where the digit's keys begin
-    Offset* lookback;                  // [tile][digit]
+    Offset* own;                       // [tile][digit]: the keys of each tile
+    Offset* groups;                    // [group][digit]: the look-back words
     const uint64_t* device_count;      // null, or where the number of keys stands, at most n
     uint64_t n;
-    Order order;
-    Order order_again;                 // the same; see Pass::rank
-    uint64_t window;                   // the ordered bits that count
-    uint64_t padding;                  // a key whose ordered bits are all ones
+    KeyOrder order;
+    KeyOrder order_again;              // the same; see Pass::rank
     uint32_t flags;
     uint32_t minus_one;                // 0xffffffff, see match_digit
     uint32_t stall_tile;               // for tests: this tile waits, before publishing its counts and again before its sums
@@ -88,15 +88,13 @@ constexpr uint32_t RUN = 1, COPY = 2, LAST = 4, TURNED = 8;
 constexpr uint32_t SOURCE_SHIFT = 8, TARGET_SHIFT = 12;
 
 struct Header {
+    Outcome outcome;
     uint32_t unsorted;                 // 1: some key is less than the one before
     uint32_t finished;                 // blocks of the histogram kernel that ended
-    uint32_t passes_run;
     uint32_t copy_back;                // 1: the result is in the temporary buffer
+    uint32_t unused;
     uint32_t next_tile[8];             // by pass
     uint32_t state[8];                 // by pass
-    uint64_t n;                        // keys, also where the count stands on the device
-    uint32_t passes;                   // in the bit window
-    uint32_t unused;
 };
 
 __device__ __forceinline__ uint64_t key_count(const Args& args) {
@@ -105,23 +103,17 @@ __device__ __forceinline__ uint64_t key_count(const Args& args) {
     return count < args.n ? count : args.n;
 }
 
-__device__ __forceinline__ uint32_t pass_count(const Order& order) { return (order.end - order.begin + 7) / 8; }
-
-template <bool FLOAT>
-__device__ __forceinline__ Ordering<FLOAT> ordering_of(const Order& order) {
-    return {Key(order.flip), Key(order.fold)};
-}
-
-template <bool FLOAT>
-__device__ __forceinline__ Digit<FLOAT> digit_of(const Order& order, uint32_t pass) {
-    const uint32_t shift = order.begin + 8 * pass, bits = order.end - shift;
-    return Digit<FLOAT>(ordering_of<FLOAT>(order), shift, bits < 8 ? (1u << bits) - 1 : 255);
+// Of the array that this block works for: header, bins or look-back words, given the first array's.
+template <class T>
+__device__ __forceinline__ T* of_array(const Args& args, T* first) {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(first) + blockIdx.y * args.stride);
 }
 
 // ---- Histogram ----
 
 constexpr uint32_t HISTOGRAM_THREADS = 512;
 constexpr uint32_t HISTOGRAM_UNROLL = 2;
+constexpr uint32_t COPIES = 32 / sizeof(Key);  // of each count, for different lanes: fewer of a warp's atomics meet in a bank
 constexpr uint32_t VECTOR = 16 / sizeof(Key);
 constexpr uint32_t CHUNK = HISTOGRAM_THREADS * HISTOGRAM_UNROLL;  // vectors that a block reads at once
 
@@ -133,7 +125,7 @@ union KeyVector {
 template <bool FLOAT>
 struct Histogram {
     const Args& args;
-    uint32_t (&counts)[MAX_PASSES][DIGITS];
+    uint32_t (&counts)[MAX_PASSES][DIGITS][COPIES];
     const uint64_t n;
     const Ordering<FLOAT> ordering;
     const Key* const keys;
@@ -141,9 +133,9 @@ struct Histogram {
     bool check = true;                 // uniform over the warp
     bool unsorted = false;
 
-    __device__ Histogram(const Args& args, uint32_t (&counts)[MAX_PASSES][DIGITS])
-        : args(args), counts(counts), n(key_count(args)), ordering(ordering_of<FLOAT>(args.order)), keys(args.keys[INPUT]),
-          lead(reinterpret_cast<uintptr_t>(args.keys[INPUT]) % 16 / sizeof(Key)) {}
+    __device__ Histogram(const Args& args, uint32_t (&counts)[MAX_PASSES][DIGITS][COPIES])
+        : args(args), counts(counts), n(key_count(args)), ordering(ordering_of<FLOAT>(args.order)), keys(args.keys[blockIdx.y][INPUT]),
+          lead(reinterpret_cast<uintptr_t>(args.keys[blockIdx.y][INPUT]) % 16 / sizeof(Key)) {}
 
     // Chunk of vectors from `first`; INSIDE where it holds keys only. Vector v holds the keys from v * VECTOR - lead on; an
     // index before the first key wraps to a large one, so that `index < n` tells keys from the rest at both ends.
@@ -178,7 +170,8 @@ struct Histogram {
             const Digit<FLOAT> digit = digit_of<FLOAT>(args.order, pass);
 #pragma unroll
             for (uint32_t i = 0; i < HISTOGRAM_UNROLL * VECTOR; i++) {
-                if (valid >> i & 1) atomicAdd(&counts[pass][digit(vectors[i / VECTOR].keys[i % VECTOR])], 1);
+                const uint32_t d = digit(vectors[i / VECTOR].keys[i % VECTOR]);
+                if (valid >> i & 1) atomicAdd(&counts[pass][d][lane % COPIES], 1);
             }
         }
     }
@@ -192,7 +185,7 @@ struct Histogram {
         for (uint32_t e = 0; e < VECTOR; e++) {
             const Key after = e + 1 < VECTOR ? vector.keys[(e + 1) % VECTOR] : next;
             const bool both = (INSIDE || index + e < n) && (INSIDE && e + 1 < VECTOR || index + e + 1 < n);
-            if (both && (ordering(after) & Key(args.window)) < (ordering(vector.keys[e]) & Key(args.window))) unsorted = true;
+            if (both && (ordering(after) & Key(args.order.window)) < (ordering(vector.keys[e]) & Key(args.order.window))) unsorted = true;
         }
         check = !__any_sync(ALL_LANES, unsorted);
     }
@@ -214,7 +207,7 @@ __device__ void make_plan(const Args& args, uint64_t n) {
     static_assert(HISTOGRAM_THREADS / WARP >= MAX_PASSES, "a warp for each pass");
 
     if (pass < passes) {
-        Offset* const bins = args.bins + pass * DIGITS + lane * EACH;
+        Offset* const bins = of_array(args, args.bins) + pass * DIGITS + lane * EACH;
         Offset counts[EACH], sum = 0;
         bool all = false;
 #pragma unroll
@@ -235,7 +228,7 @@ __device__ void make_plan(const Args& args, uint64_t n) {
     __syncthreads();
     if (threadIdx.x != 0) return;
 
-    Header& header = *args.header;
+    Header& header = *of_array(args, args.header);
     const bool in_place = args.flags & IN_PLACE, sorted = load_relaxed(&header.unsorted) == 0;
     uint32_t active = 0;
     for (uint32_t p = 0; p < passes; p++) active += !sorted && !one_digit[p];
@@ -251,38 +244,47 @@ __device__ void make_plan(const Args& args, uint64_t n) {
         k++;
     }
     if (active == 0 && !in_place) header.state[0] = RUN | COPY | LAST | INPUT << SOURCE_SHIFT | OUTPUT << TARGET_SHIFT;
-    header.passes_run = active;
     header.copy_back = in_place && active % 2;
-    header.n = n;
-    header.passes = passes;
+    header.outcome = Outcome{ONESWEEP, passes, active, sorted, n, 0};
+}
+
+// Whether a kernel of adaptive.cu has sorted. Then no pass is planned; a sort in place is still to be copied back.
+__device__ __forceinline__ bool is_done(const Args& args) {
+    Header* const header = of_array(args, args.header);
+    if (!(args.flags & NEARLY_SORTED) || adaptive_state(header)->done == 0) return false;
+    header->copy_back = args.flags & IN_PLACE;
+    return true;
 }
 
 template <bool FLOAT>
 __device__ __forceinline__ void histogram(const Args& args) {
-    __shared__ uint32_t counts[MAX_PASSES][DIGITS];
+    if (is_done(args)) return;
+    __shared__ uint32_t counts[MAX_PASSES][DIGITS][COPIES];
     __shared__ bool ends_last;
-    uint32_t* const flat = &counts[0][0];
+    uint32_t* const flat = &counts[0][0][0];
     const uint32_t used = pass_count(args.order) * DIGITS;
 
-    for (uint32_t i = threadIdx.x; i < used; i += HISTOGRAM_THREADS) flat[i] = 0;
+    for (uint32_t i = threadIdx.x; i < used * COPIES; i += HISTOGRAM_THREADS) flat[i] = 0;
     __syncthreads();
     Histogram<FLOAT> block(args, counts);
     block.count_all();
     const bool unsorted = __syncthreads_or(block.unsorted);
 
     for (uint32_t i = threadIdx.x; i < used; i += HISTOGRAM_THREADS) {
-        const uint32_t count = flat[i];
+        uint32_t count = 0;
+#pragma unroll
+        for (uint32_t c = 0; c < COPIES; c++) count += flat[i * COPIES + (c + i) % COPIES];
 #if OFFSET_BITS == 32
-        if (count != 0) atomicAdd(args.bins + i, count);
+        if (count != 0) atomicAdd(of_array(args, args.bins) + i, count);
 #else
-        if (count != 0) atomicAdd(reinterpret_cast<unsigned long long*>(args.bins + i), (unsigned long long)count);
+        if (count != 0) atomicAdd(reinterpret_cast<unsigned long long*>(of_array(args, args.bins) + i), (unsigned long long)count);
 #endif
     }
-    if (unsorted && threadIdx.x == 0) atomicOr(&args.header->unsorted, 1);
+    if (unsorted && threadIdx.x == 0) atomicOr(&of_array(args, args.header)->unsorted, 1);
 
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) ends_last = atomicAdd(&args.header->finished, 1) == gridDim.x - 1;
+    if (threadIdx.x == 0) ends_last = atomicAdd(&of_array(args, args.header)->finished, 1) == gridDim.x - 1;
     __syncthreads();
     if (!ends_last) return;
     __threadfence();
@@ -291,19 +293,15 @@ __device__ __forceinline__ void histogram(const Args& args) {
 
 // ---- Pass ----
 
-template <uint32_t BYTES>
-struct ValueOf {
-    using Type = uint32_t;
-};
-template <>
-struct ValueOf<8> {
-    using Type = uint64_t;
-};
-
-// A look-back word is a number with its state on top: 0 nothing yet, 1 the tile's own count, 2 the sum up to and with the
-// tile. Each pass that runs sees the words with the top bit turned over against the one before: old sums, 2, become 0.
+// Tiles are looked back over in groups: a tile adds up the tiles before it in its group, and then groups. So the chain is
+// an eighth as long as tile by tile, and as many words are read.
+//
+// A group's word is a number with its state on top: 0 nothing yet, 1 the group's own count, 2 the sum up to and with the
+// group. Each pass that runs sees the words with the top bit turned over against the one before: old sums, 2, become 0. A
+// tile's own count has the lower bit set, and the top bit that tells this pass from the one before.
+constexpr uint32_t GROUP = 8;         // tiles
 constexpr Offset OWN = Offset(1) << (OFFSET_BITS - 2), SUM = OWN << 1, NUMBER = OWN - 1;
-constexpr uint32_t PREDECESSORS = 8;  // read at once
+constexpr uint32_t READ = 4;          // words read at once: more take registers that the keys need
 
 // One block's tile in one pass.
 template <bool FLOAT, uint32_t VALUE_BYTES, uint32_t THREADS, uint32_t ITEMS>
@@ -311,18 +309,21 @@ struct Pass {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
     static constexpr uint32_t WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
     static constexpr bool VALUES = VALUE_BYTES != 0;
-    static constexpr bool TOGETHER = sizeof(Key) == 4 && VALUE_BYTES == 4;  // key and value share one 8-byte word of the exchange
-    static constexpr uint32_t STRIDE = TOGETHER ? 8 : sizeof(Key);          // between keys in the exchange
+    static constexpr uint32_t STRIDE = sizeof(Key);  // between keys in the exchange
     static_assert(THREADS % WARP == 0 && THREADS >= DIGITS && TILE <= 65536, "tile shape");
 
-    // The host gives this many bytes (layout.rs: shared_bytes).
+    // Places in the tile, two to a word, and digits, four to a word: what is left of the keys while the values move.
+    using Places = uint32_t[(ITEMS + 1) / 2];
+    using Digits = uint32_t[(ITEMS + 3) / 4];
+
+    // The host gives this many bytes (tuning.rs: shared_bytes). Keys, then values, go through the exchange.
     struct Shared {
         uint32_t warp_counts[WARPS][DIGITS];
         Offset first[DIGITS];          // where the tile's keys of a digit go, less their place in the tile
         uint32_t sums[DIGITS / WARP];
         uint32_t tile;
         uint32_t padding[3];
-        char exchange[TILE * (sizeof(Key) + VALUE_BYTES)];
+        char exchange[TILE * (sizeof(Key) > VALUE_BYTES ? sizeof(Key) : VALUE_BYTES)];
     };
 
     const Args& args;
@@ -340,19 +341,21 @@ struct Pass {
           digit(digit_of<FLOAT>(args.order, pass)), lane(threadIdx.x % WARP), warp(threadIdx.x / WARP) {}
 
     __device__ __forceinline__ bool full() const { return count == TILE; }
-    __device__ __forceinline__ const Key* source_keys() const { return args.keys[state >> SOURCE_SHIFT & 3]; }
-    __device__ __forceinline__ Key* target_keys() const { return args.keys[state >> TARGET_SHIFT & 3]; }
+    __device__ __forceinline__ const Key* source_keys() const { return args.keys[blockIdx.y][state >> SOURCE_SHIFT & 3]; }
+    __device__ __forceinline__ Key* target_keys() const { return args.keys[blockIdx.y][state >> TARGET_SHIFT & 3]; }
     __device__ __forceinline__ const Value* source_values() const {
-        return static_cast<const Value*>(args.values[state >> SOURCE_SHIFT & 3]);
+        return static_cast<const Value*>(args.values[blockIdx.y][state >> SOURCE_SHIFT & 3]);
     }
     __device__ __forceinline__ Value* target_values() const {
-        return static_cast<Value*>(args.values[state >> TARGET_SHIFT & 3]);
+        return static_cast<Value*>(args.values[blockIdx.y][state >> TARGET_SHIFT & 3]);
     }
     __device__ __forceinline__ bool writes_keys() const { return !VALUES || !(args.flags & DROP_KEYS) || !(state & LAST); }
+    __device__ __forceinline__ Key* exchanged_keys() const { return reinterpret_cast<Key*>(shared.exchange); }
+    __device__ __forceinline__ Value* exchanged_values() const { return reinterpret_cast<Value*>(shared.exchange); }
 
     // Tiles are numbered in the order in which blocks start, so that every tile waited for has a block that runs.
     __device__ __forceinline__ bool take_tile() {
-        if (threadIdx.x == 0) shared.tile = atomicAdd(&args.header->next_tile[pass], 1);
+        if (threadIdx.x == 0) shared.tile = atomicAdd(&of_array(args, args.header)->next_tile[pass], 1);
         uint4* const counts = reinterpret_cast<uint4*>(shared.warp_counts[warp]);
 #pragma unroll
         for (uint32_t i = 0; i < DIGITS / 4; i += WARP) counts[i + lane] = make_uint4(0, 0, 0, 0);
@@ -389,9 +392,7 @@ struct Pass {
         }
     }
 
-    __device__ __forceinline__ void load(Key (&keys)[ITEMS], Value (&values)[ITEMS]) const {
-        load_items(keys, source_keys(), Key(args.padding));
-        if (!VALUES) return;
+    __device__ __forceinline__ void load_values(Value (&values)[ITEMS]) const {
         if (source_values() != nullptr) return load_items(values, source_values(), Value(0));
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) values[i] = Value(base + warp * WARP * ITEMS + lane + i * WARP);
@@ -405,8 +406,11 @@ struct Pass {
         __syncthreads();
     }
 
-    __device__ __forceinline__ Offset* word(uint32_t of_tile) const {
-        return args.lookback + (uint64_t(of_tile) * DIGITS + threadIdx.x);
+    __device__ __forceinline__ Offset* own_word(uint32_t of_tile) const {
+        return of_array(args, args.own) + (uint64_t(of_tile) * DIGITS + threadIdx.x);
+    }
+    __device__ __forceinline__ Offset* group_word(uint32_t of_group) const {
+        return of_array(args, args.groups) + (uint64_t(of_group) * DIGITS + threadIdx.x);
     }
     __device__ __forceinline__ Offset turn(Offset word) const { return state & TURNED ? word ^ SUM : word; }
 
@@ -419,7 +423,7 @@ struct Pass {
 #pragma unroll
             for (uint32_t w = 0; w < WARPS; w++) sum += shared.warp_counts[w][d];
             own = d == digit.mask ? sum - (TILE - count) : sum;
-            store_relaxed(word(tile), turn((tile == 0 ? SUM : OWN) | own));
+            store_relaxed(own_word(tile), turn(OWN) | own);
             up_to = warp_inclusive_sum(sum, lane);
             if (lane == WARP - 1) shared.sums[warp] = up_to;
         }
@@ -442,29 +446,9 @@ struct Pass {
         return place;
     }
 
-    __device__ __forceinline__ void put(uint32_t at, Key key, Value value) const {
-        if (TOGETHER) {
-            *reinterpret_cast<uint2*>(shared.exchange + at) = make_uint2(uint32_t(key), uint32_t(value));
-            return;
-        }
-        *reinterpret_cast<Key*>(shared.exchange + at) = key;
-        if (VALUES) reinterpret_cast<Value*>(shared.exchange + TILE * sizeof(Key))[at / STRIDE] = value;
-    }
-
-    __device__ __forceinline__ void get(uint32_t place, Key& key, Value& value) const {
-        if (TOGETHER) {
-            const uint2 both = reinterpret_cast<const uint2*>(shared.exchange)[place];
-            key = both.x;
-            value = both.y;
-            return;
-        }
-        key = reinterpret_cast<const Key*>(shared.exchange)[place];
-        if (VALUES) value = reinterpret_cast<const Value*>(shared.exchange + TILE * sizeof(Key))[place];
-    }
-
     // A key's place: where its warp's next key of that digit goes, plus the lower lanes with the same digit. The highest lane
     // of each digit moves the counter on for the next row. All read before any writes, and write before any reads again.
-    __device__ __forceinline__ void rank(const Key (&keys)[ITEMS], const Value (&values)[ITEMS]) const {
+    __device__ __forceinline__ void rank(const Key (&keys)[ITEMS], Places& places) const {
         const uint32_t up_to_me = lane_mask_le();
         // From parameters of their own, or else the compiler keeps the digits of count_digits in registers that are needed.
         const Digit<FLOAT> digit = digit_of<FLOAT>(args.order_again, pass);
@@ -476,8 +460,18 @@ struct Pass {
             __syncwarp();
             if ((peers & ~up_to_me) == 0) *counter(d) = after;
             __syncwarp();
-            put(after - STRIDE, keys[i], values[i]);
+            *reinterpret_cast<Key*>(shared.exchange + (after - STRIDE)) = keys[i];
+            if (VALUES) pack<16>(places[i / 2], i % 2, after / STRIDE - 1);
         }
+    }
+
+    // Puts a number at its place in a word, first place first. The empty instruction is for the compiler, which would otherwise
+    // see through the word and keep each number in a register of its own.
+    template <uint32_t BITS>
+    static __device__ __forceinline__ void pack(uint32_t& word, uint32_t place, uint32_t number) {
+        if (place == 0) word = number;
+        else word |= number << BITS * place;
+        if (place == 32 / BITS - 1) asm("" : "+r"(word));
     }
 
     __device__ __forceinline__ void stall_if_asked() const {
@@ -486,18 +480,41 @@ struct Pass {
         while (clock64() - start < args.stall_cycles) {}
     }
 
-    // The keys with this thread's digit in all tiles before this one.
-    __device__ __forceinline__ Offset look_back() const {
+    // The keys with this thread's digit in the tiles of the group before this one.
+    __device__ __forceinline__ Offset before_in_group() const {
+        const uint32_t start = tile / GROUP * GROUP;
         Offset before = 0;
-        uint32_t done = 0;             // tiles added up, from the one before this backwards
-        while (true) {
-            Offset words[PREDECESSORS];
+        for (uint32_t first = start; first < tile; first += READ) {
+            Offset words[READ];
 #pragma unroll
-            for (uint32_t i = 0; i < PREDECESSORS; i++) {
-                words[i] = done + i < tile ? turn(load_relaxed(word(tile - 1 - done - i))) : SUM;
+            for (uint32_t i = 0; i < READ; i++) words[i] = first + i < tile ? load_relaxed(own_word(first + i)) : turn(OWN);
+#pragma unroll
+            for (uint32_t i = 0; i < READ; i++) {
+                while ((words[i] & ~NUMBER) != turn(OWN)) words[i] = load_relaxed(own_word(first + i));
+                before += words[i] & NUMBER;
+            }
+        }
+        return before;
+    }
+
+    // The last tile of a group publishes the group's count as soon as it can.
+    __device__ __forceinline__ void publish_group(uint32_t own) const {
+        if (threadIdx.x >= DIGITS || tile % GROUP != GROUP - 1) return;
+        store_relaxed(group_word(tile / GROUP), turn((tile < GROUP ? SUM : OWN) | (before_in_group() + own)));
+    }
+
+    // The keys with this thread's digit in the groups before this tile's.
+    __device__ __forceinline__ Offset look_back(uint32_t group) const {
+        Offset before = 0;
+        uint32_t done = 0;             // groups added up, from the one before this backwards
+        while (true) {
+            Offset words[READ];
+#pragma unroll
+            for (uint32_t i = 0; i < READ; i++) {
+                words[i] = done + i < group ? turn(load_relaxed(group_word(group - 1 - done - i))) : SUM;
             }
 #pragma unroll
-            for (uint32_t i = 0; i < PREDECESSORS; i++) {
+            for (uint32_t i = 0; i < READ; i++) {
                 if ((words[i] & ~NUMBER) == 0) break;
                 before += words[i] & NUMBER;
                 if (words[i] & SUM) return before;
@@ -506,22 +523,61 @@ struct Pass {
         }
     }
 
+    // Where the tile's keys of each digit go.
+    __device__ __forceinline__ void find_first(uint32_t own, uint32_t place) const {
+        if (threadIdx.x >= DIGITS) return;
+        Offset before = before_in_group();
+        const uint32_t group = tile / GROUP;
+        if (group != 0) {
+            before += look_back(group);
+            if (tile % GROUP == GROUP - 1) store_relaxed(group_word(group), turn(SUM | (before + own)));
+        }
+        shared.first[threadIdx.x] = of_array(args, args.bins)[pass * DIGITS + threadIdx.x] + before - place;
+    }
+
+    // Four items at a time, or else the compiler reads all keys at once into registers that the values need.
+    static __device__ __forceinline__ void pause_after(uint32_t item) {
+        if (VALUES && item % 4 == 3) asm volatile("" ::: "memory");
+    }
+
     template <bool FULL>
-    __device__ __forceinline__ void write() const {
-        Key* const keys_to = target_keys();
-        Value* const values_to = target_values();
+    __device__ __forceinline__ void write_keys(Digits& digits) const {
+        Key* const to = target_keys();
         const bool writes_keys = this->writes_keys();
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
             const uint32_t place = threadIdx.x + i * THREADS;
             if (!FULL && place >= count) break;
-            Key key;
-            Value value;
-            get(place, key, value);
-            const Offset to = shared.first[digit(key)] + place;
-            if (writes_keys) keys_to[to] = key;
-            if (VALUES) values_to[to] = value;
+            const Key key = exchanged_keys()[place];
+            const uint32_t d = digit(key);
+            if (writes_keys) to[shared.first[d] + place] = key;
+            if (VALUES) pack<8>(digits[i / 4], i % 4, d);
+            pause_after(i);
         }
+    }
+
+    template <bool FULL>
+    __device__ __forceinline__ void write_values(const Digits& digits) const {
+        Value* const to = target_values();
+#pragma unroll
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            const uint32_t place = threadIdx.x + i * THREADS;
+            if (!FULL && place >= count) break;
+            to[shared.first[digits[i / 4] >> 8 * (i % 4) & 255] + place] = exchanged_values()[place];
+            pause_after(i);
+        }
+    }
+
+    template <bool FULL>
+    __device__ __forceinline__ void write(const Value (&values)[ITEMS], const Places& places) const {
+        Digits digits;
+        write_keys<FULL>(digits);
+        if (!VALUES) return;
+        __syncthreads();
+#pragma unroll
+        for (uint32_t i = 0; i < ITEMS; i++) exchanged_values()[places[i / 2] >> 16 * (i % 2) & 0xffff] = values[i];
+        __syncthreads();
+        write_values<FULL>(digits);
     }
 
     __device__ __forceinline__ void process() {
@@ -529,26 +585,21 @@ struct Pass {
         if (state & COPY) return copy();
 
         Key keys[ITEMS];
-        Value values[ITEMS];
-        load(keys, values);
+        load_items(keys, source_keys(), Key(args.order.padding));
         count_digits(keys);
         stall_if_asked();
         uint32_t own = 0;
         const uint32_t place = place_digits(own);
-        const Offset begin = threadIdx.x < DIGITS ? args.bins[pass * DIGITS + threadIdx.x] : 0;
-        rank(keys, values);
+        publish_group(own);
+        Places places;
+        rank(keys, places);
         stall_if_asked();
-        if (threadIdx.x < DIGITS) {
-            Offset before = 0;
-            if (tile != 0) {
-                before = look_back();
-                store_relaxed(word(tile), turn(SUM | (before + own)));
-            }
-            shared.first[threadIdx.x] = begin + before - place;
-        }
+        find_first(own, place);
+        Value values[ITEMS];           // on their way while the keys are written
+        if (VALUES) load_values(values);
         __syncthreads();
-        if (full()) write<true>();
-        else write<false>();
+        if (full()) write<true>(values, places);
+        else write<false>(values, places);
     }
 };
 
@@ -556,7 +607,7 @@ template <bool FLOAT, uint32_t VALUE_BYTES, uint32_t THREADS, uint32_t ITEMS>
 __device__ __forceinline__ void run_pass(const Args& args, uint32_t pass) {
     extern __shared__ uint4 shared_memory[];
     using ThisPass = Pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>;
-    const uint32_t state = args.header->state[pass];
+    const uint32_t state = of_array(args, args.header)->state[pass];
     if (state & RUN) ThisPass(args, *reinterpret_cast<typename ThisPass::Shared*>(shared_memory), pass, state).process();
 }
 
@@ -570,22 +621,10 @@ __device__ __forceinline__ void copy_array(T* to, const T* from, uint64_t n) {
 template <uint32_t VALUE_BYTES>
 __device__ __forceinline__ void copy_back(const Args& args) {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
-    if (args.header->copy_back == 0) return;
+    if (of_array(args, args.header)->copy_back == 0) return;
     const uint64_t n = key_count(args);
-    copy_array(args.keys[OUTPUT], args.keys[TEMP], n);
-    if (VALUE_BYTES != 0) copy_array(static_cast<Value*>(args.values[OUTPUT]), static_cast<const Value*>(args.values[TEMP]), n);
-}
-
-// Records of `pieces` pieces each, in the order that `index` gives: record i of `to` is record index[i] of `from`.
-template <class Piece>
-__device__ __forceinline__ void gather(const uint32_t* index, const Piece* from, Piece* to, uint64_t n, uint32_t pieces) {
-    const uint64_t total = n * pieces, step = uint64_t(gridDim.x) * blockDim.x;
-    for (uint64_t start = uint64_t(blockIdx.x) * blockDim.x; start < total; start += step) {
-        const uint64_t record = start / pieces;  // of the block's first piece: one 64-bit division for all its threads
-        const uint32_t at = uint32_t(start - record * pieces) + threadIdx.x;
-        const uint64_t to_record = record + at / pieces;
-        if (start + threadIdx.x < total) to[start + threadIdx.x] = from[uint64_t(index[to_record]) * pieces + at % pieces];
-    }
+    copy_array(args.keys[blockIdx.y][OUTPUT], args.keys[blockIdx.y][TEMP], n);
+    if (VALUE_BYTES != 0) copy_array(static_cast<Value*>(args.values[blockIdx.y][OUTPUT]), static_cast<const Value*>(args.values[blockIdx.y][TEMP]), n);
 }
 
 }  // namespace
@@ -614,14 +653,3 @@ ONESWEEP_TILES(PASSES)
 COPY_BACK(0)
 COPY_BACK(4)
 COPY_BACK(8)
-
-#define GATHER(BYTES, PIECE)                                                                                        \
-    extern "C" __global__ void __launch_bounds__(256) gather_##BYTES(const uint32_t* index, const PIECE* from,      \
-                                                                     PIECE* to, uint64_t n, uint32_t pieces) {      \
-        gather(index, from, to, n, pieces);                                                                         \
-    }
-GATHER(1, uint8_t)
-GATHER(2, uint16_t)
-GATHER(4, uint32_t)
-GATHER(8, uint64_t)
-GATHER(16, uint4)

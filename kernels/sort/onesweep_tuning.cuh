@@ -1,10 +1,10 @@
 // Tile shapes of onesweep.cu: X(bytes of a value, threads, keys a thread, blocks a multiprocessor to leave registers for).
-// The host's copy is in crates/gpusort/src/cuda/tuning.rs; the shape is part of a kernel's name, so the two cannot differ
-// unnoticed. Shared memory stays within 64 KiB, all that Turing has.
+// The host's copy is in crates/gpusort/src/cuda/onesweep/tuning.rs; the shape is part of a kernel's name, so the two cannot
+// differ unnoticed. A block has 64 KiB of shared memory on Turing; wider shapes are for later devices.
 #pragma once
 
 #if KEY_BITS == 32
-#define ONESWEEP_TILES(X) X(0, 384, 20, 3) X(4, 384, 16, 3) X(8, 384, 11, 3)
+#define ONESWEEP_TILES(X) X(0, 384, 32, 3) X(4, 384, 32, 2) X(8, 384, 16, 2) X(8, 384, 24, 2)
 #else
-#define ONESWEEP_TILES(X) X(0, 384, 16, 3) X(4, 384, 11, 3) X(8, 384, 8, 3)
+#define ONESWEEP_TILES(X) X(0, 384, 16, 3) X(4, 384, 16, 2) X(8, 384, 16, 2) X(0, 384, 24, 2) X(4, 384, 24, 2)
 #endif

@@ -60,6 +60,101 @@ image! {
     ONESWEEP_64_LARGE, "onesweep_64_large"
 }
 image! {
+    /// Onesweep in one launch, for small numbers of 32-bit keys. Needs a driver of CUDA 10.1 (R418).
+    ONESWEEP_SMALL_32, "onesweep_small_32"
+}
+image! {
+    /// Onesweep in one launch, for small numbers of 64-bit keys. Needs a driver of CUDA 10.1 (R418).
+    ONESWEEP_SMALL_64, "onesweep_small_64"
+}
+image! {
+    /// Nearly sorted input, for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    ADAPTIVE_32, "adaptive_32"
+}
+image! {
+    /// Nearly sorted input, for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    ADAPTIVE_64, "adaptive_64"
+}
+image! {
+    /// Moves records in the order of an index. Needs a driver of CUDA 10.1 (R418).
+    GATHER, "gather"
+}
+image! {
+    /// The radix sorts of Ha, Krüger and Silva for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    HA_RADIX_32, "ha_radix_32"
+}
+image! {
+    /// The radix sorts of Ha, Krüger and Silva for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    HA_RADIX_64, "ha_radix_64"
+}
+image! {
+    /// Sorts that the papers compare theirs with, for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    BASELINES, "baselines"
+}
+image! {
+    /// The radix sort of Satish, Harris and Garland for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    SATISH_RADIX_32, "satish_radix_32"
+}
+image! {
+    /// The radix sort of Satish, Harris and Garland for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    SATISH_RADIX_64, "satish_radix_64"
+}
+image! {
+    /// The merge sort of Satish, Harris and Garland for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    SATISH_MERGE_32, "satish_merge_32"
+}
+image! {
+    /// The merge sort of Satish, Harris and Garland for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    SATISH_MERGE_64, "satish_merge_64"
+}
+image! {
+    /// The merge sort of Satish, Harris and Garland for keys of many words. Needs a driver of CUDA 10.1 (R418).
+    SATISH_MERGE_WORDS, "satish_merge_words"
+}
+image! {
+    /// GPU-Quicksort for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    QUICKSORT_32, "quicksort_32"
+}
+image! {
+    /// GPU-Quicksort for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    QUICKSORT_64, "quicksort_64"
+}
+image! {
+    /// GPU Bucket Sort for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    BUCKET_SORT_32, "bucket_sort_32"
+}
+image! {
+    /// GPU Bucket Sort for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    BUCKET_SORT_64, "bucket_sort_64"
+}
+image! {
     /// Sort and sweep: what turns boxes into sorted pairs, and pairs into events. Needs a driver of CUDA 10.1 (R418).
     SAP, "sap"
+}
+
+/// Sources that are compiled at run time, with what a caller adds.
+pub mod sources {
+    /// Names and texts, for a compiler without files: `satish_merge_records.cuh`, which sorts records by an order that stands before it,
+    /// and what it includes.
+    pub const RECORDS: &[(&str, &str)] = &[
+        (
+            "satish_merge_records.cuh",
+            include_str!("../sort/satish_merge_records.cuh"),
+        ),
+        ("satish_merge.cuh", include_str!("../sort/satish_merge.cuh")),
+        ("outcome.cuh", include_str!("../sort/outcome.cuh")),
+        ("stdint.h", STDINT),
+    ];
+
+    /// The few types that the sources use; a compiler at run time need not have the system's header.
+    const STDINT: &str = "#pragma once
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+";
 }

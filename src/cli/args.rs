@@ -1,7 +1,8 @@
 //! The command line.
 
+use crate::bench::{Distribution, Load, Sizes, parse_figure, parse_size, parse_type};
 use clap::{Args, Parser, Subcommand, value_parser};
-use gpusort::Algorithm;
+use gpusort::{Algorithm, KeyType};
 use radsweep::scenes::Kind;
 use sap::{Backend, Strategy};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::str::FromStr;
 /// Without a command, it runs the scene falling-chairs.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
-pub(super) struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
     /// CPU threads; as many as there are cores otherwise. The result is the same for any number
@@ -21,19 +22,24 @@ pub(super) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(crate) enum Command {
     /// Runs a scene without a window: one record a frame
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
     Pairs(Pairs),
     /// Sorts the keys in a file
     Sort(Sort),
+    /// Measures how fast the sorts are
+    #[command(subcommand, arg_required_else_help = false)]
+    Bench(Bench),
+    /// Measures which sort is the fastest on this GPU by size, and keeps it for the algorithm auto
+    Calibrate(Calibrate),
     /// Shows devices, driver, and the backend chosen and why
     Info(Info),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// falling-chairs, uniform, clustered, mixed-sizes or stack
     #[arg(value_name = "SCENE", value_parser = Kind::from_str)]
     pub scene: Kind,
@@ -57,7 +63,7 @@ pub(super) struct Run {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Pairs {
+pub(crate) struct Pairs {
     /// Boxes: float32 of shape (n, 6), min x y z then max x y z
     #[arg(value_name = "BOXES.npy")]
     pub boxes: PathBuf,
@@ -81,7 +87,7 @@ pub(super) struct Pairs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Sort {
+pub(crate) struct Sort {
     /// Keys: one-dimensional uint32, int32, float32, uint64, int64 or float64
     #[arg(value_name = "KEYS.npy")]
     pub keys: PathBuf,
@@ -91,7 +97,7 @@ pub(super) struct Sort {
     /// Where to write the stable argsort, uint32
     #[arg(long, value_name = "PERM.npy")]
     pub index: Option<PathBuf>,
-    /// The sort that runs on a GPU: onesweep or auto
+    /// The sort that runs on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep or auto
     #[arg(long, value_name = "ALG", default_value_t, value_parser = Algorithm::from_str)]
     pub algorithm: Algorithm,
     /// Largest key first
@@ -105,8 +111,90 @@ pub(super) struct Sort {
     pub json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Rates of the sorts by size, key type, payload and distribution
+    Sort(BenchSort),
+    /// The sort figures and tables of the five papers again, on this machine
+    Paper(BenchPaper),
+}
+
 #[derive(Debug, Args)]
-pub(super) struct Info {
+pub(crate) struct BenchSort {
+    /// Numbers of elements, such as 1000 or 2^20 [default: 2^10 to 2^24 by fours; 2^20 on the CPU]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
+    pub sizes: Vec<usize>,
+    /// u32, i32, f32, u64, i64 or f64
+    #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "u32", value_parser = parse_type)]
+    pub types: Vec<KeyType>,
+    /// keys, u32, u64, index, or records of 32 bytes, or of 4 to 128: records-16
+    #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "keys,u32", value_parser = Load::from_str)]
+    pub payload: Vec<Load>,
+    /// uniform, gaussian, sorted, reverse, zero, bucket, staggered, zipf, and-entropy-1 to and-entropy-5, bits-8, bits-16, bits-24,
+    /// bits-32, nearly-sorted, distances
+    #[arg(long, value_name = "D,…", value_delimiter = ',', default_value = "uniform", value_parser = Distribution::from_str)]
+    pub distributions: Vec<Distribution>,
+    /// Sorts that run on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep, auto [default: all but
+    /// auto]
+    #[arg(long, value_name = "ALG,…", value_delimiter = ',', value_parser = Algorithm::from_str)]
+    pub algorithms: Vec<Algorithm>,
+    /// Runs of each sort, of which the median counts; fewer where they take more than two seconds
+    #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
+    pub runs: usize,
+    /// auto, cpu or cuda
+    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    pub backend: Backend,
+    /// One JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// Where to draw the rates
+    #[arg(long, value_name = "F.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchPaper {
+    /// Only these, such as dehne-steps, or those of a paper: ha, satish, cederman, dehne [default: all]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse_figure)]
+    pub figure: Vec<String>,
+    /// How large the inputs are
+    #[arg(long, value_name = "S", default_value = "small")]
+    pub sizes: Sizes,
+    /// auto, cpu or cuda
+    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    pub backend: Backend,
+    /// One JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// A folder to draw the figures in
+    #[arg(long, value_name = "DIR")]
+    pub plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Calibrate {
+    /// Numbers of keys to measure [default: 2^8 to 2^24 by twos]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
+    pub sizes: Vec<usize>,
+    /// Measures no further sizes after so many seconds
+    #[arg(long, value_name = "S", default_value_t = 20.0)]
+    pub seconds: f64,
+}
+
+/// A number from 1 on.
+fn runs(text: &str) -> Result<usize, String> {
+    let found = text.parse().ok().filter(|&runs| runs > 0);
+    found.ok_or_else(|| format!("`{text}` is not a number of runs"))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -114,14 +202,14 @@ pub(super) struct Info {
 
 /// How the broad phase works.
 #[derive(Debug, Default, Args)]
-pub(super) struct Engine {
+pub(crate) struct Engine {
     /// auto, cpu or cuda
     #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
     pub backend: Backend,
     /// endpoints, sweep, subdivided or auto
     #[arg(long, value_name = "S", default_value_t, value_parser = Strategy::from_str)]
     pub strategy: Strategy,
-    /// The sort inside: onesweep or auto
+    /// The sort inside: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep or auto
     #[arg(long, value_name = "ALG", default_value_t, value_parser = Algorithm::from_str)]
     pub sort: Algorithm,
 }

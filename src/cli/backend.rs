@@ -4,24 +4,24 @@ use super::Result;
 use sap::Backend;
 
 #[cfg(cuda)]
-pub(super) type Device = gpu::Device;
+pub(crate) type Device = gpu::Device;
 /// There is none without the feature `cuda`.
 #[cfg(not(cuda))]
-pub(super) type Device = std::convert::Infallible;
+pub(crate) type Device = std::convert::Infallible;
 
 /// The first CUDA device, or why there is none.
 #[cfg(cuda)]
-pub(super) fn device() -> std::result::Result<Device, String> {
+pub(crate) fn device() -> std::result::Result<Device, String> {
     gpu::Device::first().map_err(|error| error.to_string())
 }
 #[cfg(not(cuda))]
-pub(super) fn device() -> std::result::Result<Device, String> {
+pub(crate) fn device() -> std::result::Result<Device, String> {
     Err("this build has no feature `cuda`".into())
 }
 
 /// A backend with the device that it runs on; without one it is the CPU.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     pub device: Option<Device>,
     pub why: String,
 }
@@ -37,7 +37,7 @@ impl Choice {
 }
 
 /// What `asked` comes to here; `RADSWEEP_BACKEND` decides for [`Backend::Auto`].
-pub(super) fn choose(asked: Backend) -> Result<Choice> {
+pub(crate) fn choose(asked: Backend) -> Result<Choice> {
     let (wanted, asked_by) = match (asked, std::env::var("RADSWEEP_BACKEND")) {
         (Backend::Auto, Ok(name)) if !name.is_empty() => {
             (name.parse()?, "RADSWEEP_BACKEND asks for it")

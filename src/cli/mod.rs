@@ -1,14 +1,17 @@
 //! From arguments to exit code. Every failure is one line on stderr: 2 for a command line that makes no sense, 1 for the rest.
 
-mod args;
-mod backend;
+pub(crate) mod args;
+pub(crate) mod backend;
+#[cfg(cuda)]
+pub(crate) mod calibration;
 mod info;
 mod pairs;
 mod run;
 mod sort;
 mod table;
 
-use args::{Cli, Command};
+use crate::bench;
+use args::{Bench, Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
@@ -18,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// Any [`io::Error`] that is not wrapped comes from writing to stdout: files name themselves in [`radsweep::npy::Error`].
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 pub(crate) fn main() -> ExitCode {
     let done = match Cli::try_parse() {
@@ -60,6 +63,9 @@ fn dispatch(cli: Cli) -> Result<()> {
         Some(Command::Run(args)) => run::run(&args, 1),
         Some(Command::Pairs(args)) => pairs::run(&args),
         Some(Command::Sort(args)) => sort::run(&args),
+        Some(Command::Bench(Bench::Sort(args))) => bench::sort(&args),
+        Some(Command::Bench(Bench::Paper(args))) => bench::paper(&args),
+        Some(Command::Calibrate(args)) => bench::calibrate(&args),
         Some(Command::Info(args)) => info::run(&args),
         None => {
             note("no window in this version: running falling-chairs without one");
@@ -80,12 +86,12 @@ fn complain(message: &str) {
 }
 
 /// Something that the user should know and that is not in the way of the result.
-fn note(message: &str) {
+pub(crate) fn note(message: &str) {
     let _ = writeln!(io::stderr(), "note: {message}");
 }
 
 /// Shown on stderr where that is a terminal.
-fn spinner(what: &'static str) -> ProgressBar {
+pub(crate) fn spinner(what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new_spinner()
         .with_message(what)
         .with_finish(ProgressFinish::AndClear);
@@ -94,7 +100,7 @@ fn spinner(what: &'static str) -> ProgressBar {
 }
 
 /// Shown on stderr where that is a terminal.
-fn progress(total: u64, unit: &str) -> ProgressBar {
+pub(crate) fn progress(total: u64, unit: &str) -> ProgressBar {
     let template = format!("{{wide_bar}} {{pos}}/{{len}} {unit}, {{eta}} left");
     let style =
         ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());

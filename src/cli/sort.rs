@@ -106,21 +106,24 @@ fn on_device<K: Element>(
     index: Option<&mut [u32]>,
     options: &SortOptions,
 ) -> gpusort::Result<SortReport> {
-    use gpusort::cuda::{Payload, Sorter, SorterConfig};
+    use gpusort::Algorithm;
+    use gpusort::cuda::{Calibration, Payload, Sorter, SorterConfig};
     let n = keys.len();
     let payload = if index.is_some() {
         Payload::Index
     } else {
         Payload::None
     };
-    let scratch_bytes = Sorter::scratch_bytes::<K>(n as u64, payload)?;
-    let sorter = Sorter::new(
-        device,
-        SorterConfig {
-            timings: true,
-            ..SorterConfig::default()
-        },
-    )?;
+    let scratch_bytes = Sorter::scratch_bytes_for::<K>(options.algorithm, n as u64, payload)?;
+    let config = SorterConfig {
+        timings: true,
+        ..SorterConfig::default()
+    };
+    let calibration = match options.algorithm {
+        Algorithm::Auto => super::calibration::load(device),
+        _ => Calibration::default(),
+    };
+    let sorter = Sorter::with_calibration(device, config, calibration)?;
     let stream = gpu::Stream::new(device)?;
     let input = stream.from_slice(keys)?;
     let mut output = stream.alloc(n)?;

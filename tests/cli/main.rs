@@ -1,5 +1,6 @@
 //! The built program from outside: what it prints, what it writes, and how it refuses.
 
+mod bench;
 mod command_line;
 mod output;
 mod pairs;

@@ -1,6 +1,6 @@
 //! The CPU sorts beside the well-kept sort crates: median times, one table per kind of sort.
 //!
-//! `cargo bench -p gpusort --bench cpu_sorts [-- LARGEST_LOG2 [RUNS]]`. Every candidate does the whole task: an index
+//! `cargo bench -p gpusort --bench cpu_sorts [-- [pairs] LARGEST_LOG2 [RUNS]]`; `pairs` for that table alone. Every candidate does the whole task: an index
 //! sort starts from keys and ends with the index, whatever it has to build in between. `Sorter` keeps its scratch
 //! memory between runs, as it would between frames; `fresh` is the free function, which makes a new one. The results
 //! of all candidates are compared with one another. Run without `--bench` (as `cargo test --benches` does), it only
@@ -27,6 +27,18 @@ impl RadixKey for HighHalf {
 
     fn get_level(&self, level: usize) -> u8 {
         (self.0 >> (32 + 8 * level)) as u8
+    }
+}
+
+/// A pair that `rdst` sorts by its key.
+#[derive(Clone, Copy)]
+struct ByKey(u32, u32);
+
+impl RadixKey for ByKey {
+    const LEVELS: usize = 4;
+
+    fn get_level(&self, level: usize) -> u8 {
+        (self.0 >> (8 * level)) as u8
     }
 }
 
@@ -128,6 +140,10 @@ fn main() {
         rayon::current_num_threads()
     );
 
+    if args.iter().any(|arg| arg == "pairs") {
+        return pairs_table(&sizes, runs);
+    }
+
     println!("\nIndex sort, f32 keys uniform in -500..500");
     for &log2 in &sizes {
         let mut rng = rng();
@@ -201,8 +217,14 @@ fn main() {
         },
     );
 
+    pairs_table(&sizes, runs);
+}
+
+fn pairs_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
+    let options = SortOptions::default();
+    let rng = || SmallRng::seed_from_u64(1);
     println!("\nPairs, u32 key and u32 value, uniform keys");
-    for &log2 in &sizes {
+    for &log2 in sizes {
         let mut rng = rng();
         let pairs: Vec<(u32, u32)> = (0..1 << log2).map(|i| (rng.random(), i)).collect();
         let input: (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
@@ -239,6 +261,19 @@ fn main() {
         by("radsort", |all| radsort::sort_by_key(all, |pair| pair.0));
         by("glidesort", |all| {
             glidesort::sort_by_key(all, |pair| pair.0)
+        });
+        let mut by_rdst = |name, sort: fn(&mut Vec<ByKey>)| {
+            row.run(name, reset, |_, (keys, values)| {
+                let all = keys.iter().copied().zip(values.iter().copied());
+                let mut all: Vec<ByKey> = all.map(|(key, value)| ByKey(key, value)).collect();
+                sort(&mut all);
+                for (i, ByKey(key, value)) in all.into_iter().enumerate() {
+                    (keys[i], values[i]) = (key, value);
+                }
+            });
+        };
+        by_rdst("rdst stable", |all| {
+            all.radix_sort_builder().with_tuner(&StableTuner).sort();
         });
         row.print(log2, log2 == sizes[0]);
     }

@@ -1,4 +1,4 @@
-//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20]`.
+//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20] [--algorithm onesweep]`.
 //!
 //! Prints one JSON object a line, then a table. Times are medians over GPU events after a warm-up; each run sorts the
 //! next of 256 MiB of inputs, so that small ones are read from memory, as in the CUB bench beside it; every line's result is checked once against the CPU, over an output that was poisoned. A
@@ -7,7 +7,7 @@
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, Stream};
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
-use gpusort::{Key, SortOptions, cpu};
+use gpusort::{Algorithm, Key, SortOptions, cpu};
 use rayon::prelude::*;
 use std::error::Error;
 
@@ -40,7 +40,7 @@ impl<T: Pod + Send + Sync> Inputs<T> {
 }
 
 fn main() -> Outcome<()> {
-    let (sizes, runs) = arguments()?;
+    let (sizes, runs, algorithm) = arguments()?;
     let device = Device::first()?;
     let stream = Stream::new(&device)?;
     let sorter = Sorter::new(&device, SorterConfig::default())?;
@@ -48,6 +48,7 @@ fn main() -> Outcome<()> {
         stream: &stream,
         sorter: &sorter,
         runs,
+        options: SortOptions::new().algorithm(algorithm),
         copy_gb_s: 0.0,
         table: Vec::new(),
     };
@@ -89,9 +90,10 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn arguments() -> Outcome<(Vec<usize>, usize)> {
+fn arguments() -> Outcome<(Vec<usize>, usize, Algorithm)> {
     let (mut sizes, mut runs): (Vec<usize>, _) =
         ((10..=28).step_by(2).map(|power| 1 << power).collect(), 21);
+    let mut algorithm = Algorithm::Onesweep;
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words
@@ -100,10 +102,11 @@ fn arguments() -> Outcome<(Vec<usize>, usize)> {
         match word.as_str() {
             "--sizes" => sizes = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
             "--runs" => runs = value.parse::<usize>()?.max(1),
+            "--algorithm" => algorithm = value.parse()?,
             _ => return Err(format!("unknown argument {word}").into()),
         }
     }
-    Ok((sizes, runs))
+    Ok((sizes, runs, algorithm))
 }
 
 #[derive(Clone, Copy)]
@@ -137,6 +140,7 @@ struct Bench<'a> {
     stream: &'a Stream,
     sorter: &'a Sorter,
     runs: usize,
+    options: SortOptions,
     copy_gb_s: f64,
     table: Vec<String>,
 }
@@ -167,7 +171,7 @@ impl Bench<'_> {
         let inputs = self.inputs::<K>(n, input)?;
         let mut output = self.stream.alloc::<K>(n)?;
         let mut scratch = self.scratch::<K>(n, Payload::None)?;
-        let (sorter, options) = (self.sorter, SortOptions::new());
+        let (sorter, options) = (self.sorter, self.options.clone());
         let ms = self.median(|stream, run| {
             Ok(sorter.sort_keys(
                 stream,
@@ -203,7 +207,7 @@ impl Bench<'_> {
         let (mut keys_out, mut values_out) =
             (self.stream.alloc::<K>(n)?, self.stream.alloc::<u32>(n)?);
         let mut scratch = self.scratch::<K>(n, Payload::U32)?;
-        let (sorter, options) = (self.sorter, SortOptions::new());
+        let (sorter, options) = (self.sorter, self.options.clone());
         let mut sort = |stream: &Stream, run: usize, poison: bool| -> Outcome<()> {
             if poison {
                 stream.fill_bytes(keys_out.slice_mut(), 0xee)?;
@@ -239,7 +243,7 @@ impl Bench<'_> {
         let inputs = self.inputs::<K>(n, Input::Random)?;
         let mut index = self.stream.alloc::<u32>(n)?;
         let mut scratch = self.scratch::<K>(n, Payload::Index)?;
-        let (sorter, options) = (self.sorter, SortOptions::new());
+        let (sorter, options) = (self.sorter, self.options.clone());
         let mut sort = |stream: &Stream, run: usize, poison: bool| -> Outcome<()> {
             if poison {
                 stream.fill_bytes(index.slice_mut(), 0xee)?;
@@ -274,13 +278,14 @@ impl Bench<'_> {
         let inputs = self.inputs::<u32>(n, Input::Random)?;
         let mut output = self.stream.alloc::<u32>(n)?;
         let mut scratch = self.scratch::<u32>(n, Payload::None)?;
-        self.sorter.prepare::<u32>(n as u64)?;
+        self.sorter
+            .prepare::<u32>(self.options.algorithm, n as u64)?;
         let mut refused = None;
         let graph = self.stream.capture(|stream| {
             let (from, to, scratch) = (inputs.next(0), output.slice_mut(), scratch.slice_mut());
             refused = self
                 .sorter
-                .sort_keys(stream, from, to, scratch, &SortOptions::new())
+                .sort_keys(stream, from, to, scratch, &self.options)
                 .err();
             Ok(())
         })?;
@@ -310,7 +315,7 @@ impl Bench<'_> {
                 inputs.next(run),
                 output.slice_mut(),
                 scratch.slice_mut(),
-                &SortOptions::new(),
+                &self.options,
             )?;
         }
         let report = timed.report(self.stream, scratch.slice())?;
@@ -340,9 +345,11 @@ impl Bench<'_> {
     }
 
     fn scratch<K: Key>(&self, n: usize, payload: Payload) -> Outcome<Buffer<u8>> {
-        Ok(self
-            .stream
-            .alloc(Sorter::scratch_bytes::<K>(n as u64, payload)? as usize)?)
+        Ok(self.stream.alloc(Sorter::scratch_bytes_for::<K>(
+            self.options.algorithm,
+            n as u64,
+            payload,
+        )? as usize)?)
     }
 
     /// Median milliseconds of the runs after the warm-up.

@@ -19,6 +19,18 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Algorithm {
+    /// Ha, Krüger and Silva 2009: 2-bit digits, order check before each pass. Stable.
+    FourWayRadix,
+    /// The same with 3-bit digits, the comparison of that paper. Stable.
+    EightWayRadix,
+    /// Satish, Harris and Garland 2009, §III: 4-bit digits, tiles sorted by 1-bit splits on chip. Stable.
+    SatishRadix,
+    /// Satish, Harris and Garland 2009, §IV: tiles by odd-even merge, then a tree of merges. Needs only an order. Stable.
+    SatishMerge,
+    /// Cederman and Tsigas 2009: GPU-Quicksort in two phases. Stable, as it is built here.
+    Quicksort,
+    /// Dehne and Zaboli 2010: deterministic sample sort; no bucket beyond 2n/s keys. Stable, as it is built here.
+    BucketSort,
     /// Adinets and Merrill 2022: 8-bit digits, one histogram for all passes, chained scan with look-back. Stable.
     Onesweep,
     /// The fastest for the key type and the number of keys.
@@ -28,12 +40,27 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm that is built.
-    pub const ALL: &[Self] = &[Self::Onesweep, Self::Auto];
+    pub const ALL: &[Self] = &[
+        Self::FourWayRadix,
+        Self::EightWayRadix,
+        Self::SatishRadix,
+        Self::SatishMerge,
+        Self::Quicksort,
+        Self::BucketSort,
+        Self::Onesweep,
+        Self::Auto,
+    ];
 
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::FourWayRadix => "four-way",
+            Self::EightWayRadix => "eight-way",
+            Self::SatishRadix => "satish-radix",
+            Self::SatishMerge => "satish-merge",
+            Self::Quicksort => "quicksort",
+            Self::BucketSort => "bucket",
             Self::Onesweep => "onesweep",
             Self::Auto => "auto",
         }
@@ -73,7 +100,7 @@ mod tests {
         let message = "Onesweep".parse::<Algorithm>().map_err(|e| e.to_string());
         assert_eq!(
             message,
-            Err("unknown sort algorithm `Onesweep`: known are onesweep, auto".to_string())
+            Err("unknown sort algorithm `Onesweep`: known are four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep, auto".to_string())
         );
     }
 }

@@ -73,11 +73,44 @@ pub enum Error {
         /// Bytes asked for.
         bytes: u64,
     },
+    /// The algorithm cannot do what was asked.
+    #[error("`{algorithm}` cannot take {what}")]
+    Unsupported {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// What it cannot take.
+        what: &'static str,
+    },
     /// No algorithm of that name is built.
     #[error("unknown sort algorithm `{name}`: known are {}", known_algorithms())]
     UnknownAlgorithm {
         /// The name asked for.
         name: String,
+    },
+    /// No NVRTC, which a [`Comparator`](crate::cuda::Comparator) is compiled by.
+    #[cfg(cuda)]
+    #[error("no CUDA compiler library: looked for {looked_for} ({reason})")]
+    NoCompiler {
+        /// The names and paths tried.
+        looked_for: String,
+        /// The dynamic linker's words.
+        reason: String,
+    },
+    /// The source of a [`Comparator`](crate::cuda::Comparator) does not compile.
+    #[cfg(cuda)]
+    #[error("the comparator does not compile:\n{log}")]
+    BadComparator {
+        /// What the compiler said.
+        log: String,
+    },
+    /// NVRTC failed, and not for the source.
+    #[cfg(cuda)]
+    #[error("{call} failed with {code}")]
+    Compiler {
+        /// The call.
+        call: &'static str,
+        /// Its code, an `nvrtcResult`.
+        code: i32,
     },
     /// The GPU, or the call to it, failed.
     #[cfg(cuda)]

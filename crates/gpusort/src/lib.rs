@@ -24,6 +24,7 @@
 //! a CUDA driver.
 
 mod algorithm;
+mod bytes;
 pub mod cpu;
 #[cfg(cuda)]
 pub mod cuda;

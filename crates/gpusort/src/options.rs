@@ -33,6 +33,11 @@ pub struct SortOptions {
     /// Window `[begin, end)` of [`Key::to_ordered_bits`], bit 0 the lowest, that keys are compared by; `None` = all.
     /// An empty window makes all keys equal, so that a stable sort moves nothing.
     pub bits: Option<Range<u32>>,
+    /// A hint that most elements are in order already and no other is far from its place, such as 1 % of them up to 1000 places
+    /// away. A GPU then sorts by [`Algorithm::Auto`] or [`Algorithm::Onesweep`] in about one read and one write of each element,
+    /// however many bits keys have, and costs little more than without the hint where it turns out wrong. All others ignore it,
+    /// and so do inputs too small to gain by it and sorts that take the number of keys from the device.
+    pub nearly_sorted: bool,
 }
 
 impl SortOptions {
@@ -43,6 +48,7 @@ impl SortOptions {
             algorithm: Algorithm::Auto,
             order: Order::Ascending,
             bits: None,
+            nearly_sorted: false,
         }
     }
 
@@ -69,6 +75,15 @@ impl SortOptions {
     pub fn bits(self, window: Range<u32>) -> Self {
         Self {
             bits: Some(window),
+            ..self
+        }
+    }
+
+    /// The same with the hint [`SortOptions::nearly_sorted`].
+    #[must_use]
+    pub fn nearly_sorted(self) -> Self {
+        Self {
+            nearly_sorted: true,
             ..self
         }
     }

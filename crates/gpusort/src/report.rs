@@ -20,10 +20,16 @@ pub struct SortReport {
     pub n: u64,
     /// Digits of the bit window by which keys were moved.
     pub passes_run: u32,
-    /// Digits of the bit window that were skipped, because all keys have the same one or are in order already.
+    /// Digits of the bit window that were skipped: because all keys have the same one or are in order already, or because
+    /// [`SortReport::displaced`] is how they were sorted.
     pub passes_skipped: u32,
     /// Whether the keys were found in order before all passes were run.
     pub early_exit: bool,
+    /// The elements that were taken out and merged back, where that sorted the input ([`crate::SortOptions::nearly_sorted`]): about two
+    /// for each one out of place.
+    pub displaced: Option<u64>,
+    /// Keys of the largest bucket that [`crate::Algorithm::BucketSort`] made; 0 from other sorts.
+    pub largest_bucket: u64,
     /// Milliseconds of each stage, in the order they ran.
     pub stages: Vec<(&'static str, f64)>,
     /// Milliseconds from the first stage to the last.

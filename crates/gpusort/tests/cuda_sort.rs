@@ -1,212 +1,239 @@
-//! Onesweep on a GPU against `std`: every form, type and order; the edge cases of other sorts' suites and users.
+//! Onesweep and the calls around it on a GPU.
 
 mod common;
 mod data;
 mod gpu_rig;
+mod onesweep;
+mod suite;
 
-use common::{Distribution, TestKey, around, by_index, special_f32, special_f64, sprinkled};
-use gpu::Stream;
+use common::{Distribution, TestKey, by_index};
 use gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
 };
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
-use gpusort::{Error, SortOptions};
-use libtest_mimic::{Arguments, Failed, Trial};
-use rayon::prelude::*;
+use gpusort::{Algorithm, Error, SortOptions};
+use libtest_mimic::Failed;
+use suite::{Suite, all_distributions, many_keys};
 
 fn main() {
-    let gpu = Gpu::open();
-    if let Err(reason) = &gpu {
-        eprintln!("no CUDA device: {reason}");
-        if std::env::var_os("RADSWEEP_REQUIRE_CUDA").is_some_and(|value| value == "1") {
-            std::process::exit(1);
+    suite::run(Algorithm::Onesweep, |suite| {
+        each_type!(suite, "distributions, 64-bit offsets", distributions_large);
+        each_type!(suite, "is_sorted", is_sorted);
+        onesweep::add(suite);
+        suite.add("misuse is an error and writes nothing", misuse);
+        suite.add("scratch sizes are known without a device", scratch_sizes);
+        suite.add("stalled blocks in the look-back", stalled_blocks);
+        suite.add("reports: passes, skips, early exit, times", reports);
+        suite.add("count on the device", count_on_device);
+        if !quick() {
+            add_if_it_fits(suite, "more than 2^30 keys", (1 << 30) + 12_345);
         }
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials(&gpu)).exit();
+    });
 }
 
-/// Adds a trial; ignored, with the reason in its kind, without a device.
-struct Suite<'a> {
-    gpu: &'a Result<Gpu, String>,
-    trials: Vec<Trial>,
-}
-
-impl Suite<'_> {
-    fn add(&mut self, name: impl Into<String>, test: impl Fn(&Gpu) -> Outcome + Send + 'static) {
-        let trial = match self.gpu {
-            Ok(gpu) => {
-                let gpu = gpu.clone();
-                Trial::test(name, move || test(&gpu))
-            }
-            Err(reason) => {
-                let kind = format!("no CUDA device: {reason}");
-                Trial::test(name, || Ok(()))
-                    .with_kind(kind)
-                    .with_ignored_flag(true)
-            }
-        };
-        self.trials.push(trial);
-    }
-}
-
-/// Adds `$test::<K>` for each key type, named after the type.
-macro_rules! each_type {
-    ($suite:ident, $name:literal, $test:ident) => {
-        each_type!($suite, $name, $test, u32 i32 f32 u64 i64 f64)
-    };
-    ($suite:ident, $name:literal, $test:ident, $($key:ident)*) => {
-        $($suite.add(concat!($name, ": ", stringify!($key)), $test::<$key>);)*
-    };
-}
-
-fn trials(gpu: &Result<Gpu, String>) -> Vec<Trial> {
-    let mut suite = Suite {
-        gpu,
-        trials: Vec::new(),
-    };
-    each_type!(suite, "every n below 1024", every_small_n);
-    each_type!(suite, "n around the tile", around_the_tile);
-    for part in 0..TILE_PARTS {
-        suite.add(
-            format!("every n from tile to 2 tiles + 1, u32 pairs: part {part}"),
-            move |gpu| every_n_of_two_tiles(gpu, part),
+fn add_if_it_fits(suite: &mut Suite, name: &str, n: usize) {
+    let free = suite
+        .gpu
+        .as_ref()
+        .ok()
+        .and_then(|gpu| gpu.device.memory().ok())
+        .map_or(0, |memory| memory.0);
+    let needed = 14 * n as u64;
+    if suite.gpu.is_ok() && free < needed {
+        suite.ignore(
+            name,
+            format!("{needed} bytes of device memory needed, {free} free"),
         );
-    }
-    each_type!(suite, "distributions", distributions);
-    each_type!(suite, "distributions, 64-bit offsets", distributions_large);
-    each_type!(suite, "powers of two and their neighbours", powers_of_two);
-    each_type!(suite, "keys equal to the padding", padding_keys);
-    each_type!(suite, "bit windows", bit_windows);
-    each_type!(suite, "is_sorted", is_sorted);
-    suite.add("zeros, infinities, denormals and NaNs: f32", |gpu| {
-        special(gpu, &special_f32())
-    });
-    suite.add("zeros, infinities, denormals and NaNs: f64", |gpu| {
-        special(gpu, &special_f64())
-    });
-    suite.add(
-        "zeros of both signs are in order and keep their places",
-        zeros,
-    );
-    suite.add("all NaN with a partial tile", all_nan);
-    suite.add(
-        "descending floats are the reverse order of equal classes",
-        descending_floats,
-    );
-    suite.add("stable over 2 million keys of few values", stability);
-    suite.add("a part of an array is sorted, the rest stays", sub_range);
-    suite.add("misuse is an error and writes nothing", misuse);
-    suite.add("scratch sizes are known without a device", scratch_sizes);
-    suite.add("two sorters on two streams at once", two_streams);
-    suite.add("one sorter from many threads", many_threads);
-    suite.add("graph capture and replay", graph_replay);
-    suite.add("stalled blocks in the look-back", stalled_blocks);
-    suite.add("the same bits twice", same_bits_twice);
-    suite.add("reports: passes, skips, early exit, times", reports);
-    suite.add("count on the device", count_on_device);
-    suite.add("2^26 keys and pairs", |gpu| {
-        large(gpu, unless_quick(1 << 26, 1 << 14))
-    });
-    if !quick() {
-        suite.add("2^28 keys", |gpu| many_keys(gpu, (1 << 28) + 1));
-        add_if_it_fits(&mut suite, "more than 2^30 keys", (1 << 30) + 12_345);
-    }
-    add_files(&mut suite);
-    let mut number = 0;
-    suite.trials.retain(|_| {
-        number += 1;
-        in_shard(number - 1)
-    });
-    suite.trials
-}
-
-/// Whether this process is to run that trial: `RADSWEEP_SHARD=k/n` takes every n-th from the k-th on.
-fn in_shard(number: usize) -> bool {
-    let shard = std::env::var("RADSWEEP_SHARD").unwrap_or_default();
-    let parts = shard
-        .split_once('/')
-        .map(|(k, n)| (k.parse::<usize>(), n.parse::<usize>()));
-    match parts {
-        Some((Ok(k), Ok(n))) if n > 0 => number % n == k,
-        _ => true,
+    } else {
+        suite.add(name, move |gpu| many_keys(gpu, n));
     }
 }
 
-fn orders() -> [SortOptions; 2] {
-    [SortOptions::new(), SortOptions::new().descending()]
-}
-
-fn every_small_n<K: TestKey>(gpu: &Gpu) -> Outcome {
+fn stalled_blocks(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let all: Vec<usize> = unless_quick((0..1024).collect(), vec![0, 1, 2, 33, 257, 1023]);
-    for n in all {
-        // A full range, then few values: ties at every size.
-        let spread = if n % 2 == 0 {
-            Distribution::UniformBits
-        } else {
-            Distribution::Few(3)
-        };
-        rig.check_all(&spread.keys::<K>(n, n as u64), &orders()[n / 2 % 2])?;
+    let n: usize = unless_quick(1_000_000, 20_000);
+    let tiles = n.div_ceil(Sorter::tile_keys::<u32>(gpu.algorithm, Payload::U32)) as u32;
+    for tile in [0, 1, tiles / 2, tiles - 1] {
+        // About 5 ms on a clock of 2 GHz: every later tile is then waiting.
+        let stall = Some((tile, unless_quick(10_000_000, 100_000)));
+        let sorter = Sorter::new(
+            &gpu.device,
+            SorterConfig {
+                stall,
+                ..SorterConfig::default()
+            },
+        )?;
+        let rig = Rig::new(&sorter, &stream);
+        rig.check(
+            &Distribution::UniformBits.keys::<u32>(n, 15),
+            &gpu.options(),
+            &[Form::Pairs32, Form::KeysInPlace],
+        )
+        .map_err(|failed| format!("tile {tile} stalled: {}", text(&failed)))?;
     }
     Ok(())
 }
 
-fn around_the_tile<K: TestKey>(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    for (payload, forms) in [
-        (Payload::None, &[Form::Keys, Form::KeysInPlace][..]),
-        (
-            Payload::U32,
-            &[
-                Form::Pairs32,
-                Form::Pairs32InPlace,
-                Form::Index,
-                Form::IndexAndKeys,
-                Form::Records12,
-            ],
-        ),
-        (Payload::U64, &[Form::Pairs64, Form::Pairs64InPlace]),
+fn reports(gpu: &Gpu) -> Outcome {
+    let (stream, n) = (gpu.stream()?, 20_000);
+    let timed = Sorter::new(
+        &gpu.device,
+        SorterConfig {
+            timings: true,
+            ..SorterConfig::default()
+        },
+    )?;
+    let constant = |bits: std::ops::Range<u32>| Distribution::Bits(bits.start, bits.end);
+    for (spread, window, run, skipped, early) in [
+        (Distribution::UniformBits, 0..32, 4, 0, false),
+        (Distribution::UniformBits, 0..20, 3, 0, false),
+        (constant(8..16), 0..32, 1, 3, false),
+        (constant(4..12), 0..32, 2, 2, false),
+        (constant(8..16), 16..32, 0, 2, true),
+        (Distribution::Constant, 0..32, 0, 4, true),
+        (Distribution::Sorted, 0..32, 0, 4, true),
+        (Distribution::UniformBits, 0..0, 0, 0, true),
     ] {
-        let tile = Sorter::tile_keys::<K>(payload);
-        let mut sizes = around(unless_quick(
-            &[tile, 2 * tile, 3 * tile, 9 * tile][..],
-            &[tile][..],
-        ));
-        sizes.extend(unless_quick(
-            &[tile + 31, tile + 32, tile + 33, tile + tile / 2, tile - 383][..],
-            &[2 * tile + tile / 2][..],
-        ));
-        for (i, n) in sizes.into_iter().enumerate() {
-            rig.check(
-                &Distribution::UniformBits.keys::<K>(n, 1),
-                &orders()[i % 2],
-                forms,
+        let keys = stream.from_slice(&spread.keys::<u32>(n, 17))?;
+        let mut output = stream.alloc::<u32>(n)?;
+        let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
+        let options = gpu.options().bits(window.clone());
+        for sorter in [&gpu.sorter, &timed] {
+            sorter.sort_keys(
+                &stream,
+                keys.slice(),
+                output.slice_mut(),
+                scratch.slice_mut(),
+                &options,
             )?;
+            let report = sorter.report(&stream, scratch.slice())?;
+            let got = (
+                report.passes_run,
+                report.passes_skipped,
+                report.early_exit,
+                report.n,
+            );
+            if got != (run, skipped, early, n as u64)
+                || (report.algorithm, report.backend) != ("onesweep", "cuda")
+            {
+                return Err(format!("{spread:?} {window:?}: {report:?}, expected {run} run, {skipped} skipped, early {early}").into());
+            }
+        }
+        let report = {
+            timed.sort_keys(
+                &stream,
+                keys.slice(),
+                output.slice_mut(),
+                scratch.slice_mut(),
+                &options,
+            )?;
+            timed.report(&stream, scratch.slice())?
+        };
+        let names: Vec<_> = report.stages.iter().map(|stage| stage.0).collect();
+        if names != ["clear", "one grid"] {
+            return Err(format!("stages {names:?}").into());
+        }
+        let sum: f64 = report.stages.iter().map(|stage| stage.1).sum();
+        if report.total_ms.is_nan()
+            || report.total_ms <= 0.0
+            || (sum - report.total_ms).abs() > 1e-9
+        {
+            return Err(format!("{report:?}").into());
+        }
+    }
+    let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, 0, Payload::None, false)?;
+    let mut empty = stream.alloc::<u32>(0)?;
+    gpu.sorter.sort_keys_in_place(
+        &stream,
+        empty.slice_mut(),
+        scratch.slice_mut(),
+        &gpu.options(),
+    )?;
+    let report = gpu.sorter.report(&stream, scratch.slice())?;
+    if (report.n, report.passes_run) != (0, 0) {
+        return Err(format!("no keys: {report:?}").into());
+    }
+    Ok(())
+}
+
+fn count_on_device(gpu: &Gpu) -> Outcome {
+    let (stream, most) = (gpu.stream()?, 30_000);
+    let keys = Distribution::UniformBits.keys::<i64>(most, 18);
+    let values: Vec<u32> = (0..most as u32).collect();
+    let (keys_in, values_in) = (
+        Guarded::new(&stream, &keys)?,
+        Guarded::new(&stream, &values)?,
+    );
+    let mut scratch = Scratch::new::<i64>(&stream, gpu.algorithm, most, Payload::U32, false)?;
+    let options = gpu.options().descending();
+    let tile = Sorter::tile_keys::<i64>(gpu.algorithm, Payload::U32);
+    for n in [
+        0,
+        1,
+        2,
+        1000,
+        tile - 1,
+        tile,
+        tile + 1,
+        4 * tile,
+        most - 1,
+        most,
+        most + 7,
+    ] {
+        let count = stream.from_slice(&[n as u64])?;
+        let (mut keys_out, mut values_out) = (
+            Guarded::new(&stream, &keys)?,
+            Guarded::new(&stream, &values)?,
+        );
+        let (ki, vi, ko, vo) = (
+            keys_in.slice(),
+            values_in.slice(),
+            keys_out.slice_mut(),
+            values_out.slice_mut(),
+        );
+        gpu.sorter.sort_pairs_counted(
+            &stream,
+            count.slice(),
+            ki,
+            vi,
+            ko,
+            vo,
+            scratch.slice_mut(),
+            &options,
+        )?;
+        let n = n.min(most);
+        let index = reference(&keys[..n], &options);
+        let (mut expected_keys, mut expected_values) = (by_index(&keys, &index), index.clone());
+        expected_keys.extend(&keys[n..]);
+        expected_values.extend(&values[n..]);
+        same("keys", &keys_out.read(&stream, "keys_out")?, &expected_keys)
+            .map_err(|f| format!("{n}: {}", text(&f)))?;
+        same(
+            "values",
+            &values_out.read(&stream, "values_out")?,
+            &expected_values,
+        )
+        .map_err(|f| format!("{n}: {}", text(&f)))?;
+        let mut keys_out = Guarded::new(&stream, &keys)?;
+        gpu.sorter.sort_keys_counted(
+            &stream,
+            count.slice(),
+            ki,
+            keys_out.slice_mut(),
+            scratch.slice_mut(),
+            &options,
+        )?;
+        same(
+            "keys alone",
+            &keys_out.read(&stream, "output")?,
+            &expected_keys,
+        )
+        .map_err(|f| format!("{n}: {}", text(&f)))?;
+        if gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
+            return Err(format!("the report does not say {n} keys").into());
         }
     }
     Ok(())
-}
-
-const TILE_PARTS: usize = 8;
-
-fn every_n_of_two_tiles(gpu: &Gpu, part: usize) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let tile = Sorter::tile_keys::<u32>(Payload::U32);
-    let step = TILE_PARTS * unless_quick(1, 400);
-    let keys = Distribution::UniformBits.keys::<u32>(2 * tile + 1, part as u64);
-    for n in (tile + part..=2 * tile + 1).step_by(step) {
-        rig.check(&keys[..n], &SortOptions::new(), &[Form::Pairs32])?;
-    }
-    Ok(())
-}
-
-fn distributions<K: TestKey>(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    all_distributions::<K>(&rig, unless_quick(50_000, 7_700), Form::ALL)
 }
 
 fn distributions_large<K: TestKey>(gpu: &Gpu) -> Outcome {
@@ -216,122 +243,20 @@ fn distributions_large<K: TestKey>(gpu: &Gpu) -> Outcome {
         stream: &stream,
         large: true,
     };
-    all_distributions::<K>(&rig, unless_quick(40_001, 7_700), Form::ALL)
-}
-
-fn all_distributions<K: TestKey>(rig: &Rig<'_>, n: usize, forms: &[Form]) -> Outcome {
-    for (i, &spread) in Distribution::ALL.iter().enumerate() {
-        // In a quick run the types share the distributions.
-        if quick() && i % 6 != K::TYPE as usize {
-            continue;
-        }
-        // In a quick run each distribution takes one form, another for each.
-        let forms = unless_quick(forms, &forms[i % forms.len()..][..1]);
-        // And one order.
-        for options in unless_quick(&orders()[..], &orders()[i / 2 % 2..][..1]) {
-            rig.check(&spread.keys::<K>(n, 2), options, forms)
-                .map_err(|failed| format!("{spread:?}: {}", text(&failed)))?;
-        }
-    }
-    Ok(())
-}
-
-fn powers_of_two<K: TestKey>(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let powers: Vec<usize> = (10..=unless_quick(22, 11))
-        .step_by(2)
-        .map(|power| 1 << power)
-        .collect();
-    for (i, n) in around(&powers).into_iter().enumerate() {
-        let forms = [Form::Keys, Form::Pairs32, Form::Index];
-        rig.check(
-            &Distribution::UniformBits.keys::<K>(n, 3),
-            &orders()[i % 2],
-            &forms,
-        )?;
-    }
-    Ok(())
-}
-
-fn padding_keys<K: TestKey>(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let tile = Sorter::tile_keys::<K>(Payload::U32);
-    for n in unless_quick(
-        &[5, 1000, tile - 1, tile + 1, 2 * tile - 1, 100_000][..],
-        &[tile + 1][..],
-    )
-    .iter()
-    .copied()
-    {
-        for options in &orders()[..unless_quick(2, 1)] {
-            let patterns = [
-                u64::MAX,
-                0,
-                u64::MAX >> 1,
-                !(u64::MAX >> 1),
-                u64::from(u32::MAX >> 1),
-            ];
-            for &pattern in &patterns[..unless_quick(5, 2)] {
-                let forms = [Form::Index, Form::Pairs64, Form::Keys];
-                let forms = &forms[..unless_quick(3, 1)];
-                rig.check(&vec![K::from_raw(pattern); n], options, forms)?;
-                // Alone the keys are in order already; with one other in front or behind they are not, in one order.
-                for at in [0, n / 2, n - 1] {
-                    let mut keys = vec![K::from_raw(pattern); n];
-                    keys[at] = K::from_raw(0x0123_4567_0123_4567);
-                    rig.check(&keys, options, forms)?;
-                }
-            }
-            rig.check_all(&Distribution::Extremes.keys::<K>(n, 4), options)?;
-        }
-    }
-    Ok(())
-}
-
-fn bit_windows<K: TestKey>(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let b = K::BITS;
-    let windows = [
-        0..b,
-        0..0,
-        b..b,
-        b / 3..3 * b / 4,
-        0..8,
-        0..16,
-        0..24,
-        5..13,
-        7..8,
-        b - 3..b,
-        b - 9..b,
-        1..b,
-        30..b,
-    ];
-    for (i, window) in windows.into_iter().enumerate() {
-        let spreads = [Distribution::UniformBits, Distribution::Few(5)];
-        for spread in &spreads[unless_quick(0, i % 2)..][..unless_quick(2, 1)] {
-            let keys = spread.keys::<K>(unless_quick(20_000, 7_000), 5);
-            let options = orders()[i % 2].clone().bits(window.clone());
-            let forms = unless_quick(Form::ALL, &[Form::Pairs32, Form::KeysInPlace]);
-            rig.check(&keys, &options, forms)?;
-        }
-    }
-    Ok(())
+    all_distributions::<K>(gpu, &rig, unless_quick(40_001, 7_700), Form::ALL)
 }
 
 fn is_sorted<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let most = unless_quick(40_000, 5_000);
-    let mut scratch = Scratch::new::<K>(&stream, 0, Payload::None, false)?;
+    let mut scratch = Scratch::new::<K>(&stream, gpu.algorithm, 0, Payload::None, false)?;
     let mut ask = |keys: &[K], options: &SortOptions| -> Result<bool, Failed> {
         let keys = Guarded::new(&stream, keys)?;
         Ok(gpu
             .sorter
             .is_sorted(&stream, keys.slice(), scratch.slice_mut(), options)?)
     };
-    for options in orders() {
+    for options in gpu.orders() {
         for n in [0, 1, 2, 3, 4, 5, 127, 128, 129, 2048, 4096, 4097, most] {
             let keys = Distribution::UniformBits.keys::<K>(n, 6);
             let sorted = by_index(&keys, &reference(&keys, &options));
@@ -376,150 +301,33 @@ fn is_sorted<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-fn special<K: TestKey>(gpu: &Gpu, special: &[K]) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    for n in [
-        22,
-        300,
-        unless_quick(9_000, 5_000),
-        unless_quick(100_000, 1_000),
-    ] {
-        for options in orders() {
-            rig.check_all(&sprinkled(special, n, 5), &options)?;
+fn scratch_sizes(_: &Gpu) -> Outcome {
+    let limit = Sorter::scratch_bytes::<u64>(1 << 40, Payload::U64)?;
+    if limit < 16 << 40 {
+        return Err(format!("{limit} bytes for 2^40 pairs of 16 bytes").into());
+    }
+    expect_error!(
+        Sorter::scratch_bytes::<u32>(1 << 32, Payload::Index),
+        Error::TooManyKeys {
+            limit: 0xffff_ffff,
+            ..
         }
-    }
+    );
+    expect_error!(
+        Sorter::scratch_bytes::<u32>(u64::MAX, Payload::None),
+        Error::TooManyKeys { .. }
+    );
     Ok(())
-}
-
-fn zeros(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let zeros: Vec<f32> = (0..9_000)
-        .map(|i| if i % 3 == 0 { 0.0 } else { -0.0 })
-        .collect();
-    let mut many: Vec<f32> = Distribution::Uniform.keys(20_000, 1);
-    (0..20_000)
-        .step_by(77)
-        .for_each(|i| many[i] = if i % 2 == 0 { 0.0 } else { -0.0 });
-    for options in orders() {
-        rig.check_all(&zeros, &options)?;
-        rig.check_all(&many, &options)?;
-        let mut scratch = Scratch::new::<f32>(&stream, 0, Payload::None, false)?;
-        let keys = Guarded::new(&stream, &zeros)?;
-        if !gpu
-            .sorter
-            .is_sorted(&stream, keys.slice(), scratch.slice_mut(), &options)?
-        {
-            return Err("zeros of both signs are said to be out of order".into());
-        }
-    }
-    Ok(())
-}
-
-fn all_nan(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let n = Sorter::tile_keys::<f32>(Payload::U32) + 100;
-    for options in orders() {
-        for pattern in [0x7fc0_0000_u32, 0xffff_ffff, 0x7f80_0001, 0x7fff_ffff] {
-            rig.check_all(&vec![f32::from_bits(pattern); n], &options)?;
-        }
-        let any: Vec<f32> = (0..n as u32)
-            .map(|i| f32::from_bits((0x7f80_0001 + i * 77) | ((i & 1) << 31)))
-            .collect();
-        rig.check_all(&any, &options)?;
-    }
-    Ok(())
-}
-
-fn descending_floats(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    for n in [10, 511, 7_681, unless_quick(300_000, 8_000)] {
-        rig.check_all(
-            &Distribution::Gaussian.keys::<f32>(n, 8),
-            &SortOptions::new().descending(),
-        )?;
-        rig.check_all(
-            &Distribution::Gaussian.keys::<f64>(n, 8),
-            &SortOptions::new().descending(),
-        )?;
-    }
-    Ok(())
-}
-
-fn stability(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let n = unless_quick(2_000_003, 20_003);
-    for values in [2, 7, 128] {
-        for options in orders() {
-            rig.check(
-                &Distribution::Few(values).keys::<u32>(n, 9),
-                &options,
-                &[Form::Pairs32, Form::Index],
-            )?;
-            rig.check(
-                &Distribution::Few(values).keys::<f64>(n, 9),
-                &options,
-                &[Form::Pairs64],
-            )?;
-        }
-    }
-    Ok(())
-}
-
-fn sub_range(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let n = 30_000;
-    let keys = Distribution::UniformBits.keys::<i32>(n, 10);
-    let values: Vec<u64> = (0..n as u64).collect();
-    for part in [0..n, 1..n - 1, 777..20_001, 5..5, n - 1..n] {
-        let (mut k, mut v) = (stream.from_slice(&keys)?, stream.from_slice(&values)?);
-        let mut scratch = Scratch::new::<i32>(&stream, part.len(), Payload::U64, false)?;
-        let (ks, vs) = (k.range_mut(part.clone())?, v.range_mut(part.clone())?);
-        gpu.sorter.sort_pairs_in_place(
-            &stream,
-            ks,
-            vs,
-            scratch.slice_mut(),
-            &SortOptions::new(),
-        )?;
-        let (mut expected_keys, mut expected_values) = (keys.clone(), values.clone());
-        let index = reference(&keys[part.clone()], &SortOptions::new());
-        expected_keys[part.clone()].copy_from_slice(&by_index(&keys[part.clone()], &index));
-        expected_values[part.clone()].copy_from_slice(&by_index(&values[part.clone()], &index));
-        same("keys", &stream.to_vec(k.slice())?, &expected_keys)
-            .map_err(|f| format!("{part:?}: {}", text(&f)))?;
-        same("values", &stream.to_vec(v.slice())?, &expected_values)
-            .map_err(|f| format!("{part:?}: {}", text(&f)))?;
-    }
-    Ok(())
-}
-
-/// Fails unless the result is the error that the pattern names.
-macro_rules! expect_error {
-    ($result:expr, $error:pat) => {
-        match $result {
-            Err($error) => {}
-            other => {
-                return Err(
-                    format!("line {}: {other:?}, not {}", line!(), stringify!($error)).into(),
-                )
-            }
-        }
-    };
 }
 
 fn misuse(gpu: &Gpu) -> Outcome {
     let (stream, sorter) = (gpu.stream()?, &gpu.sorter);
-    let (n, options) = (1000, SortOptions::new());
+    let (n, options) = (1000, gpu.options());
     let keys = Distribution::UniformBits.keys::<u32>(n, 11);
     let input = stream.from_slice(&keys)?;
     let mut output = stream.from_slice(&keys)?;
     let mut both = stream.from_slice(&keys)?;
-    let mut scratch = Scratch::new::<u32>(&stream, n, Payload::Records, false)?;
+    let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::Records, false)?;
     // SAFETY: these overlap or are no memory on purpose; no sort may use them.
     let raw = |ptr, len| unsafe { gpu::Slice::<u32>::from_raw(ptr, len) };
     // SAFETY: as above.
@@ -709,551 +517,4 @@ fn misuse(gpu: &Gpu) -> Outcome {
     )?;
     stream.synchronize()?;
     Ok(())
-}
-
-fn scratch_sizes(_: &Gpu) -> Outcome {
-    let limit = Sorter::scratch_bytes::<u64>(1 << 40, Payload::U64)?;
-    if limit < 16 << 40 {
-        return Err(format!("{limit} bytes for 2^40 pairs of 16 bytes").into());
-    }
-    expect_error!(
-        Sorter::scratch_bytes::<u32>(1 << 32, Payload::Index),
-        Error::TooManyKeys {
-            limit: 0xffff_ffff,
-            ..
-        }
-    );
-    expect_error!(
-        Sorter::scratch_bytes::<u32>(u64::MAX, Payload::None),
-        Error::TooManyKeys { .. }
-    );
-    Ok(())
-}
-
-fn two_streams(gpu: &Gpu) -> Outcome {
-    let n = unless_quick(3_000_000, 9_000);
-    let other = Sorter::new(&gpu.device, SorterConfig::default())?;
-    let keys = [
-        Distribution::UniformBits.keys::<u32>(n, 12),
-        Distribution::Zipf.keys::<u32>(n, 13),
-    ];
-    let streams = [gpu.stream()?, gpu.stream()?];
-    let options = SortOptions::new();
-    let mut sorts = Vec::new();
-    for (keys, stream) in keys.iter().zip(&streams) {
-        let scratch = Scratch::new::<u32>(stream, n, Payload::Index, false)?;
-        sorts.push((stream.from_slice(keys)?, stream.alloc::<u32>(n)?, scratch));
-    }
-    for _ in 0..unless_quick(20, 2) {
-        for (i, (input, index, scratch)) in sorts.iter_mut().enumerate() {
-            let sorter = if i == 0 { &gpu.sorter } else { &other };
-            sorter.sort_index(
-                &streams[i],
-                input.slice(),
-                None,
-                index.slice_mut(),
-                scratch.slice_mut(),
-                &options,
-            )?;
-        }
-    }
-    for (i, (_, index, _)) in sorts.iter().enumerate() {
-        same(
-            "index",
-            &streams[i].to_vec(index.slice())?,
-            &reference(&keys[i], &options),
-        )?;
-    }
-    Ok(())
-}
-
-fn many_threads(gpu: &Gpu) -> Outcome {
-    let sorter = Sorter::new(&gpu.device, SorterConfig::default())?;
-    let run = |seed: u64| -> Result<(), String> {
-        let stream = Stream::new(&gpu.device).map_err(|error| error.to_string())?;
-        let rig = Rig::new(&sorter, &stream);
-        let keys = Distribution::UniformBits.keys::<f32>(10_000, seed);
-        rig.check(&keys, &SortOptions::new(), &[Form::Pairs32])
-            .map_err(|failed| text(&failed))
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || run(seed))).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("panicked".into())))
-    })?;
-    Ok(())
-}
-
-fn graph_replay(gpu: &Gpu) -> Outcome {
-    let (stream, n, options) = (
-        gpu.stream()?,
-        unless_quick(100_000, 8_000),
-        SortOptions::new(),
-    );
-    gpu.sorter.prepare::<f32>(n as u64)?;
-    let mut input = stream.alloc::<f32>(n)?;
-    let (mut output, mut index) = (stream.alloc::<f32>(n)?, stream.alloc::<u32>(n)?);
-    let mut scratch = Scratch::new::<f32>(&stream, n, Payload::Index, false)?;
-    let graph = stream.capture(|stream| {
-        let (keys_out, places) = (Some(output.slice_mut()), index.slice_mut());
-        let sorted = gpu.sorter.sort_index(
-            stream,
-            input.slice(),
-            keys_out,
-            places,
-            scratch.slice_mut(),
-            &options,
-        );
-        sorted.map_err(|error| match error {
-            Error::Gpu(error) => error,
-            other => panic!("a valid call: {other}"),
-        })
-    })?;
-    // Other numbers of passes too: the plan is made on the device.
-    for spread in [
-        Distribution::UniformBits,
-        Distribution::Sorted,
-        Distribution::Bits(3, 9),
-        Distribution::Constant,
-    ] {
-        let keys = spread.keys::<f32>(n, 14);
-        stream.upload(input.slice_mut(), &keys)?;
-        stream.fill_bytes(output.slice_mut(), 0xee)?;
-        stream.fill_bytes(index.slice_mut(), 0xee)?;
-        for _ in 0..2 {
-            graph.launch(&stream)?;
-        }
-        let expected = reference(&keys, &options);
-        same("index", &stream.to_vec(index.slice())?, &expected)
-            .map_err(|f| format!("{spread:?}: {}", text(&f)))?;
-        same(
-            "keys",
-            &stream.to_vec(output.slice())?,
-            &by_index(&keys, &expected),
-        )?;
-    }
-    // Times cannot be taken in a graph; the error leaves the stream usable.
-    let timed = Sorter::new(
-        &gpu.device,
-        SorterConfig {
-            timings: true,
-            ..SorterConfig::default()
-        },
-    )?;
-    timed.prepare::<f32>(n as u64)?;
-    let captured = stream.capture(|stream| {
-        let result = timed.sort_keys(
-            stream,
-            input.slice(),
-            output.slice_mut(),
-            scratch.slice_mut(),
-            &options,
-        );
-        result.map_err(|error| {
-            if let Error::Gpu(error) = error {
-                error
-            } else {
-                panic!("{error}")
-            }
-        })
-    });
-    expect_error!(captured, gpu::Error::Capturing { .. });
-    stream.synchronize()?;
-    Ok(())
-}
-
-fn stalled_blocks(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let n: usize = unless_quick(1_000_000, 20_000);
-    let tiles = n.div_ceil(Sorter::tile_keys::<u32>(Payload::U32)) as u32;
-    for tile in [0, 1, tiles / 2, tiles - 1] {
-        // About 5 ms on a clock of 2 GHz: every later tile is then waiting.
-        let stall = Some((tile, unless_quick(10_000_000, 100_000)));
-        let sorter = Sorter::new(
-            &gpu.device,
-            SorterConfig {
-                stall,
-                ..SorterConfig::default()
-            },
-        )?;
-        let rig = Rig::new(&sorter, &stream);
-        rig.check(
-            &Distribution::UniformBits.keys::<u32>(n, 15),
-            &SortOptions::new(),
-            &[Form::Pairs32, Form::KeysInPlace],
-        )
-        .map_err(|failed| format!("tile {tile} stalled: {}", text(&failed)))?;
-    }
-    Ok(())
-}
-
-fn same_bits_twice(gpu: &Gpu) -> Outcome {
-    let (stream, n, options) = (
-        gpu.stream()?,
-        unless_quick(1 << 20, 9_000),
-        SortOptions::new().bits(4..29),
-    );
-    let keys = stream.from_slice(&Distribution::UniformBits.keys::<u64>(n, 16))?;
-    let mut first = None;
-    for _ in 0..unless_quick(10, 2) {
-        let (mut output, mut index) = (stream.alloc::<u64>(n)?, stream.alloc::<u32>(n)?);
-        let mut scratch = Scratch::new::<u64>(&stream, n, Payload::Index, false)?;
-        let (keys_out, places) = (Some(output.slice_mut()), index.slice_mut());
-        gpu.sorter.sort_index(
-            &stream,
-            keys.slice(),
-            keys_out,
-            places,
-            scratch.slice_mut(),
-            &options,
-        )?;
-        let got = (
-            stream.to_vec(output.slice())?,
-            stream.to_vec(index.slice())?,
-        );
-        let (keys, places) = first.get_or_insert_with(|| got.clone());
-        same("keys", &got.0, keys)?;
-        same("index", &got.1, places)?;
-    }
-    Ok(())
-}
-
-fn reports(gpu: &Gpu) -> Outcome {
-    let (stream, n) = (gpu.stream()?, 20_000);
-    let timed = Sorter::new(
-        &gpu.device,
-        SorterConfig {
-            timings: true,
-            ..SorterConfig::default()
-        },
-    )?;
-    let constant = |bits: std::ops::Range<u32>| Distribution::Bits(bits.start, bits.end);
-    for (spread, window, run, skipped, early) in [
-        (Distribution::UniformBits, 0..32, 4, 0, false),
-        (Distribution::UniformBits, 0..20, 3, 0, false),
-        (constant(8..16), 0..32, 1, 3, false),
-        (constant(4..12), 0..32, 2, 2, false),
-        (constant(8..16), 16..32, 0, 2, true),
-        (Distribution::Constant, 0..32, 0, 4, true),
-        (Distribution::Sorted, 0..32, 0, 4, true),
-        (Distribution::UniformBits, 0..0, 0, 0, true),
-    ] {
-        let keys = stream.from_slice(&spread.keys::<u32>(n, 17))?;
-        let mut output = stream.alloc::<u32>(n)?;
-        let mut scratch = Scratch::new::<u32>(&stream, n, Payload::None, false)?;
-        let options = SortOptions::new().bits(window.clone());
-        for sorter in [&gpu.sorter, &timed] {
-            sorter.sort_keys(
-                &stream,
-                keys.slice(),
-                output.slice_mut(),
-                scratch.slice_mut(),
-                &options,
-            )?;
-            let report = sorter.report(&stream, scratch.slice())?;
-            let got = (
-                report.passes_run,
-                report.passes_skipped,
-                report.early_exit,
-                report.n,
-            );
-            if got != (run, skipped, early, n as u64)
-                || (report.algorithm, report.backend) != ("onesweep", "cuda")
-            {
-                return Err(format!("{spread:?} {window:?}: {report:?}, expected {run} run, {skipped} skipped, early {early}").into());
-            }
-        }
-        let report = {
-            timed.sort_keys(
-                &stream,
-                keys.slice(),
-                output.slice_mut(),
-                scratch.slice_mut(),
-                &options,
-            )?;
-            timed.report(&stream, scratch.slice())?
-        };
-        let launches = window.len().div_ceil(8).max(1);
-        let names: Vec<_> = report.stages.iter().map(|stage| stage.0).collect();
-        if names.len() != 2 + launches || names[..3] != ["clear", "histogram", "pass 1"] {
-            return Err(format!("stages {names:?}").into());
-        }
-        let sum: f64 = report.stages.iter().map(|stage| stage.1).sum();
-        if report.total_ms.is_nan()
-            || report.total_ms <= 0.0
-            || (sum - report.total_ms).abs() > 1e-9
-        {
-            return Err(format!("{report:?}").into());
-        }
-    }
-    let mut scratch = Scratch::new::<u32>(&stream, 0, Payload::None, false)?;
-    let mut empty = stream.alloc::<u32>(0)?;
-    gpu.sorter.sort_keys_in_place(
-        &stream,
-        empty.slice_mut(),
-        scratch.slice_mut(),
-        &SortOptions::new(),
-    )?;
-    let report = gpu.sorter.report(&stream, scratch.slice())?;
-    if (report.n, report.passes_run) != (0, 0) {
-        return Err(format!("no keys: {report:?}").into());
-    }
-    Ok(())
-}
-
-fn count_on_device(gpu: &Gpu) -> Outcome {
-    let (stream, most) = (gpu.stream()?, 30_000);
-    let keys = Distribution::UniformBits.keys::<i64>(most, 18);
-    let values: Vec<u32> = (0..most as u32).collect();
-    let (keys_in, values_in) = (
-        Guarded::new(&stream, &keys)?,
-        Guarded::new(&stream, &values)?,
-    );
-    let mut scratch = Scratch::new::<i64>(&stream, most, Payload::U32, false)?;
-    let options = SortOptions::new().descending();
-    let tile = Sorter::tile_keys::<i64>(Payload::U32);
-    for n in [
-        0,
-        1,
-        2,
-        1000,
-        tile - 1,
-        tile,
-        tile + 1,
-        4 * tile,
-        most - 1,
-        most,
-        most + 7,
-    ] {
-        let count = stream.from_slice(&[n as u64])?;
-        let (mut keys_out, mut values_out) = (
-            Guarded::new(&stream, &keys)?,
-            Guarded::new(&stream, &values)?,
-        );
-        let (ki, vi, ko, vo) = (
-            keys_in.slice(),
-            values_in.slice(),
-            keys_out.slice_mut(),
-            values_out.slice_mut(),
-        );
-        gpu.sorter.sort_pairs_counted(
-            &stream,
-            count.slice(),
-            ki,
-            vi,
-            ko,
-            vo,
-            scratch.slice_mut(),
-            &options,
-        )?;
-        let n = n.min(most);
-        let index = reference(&keys[..n], &options);
-        let (mut expected_keys, mut expected_values) = (by_index(&keys, &index), index.clone());
-        expected_keys.extend(&keys[n..]);
-        expected_values.extend(&values[n..]);
-        same("keys", &keys_out.read(&stream, "keys_out")?, &expected_keys)
-            .map_err(|f| format!("{n}: {}", text(&f)))?;
-        same(
-            "values",
-            &values_out.read(&stream, "values_out")?,
-            &expected_values,
-        )
-        .map_err(|f| format!("{n}: {}", text(&f)))?;
-        let mut keys_out = Guarded::new(&stream, &keys)?;
-        gpu.sorter.sort_keys_counted(
-            &stream,
-            count.slice(),
-            ki,
-            keys_out.slice_mut(),
-            scratch.slice_mut(),
-            &options,
-        )?;
-        same(
-            "keys alone",
-            &keys_out.read(&stream, "output")?,
-            &expected_keys,
-        )
-        .map_err(|f| format!("{n}: {}", text(&f)))?;
-        if gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
-            return Err(format!("the report does not say {n} keys").into());
-        }
-    }
-    Ok(())
-}
-
-fn large(gpu: &Gpu, n: usize) -> Outcome {
-    let stream = gpu.stream()?;
-    let rig = Rig::new(&gpu.sorter, &stream);
-    let keys: Vec<u32> = (0..n)
-        .into_par_iter()
-        .map(|i| scrambled(i) as u32)
-        .collect();
-    rig.check(
-        &keys,
-        &SortOptions::new(),
-        &[Form::Keys, Form::Pairs32, Form::Index],
-    )?;
-    let keys: Vec<f64> = (0..n / 4)
-        .into_par_iter()
-        .map(|i| f64::from_bits(scrambled(i)))
-        .collect();
-    rig.check(
-        &keys,
-        &SortOptions::new().descending(),
-        &[Form::Pairs32, Form::Pairs64InPlace],
-    )
-}
-
-/// A pseudo-random number for each place: the finaliser of SplitMix64.
-fn scrambled(i: usize) -> u64 {
-    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
-}
-
-/// Keys too many for a reference sort in the time: in order, and with the same sums over two hashes of the keys.
-fn many_keys(gpu: &Gpu, n: usize) -> Outcome {
-    let stream = gpu.stream()?;
-    let keys: Vec<u32> = (0..n)
-        .into_par_iter()
-        .map(|i| scrambled(i) as u32)
-        .collect();
-    let sums = |keys: &[u32]| -> (u64, u64) {
-        let hash = |&key: &u32| {
-            (
-                scrambled(key as usize),
-                scrambled(!key as usize).rotate_left(17),
-            )
-        };
-        let add = |a: (u64, u64), b: (u64, u64)| (a.0.wrapping_add(b.0), a.1.wrapping_add(b.1));
-        keys.par_iter().map(hash).reduce(|| (0, 0), add)
-    };
-    let input = stream.from_slice(&keys)?;
-    let mut output = stream.alloc::<u32>(n)?;
-    stream.fill_bytes(output.slice_mut(), 0xee)?;
-    let mut scratch = Scratch::new::<u32>(&stream, n, Payload::None, false)?;
-    gpu.sorter.sort_keys(
-        &stream,
-        input.slice(),
-        output.slice_mut(),
-        scratch.slice_mut(),
-        &SortOptions::new(),
-    )?;
-    let sorted = stream.to_vec(output.slice())?;
-    scratch.check(&stream)?;
-    if let Some(i) = sorted
-        .par_windows(2)
-        .position_first(|pair| pair[0] > pair[1])
-    {
-        return Err(format!(
-            "{n} keys: {:#x} at {i} is before {:#x}",
-            sorted[i],
-            sorted[i + 1]
-        )
-        .into());
-    }
-    if sums(&sorted) != sums(&keys) {
-        return Err(format!("{n} keys: in order, but not those of the input").into());
-    }
-    Ok(())
-}
-
-fn add_if_it_fits(suite: &mut Suite<'_>, name: &str, n: usize) {
-    let free = suite
-        .gpu
-        .as_ref()
-        .ok()
-        .and_then(|gpu| gpu.device.memory().ok())
-        .map_or(0, |memory| memory.0);
-    let needed = 14 * n as u64;
-    if suite.gpu.is_ok() && free < needed {
-        let kind = format!("{needed} bytes of device memory needed, {free} free");
-        suite.trials.push(
-            Trial::test(name, || Ok(()))
-                .with_kind(kind)
-                .with_ignored_flag(true),
-        );
-    } else {
-        suite.add(name, move |gpu| many_keys(gpu, n));
-    }
-}
-
-fn add_files(suite: &mut Suite<'_>) {
-    let files = data::folder().and_then(|folder| Ok((data::key_files(&folder)?, folder)));
-    match files {
-        Ok((files, folder)) => {
-            for file in files {
-                // A tool that slows the device down a hundred times gets the small ones.
-                if quick() && file.n > 40_000 {
-                    continue;
-                }
-                let path = folder.join(&file.file);
-                suite.add(format!("data: {}", file.file), move |gpu| {
-                    published(gpu, &file, &path)
-                });
-            }
-        }
-        Err(reason) => suite.trials.push(
-            Trial::test("data", || Ok(()))
-                .with_kind(reason)
-                .with_ignored_flag(true),
-        ),
-    }
-}
-
-fn published(gpu: &Gpu, file: &data::KeyFile, path: &std::path::Path) -> Outcome {
-    data::with_keys!(file.dtype.as_str(), path, |keys| {
-        let stream = gpu.stream()?;
-        let input = stream.from_slice(&keys)?;
-        let (mut output, mut index) = (stream.from_slice(&keys)?, stream.alloc::<u32>(keys.len())?);
-        let places: Vec<u64> = (0..keys.len() as u64).collect();
-        let mut values = stream.from_slice(&places)?;
-        let (options, n) = (SortOptions::new(), keys.len());
-        if n != file.n {
-            return Err(format!("{n} keys, not {}", file.n).into());
-        }
-        let bytes = |payload| scratch_for(&keys, payload);
-        let mut scratch = stream.alloc::<u8>(bytes(Payload::Index)?.max(bytes(Payload::U64)?))?;
-        gpu.sorter.sort_index(
-            &stream,
-            input.slice(),
-            None,
-            index.slice_mut(),
-            scratch.slice_mut(),
-            &options,
-        )?;
-        expect_hash(
-            "argsort",
-            &data::sha256(&stream.to_vec(index.slice())?),
-            &file.argsort_u32_sha256,
-        )?;
-        let (k, v) = (output.slice_mut(), values.slice_mut());
-        gpu.sorter
-            .sort_pairs_in_place(&stream, k, v, scratch.slice_mut(), &options)?;
-        expect_hash(
-            "keys",
-            &data::sha256(&stream.to_vec(output.slice())?),
-            &file.sorted_sha256,
-        )?;
-        let values: Vec<u32> = stream
-            .to_vec(values.slice())?
-            .into_iter()
-            .map(|value| value as u32)
-            .collect();
-        expect_hash("values", &data::sha256(&values), &file.argsort_u32_sha256)
-    })
-}
-
-fn scratch_for<K: TestKey>(keys: &[K], payload: Payload) -> Result<usize, Failed> {
-    Ok(Sorter::scratch_bytes::<K>(keys.len() as u64, payload)? as usize)
-}
-
-fn expect_hash(what: &str, got: &str, expected: &str) -> Outcome {
-    if got == expected {
-        Ok(())
-    } else {
-        Err(format!("{what}: {got}, not {expected}").into())
-    }
 }

@@ -85,6 +85,7 @@
 
 mod entry;
 mod library;
+mod parts;
 mod plain;
 mod scratch;
 mod sorter;

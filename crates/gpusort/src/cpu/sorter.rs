@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::library::{Library, parallel};
+use super::parts;
 use super::plain;
 use super::scratch::{Scratch, with_room};
 use super::tuning::PARALLEL_PAIRS;
@@ -90,22 +91,22 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<SortReport> {
         same_length(keys.len(), values.len())?;
-        let radsort = match Library::pick(keys.len()) {
-            Library::Std => false,
-            Library::Radsort => true,
-            Library::Rdst => keys.len() < PARALLEL_PAIRS,
-        };
-        if !radsort || size_of::<V>() > 8 {
+        if Library::pick(keys.len()) == Library::Std || size_of::<V>() > 8 {
             return self.sort_records(keys, values, options);
         }
         let mut clock = Clock::start(keys.len());
         clock.report.algorithm = Library::Radsort.name();
         if let Some(found) = look(keys, options, &mut clock)? {
-            let mut pairs = with_room(keys.len())?;
-            pairs.extend(keys.iter().copied().zip(values.iter().copied()));
-            found.radsort(&mut pairs, |pair| pair.0);
-            for ((key, value), pair) in keys.iter_mut().zip(values).zip(pairs) {
-                (*key, *value) = pair;
+            if keys.len() >= PARALLEL_PAIRS && rayon::current_num_threads() > 1 {
+                let sort_part = |part: &mut [(K, V)]| found.radsort(part, |pair| pair.0);
+                parts::sort(keys, values, found.bits(), sort_part)?;
+            } else {
+                let mut pairs = with_room(keys.len())?;
+                pairs.extend(keys.iter().copied().zip(values.iter().copied()));
+                found.radsort(&mut pairs, |pair| pair.0);
+                for ((key, value), pair) in keys.iter_mut().zip(values).zip(pairs) {
+                    (*key, *value) = pair;
+                }
             }
             clock.sorted(&found, found.varying);
         }

@@ -86,3 +86,13 @@ pub(super) fn same_length(keys: usize, values: usize) -> Result<()> {
         Err(Error::LengthMismatch { keys, values })
     }
 }
+
+/// Fails for scratch memory with less bytes than the sort needs.
+pub(super) fn enough_scratch(needed: u64, scratch: &SliceMut<'_, u8>) -> Result<()> {
+    let given = scratch.len() as u64;
+    if given < needed {
+        Err(Error::ScratchTooSmall { needed, given })
+    } else {
+        Ok(())
+    }
+}

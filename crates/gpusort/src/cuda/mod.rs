@@ -1,10 +1,25 @@
 //! The sorts on CUDA, over device memory that the caller owns.
 
+mod adaptive;
+mod auto;
+#[doc(hidden)]
+pub mod baseline;
+mod bucket_sort;
 mod buffers;
-mod kernels;
-mod layout;
+mod family;
+mod gather;
+mod ha_radix;
+mod job;
+mod onesweep;
+mod order;
+mod quicksort;
+mod satish_merge;
+mod satish_radix;
 mod sorter;
-mod tuning;
 
-pub use layout::Payload;
+pub use auto::{Calibration, CalibrationError};
+#[doc(hidden)]
+pub use bucket_sort::bucket_count;
+pub use family::Payload;
+pub use satish_merge::{Comparator, MergeSorter, Words};
 pub use sorter::{Sorter, SorterConfig, Value};

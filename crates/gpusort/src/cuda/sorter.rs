@@ -1,15 +1,16 @@
-//! The calls: checks, then the launches of `kernels/sort/onesweep.cu` in their fixed order.
+//! The calls that others make. What they have in common is in `job.rs`.
 
-use super::buffers::{self, Named, same_length};
-use super::kernels::Kernels;
-use super::layout::{
-    Args, DROP_KEYS, HEADER_BYTES, Header, IN_PLACE, Payload, Regions, Sizes, carve,
-};
-use super::tuning::{HISTOGRAM_BLOCKS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, tile_for};
+use super::auto::Calibration;
+use super::buffers::{self, Named};
+use super::family::{ADAPTIVE, Context, EARLY_EXIT, Outcome, Payload, Shape, family, family_id};
+use super::gather::{self, Records};
+use super::job::{Job, Plan};
+use super::order::KeyOrder;
+use super::{adaptive, onesweep};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
-use gpu::{ByValue, Device, Launch, Layout, Slice, SliceMut, Stages, Stream};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use gpu::{Device, Slice, SliceMut, Stream};
+use std::sync::Arc;
 
 /// A type that `sort_pairs` moves with a key: `u32` or `u64`. Sealed.
 pub trait Value: Pod + Send + Sync + sealed::Sealed {
@@ -35,12 +36,22 @@ impl Value for u64 {
 pub struct SorterConfig {
     /// Times each stage for [`Sorter::report`]. Costs some microseconds a sort, and a sort can then not be captured in a graph.
     pub timings: bool,
-    /// For tests: 64-bit offsets, whatever the number of keys.
+    /// For tests: 64-bit offsets and the narrowest tiles, whatever the number of keys.
     #[doc(hidden)]
     pub force_large: bool,
+    /// For tests: the launches of large inputs, whatever the number of keys.
+    #[doc(hidden)]
+    pub no_small: bool,
     /// For tests: this tile of each pass waits that many clock cycles inside the look-back.
     #[doc(hidden)]
     pub stall: Option<(u32, u32)>,
+    /// For tests: the least number of keys from which the hint [`SortOptions::nearly_sorted`] is taken.
+    #[doc(hidden)]
+    pub adaptive_from: Option<u64>,
+    /// For measurements of [`Algorithm::Quicksort`]: phase one ends with at most so many sequences, *maxseq* in the paper, if its rule
+    /// asks for more.
+    #[doc(hidden)]
+    pub quicksort_max_sequences: Option<u32>,
 }
 
 /// Sorts on one device. Cheap to clone; usable from several threads and on several streams at once, each sort with its own scratch.
@@ -69,36 +80,7 @@ pub struct SorterConfig {
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Sorter(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    device: Device,
-    config: SorterConfig,
-    /// By key width, then offset width; loaded when first needed.
-    kernels: [OnceLock<Kernels>; 4],
-    stages: Mutex<Stages>,
-}
-
-/// Where a sort's data lies, as device addresses.
-struct Job {
-    n: usize,
-    keys_in: u64,
-    /// None: the sorted keys are not wanted.
-    keys_out: Option<u64>,
-    /// 0: the values are the keys' places.
-    values_in: u64,
-    values_out: u64,
-    value_bytes: usize,
-    device_count: u64,
-    records: Option<Records>,
-}
-
-struct Records {
-    input: u64,
-    output: u64,
-    bytes: usize,
-}
+pub struct Sorter(Arc<Context>);
 
 impl Sorter {
     /// A sorter for `device`. Kernels are loaded, and compiled by the driver where it has not kept them from before, by the first sort of
@@ -108,25 +90,40 @@ impl Sorter {
     ///
     /// None so far.
     pub fn new(device: &Device, config: SorterConfig) -> Result<Self> {
-        let (device, stages) = (device.clone(), Mutex::default());
-        Ok(Self(Arc::new(Inner {
-            device,
-            config,
-            kernels: Default::default(),
-            stages,
-        })))
+        Self::with_calibration(device, config, Calibration::default())
     }
 
-    /// Loads the kernels for sorts of up to `n` keys of type `K`.
+    /// As [`Sorter::new`], with [`Algorithm::Auto`] by `calibration` instead of the built-in table.
+    ///
+    /// # Errors
+    ///
+    /// None so far.
+    pub fn with_calibration(
+        device: &Device,
+        config: SorterConfig,
+        calibration: Calibration,
+    ) -> Result<Self> {
+        let context = Context::with_calibration(device, config, calibration);
+        Ok(Self(Arc::new(context)))
+    }
+
+    /// Loads the kernels for sorts of up to `n` keys of type `K` by `algorithm`, with any payload.
     ///
     /// # Errors
     ///
     /// [`Error::Gpu`] where the driver cannot load them.
-    pub fn prepare<K: Key>(&self, n: u64) -> Result<()> {
-        self.kernels(&self.sizes::<K>(n, Payload::None)).map(drop)
+    pub fn prepare<K: Key>(&self, algorithm: Algorithm, n: u64) -> Result<()> {
+        for payload in [Payload::None, Payload::U32, Payload::U64] {
+            let shape = self.shape::<K>(n, payload.value_bytes());
+            for algorithm in self.0.calibration.may_run(algorithm, &shape) {
+                family(algorithm).prepare(&self.0, &shape)?;
+            }
+        }
+        gather::kernel(&self.0, 4).map(drop)
     }
 
-    /// Bytes of scratch memory for a sort of `n` keys, aligned to [`gpu::ALIGNMENT`]. Enough for less keys too. Needs no device.
+    /// Bytes of scratch memory for a sort of `n` keys by [`Algorithm::Auto`], aligned to [`gpu::ALIGNMENT`]: enough for whichever
+    /// algorithm a [`Calibration`] makes of it. Enough for less keys too. Needs no device.
     ///
     /// About `n` keys and values, and 1 KiB for each tile of some thousand keys; for [`Payload::Index`] and [`Payload::Records`] room
     /// for the keys once more, which is only used where the sorted keys are not asked for.
@@ -135,13 +132,33 @@ impl Sorter {
     ///
     /// [`Error::TooManyKeys`].
     pub fn scratch_bytes<K: Key>(n: u64, payload: Payload) -> Result<u64> {
-        let sizes = Sizes::new::<K>(n, payload.value_bytes(), false);
-        check_count(&sizes, matches!(payload, Payload::Index | Payload::Records))?;
-        scratch_needed(
-            &sizes,
-            matches!(payload, Payload::Index | Payload::Records),
-            payload == Payload::Records,
-        )
+        Self::scratch_bytes_for::<K>(Algorithm::Auto, n, payload)
+    }
+
+    /// As [`Sorter::scratch_bytes`], by that algorithm.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyKeys`].
+    pub fn scratch_bytes_for<K: Key>(
+        algorithm: Algorithm,
+        n: u64,
+        payload: Payload,
+    ) -> Result<u64> {
+        scratch_bytes::<K>(algorithm, n, payload, 1)
+    }
+
+    /// As [`Sorter::scratch_bytes_for`], for `N` arrays of `n` keys each, sorted side by side.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyKeys`].
+    pub fn scratch_bytes_axes<K: Key, const N: usize>(
+        algorithm: Algorithm,
+        n: u64,
+        payload: Payload,
+    ) -> Result<u64> {
+        scratch_bytes::<K>(algorithm, n, payload, N)
     }
 
     /// Sorts `input` into `output`.
@@ -158,7 +175,9 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        self.keys(stream, input, output, None, scratch, options)
+        let mut job = Job::of("input", &input)?;
+        job.arrays[0].keys_out = Some(job.writes("output", &output)?);
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// As [`Sorter::sort_keys`], for as many keys as `count` says when the sort runs, at most those of `input`: the host need not know.
@@ -176,30 +195,10 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        self.keys(stream, input, output, Some(count), scratch, options)
-    }
-
-    fn keys<K: Key>(
-        &self,
-        stream: &Stream,
-        input: Slice<'_, K>,
-        output: SliceMut<'_, K>,
-        count: Option<Slice<'_, u64>>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        same_length(input.len(), output.len())?;
-        let mut named = vec![
-            Named::read("input", &input),
-            Named::written("output", &output),
-            Named::scratch(&scratch),
-        ];
-        let job = Job {
-            keys_out: Some(output.ptr()),
-            device_count: counted(count, &mut named)?,
-            ..Job::new(&input)
-        };
-        self.sort::<K>(stream, job, &named, scratch, options)
+        let mut job = Job::of("input", &input)?;
+        job.arrays[0].keys_out = Some(job.writes("output", &output)?);
+        job.counted(&count)?;
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// Sorts `keys` where they are.
@@ -214,12 +213,8 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        let named = [Named::written("keys", &keys), Named::scratch(&scratch)];
-        let job = Job {
-            keys_out: Some(keys.ptr()),
-            ..Job::new(&keys.as_slice())
-        };
-        self.sort::<K>(stream, job, &named, scratch, options)
+        let job = Job::in_place("keys", &keys)?;
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// Sorts keys into `keys_out` and moves the value of each key to the same place of `values_out`.
@@ -241,9 +236,8 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        self.pairs(
-            stream, keys_in, values_in, keys_out, values_out, None, scratch, options,
-        )
+        let job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// As [`Sorter::sort_pairs`], for as many pairs as `count` says when the sort runs; see [`Sorter::sort_keys_counted`].
@@ -266,49 +260,9 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        self.pairs(
-            stream,
-            keys_in,
-            values_in,
-            keys_out,
-            values_out,
-            Some(count),
-            scratch,
-            options,
-        )
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "as its callers")]
-    fn pairs<K: Key, V: Value>(
-        &self,
-        stream: &Stream,
-        keys_in: Slice<'_, K>,
-        values_in: Slice<'_, V>,
-        keys_out: SliceMut<'_, K>,
-        values_out: SliceMut<'_, V>,
-        count: Option<Slice<'_, u64>>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        for values in [values_in.len(), keys_out.len(), values_out.len()] {
-            same_length(keys_in.len(), values)?;
-        }
-        let mut named = vec![
-            Named::read("keys_in", &keys_in),
-            Named::read("values_in", &values_in),
-            Named::written("keys_out", &keys_out),
-            Named::written("values_out", &values_out),
-            Named::scratch(&scratch),
-        ];
-        let job = Job {
-            keys_out: Some(keys_out.ptr()),
-            values_in: values_in.ptr(),
-            values_out: values_out.ptr(),
-            value_bytes: size_of::<V>(),
-            device_count: counted(count, &mut named)?,
-            ..Job::new(&keys_in)
-        };
-        self.sort::<K>(stream, job, &named, scratch, options)
+        let mut job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
+        job.counted(&count)?;
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// Sorts keys and their values where they are.
@@ -324,20 +278,12 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        same_length(keys.len(), values.len())?;
-        let named = [
-            Named::written("keys", &keys),
-            Named::written("values", &values),
-            Named::scratch(&scratch),
-        ];
-        let job = Job {
-            keys_out: Some(keys.ptr()),
-            values_in: values.ptr(),
-            values_out: values.ptr(),
-            value_bytes: size_of::<V>(),
-            ..Job::new(&keys.as_slice())
-        };
-        self.sort::<K>(stream, job, &named, scratch, options)
+        let mut job = Job::in_place("keys", &keys)?;
+        job.value_bytes = size_of::<V>();
+        let address = job.writes("values", &values)?;
+        job.arrays[0].values_in = address;
+        job.arrays[0].values_out = address;
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on; and the sorted keys where asked for.
@@ -355,19 +301,13 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        same_length(keys.len(), index.len())?;
-        let mut named = vec![
-            Named::read("keys", &keys),
-            Named::written("index", &index),
-            Named::scratch(&scratch),
-        ];
-        let job = Job {
-            keys_out: wanted(&keys, keys_out, &mut named)?,
-            values_out: index.ptr(),
-            value_bytes: size_of::<u32>(),
-            ..Job::new(&keys)
-        };
-        self.sort::<K>(stream, job, &named, scratch, options)
+        let mut job = Job::of("keys", &keys)?;
+        job.value_bytes = size_of::<u32>();
+        job.arrays[0].values_out = job.writes("index", &index)?;
+        if let Some(keys_out) = keys_out {
+            job.arrays[0].keys_out = Some(job.writes("keys_out", &keys_out)?);
+        }
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// Sorts records of any size by their keys: an index sort, then one read and one write of each record, in pieces of up to 16
@@ -390,25 +330,89 @@ impl Sorter {
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        same_length(keys.len(), records.len())?;
-        same_length(keys.len(), records_out.len())?;
-        let mut named = vec![
-            Named::read("keys", &keys),
-            Named::read("records", &records),
-            Named::written("records_out", &records_out),
-            Named::scratch(&scratch),
-        ];
-        let job = Job {
-            keys_out: wanted(&keys, keys_out, &mut named)?,
-            value_bytes: size_of::<u32>(),
-            records: Some(Records {
-                input: records.ptr(),
-                output: records_out.ptr(),
-                bytes: size_of::<R>(),
-            }),
-            ..Job::new(&keys)
-        };
-        self.sort::<K>(stream, job, &named, scratch, options)
+        let mut job = Job::of("keys", &keys)?;
+        job.value_bytes = size_of::<u32>();
+        job.records = Some(Records {
+            input: job.reads("records", &records)?,
+            output: job.writes("records_out", &records_out)?,
+            bytes: size_of::<R>(),
+        });
+        if let Some(keys_out) = keys_out {
+            job.arrays[0].keys_out = Some(job.writes("keys_out", &keys_out)?);
+        }
+        job.run::<K>(&self.0, stream, scratch, options)
+    }
+
+    /// Sorts `N` arrays of one length, 1 to 3, such as a coordinate of each axis, side by side: in as many launches as one takes.
+    /// `Sorter::scratch_bytes_axes::<K, N>(algorithm, n, Payload::None)` bytes of scratch are enough. [`Sorter::report`] tells of the first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sorter::sort_keys`].
+    pub fn sort_keys_axes<K: Key, const N: usize>(
+        &self,
+        stream: &Stream,
+        inputs: [Slice<'_, K>; N],
+        outputs: [SliceMut<'_, K>; N],
+        scratch: SliceMut<'_, u8>,
+        options: &SortOptions,
+    ) -> Result<()> {
+        let mut job = axes("input", &inputs)?;
+        for (axis, output) in outputs.iter().enumerate() {
+            job.arrays[axis].keys_out = Some(job.writes("output", output)?);
+        }
+        job.run::<K>(&self.0, stream, scratch, options)
+    }
+
+    /// As [`Sorter::sort_keys_axes`], writing the permutation of each array, as [`Sorter::sort_index`] does, and its sorted keys where
+    /// asked for. `Sorter::scratch_bytes_axes::<K, N>(algorithm, n, Payload::Index)` bytes of scratch are enough.
+    ///
+    /// ```
+    /// use gpusort::cuda::{Payload, Sorter, SorterConfig};
+    /// use gpusort::{Algorithm, SortOptions};
+    ///
+    /// # fn main() -> gpusort::Result<()> {
+    /// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// let stream = gpu::Stream::new(&device)?;
+    /// let sorter = Sorter::new(&device, SorterConfig::default())?;
+    /// let (x, y) = (stream.from_slice(&[3.0_f32, -1.0, 2.0])?, stream.from_slice(&[0.5_f32, 0.25, 7.0])?);
+    /// let (mut by_x, mut by_y) = (stream.alloc::<u32>(3)?, stream.alloc::<u32>(3)?);
+    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes_axes::<f32, 2>(Algorithm::Auto, 3, Payload::Index)? as usize)?;
+    /// sorter.sort_index_axes(
+    ///     &stream,
+    ///     [x.slice(), y.slice()],
+    ///     None,
+    ///     [by_x.slice_mut(), by_y.slice_mut()],
+    ///     scratch.slice_mut(),
+    ///     &SortOptions::default(),
+    /// )?;
+    /// assert_eq!(stream.to_vec(by_x.slice())?, [1, 2, 0]);
+    /// assert_eq!(stream.to_vec(by_y.slice())?, [1, 0, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Sorter::sort_index`].
+    pub fn sort_index_axes<K: Key, const N: usize>(
+        &self,
+        stream: &Stream,
+        keys: [Slice<'_, K>; N],
+        keys_out: Option<[SliceMut<'_, K>; N]>,
+        index: [SliceMut<'_, u32>; N],
+        scratch: SliceMut<'_, u8>,
+        options: &SortOptions,
+    ) -> Result<()> {
+        let mut job = axes("keys", &keys)?;
+        job.value_bytes = size_of::<u32>();
+        for (axis, index) in index.iter().enumerate() {
+            job.arrays[axis].values_out = job.writes("index", index)?;
+        }
+        for (axis, keys_out) in keys_out.iter().flatten().enumerate() {
+            job.arrays[axis].keys_out = Some(job.writes("keys_out", keys_out)?);
+        }
+        job.run::<K>(&self.0, stream, scratch, options)
     }
 
     /// Whether the keys are in the order that `options` ask for. Reads each key once and waits for the answer.
@@ -426,21 +430,13 @@ impl Sorter {
     ) -> Result<bool> {
         let window = options.window::<K>()?;
         buffers::check(&[Named::read("keys", &keys), Named::scratch(&scratch)])?;
-        check_scratch(HEADER_BYTES as u64, &scratch)?;
+        buffers::enough_scratch(onesweep::HEADER_BYTES as u64, &scratch)?;
         if keys.is_empty() {
             return Ok(true);
         }
-        let header = scratch.range(..size_of::<Header>())?.cast::<Header>()?;
-        let sizes = self.sizes::<K>(keys.len() as u64, Payload::None);
-        let mut args = Args::new(K::TYPE, options.order, window, sizes.n).without_digits();
-        args.keys[0] = keys.ptr();
-        args.header = header.ptr();
-        let mut header = header;
-        stream.fill_bytes(header.reborrow(), 0)?;
-        self.launch_histogram::<K>(stream, &sizes, &args)?;
-        let mut answer = [Header::default()];
-        stream.download(header.as_slice(), &mut answer)?;
-        Ok(answer[0].unsorted == 0)
+        let shape = self.shape::<K>(keys.len() as u64, 0);
+        let order = KeyOrder::new(K::TYPE, options.order, window);
+        onesweep::is_sorted(&self.0, stream, &shape, order, keys.ptr(), scratch)
     }
 
     /// What the last sort with this scratch memory did; waits for it. Stages have times where [`SorterConfig::timings`] is set, and are
@@ -450,36 +446,30 @@ impl Sorter {
     ///
     /// [`Error::ScratchTooSmall`] where no sort can have used the memory; [`Error::Gpu`] for the driver's.
     pub fn report(&self, stream: &Stream, scratch: Slice<'_, u8>) -> Result<SortReport> {
-        if scratch.len() < HEADER_BYTES {
+        let bytes = size_of::<Outcome>();
+        if scratch.len() < bytes {
             return Err(Error::ScratchTooSmall {
-                needed: HEADER_BYTES as u64,
+                needed: bytes as u64,
                 given: scratch.len() as u64,
             });
         }
-        let mut stages = Vec::new();
-        if self.0.config.timings {
-            let mut times = self
-                .0
-                .stages
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .finish(stream)?;
-            times.pop(); // from the sort's end to now
-            stages = times
-                .into_iter()
-                .map(|(stage, ms)| (stage, f64::from(ms)))
-                .collect();
-        }
-        let mut header = [Header::default()];
-        stream.download(scratch.range(..size_of::<Header>())?.cast()?, &mut header)?;
-        let [header] = header;
+        let stages = self.0.times(stream)?;
+        let mut outcome = [Outcome::default()];
+        stream.download(scratch.range(..bytes)?.cast()?, &mut outcome)?;
+        let [outcome] = outcome;
+        let adaptive = outcome.early_exit & ADAPTIVE != 0;
+        let ran = Algorithm::ALL
+            .iter()
+            .find(|&&algorithm| family_id(algorithm) == outcome.algorithm);
         Ok(SortReport {
-            algorithm: Algorithm::Onesweep.name(),
+            algorithm: ran.map_or("none", |algorithm| algorithm.name()),
             backend: "cuda",
-            n: header.n,
-            passes_run: header.passes_run,
-            passes_skipped: header.passes.saturating_sub(header.passes_run),
-            early_exit: header.unsorted == 0,
+            n: outcome.n,
+            passes_run: outcome.passes_run,
+            passes_skipped: outcome.passes.saturating_sub(outcome.passes_run),
+            early_exit: outcome.early_exit & EARLY_EXIT != 0,
+            displaced: adaptive.then_some(outcome.detail),
+            largest_bucket: if adaptive { 0 } else { outcome.detail },
             total_ms: stages.iter().map(|stage| stage.1).sum(),
             stages,
         })
@@ -487,245 +477,67 @@ impl Sorter {
 
     /// For tests: keys of a tile, where sizes are worth trying.
     #[doc(hidden)]
-    pub fn tile_keys<K: Key>(payload: Payload) -> usize {
-        tile_for(size_of::<K>(), payload.value_bytes()).keys() as usize
+    pub fn tile_keys<K: Key>(algorithm: Algorithm, payload: Payload) -> usize {
+        family(algorithm).tile_keys(&Shape::new::<K>(0, payload))
     }
 
-    fn sizes<K: Key>(&self, n: u64, payload: Payload) -> Sizes {
-        Sizes::new::<K>(n, payload.value_bytes(), self.0.config.force_large)
+    /// For tests: elements of the core and of each halo of a window of nearly sorted input.
+    #[doc(hidden)]
+    pub fn nearly_sorted_window<K: Key>() -> [usize; 2] {
+        adaptive::window_elements(K::TYPE)
     }
 
-    fn kernels(&self, sizes: &Sizes) -> Result<&Kernels> {
-        let place =
-            &self.0.kernels[usize::from(sizes.key_bytes == 8) * 2 + usize::from(sizes.large)];
-        match place.get() {
-            Some(kernels) => Ok(kernels),
-            None => {
-                let loaded = Kernels::load(&self.0.device, sizes.key_bytes, sizes.large)?;
-                Ok(place.get_or_init(|| loaded))
-            }
-        }
-    }
-
-    fn sort<K: Key>(
-        &self,
-        stream: &Stream,
-        job: Job,
-        named: &[Named],
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let window = options.window::<K>()?;
-        let sizes = Sizes::new::<K>(job.n as u64, job.value_bytes, self.0.config.force_large);
-        let implicit = job.value_bytes != 0 && job.values_in == 0;
-        check_count(&sizes, implicit)?;
-        buffers::check(named)?;
-        let (spare_keys, records) = (job.keys_out.is_none(), job.records.is_some());
-        check_scratch(scratch_needed(&sizes, spare_keys, records)?, &scratch)?;
-        let mut regions = carve(&mut Layout::over(scratch)?, &sizes, spare_keys, records)?;
-
-        let mut args = Args::new(K::TYPE, options.order, window, sizes.n);
-        let keys_out = job.keys_out.unwrap_or(regions.spare_keys.ptr());
-        let values_out = if records {
-            regions.index.ptr()
-        } else {
-            job.values_out
-        };
-        args.keys = [job.keys_in, keys_out, regions.keys.ptr()];
-        args.values = [job.values_in, values_out, regions.values.ptr()];
-        args.header = regions.zeroed.ptr();
-        args.bins = args.header + regions.bins;
-        args.lookback = args.header + regions.lookback;
-        args.device_count = job.device_count;
-        let in_place = keys_out == job.keys_in;
-        args.flags = if in_place { IN_PLACE } else { 0 } | if spare_keys { DROP_KEYS } else { 0 };
-        if let Some((tile, cycles)) = self.0.config.stall {
-            (args.stall_tile, args.stall_cycles) = (tile, cycles);
-        }
-        self.launch_sort::<K>(stream, &sizes, &args, &mut regions, in_place)?;
-        match job.records {
-            Some(records) if sizes.n != 0 => {
-                self.launch_gather(stream, &sizes, &regions, &records)?
-            }
-            _ => {}
-        }
-        self.mark(stream, "end")
-    }
-
-    fn launch_sort<K: Key>(
-        &self,
-        stream: &Stream,
-        sizes: &Sizes,
-        args: &Args,
-        regions: &mut Regions<'_>,
-        in_place: bool,
-    ) -> Result<()> {
-        let kernels = self.kernels(sizes)?;
-        if self.0.config.timings {
-            *self.0.stages.lock().unwrap_or_else(PoisonError::into_inner) = Stages::new();
-        }
-        self.mark(stream, "clear")?;
-        stream.fill_bytes(regions.zeroed.reborrow(), 0)?;
-        if sizes.n == 0 {
-            return Ok(());
-        }
-        self.mark(stream, "histogram")?;
-        self.launch_histogram::<K>(stream, sizes, args)?;
-        let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // checked by `check_count`
-        let launch = Launch::linear(tiles, sizes.tile.threads).dynamic_shared(sizes.shared_bytes());
-        // Without digits one launch remains, for the copy to the output.
-        for pass in 0..args.passes().max(1) {
-            self.mark(stream, PASS_NAMES[pass as usize])?;
-            let kernel = kernels.pass(K::TYPE, sizes.value_bytes);
-            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each and the scratch regions the sizes that the
-            // kernels count on, all checked by the caller and borrowed from it.
-            unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(*args), pass])? };
-        }
-        if in_place {
-            self.mark(stream, "copy back")?;
-            let launch = self.streaming_launch(sizes.n);
-            // SAFETY: as above.
-            unsafe {
-                stream.launch(
-                    kernels.copy_back(sizes.value_bytes),
-                    &launch,
-                    &gpu::args![ByValue(*args)],
-                )?
-            };
-        }
-        Ok(())
-    }
-
-    fn launch_histogram<K: Key>(&self, stream: &Stream, sizes: &Sizes, args: &Args) -> Result<()> {
-        let most = u64::from(self.0.device.info().multiprocessors * HISTOGRAM_BLOCKS);
-        let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
-        let launch = Launch::linear(chunks.clamp(1, most) as u32, HISTOGRAM_THREADS);
-        // SAFETY: as in `launch_sort`; without digits the kernel uses the keys and the header only.
-        unsafe {
-            stream.launch(
-                self.kernels(sizes)?.histogram(K::TYPE),
-                &launch,
-                &gpu::args![ByValue(*args)],
-            )?
-        };
-        Ok(())
-    }
-
-    fn launch_gather(
-        &self,
-        stream: &Stream,
-        sizes: &Sizes,
-        regions: &Regions<'_>,
-        records: &Records,
-    ) -> Result<()> {
-        self.mark(stream, "gather")?;
-        // The largest power of two up to 16 that divides the size and both addresses.
-        let power = (records.bytes as u64 | records.input | records.output | 16).trailing_zeros();
-        let pieces = (records.bytes >> power) as u32;
-        if pieces == 0 {
-            return Ok(()); // records of no size
-        }
-        let launch = self.streaming_launch(sizes.n.saturating_mul(pieces.into()));
-        let kernel = &self.kernels(sizes)?.gather[power as usize];
-        let args = gpu::args![
-            regions.index,
-            records.input,
-            records.output,
-            sizes.n,
-            pieces
-        ];
-        // SAFETY: the index holds numbers below n; both record buffers have n records, whose pieces the addresses are aligned for.
-        unsafe { stream.launch(kernel, &launch, &args)? };
-        Ok(())
-    }
-
-    /// Enough blocks of 256 threads for `elements`, or to fill the device several times.
-    fn streaming_launch(&self, elements: u64) -> Launch {
-        let most = u64::from(self.0.device.info().multiprocessors) * 32;
-        Launch::linear(elements.div_ceil(256).clamp(1, most) as u32, 256)
-    }
-
-    fn mark(&self, stream: &Stream, stage: &'static str) -> Result<()> {
-        if self.0.config.timings {
-            self.0
-                .stages
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .mark(stream, stage)?;
-        }
-        Ok(())
-    }
-}
-
-const PASS_NAMES: [&str; 8] = [
-    "pass 1", "pass 2", "pass 3", "pass 4", "pass 5", "pass 6", "pass 7", "pass 8",
-];
-
-impl Job {
-    fn new<K: Key>(keys: &Slice<'_, K>) -> Self {
-        let (n, keys_in) = (keys.len(), keys.ptr());
-        Self {
+    fn shape<K: Key>(&self, n: u64, value_bytes: usize) -> Shape {
+        Shape {
             n,
-            keys_in,
-            keys_out: None,
-            values_in: 0,
-            values_out: 0,
-            value_bytes: 0,
-            device_count: 0,
-            records: None,
+            key: K::TYPE,
+            value_bytes,
+            large: self.0.config.force_large,
+            max_sequences: self.0.config.quicksort_max_sequences,
         }
     }
 }
 
-/// The address of a number of keys on the device; 0 without one.
-fn counted(count: Option<Slice<'_, u64>>, named: &mut Vec<Named>) -> Result<u64> {
-    let Some(count) = count else { return Ok(0) };
-    same_length(1, count.len())?;
-    named.push(Named::read("count", &count));
-    Ok(count.ptr())
+/// The buffers of a pair sort.
+fn pairs<K: Key, V: Value>(
+    keys_in: &Slice<'_, K>,
+    values_in: &Slice<'_, V>,
+    keys_out: &SliceMut<'_, K>,
+    values_out: &SliceMut<'_, V>,
+) -> Result<Job> {
+    let mut job = Job::of("keys_in", keys_in)?;
+    job.value_bytes = size_of::<V>();
+    job.arrays[0].values_in = job.reads("values_in", values_in)?;
+    job.arrays[0].keys_out = Some(job.writes("keys_out", keys_out)?);
+    job.arrays[0].values_out = job.writes("values_out", values_out)?;
+    Ok(job)
 }
 
-/// The address for the sorted keys, where they are wanted.
-fn wanted<K: Key>(
-    keys: &Slice<'_, K>,
-    out: Option<SliceMut<'_, K>>,
-    named: &mut Vec<Named>,
-) -> Result<Option<u64>> {
-    let Some(out) = out else { return Ok(None) };
-    same_length(keys.len(), out.len())?;
-    named.push(Named::written("keys_out", &out));
-    Ok(Some(out.ptr()))
+/// A sort of arrays side by side.
+fn axes<K: Key, const N: usize>(what: &'static str, arrays: &[Slice<'_, K>; N]) -> Result<Job> {
+    const { assert!(N >= 1 && N <= 3, "one to three arrays") };
+    let mut job = Job::new(arrays[0].len());
+    for keys in arrays {
+        job.keys(what, keys)?;
+    }
+    Ok(job)
 }
 
-/// Fails for more keys than a launch has tiles for, or, where places are numbered, than a `u32` counts.
-fn check_count(sizes: &Sizes, numbered: bool) -> Result<()> {
-    let tiles = i32::MAX as u64 * sizes.tile.keys();
-    let limit = if numbered {
-        tiles.min(u32::MAX.into())
-    } else {
-        tiles
+/// Bytes of scratch memory for that many arrays.
+fn scratch_bytes<K: Key>(
+    algorithm: Algorithm,
+    n: u64,
+    payload: Payload,
+    arrays: usize,
+) -> Result<u64> {
+    let plan = Plan {
+        algorithm,
+        shape: Shape::new::<K>(n, payload),
+        arrays,
+        implicit: payload.implicit(),
+        spare_keys: payload.implicit(),
+        records: payload == Payload::Records,
     };
-    if sizes.n > limit {
-        Err(Error::TooManyKeys {
-            keys: sizes.n,
-            limit,
-        })
-    } else {
-        Ok(())
-    }
-}
-
-fn scratch_needed(sizes: &Sizes, spare_keys: bool, records: bool) -> Result<u64> {
-    let mut layout = Layout::measure();
-    carve(&mut layout, sizes, spare_keys, records)?;
-    Ok(layout.bytes() as u64)
-}
-
-fn check_scratch(needed: u64, scratch: &SliceMut<'_, u8>) -> Result<()> {
-    let given = scratch.len() as u64;
-    if given < needed {
-        Err(Error::ScratchTooSmall { needed, given })
-    } else {
-        Ok(())
-    }
+    plan.check_count()?;
+    plan.scratch_bytes()
 }

@@ -1,10 +1,12 @@
 //! A device, guarded buffers, and one check that runs every form of a sort.
 
+#![allow(dead_code, reason = "each binary takes what it needs")]
+
 use crate::common::{TestKey, by_index, compared, expected_index};
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, SliceMut, Stream};
-use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::{Algorithm, SortOptions};
 use libtest_mimic::Failed;
 use rayon::prelude::*;
 use std::fmt::Debug;
@@ -28,14 +30,19 @@ pub struct Gpu {
     pub sorter: Sorter,
     /// Sorts with 64-bit offsets.
     pub large: Sorter,
+    /// What the trials sort by.
+    pub algorithm: Algorithm,
+    /// The trials' sorts are told that their input is nearly sorted, of whatever size.
+    pub nearly_sorted: bool,
 }
 
 impl Gpu {
-    pub fn open() -> Result<Self, String> {
+    pub fn open(algorithm: Algorithm, nearly_sorted: bool) -> Result<Self, String> {
         let device = Device::first().map_err(|error| error.to_string())?;
         let sorter = |force_large| {
             let config = SorterConfig {
                 force_large,
+                adaptive_from: nearly_sorted.then_some(0),
                 ..SorterConfig::default()
             };
             Sorter::new(&device, config).map_err(|error| error.to_string())
@@ -44,7 +51,22 @@ impl Gpu {
             sorter: sorter(false)?,
             large: sorter(true)?,
             device,
+            algorithm,
+            nearly_sorted,
         })
+    }
+
+    /// The default options, by the trials' algorithm.
+    pub fn options(&self) -> SortOptions {
+        SortOptions {
+            nearly_sorted: self.nearly_sorted,
+            ..SortOptions::new().algorithm(self.algorithm)
+        }
+    }
+
+    /// Both orders of them.
+    pub fn orders(&self) -> [SortOptions; 2] {
+        [self.options(), self.options().descending()]
     }
 
     pub fn stream(&self) -> Result<Stream, Failed> {
@@ -110,11 +132,12 @@ pub struct Scratch(Buffer<u8>, usize);
 impl Scratch {
     pub fn new<K: TestKey>(
         stream: &Stream,
+        algorithm: Algorithm,
         n: usize,
         payload: Payload,
         large: bool,
     ) -> Result<Self, Failed> {
-        let bytes = Sorter::scratch_bytes::<K>(n as u64, payload)? as usize;
+        let bytes = Sorter::scratch_bytes_for::<K>(algorithm, n as u64, payload)? as usize;
         // 64-bit offsets take twice the look-back and bin words, which is less than this.
         let bytes = if large { 2 * bytes + 65536 } else { bytes };
         let mut buffer = stream.alloc::<u8>(bytes + 256)?;
@@ -266,7 +289,8 @@ impl<'a> Rig<'a> {
         sorted: &[K],
     ) -> Outcome {
         let (sorter, stream, n) = (self.sorter, self.stream, keys.len());
-        let scratch_for = |payload| Scratch::new::<K>(stream, n, payload, self.large);
+        let scratch_for =
+            |payload| Scratch::new::<K>(stream, options.algorithm, n, payload, self.large);
         let mut input = Guarded::new(stream, keys)?;
         match form {
             Form::Keys => {
@@ -372,7 +396,7 @@ impl<'a> Rig<'a> {
         sorted: &[K],
     ) -> Outcome {
         let (sorter, stream, n) = (self.sorter, self.stream, keys.len());
-        let mut scratch = Scratch::new::<K>(stream, n, payload, self.large)?;
+        let mut scratch = Scratch::new::<K>(stream, options.algorithm, n, payload, self.large)?;
         let (mut keys_in, mut values_in) =
             (Guarded::new(stream, keys)?, Guarded::new(stream, values)?);
         let moved = by_index(values, index);
@@ -410,7 +434,8 @@ impl<'a> Rig<'a> {
     ) -> Outcome {
         let (sorter, stream, n) = (self.sorter, self.stream, keys.len());
         let records: Vec<R> = (0..n).map(record).collect();
-        let mut scratch = Scratch::new::<K>(stream, n, Payload::Records, self.large)?;
+        let mut scratch =
+            Scratch::new::<K>(stream, options.algorithm, n, Payload::Records, self.large)?;
         let (keys_in, records_in) = (Guarded::new(stream, keys)?, Guarded::new(stream, &records)?);
         let (mut keys_out, mut records_out) =
             (Guarded::poisoned(stream, n)?, Guarded::poisoned(stream, n)?);

@@ -41,8 +41,8 @@ impl Sweep {
         let device = stream.device();
         let sorter = Sorter::new(device, gpusort::cuda::SorterConfig::default())?;
         // Now, not in the first update: the keys of the sweep and those of pairs.
-        sorter.prepare::<f32>(0)?;
-        sorter.prepare::<u64>(0)?;
+        sorter.prepare::<f32>(config.sort, 0)?;
+        sorter.prepare::<u64>(config.sort, 0)?;
         Ok(Self {
             kernels: Kernels::load(device)?,
             sorter,
@@ -135,7 +135,8 @@ impl Sweep {
             let options = self.options.clone().bits(0..bits);
             let scratch = self.scratch.reserve(
                 stream,
-                Sorter::scratch_bytes::<u64>(n as u64, Payload::Index)? as usize,
+                Sorter::scratch_bytes_for::<u64>(self.options.algorithm, n as u64, Payload::Index)?
+                    as usize,
             )?;
             let sorted = self.world_keys_sorted.reserve(stream, n)?;
             self.sorter.sort_index(
@@ -150,7 +151,8 @@ impl Sweep {
         } else {
             let scratch = self.scratch.reserve(
                 stream,
-                Sorter::scratch_bytes::<u32>(n as u64, Payload::Index)? as usize,
+                Sorter::scratch_bytes_for::<u32>(self.options.algorithm, n as u64, Payload::Index)?
+                    as usize,
             )?;
             let sorted = self.keys_sorted.reserve(stream, n)?;
             self.sorter.sort_index(
@@ -293,7 +295,7 @@ impl Sweep {
             let options = self.options.clone().bits(0..2 * bits);
             let scratch = self.scratch.reserve(
                 &self.stream,
-                Sorter::scratch_bytes::<u64>(n, Payload::None)? as usize,
+                Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
             )?;
             self.sorter
                 .sort_keys_in_place(&self.stream, keys.reborrow(), scratch, &options)?;

@@ -1,20 +1,17 @@
 //! The kernels of one image, loaded.
 
-use super::layout::Sizes;
 use super::tuning::tile_for;
 use crate::{KeyType, Result};
-use gpu::{Device, Kernel, Module};
+use gpu::{Device, Kernel};
 use radsweep_kernels as images;
 
 /// Kernels for one key width and one offset width.
 #[derive(Debug)]
-pub(super) struct Kernels {
+pub(in crate::cuda) struct Kernels {
     histogram: [Kernel; 2],
     /// By kind of key (integer, float), then bytes of a value (0, 4, 8).
     pass: [[Kernel; 3]; 2],
     copy_back: [Kernel; 3],
-    /// By the logarithm of a piece's bytes.
-    pub gather: [Kernel; 5],
 }
 
 impl Kernels {
@@ -30,7 +27,21 @@ impl Kernels {
             Ok::<_, crate::Error>([kernel(0)?, kernel(4)?, kernel(8)?])
         };
         let pass = |kind: &str| {
-            values(&|value_bytes| load_pass(&module, kind, key_bytes, value_bytes, large))
+            values(&|value_bytes| {
+                let most = device.info().shared_per_block_optin;
+                let tile = tile_for(key_bytes, value_bytes, if large { 0 } else { most });
+                let name = format!(
+                    "onesweep_pass_{kind}_{value_bytes}_{}x{}",
+                    tile.threads, tile.items
+                );
+                let kernel = module.kernel(&name)?;
+                kernel.set_max_dynamic_shared(tile.shared_bytes(
+                    key_bytes,
+                    value_bytes,
+                    if large { 8 } else { 4 },
+                ))?;
+                Ok(kernel)
+            })
         };
         let named = |name: &str| module.kernel(name);
         Ok(Self {
@@ -40,13 +51,6 @@ impl Kernels {
             ],
             pass: [pass("integer")?, pass("float")?],
             copy_back: values(&|bytes| Ok(named(&format!("onesweep_copy_back_{bytes}"))?))?,
-            gather: [
-                named("gather_1")?,
-                named("gather_2")?,
-                named("gather_4")?,
-                named("gather_8")?,
-                named("gather_16")?,
-            ],
         })
     }
 
@@ -65,27 +69,4 @@ impl Kernels {
 
 fn kind(key: KeyType) -> usize {
     usize::from(matches!(key, KeyType::F32 | KeyType::F64))
-}
-
-fn load_pass(
-    module: &Module,
-    kind: &str,
-    key_bytes: usize,
-    value_bytes: usize,
-    large: bool,
-) -> Result<Kernel> {
-    let tile = tile_for(key_bytes, value_bytes);
-    let kernel = module.kernel(&format!(
-        "onesweep_pass_{kind}_{value_bytes}_{}x{}",
-        tile.threads, tile.items
-    ))?;
-    let sizes = Sizes {
-        n: 0,
-        key_bytes,
-        value_bytes,
-        tile,
-        large,
-    };
-    kernel.set_max_dynamic_shared(sizes.shared_bytes())?;
-    Ok(kernel)
 }

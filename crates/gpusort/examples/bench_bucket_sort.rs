@@ -1,0 +1,183 @@
+//! Measures Bucket Sort on the first GPU: `bench_bucket_sort [--n 33554432] [--runs 9] [--sizes 1048576,67108864]`.
+//!
+//! Three tables: `n` keys (u32) of many distributions, whose times the paper says are the same, with the largest bucket as a
+//! multiple of the average; the steps of a sort; uniform keys by type and payload. Times are medians over GPU events after a
+//! warm-up. Results are checked to be in order here, and against the CPU by the tests.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{Distribution, TestKey};
+use gpu::{Device, Stream};
+use gpusort::cuda::{Payload, Sorter, SorterConfig, bucket_count};
+use gpusort::{Algorithm, SortOptions, SortReport};
+use rayon::prelude::*;
+use std::error::Error;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const WARM_UP: usize = 2;
+
+const DISTRIBUTIONS: &[Distribution] = &[
+    Distribution::UniformBits,
+    Distribution::Gaussian,
+    Distribution::Sorted,
+    Distribution::Reverse,
+    Distribution::Constant,
+    Distribution::Bucket,
+    Distribution::Staggered,
+    Distribution::Zipf,
+    Distribution::Few(16),
+    Distribution::And(3),
+    Distribution::TwoRuns,
+    Distribution::PipeOrgan,
+];
+
+fn main() -> Outcome<()> {
+    let (mut n, mut runs, mut sizes) = (1 << 25, 9, vec![1 << 20, 1 << 24, 1 << 26]);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words
+            .next()
+            .ok_or_else(|| format!("{word} needs a value"))?;
+        match word.as_str() {
+            "--n" => n = value.parse()?,
+            "--runs" => runs = value.parse::<usize>()?.max(1),
+            "--sizes" => sizes = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
+            _ => return Err(format!("unknown argument {word}").into()),
+        }
+    }
+    let device = Device::first()?;
+    let bench = Bench {
+        stream: Stream::new(&device)?,
+        sorter: Sorter::new(&device, SorterConfig::default())?,
+        timed: Sorter::new(
+            &device,
+            SorterConfig {
+                timings: true,
+                ..SorterConfig::default()
+            },
+        )?,
+        runs,
+    };
+
+    println!(
+        "{n} u32 keys\n{:24} {:>9} {:>8} {:>14}",
+        "distribution", "ms", "G/s", "largest bucket"
+    );
+    let all: Vec<Vec<u32>> = DISTRIBUTIONS
+        .par_iter()
+        .map(|distribution| distribution.keys(n, 1))
+        .collect();
+    for (distribution, keys) in DISTRIBUTIONS.iter().zip(&all) {
+        let (ms, report) = bench.sort(keys, Payload::None)?;
+        let buckets = bucket_count::<u32>(n as u64, Payload::None, true);
+        let largest = report.largest_bucket as f64 * buckets as f64 / n as f64;
+        let name = format!("{distribution:?}");
+        println!("{name:24} {ms:9.4} {:8.2} {largest:14.4}", rate(n, ms));
+    }
+    drop(all);
+
+    for n in sizes {
+        let keys: Vec<u32> = (0..n)
+            .into_par_iter()
+            .map(|i| scrambled(i) as u32)
+            .collect();
+        println!("\n{n} uniform keys");
+        for payload in [Payload::None, Payload::U32, Payload::U64, Payload::Index] {
+            let (ms, report) = bench.sort(&keys, payload)?;
+            println!("u32 {payload:?}: {ms:.4} ms, {:.2} G/s", rate(n, ms));
+            if payload == Payload::None || payload == Payload::U32 {
+                for (stage, ms) in report.stages {
+                    println!("    {stage:28} {ms:.4}");
+                }
+            }
+        }
+        let floats: Vec<f32> = keys.par_iter().map(|&key| key as f32).collect();
+        let (ms, _) = bench.sort(&floats, Payload::None)?;
+        println!("f32 None: {ms:.4} ms, {:.2} G/s", rate(n, ms));
+        let wide: Vec<u64> = (0..n).into_par_iter().map(scrambled).collect();
+        for payload in [Payload::None, Payload::U32] {
+            let (ms, _) = bench.sort(&wide, payload)?;
+            println!("u64 {payload:?}: {ms:.4} ms, {:.2} G/s", rate(n, ms));
+        }
+    }
+    Ok(())
+}
+
+struct Bench {
+    stream: Stream,
+    sorter: Sorter,
+    timed: Sorter,
+    runs: usize,
+}
+
+impl Bench {
+    /// Median milliseconds of a sort, and the report of one more.
+    fn sort<K: TestKey>(&self, keys: &[K], payload: Payload) -> Outcome<(f64, SortReport)> {
+        let (stream, n) = (&self.stream, keys.len());
+        let options = SortOptions::new().algorithm(Algorithm::BucketSort);
+        let input = stream.from_slice(keys)?;
+        let mut output = stream.alloc::<K>(n)?;
+        let bytes = Sorter::scratch_bytes_for::<K>(Algorithm::BucketSort, n as u64, payload)?;
+        let mut scratch = stream.alloc::<u8>(bytes as usize)?;
+        let (v32, mut w32) = (stream.alloc_zeroed::<u32>(n)?, stream.alloc::<u32>(n)?);
+        let (v64, mut w64) = (stream.alloc_zeroed::<u64>(n)?, stream.alloc::<u64>(n)?);
+        let mut run = |sorter: &Sorter| -> Outcome<()> {
+            let (from, to, memory) = (input.slice(), output.slice_mut(), scratch.slice_mut());
+            Ok(match payload {
+                Payload::U32 => sorter.sort_pairs(
+                    stream,
+                    from,
+                    v32.slice(),
+                    to,
+                    w32.slice_mut(),
+                    memory,
+                    &options,
+                ),
+                Payload::U64 => sorter.sort_pairs(
+                    stream,
+                    from,
+                    v64.slice(),
+                    to,
+                    w64.slice_mut(),
+                    memory,
+                    &options,
+                ),
+                Payload::None => sorter.sort_keys(stream, from, to, memory, &options),
+                _ => sorter.sort_index(stream, from, Some(to), w32.slice_mut(), memory, &options),
+            }?)
+        };
+        let mut times = Vec::new();
+        for _ in 0..WARM_UP + self.runs {
+            let start = stream.record()?;
+            run(&self.sorter)?;
+            let end = stream.record()?;
+            end.synchronize()?;
+            times.push(f64::from(start.elapsed_ms(&end)?));
+        }
+        times.drain(..WARM_UP);
+        times.sort_by(f64::total_cmp);
+        run(&self.timed)?;
+        let report = self.timed.report(stream, scratch.slice())?;
+        if !self
+            .sorter
+            .is_sorted(stream, output.slice(), scratch.slice_mut(), &options)?
+        {
+            return Err(format!("{n} keys are not in order").into());
+        }
+        Ok((times[times.len() / 2], report))
+    }
+}
+
+fn rate(n: usize, ms: f64) -> f64 {
+    n as f64 / ms / 1e6
+}
+
+/// The finaliser of SplitMix64.
+fn scrambled(i: usize) -> u64 {
+    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}

@@ -1,0 +1,167 @@
+//! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted.
+
+use super::family::{Context, Request};
+use super::order::KeyOrder;
+use crate::{KeyType, Result};
+use bytemuck::{Pod, Zeroable};
+use gpu::{ByValue, Launch, SliceMut, Stream};
+use radsweep_kernels as images;
+
+/// The most arrays of one launch: `ARRAYS` in adaptive.cu.
+const MAX_ARRAYS: usize = 3;
+/// Keys taken out of a window, at most: `REMOVED` in adaptive.cu.
+const REMOVED: u32 = 1024;
+/// Flag of [`Args`]: the sorted keys are not wanted.
+const DROP_KEYS: u32 = 2;
+
+/// `Args` in adaptive.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Args {
+    arrays: [Buffers; MAX_ARRAYS],
+    header: u64,
+    stride: u64,
+    records: u64,
+    n: u64,
+    order: KeyOrder,
+    flags: u32,
+    unused: u32,
+}
+
+/// `Buffers` in adaptive.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Buffers {
+    keys_in: u64,
+    keys_out: u64,
+    values_in: u64,
+    values_out: u64,
+}
+
+/// How a window is shaped: `threads` runs of `items` elements, of which `halo_runs` at either end are the halo.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    threads: u32,
+    items: u32,
+    halo_runs: u32,
+}
+
+impl Window {
+    /// For keys of that many bytes: the shapes that adaptive.cu is compiled for.
+    const fn of(key_bytes: usize) -> Self {
+        let items = if key_bytes == 4 { 21 } else { 17 };
+        Self {
+            threads: 512,
+            items,
+            halo_runs: 64,
+        }
+    }
+
+    fn core(self) -> u64 {
+        u64::from((self.threads - 2 * self.halo_runs) * self.items)
+    }
+
+    /// Bytes of the kernel's `Window::Shared`.
+    fn shared_bytes(self, key_bytes: u32) -> u32 {
+        let width = self.threads * self.items;
+        let bytes = 2 * key_bytes * REMOVED + (key_bytes + 2) * width;
+        bytes + 4 * self.threads + 2 * 128 + 4 * key_bytes + 16
+    }
+}
+
+/// For tests: elements of a window's core and of each halo.
+pub(super) fn window_elements(key: KeyType) -> [usize; 2] {
+    let window = Window::of(key.bits() as usize / 8);
+    [
+        window.core() as usize,
+        (window.halo_runs * window.items) as usize,
+    ]
+}
+
+/// From that number of keys on the hint is taken. Below, Onesweep's one launch takes less than 36 µs, and a further one costs 4 µs.
+pub(super) const LEAST: u64 = 1 << 19;
+
+/// Bytes of scratch memory for one array: `Record` in adaptive.cu for each window.
+pub(super) fn scratch_bytes(n: u64, key_bytes: usize) -> usize {
+    let windows = usize::try_from(n.div_ceil(Window::of(key_bytes).core())).unwrap_or(usize::MAX);
+    windows.saturating_mul(6 * key_bytes + 8)
+}
+
+/// Sorts arrays side by side, each with its `temporary` keys and values, where the hint is set and the device can; returns whether
+/// it was launched. `header` is the first array's, which begins with `Outcome` and is 0, `stride` bytes before the next array's;
+/// `records` has [`scratch_bytes`] for each array.
+pub(super) fn launch(
+    context: &Context,
+    stream: &Stream,
+    requests: &[Request],
+    temporary: &[[u64; 2]],
+    header: u64,
+    stride: u64,
+    records: SliceMut<'_, u8>,
+) -> Result<bool> {
+    let (first, shape) = (&requests[0], &requests[0].shape);
+    let (key_bytes, value_bytes) = (shape.key_bytes(), shape.value_bytes);
+    let window = Window::of(key_bytes);
+    let shared = window.shared_bytes(key_bytes as u32);
+    let least = context.config.adaptive_from.unwrap_or(LEAST);
+    let windows = i32::try_from(shape.n.div_ceil(window.core()));
+    let fits = windows.is_ok() && shared <= context.device.info().shared_per_block_optin;
+    if !first.nearly_sorted || first.device_count != 0 || shape.n < least || !fits {
+        return Ok(false);
+    }
+    let mut args = Args {
+        header,
+        stride,
+        records: records.ptr(),
+        n: shape.n,
+        order: first.order,
+        flags: if first.drop_keys { DROP_KEYS } else { 0 },
+        ..Args::zeroed()
+    };
+    let arrays = requests.iter().zip(temporary);
+    for (to, (request, [keys, values])) in args.arrays.iter_mut().zip(arrays) {
+        let in_place = request.in_place();
+        *to = Buffers {
+            keys_in: request.keys_in,
+            keys_out: if in_place { *keys } else { request.keys_out },
+            values_in: request.values_in,
+            values_out: if in_place {
+                *values
+            } else {
+                request.values_out
+            },
+        };
+    }
+    let image = match key_bytes {
+        4 => &images::ADAPTIVE_32,
+        _ => &images::ADAPTIVE_64,
+    };
+    let kind = match shape.key {
+        KeyType::F32 | KeyType::F64 => "float",
+        _ => "integer",
+    };
+    let Window {
+        threads,
+        items,
+        halo_runs,
+    } = window;
+    let name = format!("adaptive_{kind}_{value_bytes}_{threads}x{items}_{halo_runs}");
+    let kernel = context.kernel(image, &name, shared)?;
+    let mut launch = Launch::linear(windows.unwrap_or(0) as u32, threads).dynamic_shared(shared);
+    launch.grid.1 = requests.len() as u32;
+    context.mark(stream, "nearly sorted")?;
+    // SAFETY: `Args` is the kernel's struct; its buffers have `n` elements each, as a `Request` promises, and the scratch memory the
+    // sizes that the kernel counts on.
+    unsafe { stream.launch(&kernel, &launch, &gpu::args![ByValue(args)])? };
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 176);
+    }
+}

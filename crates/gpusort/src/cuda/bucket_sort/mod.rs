@@ -1,0 +1,378 @@
+//! GPU Bucket Sort: the launches of `kernels/sort/bucket_sort.cu` in their fixed order.
+
+mod plan;
+
+use super::family::{Context, Family, Request, Shape, no_device_count};
+use crate::{Algorithm, KeyType, Result};
+use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
+use plan::{
+    Array, BucketArgs, DROP_KEYS, EXACT, Plan, Regions, SortArgs, TILE_THREADS, Tile, carve,
+};
+use radsweep_kernels::{self as images, Image};
+
+/// Dehne and Zaboli 2010.
+#[derive(Debug)]
+pub(super) struct BucketSort;
+
+/// The buckets among which `BucketSort` divides `n` keys, one where a single tile holds them: for tests.
+#[doc(hidden)]
+#[must_use]
+pub fn bucket_count<K: crate::Key>(n: u64, payload: super::Payload, full_window: bool) -> u64 {
+    let shape = Shape::new::<K>(n, payload);
+    Plan::new(n, Tile::new(&shape, exact(&shape, full_window)), false).buckets
+}
+
+/// Whether ordered bits in the window tell the key: -0.0 and +0.0 have the same.
+fn exact(shape: &Shape, full_window: bool) -> bool {
+    full_window && !matches!(shape.key, KeyType::F32 | KeyType::F64)
+}
+
+impl Family for BucketSort {
+    fn limit(&self, _shape: &Shape) -> u64 {
+        u32::MAX.into()
+    }
+
+    fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
+        let bytes = |full_window| -> Result<u64> {
+            let plan = plan(shape, exact(shape, full_window));
+            let mut layout = Layout::measure();
+            carve(&mut layout, &plan, shape.value_bytes)?;
+            Ok(layout.bytes() as u64)
+        };
+        Ok(bytes(true)?.max(bytes(false)?)) // the window is not known here
+    }
+
+    fn tile_keys(&self, shape: &Shape) -> usize {
+        Tile::new(shape, exact(shape, true)).keys() as usize
+    }
+
+    fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
+        for full_window in [true, false] {
+            let tile = Tile::new(shape, exact(shape, full_window));
+            Kernels::load(context, tile, shape.value_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn sort(
+        &self,
+        context: &Context,
+        stream: &Stream,
+        request: &Request,
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        no_device_count(Algorithm::BucketSort, request)?;
+        let (shape, order) = (&request.shape, request.order);
+        let full_window = order.begin == 0 && order.end == shape.key.bits();
+        let plan = plan(shape, exact(shape, full_window));
+        let regions = carve(&mut Layout::over(scratch)?, &plan, shape.value_bytes)?;
+        let kernels = Kernels::load(context, plan.tile, shape.value_bytes)?;
+        let sort = Sort {
+            context,
+            stream,
+            request,
+            plan,
+            regions,
+            kernels,
+            exact: exact(shape, full_window),
+        };
+        sort.launch()
+    }
+}
+
+fn plan(shape: &Shape, exact: bool) -> Plan {
+    Plan::new(shape.n, Tile::new(shape, exact), shape.large)
+}
+
+/// The kernels for a tile and a payload.
+struct Kernels {
+    /// `tile_sort` and `merge`, of the keys and of the samples.
+    of_keys: [Kernel; 2],
+    of_samples: [Kernel; 2],
+    split: Kernel,
+    merge_part: Kernel,
+    splitters: Kernel,
+    index: Kernel,
+    column_sums: Kernel,
+    scan: Kernel,
+    targets: Kernel,
+    relocate: Kernel,
+}
+
+impl Kernels {
+    fn load(context: &Context, tile: Tile, value_bytes: usize) -> Result<Self> {
+        let image: &'static Image = if tile.key_bytes == 4 {
+            &images::BUCKET_SORT_32
+        } else {
+            &images::BUCKET_SORT_64
+        };
+        let in_shared = |name, tile: Tile, shared_bytes| {
+            let kind = if tile.indexed { "indexed" } else { "plain" };
+            let name = format!("bucket_{name}_{kind}_{TILE_THREADS}x{}", tile.items());
+            context.kernel(image, &name, shared_bytes)
+        };
+        let of_tile = |name, tile: Tile| in_shared(name, tile, tile.shared_bytes());
+        let of_tiles =
+            |tile| -> Result<_> { Ok([of_tile("tile_sort", tile)?, of_tile("merge", tile)?]) };
+        let named = |name| context.kernel(image, name, 0);
+        // Sublists of both tiles go through one kernel, which is loaded once.
+        let plain = Tile {
+            indexed: false,
+            ..tile
+        };
+        let index = context.kernel(image, "bucket_index", sublist_bytes(plain))?;
+        Ok(Self {
+            of_keys: of_tiles(tile)?,
+            of_samples: of_tiles(tile.of_samples())?,
+            split: in_shared("split", tile, tile.of_samples().shared_bytes())?,
+            merge_part: of_tile("merge_part", tile)?,
+            splitters: named("bucket_splitters")?,
+            index,
+            column_sums: named("bucket_column_sums")?,
+            scan: named("bucket_scan")?,
+            targets: named("bucket_targets")?,
+            relocate: named(&format!("bucket_relocate_{value_bytes}"))?,
+        })
+    }
+}
+
+/// Bytes of a sublist's keys.
+fn sublist_bytes(tile: Tile) -> u32 {
+    tile.keys() as u32 * tile.key_bytes as u32
+}
+
+/// Threads of a block, and blocks: as in bucket_sort.cu.
+const SPLITTER_THREADS: u32 = 256;
+const COLUMN_THREADS: u32 = 256;
+const SCAN_THREADS: u32 = 1024;
+
+/// One sort.
+struct Sort<'a> {
+    context: &'a Context,
+    stream: &'a Stream,
+    request: &'a Request,
+    plan: Plan,
+    regions: Regions,
+    kernels: Kernels,
+    exact: bool,
+}
+
+impl Sort<'_> {
+    fn launch(&self) -> Result<()> {
+        let (request, regions) = (self.request, &self.regions);
+        let input = Array {
+            keys: request.keys_in,
+            values: request.values_in,
+        };
+        let output = Array {
+            keys: request.keys_out,
+            values: request.values_out,
+        };
+        let drop_keys = if request.drop_keys { DROP_KEYS } else { 0 };
+        let args = self.sort_args(self.plan.n, input, [output; 2]);
+        self.mark("steps 1 to 3: local sort")?;
+        if self.plan.buckets == 1 {
+            let args = SortArgs {
+                outcome: regions.outcome,
+                flags: args.flags | drop_keys,
+                ..args
+            };
+            return self.sort_tiles(&args, 1, self.plan.tile);
+        }
+        let args = SortArgs {
+            to: [regions.temp; 2],
+            samples: regions.samples[0].keys,
+            ..args
+        };
+        self.sort_tiles(&args, self.plan.sublists, self.plan.tile)?;
+        self.sort_samples()?;
+        self.divide(output)?;
+
+        self.sort_buckets(output, drop_keys)
+    }
+
+    /// Step 9.
+    fn sort_buckets(&self, output: Array, drop_keys: u32) -> Result<()> {
+        self.mark("step 9: bucket sort")?;
+        let (plan, regions) = (&self.plan, &self.regions);
+        let (tile, tiles) = (plan.tile, plan.bucket_tiles());
+        let args = self.sort_args(plan.n, output, [output, regions.temp]);
+        let args = SortArgs {
+            begins: regions.begins,
+            first_tiles: regions.first_tiles,
+            piece_of_tile: regions.piece_of_tile,
+            bucket_count: plan.buckets as u32,
+            flags: args.flags | drop_keys,
+            ..args
+        };
+        let Some(spacing) = plan.part_spacing() else {
+            self.sort_tiles(&args, tiles, tile)?;
+            return self.merge(&args, tiles, plan.bucket_levels(), tile);
+        };
+        if spacing == 1 {
+            return self.sort_tiles(&args, tiles, tile);
+        }
+        let args = SortArgs {
+            samples: regions.part_samples,
+            bucket_of_part: regions.bucket_of_part,
+            part_starts: regions.part_starts,
+            spacing: spacing as u32,
+            ..args
+        };
+        self.sort_tiles(&args, tiles, tile)?;
+        let split = tile_launch(plan.buckets, tile.of_samples());
+        let merge = tile_launch(plan.parts(), tile);
+        // SAFETY: as in `sort_tiles`; the parts have the room that the plan's tests show to be enough.
+        unsafe {
+            let args = ByValue(args);
+            self.stream
+                .launch(&self.kernels.split, &split, &gpu::args![args])?;
+            self.stream
+                .launch(&self.kernels.merge_part, &merge, &gpu::args![args])?;
+        }
+        Ok(())
+    }
+
+    /// Step 4.
+    fn sort_samples(&self) -> Result<()> {
+        self.mark("step 4: sort of the samples")?;
+        let (samples, tile) = (self.plan.samples(), self.plan.tile.of_samples());
+        let arrays = self.regions.samples;
+        let unnumbered = Array {
+            values: 0,
+            ..arrays[0]
+        };
+        let args = SortArgs {
+            value_bytes: 4,
+            levels: self.plan.sample_levels(),
+            ..self.sort_args(samples, unnumbered, arrays)
+        };
+        let tiles = samples.div_ceil(tile.keys());
+        self.sort_tiles(&args, tiles, tile)?;
+        self.merge(&args, tiles, args.levels, tile)
+    }
+
+    /// Steps 5 to 8.
+    fn divide(&self, output: Array) -> Result<()> {
+        let (plan, regions, kernels) = (&self.plan, &self.regions, &self.kernels);
+        let (group_rows, groups) = plan.groups();
+        let (sublists, buckets) = (plan.sublists as u32, plan.buckets as u32);
+        let args = ByValue(BucketArgs {
+            sorted: regions.temp,
+            buckets: output,
+            samples: regions.samples[0].keys,
+            sample_numbers: regions.samples[0].values,
+            splitters: regions.splitters,
+            splitter_places: regions.splitter_places,
+            locations: regions.locations,
+            targets: regions.targets,
+            group_sums: regions.group_sums,
+            begins: regions.begins,
+            first_tiles: regions.first_tiles,
+            piece_of_tile: regions.piece_of_tile,
+            outcome: regions.outcome,
+            n: plan.n,
+            sample_count: plan.samples(),
+            order: self.request.order,
+            sublists,
+            bucket_count: buckets,
+            tile: plan.tile.keys() as u32,
+            spacing: plan.spacing as u32,
+            group_rows: group_rows as u32,
+            groups: groups as u32,
+        });
+        let launch = |kernel: &Kernel, launch: Launch, args: &[gpu::Arg<'_>]| -> Result<()> {
+            // SAFETY: `BucketArgs` is the kernels' struct; its arrays have `n` elements each, as a `Request` promises, and the
+            // scratch regions the sizes of `carve`.
+            unsafe { Ok(self.stream.launch(kernel, &launch, args)?) }
+        };
+        self.mark("step 5: global samples")?;
+        let blocks = buckets.div_ceil(SPLITTER_THREADS);
+        let shape = Launch::linear(blocks, SPLITTER_THREADS);
+        launch(&kernels.splitters, shape, &gpu::args![args])?;
+
+        self.mark("step 6: sample indexing")?;
+        let by_sublist = Launch::linear(sublists, TILE_THREADS);
+        let shape = by_sublist.dynamic_shared(sublist_bytes(plan.tile));
+        launch(&kernels.index, shape, &gpu::args![args])?;
+
+        self.mark("step 7: prefix sum")?;
+        let blocks = (buckets.div_ceil(COLUMN_THREADS), groups as u32, 1);
+        let columns = Launch {
+            grid: blocks,
+            ..Launch::linear(1, COLUMN_THREADS)
+        };
+        launch(&kernels.column_sums, columns, &gpu::args![args])?;
+        let (tile, most_tiles) = (plan.tile.keys() as u32, plan.bucket_tiles() as u32);
+        let one = Launch::linear(1, SCAN_THREADS);
+        launch(&kernels.scan, one, &gpu::args![args, tile, most_tiles])?;
+        launch(&kernels.targets, columns, &gpu::args![args])?;
+
+        self.mark("step 8: relocation")?;
+        launch(&kernels.relocate, by_sublist, &gpu::args![args])
+    }
+
+    fn sort_args(&self, n: u64, from: Array, to: [Array; 2]) -> SortArgs {
+        SortArgs {
+            from,
+            to,
+            begins: 0,
+            first_tiles: 0,
+            piece_of_tile: 0,
+            samples: 0,
+            outcome: 0,
+            bucket_of_part: 0,
+            part_starts: 0,
+            n,
+            order: self.request.order,
+            spacing: self.plan.spacing as u32,
+            levels: 0,
+            value_bytes: self.request.shape.value_bytes as u32,
+            flags: if self.exact { EXACT } else { 0 },
+            bucket_count: 0,
+            unused: 0,
+        }
+    }
+
+    fn sort_tiles(&self, args: &SortArgs, tiles: u64, tile: Tile) -> Result<()> {
+        let [kernel, _] = self.kernels_of(tile);
+        let launch = tile_launch(tiles, tile);
+        // SAFETY: `SortArgs` is the kernels' struct; its arrays have `n` elements each; the pieces were written by steps before.
+        unsafe {
+            Ok(self
+                .stream
+                .launch(kernel, &launch, &gpu::args![ByValue(*args)])?)
+        }
+    }
+
+    /// Merges runs of tiles, which `sort_tiles` left, until each piece is one.
+    fn merge(&self, args: &SortArgs, tiles: u64, levels: u32, tile: Tile) -> Result<()> {
+        let [_, kernel] = self.kernels_of(tile);
+        let launch = tile_launch(tiles, tile);
+        for level in 0..levels {
+            // SAFETY: as in `sort_tiles`.
+            unsafe {
+                self.stream
+                    .launch(kernel, &launch, &gpu::args![ByValue(*args), level])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn kernels_of(&self, tile: Tile) -> &[Kernel; 2] {
+        if tile == self.plan.tile {
+            &self.kernels.of_keys
+        } else {
+            &self.kernels.of_samples
+        }
+    }
+
+    fn mark(&self, stage: &'static str) -> Result<()> {
+        self.context.mark(self.stream, stage)
+    }
+}
+
+/// A block for each tile; fewer tiles than a launch has blocks, within `limit`.
+fn tile_launch(tiles: u64, tile: Tile) -> Launch {
+    Launch::linear(tiles as u32, TILE_THREADS).dynamic_shared(tile.shared_bytes())
+}

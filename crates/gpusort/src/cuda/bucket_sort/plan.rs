@@ -1,0 +1,399 @@
+//! Sublists, samples and buckets of a sort, chosen by its number of keys; and what the kernels share with the host.
+//! The kernels' side is at the head of `kernels/sort/bucket_sort.cu`.
+
+use crate::Result;
+use crate::cuda::family::Shape;
+use crate::cuda::order::KeyOrder;
+use bytemuck::{Pod, Zeroable};
+use gpu::{Layout, SliceMut};
+
+/// Threads of a block that sorts a tile: `TILE_THREADS` in bucket_tile.cuh.
+pub(super) const TILE_THREADS: u32 = 512;
+
+/// Keys of each thread, by key (4, 8 bytes), then plain or indexed: `PLAIN_ITEMS`, `INDEXED_ITEMS` in bucket_tile.cuh. As many as
+/// the 64 KiB of shared memory that a block has on Turing hold, and odd.
+const ITEMS: [[u32; 2]; 2] = [[31, 15], [15, 11]];
+
+/// Bytes of an element on chip, in the same order: the key, and its place as 4 bytes beside 4, as 2 beside 8.
+const ELEMENT_BYTES: [[u32; 2]; 2] = [[4, 8], [8, 10]];
+
+/// The most buckets: `MAX_BUCKETS` in bucket_sort.cu.
+const MAX_BUCKETS: u64 = 2048;
+
+/// Keys from sample to sample at most: with more the buckets differ more, with less there are more samples to sort.
+const MAX_SPACING: u64 = 64;
+
+/// Keys from sample to sample at least, where larger buckets are another way; closer, step 4 takes longer than it saves.
+const MIN_SPACING: u64 = 32;
+
+/// The same where buckets have [`PART_LEVELS`], before they become too large to be split in parts.
+const MIN_SPACING_OF_PARTS: u64 = 8;
+
+/// An average bucket of 2 to that power tiles is still split in parts: it has at most twice as many.
+const PART_LEVELS: u32 = 4;
+
+/// The most sorted tiles of a bucket that is split in parts: `MAX_RUNS` in bucket_sort.cu.
+const MAX_RUNS: u64 = 32;
+
+/// How full the tiles of an average bucket are, in percent: the rest is for buckets above the average.
+const FILL: u64 = 92;
+
+/// Groups of sublists whose bucket sizes are added up apart, at most, in step 7.
+const MAX_GROUPS: u64 = 128;
+
+/// How tiles are sorted on chip; see bucket_tile.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub key_bytes: usize,
+    pub indexed: bool,
+}
+
+impl Tile {
+    /// For keys whose ordered bits in the window tell the key (`exact`), or not.
+    pub fn new(shape: &Shape, exact: bool) -> Self {
+        Self {
+            key_bytes: shape.key_bytes(),
+            indexed: !exact || shape.value_bytes != 0,
+        }
+    }
+
+    /// Of the samples: an index sort.
+    pub fn of_samples(self) -> Self {
+        Self {
+            indexed: true,
+            ..self
+        }
+    }
+
+    pub fn items(self) -> u32 {
+        ITEMS[self.key_bytes / 8][usize::from(self.indexed)]
+    }
+
+    pub fn keys(self) -> u64 {
+        u64::from(TILE_THREADS * self.items())
+    }
+
+    /// Bytes of the kernels' `Tile::Shared`.
+    pub fn shared_bytes(self) -> u32 {
+        let element = ELEMENT_BYTES[self.key_bytes / 8][usize::from(self.indexed)];
+        (self.keys() as u32 * element + TILE_THREADS / 32 * 4).next_multiple_of(16)
+    }
+}
+
+/// What follows from the number of keys and the tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub n: u64,
+    pub tile: Tile,
+    /// m.
+    pub sublists: u64,
+    /// s. One where there is one sublist: its sort is all.
+    pub buckets: u64,
+    /// Keys from sample to sample; divides a tile.
+    pub spacing: u64,
+    /// No bucket has more keys, whatever the input.
+    pub largest_bucket: u64,
+}
+
+impl Plan {
+    /// `few_buckets`: for tests, two buckets whatever the number of keys.
+    pub fn new(n: u64, tile: Tile, few_buckets: bool) -> Self {
+        let sublists = n.div_ceil(tile.keys()).max(1);
+        let mut plan = Self {
+            n,
+            tile,
+            sublists,
+            buckets: 1,
+            spacing: 1,
+            largest_bucket: n,
+        };
+        if sublists == 1 {
+            return plan;
+        }
+        // Buckets of one tile, or of the fewest that allow for the spacing wanted.
+        for levels in 0.. {
+            plan.buckets = (n * 100).div_ceil((tile.keys() * FILL) << levels).max(2);
+            if few_buckets {
+                plan.buckets = 2;
+            }
+            plan.spacing = MAX_SPACING;
+            while plan.spacing > 1 && plan.bound() * plan.buckets > 2 * n {
+                plan.spacing /= 2;
+            }
+            let least = if levels == PART_LEVELS {
+                MIN_SPACING_OF_PARTS
+            } else {
+                MIN_SPACING
+            };
+            if plan.buckets == 2 || plan.spacing >= least && plan.buckets <= MAX_BUCKETS {
+                break;
+            }
+        }
+        plan.largest_bucket = plan.bound();
+        plan
+    }
+
+    /// The most keys of a bucket: it has at most `ceil(samples / buckets)` samples; in each sublist, the keys of their sections and
+    /// those of the section before without its sample.
+    fn bound(&self) -> u64 {
+        let samples = self.samples().div_ceil(self.buckets);
+        ((samples + self.sublists) * self.spacing - self.sublists).min(self.n)
+    }
+
+    pub fn samples(&self) -> u64 {
+        self.n.div_ceil(self.spacing)
+    }
+
+    /// Levels of merging after the tiles of the samples are sorted.
+    pub fn sample_levels(&self) -> u32 {
+        levels(self.samples(), self.tile.of_samples())
+    }
+
+    /// The same of the largest bucket that there can be.
+    pub fn bucket_levels(&self) -> u32 {
+        levels(self.largest_bucket, self.tile)
+    }
+
+    /// The most tiles of a bucket.
+    fn bucket_runs(&self) -> u64 {
+        self.largest_bucket.div_ceil(self.tile.keys())
+    }
+
+    /// Where buckets of several tiles are split in parts by their tiles' samples, the keys from sample to sample. 1: no bucket has
+    /// several. Else their tiles are merged in pairs.
+    pub fn part_spacing(&self) -> Option<u64> {
+        let (runs, tile) = (self.bucket_runs(), self.tile.keys());
+        let room = self.tile.of_samples().keys(); // a block sorts all samples of a bucket
+        match runs {
+            ..=1 => Some(1),
+            2..=MAX_RUNS => Some((runs * tile).div_ceil(room).next_power_of_two().max(32)),
+            _ => None,
+        }
+    }
+
+    /// Room for the samples of all buckets' tiles.
+    pub fn part_samples(&self) -> u64 {
+        let samples = |spacing| self.bucket_tiles() * (self.tile.keys() / spacing);
+        self.part_spacing().map_or(0, samples)
+    }
+
+    /// Room for the parts: that of a bucket is for one more than twice its tiles.
+    pub fn parts(&self) -> u64 {
+        2 * self.bucket_tiles() + self.buckets
+    }
+
+    /// The most tiles that all buckets take.
+    pub fn bucket_tiles(&self) -> u64 {
+        self.n / self.tile.keys() + self.buckets
+    }
+
+    /// Sublists of a group of step 7, and the groups.
+    pub fn groups(&self) -> (u64, u64) {
+        let rows = self.sublists.div_ceil(MAX_GROUPS);
+        (rows, self.sublists.div_ceil(rows))
+    }
+}
+
+fn levels(keys: u64, tile: Tile) -> u32 {
+    keys.div_ceil(tile.keys()).next_power_of_two().ilog2()
+}
+
+/// `Array` in bucket_sort.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Array {
+    pub keys: u64,
+    pub values: u64,
+}
+
+/// `SortArgs` in bucket_sort.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct SortArgs {
+    pub from: Array,
+    pub to: [Array; 2],
+    pub begins: u64,
+    pub first_tiles: u64,
+    pub piece_of_tile: u64,
+    pub samples: u64,
+    pub outcome: u64,
+    pub bucket_of_part: u64,
+    pub part_starts: u64,
+    pub n: u64,
+    pub order: KeyOrder,
+    pub spacing: u32,
+    pub levels: u32,
+    pub value_bytes: u32,
+    pub flags: u32,
+    pub bucket_count: u32,
+    pub unused: u32,
+}
+
+/// Flag of [`SortArgs`]: the sorted keys are not wanted.
+pub(super) const DROP_KEYS: u32 = 1;
+/// Flag of [`SortArgs`]: ordered bits tell the key.
+pub(super) const EXACT: u32 = 2;
+
+/// `BucketArgs` in bucket_sort.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct BucketArgs {
+    pub sorted: Array,
+    pub buckets: Array,
+    pub samples: u64,
+    pub sample_numbers: u64,
+    pub splitters: u64,
+    pub splitter_places: u64,
+    pub locations: u64,
+    pub targets: u64,
+    pub group_sums: u64,
+    pub begins: u64,
+    pub first_tiles: u64,
+    pub piece_of_tile: u64,
+    pub outcome: u64,
+    pub n: u64,
+    pub sample_count: u64,
+    pub order: KeyOrder,
+    pub sublists: u32,
+    pub bucket_count: u32,
+    pub tile: u32,
+    pub spacing: u32,
+    pub group_rows: u32,
+    pub groups: u32,
+}
+
+/// Scratch memory, carved.
+#[derive(Debug)]
+pub(super) struct Regions {
+    pub outcome: u64,
+    /// Room for the keys and values once more.
+    pub temp: Array,
+    /// Two arrays of samples with their numbers.
+    pub samples: [Array; 2],
+    pub splitters: u64,
+    pub splitter_places: u64,
+    pub locations: u64,
+    pub targets: u64,
+    pub group_sums: u64,
+    pub begins: u64,
+    pub first_tiles: u64,
+    pub piece_of_tile: u64,
+    pub part_samples: u64,
+    pub bucket_of_part: u64,
+    pub part_starts: u64,
+}
+
+/// Carves, or measures, the scratch memory of a sort.
+pub(super) fn carve(layout: &mut Layout<'_>, plan: &Plan, value_bytes: usize) -> Result<Regions> {
+    // A product beyond an address saturates, and `take` refuses it.
+    let mut take = |elements: u64, each: usize| -> Result<u64> {
+        let elements = usize::try_from(elements).unwrap_or(usize::MAX);
+        let region: SliceMut<'_, u8> = layout.take(elements.saturating_mul(each))?;
+        Ok(region.ptr())
+    };
+    let key = plan.tile.key_bytes;
+    let outcome = take(256, 1)?;
+    let one = u64::from(plan.buckets > 1); // nothing else is used by one tile
+    let (keys, samples, buckets) = (plan.n * one, plan.samples() * one, plan.buckets * one);
+    let entries = plan.sublists * buckets;
+    let parts = plan.part_spacing().map_or(0, |_| plan.parts() * one);
+    let mut array = |elements, value_bytes| -> Result<Array> {
+        Ok(Array {
+            keys: take(elements, key)?,
+            values: take(elements, value_bytes)?,
+        })
+    };
+    Ok(Regions {
+        outcome,
+        temp: array(keys, value_bytes)?,
+        samples: [array(samples, 4)?, array(samples, 4)?],
+        splitters: take(buckets, key)?,
+        splitter_places: take(buckets, 4)?,
+        locations: take(entries, 2)?,
+        targets: take(entries, 4)?,
+        group_sums: take(plan.groups().1 * buckets, 4)?,
+        begins: take(buckets + 1, 4)?,
+        first_tiles: take(buckets + 1, 4)?,
+        piece_of_tile: take(plan.bucket_tiles() * one, 4)?,
+        part_samples: take(plan.part_samples() * one, key)?,
+        bucket_of_part: take(parts, 4)?,
+        part_starts: take(parts * MAX_RUNS, 2)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiles() -> impl Iterator<Item = Tile> {
+        [(4, false), (4, true), (8, false), (8, true)]
+            .into_iter()
+            .map(|(key_bytes, indexed)| Tile { key_bytes, indexed })
+    }
+
+    #[test]
+    fn tiles_fit_the_oldest_device() {
+        for tile in tiles() {
+            assert!(tile.shared_bytes() <= 64 * 1024, "{tile:?}");
+            assert!(tile.items() % 2 == 1 && tile.keys() <= 1 << 16);
+            assert!(tile.keys().is_multiple_of(MAX_SPACING));
+        }
+    }
+
+    #[test]
+    fn no_bucket_has_more_than_twice_the_average() {
+        for tile in tiles() {
+            let sizes = (1..64).map(|i| tile.keys() * i);
+            let sizes = sizes.chain((14..32).map(|power| 1 << power));
+            let sizes = sizes.flat_map(|n| [n - 1, n, n + 1, n + n / 3]);
+            for (n, few) in sizes
+                .chain([u32::MAX.into()])
+                .flat_map(|n| [(n, false), (n, true)])
+            {
+                let plan = Plan::new(n, tile, few);
+                assert!(plan.largest_bucket * plan.buckets <= 2 * n, "{plan:?}");
+                assert!(plan.buckets <= MAX_BUCKETS && (few || plan.bucket_levels() < 12));
+                assert!(tile.keys().is_multiple_of(plan.spacing));
+                assert!(plan.buckets > 1 || n <= tile.keys());
+                // So that each bucket begins at another sample.
+                assert!(plan.samples() >= plan.buckets, "{plan:?}");
+                let (rows, groups) = plan.groups();
+                assert!(rows * groups >= plan.sublists && rows * (groups - 1) < plan.sublists);
+                if few && n > 4 * tile.keys() {
+                    assert!(plan.bucket_levels() >= 2, "{plan:?}");
+                }
+            }
+        }
+    }
+
+    /// As `split_bucket` in bucket_sort.cu divides a bucket.
+    #[test]
+    fn parts_fit_their_tile_and_their_room() {
+        let powers = (17..32).flat_map(|power| [1_u64 << power, (1 << power) + (1 << power) / 3]);
+        let mut split = 0;
+        for (n, tile) in powers.flat_map(|n| tiles().map(move |tile| (n, tile))) {
+            let plan = Plan::new(n, tile, false);
+            let Some(spacing) = plan.part_spacing() else {
+                assert!(n > 1 << 26, "{plan:?}");
+                continue;
+            };
+            let items = u64::from(tile.items());
+            for runs in 2..=plan.bucket_runs() {
+                let samples = runs * (tile.keys() / spacing);
+                assert!(samples <= tile.of_samples().keys());
+                let of_part = (tile.keys() - runs * (items - 1) + runs) / spacing - runs;
+                let parts = samples.div_ceil(of_part);
+                assert!(parts <= 2 * runs + 1, "{plan:?} {runs} {parts}");
+                let most = (samples.div_ceil(parts) + runs) * spacing - runs;
+                assert!(most + runs * (items - 1) <= tile.keys());
+                split += 1;
+            }
+        }
+        assert!(split > 100);
+    }
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!((size_of::<SortArgs>(), size_of::<BucketArgs>()), (152, 208));
+    }
+}

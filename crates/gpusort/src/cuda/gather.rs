@@ -1,0 +1,49 @@
+//! Records in the order of an index: the launch of `kernels/sort/gather.cu`.
+
+use super::family::Context;
+use crate::Result;
+use gpu::{Kernel, Stream};
+use radsweep_kernels as images;
+
+/// Device addresses of records, and bytes of each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Records {
+    pub input: u64,
+    pub output: u64,
+    pub bytes: usize,
+}
+
+/// The kernel that moves pieces of that many bytes.
+pub(super) fn kernel(context: &Context, piece_bytes: u32) -> Result<Kernel> {
+    let name = match piece_bytes {
+        1 => "gather_1",
+        2 => "gather_2",
+        4 => "gather_4",
+        8 => "gather_8",
+        _ => "gather_16",
+    };
+    context.kernel(&images::GATHER, name, 0)
+}
+
+/// Moves `n` records: record i of the output is record `index[i]` of the input. `index` is the address of numbers below `n`; both record
+/// buffers have `n` records.
+pub(super) fn launch(
+    context: &Context,
+    stream: &Stream,
+    n: u64,
+    index: u64,
+    records: &Records,
+) -> Result<()> {
+    context.mark(stream, "gather")?;
+    // The largest power of two up to 16 that divides the size and both addresses.
+    let power = (records.bytes as u64 | records.input | records.output | 16).trailing_zeros();
+    let pieces = (records.bytes >> power) as u32;
+    if pieces == 0 {
+        return Ok(()); // records of no size
+    }
+    let launch = context.streaming_launch(n.saturating_mul(pieces.into()));
+    let args = gpu::args![index, records.input, records.output, n, pieces];
+    // SAFETY: what the caller promises; the addresses are aligned for the pieces.
+    unsafe { stream.launch(&kernel(context, 1 << power)?, &launch, &args)? };
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
+//! The kernels' side is at the head of `kernels/sort/onesweep.cu`.
+
+use super::small;
+use super::tuning::{GROUP, Tile, tile_for};
+use crate::Result;
+use crate::cuda::adaptive;
+use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::order::KeyOrder;
+use bytemuck::{Pod, Zeroable};
+use gpu::{DeviceInfo, Layout, SliceMut};
+
+/// The most arrays that one launch sorts side by side.
+pub(super) const MAX_ARRAYS: usize = 3;
+
+/// The most keys that the images with 32-bit offsets take: two bits of a look-back word are its state.
+const SMALL_LIMIT: u64 = (1 << 30) - 1;
+
+/// `Args` in onesweep.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Args {
+    /// Device addresses of each array's input, output and temporary keys.
+    pub keys: [[u64; 3]; MAX_ARRAYS],
+    /// The same for values. A null input stands for 0, 1, 2, …
+    pub values: [[u64; 3]; MAX_ARRAYS],
+    /// From one array's header, bins and look-back words, each, to the next one's.
+    pub stride: u64,
+    pub header: u64,
+    pub bins: u64,
+    pub own: u64,
+    pub groups: u64,
+    /// 0, or the address of the number of keys.
+    pub device_count: u64,
+    pub n: u64,
+    pub order: KeyOrder,
+    order_again: KeyOrder,
+    pub flags: u32,
+    minus_one: u32,
+    pub stall_tile: u32,
+    pub stall_cycles: u32,
+}
+
+/// Flag of [`Args`]: input and output are one buffer.
+pub(super) const IN_PLACE: u32 = 1;
+/// Flag of [`Args`]: the sorted keys are not wanted.
+pub(super) const DROP_KEYS: u32 = 2;
+/// Flag of [`Args`]: a kernel of adaptive.cu ran before.
+pub(super) const NEARLY_SORTED: u32 = 4;
+
+impl Args {
+    /// The arguments for the order and window; buffers are still to be filled in.
+    pub fn new(order: KeyOrder, n: u64) -> Self {
+        Self {
+            n,
+            order,
+            order_again: order,
+            minus_one: u32::MAX,
+            stall_tile: u32::MAX,
+            ..Self::zeroed()
+        }
+    }
+}
+
+/// `Header` in onesweep.cu, at the start of scratch memory.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Header {
+    pub outcome: Outcome,
+    pub unsorted: u32,
+    pub finished: u32,
+    pub copy_back: u32,
+    pub unused: u32,
+    pub next_tile: [u32; 8],
+    pub state: [u32; 8],
+}
+
+/// The sizes that follow from the number of keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub n: u64,
+    pub key_bytes: usize,
+    pub value_bytes: usize,
+    pub tile: Tile,
+    /// Whether offsets take 64 bits.
+    pub large: bool,
+}
+
+impl Sizes {
+    /// For any device: the narrowest tiles, and so the most memory.
+    pub fn new(shape: &Shape) -> Self {
+        Self::with_shared(shape, 0)
+    }
+
+    /// For that device.
+    pub fn on(shape: &Shape, device: &DeviceInfo) -> Self {
+        let large = Self::new(shape).large; // so that tests see the narrow tiles too
+        Self::with_shared(
+            shape,
+            if large {
+                0
+            } else {
+                device.shared_per_block_optin
+            },
+        )
+    }
+
+    fn with_shared(shape: &Shape, most: u32) -> Self {
+        let (n, key_bytes, value_bytes) = (shape.n, shape.key_bytes(), shape.value_bytes);
+        Self {
+            n,
+            key_bytes,
+            value_bytes,
+            tile: tile_for(key_bytes, value_bytes, most),
+            large: shape.large || n > SMALL_LIMIT,
+        }
+    }
+
+    pub fn offset_bytes(&self) -> usize {
+        if self.large { 8 } else { 4 }
+    }
+
+    pub fn tiles(&self) -> u64 {
+        self.n.div_ceil(self.tile.keys())
+    }
+
+    pub fn shared_bytes(&self) -> u32 {
+        self.tile
+            .shared_bytes(self.key_bytes, self.value_bytes, self.offset_bytes())
+    }
+}
+
+/// Scratch memory, carved.
+#[derive(Debug)]
+pub(super) struct Regions<'a> {
+    /// Header, bins, and the counts of tiles and groups of each array, set to 0 before each sort; or what `small.rs` keeps there.
+    pub control: SliceMut<'a, u8>,
+    /// Bytes from one array's to the next one's in it, and where the bins and the counts begin in one.
+    pub stride: u64,
+    pub bins: u64,
+    pub own: u64,
+    pub groups: u64,
+    pub keys: SliceMut<'a, u8>,
+    pub values: SliceMut<'a, u8>,
+    /// For nearly sorted input.
+    pub windows: SliceMut<'a, u8>,
+}
+
+/// Bytes of the header's place.
+pub(in crate::cuda) const HEADER_BYTES: usize = 256;
+
+/// Carves, or measures, the scratch memory of a sort of that many arrays.
+pub(super) fn carve<'a>(
+    layout: &mut Layout<'a>,
+    sizes: &Sizes,
+    arrays: usize,
+) -> Result<Regions<'a>> {
+    // A product beyond an address saturates, and `take` refuses it.
+    let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
+    let digits = 256 * sizes.offset_bytes();
+    let bins_end = HEADER_BYTES + sizes.key_bytes * digits;
+    let tiles = usize::try_from(sizes.tiles()).unwrap_or(usize::MAX);
+    let own_end = tiles.saturating_mul(digits).saturating_add(bins_end);
+    let stride = tiles
+        .div_ceil(GROUP)
+        .saturating_mul(digits)
+        .saturating_add(own_end);
+    let control = stride.saturating_mul(arrays);
+    let bytes = |each: usize| n.saturating_mul(each * arrays);
+    Ok(Regions {
+        control: layout.take(control.max(small::scratch_bytes(sizes.n, arrays)))?,
+        stride: stride as u64,
+        bins: HEADER_BYTES as u64,
+        own: bins_end as u64,
+        groups: own_end as u64,
+        keys: layout.take(bytes(sizes.key_bytes))?,
+        values: layout.take(bytes(sizes.value_bytes))?,
+        windows: layout
+            .take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes).saturating_mul(arrays))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 304);
+        assert!(size_of::<Header>() <= HEADER_BYTES);
+    }
+}

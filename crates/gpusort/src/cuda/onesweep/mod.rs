@@ -1,0 +1,208 @@
+//! Onesweep: the launches of `kernels/sort/onesweep.cu` in their fixed order; for small inputs the one of
+//! `kernels/sort/onesweep_small.cu`.
+
+mod kernels;
+mod layout;
+mod small;
+mod small_tuning;
+mod tuning;
+
+use super::adaptive;
+use super::family::{Context, Family, Request, Shape};
+use super::order::KeyOrder;
+use crate::Result;
+use gpu::{ByValue, Launch, Layout, SliceMut, Stream};
+pub(super) use kernels::Kernels;
+pub(super) use layout::HEADER_BYTES;
+use layout::{Args, DROP_KEYS, Header, IN_PLACE, MAX_ARRAYS, NEARLY_SORTED, Regions, Sizes, carve};
+pub(super) use small::SmallKernels;
+use tuning::{HISTOGRAM_BLOCKS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, tile_for};
+
+/// Adinets and Merrill 2022.
+#[derive(Debug)]
+pub(super) struct Onesweep;
+
+impl Family for Onesweep {
+    /// As many tiles as a launch has blocks.
+    fn limit(&self, shape: &Shape) -> u64 {
+        i32::MAX as u64 * Sizes::new(shape).tile.keys()
+    }
+
+    fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
+        self.scratch_bytes_arrays(shape, 1)
+    }
+
+    fn scratch_bytes_arrays(&self, shape: &Shape, arrays: usize) -> Result<u64> {
+        let mut layout = Layout::measure();
+        carve(&mut layout, &Sizes::new(shape), arrays)?;
+        Ok(layout.bytes() as u64)
+    }
+
+    fn tile_keys(&self, shape: &Shape) -> usize {
+        tile_for(shape.key_bytes(), shape.value_bytes, u32::MAX).keys() as usize
+    }
+
+    fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
+        let mut less = *shape;
+        less.n = less.n.min(small::LIMIT);
+        small::plan(context, &less, 1)?;
+        if small::plan(context, shape, MAX_ARRAYS)?.is_none() {
+            kernels(context, &Sizes::new(shape))?;
+        }
+        Ok(())
+    }
+
+    fn sort(
+        &self,
+        context: &Context,
+        stream: &Stream,
+        request: &Request,
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        self.sort_arrays(context, stream, std::slice::from_ref(request), scratch)
+    }
+
+    fn sort_arrays(
+        &self,
+        context: &Context,
+        stream: &Stream,
+        requests: &[Request],
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        let (shape, arrays) = (&requests[0].shape, requests.len());
+        let sizes = Sizes::on(shape, context.device.info());
+        let regions = carve(&mut Layout::over(scratch)?, &sizes, arrays)?;
+        let temporary: Vec<_> = (0..)
+            .zip(requests)
+            .map(|(i, _)| {
+                let part = |all: &SliceMut<'_, u8>| all.ptr() + (all.len() / arrays * i) as u64;
+                [part(&regions.keys), part(&regions.values)]
+            })
+            .collect();
+        match small::plan(context, shape, arrays)? {
+            Some(small) => small.launch(context, stream, requests, &temporary, regions),
+            None => sort_large(context, stream, requests, &temporary, &sizes, regions),
+        }
+    }
+}
+
+/// One launch for each step.
+fn sort_large(
+    context: &Context,
+    stream: &Stream,
+    requests: &[Request],
+    temporary: &[[u64; 2]],
+    sizes: &Sizes,
+    regions: Regions<'_>,
+) -> Result<()> {
+    let (first, shape) = (&requests[0], &requests[0].shape);
+    let (arrays, in_place) = (requests.len() as u32, first.in_place());
+    let kernels = kernels(context, sizes)?;
+
+    let mut args = Args::new(first.order, sizes.n);
+    for (i, (request, [keys, values])) in requests.iter().zip(temporary).enumerate() {
+        args.keys[i] = [request.keys_in, request.keys_out, *keys];
+        args.values[i] = [request.values_in, request.values_out, *values];
+    }
+    args.stride = regions.stride;
+    args.header = regions.control.ptr();
+    args.bins = args.header + regions.bins;
+    args.own = args.header + regions.own;
+    args.groups = args.header + regions.groups;
+    args.device_count = first.device_count;
+    args.flags = if in_place { IN_PLACE } else { 0 } | if first.drop_keys { DROP_KEYS } else { 0 };
+    if let Some((tile, cycles)) = context.config.stall {
+        (args.stall_tile, args.stall_cycles) = (tile, cycles);
+    }
+
+    context.mark(stream, "clear")?;
+    let used = regions.stride as usize * requests.len();
+    stream.fill_bytes(regions.control.range(..used)?, 0)?;
+    let (header, stride) = (args.header, args.stride);
+    if adaptive::launch(
+        context,
+        stream,
+        requests,
+        temporary,
+        header,
+        stride,
+        regions.windows,
+    )? {
+        args.flags |= NEARLY_SORTED;
+    }
+    context.mark(stream, "histogram")?;
+    launch_histogram(context, stream, shape, &args, arrays)?;
+    let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // within `limit`
+    let mut launch = Launch::linear(tiles, sizes.tile.threads).dynamic_shared(sizes.shared_bytes());
+    launch.grid.1 = arrays;
+    // Without digits one launch remains, for the copy to the output.
+    for pass in 0..first.order.digits(8).max(1) {
+        context.mark(stream, PASS_NAMES[pass as usize])?;
+        let kernel = kernels.pass(shape.key, sizes.value_bytes);
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+        // regions the sizes that the kernels count on.
+        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
+    }
+    if in_place {
+        context.mark(stream, "copy back")?;
+        let mut launch = context.streaming_launch(sizes.n);
+        launch.grid.1 = arrays;
+        let kernel = kernels.copy_back(sizes.value_bytes);
+        // SAFETY: as above.
+        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
+    }
+    Ok(())
+}
+
+const PASS_NAMES: [&str; 8] = [
+    "pass 1", "pass 2", "pass 3", "pass 4", "pass 5", "pass 6", "pass 7", "pass 8",
+];
+
+/// Whether the `shape.n` keys at `keys` are in order; waits for the answer.
+pub(super) fn is_sorted(
+    context: &Context,
+    stream: &Stream,
+    shape: &Shape,
+    order: KeyOrder,
+    keys: u64,
+    scratch: SliceMut<'_, u8>,
+) -> Result<bool> {
+    let mut header = scratch.range(..size_of::<Header>())?.cast::<Header>()?;
+    let mut args = Args::new(order.without_digits(), shape.n);
+    args.keys[0][0] = keys;
+    args.header = header.ptr();
+    stream.fill_bytes(header.reborrow(), 0)?;
+    launch_histogram(context, stream, shape, &args, 1)?;
+    let mut answer = [Header::default()];
+    stream.download(header.as_slice(), &mut answer)?;
+    Ok(answer[0].unsorted == 0)
+}
+
+fn kernels<'a>(context: &'a Context, sizes: &Sizes) -> Result<&'a Kernels> {
+    let place = &context.onesweep[usize::from(sizes.key_bytes == 8) * 2 + usize::from(sizes.large)];
+    match place.get() {
+        Some(kernels) => Ok(kernels),
+        None => {
+            let loaded = Kernels::load(&context.device, sizes.key_bytes, sizes.large)?;
+            Ok(place.get_or_init(|| loaded))
+        }
+    }
+}
+
+fn launch_histogram(
+    context: &Context,
+    stream: &Stream,
+    shape: &Shape,
+    args: &Args,
+    arrays: u32,
+) -> Result<()> {
+    let sizes = Sizes::new(shape);
+    let most = u64::from(context.device.info().multiprocessors * HISTOGRAM_BLOCKS);
+    let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
+    let mut launch = Launch::linear(chunks.clamp(1, most) as u32, HISTOGRAM_THREADS);
+    launch.grid.1 = arrays;
+    let kernel = kernels(context, &sizes)?.histogram(shape.key);
+    // SAFETY: as in `sort`; without digits the kernel uses the keys and the header only.
+    unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(*args)])? };
+    Ok(())
+}

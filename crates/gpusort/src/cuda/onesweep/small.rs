@@ -1,0 +1,231 @@
+//! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, by one block or by a grid that runs at once.
+
+use super::layout::{DROP_KEYS, MAX_ARRAYS, NEARLY_SORTED, Regions};
+pub(super) use super::small_tuning::LIMIT;
+use super::small_tuning::{LEAST_TILE, SHAPES, SmallShape};
+use crate::cuda::adaptive;
+use crate::cuda::family::{Context, Request, Shape};
+use crate::cuda::order::KeyOrder;
+use crate::{KeyType, Result};
+use bytemuck::{Pod, Zeroable};
+use gpu::{ByValue, Device, Kernel, Launch, Stream};
+use radsweep_kernels as images;
+
+/// `Args` in onesweep_small.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Args {
+    buffers: [Buffers; MAX_ARRAYS],
+    scratch: u64,
+    device_count: u64,
+    order: KeyOrder,
+    n: u32,
+    rows: u32,
+    capacity: u32,
+    minus_one: u32,
+    flags: u32,
+    unused: u32,
+}
+
+/// `Buffers` in onesweep_small.cu: input, output and temporary keys, then values.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Buffers {
+    keys: [u64; 3],
+    values: [u64; 3],
+}
+
+/// `Header` in onesweep_small.cu.
+const HEADER_BYTES: usize = 256;
+/// A block's counts in scratch memory: twice 256 of 16 bits.
+const COUNTS_BYTES: usize = 1024;
+/// The most blocks for one array.
+const MAX_BLOCKS: u64 = 256;
+
+/// Bytes of scratch memory for headers and counts, on whatever device.
+pub(super) fn scratch_bytes(n: u64, arrays: usize) -> usize {
+    let blocks = if n <= LIMIT {
+        n.div_ceil(LEAST_TILE).min(MAX_BLOCKS)
+    } else {
+        0
+    };
+    arrays * (HEADER_BYTES + COUNTS_BYTES * blocks as usize)
+}
+
+/// The kernels of one key width, and how the device runs them.
+#[derive(Debug)]
+pub(in crate::cuda) struct SmallKernels {
+    /// By bytes of a value (0, 4, 8).
+    values: Vec<ValueKernels>,
+}
+
+#[derive(Debug)]
+struct ValueKernels {
+    /// By kind of key (integer, float).
+    kernels: [Kernel; 2],
+    /// Of each of [`SHAPES`].
+    fits: Vec<Fit>,
+}
+
+/// What the device makes of a shape.
+#[derive(Debug, Clone, Copy)]
+struct Fit {
+    /// Keys of a thread that a block has room for; 0: not even a tile.
+    capacity: u32,
+    shared_bytes: u32,
+    /// Blocks at once.
+    resident: u64,
+}
+
+impl SmallKernels {
+    fn load(device: &Device, key_bytes: u32) -> Result<Self> {
+        let image = match key_bytes {
+            4 => &images::ONESWEEP_SMALL_32,
+            _ => &images::ONESWEEP_SMALL_64,
+        };
+        let (module, info) = (device.load(image.name, image.ptx)?, device.info());
+        let load = |value_bytes: u32| {
+            let kernel = |kind| module.kernel(&format!("onesweep_small_{kind}_{value_bytes}"));
+            let kernels = [kernel("integer")?, kernel("float")?];
+            for kernel in &kernels {
+                kernel.set_max_dynamic_shared(info.shared_per_block_optin)?;
+            }
+            let fit = |shape: &SmallShape| {
+                let bytes = key_bytes + value_bytes;
+                let capacity = shape.capacity(bytes, info.shared_per_block_optin);
+                let shared_bytes = shape.shared_bytes(bytes, capacity);
+                let mut blocks = u32::MAX;
+                for kernel in &kernels {
+                    let each = kernel.blocks_per_multiprocessor(shape.threads, shared_bytes)?;
+                    blocks = blocks.min(each);
+                }
+                Ok(Fit {
+                    capacity,
+                    shared_bytes,
+                    resident: u64::from(blocks) * u64::from(info.multiprocessors),
+                })
+            };
+            let fits = SHAPES.iter().map(fit).collect::<Result<_>>()?;
+            Ok(ValueKernels { kernels, fits })
+        };
+        Ok(Self {
+            values: [0, 4, 8].into_iter().map(load).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// A sort that one launch can do.
+pub(super) struct Small<'a> {
+    kernel: &'a Kernel,
+    shape: &'static SmallShape,
+    fit: Fit,
+    blocks: u32,
+}
+
+/// The launch for arrays of that shape; none where they are too large for the device.
+pub(super) fn plan<'a>(
+    context: &'a Context,
+    shape: &Shape,
+    arrays: usize,
+) -> Result<Option<Small<'a>>> {
+    let off = shape.large || context.config.no_small || context.config.stall.is_some();
+    if off || shape.n > LIMIT {
+        return Ok(None);
+    }
+    let place = &context.onesweep_small[usize::from(shape.key_bytes() == 8)];
+    let kernels = match place.get() {
+        Some(kernels) => kernels,
+        None => {
+            let loaded = SmallKernels::load(&context.device, shape.key_bytes() as u32)?;
+            place.get_or_init(|| loaded)
+        }
+    };
+    let ValueKernels { kernels, fits } = &kernels.values[shape.value_bytes / 4];
+    let float = usize::from(matches!(shape.key, KeyType::F32 | KeyType::F64));
+    let together = context.device.info().cooperative_launch;
+    let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
+        let blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
+        let at_once = together && blocks <= MAX_BLOCKS && blocks * arrays as u64 <= fit.resident;
+        (blocks == 1 || at_once).then_some(Small {
+            kernel: &kernels[float],
+            shape: small,
+            fit,
+            blocks: blocks as u32,
+        })
+    });
+    Ok(found)
+}
+
+impl Small<'_> {
+    /// Launches it, with each request's `temporary` keys and values.
+    pub fn launch(
+        &self,
+        context: &Context,
+        stream: &Stream,
+        requests: &[Request],
+        temporary: &[[u64; 2]],
+        regions: Regions<'_>,
+    ) -> Result<()> {
+        let header = regions.control;
+        let (first, shape) = (&requests[0], &requests[0].shape);
+        let (n, arrays) = (shape.n as u32, requests.len() as u32);
+        let threads = self.shape.threads;
+        let rows = if self.blocks == 1 {
+            n.div_ceil(threads)
+        } else {
+            self.shape.rows
+        };
+        let mut args = Args {
+            scratch: header.ptr(),
+            device_count: first.device_count,
+            order: first.order,
+            n,
+            rows,
+            capacity: threads * self.fit.capacity,
+            flags: if first.drop_keys { DROP_KEYS } else { 0 },
+            minus_one: u32::MAX,
+            ..Args::zeroed()
+        };
+        let arrays_of = requests.iter().zip(temporary);
+        for (to, (request, [keys, values])) in args.buffers.iter_mut().zip(arrays_of) {
+            to.keys = [request.keys_in, request.keys_out, *keys];
+            to.values = [request.values_in, request.values_out, *values];
+        }
+        let mut launch = Launch::linear(self.blocks, threads).dynamic_shared(self.fit.shared_bytes);
+        launch.grid.1 = arrays;
+        if self.blocks == 1 {
+            context.mark(stream, "one block")?;
+        } else {
+            context.mark(stream, "clear")?;
+            let (at, stride) = (header.ptr(), HEADER_BYTES as u64);
+            stream.fill_bytes(header.range(..HEADER_BYTES * requests.len())?, 0)?;
+            if adaptive::launch(
+                context,
+                stream,
+                requests,
+                temporary,
+                at,
+                stride,
+                regions.windows,
+            )? {
+                args.flags |= NEARLY_SORTED;
+            }
+            context.mark(stream, "one grid")?;
+            launch = launch.cooperative();
+        }
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+        // regions the sizes that the kernels count on.
+        unsafe { stream.launch(self.kernel, &launch, &gpu::args![ByValue(args)])? };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 224);
+    }
+}

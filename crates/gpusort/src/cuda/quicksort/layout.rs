@@ -1,0 +1,195 @@
+//! What host and kernels share: the arguments and where everything lies in scratch memory.
+//! The kernels' side is `kernels/sort/quicksort_types.cuh`.
+
+use super::tuning::{self, COPY_PIECE, KernelShape, THREADS};
+use crate::Result;
+use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::order::KeyOrder;
+use bytemuck::{Pod, Zeroable};
+use gpu::{Layout, SliceMut};
+
+/// `Args` in quicksort_types.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Args {
+    /// Device addresses of input, output and temporary keys.
+    pub keys: [u64; 3],
+    /// The same for values. A null input stands for 0, 1, 2, …
+    pub values: [u64; 3],
+    pub header: u64,
+    pub sequences: [u64; 2],
+    pub bounds: u64,
+    pub section_sequence: u64,
+    pub offsets: u64,
+    pub shorts: u64,
+    pub done: u64,
+    /// 0, or the address of the number of keys.
+    pub device_count: u64,
+    pub n: u64,
+    pub order: KeyOrder,
+    pub levels: u32,
+    pub flags: u32,
+    pub min_length: u64,
+    pub section: u64,
+}
+
+/// Flag of [`Args`]: input and output are one buffer.
+pub(super) const IN_PLACE: u32 = 1;
+/// Flag of [`Args`]: the sorted keys are not wanted.
+pub(super) const DROP_KEYS: u32 = 2;
+
+/// `CLASSES`: into so many a partition divides.
+const CLASSES: u64 = 32;
+
+/// The sizes that follow from the number of keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub n: u64,
+    pub key_bytes: usize,
+    pub value_bytes: usize,
+    pub shape: KernelShape,
+    pub levels: u32,
+    pub min_length: u64,
+    /// Keys of a section.
+    pub section: u64,
+}
+
+impl Sizes {
+    pub fn new(shape: &Shape) -> Self {
+        let (n, key_bytes) = (shape.n, shape.key_bytes());
+        let kernel = tuning::shape_for(key_bytes);
+        let at_most = shape
+            .max_sequences
+            .map_or(0, |most| n / u64::from(most.max(1)));
+        let min_length = tuning::min_length(n, &kernel).max(at_most);
+        Self {
+            n,
+            key_bytes,
+            value_bytes: shape.value_bytes,
+            shape: kernel,
+            // For tests: everything in phase two.
+            levels: if shape.large {
+                0
+            } else {
+                tuning::levels(n, min_length)
+            },
+            min_length,
+            section: tuning::section(n, &kernel),
+        }
+    }
+
+    /// The most sequences that a level has: all are longer than `min_length`.
+    pub fn sequences(&self) -> u64 {
+        self.n / self.min_length + 1
+    }
+
+    /// The most sections that a level has.
+    pub fn sections(&self) -> u64 {
+        self.n / self.section + self.sequences()
+    }
+
+    /// About how many sequences are sorted on chip.
+    pub fn leaves(&self) -> u64 {
+        self.n.div_ceil(self.shape.leaf())
+    }
+
+    /// The most short sequences. A level that partitions s keys, more than a leaf, leaves at most s / leaf sequences that are longer than
+    /// a leaf, and of the sequences between these any two neighbours exceed a leaf.
+    pub fn shorts(&self) -> u64 {
+        (5 * self.leaves() * u64::from(self.levels)).max(1)
+    }
+
+    /// The most entries of the done list: sequences longer than a leaf, or pieces of such.
+    pub fn done(&self) -> u64 {
+        2 * self.leaves() + self.n / COPY_PIECE
+    }
+
+    /// Bytes of `PartitionShared`: bounds, 2 + 16 + 32 arrays of 32 words, a byte for each class, the exchange.
+    pub fn partition_shared(&self, value_bytes: usize) -> u32 {
+        let fixed = 32 * self.key_bytes + (2 + THREADS as usize / 32 + 32) * 32 * 4;
+        let tile = self.shape.tile() as usize;
+        (fixed + tile + tile * self.key_bytes.max(value_bytes)) as u32
+    }
+
+    /// Bytes of `LeafShared`: keys, one more, and their places.
+    pub fn leaf_shared(&self) -> u32 {
+        let leaf = self.shape.leaf() as usize;
+        ((leaf + 1) * self.key_bytes + leaf * 2).next_multiple_of(8) as u32
+    }
+
+    /// Bytes of `Alone::Shared`: the stack, two words, totals, extremes, and a partition's or a leaf's.
+    pub fn alone_shared(&self) -> u32 {
+        let fixed = 160 * 16 + 2 * 4 + 32 * 4 + 2 * (THREADS as usize / 32) * self.key_bytes;
+        fixed as u32
+            + self
+                .partition_shared(self.value_bytes)
+                .max(self.leaf_shared())
+    }
+}
+
+/// Scratch memory, carved.
+#[derive(Debug)]
+pub(super) struct Regions<'a> {
+    pub header: SliceMut<'a, u8>,
+    pub sequences: [SliceMut<'a, u8>; 2],
+    pub bounds: SliceMut<'a, u8>,
+    pub section_sequence: SliceMut<'a, u8>,
+    pub offsets: SliceMut<'a, u8>,
+    pub shorts: SliceMut<'a, u8>,
+    pub done: SliceMut<'a, u8>,
+    pub keys: SliceMut<'a, u8>,
+    pub values: SliceMut<'a, u8>,
+}
+
+/// `Header` in quicksort_types.cuh: the outcome, 9 + 9 counts by level, 3 more.
+const HEADER_BYTES: usize = size_of::<Outcome>() + 21 * 4;
+
+/// Carves, or measures, the scratch memory of a sort.
+pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
+    let mut take = |elements: u64, bytes: usize| {
+        // A product beyond an address saturates, and `take` refuses it.
+        let elements = usize::try_from(elements).unwrap_or(usize::MAX);
+        layout.take(elements.saturating_mul(bytes))
+    };
+    let (sequences, sections) = match sizes.levels {
+        0 => (0, 0),
+        _ => (sizes.sequences(), sizes.sections()),
+    };
+    Ok(Regions {
+        header: take(1, HEADER_BYTES)?,
+        sequences: [take(sequences, 32)?, take(sequences, 32)?],
+        bounds: take(sequences * CLASSES, sizes.key_bytes)?,
+        section_sequence: take(sections, 4)?,
+        offsets: take(sections * CLASSES, 4)?,
+        shorts: take(sizes.shorts(), 16)?,
+        done: take(sizes.done(), 16)?,
+        keys: take(sizes.n, sizes.key_bytes)?,
+        values: take(sizes.n, sizes.value_bytes)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 192);
+    }
+
+    #[test]
+    fn shared_memory_fits_the_oldest_device() {
+        for key in [crate::KeyType::U32, crate::KeyType::F64] {
+            for value_bytes in [0, 4, 8] {
+                let shape = Shape {
+                    n: 1 << 20,
+                    key,
+                    value_bytes,
+                    large: false,
+                    max_sequences: None,
+                };
+                assert!(Sizes::new(&shape).alone_shared() <= 64 * 1024);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! GPU-Quicksort: the launches of `kernels/sort/quicksort.cu` in their fixed order.
+
+mod layout;
+mod tuning;
+
+use super::family::{Context, Family, Request, Shape};
+use crate::{KeyType, Result};
+use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
+use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
+use radsweep_kernels as images;
+use tuning::{PIVOTS_THREADS, THREADS};
+
+/// Cederman and Tsigas 2009.
+#[derive(Debug)]
+pub(super) struct Quicksort;
+
+impl Family for Quicksort {
+    /// Places have 32 bits, and loops may step a tile beyond the last.
+    fn limit(&self, _shape: &Shape) -> u64 {
+        (1 << 32) - (1 << 16)
+    }
+
+    fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
+        let mut layout = Layout::measure();
+        carve(&mut layout, &Sizes::new(shape))?;
+        Ok(layout.bytes() as u64)
+    }
+
+    /// The keys of a leaf.
+    fn tile_keys(&self, shape: &Shape) -> usize {
+        Sizes::new(shape).shape.leaf() as usize
+    }
+
+    fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
+        Kernels::load(context, &Sizes::new(shape), shape.key).map(drop)
+    }
+
+    fn sort(
+        &self,
+        context: &Context,
+        stream: &Stream,
+        request: &Request,
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        let sizes = Sizes::new(&request.shape);
+        let kernels = Kernels::load(context, &sizes, request.shape.key)?;
+        let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
+        let args = Args {
+            keys: [request.keys_in, request.keys_out, regions.keys.ptr()],
+            values: [request.values_in, request.values_out, regions.values.ptr()],
+            header: regions.header.ptr(),
+            sequences: [regions.sequences[0].ptr(), regions.sequences[1].ptr()],
+            bounds: regions.bounds.ptr(),
+            section_sequence: regions.section_sequence.ptr(),
+            offsets: regions.offsets.ptr(),
+            shorts: regions.shorts.ptr(),
+            done: regions.done.ptr(),
+            device_count: request.device_count,
+            n: sizes.n,
+            order: request.order,
+            levels: sizes.levels,
+            min_length: sizes.min_length,
+            section: sizes.section,
+            flags: if request.in_place() { IN_PLACE } else { 0 }
+                | if request.drop_keys { DROP_KEYS } else { 0 },
+        };
+        let multiprocessors = context.device.info().multiprocessors;
+        let args = ByValue(args);
+        let launch = |kernel: &Kernel, launch: Launch, args: &[gpu::Arg<'_>]| -> Result<()> {
+            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+            // regions the sizes that the kernels count on.
+            unsafe { stream.launch(kernel, &launch, args)? };
+            Ok(())
+        };
+
+        let (mut sequences, blocks) = (1_u64, u64::from(multiprocessors) * 4);
+        let section_blocks = sizes.sections().min(2 * blocks) as u32;
+        let sections = |shared| Launch::linear(section_blocks, THREADS).dynamic_shared(shared);
+        for level in 0..sizes.levels.max(1) {
+            let level_args = gpu::args![args, level];
+            let [pivots, count, moved] = STAGES[level as usize];
+            context.mark(stream, pivots)?;
+            let at_once = Launch::linear(sequences.min(blocks) as u32, PIVOTS_THREADS);
+            launch(&kernels.pivots, at_once, &level_args)?;
+            if sizes.levels == 0 {
+                break; // it has only begun the lists
+            }
+            context.mark(stream, count)?;
+            launch(
+                &kernels.count,
+                sections(sizes.partition_shared(0)),
+                &level_args,
+            )?;
+            context.mark(stream, moved)?;
+            launch(
+                &kernels.moved,
+                sections(sizes.partition_shared(sizes.value_bytes)),
+                &level_args,
+            )?;
+            sequences = (sequences * 32).min(sizes.sequences());
+        }
+        let leaves = sizes.leaves();
+        let blocks =
+            |a_multiprocessor| leaves.min(u64::from(multiprocessors * a_multiprocessor)) as u32;
+        if leaves > 1 {
+            context.mark(stream, "alone")?;
+            let alone = Launch::linear(blocks(2), THREADS).dynamic_shared(sizes.alone_shared());
+            launch(&kernels.alone, alone, &gpu::args![args])?;
+        }
+        context.mark(stream, "leaves")?;
+        let all = Launch::linear(blocks(16), THREADS).dynamic_shared(sizes.leaf_shared());
+        launch(&kernels.leaves, all, &gpu::args![args])
+    }
+}
+
+/// Names of the stages, by level.
+const STAGES: [[&str; 3]; 8] = [
+    ["pivots 1", "count 1", "move 1"],
+    ["pivots 2", "count 2", "move 2"],
+    ["pivots 3", "count 3", "move 3"],
+    ["pivots 4", "count 4", "move 4"],
+    ["pivots 5", "count 5", "move 5"],
+    ["pivots 6", "count 6", "move 6"],
+    ["pivots 7", "count 7", "move 7"],
+    ["pivots 8", "count 8", "move 8"],
+];
+
+struct Kernels {
+    pivots: Kernel,
+    count: Kernel,
+    moved: Kernel,
+    alone: Kernel,
+    leaves: Kernel,
+}
+
+impl Kernels {
+    fn load(context: &Context, sizes: &Sizes, key: KeyType) -> Result<Self> {
+        let image = match sizes.key_bytes {
+            4 => &images::QUICKSORT_32,
+            _ => &images::QUICKSORT_64,
+        };
+        let kind = match key {
+            KeyType::F32 | KeyType::F64 => "float",
+            _ => "integer",
+        };
+        let (value, shape) = (sizes.value_bytes, sizes.shape);
+        let shape = format!("{THREADS}x{}x{}", shape.tile_items, shape.leaf_items);
+        let load = |name: String, shared| context.kernel(image, &format!("{name}_{shape}"), shared);
+        Ok(Self {
+            pivots: load(format!("quicksort_pivots_{kind}"), 0)?,
+            count: load(format!("quicksort_count_{kind}"), sizes.partition_shared(0))?,
+            moved: load(
+                format!("quicksort_move_{kind}_{value}"),
+                sizes.partition_shared(value),
+            )?,
+            alone: load(
+                format!("quicksort_alone_{kind}_{value}"),
+                sizes.alone_shared(),
+            )?,
+            leaves: load(
+                format!("quicksort_leaves_{kind}_{value}"),
+                sizes.leaf_shared(),
+            )?,
+        })
+    }
+}

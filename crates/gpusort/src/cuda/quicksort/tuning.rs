@@ -1,0 +1,102 @@
+//! Parameters of GPU-Quicksort (§5.3, table II): shapes, and the rule for when phase two begins.
+//!
+//! A kernel's name carries its shape, so a table that differs from `kernels/sort/quicksort_tuning.cuh` finds no kernel.
+
+/// Threads of a block, but for the pivots.
+pub(super) const THREADS: u32 = 512;
+/// Threads of a block that chooses pivots: half of `QUICKSORT_SAMPLE`.
+pub(super) const PIVOTS_THREADS: u32 = 512;
+/// `COPY_PIECE` in quicksort_types.cuh.
+pub(super) const COPY_PIECE: u64 = 32768;
+
+/// Keys for each thread in a tile and in a leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KernelShape {
+    pub tile_items: u32,
+    pub leaf_items: u32,
+}
+
+impl KernelShape {
+    /// Keys of a tile: what a block counts or moves at once.
+    pub fn tile(self) -> u64 {
+        u64::from(THREADS * self.tile_items)
+    }
+
+    /// Keys of a leaf, the paper's `minsize`: shorter sequences are sorted on chip.
+    pub fn leaf(self) -> u64 {
+        u64::from(THREADS * self.leaf_items)
+    }
+}
+
+/// By key (4, 8 bytes).
+const SHAPES: [KernelShape; 2] = [
+    KernelShape {
+        tile_items: 12,
+        leaf_items: 15,
+    },
+    KernelShape {
+        tile_items: 8,
+        leaf_items: 11,
+    },
+];
+
+pub(super) fn shape_for(key_bytes: usize) -> KernelShape {
+    SHAPES[key_bytes / 8]
+}
+
+/// The paper's rule for a parameter of `s` keys: `k s + m`, rounded to a power of two.
+fn optp(s: u64, k: f64, m: f64) -> u64 {
+    1 << (s as f64 * k + m).log2().round() as u64
+}
+
+/// How many times its share, 1 / 32, a level's longest class may be before another level is planned. What is longer all the same is
+/// left to a block alone in phase two: 48 µs for two sequences of 2²² keys after two levels, where another level takes 35.
+const SLACK: f64 = 1.45;
+
+/// Phase one partitions sequences longer than this, the paper's `n / maxseq`: with this fit, down to a leaf, because a partition by one
+/// block alone takes longer than a whole level by all.
+pub(super) fn min_length(n: u64, shape: &KernelShape) -> u64 {
+    let maxseq = optp(n, 1.0 / 4096.0, 64.0);
+    (n / maxseq).max(shape.leaf())
+}
+
+/// Keys of a section: what a block of phase one counts or moves, tile by tile. Longer sections mean fewer counts to write and sum,
+/// but there have to be enough for all multiprocessors. At 2²⁴ keys two tiles take 0.69 ms where one takes 0.75.
+pub(super) fn section(n: u64, shape: &KernelShape) -> u64 {
+    (n / shape.tile() / 1024).clamp(1, 8) * shape.tile()
+}
+
+/// Levels of phase one: as many as leave sequences that phase two takes.
+pub(super) fn levels(n: u64, min_length: u64) -> u32 {
+    let (mut longest, mut levels) = (n as f64, 0);
+    while longest > min_length as f64 {
+        longest *= SLACK / 32.0;
+        levels += 1;
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_rounds_to_powers_of_two() {
+        // Table II, 8800GTX, 8 million keys: threads, blocks of phase one, shortest sequence.
+        let s = 8 << 20;
+        assert_eq!(optp(s, 0.00001172, 53.0), 128);
+        assert_eq!(optp(s, 0.00003748, 476.0), 1024);
+        assert_eq!(optp(s, 0.00004685, 211.0), 512);
+    }
+
+    #[test]
+    fn levels_grow_with_the_keys() {
+        let shape = shape_for(4);
+        let levels = |n| levels(n, min_length(n, &shape));
+        assert_eq!(levels(1), 0);
+        assert_eq!(levels(shape.leaf()), 0);
+        assert_eq!(levels(shape.leaf() + 1), 1);
+        let all: Vec<_> = (10..33).map(|power| levels((1_u64 << power) - 1)).collect();
+        assert!(all.is_sorted() && all[22] <= 5, "{all:?}");
+    }
+}

@@ -1,0 +1,144 @@
+//! The merge sort of Satish, Harris and Garland 2009, §IV: `kernels/sort/satish_merge.cu` for the built-in keys, `words` for keys of many
+//! words, `records` for an order given as source.
+
+mod layout;
+mod nvrtc;
+mod plan;
+mod records;
+mod steps;
+mod words;
+
+use super::family::{Context, Family, Request, Shape};
+use crate::Result;
+use gpu::{Layout, SliceMut, Stream};
+use layout::{Args, DROP_KEYS, LAST, carve, plain, shared_bytes};
+use plan::{Plan, Tile};
+use radsweep_kernels as images;
+pub use records::Comparator;
+use steps::{Kernels, Step};
+pub use words::{MergeSorter, Words};
+
+/// The sort of the built-in keys.
+#[derive(Debug)]
+pub(super) struct SatishMerge;
+
+/// The shape of a block by the bytes of a key; `THREADS` and `ITEMS` in satish_merge_items.cuh.
+///
+/// Three blocks share a multiprocessor of the H200 (80 registers a thread), and a tile of keys with tags fits the 64 KiB of shared
+/// memory that a block has on Turing. Odd items a thread: writes of a warp's items then go to different banks.
+const fn tile_for(key_bytes: usize) -> Tile {
+    Tile {
+        threads: 256,
+        items_per_thread: if key_bytes == 4 { 23 } else { 15 },
+    }
+}
+
+fn plan(shape: &Shape) -> Plan {
+    Plan::new(shape.n, tile_for(shape.key_bytes()))
+}
+
+fn kernels(context: &Context, shape: &Shape, plain: bool) -> Result<Kernels> {
+    let (key_bytes, value_bytes) = (shape.key_bytes(), shape.value_bytes);
+    let image = if key_bytes == 4 {
+        &images::SATISH_MERGE_32
+    } else {
+        &images::SATISH_MERGE_64
+    };
+    let kind = if plain { "plain" } else { "any" };
+    let shared = shared_bytes(tile_for(key_bytes), key_bytes, value_bytes);
+    let kernel = |step: &str, payload: &str, shared| {
+        context.kernel(
+            image,
+            &format!("satish_merge_{step}_{kind}{payload}"),
+            shared,
+        )
+    };
+    let payload = format!("_{value_bytes}");
+    Ok(Kernels {
+        tile: kernel("tile", &payload, shared[0])?,
+        rank: kernel("rank", "", 0)?,
+        pieces: kernel("pieces", &payload, shared[1])?,
+        shared,
+    })
+}
+
+impl Family for SatishMerge {
+    /// Places in memory have 32 bits.
+    fn limit(&self, _shape: &Shape) -> u64 {
+        u32::MAX.into()
+    }
+
+    fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
+        let mut layout = Layout::measure();
+        carve(
+            &mut layout,
+            &plan(shape),
+            shape.key_bytes(),
+            shape.value_bytes,
+        )?;
+        Ok(layout.bytes() as u64)
+    }
+
+    fn tile_keys(&self, shape: &Shape) -> usize {
+        tile_for(shape.key_bytes()).items() as usize
+    }
+
+    fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
+        for plain in [true, false] {
+            kernels(context, shape, plain)?;
+        }
+        Ok(())
+    }
+
+    fn sort(
+        &self,
+        context: &Context,
+        stream: &Stream,
+        request: &Request,
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        let (shape, order) = (&request.shape, &request.order);
+        let key_bytes = shape.key_bytes();
+        let plan = plan(shape);
+        let regions = carve(
+            &mut Layout::over(scratch)?,
+            &plan,
+            key_bytes,
+            shape.value_bytes,
+        )?;
+        let kernels = kernels(context, shape, plain(order, key_bytes))?;
+        let keys = [request.keys_out, regions.keys.ptr()];
+        let values = [request.values_out, regions.values.ptr()];
+        let drop_keys = if request.drop_keys { DROP_KEYS } else { 0 };
+        let args = |step: &Step| Args {
+            keys_in: if step.first {
+                request.keys_in
+            } else {
+                keys[step.from]
+            },
+            keys_out: keys[step.to],
+            values_in: if step.first {
+                request.values_in
+            } else {
+                values[step.from]
+            },
+            values_out: values[step.to],
+            samples: regions.samples.ptr(),
+            splits: regions.splits.ptr(),
+            outcome: regions.outcome.ptr(),
+            device_count: request.device_count,
+            n: shape.n,
+            level: step.level,
+            passes: plan.levels.len() as u32,
+            flags: drop_keys | if step.last { LAST } else { 0 },
+            ..Args::new(order)
+        };
+        steps::run(
+            context,
+            stream,
+            &kernels,
+            (&plan, tile_for(key_bytes)),
+            args,
+        )
+    }
+}

@@ -1,0 +1,304 @@
+//! NVRTC, the CUDA compiler as a library, bound when it is first needed: nothing of it is there at link time.
+
+use crate::{Error, Result};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::{null, null_mut};
+
+/// The environment variable that names the library.
+const ENV: &str = "RADSWEEP_NVRTC";
+/// Where it is looked for, in this order.
+const PLACES: [&str; 7] = [
+    "libnvrtc.so.13",
+    "libnvrtc.so.12",
+    "libnvrtc.so.11.2",
+    "libnvrtc.so",
+    "/usr/local/cuda/lib64/libnvrtc.so",
+    "/opt/cuda/lib64/libnvrtc.so",
+    "/run/opengl-driver/lib/libnvrtc.so",
+];
+
+const COMPILATION: c_int = 6; // NVRTC_ERROR_COMPILATION
+/// `RTLD_NOW` on every Linux that the crate is for.
+const NOW: c_int = 2;
+
+unsafe extern "C" {
+    fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+}
+
+type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Get = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+/// What is compiled.
+pub(super) struct Source<'a> {
+    pub text: &'a str,
+    /// Names and texts of what it may include.
+    pub headers: &'a [(&'a str, &'a str)],
+    pub defines: Vec<(&'static str, usize)>,
+    /// Of the device, major and minor.
+    pub capability: (u32, u32),
+}
+
+/// The library, open for good.
+#[derive(Debug)]
+pub(super) struct Nvrtc {
+    create: Create,
+    compile: Compile,
+    destroy: Destroy,
+    log_size: Size,
+    log: Get,
+    ptx_size: Size,
+    ptx: Get,
+    /// Since CUDA 11.1: code for one device.
+    cubin: Option<(Size, Get)>,
+    /// Since CUDA 11.2: for which devices it compiles.
+    architectures: Option<(Count, Count)>,
+}
+
+impl Nvrtc {
+    /// Opens `name`, else what the environment names, else what the usual places have.
+    pub fn open(name: Option<&OsStr>) -> Result<Self> {
+        let forced = name
+            .map(OsString::from)
+            .or_else(|| std::env::var_os(ENV).filter(|name| !name.is_empty()));
+        let places = match forced {
+            Some(name) => vec![name],
+            None => PLACES.map(OsString::from).to_vec(),
+        };
+        let mut reasons = Vec::new();
+        for place in &places {
+            match Self::open_one(place) {
+                Ok(library) => return Ok(library),
+                Err(reason) => reasons.push(reason),
+            }
+        }
+        reasons.dedup();
+        let looked_for = places.iter().map(|place| place.to_string_lossy());
+        Err(Error::NoCompiler {
+            looked_for: looked_for.collect::<Vec<_>>().join(", "),
+            reason: reasons.join("; "),
+        })
+    }
+
+    fn open_one(place: &OsStr) -> std::result::Result<Self, String> {
+        let path = CString::new(place.as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: a C string. The library's constructors run, which is what the caller asks for.
+        let library = unsafe { dlopen(path.as_ptr(), NOW) };
+        if library.is_null() {
+            // SAFETY: no conditions; not null, it is a C string until this thread's next call of the family.
+            let text = unsafe {
+                let text = dlerror();
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            };
+            return Err(text.unwrap_or_else(|| "no reason given".into()));
+        }
+        let symbol = |name: &CStr| {
+            // SAFETY: the library is open for good and the name is a C string.
+            let found = unsafe { dlsym(library, name.as_ptr()) };
+            (!found.is_null()).then_some(found)
+        };
+        macro_rules! function {
+            ($name:literal, $type:ty) => {
+                symbol($name).map(|found| {
+                    // SAFETY: NVRTC's function of that name has this type, in every release so far.
+                    unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
+                })
+            };
+        }
+        macro_rules! needed {
+            ($name:literal, $type:ty) => {
+                function!($name, $type)
+                    .ok_or_else(|| format!("it has no {}", $name.to_string_lossy()))?
+            };
+        }
+        Ok(Self {
+            create: needed!(c"nvrtcCreateProgram", Create),
+            compile: needed!(c"nvrtcCompileProgram", Compile),
+            destroy: needed!(c"nvrtcDestroyProgram", Destroy),
+            log_size: needed!(c"nvrtcGetProgramLogSize", Size),
+            log: needed!(c"nvrtcGetProgramLog", Get),
+            ptx_size: needed!(c"nvrtcGetPTXSize", Size),
+            ptx: needed!(c"nvrtcGetPTX", Get),
+            cubin: function!(c"nvrtcGetCUBINSize", Size).zip(function!(c"nvrtcGetCUBIN", Get)),
+            architectures: function!(c"nvrtcGetNumSupportedArchs", Count)
+                .zip(function!(c"nvrtcGetSupportedArchs", Count)),
+        })
+    }
+
+    /// An image for the device: its own code where this NVRTC makes it, else PTX for the latest device before it.
+    pub fn build(&self, source: &Source<'_>) -> Result<Vec<u8>> {
+        let text = c_string(source.text)?;
+        let headers = source.headers.iter();
+        let names = headers
+            .clone()
+            .map(|header| c_string(header.0))
+            .collect::<Result<Vec<_>>>()?;
+        let texts = headers
+            .map(|header| c_string(header.1))
+            .collect::<Result<Vec<_>>>()?;
+        let mut program = Running {
+            library: self,
+            handle: null_mut(),
+        };
+        // SAFETY: C strings, as many names as texts; they outlive the call, which copies them.
+        check("nvrtcCreateProgram", unsafe {
+            (self.create)(
+                &mut program.handle,
+                text.as_ptr(),
+                c"comparator.cu".as_ptr(),
+                names.len() as c_int,
+                pointers(&texts).as_ptr(),
+                pointers(&names).as_ptr(),
+            )
+        })?;
+
+        let device = (source.capability.0 * 10 + source.capability.1) as c_int;
+        let known = self.architectures()?;
+        let exact = self.cubin.filter(|_| known.contains(&device));
+        let target = known
+            .iter()
+            .copied()
+            .filter(|&known| known <= device)
+            .max()
+            .unwrap_or(device);
+        let kind = if exact.is_some() { "sm" } else { "compute" };
+        let mut options = vec![
+            c_string("--std=c++17")?,
+            c_string(&format!("--gpu-architecture={kind}_{target}"))?,
+        ];
+        for (name, value) in &source.defines {
+            options.push(c_string(&format!("-D{name}={value}"))?);
+        }
+        // SAFETY: a program, and C strings that outlive the call.
+        let compiled = unsafe {
+            (self.compile)(
+                program.handle,
+                options.len() as c_int,
+                pointers(&options).as_ptr(),
+            )
+        };
+        if compiled == COMPILATION {
+            let log = program.bytes("nvrtcGetProgramLog", self.log_size, self.log)?;
+            return Err(Error::BadComparator {
+                log: String::from_utf8_lossy(&log)
+                    .trim_end_matches('\0')
+                    .to_owned(),
+            });
+        }
+        check("nvrtcCompileProgram", compiled)?;
+        match exact {
+            Some((size, get)) => program.bytes("nvrtcGetCUBIN", size, get),
+            None => {
+                let mut ptx = program.bytes("nvrtcGetPTX", self.ptx_size, self.ptx)?;
+                ptx.truncate(ptx.iter().position(|&byte| byte == 0).unwrap_or(ptx.len()));
+                Ok(ptx)
+            }
+        }
+    }
+
+    /// The devices that it compiles for, as 10 * major + minor.
+    fn architectures(&self) -> Result<Vec<c_int>> {
+        let Some((number, list)) = self.architectures else {
+            return Ok(Vec::new());
+        };
+        let mut count = 0;
+        // SAFETY: a place to write to.
+        check("nvrtcGetNumSupportedArchs", unsafe { number(&mut count) })?;
+        let mut architectures = vec![0; usize::try_from(count).unwrap_or(0)];
+        // SAFETY: room for as many.
+        check("nvrtcGetSupportedArchs", unsafe {
+            list(architectures.as_mut_ptr())
+        })?;
+        Ok(architectures)
+    }
+}
+
+/// A program; destroyed when dropped.
+struct Running<'a> {
+    library: &'a Nvrtc,
+    handle: Program,
+}
+
+impl Running<'_> {
+    fn bytes(&self, call: &'static str, size: Size, get: Get) -> Result<Vec<u8>> {
+        let mut bytes = 0;
+        // SAFETY: a program, and a place to write to.
+        check(call, unsafe { size(self.handle, &mut bytes) })?;
+        let mut all = vec![0; bytes];
+        // SAFETY: room for as many bytes as it just said.
+        check(call, unsafe { get(self.handle, all.as_mut_ptr().cast()) })?;
+        Ok(all)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.handle.is_null() {
+            // SAFETY: a program, not used from here on.
+            unsafe { (self.library.destroy)(&mut self.handle) };
+        }
+    }
+}
+
+fn check(call: &'static str, code: c_int) -> Result<()> {
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(Error::Compiler { call, code })
+    }
+}
+
+fn c_string(text: &str) -> Result<CString> {
+    CString::new(text).map_err(|error| Error::BadComparator {
+        log: error.to_string(),
+    })
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    // One more, so that the list is never empty.
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([null()])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_said_by_name() {
+        let missing =
+            Nvrtc::open(Some(OsStr::new("/nowhere/libnvrtc.so"))).expect_err("no compiler");
+        let Error::NoCompiler { looked_for, reason } = &missing else {
+            panic!("{missing}");
+        };
+        assert_eq!(looked_for, "/nowhere/libnvrtc.so");
+        assert!(!reason.is_empty());
+        assert!(missing.to_string().contains("/nowhere/libnvrtc.so"));
+    }
+
+    #[test]
+    fn another_library_is_refused() {
+        let other = Nvrtc::open(Some(OsStr::new("libc.so.6"))).expect_err("no compiler");
+        assert!(
+            other.to_string().contains("it has no nvrtcCreateProgram"),
+            "{other}"
+        );
+    }
+}

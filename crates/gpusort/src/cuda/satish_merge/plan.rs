@@ -1,0 +1,146 @@
+//! Which tiles and passes a number of elements takes. The constants are those of `kernels/sort/satish_merge.cuh`.
+
+use super::layout::Level;
+
+/// Every how many elements a run has a sample.
+pub(in crate::cuda) const SAMPLE: u64 = 64;
+/// Threads of a block that ranks splitters.
+pub(in crate::cuda) const RANK_THREADS: u32 = 256;
+/// The most runs that a pass merges to one, and the words of a piece in the table of splits.
+const MOST_RUNS: u64 = 8;
+
+/// How a block is shaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cuda) struct Tile {
+    pub threads: u32,
+    pub items_per_thread: u32,
+}
+
+impl Tile {
+    /// Items that a block sorts: a whole number of samples.
+    pub const fn items(self) -> u32 {
+        self.threads * self.items_per_thread
+    }
+
+    /// Items that a block merges: each pair of runs has threads of its own, the last of them perhaps with less to do.
+    const fn piece(self) -> u32 {
+        (self.threads - (MOST_RUNS as u32 / 2 - 1)) * self.items_per_thread
+    }
+
+    /// Bytes of `Piece::Shared`.
+    pub const fn piece_bytes(self) -> u32 {
+        let warps = self.threads / 32;
+        let rows = (self.piece() / 32 + MOST_RUNS as u32 + 1).next_multiple_of(warps);
+        ((2 * MOST_RUNS as u32 + 1) * 4 + rows * 8).next_multiple_of(16)
+    }
+}
+
+/// The tiles and the passes after them.
+#[derive(Debug, Clone)]
+pub(in crate::cuda) struct Plan {
+    pub n: u64,
+    pub tiles: u64,
+    pub levels: Vec<Level>,
+}
+
+impl Plan {
+    pub fn new(n: u64, tile: Tile) -> Self {
+        let mut plan = Self {
+            n,
+            tiles: n.div_ceil(tile.items().into()),
+            levels: Vec::new(),
+        };
+        // Halvings still to make, in as few passes as there can be, evenly.
+        let mut halvings = plan.tiles.max(1).next_power_of_two().trailing_zeros();
+        let mut run = u64::from(tile.items());
+        while halvings > 0 {
+            let now = halvings.div_ceil(halvings.div_ceil(MOST_RUNS.trailing_zeros()));
+            plan.levels.push(level(n, run, 1 << now, tile));
+            run <<= now;
+            halvings -= now;
+        }
+        plan
+    }
+
+    /// Blocks of a pass.
+    pub fn blocks(&self, level: &Level) -> u64 {
+        self.n.div_ceil(level.run * u64::from(level.runs)) * u64::from(level.pieces)
+    }
+
+    /// Blocks of [`RANK_THREADS`] that rank the splitters of a pass: 32 samples of one run a warp.
+    pub fn rank_blocks(&self, level: &Level) -> u64 {
+        let warps_of_run = (level.run / SAMPLE).div_ceil(32);
+        (self.n.div_ceil(level.run) * warps_of_run).div_ceil(u64::from(RANK_THREADS) / 32)
+    }
+
+    /// Bytes of the table of splits, for the pass with the most pieces; it is read one piece beyond the last.
+    pub fn splits(&self) -> u64 {
+        let most = self.levels.iter().map(|level| self.blocks(level)).max();
+        most.map_or(0, |blocks| (blocks + 1) * MOST_RUNS * 4)
+    }
+}
+
+/// As many samples between two splitters as keep a piece within a block, fewer where that makes the pieces even.
+fn level(n: u64, run: u64, runs: u64, tile: Tile) -> Level {
+    let samples = n.min(run * runs).div_ceil(SAMPLE);
+    let most = (u64::from(tile.piece()) - (runs - 1) * (SAMPLE - 1)) / SAMPLE;
+    let pieces = samples.div_ceil(most);
+    Level {
+        run,
+        runs: runs as u32,
+        spacing: samples.div_ceil(pieces) as u32,
+        pieces: pieces as u32,
+        unused: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILE: Tile = Tile {
+        threads: 256,
+        items_per_thread: 23,
+    };
+    const KEYS: u64 = 5888;
+
+    #[test]
+    fn passes_are_few_and_even() {
+        let runs = |n: u64| -> Vec<u32> {
+            let plan = Plan::new(n, TILE);
+            plan.levels.iter().map(|level| level.runs).collect()
+        };
+        assert!(runs(KEYS).is_empty());
+        assert_eq!(runs(KEYS + 1), [2]);
+        assert_eq!(runs(8 * KEYS), [8]);
+        assert_eq!(runs(8 * KEYS + 1), [4, 4]);
+        assert_eq!(runs(1 << 24), [8, 8, 8, 8]);
+        assert_eq!(runs(u32::MAX.into()).iter().product::<u32>(), 1 << 20);
+    }
+
+    #[test]
+    fn pieces_fit_and_cover() {
+        for n in [
+            KEYS + 1,
+            20_000,
+            61_441,
+            1 << 20,
+            (1 << 24) + 1,
+            u64::from(u32::MAX),
+        ] {
+            let plan = Plan::new(n, TILE);
+            let mut run = u64::from(TILE.items());
+            for level in &plan.levels {
+                let runs = u64::from(level.runs);
+                assert_eq!(level.run, run);
+                run *= runs;
+                let most = u64::from(level.spacing) * SAMPLE + (runs - 1) * (SAMPLE - 1);
+                assert!(most <= u64::from(TILE.piece()));
+                let samples = n.min(run).div_ceil(SAMPLE);
+                assert!(u64::from(level.pieces) * u64::from(level.spacing) >= samples);
+                assert!(plan.splits() >= plan.blocks(level) * 32);
+            }
+            assert!(run >= n);
+        }
+    }
+}

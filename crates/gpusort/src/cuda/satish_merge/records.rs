@@ -1,0 +1,397 @@
+//! Records by an order given as source: `kernels/sort/satish_merge_records.cuh`, compiled at run time.
+
+use super::layout::{LAST, Level};
+use super::nvrtc::{Nvrtc, Source};
+use super::plan::{Plan, SAMPLE, Tile};
+use super::steps::{self, Kernels, Step};
+use crate::cuda::buffers::{self, Named, same_length};
+use crate::cuda::family::{Context, Outcome};
+use crate::cuda::gather;
+use crate::cuda::sorter::SorterConfig;
+use crate::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+use gpu::{Device, Layout, Slice, SliceMut, Stream};
+use radsweep_kernels::sources;
+use std::ffi::OsStr;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// An order of records `R`, given as CUDA source, and the merge sorts by it. Cheap to clone; usable from several threads and on several
+/// streams at once, each sort with its own scratch.
+///
+/// The source has a `struct Item`, of the size of `R` and with no stricter alignment, and says which of two comes first:
+/// `__device__ bool less(const Item&, const Item&)`, a strict weak order. Where it is none, as for floats with NaNs among them, what the
+/// output holds is unspecified.
+/// It is compiled for the device by NVRTC, the compiler library of the CUDA toolkit, which is looked for when it is needed;
+/// `RADSWEEP_NVRTC` names another.
+///
+/// The sorts only give work to the stream, allocate nothing and do not wait. They are stable, and give the same bits each time. Time is
+/// O(n log n) comparisons. Satish, Harris and Garland 2009, §IV.
+///
+/// ```
+/// use gpusort::cuda::Comparator;
+///
+/// # fn main() -> gpusort::Result<()> {
+/// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+/// let stream = gpu::Stream::new(&device)?;
+/// let source = "struct Item { float x, y; };
+///     __device__ float square(const Item& i) { return i.x * i.x + i.y * i.y; }
+///     __device__ bool less(const Item& a, const Item& b) { return square(a) < square(b); }";
+/// // SAFETY: the source reads its arguments, no more.
+/// let by_length = unsafe { Comparator::<[f32; 2]>::compile(&device, source) };
+/// let by_length = match by_length {
+///     Err(gpusort::Error::NoCompiler { .. }) => return Ok(()), // no CUDA toolkit here
+///     compiled => compiled?,
+/// };
+/// let points = stream.from_slice(&[[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])?;
+/// let mut sorted = stream.alloc::<[f32; 2]>(3)?;
+/// let mut scratch = stream.alloc::<u8>(by_length.scratch_bytes(3)? as usize)?;
+/// by_length.sort_records(&stream, points.slice(), sorted.slice_mut(), scratch.slice_mut())?;
+/// assert_eq!(stream.to_vec(sorted.slice())?, [[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Comparator<R> {
+    inner: Arc<Inner>,
+    records: PhantomData<fn(R)>,
+}
+
+struct Inner {
+    context: Context,
+    /// For records that are small enough to be moved each pass.
+    records: Option<Kernels>,
+    index: Kernels,
+}
+
+impl<R> Clone for Comparator<R> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            records: PhantomData,
+        }
+    }
+}
+
+impl<R> fmt::Debug for Comparator<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Comparator")
+            .field("moves_records", &self.inner.records.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// `Args` in satish_merge_records.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Args {
+    records: u64,
+    input: u64,
+    output: u64,
+    samples: u64,
+    splits: u64,
+    outcome: u64,
+    n: u64,
+    level: Level,
+    passes: u32,
+    flags: u32,
+}
+
+/// `THREADS` and `INDEX_ITEMS` in satish_merge_records.cuh.
+const INDEX_TILE: Tile = Tile {
+    threads: 256,
+    items_per_thread: 15,
+};
+/// Bytes of shared memory for the records of a tile and their places, within Turing's 64 KiB.
+const STAGED_BYTES: usize = 56 << 10;
+/// Larger records are not staged: too few would fit.
+const MOST_STAGED: usize = 32;
+
+/// The tile of records of that size that are moved each pass: odd items a thread, against conflicts of banks.
+fn record_tile(bytes: usize) -> Option<Tile> {
+    let threads = INDEX_TILE.threads;
+    let items = STAGED_BYTES / (threads as usize * (bytes + 4));
+    (bytes <= MOST_STAGED).then(|| Tile {
+        threads,
+        items_per_thread: ((items as u32 - 1) | 1).min(INDEX_TILE.items_per_thread),
+    })
+}
+
+/// Bytes of shared memory of both kernels, for records of that size; 0 for an index.
+fn shared_bytes(tile: Tile, record: usize) -> [u32; 2] {
+    let places = (tile.items() + 1).next_multiple_of(4) * 4;
+    let bytes = places + tile.items() * record as u32;
+    [bytes, bytes + tile.piece_bytes()]
+}
+
+impl<R: Pod> Comparator<R> {
+    const BYTES: usize = {
+        assert!(size_of::<R>() > 0, "a record has a byte");
+        size_of::<R>()
+    };
+
+    /// Compiles the order for `device`, which takes some hundred milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCompiler`] where there is no NVRTC; [`Error::BadComparator`], with what the compiler said, where the source is not
+    /// right; [`Error::Compiler`] where NVRTC fails otherwise; [`Error::Gpu`] for the driver's.
+    ///
+    /// # Safety
+    ///
+    /// The source runs on the device as it is: what it accesses beside the two items, which may lie in shared memory, must be its own.
+    pub unsafe fn compile(device: &Device, source: &str) -> Result<Self> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Self::compile_with(device, source, None) }
+    }
+
+    /// For tests: by that NVRTC.
+    ///
+    /// # Safety
+    ///
+    /// As [`Comparator::compile`].
+    #[doc(hidden)]
+    pub unsafe fn compile_with(
+        device: &Device,
+        source: &str,
+        nvrtc: Option<&OsStr>,
+    ) -> Result<Self> {
+        let staged = record_tile(Self::BYTES);
+        let mut defines = vec![
+            ("RECORD_BYTES", Self::BYTES),
+            ("RECORD_ALIGNMENT", align_of::<R>()),
+        ];
+        if let Some(tile) = staged {
+            defines.push(("RECORD_ITEMS", tile.items_per_thread as usize));
+        }
+        let text = format!(
+            "#include <stdint.h>\n#line 1\n{source}\n#include \"satish_merge_records.cuh\"\n"
+        );
+        let image = Nvrtc::open(nvrtc)?.build(&Source {
+            text: &text,
+            headers: sources::RECORDS,
+            defines,
+            capability: device.info().compute_capability,
+        })?;
+        let module = device.load("comparator", &image)?;
+        let kernels = |kind: &str, shared: [u32; 2]| {
+            let kernel = |step: &str, bytes| {
+                let kernel = module.kernel(&format!("{kind}_{step}"))?;
+                kernel.set_max_dynamic_shared(bytes)?;
+                Ok::<_, Error>(kernel)
+            };
+            Ok::<_, Error>(Kernels {
+                tile: kernel("tile", shared[0])?,
+                rank: kernel("rank", 0)?,
+                pieces: kernel("pieces", shared[1])?,
+                shared,
+            })
+        };
+        let records = staged.map(|tile| kernels("records", shared_bytes(tile, Self::BYTES)));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                context: Context::new(device, SorterConfig::default()),
+                records: records.transpose()?,
+                index: kernels("index", shared_bytes(INDEX_TILE, 0))?,
+            }),
+            records: PhantomData,
+        })
+    }
+
+    /// Bytes of scratch memory for a sort of `n` records, aligned to [`gpu::ALIGNMENT`]. Enough for less records too. About 9 a record, or
+    /// a record's bytes where these are more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyKeys`] for more than `u32::MAX`.
+    pub fn scratch_bytes(&self, n: u64) -> Result<u64> {
+        if n > u32::MAX.into() {
+            let limit = u32::MAX.into();
+            return Err(Error::TooManyKeys { keys: n, limit });
+        }
+        let bytes = |plan: &Plan, each, index| {
+            let mut layout = Layout::measure();
+            carve(&mut layout, plan, each, index)?;
+            Ok::<_, Error>(layout.bytes() as u64)
+        };
+        let index = bytes(&Plan::new(n, INDEX_TILE), 4, true)?;
+        match record_tile(Self::BYTES) {
+            Some(tile) => Ok(index.max(bytes(&Plan::new(n, tile), Self::BYTES, false)?)),
+            None => Ok(index),
+        }
+    }
+
+    /// Writes the permutation that sorts: `records[index[0]]` is the first record in order, and so on. Each comparison reads two records.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`], [`Error::Overlap`], [`Error::Misaligned`],
+    /// [`Error::Null`]; [`Error::Gpu`] for the driver's. Nothing was launched then, unless it is the driver's.
+    pub fn sort_index(
+        &self,
+        stream: &Stream,
+        records: Slice<'_, R>,
+        index: SliceMut<'_, u32>,
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        same_length(records.len(), index.len())?;
+        let named = [
+            Named::read("records", &records),
+            Named::written("index", &index),
+            Named::scratch(&scratch),
+        ];
+        self.check(records.len(), &named, &scratch)?;
+        let plan = Plan::new(records.len() as u64, INDEX_TILE);
+        let regions = carve(&mut Layout::over(scratch)?, &plan, 4, false)?;
+        self.run(
+            stream,
+            &self.inner.index,
+            (&plan, INDEX_TILE),
+            records.ptr(),
+            index.ptr(),
+            regions,
+        )
+    }
+
+    /// Sorts records. Those of up to 32 bytes are moved each pass; larger ones once, by their index.
+    ///
+    /// # Errors
+    ///
+    /// As [`Comparator::sort_index`].
+    pub fn sort_records(
+        &self,
+        stream: &Stream,
+        records: Slice<'_, R>,
+        records_out: SliceMut<'_, R>,
+        scratch: SliceMut<'_, u8>,
+    ) -> Result<()> {
+        same_length(records.len(), records_out.len())?;
+        let named = [
+            Named::read("records", &records),
+            Named::written("records_out", &records_out),
+            Named::scratch(&scratch),
+        ];
+        self.check(records.len(), &named, &scratch)?;
+        let n = records.len() as u64;
+        if let (Some(kernels), Some(tile)) = (&self.inner.records, record_tile(Self::BYTES)) {
+            let plan = Plan::new(n, tile);
+            let regions = carve(&mut Layout::over(scratch)?, &plan, Self::BYTES, false)?;
+            let output = records_out.ptr();
+            return self.run(
+                stream,
+                kernels,
+                (&plan, tile),
+                records.ptr(),
+                output,
+                regions,
+            );
+        }
+        let plan = Plan::new(n, INDEX_TILE);
+        let regions = carve(&mut Layout::over(scratch)?, &plan, 4, true)?;
+        let index = regions.index.ptr();
+        self.run(
+            stream,
+            &self.inner.index,
+            (&plan, INDEX_TILE),
+            records.ptr(),
+            index,
+            regions,
+        )?;
+        let moved = gather::Records {
+            input: records.ptr(),
+            output: records_out.ptr(),
+            bytes: Self::BYTES,
+        };
+        gather::launch(&self.inner.context, stream, n, index, &moved)
+    }
+
+    fn check(&self, n: usize, named: &[Named], scratch: &SliceMut<'_, u8>) -> Result<()> {
+        buffers::check(named)?;
+        buffers::enough_scratch(self.scratch_bytes(n as u64)?, scratch)
+    }
+
+    fn run(
+        &self,
+        stream: &Stream,
+        kernels: &Kernels,
+        (plan, tile): (&Plan, Tile),
+        records: u64,
+        output: u64,
+        regions: Regions<'_>,
+    ) -> Result<()> {
+        if plan.n == 0 {
+            return Ok(stream.fill_bytes(regions.outcome, 0)?);
+        }
+        let moved = [output, regions.spare.ptr()];
+        let args = |step: &Step| Args {
+            records,
+            input: moved[step.from],
+            output: moved[step.to],
+            samples: regions.samples.ptr(),
+            splits: regions.splits.ptr(),
+            outcome: regions.outcome.ptr(),
+            n: plan.n,
+            level: step.level,
+            passes: plan.levels.len() as u32,
+            flags: if step.last { LAST } else { 0 },
+        };
+        steps::run(&self.inner.context, stream, kernels, (plan, tile), args)
+    }
+}
+
+/// Scratch memory, carved.
+struct Regions<'a> {
+    outcome: SliceMut<'a, Outcome>,
+    samples: SliceMut<'a, u8>,
+    splits: SliceMut<'a, u8>,
+    spare: SliceMut<'a, u8>,
+    /// Of records that are moved at the end.
+    index: SliceMut<'a, u32>,
+}
+
+/// `each`: bytes of what is moved each pass.
+fn carve<'a>(
+    layout: &mut Layout<'a>,
+    plan: &Plan,
+    each: usize,
+    index: bool,
+) -> Result<Regions<'a>> {
+    // One tile needs nothing but the outcome. A size beyond an address saturates, and `take` refuses it.
+    let n = if plan.levels.is_empty() { 0 } else { plan.n };
+    let size = |count: u64, each: usize| {
+        usize::try_from(count.saturating_mul(each as u64)).unwrap_or(usize::MAX)
+    };
+    Ok(Regions {
+        outcome: layout.take(1)?,
+        samples: layout.take(size(n.div_ceil(SAMPLE), each))?,
+        splits: layout.take(size(plan.splits(), 1))?,
+        spare: layout.take(size(n, each))?,
+        index: layout.take(if index { size(plan.n, 1) } else { 0 })?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 88);
+    }
+
+    #[test]
+    fn tiles_of_records_fit_and_merge() {
+        for bytes in 1..=MOST_STAGED {
+            let tile = record_tile(bytes).expect("small");
+            assert!(tile.items_per_thread % 2 == 1 && tile.items_per_thread >= 5);
+            assert!(shared_bytes(tile, bytes)[1] <= 64 * 1024);
+            assert!(
+                Plan::new(1 << 20, tile)
+                    .levels
+                    .iter()
+                    .all(|level| level.spacing > 0)
+            );
+        }
+        assert!(record_tile(MOST_STAGED + 1).is_none());
+    }
+}

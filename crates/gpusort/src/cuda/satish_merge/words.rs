@@ -1,0 +1,260 @@
+//! Keys of many words: the launches of `kernels/sort/satish_merge_words.cu`.
+
+use super::layout::{LAST, Level, shared_bytes};
+use super::plan::{Plan, SAMPLE, Tile};
+use super::steps::{self, Kernels, Step};
+use super::tile_for;
+use crate::cuda::buffers::{self, Named, same_length};
+use crate::cuda::family::{Context, Outcome};
+use crate::cuda::gather;
+use crate::cuda::sorter::SorterConfig;
+use crate::{Error, Order, Result};
+use bytemuck::{Pod, Zeroable};
+use gpu::{Device, Layout, Slice, SliceMut, Stream};
+use radsweep_kernels as images;
+use std::sync::Arc;
+
+/// A key of one word or more, compared word by word from the first on: `[u32; W]` or `[u64; W]`. Sealed.
+pub trait Words: Pod + Send + Sync + sealed::Sealed {
+    /// Words of a key.
+    const WORDS: usize;
+    /// Bits of a word.
+    const WORD_BITS: u32;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<const W: usize> Sealed for [u32; W] {}
+    impl<const W: usize> Sealed for [u64; W] {}
+}
+
+impl<const W: usize> Words for [u32; W]
+where
+    [u32; W]: Pod,
+{
+    const WORDS: usize = W;
+    const WORD_BITS: u32 = 32;
+}
+
+impl<const W: usize> Words for [u64; W]
+where
+    [u64; W]: Pod,
+{
+    const WORDS: usize = W;
+    const WORD_BITS: u32 = 64;
+}
+
+/// Merge sorts, on one device, of keys that are more than a number. Cheap to clone; usable from several threads and on several streams at
+/// once, each sort with its own scratch.
+///
+/// The calls only give work to the stream, allocate nothing and do not wait. Sorts are stable and give the same bits each time.
+/// Time is O(n log n) comparisons. Satish, Harris and Garland 2009, §IV.
+///
+/// ```
+/// use gpusort::Order;
+/// use gpusort::cuda::MergeSorter;
+///
+/// # fn main() -> gpusort::Result<()> {
+/// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+/// let stream = gpu::Stream::new(&device)?;
+/// let sorter = MergeSorter::new(&device);
+/// let keys = stream.from_slice(&[[2_u32, 1, 9], [1, 7, 0], [2, 1, 3]])?;
+/// let mut index = stream.alloc::<u32>(3)?;
+/// let mut scratch = stream.alloc::<u8>(MergeSorter::scratch_bytes::<[u32; 3]>(3)? as usize)?;
+/// sorter.sort_index(&stream, keys.slice(), None, index.slice_mut(), scratch.slice_mut(), Order::Ascending)?;
+/// assert_eq!(stream.to_vec(index.slice())?, [1, 2, 0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct MergeSorter(Arc<Context>);
+
+/// `Args` in satish_merge_words.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Args {
+    words: u64,
+    prefixes_in: u64,
+    prefixes_out: u64,
+    index_in: u64,
+    index_out: u64,
+    sample_prefixes: u64,
+    sample_index: u64,
+    splits: u64,
+    outcome: u64,
+    n: u64,
+    flip: u64,
+    level: Level,
+    words_each: u32,
+    passes: u32,
+    flags: u32,
+    unused: u32,
+}
+
+/// What is moved is a key's first 64 bits.
+const TILE: Tile = tile_for(8);
+
+impl MergeSorter {
+    /// A sorter for `device`. Kernels are loaded by the first sort or by [`MergeSorter::prepare`].
+    #[must_use]
+    pub fn new(device: &Device) -> Self {
+        Self(Arc::new(Context::new(device, SorterConfig::default())))
+    }
+
+    /// Loads the kernels for keys of type `K`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gpu`] where the driver cannot load them.
+    pub fn prepare<K: Words>(&self) -> Result<()> {
+        self.kernels(K::WORD_BITS)?;
+        gather::kernel(&self.0, 4).map(drop)
+    }
+
+    /// Bytes of scratch memory for a sort of `n` keys, aligned to [`gpu::ALIGNMENT`]. Enough for less keys too. Needs no device.
+    /// About 21 a key, whatever its words.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyKeys`] for more than `u32::MAX`.
+    pub fn scratch_bytes<K: Words>(n: u64) -> Result<u64> {
+        if n > u32::MAX.into() {
+            let limit = u32::MAX.into();
+            return Err(Error::TooManyKeys { keys: n, limit });
+        }
+        let mut layout = Layout::measure();
+        carve(&mut layout, &Plan::new(n, TILE))?;
+        Ok(layout.bytes() as u64)
+    }
+
+    /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on; and the sorted keys where asked for.
+    /// Keys that are equal in all words keep their order, in descending order too.
+    ///
+    /// Keys that differ in their first 64 bits are compared by these alone, on chip; where many agree there, each comparison reads two
+    /// keys from memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`], [`Error::Overlap`], [`Error::Misaligned`],
+    /// [`Error::Null`]; [`Error::Gpu`] for the driver's. Nothing was launched then, unless it is the driver's.
+    pub fn sort_index<K: Words>(
+        &self,
+        stream: &Stream,
+        keys: Slice<'_, K>,
+        keys_out: Option<SliceMut<'_, K>>,
+        index: SliceMut<'_, u32>,
+        scratch: SliceMut<'_, u8>,
+        order: Order,
+    ) -> Result<()> {
+        const { assert!(K::WORDS > 0, "a key has a word") };
+        same_length(keys.len(), index.len())?;
+        let mut named = vec![
+            Named::read("keys", &keys),
+            Named::written("index", &index),
+            Named::scratch(&scratch),
+        ];
+        if let Some(out) = &keys_out {
+            same_length(keys.len(), out.len())?;
+            named.push(Named::written("keys_out", out));
+        }
+        buffers::check(&named)?;
+        let n = keys.len() as u64;
+        buffers::enough_scratch(Self::scratch_bytes::<K>(n)?, &scratch)?;
+        let plan = Plan::new(n, TILE);
+        let regions = carve(&mut Layout::over(scratch)?, &plan)?;
+        if n == 0 {
+            return Ok(stream.fill_bytes(regions.outcome, 0)?);
+        }
+
+        let prefixes = [regions.prefixes.ptr(), regions.spare_prefixes.ptr()];
+        let indices = [index.ptr(), regions.spare_index.ptr()];
+        let args = |step: &Step| Args {
+            words: keys.ptr(),
+            prefixes_in: prefixes[step.from],
+            prefixes_out: prefixes[step.to],
+            index_in: indices[step.from],
+            index_out: indices[step.to],
+            sample_prefixes: regions.sample_prefixes.ptr(),
+            sample_index: regions.sample_index.ptr(),
+            splits: regions.splits.ptr(),
+            outcome: regions.outcome.ptr(),
+            n,
+            flip: if order == Order::Descending {
+                u64::MAX
+            } else {
+                0
+            },
+            level: step.level,
+            words_each: K::WORDS as u32,
+            passes: plan.levels.len() as u32,
+            flags: if step.last { LAST } else { 0 },
+            unused: 0,
+        };
+        steps::run(
+            &self.0,
+            stream,
+            &self.kernels(K::WORD_BITS)?,
+            (&plan, TILE),
+            args,
+        )?;
+        let Some(keys_out) = keys_out else {
+            return Ok(());
+        };
+        let moved = gather::Records {
+            input: keys.ptr(),
+            output: keys_out.ptr(),
+            bytes: size_of::<K>(),
+        };
+        gather::launch(&self.0, stream, n, index.ptr(), &moved)
+    }
+
+    fn kernels(&self, word_bits: u32) -> Result<Kernels> {
+        let shared = shared_bytes(TILE, 8, 0);
+        let kernel = |step: &str, shared| {
+            let name = format!("satish_merge_{step}_words_{word_bits}");
+            self.0.kernel(&images::SATISH_MERGE_WORDS, &name, shared)
+        };
+        Ok(Kernels {
+            tile: kernel("tile", shared[0])?,
+            rank: kernel("rank", 0)?,
+            pieces: kernel("pieces", shared[1])?,
+            shared,
+        })
+    }
+}
+
+/// Scratch memory, carved.
+struct Regions<'a> {
+    outcome: SliceMut<'a, Outcome>,
+    sample_prefixes: SliceMut<'a, u64>,
+    sample_index: SliceMut<'a, u32>,
+    splits: SliceMut<'a, u8>,
+    prefixes: SliceMut<'a, u64>,
+    spare_prefixes: SliceMut<'a, u64>,
+    spare_index: SliceMut<'a, u32>,
+}
+
+fn carve<'a>(layout: &mut Layout<'a>, plan: &Plan) -> Result<Regions<'a>> {
+    // One tile needs nothing but the outcome. A size beyond an address saturates, and `take` refuses it.
+    let n = if plan.levels.is_empty() { 0 } else { plan.n };
+    let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    Ok(Regions {
+        outcome: layout.take(1)?,
+        sample_prefixes: layout.take(size(n.div_ceil(SAMPLE)))?,
+        sample_index: layout.take(size(n.div_ceil(SAMPLE)))?,
+        splits: layout.take(size(plan.splits()))?,
+        prefixes: layout.take(size(n))?,
+        spare_prefixes: layout.take(size(n))?,
+        spare_index: layout.take(size(n))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 128);
+    }
+}

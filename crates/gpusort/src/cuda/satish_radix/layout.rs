@@ -1,0 +1,141 @@
+//! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
+//! The kernels' side is at the head of `kernels/sort/satish_radix.cu`.
+
+use super::tuning::{SCAN_ITEMS, Tile, UNSCANNED_TILES, small_for, tile_for};
+use crate::Result;
+use crate::cuda::family::{Outcome, Request, Shape};
+use crate::cuda::order::KeyOrder;
+use bytemuck::{Pod, Zeroable};
+use gpu::{Layout, SliceMut};
+
+/// `Args` in satish_radix.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Args {
+    /// Device addresses of input, output and temporary keys.
+    keys: [u64; 3],
+    /// The same for values. A null input stands for 0, 1, 2, …
+    values: [u64; 3],
+    header: u64,
+    table: u64,
+    varying: u64,
+    /// 0, or the address of the number of keys.
+    device_count: u64,
+    n: u64,
+    order: KeyOrder,
+    stride: u32,
+    flags: u32,
+}
+
+/// Flag of [`Args`]: input and output are one buffer.
+const IN_PLACE: u32 = 1;
+/// Flag of [`Args`]: the sorted keys are not wanted.
+const DROP_KEYS: u32 = 2;
+/// Flag of [`Args`]: the scan kernel runs.
+const SCANNED: u32 = 4;
+
+impl Args {
+    pub fn new(request: &Request, sizes: &Sizes, regions: &Regions<'_>) -> Self {
+        let flag = |condition: bool, flag: u32| if condition { flag } else { 0 };
+        Self {
+            keys: [request.keys_in, request.keys_out, regions.keys.ptr()],
+            values: [request.values_in, request.values_out, regions.values.ptr()],
+            header: regions.header.ptr(),
+            table: regions.table.ptr(),
+            varying: regions.varying.ptr(),
+            device_count: request.device_count,
+            n: request.shape.n,
+            order: request.order,
+            stride: sizes.stride() as u32,
+            flags: flag(request.in_place(), IN_PLACE)
+                | flag(request.drop_keys, DROP_KEYS)
+                | flag(sizes.scanned(), SCANNED),
+        }
+    }
+}
+
+/// `Header` in satish_radix.cu, at the start of scratch memory.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Header {
+    outcome: Outcome,
+    varying: u64,
+}
+
+/// The sizes that follow from the number of keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    n: u64,
+    pub key_bytes: usize,
+    pub value_bytes: usize,
+    pub tile: Tile,
+    /// The block that sorts all keys, where they are few.
+    pub small: Option<Tile>,
+}
+
+impl Sizes {
+    pub fn new(shape: &Shape) -> Self {
+        let (key_bytes, value_bytes) = (shape.key_bytes(), shape.value_bytes);
+        Self {
+            n: shape.n,
+            key_bytes,
+            value_bytes,
+            tile: tile_for(key_bytes, value_bytes),
+            small: small_for(shape.n, key_bytes, value_bytes),
+        }
+    }
+
+    pub fn tiles(&self) -> u64 {
+        self.n.div_ceil(self.tile.keys())
+    }
+
+    /// Whether the scan kernel runs.
+    pub fn scanned(&self) -> bool {
+        self.tiles() > UNSCANNED_TILES
+    }
+
+    /// Words of a row of the table: room for a count of each tile and the sum of all.
+    fn stride(&self) -> u64 {
+        (self.tiles() + 1).next_multiple_of(SCAN_ITEMS)
+    }
+}
+
+/// Scratch memory, carved.
+#[derive(Debug)]
+pub(super) struct Regions<'a> {
+    header: SliceMut<'a, Header>,
+    table: SliceMut<'a, u32>,
+    varying: SliceMut<'a, u8>,
+    keys: SliceMut<'a, u8>,
+    values: SliceMut<'a, u8>,
+}
+
+/// Carves, or measures, the scratch memory of a sort.
+pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
+    // A size beyond an address saturates, and `take` refuses it.
+    let bytes = |count: u64, each: usize| {
+        let count = if sizes.small.is_some() { 0 } else { count };
+        usize::try_from(count)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(each)
+    };
+    let padded = sizes.tiles().saturating_mul(sizes.tile.keys());
+    Ok(Regions {
+        header: layout.take(1)?,
+        table: layout.take(bytes(sizes.stride(), 16))?,
+        varying: layout.take(bytes(sizes.tiles(), sizes.key_bytes))?,
+        keys: layout.take(bytes(padded, sizes.key_bytes))?,
+        values: layout.take(bytes(padded, sizes.value_bytes))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_structs_have_no_surprises() {
+        assert_eq!(size_of::<Args>(), 136);
+        assert_eq!(size_of::<Header>(), 40);
+    }
+}

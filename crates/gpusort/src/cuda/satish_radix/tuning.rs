@@ -1,0 +1,95 @@
+//! Tile shapes of Satish's radix sort, the same as in `kernels/sort/satish_radix_tuning.cuh`.
+//!
+//! A kernel's name carries its shape, so a table that differs from the image's finds no kernel.
+
+/// How a block is shaped: its tile has `threads * items` keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub threads: u32,
+    pub items: u32,
+}
+
+const fn tile(threads: u32, items: u32) -> Tile {
+    Tile { threads, items }
+}
+
+/// By key (4, 8 bytes), then value (none, 4, 8 bytes). Registers for four blocks a multiprocessor (three for pairs of 16 bytes).
+///
+/// H200, G keys/s of 2²⁶ and 2²⁰ `u32`: 16 a thread 27.4 and 12.5, 24 a thread 28.1 and 10.7, 12 a thread 27.7 and 10.1; 512
+/// threads of 16 24.4; five blocks of fewer registers 26.8. Pairs of `u32`: 16 a thread 14.5, 20 a thread 14.2. Keys of 8 bytes,
+/// 2²⁴: 12 a thread 7.0, 16 a thread 6.9.
+const TILES: [[Tile; 3]; 2] = [
+    [tile(256, 16), tile(256, 16), tile(256, 12)],
+    [tile(256, 12), tile(256, 12), tile(256, 12)],
+];
+
+/// Shapes of one block that sorts by all digits, by bytes of the larger of key and value (4, 8): the first that holds the keys.
+///
+/// Few warps have few counts to add up: H200, 1,024 keys in a graph, eight warps 11 µs, 32 warps 21. Sixteen warps sort as many
+/// keys as 48 KiB hold; 12,288 `u32` take 38 µs, 16,384 in sixteen launches 42.
+const SMALL: [[Tile; 2]; 2] = [
+    [tile(256, 16), tile(512, 24)],
+    [tile(256, 8), tile(512, 12)],
+];
+
+/// Up to so many tiles the scatter adds up the table itself; with more, a scan kernel does.
+///
+/// H200, G keys/s of 2²¹ `u32`, 512 tiles: 17.8 without the kernel, 16.1 with; 1024 tiles: 21.0 both.
+pub(super) const UNSCANNED_TILES: u64 = 512;
+
+/// Threads of a block of the scan kernel: `SCAN_THREADS` in satish_radix.cu.
+pub(super) const SCAN_THREADS: u32 = 1024;
+/// Words of the table that each of them takes at once: `SCAN_ITEMS`.
+pub(super) const SCAN_ITEMS: u64 = 16;
+
+/// The tile for keys and values of that many bytes.
+pub(super) fn tile_for(key_bytes: usize, value_bytes: usize) -> Tile {
+    TILES[key_bytes / 8][value_bytes / 4]
+}
+
+/// The block that sorts `n` keys alone, if there is one.
+pub(super) fn small_for(n: u64, key_bytes: usize, value_bytes: usize) -> Option<Tile> {
+    let shapes = SMALL[key_bytes.max(value_bytes) / 8];
+    shapes.into_iter().find(|tile| tile.keys() >= n)
+}
+
+impl Tile {
+    pub fn keys(self) -> u64 {
+        u64::from(self.threads * self.items)
+    }
+
+    /// Bytes of `Split::Shared`: 16 counts of 2 bytes for each warp, in an odd number of vectors of 8.
+    fn split_bytes(self) -> u32 {
+        16 * ((self.threads / 256) | 1) * 16
+    }
+
+    /// Bytes of `Tile::Shared`: keys and values sorted, and what a warp's keys differ in.
+    pub fn tile_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
+        self.keys() as u32 * (key_bytes + value_bytes) as u32
+            + 16
+            + self.split_bytes()
+            + self.threads / 32 * key_bytes as u32
+    }
+
+    /// Bytes of `Small::Shared`: keys and values by turns.
+    pub fn small_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
+        self.keys() as u32 * key_bytes.max(value_bytes) as u32 + self.split_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_fit_the_oldest_device() {
+        for key in [4, 8] {
+            for value in [0, 4, 8] {
+                assert!(tile_for(key, value).tile_shared_bytes(key, value) <= 64 * 1024);
+                for small in SMALL[key.max(value) / 8] {
+                    assert!(small.small_shared_bytes(key, value) <= 64 * 1024);
+                }
+            }
+        }
+    }
+}

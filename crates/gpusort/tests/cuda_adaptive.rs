@@ -1,0 +1,561 @@
+//! Onesweep on a GPU with the hint that the input is nearly sorted: the common trials, whose inputs are mostly not, and nearly sorted
+//! ones of many kinds, with a look at which path sorted them.
+
+mod common;
+mod data;
+mod gpu_rig;
+mod suite;
+
+use common::{Distribution, TestKey, by_index};
+use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, reference, text, unless_quick};
+use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::{Algorithm, SortOptions, SortReport};
+use libtest_mimic::Failed;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+fn main() {
+    suite::run_on(Gpu::open(Algorithm::Onesweep, true), |suite| {
+        each_type!(suite, "nearly sorted: inputs of many kinds", kinds);
+        each_type!(suite, "nearly sorted: sizes around windows", sizes);
+        each_type!(suite, "nearly sorted: the halo's width", displacements);
+        each_type!(suite, "nearly sorted: bit windows", bit_windows);
+        each_type!(suite, "nearly sorted: 64-bit offsets", large_offsets);
+        suite.add("nearly sorted: zeros of both signs", zeros);
+        suite.add("nearly sorted: where the hint is not taken", not_taken);
+        suite.add("nearly sorted: stages", stages);
+        suite.add("nearly sorted: one array of three", axes);
+        suite.add("nearly sorted: millions", millions);
+    });
+}
+
+/// Whether the path for nearly sorted input must sort a kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Path {
+    /// It must, and take nothing out.
+    InOrder,
+    /// It must, and take something out.
+    Adaptive,
+    /// It must not.
+    Fallback,
+    Either,
+}
+
+/// A sort of pairs, and what it reports.
+fn report<K: TestKey>(gpu: &Gpu, keys: &[K], options: &SortOptions) -> Result<SortReport, Failed> {
+    let (stream, n) = (gpu.stream()?, keys.len());
+    let values: Vec<u32> = (0..n as u32).collect();
+    let (ki, vi) = (stream.from_slice(keys)?, stream.from_slice(&values)?);
+    let (mut ko, mut vo) = (stream.alloc::<K>(n)?, stream.alloc::<u32>(n)?);
+    let mut scratch = Scratch::new::<K>(&stream, options.algorithm, n, Payload::U32, false)?;
+    let (to, moved) = (ko.slice_mut(), vo.slice_mut());
+    gpu.sorter.sort_pairs(
+        &stream,
+        ki.slice(),
+        vi.slice(),
+        to,
+        moved,
+        scratch.slice_mut(),
+        options,
+    )?;
+    Ok(gpu.sorter.report(&stream, scratch.slice())?)
+}
+
+/// Every form in `forms` against the reference, and the path.
+fn check<K: TestKey>(
+    gpu: &Gpu,
+    keys: &[K],
+    options: &SortOptions,
+    forms: &[Form],
+    path: Path,
+) -> Outcome {
+    let stream = gpu.stream()?;
+    Rig::new(&gpu.sorter, &stream).check(keys, options, forms)?;
+    let report = report(gpu, keys, options)?;
+    // One block of Onesweep's is not kept waiting.
+    let path = if keys.len() <= 4096 {
+        Path::Either
+    } else {
+        path
+    };
+    let right = match path {
+        Path::InOrder => report.displaced == Some(0) && report.early_exit,
+        Path::Adaptive => report.displaced.is_some_and(|count| count > 0) && !report.early_exit,
+        Path::Fallback => report.displaced.is_none(),
+        Path::Either => true,
+    };
+    let adaptive = report.displaced.is_some();
+    if !right
+        || report.algorithm != "onesweep"
+        || report.n != keys.len() as u64
+        || adaptive && (report.passes_run, report.largest_bucket) != (0, 0)
+    {
+        return Err(format!("{path:?} expected, {options:?}: {report:?}").into());
+    }
+    Ok(())
+}
+
+/// `spread` in the order of `options`, then in the order of `ranks`.
+fn arranged<K: TestKey>(spread: Distribution, ranks: &[usize], options: &SortOptions) -> Vec<K> {
+    let keys = spread.keys::<K>(ranks.len(), 31);
+    let sorted = by_index(&keys, &reference(&keys, options));
+    ranks.iter().map(|&rank| sorted[rank]).collect()
+}
+
+/// Keys of which no two are equal.
+fn distinct<K: TestKey>(ranks: &[usize], options: &SortOptions) -> Vec<K> {
+    let keys: Vec<K> = (0..ranks.len())
+        .map(|i| K::from_raw(i as u64 * 101 + 5))
+        .collect();
+    let sorted = by_index(&keys, &reference(&keys, options));
+    ranks.iter().map(|&rank| sorted[rank]).collect()
+}
+
+fn in_order(n: usize) -> Vec<usize> {
+    (0..n).collect()
+}
+
+/// One element moved from a place to another.
+fn moved(mut ranks: Vec<usize>, from: usize, to: usize) -> Vec<usize> {
+    let rank = ranks.remove(from);
+    ranks.insert(to, rank);
+    ranks
+}
+
+fn swapped(n: usize, count: usize, most: usize, seed: u64) -> Vec<usize> {
+    let (mut ranks, rng) = (in_order(n), &mut SmallRng::seed_from_u64(seed));
+    for _ in 0..count {
+        let i = rng.random_range(0..n);
+        ranks.swap(i, (i + rng.random_range(1..=most)).min(n - 1));
+    }
+    ranks
+}
+
+/// A share of the elements taken out and put in again up to `most` places away.
+fn reinserted(n: usize, share: f64, most: usize, seed: u64) -> Vec<usize> {
+    let rng = &mut SmallRng::seed_from_u64(seed);
+    let mut places: Vec<(f64, usize)> = (0..n).map(|i| (i as f64, i)).collect();
+    for (place, _) in &mut places {
+        if rng.random::<f64>() < share {
+            *place += rng.random_range(-(most as f64)..most as f64);
+        }
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    places.into_iter().map(|place| place.1).collect()
+}
+
+fn kinds<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let [core, halo] = Sorter::nearly_sorted_window::<K>();
+    let n = 2 * core + 1234;
+    let rotated = |by: usize| {
+        let mut ranks = in_order(n);
+        ranks[core - 700..core + 700].rotate_left(by);
+        ranks
+    };
+    let exchanged = |length: usize| {
+        let mut ranks = in_order(n);
+        ranks[core - length..core + length].rotate_left(length);
+        ranks
+    };
+    let mut tail = in_order(n);
+    let rng = &mut SmallRng::seed_from_u64(5);
+    for i in n - 400..n {
+        tail.swap(i, rng.random_range(n - 400..n));
+    }
+    let mut far_tail = in_order(n);
+    far_tail.swap(3, n - 3);
+    let mut whole = in_order(n);
+    whole.rotate_left(100);
+    let ranks: [(&str, Vec<usize>, Path); 17] = [
+        ("sorted", in_order(n), Path::InOrder),
+        ("reverse", (0..n).rev().collect(), Path::Fallback),
+        ("one swap", swapped(n, 1, 1, 1), Path::Adaptive),
+        ("few swaps", swapped(n, 9, 1000, 2), Path::Adaptive),
+        ("1 % swapped", swapped(n, n / 100, 1000, 3), Path::Adaptive),
+        ("1 % moved", reinserted(n, 0.01, 1000, 4), Path::Adaptive),
+        (
+            "3 % moved a little",
+            reinserted(n, 0.03, 20, 5),
+            Path::Adaptive,
+        ),
+        ("all moved", reinserted(n, 1.0, 1000, 6), Path::Fallback),
+        ("a part rotated by 100", rotated(100), Path::Adaptive),
+        ("a part rotated by 400", rotated(400), Path::Adaptive),
+        ("all rotated by 100", whole, Path::Fallback),
+        ("blocks of 300 exchanged", exchanged(300), Path::Adaptive),
+        (
+            "blocks beyond the halo exchanged",
+            exchanged(halo + 1),
+            Path::Fallback,
+        ),
+        (
+            "the last one first",
+            moved(in_order(n), n - 1, 0),
+            Path::Fallback,
+        ),
+        (
+            "the first one last",
+            moved(in_order(n), 0, n - 1),
+            Path::Fallback,
+        ),
+        ("two far ones swapped", far_tail, Path::Fallback),
+        ("the tail at random", tail, Path::Adaptive),
+    ];
+    for (i, (name, ranks, path)) in ranks.into_iter().enumerate() {
+        if quick() && i % 3 != K::TYPE as usize % 3 {
+            continue;
+        }
+        let options = &gpu.orders()[i / 3 % 2];
+        let forms = unless_quick(Form::ALL, &Form::ALL[i % Form::ALL.len()..][..1]);
+        let named = |failed: Failed| format!("{name}: {}", text(&failed));
+        check(gpu, &distinct::<K>(&ranks, options), options, forms, path).map_err(named)?;
+        // With ties elements are nearer to their places.
+        let path = if path == Path::Fallback {
+            Path::Either
+        } else {
+            path
+        };
+        let path = if name == "one swap" {
+            Path::Either
+        } else {
+            path
+        };
+        let ties = arranged::<K>(Distribution::Few(300), &ranks, options);
+        check(gpu, &ties, options, forms, path).map_err(named)?;
+    }
+    check(
+        gpu,
+        &vec![K::from_unit(0.4); n],
+        &gpu.options(),
+        &[Form::Pairs32],
+        Path::InOrder,
+    )?;
+    for spread in [
+        Distribution::UniformBits,
+        Distribution::TwoRuns,
+        Distribution::SortedPart,
+    ] {
+        check(
+            gpu,
+            &spread.keys::<K>(n, 7),
+            &gpu.options(),
+            &[Form::Pairs32],
+            Path::Fallback,
+        )
+        .map_err(|failed| format!("{spread:?}: {}", text(&failed)))?;
+    }
+    Ok(())
+}
+
+fn sizes<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let [core, halo] = Sorter::nearly_sorted_window::<K>();
+    let mut sizes = vec![
+        1,
+        2,
+        3,
+        33,
+        1000,
+        halo - 1,
+        halo,
+        halo + 1,
+        core - halo,
+        2 * core + halo,
+        3 * core - halo - 1,
+    ];
+    sizes.extend(
+        [1, 2, 3]
+            .iter()
+            .flat_map(|k| [k * core - 1, k * core, k * core + 1]),
+    );
+    for (i, n) in sizes.into_iter().enumerate() {
+        if quick() && i % 6 != K::TYPE as usize {
+            continue;
+        }
+        let options = &gpu.orders()[i % 2];
+        let forms = unless_quick(
+            Form::ALL,
+            &Form::ALL[i % Form::ALL.len()..][..2.min(Form::ALL.len() - i % Form::ALL.len())],
+        );
+        let keys = distinct::<K>(&reinserted(n, 0.01, 900, i as u64), options);
+        check(gpu, &keys, options, forms, Path::Adaptive)
+            .map_err(|failed| format!("{n}: {}", text(&failed)))?;
+        check(
+            gpu,
+            &distinct::<K>(&in_order(n), options),
+            options,
+            &forms[..1],
+            Path::InOrder,
+        )?;
+    }
+    Ok(())
+}
+
+/// A displacement of the halo's width is seen, whatever the place; one more is not, and noticed.
+fn displacements<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let [core, halo] = Sorter::nearly_sorted_window::<K>();
+    let n = 3 * core - 7;
+    let options = &gpu.orders()[K::TYPE as usize % 2];
+    let forms = &[Form::Pairs32, Form::IndexAndKeys][..unless_quick(2, 1)];
+    for (distance, path) in [(halo, Path::Adaptive), (halo + 1, Path::Fallback)] {
+        // To the first place of the second core from the left, to its last from the right.
+        for (from, to) in [
+            (core - distance, core),
+            (2 * core - 1 + distance, 2 * core - 1),
+        ] {
+            // The element that belongs to `to` stands at `from`.
+            let keys = distinct::<K>(&moved(in_order(n), to, from), options);
+            check(gpu, &keys, options, forms, path)
+                .map_err(|failed| format!("{from} to {to}: {}", text(&failed)))?;
+        }
+    }
+    for from in unless_quick(
+        vec![0, 1, 777, core - halo - 1, core - 1, core + 1, 2 * core],
+        vec![777],
+    ) {
+        for (from, to) in [(from, from + halo), (from + halo, from)] {
+            let keys = distinct::<K>(&moved(in_order(n), to, from), options);
+            check(gpu, &keys, options, forms, Path::Adaptive)
+                .map_err(|failed| format!("{from} to {to}: {}", text(&failed)))?;
+        }
+    }
+    Ok(())
+}
+
+fn bit_windows<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let n = Sorter::nearly_sorted_window::<K>()[0] + 5000;
+    let b = K::BITS;
+    for (i, window) in [0..b, 0..0, b / 3..3 * b / 4, 0..12, b - 9..b, 7..8]
+        .into_iter()
+        .enumerate()
+    {
+        if quick() && i % 3 != K::TYPE as usize % 3 {
+            continue;
+        }
+        let options = gpu.orders()[i % 2].clone().bits(window);
+        let keys = arranged::<K>(
+            Distribution::UniformBits,
+            &reinserted(n, 0.01, 1000, 8),
+            &options,
+        );
+        let forms = unless_quick(Form::ALL, &[Form::Pairs32, Form::KeysInPlace]);
+        let path = if i == 1 {
+            Path::InOrder
+        } else {
+            Path::Adaptive
+        };
+        check(
+            gpu,
+            &keys,
+            &options,
+            forms,
+            if i == 5 { Path::Either } else { path },
+        )?;
+    }
+    Ok(())
+}
+
+fn large_offsets<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let rig = Rig {
+        large: true,
+        ..Rig::new(&gpu.large, &stream)
+    };
+    let n = Sorter::nearly_sorted_window::<K>()[0] + 3000;
+    for share in [0.01, 1.0] {
+        let keys = distinct::<K>(&reinserted(n, share, 1000, 9), &gpu.options());
+        rig.check(
+            &keys,
+            &gpu.options(),
+            &[Form::Pairs32, Form::Pairs64InPlace],
+        )?;
+    }
+    Ok(())
+}
+
+fn zeros(gpu: &Gpu) -> Outcome {
+    let n = 12_000;
+    for (i, options) in gpu.orders().iter().enumerate() {
+        let mut keys = arranged::<f32>(
+            Distribution::Gaussian,
+            &reinserted(n, 0.005, 500, 10),
+            options,
+        );
+        for (i, key) in keys[5_000..7_000].iter_mut().enumerate() {
+            *key = if i % 3 == 0 { 0.0 } else { -0.0 };
+        }
+        let all: Vec<f32> = (0..n)
+            .map(|i| if i % 2 == 0 { 0.0 } else { -0.0 })
+            .collect();
+        check(
+            gpu,
+            &all,
+            options,
+            unless_quick(Form::ALL, &Form::ALL[i..=i]),
+            Path::InOrder,
+        )?;
+        // The zeros are written over keys of about that size.
+        check(
+            gpu,
+            &keys,
+            options,
+            unless_quick(Form::ALL, &[Form::Pairs32]),
+            Path::Either,
+        )?;
+    }
+    Ok(())
+}
+
+fn not_taken(gpu: &Gpu) -> Outcome {
+    let (n, options) = (9_000, gpu.options());
+    let keys = distinct::<u32>(&reinserted(n, 0.01, 500, 11), &options);
+    let plain = SortOptions {
+        nearly_sorted: false,
+        ..options.clone()
+    };
+    check(gpu, &keys, &plain, &[Form::Pairs32], Path::Fallback)?;
+    check(
+        gpu,
+        &keys,
+        &plain.clone().nearly_sorted(),
+        &[Form::Pairs32],
+        Path::Adaptive,
+    )?;
+    check(
+        gpu,
+        &keys,
+        &options.clone().algorithm(Algorithm::Auto),
+        &[Form::Pairs32],
+        Path::Adaptive,
+    )?;
+    // Too few for it, unless told otherwise.
+    let default = Gpu {
+        sorter: Sorter::new(&gpu.device, SorterConfig::default())?,
+        ..gpu.clone()
+    };
+    check(&default, &keys, &options, &[Form::Pairs32], Path::Fallback)?;
+    // The number of keys stands on the device.
+    let stream = gpu.stream()?;
+    let (count, input) = (stream.from_slice(&[n as u64])?, stream.from_slice(&keys)?);
+    let mut output = stream.alloc::<u32>(n)?;
+    let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
+    let (from, to) = (input.slice(), output.slice_mut());
+    gpu.sorter.sort_keys_counted(
+        &stream,
+        count.slice(),
+        from,
+        to,
+        scratch.slice_mut(),
+        &options,
+    )?;
+    let report = gpu.sorter.report(&stream, scratch.slice())?;
+    if report.displaced.is_some() || report.n != n as u64 {
+        return Err(format!("counted: {report:?}").into());
+    }
+    gpu_rig::same(
+        "keys",
+        &stream.to_vec(output.slice())?,
+        &by_index(&keys, &reference(&keys, &options)),
+    )
+}
+
+fn stages(gpu: &Gpu) -> Outcome {
+    let config = SorterConfig {
+        timings: true,
+        adaptive_from: Some(0),
+        ..SorterConfig::default()
+    };
+    let timed = Gpu {
+        sorter: Sorter::new(&gpu.device, config)?,
+        ..gpu.clone()
+    };
+    let keys = distinct::<u32>(&in_order(5000), &gpu.options());
+    let report = report(&timed, &keys, &gpu.options())?;
+    if !report.stages.iter().any(|stage| stage.0 == "nearly sorted") || report.displaced != Some(0)
+    {
+        return Err(format!("{report:?}").into());
+    }
+    Ok(())
+}
+
+/// Each array takes its own path.
+fn axes(gpu: &Gpu) -> Outcome {
+    let (stream, options, n) = (gpu.stream()?, gpu.options(), 20_000);
+    for sorter in [&gpu.sorter, &gpu.large] {
+        for first in 0..3 {
+            let ranks = [
+                reinserted(n, 0.01, 1000, 13),
+                reinserted(n, 1.0, n, 14),
+                in_order(n),
+            ];
+            let keys: Vec<Vec<u32>> = (0..3)
+                .map(|i| distinct(&ranks[(first + i) % 3], &options))
+                .collect();
+            let inputs = [&keys[0], &keys[1], &keys[2]].map(|keys| stream.from_slice(keys));
+            let [a, b, c] = inputs;
+            let (a, b, c) = (a?, b?, c?);
+            let (mut x, mut y, mut z) = (
+                stream.alloc::<u32>(n)?,
+                stream.alloc::<u32>(n)?,
+                stream.alloc::<u32>(n)?,
+            );
+            let bytes =
+                Sorter::scratch_bytes_axes::<u32, 3>(gpu.algorithm, n as u64, Payload::Index)?;
+            let mut scratch = stream.alloc::<u8>(2 * bytes as usize)?; // 64-bit offsets take more
+            stream.fill_bytes(scratch.slice_mut(), 0xc3)?;
+            sorter.sort_index_axes(
+                &stream,
+                [a.slice(), b.slice(), c.slice()],
+                None,
+                [x.slice_mut(), y.slice_mut(), z.slice_mut()],
+                scratch.slice_mut(),
+                &options,
+            )?;
+            for (keys, index) in keys.iter().zip([&x, &y, &z]) {
+                let got = stream.to_vec(index.slice())?;
+                gpu_rig::same("index", &got, &reference(keys, &options))?;
+            }
+            let displaced = sorter.report(&stream, scratch.slice())?.displaced;
+            if [
+                displaced.is_some_and(|count| count > 0),
+                displaced.is_none(),
+                displaced == Some(0),
+            ]
+            .iter()
+            .position(|&taken| taken)
+                != Some(first)
+            {
+                return Err(format!("first array {first}: {displaced:?}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Windows beyond the threads of the block that verifies.
+fn millions(gpu: &Gpu) -> Outcome {
+    let n = unless_quick(16_000_000, 40_000);
+    let options = &gpu.options();
+    let ranks = reinserted(n, 0.01, 1000, 12);
+    let forms = unless_quick(
+        &[Form::Pairs32, Form::Pairs32InPlace, Form::Index][..],
+        &[Form::Pairs32InPlace][..],
+    );
+    check(
+        gpu,
+        &distinct::<u32>(&ranks, options),
+        options,
+        forms,
+        Path::Adaptive,
+    )?;
+    for (from, to) in [(n - 9, 5), (5, n - 9), (n / 2, n / 2 + 12_000)] {
+        let keys = distinct::<u32>(&moved(ranks.clone(), from, to), options);
+        check(gpu, &keys, options, &[Form::Pairs32], Path::Fallback)?;
+    }
+    check(
+        gpu,
+        &distinct::<u64>(&ranks, options),
+        options,
+        &forms[..1],
+        Path::Adaptive,
+    )
+}

@@ -1,0 +1,224 @@
+//! `SatishRadix` on a GPU.
+
+mod common;
+mod data;
+mod gpu_rig;
+mod suite;
+
+use common::{Distribution, TestKey, around, by_index};
+use gpu_rig::{
+    Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
+};
+use gpusort::Algorithm;
+use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use suite::{Suite, many_keys};
+
+/// Keys that one block sorts by all digits (`SMALL` in tuning.rs), by bytes of the larger of key and value.
+const SMALL: [usize; 2] = [512 * 24, 512 * 12];
+/// Up to so many tiles no scan kernel runs.
+const UNSCANNED_TILES: usize = 512;
+
+fn main() {
+    suite::run(Algorithm::SatishRadix, |suite| {
+        each_type!(suite, "n around what one block sorts", around_one_block);
+        suite.add("tiles around the first scan: u32", around_the_scan::<u32>);
+        suite.add("tiles around the first scan: f64", around_the_scan::<f64>);
+        suite.add("digits that all keys share", shared_digits);
+        suite.add("each digit alone sorts stably", one_digit);
+        suite.add("reports: passes, skips, stages", reports);
+        suite.add("count on the device", count_on_device);
+        if !quick() {
+            add_if_it_fits(suite, "more than 2^31 keys", (1 << 31) + 12_345);
+        }
+    });
+}
+
+fn add_if_it_fits(suite: &mut Suite, name: &str, n: usize) {
+    let gpu = suite.gpu.as_ref().ok();
+    let free = gpu
+        .and_then(|gpu| gpu.device.memory().ok())
+        .map_or(0, |memory| memory.0);
+    let needed = 14 * n as u64;
+    if gpu.is_some() && free < needed {
+        suite.ignore(
+            name,
+            format!("{needed} bytes of device memory needed, {free} free"),
+        );
+    } else {
+        suite.add(name, move |gpu| many_keys(gpu, n));
+    }
+}
+
+fn around_one_block<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let rig = Rig::new(&gpu.sorter, &stream);
+    for (i, n) in around(&SMALL).into_iter().enumerate() {
+        let forms = unless_quick(Form::ALL, &Form::ALL[2 * i % 9..][..2]);
+        let options = &gpu.orders()[i % 2];
+        rig.check(&Distribution::UniformBits.keys::<K>(n, 20), options, forms)?;
+    }
+    Ok(())
+}
+
+fn around_the_scan<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let rig = Rig::new(&gpu.sorter, &stream);
+    let tile = Sorter::tile_keys::<K>(gpu.algorithm, Payload::U32);
+    // Two digits in a quick run.
+    let options = gpu.options().bits(0..unless_quick(K::BITS, 8));
+    let most = UNSCANNED_TILES * tile;
+    for n in unless_quick(around(&[most, 2 * most]), vec![most + 1]) {
+        let keys = Distribution::UniformBits.keys::<K>(n, 21);
+        rig.check(&keys, &options, &[Form::Pairs32])?;
+    }
+    Ok(())
+}
+
+/// The sort goes on from the input or the output, copies, or moves nothing, whichever digits vary.
+fn shared_digits(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let rig = Rig::new(&gpu.sorter, &stream);
+    let n = unless_quick(300_000, 13_000);
+    let windows = [
+        (0, 4),
+        (28, 32),
+        (4, 8),
+        (12, 20),
+        (3, 5),
+        (0, 1),
+        (31, 32),
+        (7, 7),
+    ];
+    for (i, (begin, end)) in windows.into_iter().enumerate() {
+        let keys = Distribution::Bits(begin, end).keys::<u32>(n, 22);
+        let forms = unless_quick(Form::ALL, &[Form::KeysInPlace, Form::Index, Form::Pairs64]);
+        for bits in [0..32, 4..32, 0..4, 5..6] {
+            let options = gpu.orders()[i % 2].clone().bits(bits);
+            rig.check(&keys, &options, forms)
+                .map_err(|failed| format!("bits {begin}..{end} vary: {}", text(&failed)))?;
+        }
+    }
+    // One key in the last, partial tile is all that differs.
+    for at in [0, n / 2, n - 1] {
+        let mut keys = vec![f32::MAX; n];
+        keys[at] = -0.0;
+        rig.check(&keys, &gpu.options(), &[Form::Keys, Form::Index])?;
+    }
+    Ok(())
+}
+
+/// A pass is a stable counting sort of its tiles and of all: any four bits anywhere, on one block and on many.
+fn one_digit(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let rig = Rig::new(&gpu.sorter, &stream);
+    for n in unless_quick([5_000, 200_000], [700, 13_000]) {
+        for begin in (0..=60).step_by(unless_quick(3, 15)) {
+            let options = gpu.orders()[begin as usize % 2]
+                .clone()
+                .bits(begin..begin + 4);
+            for spread in [Distribution::UniformBits, Distribution::Gaussian] {
+                rig.check(&spread.keys::<f64>(n, 23), &options, &[Form::Pairs32])?;
+                rig.check(&spread.keys::<u64>(n, 23), &options, &[Form::IndexAndKeys])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn reports(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let timed = SorterConfig {
+        timings: true,
+        ..SorterConfig::default()
+    };
+    let timed = Sorter::new(&gpu.device, timed)?;
+    let tile = Sorter::tile_keys::<u32>(gpu.algorithm, Payload::None);
+    let scanned = (UNSCANNED_TILES + 1) * tile;
+    let sizes = unless_quick(vec![1_000, SMALL[0], 20_000, scanned], vec![1_000, 13_000]);
+    for n in sizes {
+        for (spread, window, run, skipped) in [
+            (Distribution::UniformBits, 0..32, 8, 0),
+            (Distribution::UniformBits, 3..20, 5, 0),
+            (Distribution::Bits(8, 16), 0..32, 2, 6),
+            (Distribution::Bits(10, 14), 0..32, 2, 6),
+            (Distribution::Bits(8, 16), 16..32, 0, 4),
+            (Distribution::Constant, 0..32, 0, 8),
+            (Distribution::UniformBits, 0..0, 0, 0),
+        ] {
+            let keys = stream.from_slice(&spread.keys::<u32>(n, 24))?;
+            let mut output = stream.alloc::<u32>(n)?;
+            let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
+            let (out, options) = (output.slice_mut(), gpu.options().bits(window.clone()));
+            timed.sort_keys(&stream, keys.slice(), out, scratch.slice_mut(), &options)?;
+            let report = timed.report(&stream, scratch.slice())?;
+            let got = (
+                report.passes_run,
+                report.passes_skipped,
+                report.early_exit,
+                report.n,
+            );
+            if got != (run, skipped, run == 0, n as u64) || report.algorithm != "satish-radix" {
+                return Err(format!(
+                    "{n} {spread:?} {window:?}: {report:?}, expected {run} run, {skipped} skipped"
+                )
+                .into());
+            }
+            let pass: &[&str] = if n >= scanned {
+                &["tiles", "scan", "scatter"]
+            } else {
+                &["tiles", "scatter"]
+            };
+            let expected = match window.len().div_ceil(4) {
+                _ if n <= SMALL[0] => vec!["one block"],
+                0 => vec!["scatter"],
+                passes => pass.repeat(passes),
+            };
+            let stages: Vec<_> = report.stages.iter().map(|stage| stage.0).collect();
+            if stages != expected {
+                return Err(format!("{n} {window:?}: stages {stages:?}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn count_on_device(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let options = gpu.options().descending();
+    for most in [2_000, 30_000, unless_quick(2_000_000, 0)] {
+        let keys = Distribution::UniformBits.keys::<i64>(most, 25);
+        let values: Vec<u32> = (0..most as u32).collect();
+        let (keys_in, values_in) = (stream.from_slice(&keys)?, stream.from_slice(&values)?);
+        let mut scratch = Scratch::new::<i64>(&stream, gpu.algorithm, most, Payload::U32, false)?;
+        let tile = Sorter::tile_keys::<i64>(gpu.algorithm, Payload::U32);
+        for n in [0, 1, 1_000, tile, tile + 1, most, most + 7] {
+            let count = stream.from_slice(&[n as u64])?;
+            let (mut keys_out, mut values_out) = (
+                Guarded::new(&stream, &keys)?,
+                Guarded::new(&stream, &values)?,
+            );
+            gpu.sorter.sort_pairs_counted(
+                &stream,
+                count.slice(),
+                keys_in.slice(),
+                values_in.slice(),
+                keys_out.slice_mut(),
+                values_out.slice_mut(),
+                scratch.slice_mut(),
+                &options,
+            )?;
+            let n = n.min(most);
+            let index = reference(&keys[..n], &options);
+            let (mut sorted, mut moved) = (by_index(&keys, &index), index);
+            sorted.extend(&keys[n..]);
+            moved.extend(&values[n..]);
+            let what = format!("{n} of {most} keys");
+            same(&what, &keys_out.read(&stream, "keys")?, &sorted)?;
+            same(&what, &values_out.read(&stream, "values")?, &moved)?;
+            if most != 0 && gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
+                return Err(format!("the report does not say {what}").into());
+            }
+        }
+    }
+    Ok(())
+}

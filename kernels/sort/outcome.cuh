@@ -1,0 +1,21 @@
+// What every sort leaves at the start of its scratch memory for the report. The host's copy: crates/gpusort/src/cuda/family.rs.
+#pragma once
+
+#include <stdint.h>
+
+namespace radsweep {
+
+enum FamilyId : uint32_t { NO_FAMILY, ONESWEEP, FOUR_WAY, EIGHT_WAY, SATISH_RADIX, SATISH_MERGE, QUICKSORT, BUCKET_SORT };
+
+constexpr uint32_t EARLY_EXIT = 1, ADAPTIVE = 2;
+
+struct Outcome {
+    uint32_t algorithm;   // FamilyId
+    uint32_t passes;      // that the bit window asks for
+    uint32_t passes_run;
+    uint32_t early_exit;  // EARLY_EXIT: found in order before all passes were run; ADAPTIVE: the kernel of adaptive.cu sorted
+    uint64_t n;
+    uint64_t detail;      // a figure of the family's own: for bucket sort the keys of the largest bucket, with ADAPTIVE those taken out
+};
+
+}  // namespace radsweep
