@@ -2,7 +2,7 @@
 
 use super::layout::{DROP_KEYS, MAX_ARRAYS, NEARLY_SORTED, Regions};
 pub(super) use super::small_tuning::LIMIT;
-use super::small_tuning::{LEAST_TILE, SHAPES, SmallShape};
+use super::small_tuning::{LEAST_TILE, SHAPES, SmallShape, WIDE_LIMIT};
 use crate::cuda::adaptive;
 use crate::cuda::family::{Context, Request, Shape};
 use crate::cuda::order::KeyOrder;
@@ -129,7 +129,8 @@ pub(super) fn plan<'a>(
     arrays: usize,
 ) -> Result<Option<Small<'a>>> {
     let off = shape.large || context.config.no_small || context.config.stall.is_some();
-    if off || shape.n > LIMIT {
+    let wide = shape.key_bytes() + shape.value_bytes > 4;
+    if off || shape.n > if wide { WIDE_LIMIT } else { LIMIT } {
         return Ok(None);
     }
     let place = &context.onesweep_small[usize::from(shape.key_bytes() == 8)];

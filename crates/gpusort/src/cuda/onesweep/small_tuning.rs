@@ -37,6 +37,9 @@ pub(super) const SHAPES: &[SmallShape] = &[
 
 /// No shape is for more keys.
 pub(super) const LIMIT: u64 = 1 << 20;
+/// The same where an element has more than four bytes. At 2^20 the blocks then have no room for parts larger than a tile: pairs
+/// take 81 µs in one launch, and 70 in one for each step; keys alone 57 and 60.
+pub(super) const WIDE_LIMIT: u64 = 1 << 19;
 /// No grid has smaller tiles.
 pub(super) const LEAST_TILE: u64 = 256;
 
