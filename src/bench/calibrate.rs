@@ -22,7 +22,7 @@ pub(crate) use measured::run;
 mod measured {
     use super::super::plot::size;
     use super::super::sort::all;
-    use super::super::{Bench, Case, Contender, Distribution, Effort, Knobs, Load};
+    use super::super::{Bench, Case, Contender, Distribution, Effort, Load};
     use super::{Calibrate, Result, backend, nothing};
     use crate::cli::{calibration, note, progress};
     use gpusort::cuda::{Calibration, Payload};
@@ -97,7 +97,7 @@ mod measured {
                     if hopeless.contains(&(width, contender)) {
                         continue;
                     }
-                    match bench.measure(&case, contender, Knobs::default(), effort)? {
+                    match bench.measure(&case, contender, None, effort)? {
                         Ok(measured) => times.push((contender, measured.median)),
                         Err(missing) => {
                             if !hopeless.iter().any(|known| known.1 == contender) {

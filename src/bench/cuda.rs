@@ -5,14 +5,15 @@
 
 use super::input::{BenchKey, with_key};
 use super::{
-    Case, Contender, Distribution, Effort, Knobs, Load, Measured, Missing, Times, repeat,
+    Baseline, Case, Contender, Distribution, Effort, Load, Measured, Missing, Times, repeat,
     value_word,
 };
 use crate::cli::Result;
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, Stream};
-use gpusort::cuda::{Calibration, Payload, Sorter, SorterConfig};
-use gpusort::{KeyType, SortOptions, cpu};
+use gpusort::cuda::baseline::{self, Baselines};
+use gpusort::cuda::{Calibration, Payload, Sorter, SorterConfig, Value};
+use gpusort::{Algorithm, KeyType, SortOptions, SortReport, cpu};
 use rayon::prelude::*;
 
 /// Bytes of inputs to rotate among: several times the largest level-two cache.
@@ -27,7 +28,8 @@ pub(crate) struct Bench {
     calibration: Calibration,
     copy_rate: f64,
     cpu: super::cpu::Bench,
-    sorters: Vec<(Knobs, [Sorter; 2])>,
+    sorters: Vec<(Option<u32>, [Sorter; 2])>,
+    baselines: Baselines,
     /// The last, for the contenders that sort the same.
     keys: Option<Keys>,
     values: Option<Values>,
@@ -90,6 +92,7 @@ impl Bench {
             copy_rate,
             cpu: super::cpu::Bench::new(),
             sorters: Vec::new(),
+            baselines: Baselines::new(device),
             keys: None,
             values: None,
         })
@@ -107,10 +110,10 @@ impl Bench {
         &mut self,
         case: &Case,
         contender: Contender,
-        knobs: Knobs,
+        parameter: Option<u32>,
         effort: Effort,
     ) -> Result<Measured> {
-        let measured = with_key!(case.key, K => self.sort::<K>(case, contender, knobs, effort));
+        let measured = with_key!(case.key, K => self.sort::<K>(case, contender, parameter, effort));
         match measured {
             Err(error) => match error.downcast_ref::<gpusort::Error>() {
                 Some(error) if is_refusal(error) => {
@@ -131,33 +134,41 @@ impl Bench {
         &mut self,
         case: &Case,
         contender: Contender,
-        knobs: Knobs,
+        parameter: Option<u32>,
         effort: Effort,
     ) -> Result<Measured> {
-        let algorithm = match contender {
-            Contender::Algorithm(algorithm) => algorithm,
-            Contender::Baseline(_) => return Ok(Err(Missing::Unsupported("not built".into()))),
-            Contender::Cpu => return self.cpu.measure(case, contender, effort),
-        };
+        if contender == Contender::Cpu {
+            return self.cpu.measure(case, contender, effort);
+        }
         self.prepare::<K>(case)?;
-        let [sorter, timed] = self.sorters(knobs)?;
+        let [sorter, timed] = self.sorters(parameter)?;
         let (Some(keys), stream) = (&mut self.keys, &self.stream) else {
             return Err("no keys".into());
         };
         let (n, value_bytes) = (case.n, out_bytes(case.load));
-        let payload = match case.load {
-            Load::Keys => Payload::None,
-            Load::U32 => Payload::U32,
-            Load::U64 => Payload::U64,
-            Load::Index => Payload::Index,
-            Load::Records(_) => Payload::Records,
+        let (runner, scratch_bytes) = match contender {
+            Contender::Baseline(which) => {
+                let which = which.of_library();
+                if K::TYPE != KeyType::U32 || ![Load::Keys, Load::U32].contains(&case.load) {
+                    return Ok(Err(Missing::Unsupported("u32 keys and values only".into())));
+                }
+                let bytes = Baselines::scratch_bytes(which, n as u64, value_bytes > 0)?;
+                (Runner::Baseline(&self.baselines, which), bytes)
+            }
+            _ => {
+                let bytes = Sorter::scratch_bytes_for::<K>(
+                    contender.algorithm(),
+                    n as u64,
+                    case.load.payload(),
+                )?;
+                (Runner::Sorter(&sorter), bytes)
+            }
         };
-        let scratch_bytes = Sorter::scratch_bytes_for::<K>(algorithm, n as u64, payload)?;
         let mut job = Job {
             stream,
             options: SortOptions {
                 bits: case.window.clone(),
-                ..SortOptions::new().algorithm(algorithm)
+                ..SortOptions::new().algorithm(contender.algorithm())
             },
             load: case.load,
             keys: &keys.inputs,
@@ -169,29 +180,42 @@ impl Bench {
 
         stream.fill_bytes(job.keys_out.slice_mut(), POISON)?;
         stream.fill_bytes(job.values_out.slice_mut(), POISON)?;
-        job.run::<K>(&sorter, 0)?;
-        let report = sorter.report(stream, job.scratch.slice())?;
+        if let Err(error) = job.run::<K>(runner, 0) {
+            // A parameter may ask for more than the tuned sort does.
+            let Some(&gpusort::Error::ScratchTooSmall { needed, .. }) = error.downcast_ref() else {
+                return Err(error);
+            };
+            job.scratch = stream.alloc(usize::try_from(needed)?)?;
+            job.run::<K>(runner, 0)?;
+        }
+        let report = match runner {
+            Runner::Sorter(sorter) => sorter.report(stream, job.scratch.slice())?,
+            Runner::Baseline(..) => SortReport {
+                algorithm: contender.name(),
+                ..SortReport::default()
+            },
+        };
         let (keys_out, values_out) = (&job.keys_out, &job.values_out);
-        let found = if effort.check {
-            (
+        let found = match effort.check {
+            true => (
                 stream.to_vec(keys_out.slice())?,
                 stream.to_vec(values_out.slice())?,
-            )
-        } else {
-            Default::default()
+            ),
+            false => Default::default(),
         };
         let times = repeat(effort, |run| {
             let start = stream.record()?;
-            job.run::<K>(&sorter, run)?;
+            job.run::<K>(runner, run)?;
             let end = stream.record()?;
             end.synchronize()?;
             Ok(f64::from(start.elapsed_ms(&end)?))
         })?;
         let mut stages = Vec::new();
         if effort.stages {
-            job.run::<K>(&timed, 0)?;
+            let runner = Runner::Sorter(&timed);
+            job.run::<K>(runner, 0)?;
             timed.report(stream, job.scratch.slice())?;
-            job.run::<K>(&timed, 1)?;
+            job.run::<K>(runner, 1)?;
             stages = timed.report(stream, job.scratch.slice())?.stages;
         }
         drop(job);
@@ -208,21 +232,21 @@ impl Bench {
         }))
     }
 
-    /// A sorter with these parameters, and one that takes the times of stages.
-    fn sorters(&mut self, knobs: Knobs) -> Result<[Sorter; 2]> {
-        if let Some((_, sorters)) = self.sorters.iter().find(|(known, _)| *known == knobs) {
+    /// A sorter with this parameter, and one that takes the times of stages.
+    fn sorters(&mut self, parameter: Option<u32>) -> Result<[Sorter; 2]> {
+        if let Some((_, sorters)) = self.sorters.iter().find(|(known, _)| *known == parameter) {
             return Ok(sorters.clone());
         }
         let make = |timings| {
             let config = SorterConfig {
                 timings,
-                quicksort_max_sequences: knobs.quicksort_max_sequences,
+                parameter,
                 ..SorterConfig::default()
             };
             Sorter::with_calibration(self.stream.device(), config, self.calibration.clone())
         };
         let sorters = [make(false)?, make(true)?];
-        self.sorters.push((knobs, sorters.clone()));
+        self.sorters.push((parameter, sorters.clone()));
         Ok(sorters)
     }
 
@@ -292,32 +316,73 @@ struct Job<'a> {
     scratch: Buffer<u8>,
 }
 
+/// What sorts.
+#[derive(Clone, Copy)]
+enum Runner<'a> {
+    Sorter(&'a Sorter),
+    Baseline(&'a Baselines, baseline::Baseline),
+}
+
+impl Contender {
+    fn algorithm(self) -> Algorithm {
+        if let Self::Algorithm(algorithm) = self {
+            algorithm
+        } else {
+            Algorithm::Auto
+        }
+    }
+}
+
+impl Baseline {
+    fn of_library(self) -> baseline::Baseline {
+        match self {
+            Self::Bitonic => baseline::Baseline::Bitonic,
+            Self::OneBit => baseline::Baseline::Split,
+            Self::Radix16 => baseline::Baseline::Radix16,
+        }
+    }
+}
+
+impl Load {
+    fn payload(self) -> Payload {
+        match self {
+            Self::Keys => Payload::None,
+            Self::U32 => Payload::U32,
+            Self::U64 => Payload::U64,
+            Self::Index => Payload::Index,
+            Self::Records(_) => Payload::Records,
+        }
+    }
+}
+
 impl Job<'_> {
-    fn run<K: BenchKey>(&mut self, sorter: &Sorter, run: usize) -> Result<()> {
+    fn run<K: BenchKey>(&mut self, by: Runner<'_>, run: usize) -> Result<()> {
+        let sorter = match by {
+            Runner::Sorter(sorter) => sorter,
+            Runner::Baseline(baselines, which) => {
+                let values = self.values.filter(|_| self.load == Load::U32);
+                let values_in = values.map(|values| values.piece(run)).transpose()?;
+                let values_out = self.values_out.slice_mut().cast()?;
+                let values = values_in.map(|values_in| (values_in, values_out));
+                let (keys, out) = (self.keys.piece(run)?, self.keys_out.slice_mut().cast()?);
+                let scratch = self.scratch.slice_mut();
+                return Ok(baselines.sort(which, self.stream, keys, out, values, scratch)?);
+            }
+        };
+        let (stream, options) = (self.stream, &self.options);
+        let keys = self.keys.piece::<K>(run)?;
+        let scratch = self.scratch.slice_mut();
         match self.load {
             Load::Keys => {
-                let (keys, out) = (self.keys.piece(run)?, self.keys_out.slice_mut().cast()?);
-                Ok(sorter.sort_keys::<K>(
-                    self.stream,
-                    keys,
-                    out,
-                    self.scratch.slice_mut(),
-                    &self.options,
-                )?)
+                let out = self.keys_out.slice_mut().cast()?;
+                Ok(sorter.sort_keys(stream, keys, out, scratch, options)?)
+            }
+            Load::Index => {
+                let out = self.values_out.slice_mut().cast()?;
+                Ok(sorter.sort_index(stream, keys, None, out, scratch, options)?)
             }
             Load::U32 => self.pairs::<K, u32>(sorter, run),
             Load::U64 => self.pairs::<K, u64>(sorter, run),
-            Load::Index => {
-                let (keys, out) = (self.keys.piece(run)?, self.values_out.slice_mut().cast()?);
-                Ok(sorter.sort_index::<K>(
-                    self.stream,
-                    keys,
-                    None,
-                    out,
-                    self.scratch.slice_mut(),
-                    &self.options,
-                )?)
-            }
             Load::Records(4) => self.records::<K, [u32; 1]>(sorter, run),
             Load::Records(8) => self.records::<K, [u32; 2]>(sorter, run),
             Load::Records(16) => self.records::<K, [u32; 4]>(sorter, run),
@@ -327,24 +392,23 @@ impl Job<'_> {
         }
     }
 
-    fn pairs<K: BenchKey, V: gpusort::cuda::Value>(
-        &mut self,
-        sorter: &Sorter,
-        run: usize,
-    ) -> Result<()> {
+    fn pairs<K: BenchKey, V: Value>(&mut self, sorter: &Sorter, run: usize) -> Result<()> {
         let values = self.values.ok_or("no values")?.piece::<V>(run)?;
         let (keys, keys_out) = (
             self.keys.piece::<K>(run)?,
             self.keys_out.slice_mut().cast()?,
         );
-        let values_out = self.values_out.slice_mut().cast()?;
+        let (values_out, scratch) = (
+            self.values_out.slice_mut().cast()?,
+            self.scratch.slice_mut(),
+        );
         Ok(sorter.sort_pairs(
             self.stream,
             keys,
             values,
             keys_out,
             values_out,
-            self.scratch.slice_mut(),
+            scratch,
             &self.options,
         )?)
     }
@@ -355,13 +419,14 @@ impl Job<'_> {
             self.keys.piece::<K>(run)?,
             self.values_out.slice_mut().cast()?,
         );
+        let scratch = self.scratch.slice_mut();
         Ok(sorter.sort_records(
             self.stream,
             keys,
             records,
             None,
             out,
-            self.scratch.slice_mut(),
+            scratch,
             &self.options,
         )?)
     }

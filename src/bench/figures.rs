@@ -1,7 +1,7 @@
 //! The figures and tables of the five papers, as lists of measurements. `docs/papers.md` sets them beside what the papers claim.
 
 use super::plot::size;
-use super::{Baseline, Case, Contender, Distribution, Knobs, Load};
+use super::{Baseline, Case, Contender, Distribution, Load};
 use Distribution::{
     AndEntropy, Bits, Bucket, Distances, Gaussian, Sorted, Staggered, Uniform, Zero, Zipf,
 };
@@ -51,7 +51,8 @@ pub(super) struct Cell {
     pub column: String,
     pub case: Case,
     pub contender: Contender,
-    pub knobs: Knobs,
+    /// *s* or *maxseq*; None: what the library has tuned.
+    pub parameter: Option<u32>,
 }
 
 const FOUR_WAY: Contender = Contender::Algorithm(Algorithm::FourWayRadix);
@@ -95,7 +96,7 @@ fn cell(
         column,
         case,
         contender,
-        knobs: Knobs::default(),
+        parameter: None,
     }
 }
 
@@ -137,21 +138,30 @@ fn by_distribution(
         .collect()
 }
 
+/// Each parameter, and that of the library, for each size of uniform `u32` keys.
+fn by_parameter(sizes: Sizes, exponents: &[u32], all: &[u32], contender: Contender) -> Vec<Cell> {
+    let all = all.iter().copied().map(Some).chain([None]);
+    let row =
+        |parameter: Option<u32>| parameter.map_or("tuned".into(), |number| number.to_string());
+    let one = |n, parameter| Cell {
+        column: size(n),
+        parameter,
+        ..cell(row(parameter), n, (U32, Load::Keys, Uniform), contender)
+    };
+    let sizes = powers(sizes, exponents).into_iter();
+    sizes
+        .flat_map(|n| all.clone().map(move |parameter| one(n, parameter)))
+        .collect()
+}
+
 const U32: KeyType = KeyType::U32;
 const F32: KeyType = KeyType::F32;
 /// 0.5 M to 16 M.
 const HA: &[u32] = &[19, 20, 21, 22, 23, 24];
 /// 1 K to 16 M.
 const SATISH: &[u32] = &[10, 12, 14, 16, 18, 20, 22, 24];
-/// The CPU last, which is left out where it says nothing more.
-const HA_CONTENDERS: &[Contender] = &[
-    FOUR_WAY,
-    EIGHT_WAY,
-    ONE_BIT,
-    RADIX_16,
-    ONESWEEP,
-    Contender::Cpu,
-];
+const HA_VALUE: &[Contender] = &[FOUR_WAY, EIGHT_WAY, ONE_BIT, RADIX_16, ONESWEEP];
+const HA_INDEX: &[Contender] = &[FOUR_WAY, EIGHT_WAY, ONESWEEP];
 const QUICKSORT_CONTENDERS: &[Contender] = &[QUICKSORT, BITONIC, ONE_BIT, RADIX, ONESWEEP];
 
 /// Vertices of the models of the Stanford repository: Dragon, Happy Buddha, Manuscript, RGB Dragon, Thai Statuette.
@@ -170,7 +180,14 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "value sort, uniform u32 keys",
         rows: "keys",
         unit: Unit::Rate,
-        cells: |sizes| by_size(sizes, HA, (U32, Load::Keys, Uniform), HA_CONTENDERS),
+        cells: |sizes| {
+            by_size(
+                sizes,
+                HA,
+                (U32, Load::Keys, Uniform),
+                &[HA_VALUE, &[Contender::Cpu]].concat(),
+            )
+        },
     },
     Figure {
         name: "ha-value-gaussian",
@@ -178,7 +195,7 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "value sort, Gaussian u32 keys",
         rows: "keys",
         unit: Unit::Rate,
-        cells: |sizes| by_size(sizes, HA, (U32, Load::Keys, Gaussian), &HA_CONTENDERS[..5]),
+        cells: |sizes| by_size(sizes, HA, (U32, Load::Keys, Gaussian), HA_VALUE),
     },
     Figure {
         name: "ha-index-uniform",
@@ -186,7 +203,7 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "index sort, uniform u32 keys",
         rows: "keys",
         unit: Unit::Rate,
-        cells: |sizes| by_size(sizes, HA, (U32, Load::Index, Uniform), &HA_CONTENDERS[..5]),
+        cells: |sizes| by_size(sizes, HA, (U32, Load::Index, Uniform), HA_INDEX),
     },
     Figure {
         name: "ha-index-gaussian",
@@ -194,7 +211,7 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "index sort, Gaussian u32 keys",
         rows: "keys",
         unit: Unit::Rate,
-        cells: |sizes| by_size(sizes, HA, (U32, Load::Index, Gaussian), &HA_CONTENDERS[..5]),
+        cells: |sizes| by_size(sizes, HA, (U32, Load::Index, Gaussian), HA_INDEX),
     },
     Figure {
         name: "ha-order-check",
@@ -377,32 +394,36 @@ pub(super) const FIGURES: &[Figure] = &[
         unit: Unit::Milliseconds,
         cells: |sizes| {
             let few = if sizes == Sizes::Full { 5 } else { 2 };
-            let what = (F32, Load::Keys, Distances);
-            let model = |(name, n)| at_size(format!("{name} {n}"), n, what, QUICKSORT_CONTENDERS);
+            // The baselines sort no floats: the same distances as ordered bits.
+            let key = |contender| {
+                if matches!(contender, Contender::Baseline(_)) {
+                    U32
+                } else {
+                    F32
+                }
+            };
+            let all = QUICKSORT_CONTENDERS.iter();
+            let model = |(name, n)| {
+                let row = format!("{name} {n}");
+                all.clone()
+                    .map(move |&one| cell(&row, n, (key(one), Load::Keys, Distances), one))
+            };
             MODELS.into_iter().take(few).flat_map(model).collect()
         },
     },
     Figure {
         name: "cederman-parameters",
         source: "Cederman and Tsigas 2009, fig. 9 to 11 and table II",
-        title: "quicksort by the most sequences of phase one, uniform u32 keys",
+        title: "quicksort by the sequences that end phase one, uniform u32 keys",
         rows: "maxseq",
         unit: Unit::Milliseconds,
         cells: |sizes| {
-            let mut cells = Vec::new();
-            for n in powers(sizes, &[18, 20, 23]) {
-                for sequences in [16, 64, 256, 1024, 4096] {
-                    let one = cell(sequences, n, (U32, Load::Keys, Uniform), QUICKSORT);
-                    cells.push(Cell {
-                        column: size(n),
-                        knobs: Knobs {
-                            quicksort_max_sequences: Some(sequences),
-                        },
-                        ..one
-                    });
-                }
-            }
-            cells
+            by_parameter(
+                sizes,
+                &[18, 20, 22, 24],
+                &[8, 32, 128, 512, 2048, 8192],
+                QUICKSORT,
+            )
         },
     },
     Figure {
@@ -417,6 +438,21 @@ pub(super) const FIGURES: &[Figure] = &[
                 &[20, 22, 24, 25, 26, 27],
                 (U32, Load::Keys, Uniform),
                 &[BUCKET, MERGE, ONESWEEP],
+            )
+        },
+    },
+    Figure {
+        name: "dehne-samples",
+        source: "Dehne and Zaboli 2010, fig. 3",
+        title: "bucket sort by samples s of a sublist and so many buckets, uniform u32 keys",
+        rows: "s",
+        unit: Unit::Milliseconds,
+        cells: |sizes| {
+            by_parameter(
+                sizes,
+                &[20, 25, 26, 27],
+                &[16, 64, 256, 512, 1024, 2048],
+                BUCKET,
             )
         },
     },

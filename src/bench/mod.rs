@@ -146,12 +146,6 @@ pub(crate) struct Case {
     pub window: Option<Range<u32>>,
 }
 
-/// Parameters of the papers; None: those of the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Knobs {
-    pub quicksort_max_sequences: Option<u32>,
-}
-
 /// How often a sort is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
@@ -274,18 +268,18 @@ impl Bench {
         }
     }
 
-    /// One sort by one contender.
+    /// One sort by one contender, with the paper's parameter or that of the library.
     pub fn measure(
         &mut self,
         case: &Case,
         contender: Contender,
-        knobs: Knobs,
+        parameter: Option<u32>,
         effort: Effort,
     ) -> Result<Measured> {
         match self {
             Self::Cpu(bench) => bench.measure(case, contender, effort),
             #[cfg(cuda)]
-            Self::Cuda(bench) => bench.measure(case, contender, knobs, effort),
+            Self::Cuda(bench) => bench.measure(case, contender, parameter, effort),
         }
     }
 

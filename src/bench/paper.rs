@@ -64,7 +64,7 @@ pub(crate) fn run(args: &BenchPaper) -> Result<()> {
                 stages: figure.unit == Unit::Stages,
                 ..EFFORT
             };
-            let measured = bench.measure(&cell.case, cell.contender, cell.knobs, effort)?;
+            let measured = bench.measure(&cell.case, cell.contender, cell.parameter, effort)?;
             points.extend(figure.points(&cell, &measured));
             measurements.push(measured);
             bar.inc(1);
@@ -95,7 +95,7 @@ pub(crate) fn parse_figure(name: &str) -> std::result::Result<String, String> {
 fn cells(figure: &Figure, sizes: Sizes, bench: &Bench) -> Vec<Cell> {
     let mut cells = (figure.cells)(sizes);
     if bench.is_cpu() {
-        cells.retain(|cell| figure.unit != Unit::Stages && cell.knobs == Default::default());
+        cells.retain(|cell| figure.unit != Unit::Stages && cell.parameter.is_none());
         for cell in &mut cells {
             cell.contender = Contender::Cpu;
             cell.column = Contender::Cpu.name().into();

@@ -2,7 +2,7 @@
 
 use super::output::{self, Line};
 use super::plot::{self, Panel};
-use super::{Bench, Case, Contender, Effort, Knobs, Missing, rate};
+use super::{Bench, Case, Contender, Effort, Missing, rate};
 use crate::cli::args::BenchSort;
 use crate::cli::{Result, note, progress};
 use gpusort::{Algorithm, KeyType};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &BenchSort) -> Result<()> {
     let mut lines = Vec::new();
     for case in cases {
         for &contender in &contenders {
-            let measured = bench.measure(&case, contender, Knobs::default(), effort)?;
+            let measured = bench.measure(&case, contender, None, effort)?;
             let limit_share = measured
                 .as_ref()
                 .ok()

@@ -51,8 +51,8 @@ pub(super) struct Shape {
     pub value_bytes: usize,
     /// For tests: offsets of 64 bits, whatever the number of keys.
     pub large: bool,
-    /// For measurements: [`SorterConfig::quicksort_max_sequences`].
-    pub max_sequences: Option<u32>,
+    /// For measurements: the paper's parameter, in the place of what the family has tuned.
+    pub parameter: Option<u32>,
 }
 
 impl Shape {
@@ -62,7 +62,7 @@ impl Shape {
             key: K::TYPE,
             value_bytes: payload.value_bytes(),
             large: false,
-            max_sequences: None,
+            parameter: None,
         }
     }
 

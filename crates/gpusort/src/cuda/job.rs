@@ -110,7 +110,7 @@ impl Job {
                 key: K::TYPE,
                 value_bytes: self.value_bytes,
                 large: context.config.force_large,
-                max_sequences: context.config.quicksort_max_sequences,
+                parameter: context.config.parameter,
             },
             arrays: self.arrays.len(),
             implicit: self.value_bytes != 0 && self.arrays[0].values_in == 0,

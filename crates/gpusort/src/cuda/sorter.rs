@@ -48,10 +48,10 @@ pub struct SorterConfig {
     /// For tests: the least number of keys from which the hint [`SortOptions::nearly_sorted`] is taken.
     #[doc(hidden)]
     pub adaptive_from: Option<u64>,
-    /// For measurements of [`Algorithm::Quicksort`]: phase one ends with at most so many sequences, *maxseq* in the paper, if its rule
-    /// asks for more.
+    /// For measurements: the paper's parameter of the algorithm, *s* of [`Algorithm::BucketSort`] or *maxseq* of
+    /// [`Algorithm::Quicksort`]. A sort then says how much scratch memory it needs by [`Error::ScratchTooSmall`] alone.
     #[doc(hidden)]
-    pub quicksort_max_sequences: Option<u32>,
+    pub parameter: Option<u32>,
 }
 
 /// Sorts on one device. Cheap to clone; usable from several threads and on several streams at once, each sort with its own scratch.
@@ -493,7 +493,7 @@ impl Sorter {
             key: K::TYPE,
             value_bytes,
             large: self.0.config.force_large,
-            max_sequences: self.0.config.quicksort_max_sequences,
+            parameter: self.0.config.parameter,
         }
     }
 }

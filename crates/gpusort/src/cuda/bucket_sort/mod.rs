@@ -19,7 +19,7 @@ pub(super) struct BucketSort;
 #[must_use]
 pub fn bucket_count<K: crate::Key>(n: u64, payload: super::Payload, full_window: bool) -> u64 {
     let shape = Shape::new::<K>(n, payload);
-    Plan::new(n, Tile::new(&shape, exact(&shape, full_window)), false).buckets
+    Plan::new(n, Tile::new(&shape, exact(&shape, full_window)), None).buckets
 }
 
 /// Whether ordered bits in the window tell the key: -0.0 and +0.0 have the same.
@@ -81,7 +81,12 @@ impl Family for BucketSort {
 }
 
 fn plan(shape: &Shape, exact: bool) -> Plan {
-    Plan::new(shape.n, Tile::new(shape, exact), shape.large)
+    let buckets = if shape.large {
+        Some(2)
+    } else {
+        shape.parameter
+    };
+    Plan::new(shape.n, Tile::new(shape, exact), buckets)
 }
 
 /// The kernels for a tile and a payload.

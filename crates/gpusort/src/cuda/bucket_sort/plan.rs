@@ -96,8 +96,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// `few_buckets`: for tests, two buckets whatever the number of keys.
-    pub fn new(n: u64, tile: Tile, few_buckets: bool) -> Self {
+    /// `buckets`: for tests and measurements, so many whatever the number of keys.
+    pub fn new(n: u64, tile: Tile, buckets: Option<u32>) -> Self {
         let sublists = n.div_ceil(tile.keys()).max(1);
         let mut plan = Self {
             n,
@@ -113,8 +113,8 @@ impl Plan {
         // Buckets of one tile, or of the fewest that allow for the spacing wanted.
         for levels in 0.. {
             plan.buckets = (n * 100).div_ceil((tile.keys() * FILL) << levels).max(2);
-            if few_buckets {
-                plan.buckets = 2;
+            if let Some(buckets) = buckets {
+                plan.buckets = u64::from(buckets).clamp(2, MAX_BUCKETS);
             }
             plan.spacing = MAX_SPACING;
             while plan.spacing > 1 && plan.bound() * plan.buckets > 2 * n {
@@ -125,7 +125,10 @@ impl Plan {
             } else {
                 MIN_SPACING
             };
-            if plan.buckets == 2 || plan.spacing >= least && plan.buckets <= MAX_BUCKETS {
+            if buckets.is_some()
+                || plan.buckets == 2
+                || plan.spacing >= least && plan.buckets <= MAX_BUCKETS
+            {
                 break;
             }
         }
@@ -350,9 +353,9 @@ mod tests {
                 .chain([u32::MAX.into()])
                 .flat_map(|n| [(n, false), (n, true)])
             {
-                let plan = Plan::new(n, tile, few);
+                let plan = Plan::new(n, tile, few.then_some(2));
                 assert!(plan.largest_bucket * plan.buckets <= 2 * n, "{plan:?}");
-                assert!(plan.buckets <= MAX_BUCKETS && (few || plan.bucket_levels() < 12));
+                assert!(plan.buckets <= MAX_BUCKETS && (few || plan.bucket_levels() < 16));
                 assert!(tile.keys().is_multiple_of(plan.spacing));
                 assert!(plan.buckets > 1 || n <= tile.keys());
                 // So that each bucket begins at another sample.
@@ -372,9 +375,9 @@ mod tests {
         let powers = (17..32).flat_map(|power| [1_u64 << power, (1 << power) + (1 << power) / 3]);
         let mut split = 0;
         for (n, tile) in powers.flat_map(|n| tiles().map(move |tile| (n, tile))) {
-            let plan = Plan::new(n, tile, false);
+            let plan = Plan::new(n, tile, None);
             let Some(spacing) = plan.part_spacing() else {
-                assert!(n > 1 << 26, "{plan:?}");
+                assert!(n >= 1 << 26, "{plan:?}");
                 continue;
             };
             let items = u64::from(tile.items());
@@ -394,6 +397,6 @@ mod tests {
 
     #[test]
     fn shared_structs_have_no_surprises() {
-        assert_eq!((size_of::<SortArgs>(), size_of::<BucketArgs>()), (152, 208));
+        assert_eq!((size_of::<SortArgs>(), size_of::<BucketArgs>()), (176, 200));
     }
 }

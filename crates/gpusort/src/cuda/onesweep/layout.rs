@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 304);
+        assert_eq!(size_of::<Args>(), 296);
         assert!(size_of::<Header>() <= HEADER_BYTES);
     }
 }

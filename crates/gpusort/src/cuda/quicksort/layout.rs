@@ -58,10 +58,7 @@ impl Sizes {
     pub fn new(shape: &Shape) -> Self {
         let (n, key_bytes) = (shape.n, shape.key_bytes());
         let kernel = tuning::shape_for(key_bytes);
-        let at_most = shape
-            .max_sequences
-            .map_or(0, |most| n / u64::from(most.max(1)));
-        let min_length = tuning::min_length(n, &kernel).max(at_most);
+        let min_length = tuning::min_length(n, shape.parameter, &kernel);
         Self {
             n,
             key_bytes,
@@ -186,7 +183,7 @@ mod tests {
                     key,
                     value_bytes,
                     large: false,
-                    max_sequences: None,
+                    parameter: None,
                 };
                 assert!(Sizes::new(&shape).alone_shared() <= 64 * 1024);
             }

@@ -55,8 +55,10 @@ const SLACK: f64 = 1.45;
 
 /// Phase one partitions sequences longer than this, the paper's `n / maxseq`: with this fit, down to a leaf, because a partition by one
 /// block alone takes longer than a whole level by all.
-pub(super) fn min_length(n: u64, shape: &KernelShape) -> u64 {
-    let maxseq = optp(n, 1.0 / 4096.0, 64.0);
+pub(super) fn min_length(n: u64, maxseq: Option<u32>, shape: &KernelShape) -> u64 {
+    let maxseq = maxseq
+        .map_or_else(|| optp(n, 1.0 / 4096.0, 64.0), u64::from)
+        .max(1);
     (n / maxseq).max(shape.leaf())
 }
 
@@ -92,7 +94,7 @@ mod tests {
     #[test]
     fn levels_grow_with_the_keys() {
         let shape = shape_for(4);
-        let levels = |n| levels(n, min_length(n, &shape));
+        let levels = |n| levels(n, min_length(n, None, &shape));
         assert_eq!(levels(1), 0);
         assert_eq!(levels(shape.leaf()), 0);
         assert_eq!(levels(shape.leaf() + 1), 1);
