@@ -156,6 +156,7 @@ pub(crate) struct Effort {
     /// Compare the first result with that of the CPU.
     pub check: bool,
     /// Times of the stages too.
+    #[cfg_attr(not(cuda), expect(dead_code, reason = "the CPU's are in its report"))]
     pub stages: bool,
 }
 
@@ -273,6 +274,7 @@ impl Bench {
         &mut self,
         case: &Case,
         contender: Contender,
+        #[cfg_attr(not(cuda), expect(unused_variables, reason = "a GPU family's"))]
         parameter: Option<u32>,
         effort: Effort,
     ) -> Result<Measured> {
