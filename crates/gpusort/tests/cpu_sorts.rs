@@ -224,6 +224,15 @@ fn both_sides_of_powers_of_two_and_thresholds() {
 }
 
 #[test]
+fn pairs_are_dealt_to_all_threads() {
+    let sorter = &mut cpu::Sorter::new();
+    for distribution in [Distribution::Uniform, Distribution::Zipf] {
+        let keys = distribution.keys::<f32>((1 << 22) + 3, 4);
+        check(sorter, &keys, &orders()[1], &format!("{distribution:?}"));
+    }
+}
+
+#[test]
 fn same_bits_for_any_number_of_threads() {
     fn test<K: TestKey>(distribution: Distribution, options: &SortOptions) {
         let n = 2_200_003;

@@ -78,3 +78,37 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
         .for_each(|((key, value), pair)| (*key, *value) = pair);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `n` keys, each of `spread` values, in no order.
+    fn keys(n: usize, spread: u32) -> Vec<u32> {
+        let key = |i: usize| (i as u32).wrapping_mul(0x9e37_79b1).rotate_left(13) % spread;
+        (0..n).map(key).collect()
+    }
+
+    #[test]
+    fn pairs_are_sorted_as_std_does_whatever_the_threads() {
+        for threads in [1, 2, 3, 7] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let pool = pool.build().expect("threads");
+            for n in [0, 1, 2, 255, 1000, 40_000] {
+                for spread in [1, 2, 300, u32::MAX] {
+                    let before = keys(n, spread);
+                    let shift = before.iter().fold(0, |all, key| all | key).leading_zeros();
+                    let mut expected: Vec<(u32, u32)> = before.iter().copied().zip(0..).collect();
+                    expected.sort_by_key(|pair| pair.0);
+                    let (mut keys, mut values) = (before, (0..n as u32).collect::<Vec<_>>());
+                    let bits = |key: u32| u64::from(key) << 32 << shift.min(31);
+                    let sort_part = |part: &mut [(u32, u32)]| part.sort_by_key(|pair| pair.0);
+                    pool.install(|| sort(&mut keys, &mut values, bits, sort_part))
+                        .expect("memory");
+                    let got: Vec<_> = keys.into_iter().zip(values).collect();
+                    assert!(got == expected, "{n} keys of {spread}, {threads} threads");
+                }
+            }
+        }
+    }
+}
