@@ -204,20 +204,50 @@ fn portable(text: &str, version: &str) -> Result<String> {
         .split_once('\n')
         .ok_or("the compiler wrote nothing after the .version line")?
         .1;
-    let mut body = body.replace('\r', "");
-    for mark in ["_INTERNAL_", "_GLOBAL__N__"] {
-        let mut at = 0;
-        while let Some(found) = body[at..].find(mark) {
-            at += found + mark.len();
-            if body
-                .get(at..at + 8)
-                .is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            {
-                body.replace_range(at..at + 8, "00000000");
-            }
-        }
-    }
+    let body = anonymous(&body.replace('\r', ""));
     Ok(format!(".version {version}\n{body}"))
+}
+
+/// Names with internal linkage without what differs from one compilation to the next. Such a name holds a part
+/// `_INTERNAL_HASH_11_onesweep_cu_HASH_PROCESS` or the same after `_GLOBAL__N__`, with the length of the part before it:
+/// the hashes, of paths too, and the number of the compiler's process become zeros, and the length what it then is.
+fn anonymous(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let next_mark = |text: &str| {
+        ["_INTERNAL_", "_GLOBAL__N__"]
+            .iter()
+            .filter_map(|mark| text.find(mark))
+            .min()
+    };
+    while let Some(at) = next_mark(rest) {
+        let digits = rest[..at]
+            .bytes()
+            .rev()
+            .take_while(u8::is_ascii_digit)
+            .count();
+        let length = rest[at - digits..at].parse().unwrap_or(0);
+        let Some(name) = rest.get(at..at + length).filter(|name| !name.is_empty()) else {
+            out.push_str(&rest[..at + 1]);
+            rest = &rest[at + 1..];
+            continue;
+        };
+        let is_hash =
+            |word: &str| word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let mut words: Vec<_> = name
+            .split('_')
+            .map(|word| if is_hash(word) { "00000000" } else { word })
+            .collect();
+        if let Some(last) = words.last_mut() {
+            *last = "0";
+        }
+        let name = words.join("_");
+        out.push_str(&rest[..at - digits]);
+        out.push_str(&name.len().to_string());
+        out.push_str(&name);
+        rest = &rest[at + length..];
+    }
+    out + rest
 }
 
 /// Runs a compiler and gives what it printed; its warnings become warnings of the build.
