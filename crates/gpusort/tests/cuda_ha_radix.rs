@@ -11,7 +11,7 @@ use gpusort::cuda::baseline::{Baseline, Baselines};
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use libtest_mimic::Failed;
-use suite::Suite;
+use suite::{Suite, check_counted};
 
 fn main() {
     suite::run(Algorithm::FourWayRadix, |suite| {
@@ -268,48 +268,11 @@ fn timed(gpu: &Gpu) -> Outcome {
 }
 
 fn count_on_device(gpu: &Gpu) -> Outcome {
-    let (stream, most) = (gpu.stream()?, 30_000);
+    let most = 30_000;
     let keys = Distribution::UniformBits.keys::<i64>(most, 18);
-    let values: Vec<u32> = (0..most as u32).collect();
-    let (keys_in, values_in) = (
-        Guarded::new(&stream, &keys)?,
-        Guarded::new(&stream, &values)?,
-    );
-    let mut scratch = Scratch::new::<i64>(&stream, gpu.algorithm, most, Payload::U32, false)?;
-    let options = gpu.options().descending();
     let tile = Sorter::tile_keys::<i64>(gpu.algorithm, Payload::U32);
-    for n in [0, 1, 2, 1000, tile - 1, tile + 1, 4 * tile, most, most + 7] {
-        let count = stream.from_slice(&[n as u64])?;
-        let (mut keys_out, mut values_out) = (
-            Guarded::new(&stream, &keys)?,
-            Guarded::new(&stream, &values)?,
-        );
-        gpu.sorter.sort_pairs_counted(
-            &stream,
-            count.slice(),
-            keys_in.slice(),
-            values_in.slice(),
-            keys_out.slice_mut(),
-            values_out.slice_mut(),
-            scratch.slice_mut(),
-            &options,
-        )?;
-        let n = n.min(most);
-        let index = reference(&keys[..n], &options);
-        let (mut expected_keys, mut expected_values) = (by_index(&keys, &index), index.clone());
-        expected_keys.extend(&keys[n..]);
-        expected_values.extend(&values[n..]);
-        same("keys", &keys_out.read(&stream, "keys_out")?, &expected_keys)?;
-        same(
-            "values",
-            &values_out.read(&stream, "values_out")?,
-            &expected_values,
-        )?;
-        if gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
-            return Err(format!("the report does not say {n} keys").into());
-        }
-    }
-    Ok(())
+    let counts = [0, 1, 2, 1000, tile - 1, tile + 1, 4 * tile, most, most + 7];
+    check_counted(gpu, &keys, &gpu.options().descending(), &counts)
 }
 
 fn baseline(gpu: &Gpu, which: Baseline) -> Outcome {

@@ -9,6 +9,7 @@ use common::{Distribution, TestKey, by_index};
 use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, unless_quick};
 use gpusort::cuda::{Payload, Sorter};
 use gpusort::{Algorithm, SortReport};
+use suite::check_counted;
 
 fn main() {
     suite::run(Algorithm::Quicksort, |suite| {
@@ -46,44 +47,11 @@ fn several_levels(gpu: &Gpu) -> Outcome {
 
 /// Counts below, on and above every limit: none, a leaf, one level, all, more than there are.
 fn counted(gpu: &Gpu) -> Outcome {
-    let (stream, options) = (gpu.stream()?, gpu.options());
     let leaf = Sorter::tile_keys::<u32>(gpu.algorithm, Payload::U32);
     let most = unless_quick(1_000_000, 3 * leaf);
     let keys = Distribution::Zipf.keys::<u32>(most, 3);
-    let values: Vec<u32> = (0..most as u32).collect();
-    let (ki, vi) = (
-        Guarded::new(&stream, &keys)?,
-        Guarded::new(&stream, &values)?,
-    );
-    let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, most, Payload::U32, false)?;
-    for n in [0, 1, leaf, leaf + 1, 2 * leaf + 7, most, most + 5] {
-        let count = stream.from_slice(&[n as u64])?;
-        let (mut ko, mut vo) = (
-            Guarded::new(&stream, &keys)?,
-            Guarded::new(&stream, &values)?,
-        );
-        gpu.sorter.sort_pairs_counted(
-            &stream,
-            count.slice(),
-            ki.slice(),
-            vi.slice(),
-            ko.slice_mut(),
-            vo.slice_mut(),
-            scratch.slice_mut(),
-            &options,
-        )?;
-        let n = n.min(most);
-        let index = reference(&keys[..n], &options);
-        let expected = [&by_index(&keys, &index)[..], &keys[n..]].concat();
-        same("keys", &ko.read(&stream, "keys")?, &expected)?;
-        let expected = [&index[..], &values[n..]].concat();
-        same("values", &vo.read(&stream, "values")?, &expected)?;
-        scratch.check(&stream)?;
-        if gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
-            return Err(format!("the report does not say {n} keys").into());
-        }
-    }
-    Ok(())
+    let counts = [0, 1, leaf, leaf + 1, 2 * leaf + 7, most, most + 5];
+    check_counted(gpu, &keys, &gpu.options(), &counts)
 }
 
 /// Sorts keys alone and returns the report: `passes_run` is the deepest partition, `largest_bucket` the keys that all

@@ -5,13 +5,11 @@ mod data;
 mod gpu_rig;
 mod suite;
 
-use common::{Distribution, TestKey, around, by_index};
-use gpu_rig::{
-    Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
-};
+use common::{Distribution, TestKey, around};
+use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, text, unless_quick};
 use gpusort::Algorithm;
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
-use suite::{Suite, many_keys};
+use suite::{Suite, check_counted, many_keys};
 
 /// Keys that one block sorts by all digits (`SMALL` in tuning.rs), by bytes of the larger of key and value.
 const SMALL: [usize; 2] = [512 * 24, 512 * 12];
@@ -183,42 +181,11 @@ fn reports(gpu: &Gpu) -> Outcome {
 }
 
 fn count_on_device(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let options = gpu.options().descending();
+    let tile = Sorter::tile_keys::<i64>(gpu.algorithm, Payload::U32);
     for most in [2_000, 30_000, unless_quick(2_000_000, 0)] {
         let keys = Distribution::UniformBits.keys::<i64>(most, 25);
-        let values: Vec<u32> = (0..most as u32).collect();
-        let (keys_in, values_in) = (stream.from_slice(&keys)?, stream.from_slice(&values)?);
-        let mut scratch = Scratch::new::<i64>(&stream, gpu.algorithm, most, Payload::U32, false)?;
-        let tile = Sorter::tile_keys::<i64>(gpu.algorithm, Payload::U32);
-        for n in [0, 1, 1_000, tile, tile + 1, most, most + 7] {
-            let count = stream.from_slice(&[n as u64])?;
-            let (mut keys_out, mut values_out) = (
-                Guarded::new(&stream, &keys)?,
-                Guarded::new(&stream, &values)?,
-            );
-            gpu.sorter.sort_pairs_counted(
-                &stream,
-                count.slice(),
-                keys_in.slice(),
-                values_in.slice(),
-                keys_out.slice_mut(),
-                values_out.slice_mut(),
-                scratch.slice_mut(),
-                &options,
-            )?;
-            let n = n.min(most);
-            let index = reference(&keys[..n], &options);
-            let (mut sorted, mut moved) = (by_index(&keys, &index), index);
-            sorted.extend(&keys[n..]);
-            moved.extend(&values[n..]);
-            let what = format!("{n} of {most} keys");
-            same(&what, &keys_out.read(&stream, "keys")?, &sorted)?;
-            same(&what, &values_out.read(&stream, "values")?, &moved)?;
-            if most != 0 && gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
-                return Err(format!("the report does not say {what}").into());
-            }
-        }
+        let counts = [0, 1, 1_000, tile, tile + 1, most, most + 7];
+        check_counted(gpu, &keys, &gpu.options().descending(), &counts)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use gpu_rig::{
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
 use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::Failed;
-use suite::{Suite, all_distributions, many_keys};
+use suite::{Suite, all_distributions, check_counted, many_keys};
 
 fn main() {
     suite::run(Algorithm::Onesweep, |suite| {
@@ -157,17 +157,10 @@ fn reports(gpu: &Gpu) -> Outcome {
 }
 
 fn count_on_device(gpu: &Gpu) -> Outcome {
-    let (stream, most) = (gpu.stream()?, 30_000);
+    let most = 30_000;
     let keys = Distribution::UniformBits.keys::<i64>(most, 18);
-    let values: Vec<u32> = (0..most as u32).collect();
-    let (keys_in, values_in) = (
-        Guarded::new(&stream, &keys)?,
-        Guarded::new(&stream, &values)?,
-    );
-    let mut scratch = Scratch::new::<i64>(&stream, gpu.algorithm, most, Payload::U32, false)?;
-    let options = gpu.options().descending();
     let tile = Sorter::tile_keys::<i64>(gpu.algorithm, Payload::U32);
-    for n in [
+    let counts = [
         0,
         1,
         2,
@@ -179,61 +172,8 @@ fn count_on_device(gpu: &Gpu) -> Outcome {
         most - 1,
         most,
         most + 7,
-    ] {
-        let count = stream.from_slice(&[n as u64])?;
-        let (mut keys_out, mut values_out) = (
-            Guarded::new(&stream, &keys)?,
-            Guarded::new(&stream, &values)?,
-        );
-        let (ki, vi, ko, vo) = (
-            keys_in.slice(),
-            values_in.slice(),
-            keys_out.slice_mut(),
-            values_out.slice_mut(),
-        );
-        gpu.sorter.sort_pairs_counted(
-            &stream,
-            count.slice(),
-            ki,
-            vi,
-            ko,
-            vo,
-            scratch.slice_mut(),
-            &options,
-        )?;
-        let n = n.min(most);
-        let index = reference(&keys[..n], &options);
-        let (mut expected_keys, mut expected_values) = (by_index(&keys, &index), index.clone());
-        expected_keys.extend(&keys[n..]);
-        expected_values.extend(&values[n..]);
-        same("keys", &keys_out.read(&stream, "keys_out")?, &expected_keys)
-            .map_err(|f| format!("{n}: {}", text(&f)))?;
-        same(
-            "values",
-            &values_out.read(&stream, "values_out")?,
-            &expected_values,
-        )
-        .map_err(|f| format!("{n}: {}", text(&f)))?;
-        let mut keys_out = Guarded::new(&stream, &keys)?;
-        gpu.sorter.sort_keys_counted(
-            &stream,
-            count.slice(),
-            ki,
-            keys_out.slice_mut(),
-            scratch.slice_mut(),
-            &options,
-        )?;
-        same(
-            "keys alone",
-            &keys_out.read(&stream, "output")?,
-            &expected_keys,
-        )
-        .map_err(|f| format!("{n}: {}", text(&f)))?;
-        if gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
-            return Err(format!("the report does not say {n} keys").into());
-        }
-    }
-    Ok(())
+    ];
+    check_counted(gpu, &keys, &gpu.options().descending(), &counts)
 }
 
 fn distributions_large<K: TestKey>(gpu: &Gpu) -> Outcome {

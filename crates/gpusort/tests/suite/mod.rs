@@ -11,7 +11,7 @@ use crate::gpu_rig::{
 };
 use gpu::Stream;
 use gpusort::cuda::{Payload, Sorter, SorterConfig};
-use gpusort::{Algorithm, Error};
+use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rayon::prelude::*;
 
@@ -655,6 +655,69 @@ pub fn large(gpu: &Gpu, n: usize) -> Outcome {
         &gpu.options().descending(),
         &[Form::Pairs32, Form::Pairs64InPlace],
     )
+}
+
+/// Pairs and keys alone for each count on the device, also above the number of keys; what is behind it stays.
+pub fn check_counted<K: TestKey>(
+    gpu: &Gpu,
+    keys: &[K],
+    options: &SortOptions,
+    counts: &[usize],
+) -> Outcome {
+    let (stream, most) = (gpu.stream()?, keys.len());
+    let values: Vec<u32> = (0..most as u32).collect();
+    let (keys_in, values_in) = (
+        Guarded::new(&stream, keys)?,
+        Guarded::new(&stream, &values)?,
+    );
+    let mut scratch = Scratch::new::<K>(&stream, gpu.algorithm, most, Payload::U32, false)?;
+    for &n in counts {
+        let count = stream.from_slice(&[n as u64])?;
+        let (mut keys_out, mut values_out) = (
+            Guarded::new(&stream, keys)?,
+            Guarded::new(&stream, &values)?,
+        );
+        gpu.sorter.sort_pairs_counted(
+            &stream,
+            count.slice(),
+            keys_in.slice(),
+            values_in.slice(),
+            keys_out.slice_mut(),
+            values_out.slice_mut(),
+            scratch.slice_mut(),
+            options,
+        )?;
+        let n = n.min(most);
+        let index = reference(&keys[..n], options);
+        let sorted = [&by_index(keys, &index)[..], &keys[n..]].concat();
+        let moved = [&index[..], &values[n..]].concat();
+        let what = |of: &str| format!("{of}, {n} of {most} keys");
+        same(&what("keys"), &keys_out.read(&stream, "keys_out")?, &sorted)?;
+        same(
+            &what("values"),
+            &values_out.read(&stream, "values_out")?,
+            &moved,
+        )?;
+        let mut keys_out = Guarded::new(&stream, keys)?;
+        gpu.sorter.sort_keys_counted(
+            &stream,
+            count.slice(),
+            keys_in.slice(),
+            keys_out.slice_mut(),
+            scratch.slice_mut(),
+            options,
+        )?;
+        same(
+            &what("keys alone"),
+            &keys_out.read(&stream, "output")?,
+            &sorted,
+        )?;
+        scratch.check(&stream)?;
+        if gpu.sorter.report(&stream, scratch.slice())?.n != n as u64 {
+            return Err(format!("the report does not say {n} keys").into());
+        }
+    }
+    Ok(())
 }
 
 /// A pseudo-random number for each place: the finaliser of SplitMix64.
