@@ -1,5 +1,5 @@
-// The yardstick: cub::DeviceRadixSort over uniform random keys, and the device's copy bandwidth, measured by the rules that
-// our own benches follow, so that both can be compared when run one after the other on one machine.
+// The yardstick: cub::DeviceRadixSort and cub::DeviceMergeSort over uniform random keys, and the device's copy bandwidth, measured
+// by the rules that our own benches follow, so that both can be compared when run one after the other on one machine.
 //
 //   nvcc -O3 -std=c++17 -arch=native [-I CCCL_INCLUDE] cub_sort.cu -o cub_sort
 //   ./cub_sort [SIZE...]         sizes in keys; the default is every second power of two from 2^10 to 2^28
@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/version.cuh>
 
@@ -46,7 +47,8 @@ __global__ void fill(uint32_t* words, size_t count, uint64_t seed)
 }
 
 // Counts the neighbours that are out of order.
-__global__ void unsorted(const uint32_t* keys, size_t count, unsigned long long* found)
+template <typename Key>
+__global__ void unsorted(const Key* keys, size_t count, unsigned long long* found)
 {
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i + 1 < count; i += size_t(gridDim.x) * blockDim.x) {
         if (keys[i + 1] < keys[i]) {
@@ -54,6 +56,11 @@ __global__ void unsorted(const uint32_t* keys, size_t count, unsigned long long*
         }
     }
 }
+
+struct Less {
+    template <typename Key>
+    __device__ bool operator()(Key a, Key b) const { return a < b; }
+};
 
 template <typename T>
 struct Memory {
@@ -103,22 +110,31 @@ void copy_bandwidth()
     std::printf("{\"bench\":\"cub\",\"what\":\"copy\",\"n\":%zu,\"ms\":%.6f,\"gb_s\":%.1f}\n", bytes, ms, 2 * bytes / ms / 1e6);
 }
 
-void sort(size_t n, bool pairs)
+enum Sort { RADIX_KEYS, RADIX_PAIRS, MERGE_PAIRS };
+
+// Values have 32 bits.
+template <typename Key>
+void sort(const char* what, size_t n, Sort kind)
 {
-    size_t inputs = std::max<size_t>(ROTATED_BYTES / (n * sizeof(uint32_t)), 1);
-    Memory<uint32_t> keys(inputs * n), keys_out(n), values(pairs ? inputs * n : 0), values_out(pairs ? n : 0);
+    bool pairs = kind != RADIX_KEYS;
+    size_t inputs = std::max<size_t>(ROTATED_BYTES / (n * sizeof(Key)), 1);
+    Memory<Key> keys(inputs * n), keys_out(n);
+    Memory<uint32_t> values(pairs ? inputs * n : 0), values_out(pairs ? n : 0);
     Memory<unsigned long long> found(1);
-    fill<<<1024, 256>>>(keys.at, inputs * n, n);
+    fill<<<1024, 256>>>(reinterpret_cast<uint32_t*>(keys.at), inputs * n * (sizeof(Key) / sizeof(uint32_t)), n);
     if (pairs) {
         fill<<<1024, 256>>>(values.at, inputs * n, ~n);
     }
 
     auto call = [&](void* scratch, size_t& bytes, size_t input) {
-        const uint32_t* from = keys.at + input * n;
+        const Key* from = keys.at + input * n;
         const uint32_t* with = pairs ? values.at + input * n : nullptr;
         uint32_t count = uint32_t(n);
-        CHECK(pairs ? cub::DeviceRadixSort::SortPairs(scratch, bytes, from, keys_out.at, with, values_out.at, count)
-                    : cub::DeviceRadixSort::SortKeys(scratch, bytes, from, keys_out.at, count));
+        switch (kind) {
+        case RADIX_KEYS: CHECK(cub::DeviceRadixSort::SortKeys(scratch, bytes, from, keys_out.at, count)); break;
+        case RADIX_PAIRS: CHECK(cub::DeviceRadixSort::SortPairs(scratch, bytes, from, keys_out.at, with, values_out.at, count)); break;
+        case MERGE_PAIRS: CHECK(cub::DeviceMergeSort::SortPairsCopy(scratch, bytes, from, with, keys_out.at, values_out.at, count, Less{}));
+        }
     };
     size_t bytes = 0;
     call(nullptr, bytes, 0);
@@ -134,7 +150,7 @@ void sort(size_t n, bool pairs)
         std::exit(1);
     }
     std::printf("{\"bench\":\"cub\",\"what\":\"%s\",\"n\":%zu,\"ms\":%.6f,\"gkeys\":%.4f,\"scratch_bytes\":%zu,\"cub\":%d}\n",
-                pairs ? "pairs_u32_u32" : "keys_u32", n, ms, n / ms / 1e6, bytes, CUB_VERSION);
+                what, n, ms, n / ms / 1e6, bytes, CUB_VERSION);
     std::fflush(stdout);
 }
 
@@ -156,9 +172,15 @@ int main(int count, char** words)
         }
     }
     copy_bandwidth();
-    for (bool pairs : {false, true}) {
-        for (size_t n : sizes) {
-            sort(n, pairs);
-        }
+    for (size_t n : sizes) {
+        sort<uint32_t>("keys_u32", n, RADIX_KEYS);
+    }
+    for (size_t n : sizes) {
+        sort<uint32_t>("pairs_u32_u32", n, RADIX_PAIRS);
+    }
+    for (size_t n : {size_t(1) << 20, size_t(1) << 24}) {
+        sort<uint64_t>("keys_u64", n, RADIX_KEYS);
+        sort<uint64_t>("pairs_u64_u32", n, RADIX_PAIRS);
+        sort<uint32_t>("merge_pairs_u32_u32", n, MERGE_PAIRS);
     }
 }

@@ -1,11 +1,11 @@
-// What the kernels of adaptive.cu tell those of Onesweep, which are launched after them.
+// What the windows of nearly sorted input tell the rest of Onesweep.
 #pragma once
 
 #include <stdint.h>
 
 namespace radsweep {
 
-constexpr uint32_t ADAPTIVE_AT = 192;  // in the 256 bytes that begin with Outcome and are 0 before a sort
+constexpr uint32_t ADAPTIVE_AT = 192;  // in the 256 bytes that begin with Outcome; 0 before the first window
 
 struct AdaptiveState {
     uint32_t done;                     // 1: sorted, into the output, or for a sort in place into the temporary buffer

@@ -9,108 +9,36 @@
 //     1  load the tile, warp-striped; compare neighbours (order check), collect the bits in which keys differ
 //     2  for each digit in which some keys differ, steps 2 to 4 of a pass of onesweep.cu, on chip
 //     3  write the tile
-//   one grid       (after a memset of the header) at most as many blocks as run at once, a tile a block
-//     1  as above; also the lowest and the highest key; barrier: now all blocks know these
-//     2  parts: a pass over 256 equal parts of the range between the two in the place of a digit. Each block counts its tile,
+//   one grid       at most as many blocks as run at once, a tile a block
+//     1  as above; also the lowest and the highest key; barrier of the grid, which CUDA keeps the counter of, so that no memory
+//        needs to be 0 before and one launch is all; now all blocks know these
+//     2  parts: a pass over up to 256 equal parts of the range between the two in the place of a digit. Each block counts its tile,
 //        publishes the counts, ranks, reads all tiles' counts, writes its tile out part by part; barrier
-//     3  each block loads the parts that begin in its place and sorts them as one block does: they are the sorted output's
+//     3  each block loads its share of the parts, as many for each where they are even, else those that begin in its place, and
+//        sorts them as one block does: they are the sorted output's
+//   or, where the host says that the input may be nearly sorted and step 1 found few descents:
+//     2" sort windows of it (adaptive_window.cuh); barrier; done, or else as above
 //   or, where the keys lie so unevenly that some block's parts would not fit it, or differ in one digit only:
 //     2' for each digit in which some keys differ, the same pass by that digit; barrier; each block loads the tile that is now
 //        in its place
 //
-// The counts that blocks publish say themselves whether they are new, by their top bits, and so no barrier is needed there. Passes by digits write to the output and to a temporary buffer in turns, so that none overwrites
-// what a slow block still reads. As every block has its tile on chip before any writes, a sort in place needs no copy.
+// The counts that blocks publish say themselves whether they are new, by their top bits, and so no barrier is needed there. Passes
+// by digits write to the output and to a temporary buffer in turns, so that none overwrites what a slow block still reads. As every
+// block has its tile on chip before any writes, a sort in place needs no copy.
 //
 // Several arrays of one length are sorted side by side: gridDim.y of them, each with its own header and counts.
 //
 // Cycles of a block of a grid over 2^14 (256 threads, 1 row) and 2^18 pairs (512 threads, 4 to 6 rows) on an H200, by clock64, in
-// a form that kept the tile in registers and was unrolled for 16 rows: load and look 2000, 2700; first barrier 2600, 4900; the
-// pass by parts, with the scatter, 5200, 9600; barrier 2500, 3200; load and look 1800, 2100; each pass on chip 2100, 3400, of
-// which sums over the digits 900, 1050 and ranking 250 a row. The straight-line code of more rows cost more than it saved: 2 us
+// a form that kept the tile in registers, was unrolled for 16 rows, and had its own first barrier after a memset: load and look 2000,
+// 2700; first barrier 2600, 4900; the pass by parts, with the scatter, 5200, 9600; barrier 2500, 3200; load and look 1800, 2100;
+// each pass on chip 2100, 3400, of which sums over the digits 900, 1050 and ranking 250 a row. The straight-line code of more rows cost more than it saved: 2 us
 // for 10 rows at any size, as the instructions are fetched for one use; hence the loops over rows here.
 
-#include "../common/warp.cuh"
-#include "../common/radix_key.cuh"
-#include "adaptive.cuh"
-#include "outcome.cuh"
-#include "onesweep_digit.cuh"
+#include <cooperative_groups.h>
 
-using namespace radsweep;
+#include "onesweep_small_types.cuh"
 
 namespace {
-
-constexpr uint32_t ARRAYS = 3, MAX_THREADS = 512;
-constexpr uint32_t GROUP = DIGITS / WARP;  // warps with a thread for each digit
-
-// ---- What the host passes, and what stays in the scratch memory. The host's copies: crates/gpusort/src/cuda/onesweep/small.rs. ----
-
-constexpr uint32_t DROP_KEYS = 2;      // Args::flags: the sorted keys are not wanted
-constexpr uint32_t NEARLY_SORTED = 4;  // Args::flags: a kernel of adaptive.cu ran before
-
-struct Buffers {
-    Key* keys_in;
-    Key* keys_out;                     // may be the input
-    Key* keys_temp;                    // of a grid
-    void* values_in;                   // null means 0, 1, 2, ...
-    void* values_out;
-    void* values_temp;
-};
-
-struct Args {
-    Buffers buffers[ARRAYS];
-    char* scratch;                     // [array] Header, then the counts: [array][2][block][digit], 16 bits each
-    const uint64_t* device_count;      // null, or where the number of keys stands, at most n
-    KeyOrder order;
-    uint32_t n;
-    uint32_t rows;                     // keys of a thread in a tile
-    uint32_t capacity;                 // keys that a block has room for
-    uint32_t minus_one;                // 0xffffffff, see match_digit
-    uint32_t flags;
-    uint32_t unused;
-};
-
-struct Header {                        // 0 before a grid starts
-    Outcome outcome;
-    Key differing;                     // ordered bits in which some key differs from the first
-    Key highest;                       // in ordered bits
-    Key lowest;                        // its complement
-    uint32_t unsorted;                 // 1: some key is less than the one before
-    alignas(128) uint32_t arrived;     // blocks, over all barriers; alone in its cache line
-};
-
-constexpr uint32_t HEADER_BYTES = 256;
-static_assert(sizeof(Header) == HEADER_BYTES, "as the host clears");
-
-#if KEY_BITS == 32
-using KeyWord = unsigned int;          // as atomics want it
-__device__ __forceinline__ float float_of(Key key) { return __uint_as_float(key); }
-#else
-using KeyWord = unsigned long long;
-__device__ __forceinline__ double float_of(Key key) { return __longlong_as_double((long long)key); }
-#endif
-__device__ __forceinline__ KeyWord* atomic_word(Key* key) { return reinterpret_cast<KeyWord*>(key); }
-
-// A word of counts: two digits, each 15 bits under the turn of its pass.
-constexpr uint32_t TURN = 0x80008000u;
-constexpr uint32_t WORDS = DIGITS / 2;
-constexpr uint32_t AT_ONCE = 4;        // tiles whose counts a warp reads at once
-
-// Which of 256 bins a key belongs to: those of a digit, or equal parts of the range of all keys.
-template <bool FLOAT>
-struct Bins {
-    Digit<FLOAT> digit;
-    bool parts;
-    Key window, lowest;                // in ordered bits; of floats the lowest key itself
-    float scale;
-
-    // Grows with the order of the keys, whichever way that goes; rounding keeps it so.
-    __device__ __forceinline__ uint32_t part(Key key) const {
-        const float distance = FLOAT ? float(float_of(key) - float_of(lowest)) : float(Key((digit.ordering(key) & window) - lowest));
-        return uint32_t(fminf(distance * scale, DIGITS - 1));  // padding is NaN or beyond the highest: in the last
-    }
-    __device__ __forceinline__ uint32_t operator()(Key key) const { return parts ? part(key) : digit(key); }
-    __device__ __forceinline__ uint32_t last() const { return parts ? DIGITS - 1 : digit.mask; }
-};
 
 template <bool FLOAT, uint32_t VALUE_BYTES>
 struct Small {
@@ -121,12 +49,10 @@ struct Small {
 
     // Behind its 3200 bytes: twice 256 counters a warp, then two exchanges (small.rs: shared_bytes).
     struct alignas(128) Shared {
-        Key differing;
-        uint32_t unsorted;
-        Key highest, lowest;
+        Seen seen;
         uint32_t range[2];                             // where this block's parts begin and end
         uint32_t sums[GROUP], totals[GROUP];
-        uint32_t parts[MAX_THREADS / DIGITS][DIGITS];  // counts of a group of warps
+        uint32_t parts[MAX_THREADS / DIGITS][DIGITS];  // counts of a group of warps; then where the bins of all tiles begin
         uint32_t first[DIGITS];                        // where the tile's keys of a digit go, less their place in the tile
     };
 
@@ -153,7 +79,7 @@ struct Small {
     __device__ __forceinline__ uint32_t first_place() const { return warp * WARP * rows + lane; }
     __device__ __forceinline__ uint32_t* counter(uint32_t digit) const { return &warp_counts[warp][digit]; }
 
-    // All blocks' writes before it are seen by all after it.
+    // All the array's blocks' writes before it are seen by all of them after it. Arrays may need different numbers of passes.
     __device__ __forceinline__ void barrier() {
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -189,7 +115,7 @@ struct Small {
         const Key window = Key(args.order.window);
         const Key one = ordering(from[ALL ? 0 : base]) & window;
         Key differing = 0, highest = 0, lowest = 0;
-        bool unsorted = false;
+        uint32_t descents = 0;
 #pragma unroll 2
         for (uint32_t i = 0; i < rows; i++) {
             const uint32_t place = first_place() + i * WARP;
@@ -199,23 +125,33 @@ struct Small {
             if (!ALL) continue;
             highest = highest > key ? highest : key;
             lowest = lowest > Key(~key) ? lowest : Key(~key);
-            if (base + place + 1 < n) unsorted |= (ordering(from[base + place + 1]) & window) < key;
+            if (base + place + 1 < n) descents += (ordering(from[base + place + 1]) & window) < key;
         }
+        add<ALL>({differing, highest, lowest, descents});
+    }
+
+    // Adds what each thread has seen to what the block has.
+    template <bool ALL>
+    __device__ __forceinline__ void add(Seen seen) const {
 #pragma unroll
         for (uint32_t step = WARP / 2; step > 0; step /= 2) {
-            differing |= __shfl_xor_sync(ALL_LANES, differing, step);
+            seen.differing |= __shfl_xor_sync(ALL_LANES, seen.differing, step);
             if (!ALL) continue;
-            const Key high = __shfl_xor_sync(ALL_LANES, highest, step), low = __shfl_xor_sync(ALL_LANES, lowest, step);
-            highest = highest > high ? highest : high;
-            lowest = lowest > low ? lowest : low;
+            const Key high = __shfl_xor_sync(ALL_LANES, seen.highest, step), low = __shfl_xor_sync(ALL_LANES, seen.lowest, step);
+            seen.highest = seen.highest > high ? seen.highest : high;
+            seen.lowest = seen.lowest > low ? seen.lowest : low;
+            seen.descents += __shfl_xor_sync(ALL_LANES, seen.descents, step);
         }
-        unsorted = ALL && __any_sync(ALL_LANES, unsorted);
         if (lane != 0) return;
-        if (differing != 0) atomicOr(atomic_word(&shared.differing), KeyWord(differing));
+        if (seen.differing != 0) atomicOr(atomic_word(&shared.seen.differing), KeyWord(seen.differing));
         if (!ALL) return;
-        atomicMax(atomic_word(&shared.highest), KeyWord(highest));
-        atomicMax(atomic_word(&shared.lowest), KeyWord(lowest));
-        if (unsorted) shared.unsorted = 1;
+        atomicMax(atomic_word(&shared.seen.highest), KeyWord(seen.highest));
+        atomicMax(atomic_word(&shared.seen.lowest), KeyWord(seen.lowest));
+        if (seen.descents != 0) atomicAdd(atomic_word(&shared.seen.descents), KeyWord(seen.descents));
+    }
+
+    __device__ __forceinline__ Seen& seen_by(uint32_t block) const {
+        return reinterpret_cast<Seen*>(args.scratch + gridDim.y * HEADER_BYTES)[blockIdx.y * gridDim.x + block];
     }
 
     // The digits that are not the same in all keys, a bit each.
@@ -246,7 +182,7 @@ struct Small {
     // barrier follows each pass but one that found no room; so it overwrites nothing that is still to be read.
     __device__ __forceinline__ uint32_t* counts_of(uint32_t block, uint32_t publication) const {
         const uint32_t table = 2 * blockIdx.y + publication % 2;
-        return reinterpret_cast<uint32_t*>(args.scratch + gridDim.y * HEADER_BYTES) + (table * gridDim.x + block) * WORDS;
+        return reinterpret_cast<uint32_t*>(args.scratch + gridDim.y * (HEADER_BYTES + gridDim.x * sizeof(Seen))) + (table * gridDim.x + block) * WORDS;
     }
     // The top bits of a publication's words; before the first ones they are turned.
     __device__ __forceinline__ static uint32_t turn_of(uint32_t publication) { return publication / 2 % 2 == 1 ? TURN : 0; }
@@ -346,8 +282,9 @@ struct Small {
     }
 
     // Adds up the tiles' counts, a warp a tile, then over the warps, and from there where each bin of this tile goes. Words are
-    // read until they have the pass's turn. Returns whether no bin has more than `most` keys.
-    __device__ __forceinline__ bool find_places(uint32_t place, uint32_t publication, uint32_t most) const {
+    // read until they have the pass's turn. With `parts`, also which of them this block is to sort; returns whether all blocks
+    // have room for theirs.
+    __device__ __forceinline__ bool find_places(uint32_t place, uint32_t publication, bool parts) const {
         const uint32_t turn = turn_of(publication);
         uint32_t before[8] = {}, all[8] = {};  // of the bins 8 * lane and up
         for (uint32_t from = warp; from < gridDim.x; from += warps * AT_ONCE) {
@@ -395,19 +332,35 @@ struct Small {
             if (lane == WARP - 1) shared.totals[warp] = up_to;
         }
         __syncthreads();
+        uint32_t start = up_to - total;
         if (d < DIGITS) {
-            uint32_t start = up_to - total;
 #pragma unroll
             for (uint32_t w = 0; w + 1 < GROUP; w++) {
                 if (w < warp) start += shared.totals[w];
             }
             shared.first[d] = start + below - place;
-            for (uint32_t end = 0; end < 2; end++) {
-                const uint32_t bound = (blockIdx.x + end) * tile;
-                if (start < bound && bound <= start + total) shared.range[end] = start + total;
-            }
+            shared.parts[0][d] = start;
         }
-        return !__syncthreads_or(total > most);
+        __syncthreads();
+        return !parts || share(start, total);
+    }
+
+    // Of parts as even as those of uniform keys, every block takes as many. Of others it takes those that begin in its place, so
+    // that it has a tile and a part at most.
+    __device__ __forceinline__ bool share(uint32_t start, uint32_t total) const {
+        const uint32_t each = DIGITS / gridDim.x, room = tile + tile / 2 < args.capacity ? tile + tile / 2 : args.capacity;
+        const uint32_t d = threadIdx.x;
+        auto begin_of = [&](uint32_t block) { return block * each < DIGITS ? shared.parts[0][block * each] : n; };
+        const bool uneven = d < gridDim.x && begin_of(d + 1) - begin_of(d) > room;
+        if (!__syncthreads_or(uneven)) {
+            if (d < 2) shared.range[d] = begin_of(blockIdx.x + d);
+            return true;
+        }
+        for (uint32_t end = 0; end < 2; end++) {
+            const uint32_t bound = (blockIdx.x + end) * tile;
+            if (d < DIGITS && start < bound && bound <= start + total) shared.range[end] = start + total;
+        }
+        return !__syncthreads_or(d < DIGITS && total > args.capacity - tile);
     }
 
     // Writes the keys after the pass out: to where the bins go, or as they are from `base` on.
@@ -446,15 +399,39 @@ struct Small {
             bins.lowest = lowest;
             range = float(Key(highest - lowest));
         }
-        bins.scale = float(DIGITS) / range;
+        bins.last_part = float(DIGITS / gridDim.x * gridDim.x - 1);
+        bins.scale = (bins.last_part + 1) / range;
         return fabsf(range) < 1e38f && fabsf(bins.scale) < 1e38f;
+    }
+
+    // Input that is nearly sorted, by windows, which the blocks take in turns. False where it is not, and then what is on chip is as
+    // before.
+    __device__ __forceinline__ bool sort_windows() {
+        using ThisWindow = Window<Array, FLOAT, VALUE_BYTES, WINDOW_THREADS, WINDOW_ITEMS, WINDOW_HALO_RUNS>;
+        auto& place = *reinterpret_cast<typename ThisWindow::Shared*>(warp_counts);
+        for (uint32_t number = blockIdx.x; number < args.windows; number += gridDim.x) {
+            ThisWindow({args, buffers, header}, place, number).sort();
+            __syncthreads();
+        }
+        barrier();
+        const AdaptiveState& state = *adaptive_state(&header);
+        if (load_relaxed(&state.done) == 0) {
+            clear_counters();
+            load(buffers.keys_in, buffers.values_in);
+            return false;
+        }
+        if (buffers.keys_in != buffers.keys_out) return true;
+        for (uint32_t i = base + threadIdx.x; i < base + count; i += blockDim.x) {
+            buffers.keys_out[i] = buffers.keys_temp[i];
+            if (VALUES) static_cast<Value*>(buffers.values_out)[i] = static_cast<const Value*>(buffers.values_temp)[i];
+        }
+        return true;
     }
 
     __device__ __forceinline__ void sort() {
         const bool grid = gridDim.x > 1;
         if (threadIdx.x == 0) {
-            shared.differing = shared.highest = shared.lowest = 0;
-            shared.unsorted = 0;
+            shared.seen = Seen{};
             shared.range[0] = blockIdx.x == 0 ? 0 : n;
             shared.range[1] = n;
         }
@@ -464,29 +441,28 @@ struct Small {
         load(buffers.keys_in, buffers.values_in);
         look<true>(buffers.keys_in);
         __syncthreads();
-        Key differing = shared.differing, lowest = 0, highest = 0;
-        bool sorted = shared.unsorted == 0;
         if (grid) {
             if (threadIdx.x == 0) {
-                if (differing != 0) atomicOr(atomic_word(&header.differing), KeyWord(differing));
-                atomicMax(atomic_word(&header.highest), KeyWord(shared.highest));
-                atomicMax(atomic_word(&header.lowest), KeyWord(shared.lowest));
-                if (!sorted) atomicOr(&header.unsorted, 1);
+                seen_by(blockIdx.x) = shared.seen;
+                shared.seen = Seen{};
+                if (blockIdx.x == 0) header.arrived = 0;
+                if (blockIdx.x == 0) *adaptive_state(&header) = AdaptiveState{};
             }
-            barrier();
-            differing = load_relaxed(&header.differing);
-            highest = load_relaxed(&header.highest);
-            lowest = Key(~load_relaxed(&header.lowest));
-            sorted = load_relaxed(&header.unsorted) == 0;
+            cooperative_groups::this_grid().sync();  // needs no memory that is 0 before
+            add<true>(threadIdx.x < gridDim.x ? seen_by(threadIdx.x) : Seen{});
+            __syncthreads();
         }
-        uint32_t active = sorted ? 0 : digits_in(differing), published = 0;
+        const Seen seen = shared.seen;
+        const bool sorted = seen.descents == 0;
+        if (args.flags & NEARLY_SORTED && seen.descents <= n / 20 && sort_windows()) return;
+        uint32_t active = sorted ? 0 : digits_in(seen.differing), published = 0;
         const uint32_t run = __popc(active);
         const bool last_keys = !VALUES || !(args.flags & DROP_KEYS);
 
-        Bins<FLOAT> bins{digit_of<FLOAT>(args.order, 0), false, Key(args.order.window), 0, 0.0f};
+        Bins<FLOAT> bins{digit_of<FLOAT>(args.order, 0), false, Key(args.order.window), 0, 0.0f, 0.0f};
         bool alone = !grid;            // what is on chip needs no other block
-        // No use without room for a part of even keys beside a tile's.
-        bins.parts = grid && run > 1 && args.capacity - tile > n / DIGITS && make_parts(bins, lowest, highest);
+        // No use without some room, as parts of even keys differ too.
+        bins.parts = grid && run > 1 && args.capacity - tile > tile / 16 && make_parts(bins, Key(~seen.lowest), seen.highest);
         while (active != 0) {
             if (!bins.parts) bins.digit = digit_of<FLOAT>(args.order, __ffs(int(active)) - 1);
             count_bins(bins);
@@ -505,7 +481,7 @@ struct Small {
                 }
                 continue;
             }
-            const bool fits = find_places(place, published++, bins.parts ? args.capacity - tile : n);
+            const bool fits = find_places(place, published++, bins.parts);
             if (!fits) {
                 bins.parts = false;
                 clear_counters();
@@ -517,7 +493,7 @@ struct Small {
             void* const values_to = to_temp ? buffers.values_temp : buffers.values_out;
             write<true>(bins, keys_to, values_to, active != 0 || last_keys);
             if (active == 0) break;
-            if (threadIdx.x == 0) shared.differing = 0;
+            if (threadIdx.x == 0) shared.seen.differing = 0;
             clear_counters();
             barrier();
             if (bins.parts) {
@@ -532,7 +508,7 @@ struct Small {
             if (alone) {
                 look<false>(keys_to);
                 __syncthreads();
-                active = digits_in(shared.differing);
+                active = digits_in(shared.seen.differing);
             }
         }
         if (run == 0) copy(last_keys);
@@ -540,24 +516,8 @@ struct Small {
     }
 };
 
-// Whether a kernel of adaptive.cu has sorted. A sort in place is then still to be copied back.
-template <uint32_t VALUE_BYTES>
-__device__ __forceinline__ bool is_done(const Args& args) {
-    using Value = typename ValueOf<VALUE_BYTES>::Type;
-    if (!(args.flags & NEARLY_SORTED)) return false;
-    if (adaptive_state(args.scratch + blockIdx.y * HEADER_BYTES)->done == 0) return false;
-    const Buffers& buffers = args.buffers[blockIdx.y];
-    if (buffers.keys_in != buffers.keys_out) return true;
-    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n; i += gridDim.x * blockDim.x) {
-        buffers.keys_out[i] = buffers.keys_temp[i];
-        if (VALUE_BYTES != 0) static_cast<Value*>(buffers.values_out)[i] = static_cast<const Value*>(buffers.values_temp)[i];
-    }
-    return true;
-}
-
 template <bool FLOAT, uint32_t VALUE_BYTES>
 __device__ __forceinline__ void sort_small(const Args& args) {
-    if (is_done<VALUE_BYTES>(args)) return;
     extern __shared__ uint4 shared_memory[];
     using ThisSmall = Small<FLOAT, VALUE_BYTES>;
     uint32_t n = args.n;

@@ -13,9 +13,10 @@ struct Outcome {
     uint32_t algorithm;   // FamilyId
     uint32_t passes;      // that the bit window asks for
     uint32_t passes_run;
-    uint32_t early_exit;  // EARLY_EXIT: found in order before all passes were run; ADAPTIVE: the kernel of adaptive.cu sorted
+    uint32_t early_exit;  // EARLY_EXIT: found in order before all passes were run; ADAPTIVE: sorted by windows
     uint64_t n;
-    uint64_t detail;      // a figure of the family's own: for bucket sort the keys of the largest bucket, with ADAPTIVE those taken out
+    uint64_t detail;      // a figure of the family's own: bucket sort's largest bucket, the keys that quicksort's partitions moved, merge
+                          // sort's largest piece; with ADAPTIVE the elements taken out
 };
 
 }  // namespace radsweep

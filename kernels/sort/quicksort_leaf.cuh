@@ -11,7 +11,7 @@
 namespace radsweep {
 
 struct LeafShared {
-    Key keys[LEAF + 1];                  // as compared; one more, because a merge reads a key ahead
+    Key keys[LEAF];                      // as compared
     uint16_t places[LEAF];
 };
 
@@ -145,7 +145,9 @@ struct Leaf {
 
     // Key after key, from the left run where both are equal.
     __device__ __forceinline__ void merge_in_turn(Split split, Key (&key)[LEAF_ITEMS], uint32_t (&place)[LEAF_ITEMS]) const {
-        Key at_a = shared.keys[split.a], at_b = shared.keys[split.b];
+        // Keys behind the runs may be another warp's, which writes them meanwhile.
+        const uint32_t last = split.end - 1;
+        Key at_a = shared.keys[split.a], at_b = shared.keys[min(split.b, last)];
 #pragma unroll
         for (uint32_t i = 0; i < LEAF_ITEMS; i++) {
             const bool take_b = split.b < split.end && (split.a >= split.middle || at_b < at_a);
@@ -154,7 +156,7 @@ struct Leaf {
             place[i] = shared.places[at];
             split.a += !take_b;
             split.b += take_b;
-            const Key next = shared.keys[at + 1];
+            const Key next = shared.keys[min(at + 1, last)];
             at_a = take_b ? at_a : next;
             at_b = take_b ? next : at_b;
         }

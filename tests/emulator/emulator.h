@@ -20,6 +20,7 @@ struct EmuBlock {
     dim3 dim, grid;
     char* shared;        // its dynamic shared memory
     unsigned shared_size;
+    uint32_t* arrived;   // blocks at the barriers of the grid; null unless the launch is cooperative
 };
 
 // A thread of it.

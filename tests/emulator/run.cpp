@@ -77,6 +77,7 @@ struct Running {
     uint64_t blocks;
     std::atomic<int> error{0};
     std::atomic<int> workers{0};
+    uint32_t arrived = 0;  // at the barriers of the grid
     bool alone;  // one block: nobody else to give the processor to
 
     explicit Running(const Launch& launch)
@@ -335,6 +336,7 @@ void Block::run(uint64_t number) {
     // Shared memory begins as garbage.
     shared = shared_memory + 4096;
     shared_size = launch.shared;
+    arrived = launch.cooperative ? &running->arrived : nullptr;
     memset(shared - 256, POISON, shared_size + 512);
     if (launch.code->tls_size != 0) {
         TlsIndex variables{launch.code->tls_module, 0};

@@ -76,6 +76,13 @@ fn main() -> Outcome<()> {
         let name = format!("{distribution:?}");
         println!("{name:24} {ms:9.4} {:8.2} {largest:14.4}", rate(n, ms));
     }
+    // Where a difference comes from.
+    let stages = |keys: &[u32]| Ok::<_, Box<dyn Error>>(bench.sort(keys, Payload::None)?.1.stages);
+    let (uniform, sorted) = (stages(&all[0])?, stages(&all[2])?);
+    println!("\n{:28} {:>9} {:>9}", "step, ms", "uniform", "sorted");
+    for ((stage, uniform), (_, sorted)) in uniform.iter().zip(&sorted) {
+        println!("{stage:28} {uniform:9.4} {sorted:9.4}");
+    }
     drop(all);
 
     for n in sizes {

@@ -1,4 +1,5 @@
-//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20] [--algorithm onesweep]`.
+//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20] [--algorithm onesweep]`; and at last the
+//! merge sort, so that every line of the CUB bench has one here.
 //!
 //! Prints one JSON object a line, then a table. Times are medians over GPU events after a warm-up; each run sorts the
 //! next of 256 MiB of inputs, so that small ones are read from memory, as in the CUB bench beside it; every line's result is checked once against the CPU, over an output that was poisoned. A
@@ -80,8 +81,12 @@ fn main() -> Outcome<()> {
         bench.index::<f32>("index_f32", n)?;
         bench.stages(n)?;
     }
+    bench.options = SortOptions::new().algorithm(Algorithm::SatishMerge);
+    for n in [1 << 20, 1 << 24] {
+        bench.pairs::<u32>("merge_pairs_u32_u32", n)?;
+    }
     println!(
-        "\n{:18} {:>10} {:>11} {:>9} {:>7}",
+        "\n{:19} {:>10} {:>11} {:>9} {:>7}",
         "what", "n", "ms", "G/s", "limit"
     );
     for line in &bench.table {
@@ -230,12 +235,9 @@ impl Bench<'_> {
         cpu::sort_pairs(&mut expected, &mut moved, &options)?;
         verify(what, n, &self.stream.to_vec(keys_out.slice())?, &expected)?;
         verify(what, n, &self.stream.to_vec(values_out.slice())?, &moved)?;
-        self.line(
-            what,
-            n,
-            ms,
-            size_of::<K>() + size_of::<K>() * 2 * (size_of::<K>() + 4),
-        );
+        let algorithm = self.options.algorithm;
+        let bytes = algorithm.bytes_per_element(size_of::<K>(), 4, n as u64);
+        self.line(what, n, ms, bytes as usize);
         Ok(())
     }
 
@@ -382,7 +384,7 @@ impl Bench<'_> {
             ])
         );
         self.table.push(format!(
-            "{what:18} {n:>10} {ms:>11.4} {gkeys:>9.3} {share:>7.3}"
+            "{what:19} {n:>10} {ms:>11.4} {gkeys:>9.3} {share:>7.3}"
         ));
     }
 }

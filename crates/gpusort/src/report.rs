@@ -30,6 +30,10 @@ pub struct SortReport {
     pub displaced: Option<u64>,
     /// Keys of the largest bucket that [`crate::Algorithm::BucketSort`] made; 0 from other sorts.
     pub largest_bucket: u64,
+    /// Keys that the partitions of [`crate::Algorithm::Quicksort`] moved, all together; 0 from other sorts.
+    pub partitioned: u64,
+    /// Elements of the largest piece that a block of [`crate::Algorithm::SatishMerge`] merged; 0 from other sorts.
+    pub largest_piece: u64,
     /// Milliseconds of each stage, in the order they ran.
     pub stages: Vec<(&'static str, f64)>,
     /// Milliseconds from the first stage to the last.

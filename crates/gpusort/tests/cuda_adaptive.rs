@@ -458,21 +458,26 @@ fn not_taken(gpu: &Gpu) -> Outcome {
     )
 }
 
+/// One launch for small inputs, and one more for others.
 fn stages(gpu: &Gpu) -> Outcome {
-    let config = SorterConfig {
-        timings: true,
-        adaptive_from: Some(0),
-        ..SorterConfig::default()
-    };
-    let timed = Gpu {
-        sorter: Sorter::new(&gpu.device, config)?,
-        ..gpu.clone()
-    };
-    let keys = distinct::<u32>(&in_order(5000), &gpu.options());
-    let report = report(&timed, &keys, &gpu.options())?;
-    if !report.stages.iter().any(|stage| stage.0 == "nearly sorted") || report.displaced != Some(0)
-    {
-        return Err(format!("{report:?}").into());
+    for (no_small, first) in [(false, "one grid"), (true, "clear")] {
+        let config = SorterConfig {
+            timings: true,
+            adaptive_from: Some(0),
+            no_small,
+            ..SorterConfig::default()
+        };
+        let timed = Gpu {
+            sorter: Sorter::new(&gpu.device, config)?,
+            ..gpu.clone()
+        };
+        let keys = distinct::<u32>(&in_order(5000), &gpu.options());
+        let report = report(&timed, &keys, &gpu.options())?;
+        let names: Vec<_> = report.stages.iter().map(|stage| stage.0).collect();
+        let launched = names.contains(&"nearly sorted");
+        if names[0] != first || launched != no_small || report.displaced != Some(0) {
+            return Err(format!("{report:?}").into());
+        }
     }
     Ok(())
 }

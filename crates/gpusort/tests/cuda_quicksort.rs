@@ -54,7 +54,7 @@ fn counted(gpu: &Gpu) -> Outcome {
     check_counted(gpu, &keys, &gpu.options(), &counts)
 }
 
-/// Sorts keys alone and returns the report: `passes_run` is the deepest partition, `largest_bucket` the keys that all
+/// Sorts keys alone and returns the report: `passes_run` is the deepest partition, `partitioned` the keys that all
 /// partitions moved together.
 fn report<K: TestKey>(gpu: &Gpu, keys: &[K]) -> Result<SortReport, libtest_mimic::Failed> {
     let (stream, options) = (gpu.stream()?, gpu.options());
@@ -77,13 +77,13 @@ fn equal_keys_are_moved_once(gpu: &Gpu) -> Outcome {
     let n = unless_quick(5_000_000, 220_000);
     for spread in [Distribution::Constant, Distribution::AllMax] {
         let report = report(gpu, &spread.keys::<u32>(n, 1))?;
-        if (report.passes_run, report.largest_bucket) != (1, n as u64) {
+        if (report.passes_run, report.partitioned) != (1, n as u64) {
             return Err(format!("{spread:?}: {report:?}").into());
         }
     }
     // Every value is frequent enough to be a pivot twice.
     let report = report(gpu, &Distribution::Few(8).keys::<f32>(n, 1))?;
-    if (report.passes_run, report.largest_bucket) != (1, n as u64) {
+    if (report.passes_run, report.partitioned) != (1, n as u64) {
         return Err(format!("8 values: {report:?}").into());
     }
     Ok(())
@@ -98,7 +98,7 @@ fn arrangements(gpu: &Gpu) -> Outcome {
         }
         let keys = spread.keys::<u32>(n, 4);
         let report = report(gpu, &keys)?;
-        if report.largest_bucket > 3 * n as u64 || report.passes_run > 4 {
+        if report.partitioned > 3 * n as u64 || report.passes_run > 4 {
             return Err(format!("{spread:?}: {report:?}").into());
         }
     }
@@ -170,7 +170,7 @@ fn against_the_sample<K: TestKey>(gpu: &Gpu) -> Outcome {
     if report.passes_run < 7 {
         return Err(format!("the keys were not bad enough: {report:?}").into());
     }
-    if report.passes_run > 3 + 6 + 14 || report.largest_bucket > n as u64 * 23 {
+    if report.passes_run > 3 + 6 + 14 || report.partitioned > n as u64 * 23 {
         return Err(format!("too much work: {report:?}").into());
     }
     let stream = gpu.stream()?;

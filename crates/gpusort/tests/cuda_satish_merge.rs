@@ -96,10 +96,10 @@ fn bounded_pieces(gpu: &Gpu) -> Outcome {
                 &gpu.options(),
             )?;
             let report = gpu.sorter.report(&stream, scratch.slice())?;
-            if report.passes_run != passes || report.largest_bucket > tile as u64 {
+            if report.passes_run != passes || report.largest_piece > tile as u64 {
                 return Err(format!("{spread:?} {n}: {report:?}").into());
             }
-            if (passes > 1) != (report.largest_bucket > 0) {
+            if (passes > 1) != (report.largest_piece > 0) {
                 return Err(format!("{spread:?} {n}: no piece is said: {report:?}").into());
             }
         }

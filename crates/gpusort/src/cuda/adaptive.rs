@@ -1,4 +1,5 @@
-//! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted.
+//! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted; and
+//! what Onesweep for small inputs, which sorts windows itself, asks about them.
 
 use super::family::{Context, Request};
 use super::order::KeyOrder;
@@ -9,7 +10,7 @@ use radsweep_kernels as images;
 
 /// The most arrays of one launch: `ARRAYS` in adaptive.cu.
 const MAX_ARRAYS: usize = 3;
-/// Keys taken out of a window, at most: `REMOVED` in adaptive.cu.
+/// Keys taken out of a window, at most: `REMOVED` in adaptive_window.cuh.
 const REMOVED: u32 = 1024;
 /// Flag of [`Args`]: the sorted keys are not wanted.
 const DROP_KEYS: u32 = 2;
@@ -40,15 +41,15 @@ struct Buffers {
 
 /// How a window is shaped: `threads` runs of `items` elements, of which `halo_runs` at either end are the halo.
 #[derive(Debug, Clone, Copy)]
-struct Window {
-    threads: u32,
+pub(super) struct Window {
+    pub threads: u32,
     items: u32,
     halo_runs: u32,
 }
 
 impl Window {
-    /// For keys of that many bytes: the shapes that adaptive.cu is compiled for.
-    const fn of(key_bytes: usize) -> Self {
+    /// For keys of that many bytes: the shapes that the kernels are compiled for.
+    pub const fn of(key_bytes: usize) -> Self {
         let items = if key_bytes == 4 { 21 } else { 17 };
         Self {
             threads: 512,
@@ -61,8 +62,13 @@ impl Window {
         u64::from((self.threads - 2 * self.halo_runs) * self.items)
     }
 
+    /// Windows of an array.
+    pub fn count(self, n: u64) -> u64 {
+        n.div_ceil(self.core())
+    }
+
     /// Bytes of the kernel's `Window::Shared`.
-    fn shared_bytes(self, key_bytes: u32) -> u32 {
+    pub fn shared_bytes(self, key_bytes: u32) -> u32 {
         let width = self.threads * self.items;
         let bytes = 2 * key_bytes * REMOVED + (key_bytes + 2) * width;
         bytes + 4 * self.threads + 2 * 128 + 4 * key_bytes + 16
@@ -78,12 +84,19 @@ pub(super) fn window_elements(key: KeyType) -> [usize; 2] {
     ]
 }
 
-/// From that number of keys on the hint is taken. Below, Onesweep's one launch takes less than 36 µs, and a further one costs 4 µs.
-pub(super) const LEAST: u64 = 1 << 19;
+/// From that number of keys on the hint is taken. H200, 2^19 pairs of u32 with 1 % and 0.1 % moved: 33.9 and 28.5 µs, and 31.4 and 32.0
+/// without the hint; 2^20: 36.3 and 32.1, and 59.5 and 61.0.
+pub(super) const LEAST: u64 = (1 << 19) + 1;
 
-/// Bytes of scratch memory for one array: `Record` in adaptive.cu for each window.
+/// Whether the sort is to be tried as one of nearly sorted input.
+pub(super) fn hinted(context: &Context, request: &Request) -> bool {
+    let least = context.config.adaptive_from.unwrap_or(LEAST);
+    request.nearly_sorted && request.device_count == 0 && request.shape.n >= least
+}
+
+/// Bytes of scratch memory for one array: `WindowRecord` in adaptive_window.cuh for each window.
 pub(super) fn scratch_bytes(n: u64, key_bytes: usize) -> usize {
-    let windows = usize::try_from(n.div_ceil(Window::of(key_bytes).core())).unwrap_or(usize::MAX);
+    let windows = usize::try_from(Window::of(key_bytes).count(n)).unwrap_or(usize::MAX);
     windows.saturating_mul(6 * key_bytes + 8)
 }
 
@@ -103,10 +116,9 @@ pub(super) fn launch(
     let (key_bytes, value_bytes) = (shape.key_bytes(), shape.value_bytes);
     let window = Window::of(key_bytes);
     let shared = window.shared_bytes(key_bytes as u32);
-    let least = context.config.adaptive_from.unwrap_or(LEAST);
-    let windows = i32::try_from(shape.n.div_ceil(window.core()));
+    let windows = i32::try_from(window.count(shape.n));
     let fits = windows.is_ok() && shared <= context.device.info().shared_per_block_optin;
-    if !first.nearly_sorted || first.device_count != 0 || shape.n < least || !fits {
+    if !hinted(context, first) || !fits {
         return Ok(false);
     }
     let mut args = Args {

@@ -1,10 +1,10 @@
 //! Sorts that the papers compare theirs with: `kernels/sort/baselines.cu`. For the bench of the papers, and as simple as they are
 //! described there; keys of 32 bits, alone or with values of 32 bits, ascending, out of place.
 
+use super::config::SorterConfig;
 use super::family::{Context, Family, Payload, Request, Shape};
 use super::ha_radix::SPLIT;
 use super::order::KeyOrder;
-use super::sorter::SorterConfig;
 use crate::{Error, KeyType, Order, Result};
 use gpu::{Device, Launch, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;

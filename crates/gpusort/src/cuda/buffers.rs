@@ -6,7 +6,7 @@ use gpu::{Slice, SliceMut};
 
 /// One of a call's buffers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Named {
+struct Named {
     what: &'static str,
     ptr: u64,
     bytes: u64,
@@ -15,7 +15,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    pub fn read<T: Pod>(what: &'static str, slice: &Slice<'_, T>) -> Self {
+    fn read<T: Pod>(what: &'static str, slice: &Slice<'_, T>) -> Self {
         Self {
             what,
             ptr: slice.ptr(),
@@ -25,14 +25,14 @@ impl Named {
         }
     }
 
-    pub fn written<T: Pod>(what: &'static str, slice: &SliceMut<'_, T>) -> Self {
+    fn written<T: Pod>(what: &'static str, slice: &SliceMut<'_, T>) -> Self {
         Self {
             written: true,
             ..Self::read(what, &slice.as_slice())
         }
     }
 
-    pub fn scratch(slice: &SliceMut<'_, u8>) -> Self {
+    fn scratch(slice: &SliceMut<'_, u8>) -> Self {
         Self {
             alignment: gpu::ALIGNMENT as u64,
             ..Self::written("scratch", slice)
@@ -62,20 +62,70 @@ impl Named {
     }
 }
 
-/// Fails unless all buffers are there, aligned, and those that are written apart from all others.
-pub(super) fn check(buffers: &[Named]) -> Result<()> {
-    for (i, first) in buffers.iter().enumerate() {
-        first.check()?;
-        for second in &buffers[i + 1..] {
-            if (first.written || second.written) && first.overlaps(second) {
-                return Err(Error::Overlap {
-                    first: first.what,
-                    second: second.what,
-                });
+/// The buffers of a call, scratch memory apart.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    keys: usize,
+    named: Vec<Named>,
+}
+
+impl Buffers {
+    /// For a call with that many keys.
+    pub fn new(keys: usize) -> Self {
+        let named = Vec::new();
+        Self { keys, named }
+    }
+
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// The address of a buffer that is read, which has an element for each key.
+    pub fn reads<T: Pod>(&mut self, what: &'static str, slice: &Slice<'_, T>) -> Result<u64> {
+        same_length(self.keys, slice.len())?;
+        self.named.push(Named::read(what, slice));
+        Ok(slice.ptr())
+    }
+
+    /// The same of one that is written.
+    pub fn writes<T: Pod>(&mut self, what: &'static str, slice: &SliceMut<'_, T>) -> Result<u64> {
+        same_length(self.keys, slice.len())?;
+        self.named.push(Named::written(what, slice));
+        Ok(slice.ptr())
+    }
+
+    /// The address of one number that is read.
+    pub fn number(&mut self, what: &'static str, slice: &Slice<'_, u64>) -> Result<u64> {
+        same_length(1, slice.len())?;
+        self.named.push(Named::read(what, slice));
+        Ok(slice.ptr())
+    }
+
+    /// Fails unless all buffers are there, aligned, and those that are written apart from all others, and scratch memory has as many
+    /// bytes as the sort needs.
+    pub fn check(
+        mut self,
+        scratch: &SliceMut<'_, u8>,
+        needed: impl FnOnce() -> Result<u64>,
+    ) -> Result<()> {
+        self.named.push(Named::scratch(scratch));
+        for (i, first) in self.named.iter().enumerate() {
+            first.check()?;
+            for second in &self.named[i + 1..] {
+                if (first.written || second.written) && first.overlaps(second) {
+                    return Err(Error::Overlap {
+                        first: first.what,
+                        second: second.what,
+                    });
+                }
             }
         }
+        let (needed, given) = (needed()?, scratch.len() as u64);
+        if given < needed {
+            return Err(Error::ScratchTooSmall { needed, given });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Fails unless there is a value for each key.
@@ -84,15 +134,5 @@ pub(super) fn same_length(keys: usize, values: usize) -> Result<()> {
         Ok(())
     } else {
         Err(Error::LengthMismatch { keys, values })
-    }
-}
-
-/// Fails for scratch memory with less bytes than the sort needs.
-pub(super) fn enough_scratch(needed: u64, scratch: &SliceMut<'_, u8>) -> Result<()> {
-    let given = scratch.len() as u64;
-    if given < needed {
-        Err(Error::ScratchTooSmall { needed, given })
-    } else {
-        Ok(())
     }
 }

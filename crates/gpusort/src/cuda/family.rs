@@ -1,12 +1,12 @@
 //! What a family of sorts is to the rest: sizes that need no device, and work for a stream.
 
 use super::auto::Calibration;
+use super::config::SorterConfig;
 use super::order::KeyOrder;
-use super::sorter::SorterConfig;
 use super::{bucket_sort, ha_radix, onesweep, quicksort, satish_merge, satish_radix};
-use crate::{Algorithm, Error, Key, KeyType, Result};
+use crate::{Algorithm, Error, Key, KeyType, Result, SortReport};
 use bytemuck::{Pod, Zeroable};
-use gpu::{Device, Kernel, Launch, SliceMut, Stages, Stream};
+use gpu::{Device, Kernel, Launch, Layout, SliceMut, Stages, Stream};
 use radsweep_kernels::Image;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
@@ -109,7 +109,8 @@ pub(super) struct Outcome {
     /// [`EARLY_EXIT`], [`ADAPTIVE`].
     pub early_exit: u32,
     pub n: u64,
-    /// A figure of the family's own: for `BucketSort` the keys of the largest bucket, with [`ADAPTIVE`] the elements taken out.
+    /// A figure of the family's own: see the fields of [`SortReport`](crate::SortReport) that are 0 from other sorts; with
+    /// [`ADAPTIVE`] the elements taken out.
     pub detail: u64,
 }
 
@@ -117,6 +118,42 @@ pub(super) struct Outcome {
 pub(super) const EARLY_EXIT: u32 = 1;
 /// Bit of [`Outcome::early_exit`]: the kernel for nearly sorted input sorted.
 pub(super) const ADAPTIVE: u32 = 2;
+
+/// Bytes of the scratch memory that `carve` takes.
+pub(super) fn measured<R>(carve: impl FnOnce(&mut Layout<'static>) -> Result<R>) -> Result<u64> {
+    let mut layout = Layout::measure();
+    carve(&mut layout)?;
+    Ok(layout.bytes() as u64)
+}
+
+impl Outcome {
+    /// With the times of the stages.
+    pub fn report(&self, stages: Vec<(&'static str, f64)>) -> SortReport {
+        let adaptive = self.early_exit & ADAPTIVE != 0;
+        let ran = |&&algorithm: &&Algorithm| family_id(algorithm) == self.algorithm;
+        let detail_of = |algorithm| {
+            let is_its = family_id(algorithm) == self.algorithm;
+            if is_its { self.detail } else { 0 }
+        };
+        SortReport {
+            algorithm: Algorithm::ALL
+                .iter()
+                .find(ran)
+                .map_or("none", |ran| ran.name()),
+            backend: "cuda",
+            n: self.n,
+            passes_run: self.passes_run,
+            passes_skipped: self.passes.saturating_sub(self.passes_run),
+            early_exit: self.early_exit & EARLY_EXIT != 0,
+            displaced: adaptive.then_some(self.detail),
+            largest_bucket: detail_of(Algorithm::BucketSort),
+            partitioned: detail_of(Algorithm::Quicksort),
+            largest_piece: detail_of(Algorithm::SatishMerge),
+            total_ms: stages.iter().map(|stage| stage.1).sum(),
+            stages,
+        }
+    }
+}
 
 /// One family of sorts. Nothing here allocates device memory, waits, or looks at the device's answers.
 pub(super) trait Family: Sync {
@@ -232,7 +269,7 @@ impl Context {
         {
             return Ok(kernel.clone());
         }
-        let kernel = self.device.load(image.name, image.ptx)?.kernel(name)?;
+        let kernel = self.device.load(image.name, image.ptx())?.kernel(name)?;
         kernel.set_max_dynamic_shared(dynamic_shared)?;
         self.kernels
             .write()

@@ -1,23 +1,21 @@
 //! One call's work, from its buffers to its launches: named and measured, checked, carved, and given to a family.
 
 use super::auto;
-use super::buffers::{self, Named, same_length};
-use super::family::{Context, Outcome, Request, Shape, family, family_id};
+use super::buffers::Buffers;
+use super::family::{Context, Outcome, Request, Shape, family, family_id, measured};
 use super::gather::{self, Records};
 use super::order::KeyOrder;
 use crate::{Algorithm, Error, Key, Result, SortOptions};
-use bytemuck::Pod;
 use gpu::{Layout, Slice, SliceMut, Stream};
 
 /// Where a sort's data lies, as device addresses.
 pub(super) struct Job {
-    n: usize,
+    pub buffers: Buffers,
     /// Arrays of that length, sorted side by side.
     pub arrays: Vec<Array>,
     pub value_bytes: usize,
     pub device_count: u64,
     pub records: Option<Records>,
-    named: Vec<Named>,
 }
 
 #[derive(Default)]
@@ -34,12 +32,11 @@ impl Job {
     /// A sort of arrays of `n` keys, none named yet.
     pub fn new(n: usize) -> Self {
         Self {
-            n,
+            buffers: Buffers::new(n),
             arrays: Vec::new(),
             value_bytes: 0,
             device_count: 0,
             records: None,
-            named: Vec::new(),
         }
     }
 
@@ -52,7 +49,7 @@ impl Job {
 
     pub fn in_place<K: Key>(what: &'static str, keys: &SliceMut<'_, K>) -> Result<Self> {
         let mut job = Self::new(keys.len());
-        let address = job.writes(what, keys)?;
+        let address = job.buffers.writes(what, keys)?;
         job.arrays.push(Array {
             keys_in: address,
             keys_out: Some(address),
@@ -63,7 +60,7 @@ impl Job {
 
     /// One more array, to be sorted beside those before.
     pub fn keys<K: Key>(&mut self, what: &'static str, keys: &Slice<'_, K>) -> Result<&mut Array> {
-        let keys_in = self.reads(what, keys)?;
+        let keys_in = self.buffers.reads(what, keys)?;
         let at = self.arrays.len();
         self.arrays.push(Array {
             keys_in,
@@ -72,41 +69,19 @@ impl Job {
         Ok(&mut self.arrays[at])
     }
 
-    /// The address of a buffer of the call, which has an element for each key.
-    pub fn reads<T: Pod>(&mut self, what: &'static str, slice: &Slice<'_, T>) -> Result<u64> {
-        same_length(self.n, slice.len())?;
-        self.named.push(Named::read(what, slice));
-        Ok(slice.ptr())
-    }
-
-    pub fn writes<T: Pod>(&mut self, what: &'static str, slice: &SliceMut<'_, T>) -> Result<u64> {
-        same_length(self.n, slice.len())?;
-        self.named.push(Named::written(what, slice));
-        Ok(slice.ptr())
-    }
-
-    /// Takes the number of keys from the device.
-    pub fn counted(&mut self, count: &Slice<'_, u64>) -> Result<()> {
-        same_length(1, count.len())?;
-        self.named.push(Named::read("count", count));
-        self.device_count = count.ptr();
-        Ok(())
-    }
-
     /// Checks everything, then launches the sort.
     pub fn run<K: Key>(
-        mut self,
+        self,
         context: &Context,
         stream: &Stream,
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
         let window = options.window::<K>()?;
-        self.named.push(Named::scratch(&scratch));
         let mut plan = Plan {
             algorithm: options.algorithm,
             shape: Shape {
-                n: self.n as u64,
+                n: self.buffers.keys() as u64,
                 key: K::TYPE,
                 value_bytes: self.value_bytes,
                 large: context.config.force_large,
@@ -118,8 +93,7 @@ impl Job {
             records: self.records.is_some(),
         };
         plan.check_count()?;
-        buffers::check(&self.named)?;
-        buffers::enough_scratch(plan.scratch_bytes()?, &scratch)?;
+        self.buffers.check(&scratch, || plan.scratch_bytes())?;
         let as_measured = window == (0..K::BITS) && self.device_count == 0;
         let calibration = &context.calibration;
         plan.algorithm = calibration.resolve(plan.algorithm, &plan.shape, as_measured);
@@ -208,9 +182,7 @@ impl Plan {
             let others = auto::others(&self.shape).filter_map(|algorithm| needed(algorithm).ok());
             return Ok(others.max().unwrap_or(0).max(needed(Algorithm::Onesweep)?));
         }
-        let mut layout = Layout::measure();
-        self.carve(&mut layout)?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| self.carve(layout))
     }
 
     fn carve<'a>(&self, layout: &mut Layout<'a>) -> Result<Regions<'a>> {

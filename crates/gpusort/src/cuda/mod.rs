@@ -6,6 +6,7 @@ mod auto;
 pub mod baseline;
 mod bucket_sort;
 mod buffers;
+mod config;
 mod family;
 mod gather;
 mod ha_radix;
@@ -16,10 +17,12 @@ mod quicksort;
 mod satish_merge;
 mod satish_radix;
 mod sorter;
+mod tile;
 
 pub use auto::{Calibration, CalibrationError};
 #[doc(hidden)]
 pub use bucket_sort::bucket_count;
+pub use config::{SorterConfig, Value};
 pub use family::Payload;
 pub use satish_merge::{Comparator, MergeSorter, Words};
-pub use sorter::{Sorter, SorterConfig, Value};
+pub use sorter::Sorter;

@@ -1,8 +1,9 @@
 //! The calls that others make. What they have in common is in `job.rs`.
 
 use super::auto::Calibration;
-use super::buffers::{self, Named};
-use super::family::{ADAPTIVE, Context, EARLY_EXIT, Outcome, Payload, Shape, family, family_id};
+use super::buffers::Buffers;
+use super::config::{SorterConfig, Value};
+use super::family::{Context, Outcome, Payload, Shape, family};
 use super::gather::{self, Records};
 use super::job::{Job, Plan};
 use super::order::KeyOrder;
@@ -11,48 +12,6 @@ use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 use gpu::{Device, Slice, SliceMut, Stream};
 use std::sync::Arc;
-
-/// A type that `sort_pairs` moves with a key: `u32` or `u64`. Sealed.
-pub trait Value: Pod + Send + Sync + sealed::Sealed {
-    /// The same, for [`Sorter::scratch_bytes`].
-    const PAYLOAD: Payload;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-}
-
-impl Value for u32 {
-    const PAYLOAD: Payload = Payload::U32;
-}
-impl Value for u64 {
-    const PAYLOAD: Payload = Payload::U64;
-}
-
-/// How a [`Sorter`] works.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SorterConfig {
-    /// Times each stage for [`Sorter::report`]. Costs some microseconds a sort, and a sort can then not be captured in a graph.
-    pub timings: bool,
-    /// For tests: 64-bit offsets and the narrowest tiles, whatever the number of keys.
-    #[doc(hidden)]
-    pub force_large: bool,
-    /// For tests: the launches of large inputs, whatever the number of keys.
-    #[doc(hidden)]
-    pub no_small: bool,
-    /// For tests: this tile of each pass waits that many clock cycles inside the look-back.
-    #[doc(hidden)]
-    pub stall: Option<(u32, u32)>,
-    /// For tests: the least number of keys from which the hint [`SortOptions::nearly_sorted`] is taken.
-    #[doc(hidden)]
-    pub adaptive_from: Option<u64>,
-    /// For measurements: the paper's parameter of the algorithm, *s* of [`Algorithm::BucketSort`] or *maxseq* of
-    /// [`Algorithm::Quicksort`]. A sort then says how much scratch memory it needs by [`Error::ScratchTooSmall`] alone.
-    #[doc(hidden)]
-    pub parameter: Option<u32>,
-}
 
 /// Sorts on one device. Cheap to clone; usable from several threads and on several streams at once, each sort with its own scratch.
 ///
@@ -176,7 +135,7 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<()> {
         let mut job = Job::of("input", &input)?;
-        job.arrays[0].keys_out = Some(job.writes("output", &output)?);
+        job.arrays[0].keys_out = Some(job.buffers.writes("output", &output)?);
         job.run::<K>(&self.0, stream, scratch, options)
     }
 
@@ -196,8 +155,8 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<()> {
         let mut job = Job::of("input", &input)?;
-        job.arrays[0].keys_out = Some(job.writes("output", &output)?);
-        job.counted(&count)?;
+        job.arrays[0].keys_out = Some(job.buffers.writes("output", &output)?);
+        job.device_count = job.buffers.number("count", &count)?;
         job.run::<K>(&self.0, stream, scratch, options)
     }
 
@@ -261,7 +220,7 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<()> {
         let mut job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
-        job.counted(&count)?;
+        job.device_count = job.buffers.number("count", &count)?;
         job.run::<K>(&self.0, stream, scratch, options)
     }
 
@@ -280,7 +239,7 @@ impl Sorter {
     ) -> Result<()> {
         let mut job = Job::in_place("keys", &keys)?;
         job.value_bytes = size_of::<V>();
-        let address = job.writes("values", &values)?;
+        let address = job.buffers.writes("values", &values)?;
         job.arrays[0].values_in = address;
         job.arrays[0].values_out = address;
         job.run::<K>(&self.0, stream, scratch, options)
@@ -303,9 +262,9 @@ impl Sorter {
     ) -> Result<()> {
         let mut job = Job::of("keys", &keys)?;
         job.value_bytes = size_of::<u32>();
-        job.arrays[0].values_out = job.writes("index", &index)?;
+        job.arrays[0].values_out = job.buffers.writes("index", &index)?;
         if let Some(keys_out) = keys_out {
-            job.arrays[0].keys_out = Some(job.writes("keys_out", &keys_out)?);
+            job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", &keys_out)?);
         }
         job.run::<K>(&self.0, stream, scratch, options)
     }
@@ -333,12 +292,12 @@ impl Sorter {
         let mut job = Job::of("keys", &keys)?;
         job.value_bytes = size_of::<u32>();
         job.records = Some(Records {
-            input: job.reads("records", &records)?,
-            output: job.writes("records_out", &records_out)?,
+            input: job.buffers.reads("records", &records)?,
+            output: job.buffers.writes("records_out", &records_out)?,
             bytes: size_of::<R>(),
         });
         if let Some(keys_out) = keys_out {
-            job.arrays[0].keys_out = Some(job.writes("keys_out", &keys_out)?);
+            job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", &keys_out)?);
         }
         job.run::<K>(&self.0, stream, scratch, options)
     }
@@ -359,7 +318,7 @@ impl Sorter {
     ) -> Result<()> {
         let mut job = axes("input", &inputs)?;
         for (axis, output) in outputs.iter().enumerate() {
-            job.arrays[axis].keys_out = Some(job.writes("output", output)?);
+            job.arrays[axis].keys_out = Some(job.buffers.writes("output", output)?);
         }
         job.run::<K>(&self.0, stream, scratch, options)
     }
@@ -407,10 +366,10 @@ impl Sorter {
         let mut job = axes("keys", &keys)?;
         job.value_bytes = size_of::<u32>();
         for (axis, index) in index.iter().enumerate() {
-            job.arrays[axis].values_out = job.writes("index", index)?;
+            job.arrays[axis].values_out = job.buffers.writes("index", index)?;
         }
         for (axis, keys_out) in keys_out.iter().flatten().enumerate() {
-            job.arrays[axis].keys_out = Some(job.writes("keys_out", keys_out)?);
+            job.arrays[axis].keys_out = Some(job.buffers.writes("keys_out", keys_out)?);
         }
         job.run::<K>(&self.0, stream, scratch, options)
     }
@@ -429,8 +388,9 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<bool> {
         let window = options.window::<K>()?;
-        buffers::check(&[Named::read("keys", &keys), Named::scratch(&scratch)])?;
-        buffers::enough_scratch(onesweep::HEADER_BYTES as u64, &scratch)?;
+        let mut buffers = Buffers::new(keys.len());
+        buffers.reads("keys", &keys)?;
+        buffers.check(&scratch, || Ok(onesweep::HEADER_BYTES as u64))?;
         if keys.is_empty() {
             return Ok(true);
         }
@@ -456,23 +416,7 @@ impl Sorter {
         let stages = self.0.times(stream)?;
         let mut outcome = [Outcome::default()];
         stream.download(scratch.range(..bytes)?.cast()?, &mut outcome)?;
-        let [outcome] = outcome;
-        let adaptive = outcome.early_exit & ADAPTIVE != 0;
-        let ran = Algorithm::ALL
-            .iter()
-            .find(|&&algorithm| family_id(algorithm) == outcome.algorithm);
-        Ok(SortReport {
-            algorithm: ran.map_or("none", |algorithm| algorithm.name()),
-            backend: "cuda",
-            n: outcome.n,
-            passes_run: outcome.passes_run,
-            passes_skipped: outcome.passes.saturating_sub(outcome.passes_run),
-            early_exit: outcome.early_exit & EARLY_EXIT != 0,
-            displaced: adaptive.then_some(outcome.detail),
-            largest_bucket: if adaptive { 0 } else { outcome.detail },
-            total_ms: stages.iter().map(|stage| stage.1).sum(),
-            stages,
-        })
+        Ok(outcome[0].report(stages))
     }
 
     /// For tests: keys of a tile, where sizes are worth trying.
@@ -507,9 +451,9 @@ fn pairs<K: Key, V: Value>(
 ) -> Result<Job> {
     let mut job = Job::of("keys_in", keys_in)?;
     job.value_bytes = size_of::<V>();
-    job.arrays[0].values_in = job.reads("values_in", values_in)?;
-    job.arrays[0].keys_out = Some(job.writes("keys_out", keys_out)?);
-    job.arrays[0].values_out = job.writes("values_out", values_out)?;
+    job.arrays[0].values_in = job.buffers.reads("values_in", values_in)?;
+    job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", keys_out)?);
+    job.arrays[0].values_out = job.buffers.writes("values_out", values_out)?;
     Ok(job)
 }
 

@@ -34,11 +34,6 @@ pub fn run_on(gpu: Result<Gpu, String>, more: impl Fn(&mut Suite)) {
     };
     suite.common();
     more(&mut suite);
-    let mut number = 0;
-    suite.trials.retain(|_| {
-        number += 1;
-        in_shard(number - 1)
-    });
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit();
 }
 
@@ -146,18 +141,6 @@ impl Suite {
             }
             Err(reason) => self.ignore("data", reason),
         }
-    }
-}
-
-/// Whether this process is to run that trial: `RADSWEEP_SHARD=k/n` takes every n-th from the k-th on.
-fn in_shard(number: usize) -> bool {
-    let shard = std::env::var("RADSWEEP_SHARD").unwrap_or_default();
-    let parts = shard
-        .split_once('/')
-        .map(|(k, n)| (k.parse::<usize>(), n.parse::<usize>()));
-    match parts {
-        Some((Ok(k), Ok(n))) if n > 0 => number % n == k,
-        _ => true,
     }
 }
 

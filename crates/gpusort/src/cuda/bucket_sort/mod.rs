@@ -2,7 +2,7 @@
 
 mod plan;
 
-use super::family::{Context, Family, Request, Shape, no_device_count};
+use super::family::{Context, Family, Request, Shape, measured, no_device_count};
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use plan::{
@@ -35,9 +35,7 @@ impl Family for BucketSort {
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
         let bytes = |full_window| -> Result<u64> {
             let plan = plan(shape, exact(shape, full_window));
-            let mut layout = Layout::measure();
-            carve(&mut layout, &plan, shape.value_bytes)?;
-            Ok(layout.bytes() as u64)
+            measured(|layout| carve(layout, &plan, shape.value_bytes))
         };
         Ok(bytes(true)?.max(bytes(false)?)) // the window is not known here
     }

@@ -3,7 +3,7 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape, family_id};
+use super::family::{Context, Family, Request, Shape, family_id, measured};
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
@@ -37,9 +37,7 @@ impl Family for HaRadix {
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
-        let mut layout = Layout::measure();
-        carve(&mut layout, &Sizes::new(self.bits, shape))?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| carve(layout, &Sizes::new(self.bits, shape)))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {

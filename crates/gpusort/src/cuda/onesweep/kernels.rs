@@ -1,6 +1,7 @@
 //! The kernels of one image, loaded.
 
-use super::tuning::tile_for;
+use super::tuning::{HISTOGRAM_THREADS, Shapes};
+use crate::cuda::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{Device, Kernel};
 use radsweep_kernels as images;
@@ -8,9 +9,10 @@ use radsweep_kernels as images;
 /// Kernels for one key width and one offset width.
 #[derive(Debug)]
 pub(in crate::cuda) struct Kernels {
-    histogram: [Kernel; 2],
-    /// By kind of key (integer, float), then bytes of a value (0, 4, 8).
-    pass: [[Kernel; 3]; 2],
+    /// And the blocks of it at once.
+    histogram: [(Kernel, u32); 2],
+    /// By kind of key (integer, float), then bytes of a value (0, 4, 8): the shapes, and a kernel for each.
+    pass: [[(Shapes, [Kernel; 2]); 3]; 2],
     copy_back: [Kernel; 3],
 }
 
@@ -22,44 +24,48 @@ impl Kernels {
             (_, false) => &images::ONESWEEP_64,
             (_, true) => &images::ONESWEEP_64_LARGE,
         };
-        let module = device.load(image.name, image.ptx)?;
-        let values = |kernel: &dyn Fn(usize) -> Result<Kernel>| {
-            Ok::<_, crate::Error>([kernel(0)?, kernel(4)?, kernel(8)?])
-        };
-        let pass = |kind: &str| {
-            values(&|value_bytes| {
-                let most = device.info().shared_per_block_optin;
-                let tile = tile_for(key_bytes, value_bytes, if large { 0 } else { most });
-                let name = format!(
-                    "onesweep_pass_{kind}_{value_bytes}_{}x{}",
-                    tile.threads, tile.items
-                );
+        let module = device.load(image.name, image.ptx())?;
+        let offset_bytes = if large { 8 } else { 4 };
+        let pass = |kind: &str, value_bytes: usize| {
+            let most = device.info().shared_per_block_optin;
+            let shapes = Shapes::new(key_bytes, value_bytes, most, large);
+            let load = |tile: Tile| {
+                let (threads, items) = (tile.threads, tile.items);
+                let name = format!("onesweep_pass_{kind}_{value_bytes}_{threads}x{items}");
                 let kernel = module.kernel(&name)?;
-                kernel.set_max_dynamic_shared(tile.shared_bytes(
-                    key_bytes,
-                    value_bytes,
-                    if large { 8 } else { 4 },
-                ))?;
-                Ok(kernel)
-            })
+                let shared = tile.pass_shared_bytes(key_bytes, value_bytes, offset_bytes);
+                kernel.set_max_dynamic_shared(shared)?;
+                Ok::<_, crate::Error>(kernel)
+            };
+            let [few, many] = shapes.both();
+            Ok::<_, crate::Error>((shapes, [load(few)?, load(many)?]))
         };
-        let named = |name: &str| module.kernel(name);
+        let passes = |kind| {
+            let pass = |value_bytes| pass(kind, value_bytes);
+            Ok::<_, crate::Error>([pass(0)?, pass(4)?, pass(8)?])
+        };
+        let histogram = |kind: &str| {
+            let kernel = module.kernel(&format!("onesweep_histogram_{kind}"))?;
+            let blocks = kernel.blocks_per_multiprocessor(HISTOGRAM_THREADS, 0)?;
+            Ok::<_, crate::Error>((kernel, blocks * device.info().multiprocessors))
+        };
+        let copy_back = |bytes| module.kernel(&format!("onesweep_copy_back_{bytes}"));
         Ok(Self {
-            histogram: [
-                named("onesweep_histogram_integer")?,
-                named("onesweep_histogram_float")?,
-            ],
-            pass: [pass("integer")?, pass("float")?],
-            copy_back: values(&|bytes| Ok(named(&format!("onesweep_copy_back_{bytes}"))?))?,
+            histogram: [histogram("integer")?, histogram("float")?],
+            pass: [passes("integer")?, passes("float")?],
+            copy_back: [copy_back("0")?, copy_back("4")?, copy_back("8")?],
         })
     }
 
-    pub fn histogram(&self, key: KeyType) -> &Kernel {
-        &self.histogram[kind(key)]
+    /// The kernel, and how many blocks of it run at once.
+    pub fn histogram(&self, key: KeyType) -> (&Kernel, u32) {
+        let (kernel, blocks) = &self.histogram[kind(key)];
+        (kernel, *blocks)
     }
 
-    pub fn pass(&self, key: KeyType, value_bytes: usize) -> &Kernel {
-        &self.pass[kind(key)][value_bytes / 4]
+    pub fn pass(&self, key: KeyType, value_bytes: usize, n: u64) -> &Kernel {
+        let (shapes, kernels) = &self.pass[kind(key)][value_bytes / 4];
+        &kernels[shapes.at(n).0]
     }
 
     pub fn copy_back(&self, value_bytes: usize) -> &Kernel {

@@ -1,12 +1,13 @@
 //! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
-//! The kernels' side is at the head of `kernels/sort/onesweep.cu`.
+//! The kernels' side is in `kernels/sort/onesweep_types.cuh`.
 
 use super::small;
-use super::tuning::{GROUP, Tile, tile_for};
+use super::tuning::{GROUP, Shapes};
 use crate::Result;
 use crate::cuda::adaptive;
 use crate::cuda::family::{Outcome, Shape};
 use crate::cuda::order::KeyOrder;
+use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DeviceInfo, Layout, SliceMut};
 
@@ -16,7 +17,7 @@ pub(super) const MAX_ARRAYS: usize = 3;
 /// The most keys that the images with 32-bit offsets take: two bits of a look-back word are its state.
 const SMALL_LIMIT: u64 = (1 << 30) - 1;
 
-/// `Args` in onesweep.cu.
+/// `Args` in onesweep_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
@@ -24,7 +25,7 @@ pub(super) struct Args {
     pub keys: [[u64; 3]; MAX_ARRAYS],
     /// The same for values. A null input stands for 0, 1, 2, …
     pub values: [[u64; 3]; MAX_ARRAYS],
-    /// From one array's header, bins and look-back words, each, to the next one's.
+    /// Bytes of an array's header, bins and look-back words, which lie one behind the other.
     pub stride: u64,
     pub header: u64,
     pub bins: u64,
@@ -47,6 +48,8 @@ pub(super) const IN_PLACE: u32 = 1;
 pub(super) const DROP_KEYS: u32 = 2;
 /// Flag of [`Args`]: a kernel of adaptive.cu ran before.
 pub(super) const NEARLY_SORTED: u32 = 4;
+/// Flag of [`Args`]: header, bins and look-back words are 0; else the histogram's blocks run at once and set them.
+pub(super) const CLEARED: u32 = 8;
 
 impl Args {
     /// The arguments for the order and window; buffers are still to be filled in.
@@ -62,7 +65,7 @@ impl Args {
     }
 }
 
-/// `Header` in onesweep.cu, at the start of scratch memory.
+/// `Header` in onesweep_types.cuh, at the start of scratch memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(super) struct Header {
@@ -81,38 +84,31 @@ pub(super) struct Sizes {
     pub n: u64,
     pub key_bytes: usize,
     pub value_bytes: usize,
-    pub tile: Tile,
+    pub shapes: Shapes,
     /// Whether offsets take 64 bits.
     pub large: bool,
 }
 
 impl Sizes {
-    /// For any device: the narrowest tiles, and so the most memory.
+    /// For any device: the narrowest shapes, and so the most memory.
     pub fn new(shape: &Shape) -> Self {
         Self::with_shared(shape, 0)
     }
 
     /// For that device.
     pub fn on(shape: &Shape, device: &DeviceInfo) -> Self {
-        let large = Self::new(shape).large; // so that tests see the narrow tiles too
-        Self::with_shared(
-            shape,
-            if large {
-                0
-            } else {
-                device.shared_per_block_optin
-            },
-        )
+        Self::with_shared(shape, device.shared_per_block_optin)
     }
 
     fn with_shared(shape: &Shape, most: u32) -> Self {
         let (n, key_bytes, value_bytes) = (shape.n, shape.key_bytes(), shape.value_bytes);
+        let large = shape.large || n > SMALL_LIMIT;
         Self {
             n,
             key_bytes,
             value_bytes,
-            tile: tile_for(key_bytes, value_bytes, most),
-            large: shape.large || n > SMALL_LIMIT,
+            shapes: Shapes::new(key_bytes, value_bytes, most, large),
+            large,
         }
     }
 
@@ -120,13 +116,17 @@ impl Sizes {
         if self.large { 8 } else { 4 }
     }
 
+    pub fn tile(&self) -> Tile {
+        self.shapes.at(self.n).1
+    }
+
     pub fn tiles(&self) -> u64 {
-        self.n.div_ceil(self.tile.keys())
+        self.n.div_ceil(self.tile().keys())
     }
 
     pub fn shared_bytes(&self) -> u32 {
-        self.tile
-            .shared_bytes(self.key_bytes, self.value_bytes, self.offset_bytes())
+        self.tile()
+            .pass_shared_bytes(self.key_bytes, self.value_bytes, self.offset_bytes())
     }
 }
 
@@ -159,7 +159,7 @@ pub(super) fn carve<'a>(
     let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
     let digits = 256 * sizes.offset_bytes();
     let bins_end = HEADER_BYTES + sizes.key_bytes * digits;
-    let tiles = usize::try_from(sizes.tiles()).unwrap_or(usize::MAX);
+    let tiles = usize::try_from(sizes.shapes.most_tiles(sizes.n)).unwrap_or(usize::MAX);
     let own_end = tiles.saturating_mul(digits).saturating_add(bins_end);
     let stride = tiles
         .div_ceil(GROUP)

@@ -8,15 +8,17 @@ mod small_tuning;
 mod tuning;
 
 use super::adaptive;
-use super::family::{Context, Family, Request, Shape};
+use super::family::{Context, Family, Request, Shape, measured};
 use super::order::KeyOrder;
 use crate::Result;
 use gpu::{ByValue, Launch, Layout, SliceMut, Stream};
 pub(super) use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
-use layout::{Args, DROP_KEYS, Header, IN_PLACE, MAX_ARRAYS, NEARLY_SORTED, Regions, Sizes, carve};
+use layout::{
+    Args, CLEARED, DROP_KEYS, Header, IN_PLACE, MAX_ARRAYS, NEARLY_SORTED, Regions, Sizes, carve,
+};
 pub(super) use small::SmallKernels;
-use tuning::{HISTOGRAM_BLOCKS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, tile_for};
+use tuning::{HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
 
 /// Adinets and Merrill 2022.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub(super) struct Onesweep;
 impl Family for Onesweep {
     /// As many tiles as a launch has blocks.
     fn limit(&self, shape: &Shape) -> u64 {
-        i32::MAX as u64 * Sizes::new(shape).tile.keys()
+        i32::MAX as u64 * Sizes::new(shape).tile().keys()
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
@@ -33,20 +35,19 @@ impl Family for Onesweep {
     }
 
     fn scratch_bytes_arrays(&self, shape: &Shape, arrays: usize) -> Result<u64> {
-        let mut layout = Layout::measure();
-        carve(&mut layout, &Sizes::new(shape), arrays)?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| carve(layout, &Sizes::new(shape), arrays))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {
-        tile_for(shape.key_bytes(), shape.value_bytes, u32::MAX).keys() as usize
+        let shapes = Shapes::new(shape.key_bytes(), shape.value_bytes, u32::MAX, shape.large);
+        shapes.at(shape.n).1.keys() as usize
     }
 
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
         let mut less = *shape;
         less.n = less.n.min(small::LIMIT);
-        small::plan(context, &less, 1)?;
-        if small::plan(context, shape, MAX_ARRAYS)?.is_none() {
+        small::plan(context, &less, 1, false)?;
+        if small::plan(context, shape, MAX_ARRAYS, false)?.is_none() {
             kernels(context, &Sizes::new(shape))?;
         }
         Ok(())
@@ -79,7 +80,8 @@ impl Family for Onesweep {
                 [part(&regions.keys), part(&regions.values)]
             })
             .collect();
-        match small::plan(context, shape, arrays)? {
+        let hinted = adaptive::hinted(context, &requests[0]);
+        match small::plan(context, shape, arrays, hinted)? {
             Some(small) => small.launch(context, stream, requests, &temporary, regions),
             None => sort_large(context, stream, requests, &temporary, &sizes, regions),
         }
@@ -115,17 +117,20 @@ fn sort_large(
         (args.stall_tile, args.stall_cycles) = (tile, cycles);
     }
 
-    context.mark(stream, "clear")?;
-    let used = regions.stride as usize * requests.len();
-    stream.fill_bytes(regions.control.range(..used)?, 0)?;
-    let (header, stride) = (args.header, args.stride);
+    // The kernel of adaptive.cu counts in the header, so that the histogram's cannot clear it.
+    if adaptive::hinted(context, first) || !context.device.info().cooperative_launch {
+        context.mark(stream, "clear")?;
+        let used = regions.stride as usize * requests.len();
+        stream.fill_bytes(regions.control.range(..used)?, 0)?;
+        args.flags |= CLEARED;
+    }
     if adaptive::launch(
         context,
         stream,
         requests,
         temporary,
-        header,
-        stride,
+        args.header,
+        args.stride,
         regions.windows,
     )? {
         args.flags |= NEARLY_SORTED;
@@ -133,12 +138,13 @@ fn sort_large(
     context.mark(stream, "histogram")?;
     launch_histogram(context, stream, shape, &args, arrays)?;
     let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // within `limit`
-    let mut launch = Launch::linear(tiles, sizes.tile.threads).dynamic_shared(sizes.shared_bytes());
+    let mut launch =
+        Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
     launch.grid.1 = arrays;
     // Without digits one launch remains, for the copy to the output.
     for pass in 0..first.order.digits(8).max(1) {
         context.mark(stream, PASS_NAMES[pass as usize])?;
-        let kernel = kernels.pass(shape.key, sizes.value_bytes);
+        let kernel = kernels.pass(shape.key, sizes.value_bytes, sizes.n);
         // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
         // regions the sizes that the kernels count on.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
@@ -171,6 +177,7 @@ pub(super) fn is_sorted(
     let mut args = Args::new(order.without_digits(), shape.n);
     args.keys[0][0] = keys;
     args.header = header.ptr();
+    args.flags = CLEARED;
     stream.fill_bytes(header.reborrow(), 0)?;
     launch_histogram(context, stream, shape, &args, 1)?;
     let mut answer = [Header::default()];
@@ -197,11 +204,12 @@ fn launch_histogram(
     arrays: u32,
 ) -> Result<()> {
     let sizes = Sizes::new(shape);
-    let most = u64::from(context.device.info().multiprocessors * HISTOGRAM_BLOCKS);
+    let (kernel, most) = kernels(context, &sizes)?.histogram(shape.key);
     let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
+    let most = u64::from(most / arrays).max(1);
     let mut launch = Launch::linear(chunks.clamp(1, most) as u32, HISTOGRAM_THREADS);
     launch.grid.1 = arrays;
-    let kernel = kernels(context, &sizes)?.histogram(shape.key);
+    launch.cooperative = args.flags & CLEARED == 0;
     // SAFETY: as in `sort`; without digits the kernel uses the keys and the header only.
     unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(*args)])? };
     Ok(())

@@ -3,7 +3,7 @@
 use super::layout::{DROP_KEYS, MAX_ARRAYS, NEARLY_SORTED, Regions};
 pub(super) use super::small_tuning::LIMIT;
 use super::small_tuning::{LEAST_TILE, SHAPES, SmallShape, WIDE_LIMIT};
-use crate::cuda::adaptive;
+use crate::cuda::adaptive::Window;
 use crate::cuda::family::{Context, Request, Shape};
 use crate::cuda::order::KeyOrder;
 use crate::{KeyType, Result};
@@ -11,23 +11,24 @@ use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, Kernel, Launch, Stream};
 use radsweep_kernels as images;
 
-/// `Args` in onesweep_small.cu.
+/// `Args` in onesweep_small_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
     buffers: [Buffers; MAX_ARRAYS],
     scratch: u64,
     device_count: u64,
+    records: u64,
     order: KeyOrder,
     n: u32,
     rows: u32,
     capacity: u32,
     minus_one: u32,
     flags: u32,
-    unused: u32,
+    windows: u32,
 }
 
-/// `Buffers` in onesweep_small.cu: input, output and temporary keys, then values.
+/// `Buffers` in onesweep_small_types.cuh: input, output and temporary keys, then values.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Buffers {
@@ -35,10 +36,10 @@ struct Buffers {
     values: [u64; 3],
 }
 
-/// `Header` in onesweep_small.cu.
+/// `Header` in onesweep_small_types.cuh.
 const HEADER_BYTES: usize = 256;
-/// A block's counts in scratch memory: twice 256 of 16 bits.
-const COUNTS_BYTES: usize = 1024;
+/// What a block keeps in scratch memory: `Seen` in onesweep_small_types.cuh, and twice 256 counts of 16 bits.
+const BLOCK_BYTES: usize = 32 + 1024;
 /// The most blocks for one array.
 const MAX_BLOCKS: u64 = 256;
 
@@ -49,7 +50,7 @@ pub(super) fn scratch_bytes(n: u64, arrays: usize) -> usize {
     } else {
         0
     };
-    arrays * (HEADER_BYTES + COUNTS_BYTES * blocks as usize)
+    arrays * (HEADER_BYTES + BLOCK_BYTES * blocks as usize)
 }
 
 /// The kernels of one key width, and how the device runs them.
@@ -83,7 +84,7 @@ impl SmallKernels {
             4 => &images::ONESWEEP_SMALL_32,
             _ => &images::ONESWEEP_SMALL_64,
         };
-        let (module, info) = (device.load(image.name, image.ptx)?, device.info());
+        let (module, info) = (device.load(image.name, image.ptx())?, device.info());
         let load = |value_bytes: u32| {
             let kernel = |kind| module.kernel(&format!("onesweep_small_{kind}_{value_bytes}"));
             let kernels = [kernel("integer")?, kernel("float")?];
@@ -120,17 +121,21 @@ pub(super) struct Small<'a> {
     shape: &'static SmallShape,
     fit: Fit,
     blocks: u32,
+    /// Windows of each array, where the input may be nearly sorted; else 0.
+    windows: u32,
 }
 
-/// The launch for arrays of that shape; none where they are too large for the device.
+/// The launch for arrays of that shape, which are nearly sorted where the hint says so; none where they are too large for the device.
 pub(super) fn plan<'a>(
     context: &'a Context,
     shape: &Shape,
     arrays: usize,
+    hinted: bool,
 ) -> Result<Option<Small<'a>>> {
     let off = shape.large || context.config.no_small || context.config.stall.is_some();
     let wide = shape.key_bytes() + shape.value_bytes > 4;
-    if off || shape.n > if wide { WIDE_LIMIT } else { LIMIT } {
+    // The hint costs nothing there, and a launch in the other place.
+    if off || shape.n > if wide && !hinted { WIDE_LIMIT } else { LIMIT } {
         return Ok(None);
     }
     let place = &context.onesweep_small[usize::from(shape.key_bytes() == 8)];
@@ -144,14 +149,25 @@ pub(super) fn plan<'a>(
     let ValueKernels { kernels, fits } = &kernels.values[shape.value_bytes / 4];
     let float = usize::from(matches!(shape.key, KeyType::F32 | KeyType::F64));
     let together = context.device.info().cooperative_launch;
+    let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
-        let blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
-        let at_once = together && blocks <= MAX_BLOCKS && blocks * arrays as u64 <= fit.resident;
-        (blocks == 1 || at_once).then_some(Small {
+        let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
+        let most = MAX_BLOCKS.min(fit.resident / arrays as u64);
+        let mut windows = 0;
+        if hinted && blocks > 1 {
+            let room = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
+            if small.threads != window.threads || fit.shared_bytes < room {
+                return None;
+            }
+            windows = window.count(shape.n);
+            blocks = blocks.max(windows.min(most));
+        }
+        (blocks == 1 || together && blocks <= most).then_some(Small {
             kernel: &kernels[float],
             shape: small,
             fit,
             blocks: blocks as u32,
+            windows: windows as u32,
         })
     });
     Ok(found)
@@ -167,7 +183,7 @@ impl Small<'_> {
         temporary: &[[u64; 2]],
         regions: Regions<'_>,
     ) -> Result<()> {
-        let header = regions.control;
+        let header = regions.control.ptr();
         let (first, shape) = (&requests[0], &requests[0].shape);
         let (n, arrays) = (shape.n as u32, requests.len() as u32);
         let threads = self.shape.threads;
@@ -177,13 +193,16 @@ impl Small<'_> {
             self.shape.rows
         };
         let mut args = Args {
-            scratch: header.ptr(),
+            scratch: header,
             device_count: first.device_count,
             order: first.order,
             n,
             rows,
             capacity: threads * self.fit.capacity,
-            flags: if first.drop_keys { DROP_KEYS } else { 0 },
+            flags: if first.drop_keys { DROP_KEYS } else { 0 }
+                | if self.windows > 0 { NEARLY_SORTED } else { 0 },
+            records: regions.windows.ptr(),
+            windows: self.windows,
             minus_one: u32::MAX,
             ..Args::zeroed()
         };
@@ -197,20 +216,6 @@ impl Small<'_> {
         if self.blocks == 1 {
             context.mark(stream, "one block")?;
         } else {
-            context.mark(stream, "clear")?;
-            let (at, stride) = (header.ptr(), HEADER_BYTES as u64);
-            stream.fill_bytes(header.range(..HEADER_BYTES * requests.len())?, 0)?;
-            if adaptive::launch(
-                context,
-                stream,
-                requests,
-                temporary,
-                at,
-                stride,
-                regions.windows,
-            )? {
-                args.flags |= NEARLY_SORTED;
-            }
             context.mark(stream, "one grid")?;
             launch = launch.cooperative();
         }
@@ -227,6 +232,6 @@ mod tests {
 
     #[test]
     fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 224);
+        assert_eq!(size_of::<Args>(), 232);
     }
 }

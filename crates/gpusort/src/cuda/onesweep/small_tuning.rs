@@ -20,16 +20,29 @@ const fn shape(threads: u32, rows: u32, up_to: u64) -> SmallShape {
 
 /// The first that takes the keys, and whose blocks the device runs at once.
 ///
-/// Chosen on an H200 from the fastest of 10 to 30 shapes for each size, u32 keys with u32 values, in microseconds between two events
-/// (memset included), by the kernel's form that kept a tile in registers: 2^10 11.6 (512 x 2), 2^12 16.2 and 2^14 16.8 (256 x 1),
-/// 2^15 18.0 (256 x 2), 2^16 19.7 (256 x 4), 2^17 23.4 and 2^18 26.8 (512 x 4), 2^19 35.3 (512 x 8). CUB 3.5 in the same program's
-/// place: 2^14 47.2, 2^16 50.9, 2^18 60.3. Blocks of 512 and more threads lose below 2^17 by 1 to 3.
+/// Measured on an H200, pairs of u32, microseconds between two events, the best of each size bold:
+///
+/// | shape | 2^12 | 2^14 | 2^15 | 2^16 | 2^17 | 2^18 | 2^19 | 2^20 |
+/// | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+/// | 256 x 1 | **19.2** | **20.0** | **22.0** | | | | | |
+/// | 256 x 2 | 21.1 | 22.0 | 22.5 | 24.4 | | | | |
+/// | 256 x 4 | 25.0 | 26.0 | 25.5 | 26.7 | 28.4 | | | |
+/// | 256 x 8 | 31.4 | 31.8 | 32.5 | 33.1 | 34.3 | 37.1 | | |
+/// | 512 x 1 | 21.1 | 22.3 | 22.4 | **23.8** | | | | |
+/// | 512 x 2 | 24.2 | 25.0 | 25.4 | 26.0 | **27.1** | | | |
+/// | 512 x 4 | 28.2 | 29.0 | 29.7 | 30.0 | 30.2 | **32.0** | | |
+/// | 512 x 8 | | 38.0 | 37.7 | 39.6 | 40.1 | 40.2 | **42.3** | |
+/// | 512 x 16 | | 54.9 | 54.3 | 54.6 | 57.3 | 58.0 | 60.0 | 60.9 |
+/// | a launch for each step | | | | | | 48.8 | 51.8 | 62.7 |
+///
+/// Keys alone at 2^20: 47.5, and 54.8 in a launch for each step. So a block for each multiprocessor where there are keys enough, and as
+/// few rows as that takes. The same launch replayed from a graph takes 5 to 6 less: that is the host's.
 pub(super) const SHAPES: &[SmallShape] = &[
     shape(256, 4, 1 << 10),
     shape(512, 4, 1 << 11),
-    shape(256, 1, 1 << 14),
-    shape(256, 2, 1 << 15),
-    shape(256, 4, 1 << 16),
+    shape(256, 1, 1 << 15),
+    shape(512, 1, 1 << 16),
+    shape(512, 2, 1 << 17),
     shape(512, 4, 1 << 18),
     shape(512, 8, 1 << 19),
     shape(512, 16, 1 << 20),
@@ -37,13 +50,16 @@ pub(super) const SHAPES: &[SmallShape] = &[
 
 /// No shape is for more keys.
 pub(super) const LIMIT: u64 = 1 << 20;
-/// The same where an element has more than four bytes. At 2^20 the blocks then have no room for parts larger than a tile: pairs
-/// take 81 µs in one launch, and 70 in one for each step; keys alone 57 and 60.
+/// The same where an element has more than four bytes, unless it may be nearly sorted: uniform keys take as long either way at 2^20,
+/// but in one launch there is too little room for parts of uneven keys, which take 87 µs and else 63.
 pub(super) const WIDE_LIMIT: u64 = 1 << 19;
 /// No grid has smaller tiles.
 pub(super) const LEAST_TILE: u64 = 256;
 
 impl SmallShape {
+    /// Bytes of the kernel's `Shared`.
+    pub const FIXED_BYTES: u32 = 3200;
+
     pub fn tile(&self) -> u64 {
         u64::from(self.threads * self.rows)
     }
@@ -71,9 +87,9 @@ impl SmallShape {
         }
     }
 
-    /// Bytes of the kernel's `Shared`, two counters of 256 bins a warp, and two exchanges.
+    /// Bytes of `Shared`, two counters of 256 bins a warp, and two exchanges.
     pub fn shared_bytes(&self, element_bytes: u32, capacity: u32) -> u32 {
-        3200 + self.threads / 32 * 2048 + 2 * self.threads * capacity * element_bytes
+        Self::FIXED_BYTES + self.threads / 32 * 2048 + 2 * self.threads * capacity * element_bytes
     }
 }
 

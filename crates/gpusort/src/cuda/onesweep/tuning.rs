@@ -1,17 +1,6 @@
 //! Tile shapes of Onesweep, the same as in `kernels/sort/onesweep_tuning.cuh`.
-//!
-//! A pass kernel's name carries its shape, so a table that differs from the image's finds no kernel.
 
-/// How a block of a pass is shaped: its tile has `threads * items` keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tile {
-    pub threads: u32,
-    pub items: u32,
-}
-
-const fn tile(threads: u32, items: u32) -> Tile {
-    Tile { threads, items }
-}
+use crate::cuda::tile::{Tile, Tiles, tile};
 
 /// By key (4, 8 bytes), then value (none, 4, 8 bytes): shapes within the 64 KiB of shared memory that a block has on Turing.
 ///
@@ -19,7 +8,7 @@ const fn tile(threads: u32, items: u32) -> Tile {
 /// cost the same whatever it holds, until registers spill or two blocks no longer share a multiprocessor.
 /// u32 keys: 384x20 59.5, 384x24 60.9, 384x28 65.3, **384x32 66.2**, 384x36 63.3, 256x36 66.3, 512x32 60.9, 384x48 63.9.
 /// u32 pairs: 384x16 31.4, 384x24 34.6, 384x28 38.1, **384x32 39.1**, 512x24 38.6, 512x28 39.4, 256x32 31.1, 1024x20 35.7.
-const TILES: [[Tile; 3]; 2] = [
+const TILES: Tiles = [
     [tile(384, 32), tile(384, 32), tile(384, 16)],
     [tile(384, 16), tile(384, 16), tile(384, 16)],
 ];
@@ -28,33 +17,74 @@ const TILES: [[Tile; 3]; 2] = [
 ///
 /// u32 + u64 at 2^28: 384x16 26.9, **384x24 29.5**, 512x16 28.8. u64 keys: 384x16 17.4, 384x20 18.1, **384x24 18.7**, 512x16 18.0. u64 + u32: 384x16 12.3, 384x20 12.8, **384x24 13.2**,
 /// 512x16 13.2, 512x20 13.0.
-const WIDE: [[Tile; 3]; 2] = [
+const WIDE: Tiles = [
     [tile(384, 32), tile(384, 32), tile(384, 24)],
     [tile(384, 24), tile(384, 24), tile(384, 16)],
 ];
 
 const WIDE_SHARED: u32 = 96 * 1024;
 
-/// Tiles whose counts are added up to one look-back word: `GROUP` in onesweep.cu.
+/// Tiles whose counts are added up to one look-back word: `GROUP` in onesweep_pass.cuh.
 pub(super) const GROUP: usize = 8;
 
-/// The shape for keys and values of that many bytes where a block has that many bytes of shared memory.
-pub(super) fn tile_for(key_bytes: usize, value_bytes: usize, shared_bytes: u32) -> Tile {
-    let table = if shared_bytes < WIDE_SHARED {
-        &TILES
-    } else {
-        &WIDE
-    };
-    table[key_bytes / 8][value_bytes / 4]
+/// The shape for [`FEW`] keys of 4 bytes and less, alone and with as much: at 2^20 there is a tile for each multiprocessor, and none
+/// has two.
+///
+/// H200, microseconds for 2^20, 2^21, 2^22 and 2^24 pairs of u32: **512x16 62.7, 94, 167**, 534; 384x21 64, 94, 167; 256x32 63, 92, 169; 384x24
+/// 64.4, 94, 170, 509; 1024x8 65, 107, 190; 256x16 67, 111, 203; 384x32 69.5, 104, 172, **488**; 512x8 69, 115, 194; 384x16 74, 107, 186, 585;
+/// 384x20 75, 106, 194, 558. Keys alone: 512x16 **54.8, 77**, 126, 349; 384x24 55.1, 79, 129, 346; 384x32 59.8, 88, **124, 328**; 384x16 62, 84, 127, 380.
+const NARROW: Tile = tile(512, 16);
+
+/// Up to so many keys.
+const FEW: u64 = 1 << 22;
+
+/// The shapes for keys and values of some size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shapes {
+    /// Up to [`FEW`] keys.
+    few: Option<Tile>,
+    pub many: Tile,
+}
+
+impl Shapes {
+    /// For keys and values of that many bytes where a block has that many bytes of shared memory; `large`: where offsets take 64 bits.
+    pub fn new(key_bytes: usize, value_bytes: usize, shared_bytes: u32, large: bool) -> Self {
+        let wide = shared_bytes >= WIDE_SHARED && !large;
+        let of = |tiles| Tile::of(tiles, key_bytes, value_bytes);
+        Self {
+            few: (key_bytes == 4 && value_bytes <= 4 && !large).then_some(NARROW),
+            many: of(if wide { &WIDE } else { &TILES }),
+        }
+    }
+
+    /// Where a sort of so many keys takes the narrow ones, which are numbered 0, the others 1.
+    pub fn at(&self, n: u64) -> (usize, Tile) {
+        match self.few {
+            Some(tile) if n <= FEW => (0, tile),
+            _ => (1, self.many),
+        }
+    }
+
+    /// Both, in that order.
+    pub fn both(&self) -> [Tile; 2] {
+        [self.few.unwrap_or(self.many), self.many]
+    }
+
+    /// The most tiles of a sort of up to `n` keys.
+    pub fn most_tiles(&self, n: u64) -> u64 {
+        let few = self.few.map_or(0, |tile| n.min(FEW).div_ceil(tile.keys()));
+        few.max(n.div_ceil(self.many.keys()))
+    }
 }
 
 impl Tile {
-    pub fn keys(self) -> u64 {
-        u64::from(self.threads * self.items)
-    }
-
     /// Bytes of the kernel's `Pass::Shared`: counters of 256 digits a warp, 256 offsets, 48 bytes of small things, the exchange.
-    pub fn shared_bytes(self, key_bytes: usize, value_bytes: usize, offset_bytes: usize) -> u32 {
+    pub(super) fn pass_shared_bytes(
+        self,
+        key_bytes: usize,
+        value_bytes: usize,
+        offset_bytes: usize,
+    ) -> u32 {
         let fixed = 256 * offset_bytes + 48;
         self.threads / 32 * 256 * 4
             + fixed as u32
@@ -62,14 +92,12 @@ impl Tile {
     }
 }
 
-// The histogram kernel's shape: `HISTOGRAM_THREADS` and `CHUNK` in onesweep.cu.
+// The histogram kernel's shape: `HISTOGRAM_THREADS` and `CHUNK` in onesweep_histogram.cuh.
 
 /// Threads of a block of the histogram kernel.
 pub(super) const HISTOGRAM_THREADS: u32 = 512;
 /// Bytes of keys that such a block reads at once.
 pub(super) const HISTOGRAM_CHUNK_BYTES: u64 = 512 * 2 * 16;
-/// Blocks of it for each multiprocessor: all the threads that one holds.
-pub(super) const HISTOGRAM_BLOCKS: u32 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -77,17 +105,41 @@ mod tests {
 
     #[test]
     fn tiles_fit_their_devices() {
-        for key in [4, 8] {
-            for value in [0, 4, 8] {
-                for offset in [4, 8] {
-                    for most in [64 * 1024, WIDE_SHARED] {
-                        let tile = tile_for(key, value, most);
-                        assert!(tile.shared_bytes(key, value, offset) <= most);
-                        assert!(tile.threads >= 256 && tile.threads.is_multiple_of(32));
-                        assert!(tile.keys() >= tile_for(key, value, 0).keys());
-                    }
+        for (key, value) in [4, 8]
+            .into_iter()
+            .flat_map(|key| [0, 4, 8].map(|value| (key, value)))
+        {
+            for (most, large) in [(64 * 1024, false), (WIDE_SHARED, false), (0, true)] {
+                let shapes = Shapes::new(key, value, most, large);
+                for tile in shapes.both() {
+                    let bytes = tile.pass_shared_bytes(key, value, if large { 8 } else { 4 });
+                    assert!(bytes <= most.max(64 * 1024), "{tile:?}");
+                    assert!(tile.threads >= 256 && tile.threads.is_multiple_of(32));
+                    assert!(tile.keys() <= shapes.many.keys());
                 }
             }
+        }
+    }
+
+    /// So that scratch memory for some keys is enough for less, on whatever device.
+    #[test]
+    fn more_keys_never_need_less() {
+        for (key, value) in [4, 8]
+            .into_iter()
+            .flat_map(|key| [0, 4, 8].map(|value| (key, value)))
+        {
+            let (any, wide) = (
+                Shapes::new(key, value, 0, false),
+                Shapes::new(key, value, WIDE_SHARED, false),
+            );
+            let mut most = 0;
+            for n in (0..1 << 26).step_by(99_991).chain([FEW, FEW + 1]) {
+                most = most
+                    .max(n.div_ceil(wide.at(n).1.keys()))
+                    .max(n.div_ceil(any.at(n).1.keys()));
+                assert!(any.most_tiles(n) >= n.div_ceil(wide.at(n).1.keys()));
+            }
+            assert!(any.most_tiles(1 << 26) >= most);
         }
     }
 }

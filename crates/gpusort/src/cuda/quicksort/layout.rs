@@ -108,10 +108,10 @@ impl Sizes {
         (fixed + tile + tile * self.key_bytes.max(value_bytes)) as u32
     }
 
-    /// Bytes of `LeafShared`: keys, one more, and their places.
+    /// Bytes of `LeafShared`: keys and their places.
     pub fn leaf_shared(&self) -> u32 {
         let leaf = self.shape.leaf() as usize;
-        ((leaf + 1) * self.key_bytes + leaf * 2).next_multiple_of(8) as u32
+        (leaf * self.key_bytes + leaf * 2).next_multiple_of(8) as u32
     }
 
     /// Bytes of `Alone::Shared`: the stack, two words, totals, extremes, and a partition's or a leaf's.

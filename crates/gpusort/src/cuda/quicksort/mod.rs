@@ -3,7 +3,7 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape};
+use super::family::{Context, Family, Request, Shape, measured};
 use crate::{KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
@@ -21,9 +21,7 @@ impl Family for Quicksort {
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
-        let mut layout = Layout::measure();
-        carve(&mut layout, &Sizes::new(shape))?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| carve(layout, &Sizes::new(shape)))
     }
 
     /// The keys of a leaf.

@@ -8,7 +8,7 @@ mod records;
 mod steps;
 mod words;
 
-use super::family::{Context, Family, Request, Shape};
+use super::family::{Context, Family, Request, Shape, measured};
 use crate::Result;
 use gpu::{Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, LAST, carve, plain, shared_bytes};
@@ -69,14 +69,7 @@ impl Family for SatishMerge {
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
-        let mut layout = Layout::measure();
-        carve(
-            &mut layout,
-            &plan(shape),
-            shape.key_bytes(),
-            shape.value_bytes,
-        )?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| carve(layout, &plan(shape), shape.key_bytes(), shape.value_bytes))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {

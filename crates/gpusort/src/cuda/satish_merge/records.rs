@@ -4,10 +4,10 @@ use super::layout::{LAST, Level};
 use super::nvrtc::{Nvrtc, Source};
 use super::plan::{Plan, SAMPLE, Tile};
 use super::steps::{self, Kernels, Step};
-use crate::cuda::buffers::{self, Named, same_length};
-use crate::cuda::family::{Context, Outcome};
+use crate::cuda::buffers::Buffers;
+use crate::cuda::config::SorterConfig;
+use crate::cuda::family::{Context, Outcome, measured};
 use crate::cuda::gather;
-use crate::cuda::sorter::SorterConfig;
 use crate::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Device, Layout, Slice, SliceMut, Stream};
@@ -209,11 +209,7 @@ impl<R: Pod> Comparator<R> {
             let limit = u32::MAX.into();
             return Err(Error::TooManyKeys { keys: n, limit });
         }
-        let bytes = |plan: &Plan, each, index| {
-            let mut layout = Layout::measure();
-            carve(&mut layout, plan, each, index)?;
-            Ok::<_, Error>(layout.bytes() as u64)
-        };
+        let bytes = |plan: &Plan, each, index| measured(|layout| carve(layout, plan, each, index));
         let index = bytes(&Plan::new(n, INDEX_TILE), 4, true)?;
         match record_tile(Self::BYTES) {
             Some(tile) => Ok(index.max(bytes(&Plan::new(n, tile), Self::BYTES, false)?)),
@@ -234,21 +230,16 @@ impl<R: Pod> Comparator<R> {
         index: SliceMut<'_, u32>,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        same_length(records.len(), index.len())?;
-        let named = [
-            Named::read("records", &records),
-            Named::written("index", &index),
-            Named::scratch(&scratch),
-        ];
-        self.check(records.len(), &named, &scratch)?;
-        let plan = Plan::new(records.len() as u64, INDEX_TILE);
+        let n = records.len() as u64;
+        let [records, index] = self.checked(&records, ("index", &index), &scratch)?;
+        let plan = Plan::new(n, INDEX_TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan, 4, false)?;
         self.run(
             stream,
             &self.inner.index,
             (&plan, INDEX_TILE),
-            records.ptr(),
-            index.ptr(),
+            records,
+            index,
             regions,
         )
     }
@@ -265,26 +256,12 @@ impl<R: Pod> Comparator<R> {
         records_out: SliceMut<'_, R>,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        same_length(records.len(), records_out.len())?;
-        let named = [
-            Named::read("records", &records),
-            Named::written("records_out", &records_out),
-            Named::scratch(&scratch),
-        ];
-        self.check(records.len(), &named, &scratch)?;
         let n = records.len() as u64;
+        let [records, output] = self.checked(&records, ("records_out", &records_out), &scratch)?;
         if let (Some(kernels), Some(tile)) = (&self.inner.records, record_tile(Self::BYTES)) {
             let plan = Plan::new(n, tile);
             let regions = carve(&mut Layout::over(scratch)?, &plan, Self::BYTES, false)?;
-            let output = records_out.ptr();
-            return self.run(
-                stream,
-                kernels,
-                (&plan, tile),
-                records.ptr(),
-                output,
-                regions,
-            );
+            return self.run(stream, kernels, (&plan, tile), records, output, regions);
         }
         let plan = Plan::new(n, INDEX_TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan, 4, true)?;
@@ -293,21 +270,32 @@ impl<R: Pod> Comparator<R> {
             stream,
             &self.inner.index,
             (&plan, INDEX_TILE),
-            records.ptr(),
+            records,
             index,
             regions,
         )?;
         let moved = gather::Records {
-            input: records.ptr(),
-            output: records_out.ptr(),
+            input: records,
+            output,
             bytes: Self::BYTES,
         };
         gather::launch(&self.inner.context, stream, n, index, &moved)
     }
 
-    fn check(&self, n: usize, named: &[Named], scratch: &SliceMut<'_, u8>) -> Result<()> {
-        buffers::check(named)?;
-        buffers::enough_scratch(self.scratch_bytes(n as u64)?, scratch)
+    /// The addresses of a call's two buffers.
+    fn checked<T: Pod>(
+        &self,
+        records: &Slice<'_, R>,
+        (what, output): (&'static str, &SliceMut<'_, T>),
+        scratch: &SliceMut<'_, u8>,
+    ) -> Result<[u64; 2]> {
+        let mut buffers = Buffers::new(records.len());
+        let addresses = [
+            buffers.reads("records", records)?,
+            buffers.writes(what, output)?,
+        ];
+        buffers.check(scratch, || self.scratch_bytes(records.len() as u64))?;
+        Ok(addresses)
     }
 
     fn run(

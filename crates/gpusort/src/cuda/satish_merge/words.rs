@@ -4,10 +4,10 @@ use super::layout::{LAST, Level, shared_bytes};
 use super::plan::{Plan, SAMPLE, Tile};
 use super::steps::{self, Kernels, Step};
 use super::tile_for;
-use crate::cuda::buffers::{self, Named, same_length};
-use crate::cuda::family::{Context, Outcome};
+use crate::cuda::buffers::Buffers;
+use crate::cuda::config::SorterConfig;
+use crate::cuda::family::{Context, Outcome, measured};
 use crate::cuda::gather;
-use crate::cuda::sorter::SorterConfig;
 use crate::{Error, Order, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Device, Layout, Slice, SliceMut, Stream};
@@ -122,9 +122,7 @@ impl MergeSorter {
             let limit = u32::MAX.into();
             return Err(Error::TooManyKeys { keys: n, limit });
         }
-        let mut layout = Layout::measure();
-        carve(&mut layout, &Plan::new(n, TILE))?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| carve(layout, &Plan::new(n, TILE)))
     }
 
     /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on; and the sorted keys where asked for.
@@ -147,19 +145,15 @@ impl MergeSorter {
         order: Order,
     ) -> Result<()> {
         const { assert!(K::WORDS > 0, "a key has a word") };
-        same_length(keys.len(), index.len())?;
-        let mut named = vec![
-            Named::read("keys", &keys),
-            Named::written("index", &index),
-            Named::scratch(&scratch),
-        ];
-        if let Some(out) = &keys_out {
-            same_length(keys.len(), out.len())?;
-            named.push(Named::written("keys_out", out));
-        }
-        buffers::check(&named)?;
-        let n = keys.len() as u64;
-        buffers::enough_scratch(Self::scratch_bytes::<K>(n)?, &scratch)?;
+        let (n, mut buffers) = (keys.len() as u64, Buffers::new(keys.len()));
+        let (keys, index) = (
+            buffers.reads("keys", &keys)?,
+            buffers.writes("index", &index)?,
+        );
+        let keys_out = keys_out
+            .map(|out| buffers.writes("keys_out", &out))
+            .transpose()?;
+        buffers.check(&scratch, || Self::scratch_bytes::<K>(n))?;
         let plan = Plan::new(n, TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan)?;
         if n == 0 {
@@ -167,9 +161,9 @@ impl MergeSorter {
         }
 
         let prefixes = [regions.prefixes.ptr(), regions.spare_prefixes.ptr()];
-        let indices = [index.ptr(), regions.spare_index.ptr()];
+        let indices = [index, regions.spare_index.ptr()];
         let args = |step: &Step| Args {
-            words: keys.ptr(),
+            words: keys,
             prefixes_in: prefixes[step.from],
             prefixes_out: prefixes[step.to],
             index_in: indices[step.from],
@@ -201,11 +195,11 @@ impl MergeSorter {
             return Ok(());
         };
         let moved = gather::Records {
-            input: keys.ptr(),
-            output: keys_out.ptr(),
+            input: keys,
+            output: keys_out,
             bytes: size_of::<K>(),
         };
-        gather::launch(&self.0, stream, n, index.ptr(), &moved)
+        gather::launch(&self.0, stream, n, index, &moved)
     }
 
     fn kernels(&self, word_bits: u32) -> Result<Kernels> {

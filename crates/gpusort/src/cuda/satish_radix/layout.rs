@@ -1,10 +1,11 @@
 //! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
 //! The kernels' side is at the head of `kernels/sort/satish_radix.cu`.
 
-use super::tuning::{SCAN_ITEMS, Tile, UNSCANNED_TILES, small_for, tile_for};
+use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
 use crate::cuda::family::{Outcome, Request, Shape};
 use crate::cuda::order::KeyOrder;
+use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
 

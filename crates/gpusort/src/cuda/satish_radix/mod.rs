@@ -3,12 +3,13 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape};
+use super::family::{Context, Family, Request, Shape, measured};
+use super::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use layout::{Args, Sizes, carve};
 use radsweep_kernels as images;
-use tuning::{SCAN_THREADS, Tile, tile_for};
+use tuning::{SCAN_THREADS, tile_for};
 
 /// Satish, Harris and Garland 2009, §III.
 #[derive(Debug)]
@@ -21,9 +22,7 @@ impl Family for SatishRadix {
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
-        let mut layout = Layout::measure();
-        carve(&mut layout, &Sizes::new(shape))?;
-        Ok(layout.bytes() as u64)
+        measured(|layout| carve(layout, &Sizes::new(shape)))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {

@@ -1,24 +1,13 @@
 //! Tile shapes of Satish's radix sort, the same as in `kernels/sort/satish_radix_tuning.cuh`.
-//!
-//! A kernel's name carries its shape, so a table that differs from the image's finds no kernel.
 
-/// How a block is shaped: its tile has `threads * items` keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tile {
-    pub threads: u32,
-    pub items: u32,
-}
+use crate::cuda::tile::{Tile, Tiles, tile};
 
-const fn tile(threads: u32, items: u32) -> Tile {
-    Tile { threads, items }
-}
-
-/// By key (4, 8 bytes), then value (none, 4, 8 bytes). Registers for four blocks a multiprocessor (three for pairs of 16 bytes).
+/// Registers for four blocks a multiprocessor (three for pairs of 16 bytes).
 ///
 /// H200, G keys/s of 2²⁶ and 2²⁰ `u32`: 16 a thread 27.4 and 12.5, 24 a thread 28.1 and 10.7, 12 a thread 27.7 and 10.1; 512
 /// threads of 16 24.4; five blocks of fewer registers 26.8. Pairs of `u32`: 16 a thread 14.5, 20 a thread 14.2. Keys of 8 bytes,
 /// 2²⁴: 12 a thread 7.0, 16 a thread 6.9.
-const TILES: [[Tile; 3]; 2] = [
+const TILES: Tiles = [
     [tile(256, 16), tile(256, 16), tile(256, 12)],
     [tile(256, 12), tile(256, 12), tile(256, 12)],
 ];
@@ -44,7 +33,7 @@ pub(super) const SCAN_ITEMS: u64 = 16;
 
 /// The tile for keys and values of that many bytes.
 pub(super) fn tile_for(key_bytes: usize, value_bytes: usize) -> Tile {
-    TILES[key_bytes / 8][value_bytes / 4]
+    Tile::of(&TILES, key_bytes, value_bytes)
 }
 
 /// The block that sorts `n` keys alone, if there is one.
@@ -54,17 +43,13 @@ pub(super) fn small_for(n: u64, key_bytes: usize, value_bytes: usize) -> Option<
 }
 
 impl Tile {
-    pub fn keys(self) -> u64 {
-        u64::from(self.threads * self.items)
-    }
-
     /// Bytes of `Split::Shared`: 16 counts of 2 bytes for each warp, in an odd number of vectors of 8.
     fn split_bytes(self) -> u32 {
         16 * ((self.threads / 256) | 1) * 16
     }
 
     /// Bytes of `Tile::Shared`: keys and values sorted, and what a warp's keys differ in.
-    pub fn tile_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
+    pub(super) fn tile_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         self.keys() as u32 * (key_bytes + value_bytes) as u32
             + 16
             + self.split_bytes()
@@ -72,7 +57,7 @@ impl Tile {
     }
 
     /// Bytes of `Small::Shared`: keys and values by turns.
-    pub fn small_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
+    pub(super) fn small_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         self.keys() as u32 * key_bytes.max(value_bytes) as u32 + self.split_bytes()
     }
 }

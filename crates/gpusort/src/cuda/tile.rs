@@ -1,0 +1,28 @@
+//! The shape of a block that holds a tile of keys on chip.
+//!
+//! A kernel's name carries its shape, so that a table which differs from the image's finds no kernel.
+
+/// A tile has `threads * items` keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub threads: u32,
+    pub items: u32,
+}
+
+/// By key (4, 8 bytes), then value (none, 4, 8 bytes).
+pub(super) type Tiles = [[Tile; 3]; 2];
+
+pub(super) const fn tile(threads: u32, items: u32) -> Tile {
+    Tile { threads, items }
+}
+
+impl Tile {
+    /// For keys and values of that many bytes.
+    pub fn of(tiles: &Tiles, key_bytes: usize, value_bytes: usize) -> Self {
+        tiles[key_bytes / 8][value_bytes / 4]
+    }
+
+    pub fn keys(self) -> u64 {
+        u64::from(self.threads * self.items)
+    }
+}
