@@ -1,6 +1,6 @@
 // Phase 2: the sweep axis. The axis on which the fewest pairs of a sample overlap: that is the cost of the sweep itself,
 // measured, so neither infinite boxes nor outliers nor clusters mislead it. The sample has a box from each of m stretches, m
-// of 512 to 2,048, at no fixed place in it as scenes often repeat with some period. The counts are integers: the same boxes
+// of 192 to 2,048, at no fixed place in it as scenes often repeat with some period. The counts are integers: the same boxes
 // give the same axis, and without worlds it is the one that the CPU engine takes (crates/sap/src/cpu/plan.rs). With worlds only pairs of one world count. Ties go to the lower axis.
 //
 // Grid (m / 32, 3) blocks of 256 threads: each compares 32 boxes with all of the sample on one axis, 2 M tests an axis in

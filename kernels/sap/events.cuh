@@ -4,6 +4,9 @@
 // `sap_gather` writes. The lists are alike from frame to frame, so the part of `other` that a block of 1,024 needs is
 // about as long: two searches by the block find it, and each thread searches in there, in L1.
 //
+// The host need not know how long the new list is: it launches for as many as there is room for, and blocks beyond the list
+// count nothing. Nothing is written beyond the room for differences, but all are counted.
+//
 // 256 threads, 1,024 pairs a block. Bytes a pair: 8 + 8 read, 1/8 written; then 1/8 and 8 for each pair found.
 #pragma once
 #include "types.cuh"
@@ -11,6 +14,14 @@
 constexpr u32 EVENT_THREADS = 256;
 constexpr u32 EVENT_ITEMS = 1024;
 constexpr u32 EVENT_WORDS = EVENT_ITEMS / WARP;  // words of marks a block
+
+// A sorted list: as many pairs as `count` says if it is there, at most `n`.
+struct List {
+    const uint2* pairs;
+    u64 n;
+    const u64* count;
+    __device__ __forceinline__ u64 len() const { return count ? min(n, *count) : n; }
+};
 
 // A pair as a number in its order.
 __device__ __forceinline__ u64 code(uint2 pair) { return (u64)pair.x << 32 | pair.y; }
@@ -29,10 +40,16 @@ __device__ __forceinline__ u64 place_of(const uint2* list, u64 from, u64 to, u64
 }
 
 extern "C" __global__ void __launch_bounds__(EVENT_THREADS)
-    sap_missing(const uint2* list, u64 n, const uint2* other, u64 other_n, u32* marks, u32* counts) {
+    sap_missing(const __grid_constant__ List of, const __grid_constant__ List from, u32* marks, u32* counts) {
     __shared__ u64 bounds[2];
     __shared__ u32 found[EVENT_THREADS / WARP];
+    const uint2 *list = of.pairs, *other = from.pairs;
+    const u64 n = of.len(), other_n = from.len();
     const u64 first = (u64)blockIdx.x * EVENT_ITEMS;
+    if (first >= n) {
+        if (threadIdx.x == 0) counts[blockIdx.x] = 0;
+        return;
+    }
     if (threadIdx.x < 2) {
         const u64 last = min(first + EVENT_ITEMS, n) - 1;
         // The last pair itself may be in `other`, so its place still counts.
@@ -62,9 +79,10 @@ extern "C" __global__ void __launch_bounds__(EVENT_THREADS)
 }
 
 extern "C" __global__ void __launch_bounds__(EVENT_THREADS)
-    sap_gather(const uint2* list, u64 n, const u32* marks, const u64* places, uint2* out) {
+    sap_gather(const __grid_constant__ List of, const u32* marks, const u64* places, uint2* out, u64 room) {
     __shared__ u32 before[EVENT_WORDS];
-    const u64 first = (u64)blockIdx.x * EVENT_ITEMS;
+    const u64 first = (u64)blockIdx.x * EVENT_ITEMS, place = places[blockIdx.x];
+    if (place == places[blockIdx.x + 1]) return;
     if (threadIdx.x < EVENT_WORDS) {
         const u32 own = __popc(marks[first / WARP + threadIdx.x]);
         before[threadIdx.x] = (u32)warp_scan(own) - own;
@@ -73,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(EVENT_THREADS)
     for (u32 k = threadIdx.x; k < EVENT_ITEMS; k += EVENT_THREADS) {
         const u32 marked = marks[(first + k) / WARP];
         if (marked >> lane_index() & 1) {
-            out[places[blockIdx.x] + before[k / WARP] + __popc(marked & lanes_below())] = list[first + k];
+            const u64 to = place + before[k / WARP] + __popc(marked & lanes_below());
+            if (to < room) out[to] = of.pairs[first + k];
         }
     }
 }

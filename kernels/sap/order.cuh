@@ -74,9 +74,19 @@ __device__ __forceinline__ void sort_descending(u32 (&value)[SETS]) {
     }
 }
 
+// Where the run of the box at position i < live ends, by search in the sorted keys. Endpoints have it at hand (endpoints.cuh).
 template <class Key>
-__device__ __forceinline__ void order(const Key* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open,
-                                      u32 may_rest, State* state, const Sorted& out) {
+struct Searched {
+    const Key* keys;
+    u32 open;
+    __device__ __forceinline__ u32 end(u32 i, u32, float max, u32 live) const {
+        return search(keys, i + 1, live, upper_key(keys[i], max), open != 0);
+    }
+};
+
+template <class Runs>
+__device__ __forceinline__ void order(const Runs& runs, const u32* index, const Box* stored, u32 n, u32 tiles, u32 may_rest,
+                                      State* state, const Sorted& out) {
     const u32 tile = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const u32 lane = lane_index();
     if (tile >= tiles) return;
@@ -96,13 +106,14 @@ __device__ __forceinline__ void order(const Key* keys, const u32* index, const B
 #pragma unroll
     for (u32 k = 0; k < SETS; ++k) {
         const u32 place = k * WARP + lane, i = start + place;
-        Box box = i < n ? load_box(stored + index[i]) : empty_box();
+        const u32 own = i < n ? index[i] : 0;
+        const Box box = i < n ? load_box(stored + own) : empty_box();
         out.sides[i] = make_float4(pick(box.min, side), pick(box.max, side), pick(box.min, other_side),
                                    pick(box.max, other_side));
         const float max = pick(box.max, axis);
         out.span[i] = make_float2(pick(box.min, axis), max);
         u32 end = 0;
-        if (i < live) end = search(keys, i + 1, live, upper_key(keys[i], max), open != 0);
+        if (i < live) end = runs.end(i, own, max, live);
         out.end[i] = end;
         u32 chunks = 0;
         if (end > i + 1) {
@@ -131,11 +142,11 @@ __device__ __forceinline__ void order(const Key* keys, const u32* index, const B
 
 extern "C" __global__ void __launch_bounds__(128) sap_order(const u32* keys, const u32* index, const Box* stored, u32 n,
                                                             u32 tiles, u32 open, u32 may_rest, State* state, Sorted out) {
-    order(keys, index, stored, n, tiles, open, may_rest, state, out);
+    order(Searched<u32>{keys, open}, index, stored, n, tiles, may_rest, state, out);
 }
 
 extern "C" __global__ void __launch_bounds__(128)
     sap_order_worlds(const u64* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
                      State* state, Sorted out) {
-    order(keys, index, stored, n, tiles, open, may_rest, state, out);
+    order(Searched<u64>{keys, open}, index, stored, n, tiles, may_rest, state, out);
 }

@@ -1,4 +1,4 @@
-// Exclusive sums of 32-bit counts in 64 bits; `sums[n]` is the total. One block: its inputs are one count a tile of 128
+// Exclusive sums of 32-bit counts in 64 bits; `sums[n]` is the total, which `total` gets too. One block: its inputs are one count a tile of 128
 // boxes or a block of 1,024 pairs, few enough that a second level would cost more than it saves (100 M boxes: 96 rounds).
 //
 // 1,024 threads, 8 counts each a round. Bytes a count: 4 read, 8 written.
@@ -8,7 +8,7 @@
 constexpr u32 SCAN_THREADS = 1024;
 constexpr u32 SCAN_ITEMS = 8;
 
-extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(const u32* counts, u64 n, u64* sums) {
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(const u32* counts, u64 n, u64* sums, u64* total) {
     __shared__ u64 warp_sums[WARP];
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
     u64 before = 0;
@@ -35,5 +35,8 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(const u32* c
         before += warp_sums[WARP - 1];
         __syncthreads();
     }
-    if (threadIdx.x == 0) sums[n] = before;
+    if (threadIdx.x == 0) {
+        sums[n] = before;
+        if (total) *total = before;
+    }
 }

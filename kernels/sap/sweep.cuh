@@ -18,13 +18,13 @@
 // the warp takes four off: 8 lanes each, one test a lane, now with everything: the run of i, IEEE comparisons, the
 // rule, `accept`. So a rare hit costs its warp little, and a dense scene still tests 32 pairs at once.
 //
-// Output. Keys a * 2^bits + b gather in shared memory and go out 256 at a time: one 64-bit atomic each. Nothing is
-// written beyond the capacity, but everything is counted.
+// Output: emit.cuh.
 //
 // Launch: 256 threads, as many blocks as are resident; 26 KB of shared memory. Bytes a unit: 512 read (L1 or L2), 16 a
 // box once a share. Instructions a test: 6.7 (4 subtractions, 2 logic, 0.25 load, 0.4 loop, vote and stack).
 #pragma once
 #include "accept.cuh"
+#include "emit.cuh"
 #include "order.cuh"
 #include "types.cuh"
 
@@ -32,24 +32,13 @@ constexpr u32 SWEEP_WARPS = 8;
 constexpr u32 GROUP = 8;                // boxes j between two votes
 constexpr u32 ITEMS = WARP / GROUP;     // stack entries that a warp tests at once
 constexpr u32 STACK_FULL = WARP;        // a push adds at most 32
-constexpr u32 OUT_FULL = 256;
 constexpr u32 SHARES = 8;               // shares a warp takes, about: more is more even, fewer is fewer searches
 
 // What a warp keeps in shared memory.
 struct WarpShared {
     float4 chunk[CHUNK];
-    u64 out[OUT_FULL + WARP];
+    WarpOut out;
     uint2 stack[STACK_FULL + WARP];
-};
-
-// Where hits go: packed keys, or counts by `a`.
-struct Keys {
-    u64* keys;
-    u64 capacity;
-    u32 bits;
-};
-struct Counts {
-    u32* by_a;
 };
 
 struct SweepInput {
@@ -101,13 +90,12 @@ __device__ __forceinline__ void filter(const float4* group, const Held& held, u3
 template <class Output>
 struct Warp {
     const SweepInput& in;
-    const Output& output;
     WarpShared& shared;
+    Emitter<Output> emitter;
     u32 waiting = 0;  // on the stack
-    u32 filled = 0;   // keys in `out`
 
     __device__ __forceinline__ Warp(const SweepInput& in, const Output& output, WarpShared& shared)
-        : in(in), output(output), shared(shared) {}
+        : in(in), shared(shared), emitter(output, &in.state->pairs, shared.out) {}
 
     __device__ __forceinline__ void push(const int (&none)[SETS], const Held& held, u32 tile_start, u32 first_j) {
 #pragma unroll
@@ -146,38 +134,8 @@ struct Warp {
             hit = hit && accept(in.accept, in.index[i], in.index[j], a, b);
         }
         __syncwarp();
-        emit(output, hit, a, b);
+        emitter.take(hit, a, b);
     }
-
-    __device__ __forceinline__ void emit(const Keys& keys, bool hit, u32 a, u32 b) {
-        const u32 hits = __ballot_sync(ALL_LANES, hit);
-        if (hits == 0) return;
-        if (hit) shared.out[filled + __popc(hits & lanes_below())] = (u64)a << keys.bits | b;
-        filled += __popc(hits);
-        if (filled >= OUT_FULL) flush(keys);
-    }
-
-    __device__ __forceinline__ void flush(const Keys& keys) {
-        u64 base = 0;
-        if (lane_index() == 0) base = atomicAdd(&in.state->pairs, (u64)filled);
-        base = __shfl_sync(ALL_LANES, base, 0);
-        __syncwarp();
-        for (u32 k = lane_index(); k < filled; k += WARP) {
-            if (base + k < keys.capacity) keys.keys[base + k] = shared.out[k];
-        }
-        __syncwarp();
-        filled = 0;
-    }
-
-    // One atomic for all lanes with the same `a`.
-    __device__ __forceinline__ void emit(const Counts& counts, bool hit, u32 a, u32) {
-        const u32 hits = __ballot_sync(ALL_LANES, hit);
-        if (!hit) return;
-        const u32 peers = __match_any_sync(hits, a);
-        if (lane_index() == __ffs(peers) - 1) atomicAdd(&counts.by_a[a], (u32)__popc(peers));
-    }
-
-    __device__ __forceinline__ void flush(const Counts&) {}
 
     // Units `from` to `to` of a tile: its chunks of those numbers.
     __device__ __forceinline__ void sweep_tile(u32 tile, u32 from, u32 to) {
@@ -239,7 +197,7 @@ struct Warp {
             }
         }
         while (waiting > 0) pop();
-        flush(output);
+        emitter.flush();
     }
 };
 

@@ -15,7 +15,8 @@ struct Box {
 // Counters of one update, zeroed by the host before it. Names and order are those of `State` in Rust.
 struct State {
     u64 pairs;          // hits accepted; beyond the capacity too
-    u64 work;           // the next unit of the sweep that no warp has taken; zeroed with `pairs` when a sweep repeats
+    u64 work;           // the next unit of the sweep that no warp has taken; the first ones are zeroed when a sweep repeats
+    u64 longest;        // pairs of the `a` that has the most
     u64 tests;          // candidates on the sweep axis
     u64 invalid;        // bad boxes
     u64 first_invalid;  // 2^32 - index of the first bad box; 0 = none
@@ -26,6 +27,10 @@ struct State {
     u64 axis_blocks;    // blocks that have added theirs
     u64 invalid_b;      // the same for the second of two sets
     u64 first_invalid_b;
+    u64 levels;         // of the grid: those that hold a box, one bit each
+    u64 placed;         // boxes that a grid holds
+    u64 started;        // pairs that the last update did not have
+    u64 ended;          // pairs of the last update that are gone
 };
 
 __device__ __forceinline__ u32 lane_index() { return threadIdx.x % WARP; }
@@ -40,9 +45,10 @@ __device__ __forceinline__ T warp_sum(T value) {
 }
 
 // Sum over this lane and those below.
-__device__ __forceinline__ u64 warp_scan(u64 value) {
+template <class T>
+__device__ __forceinline__ T warp_scan(T value) {
     for (u32 step = 1; step < WARP; step *= 2) {
-        u64 below = __shfl_up_sync(ALL_LANES, value, step);
+        const T below = __shfl_up_sync(ALL_LANES, value, step);
         if (lane_index() >= step) value += below;
     }
     return value;

@@ -1,11 +1,12 @@
-//! The CUDA sweep from boxes on the device to sorted pairs on the device.
+//! The CUDA engine from boxes on the device to sorted pairs on the device.
 //!
-//! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- n...]`
+//! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME] [n...]`
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5 per axis) of the sizes
-//! given, else 10,000, 100,000 and 1,000,000; and the `.npy` scenes of `SCENES` where the folder of `RADSWEEP_DATA` has
-//! them. Pairs are compared with those of the CPU engine. One JSON object a line (medians, times by GPU events), then a
-//! table. `RADSWEEP_QUICK=1` takes small sizes and few runs.
+//! given, else 10,000 to 10,000,000, the same 3.7 times as dense (5 pairs a box), and not moving; and the `.npy` scenes of
+//! `SCENES` where the folder of `RADSWEEP_DATA` has them; strategy `auto` unless another is named, without events. Pairs are
+//! compared with those of the CPU engine. One JSON object a line (medians, times by GPU events), then a table.
+//! `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
 use sap::{Aabb, Backend, BroadPhase, Config, Report, Strategy, pair_hash};
 use std::error::Error;
@@ -29,19 +30,41 @@ struct Measured {
 
 fn main() -> Result<()> {
     let quick = std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1");
-    let given: Vec<usize> = std::env::args()
-        .skip(1)
-        .map(|n| n.parse())
-        .collect::<std::result::Result<_, _>>()?;
+    let mut strategy = Strategy::Auto;
+    let mut given: Vec<usize> = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--strategy" {
+            strategy = arguments.next().ok_or("--strategy of what?")?.parse()?;
+        } else {
+            given.push(argument.parse()?);
+        }
+    }
     let sizes = match (given.is_empty(), quick) {
         (false, _) => given,
-        (true, false) => vec![10_000, 100_000, 1_000_000],
+        (true, false) => vec![10_000, 100_000, 1_000_000, 10_000_000],
         (true, true) => vec![1_000],
     };
     let runs = if quick { 2 } else { 20 };
     let mut measured = Vec::new();
-    for n in sizes {
-        measured.push(measure("uniform", &uniform(n), runs)?);
+    for &n in &sizes {
+        measured.push(measure("uniform", &uniform(n, 1.0), strategy, runs, true)?);
+    }
+    if let Some(&n) = sizes.iter().filter(|&&n| n <= 1_000_000).max() {
+        measured.push(measure(
+            "uniform, 5 pairs a box",
+            &uniform(n, 3.68),
+            strategy,
+            runs,
+            true,
+        )?);
+        measured.push(measure(
+            "uniform, not moving",
+            &uniform(n, 1.0),
+            strategy,
+            runs,
+            false,
+        )?);
     }
     let folder = std::env::var_os("RADSWEEP_DATA").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
@@ -50,7 +73,7 @@ fn main() -> Result<()> {
     for scene in SCENES {
         let file = folder.join(format!("{scene}.npy"));
         if !quick && file.exists() {
-            measured.push(measure(scene, &read(&file)?, runs)?);
+            measured.push(measure(scene, &read(&file)?, strategy, runs, true)?);
         }
     }
     println!(
@@ -77,10 +100,17 @@ fn main() -> Result<()> {
 }
 
 /// Measures updates from the device, and prints the JSON line.
-fn measure(scene: &str, boxes: &[Aabb], runs: usize) -> Result<Measured> {
+fn measure(
+    scene: &str,
+    boxes: &[Aabb],
+    strategy: Strategy,
+    runs: usize,
+    moves: bool,
+) -> Result<Measured> {
     let config = Config {
         backend: Backend::Cuda,
-        strategy: Strategy::Sweep,
+        strategy,
+        events: false,
         ..Config::default()
     };
     let mut broad_phase = BroadPhase::new(config.clone())?;
@@ -89,7 +119,7 @@ fn measure(scene: &str, boxes: &[Aabb], runs: usize) -> Result<Measured> {
     let shifted: Vec<Aabb> = boxes
         .iter()
         .enumerate()
-        .map(|(i, b)| if i == 0 { nudged(b) } else { *b })
+        .map(|(i, b)| if i == 0 && moves { nudged(b) } else { *b })
         .collect();
     let frames = [stream.from_slice(boxes)?, stream.from_slice(&shifted)?];
     let mut reports: Vec<Report> = Vec::new();
@@ -149,7 +179,7 @@ fn measure(scene: &str, boxes: &[Aabb], runs: usize) -> Result<Measured> {
         .collect();
     let line = serde_json::json!({
         "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests,
-        "axis": last.axis, "ms": ms, "stages": by_name, "runs": reports.len(),
+        "strategy": last.strategy.name(), "ms": ms, "stages": by_name, "runs": reports.len(),
     });
     println!("{line}");
     Ok(Measured {
@@ -168,7 +198,7 @@ fn nudged(b: &Aabb) -> Aabb {
 }
 
 /// Numbers from a seed: splitmix64.
-fn uniform(n: usize) -> Vec<Aabb> {
+fn uniform(n: usize, density: f64) -> Vec<Aabb> {
     let mut state = 0_u64;
     let mut next = move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -177,7 +207,7 @@ fn uniform(n: usize) -> Vec<Aabb> {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let side = (n as f64).cbrt();
+    let side = (n as f64 / density).cbrt();
     let mut one = || {
         let center: [f64; 3] = std::array::from_fn(|_| next() * side);
         let half: [f64; 3] = std::array::from_fn(|_| 0.2 + 0.3 * next());

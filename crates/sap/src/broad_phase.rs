@@ -1,9 +1,9 @@
 //! The public face: chooses the engine, keeps the report and the query structure.
 
+#[cfg(cuda)]
+use crate::cuda;
 use crate::query::{self, Index};
 use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, cpu};
-#[cfg(cuda)]
-use crate::{Strategy, cuda};
 
 /// The engine at work. Each has the same calls, and an update that fails changes nothing that can be seen.
 enum Engine {
@@ -49,7 +49,7 @@ impl BroadPhase {
     /// # Errors
     ///
     /// [`Error::Margin`] for a margin that is negative or not finite, [`Error::NoCuda`] where CUDA is asked for and
-    /// missing, [`Error::StrategyUnavailable`] where it lacks the strategy, [`Error::UnknownName`] where
+    /// missing, [`Error::UnknownName`] where
     /// `RADSWEEP_BACKEND` names no backend.
     pub fn new(config: Config) -> Result<Self> {
         let margin = config.margin;
@@ -362,7 +362,7 @@ fn choose(config: &Config) -> Result<Engine> {
     };
     let cpu = || Ok(Engine::Cpu(Box::new(cpu::Engine::new(config))));
     #[cfg(cuda)]
-    let cuda = || cuda(config);
+    let cuda = || Ok(Engine::Cuda(Box::new(cuda::Engine::new(config)?)));
     #[cfg(not(cuda))]
     let cuda = || {
         Err(Error::NoCuda {
@@ -373,17 +373,5 @@ fn choose(config: &Config) -> Result<Engine> {
         Backend::Auto => cuda().or_else(|_: Error| cpu()),
         Backend::Cpu => cpu(),
         Backend::Cuda => cuda(),
-    }
-}
-
-/// The CUDA engine, if it has the strategy.
-#[cfg(cuda)]
-fn cuda(config: &Config) -> Result<Engine> {
-    match config.strategy {
-        Strategy::Sweep | Strategy::Auto => Ok(Engine::Cuda(Box::new(cuda::Engine::new(config)?))),
-        strategy => Err(Error::StrategyUnavailable {
-            strategy,
-            backend: Backend::Cuda,
-        }),
     }
 }

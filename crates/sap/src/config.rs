@@ -57,7 +57,8 @@ pub enum Strategy {
     Endpoints,
     /// Least ends sorted on the best axis; every box sweeps forward while the next one begins before it ends.
     Sweep,
-    /// The sweep inside columns of the other two axes, so that few boxes share an interval by chance.
+    /// The space cut, so that few boxes share an interval by chance: on the CPU the sweep inside columns of the other two axes,
+    /// on CUDA cells of several sizes.
     Subdivided,
     /// Chosen from measured statistics of the frame.
     #[default]
@@ -75,7 +76,7 @@ named!(
 /// Where the work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// CUDA where a device answers and has the strategy asked for, else the CPU. The environment variable
+    /// CUDA where a device answers, else the CPU. The environment variable
     /// `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
     #[default]
     Auto,

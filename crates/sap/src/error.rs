@@ -1,6 +1,6 @@
 //! What can go wrong. Every error leaves the last result as it was.
 
-use crate::{Backend, Pair, Strategy};
+use crate::Pair;
 use std::fmt;
 
 /// The result of every fallible call here.
@@ -71,12 +71,32 @@ pub enum Error {
         /// The most there can be.
         limit: u64,
     },
+    /// A triangle names a vertex that is not there: the first such triangle.
+    #[error("triangle {triangle} names vertex {vertex} of {vertices}")]
+    VertexIndex {
+        /// Its place among the triangles.
+        triangle: usize,
+        /// Its first index that is too large.
+        vertex: u32,
+        /// How many vertices there are.
+        vertices: usize,
+    },
+    /// An offset is below the one before it, or beyond the last vertex: the first such offset.
+    #[error("offset {index} is {offset}: below the one before, or above the {vertices} vertices")]
+    Offset {
+        /// Its place among the offsets.
+        index: usize,
+        /// The offset.
+        offset: u32,
+        /// How many vertices there are.
+        vertices: usize,
+    },
     /// A list that comes with the boxes has another length.
     #[error("{boxes} boxes, but {given} {what}")]
     LengthMismatch {
-        /// Which list: `"filters"`, `"worlds"` or `"end boxes"`.
+        /// Which list: `"filters"`, `"worlds"`, `"end boxes"`, `"triangles"` or `"objects"`.
         what: &'static str,
-        /// Boxes in the frame.
+        /// Boxes.
         boxes: usize,
         /// Entries in the list.
         given: usize,
@@ -110,14 +130,6 @@ pub enum Error {
     NoCuda {
         /// What was looked for and not found.
         looked_for: String,
-    },
-    /// The backend does not have the strategy.
-    #[error("the {backend} backend does not have the strategy {strategy}")]
-    StrategyUnavailable {
-        /// The strategy asked for.
-        strategy: Strategy,
-        /// The backend asked for.
-        backend: Backend,
     },
     /// Host memory ran out.
     #[error("no host memory for {bytes} bytes")]

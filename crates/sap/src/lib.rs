@@ -21,6 +21,7 @@
 
 mod aabb;
 mod broad_phase;
+mod choice;
 mod config;
 mod cpu;
 #[cfg(cuda)]
@@ -29,17 +30,22 @@ mod error;
 mod filter;
 mod frame;
 mod hash;
+mod mesh;
 mod pair;
 mod query;
 mod report;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;
+pub use choice::{Choice, Reason};
 pub use config::{Backend, Config, OnInvalid, Strategy};
+#[cfg(cuda)]
+pub use cuda::MeshBounds;
 pub use error::{Error, InvalidReason, Result};
 pub use filter::{Filter, FilterFlags};
 pub use frame::Frame;
 pub use hash::{PairHasher, pair_hash};
+pub use mesh::{aabbs_from_mesh, aabbs_from_objects};
 pub use pair::Pair;
 pub use query::RayHit;
 pub use report::{ChunkReport, Invalid, Report, Timings};

@@ -1,6 +1,6 @@
 //! What an update did.
 
-use crate::{Backend, InvalidReason, Strategy};
+use crate::{Backend, Choice, InvalidReason, Strategy};
 
 /// Bad boxes that an update skipped ([`crate::OnInvalid::Skip`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,7 +13,8 @@ pub struct Invalid {
     pub reason: InvalidReason,
 }
 
-/// Milliseconds of each stage, host time on the CPU and device time on CUDA; 0 where a stage was not needed.
+/// Milliseconds of each stage, host time on the CPU and device time on CUDA; 0 where a stage was not needed. On CUDA the wait of
+/// the host for the counts, once an update, is in none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Timings {
     /// Boxes to where they are worked on.
@@ -79,12 +80,15 @@ pub struct Report {
     /// Bad boxes, if there were any.
     pub invalid: Option<Invalid>,
     /// Candidates: pairs whose intervals overlap on the sweep axis, each tested on the other axes. In columns, a pair
-    /// counts in each column that the two share. 0 when nothing had changed since the update before.
+    /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts. 0 when nothing
+    /// had changed since the update before.
     pub tests: u64,
     /// The backend that ran.
     pub backend: Backend,
     /// The strategy that ran.
     pub strategy: Strategy,
+    /// Why, where [`Strategy::Auto`] chose it from what it expected of each.
+    pub choice: Option<Choice>,
     /// The sweep axis: 0, 1, 2 for x, y, z.
     pub axis: usize,
     /// How often a buffer was too small, so that a step had to run again.
@@ -105,6 +109,7 @@ impl Report {
             tests: 0,
             backend,
             strategy,
+            choice: None,
             axis: 0,
             regrown: 0,
             timings: Timings::default(),

@@ -37,12 +37,12 @@ impl Engine {
         let start = Instant::now();
         let sets = [Source::Host(frame)];
         self.read_apart(&sets)?;
-        self.arrange(false)?;
+        self.arrange(config, false)?;
         let stream = self.stream.clone();
         let n = frame.len();
 
         let mut by_a = stream.alloc::<u32>(n)?;
-        self.sweep.count_by_a(&self.spare, by_a.slice_mut())?;
+        self.count_by_a(by_a.slice_mut())?;
         let state = self.sweep.read()?;
         let invalid = self.refuse_invalid(config, &sets, &state)?;
         let counts = stream.to_vec(by_a.slice())?;
@@ -51,17 +51,14 @@ impl Engine {
         let limit = self.pair_limit(config)?.min(MOST_SORTED);
         let groups = groups(&counts, limit);
         let largest = groups.iter().map(|(_, pairs)| *pairs).max().unwrap_or(0);
-        if largest > self.room.capacity() as u64 {
+        if largest > self.found.capacity() as u64 {
             // A row that alone is above the limit is handed out all the same: it has fewer pairs than there are boxes.
             self.make_room(config, largest, limit.max(largest))?;
         }
         let mut delivery = Delivery::new(&stream, chunk.min(MOST_HANDED), f)?;
         for (a, pairs) in groups.into_iter().filter(|(_, pairs)| *pairs > 0) {
             let pairs = pairs as usize;
-            self.sweep
-                .find(&self.spare, a, self.room.part_mut(pairs)?)?;
-            self.sweep
-                .put_in_order(&self.spare, self.room.part_mut(pairs)?)?;
+            self.find_pairs(config, a, false)?;
             delivery.hand(&stream, self.room.part(pairs)?.cast()?)?;
         }
         delivery.finish();

@@ -1,15 +1,17 @@
 //! The engine: what is kept between updates, and the calls.
 
-use super::events::{Difference, difference};
+use super::events::Difference;
+use super::grid::Grid;
 use super::memory::{Grow, HostPairs, Uploader, zeroed_pairs};
-use super::params::State;
+use super::params::{GRID_WORDS, List, State};
 use super::scene::{Scene, Source, Tools};
-use super::sweep::Sweep;
+use super::sweep::{Sweep, packed};
 use crate::{
-    Aabb, Backend, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result, Strategy,
-    Timings,
+    Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
+    Strategy, Timings,
 };
-use gpu::{Device, Pinned, Slice, Stages, Stream};
+use gpu::{Device, Slice, SliceMut, Stages, Stream};
+use gpusort::Algorithm;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -17,24 +19,41 @@ use std::sync::OnceLock;
 pub(crate) struct Engine {
     pub(super) stream: Stream,
     pub(super) sweep: Sweep,
+    grid: Grid,
+    /// What finds the pairs of the frame.
+    strategy: Strategy,
+    /// Why, where it was chosen.
+    choice: Option<Choice>,
+    /// Whether they are counted by row.
+    by_rows: bool,
     pub(super) uploader: Uploader,
     stages: Stages,
     /// The scene of the last update, and one to read the next into.
     scene: Scene,
     pub(super) spare: Scene,
     has_last: bool,
-    /// Pairs of the last update, and room for those of the next: packed by the sweep, then sorted and unpacked in place.
+    /// Whether the last update found everything as it was, and its sweep axis.
+    rested: bool,
+    axis: usize,
+    /// Pairs of the last update; room for those of the next as the sweep finds them, packed, and in order.
     list: Grow<u64>,
     pairs: usize,
+    pub(super) found: Grow<u64>,
     pub(super) room: Grow<u64>,
     events: [Difference; 2],
     spare_events: [Difference; 2],
-    event_counts: [Pinned<u64>; 2],
     /// Copies on the host, by what they are of; downloaded when first asked for, or by an update from the host.
     host: [OnceLock<HostPairs>; 3],
     spare_host: [HostPairs; 3],
     given: OnceLock<Vec<Aabb>>,
 }
+
+/// `Auto` takes the sweep where it is expected to take less than this part of what cells take: where boxes crowd, the sample
+/// tells less of cells than of intervals.
+const SURE: f64 = 0.5;
+
+/// The name of the time in which the device waits for the host.
+const HOST: &str = "host";
 
 /// Places in [`Engine::host`].
 const PAIRS: usize = 0;
@@ -54,24 +73,31 @@ impl Engine {
         let device = Device::first().map_err(missing)?;
         let stream = Stream::new(&device).map_err(missing)?;
         let sweep = Sweep::new(&stream, config)?;
-        let mut room = Grow::default();
+        let grid = Grid::new(&device)?;
+        let mut found = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
         let allowed = config.pair_memory.map_or(usize::MAX, |bytes| {
             (bytes / size_of::<Pair>() as u64) as usize
         });
-        room.reserve_exact(&stream, wished.min(allowed))?;
+        found.reserve_exact(&stream, wished.min(allowed))?;
         Ok(Self {
-            event_counts: [Pinned::new(&device, 1)?, Pinned::new(&device, 1)?],
             stream,
             sweep,
+            grid,
+            strategy: config.strategy,
+            choice: None,
+            by_rows: false,
             uploader: Uploader::default(),
             stages: Stages::new(),
             scene: Scene::default(),
             spare: Scene::default(),
             has_last: false,
+            rested: false,
+            axis: 0,
             list: Grow::default(),
             pairs: 0,
-            room,
+            found,
+            room: Grow::default(),
             events: Default::default(),
             spare_events: Default::default(),
             host: Default::default(),
@@ -105,8 +131,9 @@ impl Engine {
 
     fn find(&mut self, config: &Config, source: Source) -> Result<Report> {
         let stream = self.stream.clone();
-        self.stages.mark(&stream, "upload")?;
+        let from_host = matches!(source, Source::Host(_));
         let last = self.has_last.then_some(&self.scene);
+        let n = source.len();
         read(
             &mut self.spare,
             &mut self.sweep,
@@ -117,31 +144,47 @@ impl Engine {
             last,
         )?;
         let may_rest = self.has_last && self.spare.like(&self.scene);
-        self.arrange(may_rest)?;
+        // Nothing moved in the last frame: likely it is so again, which is worth a wait.
+        if may_rest && self.rested {
+            let state = self.sweep.read()?;
+            if state.changed == 0 {
+                let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
+                return self.rest(config, source.len(), invalid, from_host);
+            }
+        }
+        self.arrange(config, may_rest)?;
 
-        self.stages.mark(&stream, "sweep")?;
-        let (state, regrown) = self.find_pairs(config, 0..source.len() as u64)?;
+        let (state, regrown) = self.find_pairs(config, 0..n as u64, config.events)?;
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
         refuse(config, invalid)?;
-        let mut report = Report {
-            n: source.len(),
-            invalid,
-            axis: state.axis as usize,
-            regrown,
-            ..Report::none(Backend::Cuda, Strategy::Sweep)
-        };
-        let from_host = matches!(source, Source::Host(_));
         if may_rest && state.changed == 0 {
-            return self.rest(report, from_host);
+            return self.rest(config, source.len(), invalid, from_host);
         }
 
-        let count = state.pairs as usize;
-        self.order_and_compare(config, count)
-            .map_err(|error| out_of_memory(config, state.pairs, error))?;
+        let (count, axis) = (state.pairs as usize, state.axis as usize);
+        let counts = if config.events {
+            [state.started, state.ended]
+        } else {
+            [0; 2]
+        };
+        let lists = self.lists(count)?;
+        for ((difference, count), list) in self.spare_events.iter_mut().zip(counts).zip(lists) {
+            // SAFETY: the list is that which the differences were found in.
+            unsafe {
+                difference
+                    .complete(&stream, &self.sweep.kernels, list, count as usize)
+                    .map_err(|error| out_of_memory(config, state.pairs, error))?;
+            }
+        }
         let [started, ended] = &self.spare_events;
-        (report.pairs, report.started, report.ended) =
-            (state.pairs, started.len() as u64, ended.len() as u64);
-        report.tests = state.tests;
+        let mut report = Report {
+            pairs: state.pairs,
+            started: started.len() as u64,
+            ended: ended.len() as u64,
+            tests: state.tests,
+            regrown,
+            ..self.report(source.len(), invalid, axis)
+        };
 
         self.stages.mark(&stream, "download")?;
         if from_host {
@@ -158,41 +201,51 @@ impl Engine {
         std::mem::swap(&mut self.events, &mut self.spare_events);
         self.pairs = count;
         self.has_last = true;
+        self.rested = false;
+        self.axis = axis;
         self.keep_host(&[PAIRS, STARTED, ENDED], from_host);
         self.given.take();
         Ok(report)
     }
 
-    /// Puts the `count` pairs in `room` in order, and compares them with the last list.
-    fn order_and_compare(&mut self, config: &Config, count: usize) -> Result<()> {
-        self.stages.mark(&self.stream, "compact")?;
-        self.sweep
-            .put_in_order(&self.spare, self.room.part_mut(count)?)?;
-
-        self.stages.mark(&self.stream, "events")?;
-        let [started, ended] = &mut self.spare_events;
-        started.clear();
-        ended.clear();
-        if config.events {
-            let (old, new) = (
-                self.list.part(self.pairs)?.cast()?,
-                self.room.part(count)?.cast()?,
-            );
-            difference(
-                &self.stream,
-                &self.sweep.kernels,
-                [old, new],
-                [started, ended],
-                &mut self.event_counts,
-            )?;
+    fn report(&self, n: usize, invalid: Option<Invalid>, axis: usize) -> Report {
+        Report {
+            n,
+            invalid,
+            axis,
+            choice: self.choice,
+            ..Report::none(Backend::Cuda, self.strategy)
         }
-        Ok(())
+    }
+
+    /// The new list, of at most `n` pairs, and the last, each to be compared with the other.
+    fn lists(&self, n: usize) -> Result<[List; 2]> {
+        let new = List {
+            pairs: self.room.ptr(),
+            n: n as u64,
+            count: self.sweep.state.ptr(),
+        };
+        let last = List {
+            pairs: self.list.ptr(),
+            n: self.pairs as u64,
+            count: 0,
+        };
+        Ok([new, last])
     }
 
     /// Ends an update that found everything as it was.
-    fn rest(&mut self, mut report: Report, from_host: bool) -> Result<Report> {
+    fn rest(
+        &mut self,
+        config: &Config,
+        n: usize,
+        invalid: Option<Invalid>,
+        from_host: bool,
+    ) -> Result<Report> {
+        refuse(config, invalid)?;
+        let mut report = self.report(n, invalid, self.axis);
         report.pairs = self.pairs as u64;
         report.timings = timings(&self.stages.finish(&self.stream)?);
+        self.rested = true;
         self.events.iter_mut().for_each(Difference::clear);
         self.spare_host.iter_mut().for_each(HostPairs::clear);
         self.keep_host(&[STARTED, ENDED], from_host);
@@ -216,34 +269,111 @@ impl Engine {
         }
     }
 
-    /// Keys, sort and work list of the spare scene.
-    pub(super) fn arrange(&mut self, may_rest: bool) -> Result<()> {
+    /// Puts the boxes of the spare scene in order for the sweep.
+    pub(super) fn arrange(&mut self, config: &Config, may_rest: bool) -> Result<()> {
         self.stages.mark(&self.stream, "keys")?;
-        self.sweep.make_keys(&self.spare)?;
+        self.strategy = config.strategy;
+        self.choice = None;
+        if matches!(config.strategy, Strategy::Auto | Strategy::Subdivided) {
+            self.grid.plan(&self.stream, &self.spare)?;
+        }
+        if config.strategy == Strategy::Auto {
+            self.choice = self.grid.choice();
+            let sweeps = self.choice.is_some_and(|choice| {
+                choice
+                    .subdivided_ms
+                    .is_none_or(|ms| choice.sweep_ms < SURE * ms)
+            });
+            self.strategy = if sweeps {
+                Strategy::Sweep
+            } else {
+                Strategy::Subdivided
+            };
+        }
+        if self.strategy != Strategy::Subdivided {
+            self.sweep.choose_axis(&self.spare)?;
+            self.sweep.make_keys(&self.spare)?;
+            self.stages.mark(&self.stream, "sort")?;
+            return self.sweep.sort(&self.spare, may_rest);
+        }
         self.stages.mark(&self.stream, "sort")?;
-        self.sweep.sort(&self.spare, may_rest)
+        self.grid
+            .arrange(&self.stream, &self.spare, self.sweep.state.ptr())
     }
 
-    /// Sweeps the spare scene into `room`, which grows until all pairs fit. Gives the counters, and how often it grew.
-    fn find_pairs(&mut self, config: &Config, a: Range<u64>) -> Result<(State, u32)> {
-        // As much as the last list has, lest the two take turns in growing; at first two pairs a box.
-        let at_first = self.room.capacity() == 0 && config.initial_pair_capacity.is_none();
-        let wished = self
-            .list
-            .capacity()
-            .max(if at_first { 2 * self.spare.n + 1024 } else { 0 });
-        if self.room.capacity() < wished {
-            // No room yet is no error: the sweep tells how much is needed.
+    /// Finds the pairs of the scene arranged with `a` in a range, packed, in no order, as many as there is room for; counts
+    /// them all.
+    fn sweep(&mut self, config: &Config, a: Range<u64>) -> Result<()> {
+        let capacity = self.found.capacity();
+        let rows = match config.sort {
+            Algorithm::Auto => self
+                .sweep
+                .rows
+                .begin(&self.stream, self.spare.n, capacity)?,
+            _ => None,
+        };
+        self.by_rows = rows.is_some();
+        let keys = packed(&self.spare, &self.found.part_mut(capacity)?, rows);
+        if self.strategy != Strategy::Subdivided {
+            return self.sweep.find(&self.spare, a, keys);
+        }
+        self.sweep.zero(GRID_WORDS)?;
+        let (accept, state) = (self.sweep.accept(&self.spare, a), self.sweep.state.ptr());
+        // SAFETY: the addresses are those of this scene and this engine.
+        unsafe {
+            self.grid
+                .find(&self.stream, &self.spare, accept, state, keys)
+        }
+    }
+
+    /// Counts the pairs of the scene arranged by `a`.
+    pub(super) fn count_by_a(&mut self, mut by_a: SliceMut<u32>) -> Result<()> {
+        if self.strategy != Strategy::Subdivided {
+            return self.sweep.count_by_a(&self.spare, by_a);
+        }
+        self.sweep.zero(GRID_WORDS)?;
+        self.stream.fill_u32(by_a.reborrow(), 0)?;
+        let all = 0..self.spare.n as u64;
+        let (accept, state) = (self.sweep.accept(&self.spare, all), self.sweep.state.ptr());
+        // SAFETY: as in `sweep`.
+        unsafe {
+            self.grid
+                .count_by_a(&self.stream, &self.spare, accept, state, by_a)
+        }
+    }
+
+    /// Finds the pairs of the spare scene with `a` in a range and puts them in order in `room`, which grows until all fit;
+    /// with `events` they are compared with the last list too. Waits once for each time. Gives the counters, and how often
+    /// it grew.
+    pub(super) fn find_pairs(
+        &mut self,
+        config: &Config,
+        a: Range<u64>,
+        events: bool,
+    ) -> Result<(State, u32)> {
+        if self.found.capacity() == 0 && config.initial_pair_capacity.is_none() {
+            // At first two pairs a box. No room yet is no error: the sweep tells how much is needed.
             let limit = usize::try_from(self.pair_limit(config)?).unwrap_or(usize::MAX);
-            let _ = self.room.reserve_exact(&self.stream, wished.min(limit));
+            let wished = 2 * self.spare.n + 1024;
+            let _ = self.found.reserve_exact(&self.stream, wished.min(limit));
         }
         let mut regrown = 0;
         loop {
-            let capacity = self.room.capacity();
-            self.sweep
-                .find(&self.spare, a.clone(), self.room.part_mut(capacity)?)?;
+            self.stages.mark(&self.stream, "sweep")?;
+            self.sweep(config, a.clone())?;
+            // Should there be no room to order them, the sweep still tells how many there are.
+            let ordered = self.order_and_compare(events);
+            self.stages.mark(&self.stream, HOST)?;
             let state = self.sweep.read()?;
-            if state.pairs <= capacity as u64 {
+            let short = !self.by_rows || self.sweep.rows.are_short(&state);
+            if self.strategy == Strategy::Subdivided {
+                self.grid.note(self.spare.n, &state);
+            }
+            if state.pairs <= self.found.capacity() as u64 && !short {
+                continue;
+            }
+            if state.pairs <= self.found.capacity() as u64 {
+                ordered.map_err(|error| out_of_memory(config, state.pairs, error))?;
                 return Ok((state, regrown));
             }
             let limit = self.pair_limit(config)?;
@@ -252,7 +382,32 @@ impl Engine {
         }
     }
 
-    /// Makes `room` for `count` pairs and an eighth more.
+    /// Puts the pairs found in order, and compares them with the last list.
+    fn order_and_compare(&mut self, events: bool) -> Result<()> {
+        let capacity = self.found.capacity();
+        self.stages.mark(&self.stream, "compact")?;
+        self.room.reserve_exact(&self.stream, capacity)?;
+        let (found, room) = (self.found.part(capacity)?, self.room.part_mut(capacity)?);
+        self.sweep
+            .put_in_order(&self.spare, found, room, self.by_rows)?;
+
+        self.stages.mark(&self.stream, "events")?;
+        self.spare_events.iter_mut().for_each(Difference::clear);
+        if events {
+            let [new, last] = self.lists(capacity)?;
+            let [of_started, of_ended] = self.sweep.event_counts();
+            let [started, ended] = &mut self.spare_events;
+            let (stream, kernels) = (&self.stream, &self.sweep.kernels);
+            // SAFETY: the lists and numbers are this engine's.
+            unsafe {
+                started.find(stream, kernels, new, last, of_started)?;
+                ended.find(stream, kernels, last, new, of_ended)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for `count` pairs and an eighth more.
     pub(super) fn make_room(&mut self, config: &Config, count: u64, limit: u64) -> Result<()> {
         let too_many = Error::TooManyPairs { count, limit };
         let exact = usize::try_from(count)
@@ -260,9 +415,9 @@ impl Engine {
             .filter(|_| count <= limit)
             .ok_or(too_many)?;
         let generous = (exact + exact / 8).min(usize::try_from(limit).unwrap_or(usize::MAX));
-        let grown = self.room.reserve_exact(&self.stream, generous);
+        let grown = self.found.reserve_exact(&self.stream, generous);
         grown
-            .or_else(|_| self.room.reserve_exact(&self.stream, exact))
+            .or_else(|_| self.found.reserve_exact(&self.stream, exact))
             .map_err(|error| out_of_memory(config, count, error))
     }
 
@@ -271,7 +426,7 @@ impl Engine {
         match config.pair_memory {
             Some(bytes) => Ok(bytes / size_of::<Pair>() as u64),
             None => {
-                let lists = self.list.capacity() + self.room.capacity();
+                let lists = self.list.capacity() + self.room.capacity() + self.found.capacity();
                 let held = (lists * size_of::<Pair>()) as u64 + self.sweep.scratch_bytes();
                 let (free, _) = self.stream.device().memory()?;
                 Ok((free + held) / 2 / bytes_a_pair(config))
@@ -331,6 +486,7 @@ impl Engine {
 
     pub(crate) fn clear(&mut self) {
         self.has_last = false;
+        self.rested = false;
         self.pairs = 0;
         self.events.iter_mut().for_each(Difference::clear);
         self.keep_host(&[PAIRS, STARTED, ENDED], false);
@@ -354,12 +510,10 @@ impl Engine {
 
     fn find_between(&mut self, config: &Config, sets: [Source; 2]) -> Result<Vec<Pair>> {
         self.read_apart(&sets)?;
-        self.arrange(false)?;
-        let (state, _) = self.find_pairs(config, 0..sets[0].len() as u64)?;
+        self.arrange(config, false)?;
+        let (state, _) = self.find_pairs(config, 0..sets[0].len() as u64, false)?;
         self.refuse_invalid(config, &sets, &state)?;
         let count = state.pairs as usize;
-        self.sweep
-            .put_in_order(&self.spare, self.room.part_mut(count)?)?;
         let mut pairs = zeroed_pairs(count)?;
         self.stream
             .download(self.room.part(count)?.cast()?, &mut pairs)?;
@@ -413,7 +567,7 @@ impl Drop for Engine {
     }
 }
 
-/// Uploads sets into `scene`, checks and stores their boxes, and chooses the axis.
+/// Uploads sets into `scene`, checks and stores their boxes.
 fn read(
     scene: &mut Scene,
     sweep: &mut Sweep,
@@ -425,7 +579,10 @@ fn read(
 ) -> Result<()> {
     let stream = sweep.stream.clone();
     uploader.start(&stream)?;
-    sweep.reset()?;
+    let from_host = sets.iter().any(|set| matches!(set, Source::Host(_)));
+    if from_host {
+        stages.mark(&stream, "upload")?;
+    }
     let mut tools = Tools {
         stream: &stream,
         kernels: &sweep.kernels,
@@ -434,14 +591,20 @@ fn read(
     };
     scene.upload(&mut tools, sets, margin)?;
     stages.mark(&stream, "bounds")?;
-    scene.prepare(&tools, sets, margin, last)?;
-    sweep.choose_axis(scene)
+    sweep.reset()?;
+    let tools = Tools {
+        stream: &stream,
+        kernels: &sweep.kernels,
+        uploader,
+        state: &sweep.state,
+    };
+    scene.prepare(&tools, sets, margin, last)
 }
 
-/// Device bytes that a pair takes: in the list, in that of the last update and while it is sorted; with events it may be in
-/// those of both updates too.
+/// Device bytes that a pair takes: as found, in the list, in that of the last update and while it is sorted; with events it may
+/// be in those of both updates too.
 const fn bytes_a_pair(config: &Config) -> u64 {
-    let lists = if config.events { 5 } else { 3 };
+    let lists = if config.events { 6 } else { 4 };
     lists * size_of::<Pair>() as u64
 }
 
@@ -493,6 +656,10 @@ fn timings(stages: &[(&'static str, f32)]) -> Timings {
         compact: of("compact"),
         events: of("events"),
         download: of("download"),
-        total: stages.iter().map(|(_, ms)| f64::from(*ms)).sum(),
+        total: stages
+            .iter()
+            .filter(|(stage, _)| *stage != HOST)
+            .map(|(_, ms)| f64::from(*ms))
+            .sum(),
     }
 }

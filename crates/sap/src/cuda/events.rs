@@ -2,10 +2,13 @@
 
 use super::kernels::{EVENT_ITEMS, Kernels};
 use super::memory::Grow;
+use super::params::List;
 use crate::{Pair, Result};
-use gpu::{Pinned, Slice, Stream};
+use gpu::{Slice, Stream};
 
 const WORDS: usize = EVENT_ITEMS / 32;
+/// Room for differences at first, by pairs of the list: most pairs last.
+const LIKELY: usize = 16;
 
 /// The pairs of one list that another lacks. Memory is kept from update to update.
 #[derive(Default)]
@@ -18,56 +21,72 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// Marks the pairs of `list` that `other` lacks and asks for their number, which is in `count` once the stream is
-    /// past this.
+    /// Finds the pairs of `list` that `other` lacks, as far as there is room; their number goes to the address `total`.
+    /// O((list + other) log), near each other in memory.
     ///
     /// # Safety
     ///
-    /// `count` is not read before the stream is past this, and stays until then.
-    unsafe fn mark(
+    /// The lists' addresses are of as many pairs as they say, or of a number, and so is `total`.
+    pub(super) unsafe fn find(
         &mut self,
         stream: &Stream,
         kernels: &Kernels,
-        list: Slice<Pair>,
-        other: Slice<Pair>,
-        count: &mut [u64],
+        list: List,
+        other: List,
+        total: u64,
     ) -> Result<()> {
-        let blocks = list.len().div_ceil(EVENT_ITEMS);
+        let n = list.n as usize;
+        let blocks = n.div_ceil(EVENT_ITEMS);
         let marks = self.marks.reserve(stream, blocks * WORDS)?;
         let counts = self.counts.reserve(stream, blocks)?;
-        if blocks > 0 {
-            kernels.missing(stream, list, other, marks, counts)?;
-        }
-        self.places.reserve(stream, blocks + 1)?;
-        kernels.scan(
-            stream,
-            self.counts.part(blocks)?,
-            self.places.part_mut(blocks + 1)?,
-        )?;
         // SAFETY: the caller's promise.
-        unsafe { stream.download_pinned(self.places.part(blocks + 1)?.range(blocks..)?, count)? };
-        Ok(())
+        unsafe {
+            if blocks > 0 {
+                kernels.missing(stream, list, other, marks, counts)?;
+            }
+            self.places.reserve(stream, blocks + 1)?;
+            let places = self.places.part_mut(blocks + 1)?;
+            kernels.scan(stream, self.counts.part(blocks)?, places, total)?;
+            let room = self.pairs.capacity().max(n.min(1024 + n / LIKELY));
+            self.pairs.reserve(stream, room)?;
+            self.gather(stream, kernels, list)
+        }
     }
 
-    /// Writes the `len` pairs marked.
-    fn collect(
+    /// # Safety
+    ///
+    /// As for `find`.
+    unsafe fn gather(&mut self, stream: &Stream, kernels: &Kernels, list: List) -> Result<()> {
+        let blocks = (list.n as usize).div_ceil(EVENT_ITEMS);
+        let out = self.pairs.part_mut(self.pairs.capacity())?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let (marks, places) = (
+            self.marks.part(blocks * WORDS)?,
+            self.places.part(blocks + 1)?,
+        );
+        // SAFETY: the caller's promise.
+        unsafe { Ok(kernels.gather(stream, list, marks, places, out)?) }
+    }
+
+    /// Takes note that `len` were found, and collects them again where there was no room for all.
+    ///
+    /// # Safety
+    ///
+    /// As for `find`, with the list that was given there.
+    pub(super) unsafe fn complete(
         &mut self,
         stream: &Stream,
         kernels: &Kernels,
-        list: Slice<Pair>,
+        list: List,
         len: usize,
     ) -> Result<()> {
         self.len = 0;
-        let room = self.pairs.reserve(stream, len)?;
-        if len > 0 {
-            let blocks = list.len().div_ceil(EVENT_ITEMS);
-            kernels.gather(
-                stream,
-                list,
-                self.marks.part(blocks * WORDS)?,
-                self.places.part(blocks + 1)?,
-                room,
-            )?;
+        if len > self.pairs.capacity() {
+            self.pairs.reserve(stream, len)?;
+            // SAFETY: the caller's promise.
+            unsafe { self.gather(stream, kernels, list)? };
         }
         self.len = len;
         Ok(())
@@ -84,24 +103,4 @@ impl Difference {
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }
-}
-
-/// Fills `started` with the pairs of `new` that `old` lacks, and `ended` with those of `old` that `new` lacks. Waits once,
-/// for their numbers. O((old + new) log), near each other in memory.
-pub(super) fn difference(
-    stream: &Stream,
-    kernels: &Kernels,
-    [old, new]: [Slice<Pair>; 2],
-    [started, ended]: [&mut Difference; 2],
-    counts: &mut [Pinned<u64>; 2],
-) -> Result<()> {
-    let [of_started, of_ended] = counts;
-    // SAFETY: read below, after waiting. The pinned numbers are the engine's, which waits before it frees them.
-    unsafe {
-        started.mark(stream, kernels, new, old, of_started)?;
-        ended.mark(stream, kernels, old, new, of_ended)?;
-    }
-    stream.synchronize()?;
-    started.collect(stream, kernels, new, of_started[0] as usize)?;
-    ended.collect(stream, kernels, old, of_ended[0] as usize)
 }

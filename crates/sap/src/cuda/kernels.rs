@@ -2,17 +2,17 @@
 //!
 //! The calls are `unsafe` where addresses are passed by value: whoever fills such a struct vouches for them.
 
-use super::params::{Keys, Prepare, Sorted, SweepInput};
+use super::params::{Keys, List, Prepare, Sorted, SweepInput};
 use crate::{Aabb, Aabb64, Pair};
 use gpu::{ByValue, Device, Kernel, Launch, Result, Slice, SliceMut, Stream, args};
 
 /// Positions of a tile, and threads of the blocks that work on one tile a warp.
 pub(super) const TILE: usize = 128;
-const ORDER_THREADS: u32 = 128;
+pub(super) const ORDER_THREADS: u32 = 128;
 /// Pairs that one block of the event kernels compares, and words of marks it leaves.
 pub(super) const EVENT_ITEMS: usize = 1024;
 const THREADS: u32 = 256;
-const WARP: u32 = 32;
+pub(super) const WARP: u32 = 32;
 
 pub(super) struct Kernels {
     prepare_plain: Kernel,
@@ -35,18 +35,18 @@ pub(super) struct Kernels {
 }
 
 /// Blocks of `threads` for `items`. Items are at most 2^32 times 1,024, so the blocks can be numbered.
-fn blocks(items: usize, threads: u32) -> u32 {
+pub(super) fn blocks(items: usize, threads: u32) -> u32 {
     u32::try_from(items.div_ceil(threads as usize)).unwrap_or(u32::MAX)
 }
 
-fn linear(items: usize) -> Launch {
+pub(super) fn linear(items: usize) -> Launch {
     Launch::linear(blocks(items, THREADS), THREADS)
 }
 
 impl Kernels {
     pub(super) fn load(device: &Device) -> Result<Self> {
         let image = &radsweep_kernels::SAP;
-        let module = device.load(image.name, image.ptx)?;
+        let module = device.load(image.name, image.ptx())?;
         let sweep = module.kernel("sap_sweep")?;
         let sweep_blocks =
             device.info().multiprocessors * sweep.blocks_per_multiprocessor(THREADS, 0)?.max(1);
@@ -142,7 +142,7 @@ impl Kernels {
         state: u64,
     ) -> Result<()> {
         let n = stored.len();
-        let sampled = (n / 16).clamp(512, 2048).min(n) as u32;
+        let sampled = (n / 128).clamp(192, 2048).min(n) as u32;
         let launch = Launch {
             grid: (sampled.div_ceil(WARP), 3, 1),
             ..Launch::linear(1, THREADS)
@@ -250,20 +250,25 @@ impl Kernels {
         }
     }
 
-    /// Sums before each count, and the sum of all at the end.
-    pub(super) fn scan(
+    /// Sums before each count, and the sum of all at the end and at the address `total`, if that is not 0.
+    ///
+    /// # Safety
+    ///
+    /// At `total` is room for a number.
+    pub(super) unsafe fn scan(
         &self,
         stream: &Stream,
         counts: Slice<u32>,
         sums: SliceMut<u64>,
+        total: u64,
     ) -> Result<()> {
         let sums = sums.range(..=counts.len())?;
-        // SAFETY: there is one sum more than counts.
+        // SAFETY: there is one sum more than counts; `total` by the caller's promise.
         unsafe {
             stream.launch(
                 &self.scan,
                 &Launch::linear(1, 1024),
-                &args![counts, counts.len() as u64, sums],
+                &args![counts, counts.len() as u64, sums, total],
             )
         }
     }
@@ -296,8 +301,14 @@ impl Kernels {
         unsafe { stream.launch(&self.sweep_count, &launch, &args![ByValue(input), by_a]) }
     }
 
-    /// Makes pairs of packed keys where they lie.
-    pub(super) fn unpack(&self, stream: &Stream, keys: SliceMut<u64>, bits: u32) -> Result<()> {
+    /// Makes pairs of packed keys where they lie, as many as `count` says.
+    pub(super) fn unpack(
+        &self,
+        stream: &Stream,
+        count: Slice<u64>,
+        keys: SliceMut<u64>,
+        bits: u32,
+    ) -> Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -306,54 +317,56 @@ impl Kernels {
             stream.launch(
                 &self.unpack,
                 &linear(keys.len()),
-                &args![keys, keys.len() as u64, bits, keys.ptr()],
+                &args![keys, keys.len() as u64, count, bits, keys.ptr()],
             )
         }
     }
 
     /// Marks the pairs of `list` that `other` lacks and counts them by block.
-    pub(super) fn missing(
+    ///
+    /// # Safety
+    ///
+    /// The lists' addresses are of as many pairs as they say, or of a number.
+    pub(super) unsafe fn missing(
         &self,
         stream: &Stream,
-        list: Slice<Pair>,
-        other: Slice<Pair>,
+        list: List,
+        other: List,
         marks: SliceMut<u32>,
         counts: SliceMut<u32>,
     ) -> Result<()> {
-        let launch = Launch::linear(blocks(list.len(), EVENT_ITEMS as u32), THREADS);
+        let launch = Launch::linear(blocks(list.n as usize, EVENT_ITEMS as u32), THREADS);
         // SAFETY: the caller gives a count for each block and `EVENT_ITEMS / 32` words of marks.
         unsafe {
             stream.launch(
                 &self.missing,
                 &launch,
-                &args![
-                    list,
-                    list.len() as u64,
-                    other,
-                    other.len() as u64,
-                    marks,
-                    counts
-                ],
+                &args![ByValue(list), ByValue(other), marks, counts],
             )
         }
     }
 
-    /// Writes the marked pairs of `list` to where `places` says.
-    pub(super) fn gather(
+    /// Writes the marked pairs of `list` to where `places` says, as far as `out` goes.
+    ///
+    /// # Safety
+    ///
+    /// As for `missing`, which has made the marks of this list.
+    pub(super) unsafe fn gather(
         &self,
         stream: &Stream,
-        list: Slice<Pair>,
+        list: List,
         marks: Slice<u32>,
         places: Slice<u64>,
         out: SliceMut<Pair>,
     ) -> Result<()> {
-        let launch = Launch::linear(blocks(list.len(), EVENT_ITEMS as u32), THREADS);
-        // SAFETY: `out` has as many pairs as `places` counts.
+        let launch = Launch::linear(blocks(list.n as usize, EVENT_ITEMS as u32), THREADS);
+        let room = out.len() as u64;
+        // SAFETY: the caller's promise; nothing is written beyond `room`.
         unsafe {
             stream.launch(
                 &self.gather,
                 &launch,
-                &args![list, list.len() as u64, marks, places, out],
+                &args![ByValue(list), marks, places, out, room],
             )
         }
     }

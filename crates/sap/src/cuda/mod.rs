@@ -1,18 +1,27 @@
-//! The CUDA engine: [`crate::Strategy::Sweep`] from boxes to sorted pairs and events on the device.
+//! The CUDA engine: from boxes to sorted pairs and events on the device, by every strategy.
 //!
-//! An update uploads the frame into the spare [`scene::Scene`], whose boxes it checks and stores, chooses the axis, sorts,
-//! and sweeps ([`sweep::Sweep`], `kernels/sap`). It then waits for the counters, and runs the sweep again with more room
-//! where there was too little. Pairs are sorted, compared with those of the last update ([`events`]) and, for updates from
-//! the host, downloaded. What the last update left is in other memory, and changes places with the new at the very end: an
-//! update that fails changes nothing that can be seen.
+//! An update uploads the frame into the spare [`scene::Scene`] and checks and stores its boxes. [`sweep::Sweep`] sorts them
+//! along one axis and sweeps, from the ends of boxes for [`crate::Strategy::Endpoints`] ([`endpoints`]); [`grid::Grid`] puts
+//! them into cells of several sizes for [`crate::Strategy::Subdivided`], cut by a plan of an earlier frame where that still
+//! suits ([`cut`]). Pairs are put in order by rows ([`rows`]) or by a sort, and compared with those of the last update
+//! ([`events`]), as many as the device has counted: the host waits once, at the end, and has the pairs found again with more
+//! room where there was too little. For updates from the host the lists are then downloaded. What the last update left is in
+//! other memory, and changes places with the new at the very end: an update that fails changes nothing that can be seen.
 
+mod bounds;
 mod chunks;
+mod cut;
+mod endpoints;
 mod engine;
 mod events;
+mod grid;
 mod kernels;
 mod memory;
+mod offsets;
 mod params;
+mod rows;
 mod scene;
 mod sweep;
 
+pub use bounds::MeshBounds;
 pub(crate) use engine::Engine;

@@ -8,6 +8,7 @@ use bytemuck::{Pod, Zeroable};
 pub(super) struct State {
     pub(super) pairs: u64,
     pub(super) work: u64,
+    pub(super) longest: u64,
     pub(super) tests: u64,
     pub(super) invalid: u64,
     pub(super) first_invalid: u64,
@@ -18,10 +19,16 @@ pub(super) struct State {
     pub(super) axis_blocks: u64,
     pub(super) invalid_b: u64,
     pub(super) first_invalid_b: u64,
+    pub(super) levels: u64,
+    pub(super) placed: u64,
+    pub(super) started: u64,
+    pub(super) ended: u64,
 }
 
-/// The words of [`State`] that a sweep starts from zero: `pairs` and `work`.
-pub(super) const SWEEP_WORDS: usize = 2;
+/// The words of [`State`] that a sweep starts from zero: `pairs`, `work` and `longest`; `tests` too where the sweep itself
+/// counts them.
+pub(super) const SWEEP_WORDS: usize = 3;
+pub(super) const GRID_WORDS: usize = 4;
 
 /// Addresses are those of device memory; 0 where there is none.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -84,6 +91,17 @@ pub(super) struct SweepInput {
 pub(super) struct Keys {
     pub(super) keys: u64,
     pub(super) capacity: u64,
+    pub(super) rows: u64,
+    pub(super) ranks: u64,
     pub(super) bits: u32,
     pub(super) pad: u32,
+}
+
+/// A sorted list of `n` pairs, or of as many as the number at `count` says, at most `n`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct List {
+    pub(super) pairs: u64,
+    pub(super) n: u64,
+    pub(super) count: u64,
 }

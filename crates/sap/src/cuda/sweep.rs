@@ -1,12 +1,14 @@
-//! From stored boxes to pairs: keys, sort, work list, sweep, order of the pairs.
+//! From stored boxes to pairs: keys, sort, work list, sweep, order of the pairs. `Endpoints` has its own keys and sort.
 
+use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
 use super::memory::Grow;
 use super::params::{Accept, Keys, SWEEP_WORDS, Sorted, State, SweepInput};
+use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
-use crate::{Config, OverlapRule, Result};
+use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
-use gpu::{Buffer, Pinned, SliceMut, Stream};
+use gpu::{Buffer, Pinned, Slice, SliceMut, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Sorter};
 use std::ops::Range;
@@ -18,6 +20,8 @@ pub(super) struct Sweep {
     sorter: Sorter,
     options: SortOptions,
     open: bool,
+    /// With that strategy.
+    endpoints: Option<Endpoints>,
     pub(super) state: Buffer<State>,
     state_read: Pinned<State>,
     n: usize,
@@ -34,6 +38,7 @@ pub(super) struct Sweep {
     units: Grow<u32>,
     first_unit: Grow<u64>,
     scratch: gpu::Scratch,
+    pub(super) rows: Rows,
 }
 
 impl Sweep {
@@ -43,7 +48,9 @@ impl Sweep {
         // Now, not in the first update: the keys of the sweep and those of pairs.
         sorter.prepare::<f32>(config.sort, 0)?;
         sorter.prepare::<u64>(config.sort, 0)?;
+        let endpoints = config.strategy == Strategy::Endpoints;
         Ok(Self {
+            endpoints: endpoints.then(|| Endpoints::load(device)).transpose()?,
             kernels: Kernels::load(device)?,
             sorter,
             options: SortOptions::new().algorithm(config.sort),
@@ -65,6 +72,7 @@ impl Sweep {
             units: Grow::default(),
             first_unit: Grow::default(),
             scratch: gpu::Scratch::new(),
+            rows: Rows::new(device)?,
         })
     }
 
@@ -74,9 +82,9 @@ impl Sweep {
         Ok(())
     }
 
-    /// Chooses the axis for the stored boxes of `scene`.
+    /// Chooses the axis for the stored boxes of `scene`; that of endpoints is x.
     pub(super) fn choose_axis(&self, scene: &Scene) -> Result<()> {
-        if scene.n == 0 {
+        if scene.n == 0 || self.endpoints.is_some() {
             return Ok(());
         }
         // SAFETY: the counters are this engine's, and worlds come one for each box.
@@ -96,6 +104,9 @@ impl Sweep {
         self.n = scene.n;
         if scene.n == 0 {
             return Ok(());
+        }
+        if let Some(endpoints) = &mut self.endpoints {
+            return endpoints.make_keys(&self.stream, scene, self.open);
         }
         let (stream, boxes, state) = (&self.stream, scene.boxes()?, self.state.ptr());
         match &scene.worlds {
@@ -124,13 +135,65 @@ impl Sweep {
 
     /// Sorts the keys, and makes the work list of the sweep. If `may_rest`, the list is empty where nothing has changed.
     pub(super) fn sort(&mut self, scene: &Scene, may_rest: bool) -> Result<()> {
-        let (stream, n) = (&self.stream, scene.n);
-        if n == 0 {
+        if scene.n == 0 {
             return Ok(());
         }
-        let worlds = scene.worlds.is_some();
+        let keys = self.sort_boxes(scene)?;
+        let (stream, n) = (&self.stream, scene.n);
+        let tiles = n.div_ceil(TILE);
+        let padded = tiles * TILE;
+        self.sides.reserve(stream, padded)?;
+        self.span.reserve(stream, padded)?;
+        self.end.reserve(stream, padded)?;
+        self.slots.reserve(stream, padded / 4)?;
+        self.reach.reserve(stream, tiles)?;
+        self.units.reserve(stream, tiles)?;
+        self.first_unit.reserve(stream, tiles + 1)?;
+        let (index, boxes) = (self.index.part(n)?, scene.boxes()?);
+        let (state, sorted) = (self.state.ptr(), self.sorted());
+        // SAFETY: all arrays have room for whole tiles, and `keys` as many sorted keys as there are boxes.
+        unsafe {
+            match &self.endpoints {
+                Some(endpoints) => {
+                    endpoints.order(stream, index, scene, may_rest, state, sorted)?
+                }
+                None => {
+                    let worlds = scene.worlds.is_some();
+                    self.kernels.order(
+                        stream, worlds, keys, index, boxes, self.open, may_rest, state, sorted,
+                    )?
+                }
+            }
+        }
+        // SAFETY: no total is asked for.
+        unsafe {
+            self.kernels.scan(
+                stream,
+                self.units.part(tiles)?,
+                self.first_unit.part_mut(tiles + 1)?,
+                0,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Puts the boxes in order, in `index`. Gives the address of the sorted keys; 0 for endpoints, which need them no more.
+    fn sort_boxes(&mut self, scene: &Scene) -> Result<u64> {
+        let (stream, n) = (&self.stream, scene.n);
         let index = self.index.reserve(stream, n)?;
-        let keys = if worlds {
+        if let Some(endpoints) = &mut self.endpoints {
+            let mut tools = Tools {
+                stream,
+                kernels: &self.kernels,
+                sorter: &self.sorter,
+                options: &self.options,
+                scratch: &mut self.scratch,
+                open: self.open,
+            };
+            endpoints.sort(&mut tools, scene, index)?;
+            return Ok(0);
+        }
+        Ok(if scene.worlds.is_some() {
             let bits = 64 - scene.last_world.leading_zeros();
             let options = self.options.clone().bits(0..bits);
             let scratch = self.scratch.reserve(
@@ -164,37 +227,7 @@ impl Sweep {
                 &self.options,
             )?;
             self.keys_sorted.ptr()
-        };
-        let tiles = n.div_ceil(TILE);
-        let padded = tiles * TILE;
-        self.sides.reserve(stream, padded)?;
-        self.span.reserve(stream, padded)?;
-        self.end.reserve(stream, padded)?;
-        self.slots.reserve(stream, padded / 4)?;
-        self.reach.reserve(stream, tiles)?;
-        self.units.reserve(stream, tiles)?;
-        self.first_unit.reserve(stream, tiles + 1)?;
-        let (index, boxes) = (self.index.part(n)?, scene.boxes()?);
-        // SAFETY: all arrays have room for whole tiles, and `keys` as many sorted keys as there are boxes.
-        unsafe {
-            self.kernels.order(
-                stream,
-                worlds,
-                keys,
-                index,
-                boxes,
-                self.open,
-                may_rest,
-                self.state.ptr(),
-                self.sorted(),
-            )?;
-        }
-        self.kernels.scan(
-            stream,
-            self.units.part(tiles)?,
-            self.first_unit.part_mut(tiles + 1)?,
-        )?;
-        Ok(())
+        })
     }
 
     fn sorted(&self) -> Sorted {
@@ -210,38 +243,37 @@ impl Sweep {
     }
 
     fn input(&self, scene: &Scene, a: Range<u64>) -> SweepInput {
-        let (excluded, excluded_len) = scene.excluded();
         SweepInput {
             sorted: self.sorted(),
             index: self.index.ptr(),
             tiles: self.n.div_ceil(TILE) as u32,
             pad: 0,
             state: self.state.ptr(),
-            accept: Accept {
-                filters: address(&scene.filters),
-                exact: address(&scene.exact),
-                excluded,
-                excluded_len,
-                split: scene.split as u64,
-                a_begin: a.start,
-                a_end: a.end,
-                open: self.open.into(),
-            },
+            accept: self.accept(scene, a),
+        }
+    }
+
+    /// What decides whether boxes that overlap are a pair to report.
+    pub(super) fn accept(&self, scene: &Scene, a: Range<u64>) -> Accept {
+        let (excluded, excluded_len) = scene.excluded();
+        Accept {
+            filters: address(&scene.filters),
+            exact: address(&scene.exact),
+            excluded,
+            excluded_len,
+            split: scene.split as u64,
+            a_begin: a.start,
+            a_end: a.end,
+            open: self.open.into(),
         }
     }
 
     /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all.
-    pub(super) fn find(&mut self, scene: &Scene, a: Range<u64>, keys: SliceMut<u64>) -> Result<()> {
-        self.zero_sweep()?;
+    pub(super) fn find(&mut self, scene: &Scene, a: Range<u64>, keys: Keys) -> Result<()> {
+        self.zero(SWEEP_WORDS)?;
         if self.n == 0 {
             return Ok(());
         }
-        let keys = Keys {
-            keys: keys.ptr(),
-            capacity: keys.len() as u64,
-            bits: index_bits(scene),
-            pad: 0,
-        };
         // SAFETY: `sort` has filled the arrays of this scene; the sweep's counters are zero.
         unsafe {
             self.kernels
@@ -252,7 +284,7 @@ impl Sweep {
 
     /// Counts the pairs by `a`.
     pub(super) fn count_by_a(&mut self, scene: &Scene, mut by_a: SliceMut<u32>) -> Result<()> {
-        self.zero_sweep()?;
+        self.zero(SWEEP_WORDS)?;
         self.stream.fill_u32(by_a.reborrow(), 0)?;
         if self.n == 0 {
             return Ok(());
@@ -265,10 +297,20 @@ impl Sweep {
         Ok(())
     }
 
-    fn zero_sweep(&mut self) -> Result<()> {
-        let words = self.state.slice_mut().cast::<u64>()?.range(..SWEEP_WORDS)?;
+    /// Sets the first counters to zero: those that a sweep starts from.
+    pub(super) fn zero(&mut self, words: usize) -> Result<()> {
+        let words = self.state.slice_mut().cast::<u64>()?.range(..words)?;
         self.stream.fill_bytes(words, 0)?;
         Ok(())
+    }
+
+    /// Where the numbers of pairs started and ended go.
+    pub(super) fn event_counts(&self) -> [u64; 2] {
+        let state = self.state.ptr();
+        [
+            state + std::mem::offset_of!(State, started) as u64,
+            state + std::mem::offset_of!(State, ended) as u64,
+        ]
     }
 
     /// Bytes of scratch memory held, for pairs mostly.
@@ -287,21 +329,61 @@ impl Sweep {
         Ok(self.state_read.first().copied().unwrap_or(State::zeroed()))
     }
 
-    /// Sorts packed pairs and unpacks them where they lie.
-    pub(super) fn put_in_order(&mut self, scene: &Scene, mut keys: SliceMut<u64>) -> Result<()> {
+    /// Puts packed pairs, as many as the counters say and at most all, in order, and unpacks them: by rows where they were
+    /// counted, else by a sort.
+    pub(super) fn put_in_order(
+        &mut self,
+        scene: &Scene,
+        packed: Slice<u64>,
+        mut pairs: SliceMut<u64>,
+        by_rows: bool,
+    ) -> Result<()> {
         let bits = index_bits(scene);
-        let n = keys.len() as u64;
-        if n > 1 {
-            let options = self.options.clone().bits(0..2 * bits);
-            let scratch = self.scratch.reserve(
-                &self.stream,
-                Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
-            )?;
-            self.sorter
-                .sort_keys_in_place(&self.stream, keys.reborrow(), scratch, &options)?;
+        let n = packed.len() as u64;
+        if n == 0 {
+            return Ok(());
         }
-        self.kernels.unpack(&self.stream, keys, bits)?;
+        if by_rows {
+            let bytes = packed.bytes();
+            let between = self
+                .scratch
+                .reserve(&self.stream, bytes)?
+                .range(..bytes)?
+                .cast()?;
+            // SAFETY: the sweep has counted the pairs by row.
+            return unsafe {
+                self.rows
+                    .order(&self.stream, self.state.ptr(), packed, between, pairs, bits)
+            };
+        }
+        let options = self.options.clone().bits(0..2 * bits.max(1));
+        let scratch = self.scratch.reserve(
+            &self.stream,
+            Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
+        )?;
+        let count = self.state.slice().cast::<u64>()?.range(..1)?;
+        self.sorter.sort_keys_counted(
+            &self.stream,
+            count,
+            packed,
+            pairs.reborrow(),
+            scratch,
+            &options,
+        )?;
+        self.kernels.unpack(&self.stream, count, pairs, bits)?;
         Ok(())
+    }
+}
+
+/// Where packed pairs of a scene go, and where they are counted.
+pub(super) fn packed(scene: &Scene, keys: &SliceMut<u64>, counts: Option<RowCounts>) -> Keys {
+    Keys {
+        keys: keys.ptr(),
+        capacity: keys.len() as u64,
+        rows: counts.map_or(0, |counts| counts.rows),
+        ranks: counts.map_or(0, |counts| counts.ranks),
+        bits: index_bits(scene),
+        pad: 0,
     }
 }
 

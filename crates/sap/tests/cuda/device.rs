@@ -1,6 +1,6 @@
 //! Boxes and pairs that stay on the device, threads, and the choice of the engine.
 
-use super::{Check, Random, cuda, engine, expected, holds, sized, uniform};
+use super::{Check, Random, cuda, engine, expected, holds, sized, text, uniform};
 use crate::common::{equal, same};
 use libtest_mimic::Failed;
 use sap::{
@@ -14,16 +14,11 @@ pub const ALL: &[(&str, Check)] = &[
     ("device::nothing_moved", nothing_moved),
     ("device::same_twice", same_twice),
     ("device::two_threads", two_threads),
-    ("device::choice", choice),
 ];
 
-fn text(error: impl ToString) -> Failed {
-    error.to_string().into()
-}
-
 /// Lists are the same whether boxes come from the device or the host, asked for or not.
-fn resident() -> Result<(), Failed> {
-    let (mut host, mut device) = (engine(&cuda()), engine(&cuda()));
+fn resident(strategy: Strategy) -> Result<(), Failed> {
+    let (mut host, mut device) = (engine(&cuda(strategy)), engine(&cuda(strategy)));
     let stream = device.stream().ok_or("no stream")?.clone();
     let mut random = Random(1);
     for number in 0..6 {
@@ -57,9 +52,9 @@ fn resident() -> Result<(), Failed> {
 }
 
 /// A slice may begin at any multiple of 4 bytes.
-fn unaligned() -> Result<(), Failed> {
+fn unaligned(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random(2), sized(3000, 300), 2.0);
-    let mut broad_phase = engine(&cuda());
+    let mut broad_phase = engine(&cuda(strategy));
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
     let mut words = vec![f32::NAN];
     words.extend_from_slice(bytemuck::cast_slice(&boxes));
@@ -72,10 +67,10 @@ fn unaligned() -> Result<(), Failed> {
     same(broad_phase.pairs(), &expected(&boxes, OverlapRule::Closed))
 }
 
-fn bad_boxes() -> Result<(), Failed> {
+fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
     let mut boxes = uniform(&mut Random(3), sized(3000, 300), 2.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
-    let mut broad_phase = engine(&cuda());
+    let mut broad_phase = engine(&cuda(strategy));
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
     let good = stream.from_slice(&boxes).map_err(text)?;
     broad_phase.update_device(good.slice()).map_err(text)?;
@@ -94,7 +89,7 @@ fn bad_boxes() -> Result<(), Failed> {
     same(broad_phase.pairs(), &pairs)?;
     let mut skipping = engine(&Config {
         on_invalid: OnInvalid::Skip,
-        ..cuda()
+        ..cuda(strategy)
     });
     let report = skipping.update_device(bad.slice()).map_err(text)?;
     equal(
@@ -108,11 +103,11 @@ fn bad_boxes() -> Result<(), Failed> {
 }
 
 /// A frame like the last is seen, and moves within a margin too.
-fn nothing_moved() -> Result<(), Failed> {
+fn nothing_moved(strategy: Strategy) -> Result<(), Failed> {
     let mut boxes = uniform(&mut Random(4), sized(5000, 300), 2.0);
     let mut broad_phase = engine(&Config {
         margin: 0.1,
-        ..cuda()
+        ..cuda(strategy)
     });
     broad_phase.update(&boxes).map_err(text)?;
     let pairs = broad_phase.pairs().to_vec();
@@ -142,10 +137,10 @@ fn nothing_moved() -> Result<(), Failed> {
     })
 }
 
-fn same_twice() -> Result<(), Failed> {
+fn same_twice(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random(5), sized(200_000, 1000), 1.0);
     let run = || -> Result<Vec<Pair>, Failed> {
-        let mut broad_phase = engine(&cuda());
+        let mut broad_phase = engine(&cuda(strategy));
         broad_phase.update(&boxes).map_err(text)?;
         Ok(broad_phase.pairs().to_vec())
     };
@@ -157,9 +152,9 @@ fn same_twice() -> Result<(), Failed> {
 }
 
 /// Two engines at once, each on its own stream.
-fn two_threads() -> Result<(), Failed> {
+fn two_threads(strategy: Strategy) -> Result<(), Failed> {
     let work = |seed: u64| -> Result<(), Failed> {
-        let mut broad_phase = engine(&cuda());
+        let mut broad_phase = engine(&cuda(strategy));
         let mut random = Random(seed);
         for _ in 0..sized(10, 3) {
             let boxes = uniform(&mut random, sized(20_000, 300), 1.0);
@@ -178,8 +173,8 @@ fn two_threads() -> Result<(), Failed> {
     })
 }
 
-/// `Auto` takes CUDA for what it has, and the CPU for the rest; forced, what is missing is an error.
-fn choice() -> Result<(), Failed> {
+/// CUDA has every strategy, and `Auto` takes it.
+pub fn choice() -> Result<(), Failed> {
     let new = |backend, strategy| {
         BroadPhase::new(Config {
             backend,
@@ -187,23 +182,15 @@ fn choice() -> Result<(), Failed> {
             ..Config::default()
         })
     };
-    let backend = |strategy| {
-        new(Backend::Auto, strategy)
-            .map(|broad_phase| broad_phase.report().backend)
-            .map_err(text)
-    };
-    if std::env::var_os("RADSWEEP_BACKEND").is_none() {
-        equal(backend(Strategy::Sweep)?, Backend::Cuda)?;
-        equal(backend(Strategy::Auto)?, Backend::Cuda)?;
-        equal(backend(Strategy::Endpoints)?, Backend::Cpu)?;
-    }
-    for strategy in [Strategy::Endpoints, Strategy::Subdivided] {
-        match new(Backend::Cuda, strategy) {
-            Err(Error::StrategyUnavailable {
-                strategy: found,
-                backend: Backend::Cuda,
-            }) if found == strategy => {}
-            other => return Err(format!("{strategy}: {:?}", other.map(|_| ())).into()),
+    for &strategy in Strategy::ALL {
+        let backend = |backend| {
+            new(backend, strategy)
+                .map(|broad_phase| broad_phase.report().backend)
+                .map_err(text)
+        };
+        equal(backend(Backend::Cuda)?, Backend::Cuda)?;
+        if std::env::var_os("RADSWEEP_BACKEND").is_none() {
+            equal(backend(Backend::Auto)?, Backend::Cuda)?;
         }
     }
     let mut on_cpu = new(Backend::Cpu, Strategy::Auto).map_err(text)?;
@@ -211,7 +198,10 @@ fn choice() -> Result<(), Failed> {
         on_cpu.stream().is_none() && on_cpu.device_pairs().is_none(),
         || "a stream on the CPU".to_owned(),
     )?;
-    let stream = engine(&cuda()).stream().ok_or("no stream")?.clone();
+    let stream = engine(&cuda(Strategy::Sweep))
+        .stream()
+        .ok_or("no stream")?
+        .clone();
     let boxes = stream.from_slice(&[Aabb::EMPTY]).map_err(text)?;
     holds(
         matches!(

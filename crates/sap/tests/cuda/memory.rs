@@ -1,24 +1,28 @@
 //! Pair buffers that are too small, and scenes with more pairs than 32 bits count.
 
-use super::{Check, Random, cuda, engine, expected, holds, sized, uniform};
+use super::{Check, Random, cuda, engine, expected, holds, sized, text, uniform};
 use crate::common::{equal, same};
 use libtest_mimic::Failed;
-use sap::{Aabb, Config, Error, OverlapRule, Pair};
+use sap::{Aabb, Config, Error, OverlapRule, Pair, Strategy};
 
 pub const ALL: &[(&str, Check)] = &[
     ("memory::buffer_too_small", too_small),
     ("memory::buffers_are_kept", kept),
     ("memory::too_many_pairs", too_many),
     ("memory::everything_overlaps_beyond_i32", beyond_i32),
-    ("memory::everything_overlaps_beyond_u32", beyond_u32),
+    ("memory::everything_overlaps_is_counted", counted),
+    (
+        "memory::everything_overlaps_in_chunks_beyond_i32",
+        |strategy| in_chunks(strategy, sized(65_537, 700)),
+    ),
+    (
+        "memory::everything_overlaps_in_chunks_beyond_u32",
+        |strategy| in_chunks(strategy, sized(92_683, 900)),
+    ),
 ];
 
-fn text(error: impl ToString) -> Failed {
-    error.to_string().into()
-}
-
 /// By one, by half, by a factor of 1000, by all.
-fn too_small() -> Result<(), Failed> {
+fn too_small(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random(1), sized(50_000, 1000), 2.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
     let n = pairs.len();
@@ -32,7 +36,7 @@ fn too_small() -> Result<(), Failed> {
     ] {
         let mut broad_phase = engine(&Config {
             initial_pair_capacity: Some(capacity),
-            ..cuda()
+            ..cuda(strategy)
         });
         let report = broad_phase.update(&boxes).map_err(text)?;
         holds(report.regrown == regrown, || {
@@ -57,30 +61,30 @@ fn too_small() -> Result<(), Failed> {
 }
 
 /// Updates of the same sizes take no more device memory after the first few.
-fn kept() -> Result<(), Failed> {
-    let mut broad_phase = engine(&cuda());
+fn kept(strategy: Strategy) -> Result<(), Failed> {
+    let mut broad_phase = engine(&cuda(strategy));
     let device = broad_phase.stream().ok_or("no stream")?.device().clone();
     let mut random = Random(2);
     let frames = [(); 2].map(|()| uniform(&mut random, sized(100_000, 1000), 1.0));
-    let mut free = Vec::new();
+    let mut used = Vec::new();
     for number in 0..10 {
         broad_phase.update(&frames[number % 2]).map_err(text)?;
-        free.push(device.memory().map_err(text)?.0);
+        used.push(device.memory_used().map_err(text)?);
     }
-    holds(free[4..].iter().all(|&bytes| bytes >= free[4]), || {
-        format!("free memory by frame: {free:?}")
+    holds(used[4..].iter().all(|&bytes| bytes <= used[4]), || {
+        format!("memory in use by frame: {used:?}")
     })
 }
 
 /// The exact count in the error, the last result in place, and all pairs by chunks.
-fn too_many() -> Result<(), Failed> {
+fn too_many(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random(3), sized(20_000, 600), 4.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
     let few = uniform(&mut Random(4), 20, 1.0);
     let limit = pairs.len() as u64 - 1;
     let mut broad_phase = engine(&Config {
         pair_memory: Some(limit * 8 + 7),
-        ..cuda()
+        ..cuda(strategy)
     });
     broad_phase.update(&few).map_err(text)?;
     let before = broad_phase.pairs().to_vec();
@@ -99,7 +103,7 @@ fn too_many() -> Result<(), Failed> {
     same(&found, &pairs)?;
     let mut enough = engine(&Config {
         pair_memory: Some(pairs.len() as u64 * 8),
-        ..cuda()
+        ..cuda(strategy)
     });
     enough.update(&boxes).map_err(text)?;
     same(enough.pairs(), &pairs)
@@ -125,13 +129,13 @@ fn nth(n: u64, place: u64) -> Pair {
 }
 
 /// 65,537 boxes in one place: 2,147,516,416 pairs in one update, on the device.
-fn beyond_i32() -> Result<(), Failed> {
+fn beyond_i32(strategy: Strategy) -> Result<(), Failed> {
     let n = sized(65_537, 700);
     let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n];
     let count = n as u64 * (n as u64 - 1) / 2;
     let mut broad_phase = engine(&Config {
         events: false,
-        ..cuda()
+        ..cuda(strategy)
     });
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
     let on_device = stream.from_slice(&boxes).map_err(text)?;
@@ -157,12 +161,40 @@ fn beyond_i32() -> Result<(), Failed> {
     Ok(())
 }
 
-/// 92,683 boxes in one place: 4,295,022,903 pairs, in chunks.
-fn beyond_u32() -> Result<(), Failed> {
-    let n = sized(92_683, 900) as u64;
-    let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n as usize];
+/// With room for a million pairs the error has the exact count, beyond 31 and beyond 32 bits, and the last result stays.
+fn counted(strategy: Strategy) -> Result<(), Failed> {
+    let room = sized(1 << 20, 1 << 10) as u64;
+    let mut broad_phase = engine(&Config {
+        pair_memory: Some(8 * room),
+        ..cuda(strategy)
+    });
+    let everything = vec![Aabb::new([0.0; 3], [1.0; 3]); sized(92_683, 900)];
+    broad_phase.update(&everything[..2]).map_err(text)?;
+    for n in [sized(65_537, 700), everything.len()] {
+        match broad_phase.update(&everything[..n]) {
+            Err(Error::TooManyPairs { count, limit }) => {
+                equal((count, limit), (n as u64 * (n as u64 - 1) / 2, room))?;
+            }
+            other => return Err(format!("{:?}", other.map(|report| report.pairs)).into()),
+        }
+        same(broad_phase.pairs(), &[Pair { a: 0, b: 1 }])?;
+    }
+    Ok(())
+}
+
+/// That many boxes in one place: 2,147,516,416 pairs of 65,537, and 4,295,022,903 of 92,683, in chunks, from the room of a few
+/// million.
+fn in_chunks(strategy: Strategy, n: usize) -> Result<(), Failed> {
+    let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n];
+    let (n, room) = (n as u64, sized(1 << 26, 1 << 15) as u64);
     let count = n * (n - 1) / 2;
-    let mut broad_phase = engine(&cuda());
+    let mut broad_phase = engine(&Config {
+        pair_memory: Some(8 * room),
+        ..cuda(strategy)
+    });
+    let device = broad_phase.stream().ok_or("no stream")?.device().clone();
+    let before = device.memory_used().map_err(text)?.unwrap_or(0);
+    let mut most = before;
     let mut at = 0;
     let mut wrong = None;
     let report = broad_phase.for_each_pair_chunk(&boxes, 4 << 20, |pairs| {
@@ -173,8 +205,17 @@ fn beyond_u32() -> Result<(), Failed> {
             }
         }
         at += pairs.len() as u64;
+        most = most.max(
+            device
+                .memory_used()
+                .map_or(u64::MAX, Option::unwrap_or_default),
+        );
     });
     let report = report.map_err(text)?;
     holds(wrong.is_none(), || format!("place and pair {wrong:?}"))?;
-    equal((report.pairs, at), (count, count))
+    equal((report.pairs, at), (count, count))?;
+    // The pairs as found and in order, twice as much while they are sorted, and what the boxes take.
+    holds(most - before <= 8 * 4 * room + (64 << 20), || {
+        format!("{} bytes for room for {room} pairs", most - before)
+    })
 }

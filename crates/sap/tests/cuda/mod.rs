@@ -1,38 +1,41 @@
 //! The trials of the CUDA engine. Without a device all are ignored, and say why; with `RADSWEEP_REQUIRE_CUDA=1` that fails.
 
 mod against_cpu;
+mod bounds;
 mod device;
 mod memory;
+mod soak;
 
 use crate::common;
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
 use std::sync::{Mutex, OnceLock};
 
-type Check = fn() -> Result<(), Failed>;
+/// A check of one strategy.
+type Check = fn(Strategy) -> Result<(), Failed>;
+
+/// A check that is not of one strategy.
+type Other = fn() -> Result<(), Failed>;
 
 /// What CUDA has.
-const STRATEGIES: &[Strategy] = &[Strategy::Sweep];
+const STRATEGIES: &[Strategy] = &[Strategy::Endpoints, Strategy::Sweep, Strategy::Subdivided];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = common::trials(Backend::Cuda, STRATEGIES);
     let own = [against_cpu::ALL, device::ALL, memory::ALL].concat();
-    trials.extend(
-        own.into_iter()
-            .map(|(name, check)| Trial::test(name, check)),
-    );
-    // Free memory says nothing while other processes use the device.
-    let alone = in_shard(0) && in_shard(1);
-    let mut number = 0;
-    trials.retain(|trial| {
-        number += 1;
-        in_shard(number - 1) && (alone || trial.name() != "memory::buffers_are_kept")
-    });
+    trials.extend(own.into_iter().flat_map(|(name, check)| {
+        STRATEGIES.iter().map(move |&strategy| {
+            Trial::test(format!("{name}::{strategy}"), move || check(strategy))
+        })
+    }));
+    trials.push(Trial::test("device::choice", device::choice));
+    let others = bounds::ALL.iter().chain(soak::ALL);
+    trials.extend(others.map(|&(name, check)| Trial::test(name, check)));
     let Err(error) = gpu::Device::first() else {
         // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites
         // them at each load, that is most of the time.
         static KEPT: OnceLock<Mutex<BroadPhase>> = OnceLock::new();
-        KEPT.get_or_init(|| Mutex::new(engine(&cuda())));
+        KEPT.get_or_init(|| Mutex::new(engine(&cuda(Strategy::Sweep))));
         return trials;
     };
     if std::env::var("RADSWEEP_REQUIRE_CUDA").is_ok_and(|value| value == "1") {
@@ -47,23 +50,11 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// Whether this process is to run that trial: `RADSWEEP_SHARD=k/n` takes every n-th from the k-th on.
-fn in_shard(number: usize) -> bool {
-    let shard = std::env::var("RADSWEEP_SHARD").unwrap_or_default();
-    let parts = shard
-        .split_once('/')
-        .map(|(k, n)| (k.parse::<usize>(), n.parse::<usize>()));
-    match parts {
-        Some((Ok(k), Ok(n))) if n > 0 => number % n == k,
-        _ => true,
-    }
-}
-
 /// A configuration on CUDA.
-fn cuda() -> Config {
+fn cuda(strategy: Strategy) -> Config {
     Config {
         backend: Backend::Cuda,
-        strategy: Strategy::Sweep,
+        strategy,
         ..Config::default()
     }
 }
@@ -84,7 +75,8 @@ fn engine(config: &Config) -> BroadPhase {
 fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     let mut broad_phase = engine(&Config {
         rule,
-        ..cpu(&cuda())
+        backend: Backend::Cpu,
+        ..Config::default()
     });
     broad_phase.update(boxes).expect("boxes are valid");
     broad_phase.pairs().to_vec()
@@ -93,6 +85,10 @@ fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
 /// Less where a tool slows everything down.
 fn sized(full: usize, quick: usize) -> usize {
     if common::quick() { quick } else { full }
+}
+
+fn text(error: impl ToString) -> Failed {
+    error.to_string().into()
 }
 
 /// Fails with a text unless it holds.

@@ -1,0 +1,48 @@
+//! Why [`crate::Strategy::Auto`] took the strategy that it took.
+
+use std::fmt;
+
+/// What [`crate::Strategy::Auto`] expected of the strategies, from a sample of the frame's boxes.
+///
+/// ```
+/// use sap::{Aabb, Backend, BroadPhase, Config, Reason, Strategy};
+///
+/// let mut broad_phase = BroadPhase::new(Config { backend: Backend::Cpu, ..Config::default() })?;
+/// let report = broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+/// assert_eq!(report.strategy, Strategy::Sweep);
+/// assert_eq!(report.choice.map(|choice| choice.reason), Some(Reason::FewCandidates));
+/// # Ok::<(), sap::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// Why the strategy in the report was taken.
+    pub reason: Reason,
+    /// Milliseconds of one thread, or of the device, that `Sweep` was expected to take.
+    pub sweep_ms: f64,
+    /// The same for `Subdivided`, if that was worth finding out.
+    pub subdivided_ms: Option<f64>,
+}
+
+/// See [`Choice`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// So few boxes share an interval on the sweep axis that columns could gain nothing.
+    FewCandidates,
+    /// It was expected to cost the least.
+    LeastCost,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.reason {
+            Reason::FewCandidates => "few candidates on one axis",
+            Reason::LeastCost => "expected to cost the least",
+        };
+        write!(f, "{why}: sweep {:.2} ms", self.sweep_ms)?;
+        match self.subdivided_ms {
+            Some(ms) => write!(f, ", subdivided {ms:.2} ms"),
+            None => Ok(()),
+        }
+    }
+}

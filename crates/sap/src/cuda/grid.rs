@@ -1,0 +1,301 @@
+//! The grid: boxes by a hash of their cells, of several sizes (`kernels/sap/grid.cuh`), and the pairs from there.
+
+use super::cut::{Cut, Sampled, candidates};
+use super::memory::Grow;
+use super::offsets::Offsets;
+use super::params::{Accept, Keys, State};
+use super::scene::{Scene, address};
+use crate::{Choice, Reason, Result};
+use bytemuck::{Pod, Zeroable};
+use gpu::{ByValue, Device, Kernel, Launch, Pinned, SliceMut, Stream, args};
+
+const THREADS: u32 = 256;
+/// Boxes that a plan is made from.
+const SAMPLE: usize = 2048;
+/// A warp takes 2 boxes where each takes this many tests and pairs, else 32 where there are this many, else 8.
+const CROWDED: f64 = 48.0;
+const MANY: usize = 1 << 18;
+/// A plan is made anew when the boxes are this much more or fewer, or when a box takes this much more to find its pairs.
+const OTHER_NUMBER: f64 = 1.25;
+const MORE_WORK: f64 = 1.5;
+
+struct Kernels {
+    count: Kernel,
+    place: Kernel,
+    sample: Kernel,
+    /// With 32 boxes a warp, with 8, and with 2.
+    sweep: [Kernel; 3],
+    count_pairs: Kernel,
+}
+
+/// A box in its place, as the kernels have it.
+type Record = [[f32; 4]; 2];
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Input {
+    cut: Cut,
+    records: u64,
+    starts: u64,
+    worlds: u64,
+    state: u64,
+    accept: Accept,
+}
+
+/// A cut, and what it was made for.
+struct Plan {
+    cut: Cut,
+    n: usize,
+    worlds: bool,
+    choice: Choice,
+    /// Tests and pairs a box in the first frame with it; 0 before.
+    work: f64,
+}
+
+/// Boxes in their places, and what makes them; used again by every update.
+pub(super) struct Grid {
+    kernels: Kernels,
+    plan: Option<Plan>,
+    cut: Cut,
+    buckets: Offsets,
+    slots: Grow<[u32; 2]>,
+    records: Grow<Record>,
+    sample: Grow<Sampled>,
+    sample_read: Pinned<Sampled>,
+}
+
+/// Milliseconds of an H200 that a frame takes whatever is in it, those for each box, and those for each test: `uniform` of
+/// 10,000 and 1,000,000 boxes.
+const SWEEP: [f64; 3] = [0.08, 1.3e-7, 3.4e-10];
+const CELLS: [f64; 3] = [0.03, 6.5e-8, 5.4e-9];
+
+/// What the two strategies are expected to take for `n` boxes.
+fn choice(candidates: f64, tests: f64, n: f64) -> Choice {
+    let ms = |[frame, each, test]: [f64; 3], tests: f64| frame + each * n + test * tests;
+    Choice {
+        reason: Reason::LeastCost,
+        sweep_ms: ms(SWEEP, candidates),
+        subdivided_ms: Some(ms(CELLS, tests)),
+    }
+}
+
+fn linear(items: usize) -> Launch {
+    let blocks = items.div_ceil(THREADS as usize);
+    Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS)
+}
+
+/// For kernels that take this many boxes a warp, two warps a block.
+fn pairs_of_warps(boxes: usize, each: usize) -> Launch {
+    let blocks = boxes.div_ceil(2 * each);
+    Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), 64)
+}
+
+impl Grid {
+    pub(super) fn new(device: &Device) -> Result<Self> {
+        let image = &radsweep_kernels::SAP;
+        let module = device.load(image.name, image.ptx())?;
+        Ok(Self {
+            kernels: Kernels {
+                count: module.kernel("sap_grid_count")?,
+                place: module.kernel("sap_grid_place")?,
+                sample: module.kernel("sap_sample")?,
+                sweep: [
+                    module.kernel("sap_grid_sweep_32")?,
+                    module.kernel("sap_grid_sweep_8")?,
+                    module.kernel("sap_grid_sweep_2")?,
+                ],
+                count_pairs: module.kernel("sap_grid_count_pairs")?,
+            },
+            plan: None,
+            cut: Cut::zeroed(),
+            buckets: Offsets::new(device)?,
+            slots: Grow::default(),
+            records: Grow::default(),
+            sample: Grow::default(),
+            sample_read: Pinned::new(device, SAMPLE)?,
+        })
+    }
+
+    /// Makes sure of a cut that suits the scene: that of the last frames, or a new one, for which it waits.
+    pub(super) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+        let n = scene.n;
+        let worlds = scene.worlds.is_some();
+        if !self.is_planned(n, worlds) {
+            let count = n.min(SAMPLE);
+            let sample = self.sample.reserve(stream, count)?;
+            if count > 0 {
+                // SAFETY: there are `n` boxes and room for `count`, which is no more.
+                unsafe {
+                    stream.launch(
+                        &self.kernels.sample,
+                        &linear(count),
+                        &args![
+                            scene.boxes()?,
+                            address(&scene.worlds),
+                            n as u32,
+                            count as u32,
+                            sample
+                        ],
+                    )?;
+                }
+            }
+            // SAFETY: read after waiting for the stream only, which `Engine::drop` does too.
+            unsafe {
+                stream.download_pinned(self.sample.part(count)?, &mut self.sample_read[..count])?;
+            }
+            stream.synchronize()?;
+            let sample = &self.sample_read[..count];
+            let (cut, cost) = Cut::new(sample, n, worlds);
+            self.plan = Some(Plan {
+                cut,
+                choice: choice(candidates(sample, n), cost, n as f64),
+                worlds,
+                n,
+                work: 0.0,
+            });
+        }
+        if let Some(plan) = &self.plan {
+            self.cut = plan.cut;
+        }
+        Ok(())
+    }
+
+    /// Whether the plan that there is will do for `n` boxes.
+    fn is_planned(&self, n: usize, worlds: bool) -> bool {
+        self.plan.as_ref().is_some_and(|plan| {
+            let ratio = n as f64 / plan.n.max(1) as f64;
+            plan.worlds == worlds && (1.0 / OTHER_NUMBER..OTHER_NUMBER).contains(&ratio)
+        })
+    }
+
+    /// What to expect of the last frame planned for.
+    pub(super) fn choice(&self) -> Option<Choice> {
+        self.plan.as_ref().map(|plan| plan.choice)
+    }
+
+    /// What the frame took: drops a plan that has become bad.
+    pub(super) fn note(&mut self, n: usize, state: &State) {
+        let work = (state.tests + state.pairs) as f64 / n.max(1) as f64;
+        match &mut self.plan {
+            Some(plan) if plan.work == 0.0 => plan.work = work,
+            Some(plan) if work > plan.work * MORE_WORK + 1.0 => self.plan = None,
+            _ => {}
+        }
+    }
+
+    /// Puts the boxes into their places.
+    pub(super) fn arrange(&mut self, stream: &Stream, scene: &Scene, state: u64) -> Result<()> {
+        let n = scene.n;
+        if n == 0 {
+            return Ok(());
+        }
+        self.buckets.begin(stream, self.cut.buckets())?;
+        self.slots.reserve(stream, n)?;
+        self.records.reserve(stream, n)?;
+        let (boxes, buckets, slots) = (scene.boxes()?, self.buckets.ptr(), self.slots.ptr());
+        let placed = state + std::mem::offset_of!(State, placed) as u64;
+        // SAFETY: a count for each bucket, a slot and a place for each box.
+        unsafe {
+            stream.launch(
+                &self.kernels.count,
+                &linear(n),
+                &args![
+                    boxes,
+                    address(&scene.worlds),
+                    n as u32,
+                    ByValue(self.cut),
+                    buckets,
+                    slots,
+                    state
+                ],
+            )?;
+            self.buckets.make(stream, 0, placed)?;
+            stream.launch(
+                &self.kernels.place,
+                &linear(n),
+                &args![
+                    boxes,
+                    n as u32,
+                    ByValue(self.cut),
+                    slots,
+                    buckets,
+                    self.records.ptr()
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn input(&self, scene: &Scene, accept: Accept, state: u64) -> Input {
+        Input {
+            cut: self.cut,
+            records: self.records.ptr(),
+            starts: self.buckets.ptr(),
+            worlds: address(&scene.worlds),
+            state,
+            accept,
+        }
+    }
+
+    /// Finds the pairs of the boxes arranged.
+    ///
+    /// # Safety
+    ///
+    /// `keys` and `accept` hold addresses of memory for as much as they say, and `state` is that of the counters, zero for
+    /// pairs and tests.
+    pub(super) unsafe fn find(
+        &self,
+        stream: &Stream,
+        scene: &Scene,
+        accept: Accept,
+        state: u64,
+        keys: Keys,
+    ) -> Result<()> {
+        if scene.n == 0 {
+            return Ok(());
+        }
+        let input = self.input(scene, accept, state);
+        let work = self.plan.as_ref().map_or(0.0, |plan| plan.work);
+        let [many, few, crowded] = &self.kernels.sweep;
+        let (kernel, launch) = if work >= CROWDED {
+            (crowded, pairs_of_warps(scene.n, 2))
+        } else if scene.n < MANY {
+            (few, pairs_of_warps(scene.n, 8))
+        } else {
+            (many, linear(scene.n))
+        };
+        // SAFETY: the caller's promise; `arrange` has filled the arrays for this scene.
+        unsafe {
+            stream.launch(kernel, &launch, &args![ByValue(input), ByValue(keys)])?;
+        }
+        Ok(())
+    }
+
+    /// Counts the pairs by `a`.
+    ///
+    /// # Safety
+    ///
+    /// As for `find`; `by_a` has a count for each box.
+    pub(super) unsafe fn count_by_a(
+        &self,
+        stream: &Stream,
+        scene: &Scene,
+        accept: Accept,
+        state: u64,
+        by_a: SliceMut<u32>,
+    ) -> Result<()> {
+        if scene.n == 0 {
+            return Ok(());
+        }
+        let input = self.input(scene, accept, state);
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(
+                &self.kernels.count_pairs,
+                &pairs_of_warps(scene.n, 2),
+                &args![ByValue(input), by_a],
+            )?;
+        }
+        Ok(())
+    }
+}

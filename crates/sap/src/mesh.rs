@@ -1,0 +1,158 @@
+//! Boxes from meshes: the first step of Ha, Krüger and Silva 2009, §6.1, "AABBs … using parallel reduction max and min on
+//! the input meshes".
+//!
+//! Minimum and maximum are those of the order of all bit patterns (`-0.0` below `+0.0`), with NaN below and above all at
+//! once. So no order of the work changes a bit of the result, and `kernels/sap/bounds.cuh` gives the same.
+
+use crate::{Aabb, Error, Result};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Vertices that one task reduces at least: 192 KiB of them, so that starting it costs nothing beside.
+const TASK: usize = 16 << 10;
+
+/// The box of each triangle of a mesh: `vertices` are points, and a triangle is three indices of them.
+///
+/// Empty meshes are fine. A triangle with a NaN coordinate gets a box with NaN on that axis, which
+/// [`crate::BroadPhase::update`] reports as any other bad box. O(triangles), on all threads.
+///
+/// ```
+/// let vertices = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]];
+/// let boxes = sap::aabbs_from_mesh(&vertices, &[[0, 1, 2], [1, 2, 3]])?;
+/// assert_eq!(boxes[0].max, [1.0, 2.0, 0.0]);
+/// assert_eq!(boxes[1].max, [1.0, 2.0, 3.0]);
+/// # Ok::<(), sap::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::VertexIndex`] with the first triangle that names a vertex that is not there.
+pub fn aabbs_from_mesh(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aabb>> {
+    let outside = |triangle: &[u32; 3]| bad_corner(triangle, vertices.len()).is_some();
+    if let Some(triangle) = triangles.par_iter().position_first(outside) {
+        return Err(bad_triangle(triangle, triangles[triangle], vertices.len()));
+    }
+    let mut boxes = Vec::new();
+    let of = |triangle: &[u32; 3]| {
+        let corners = triangle.map(|vertex| vertices[vertex as usize]);
+        Bounds::of(&corners).aabb()
+    };
+    triangles
+        .par_iter()
+        .with_min_len(TASK / 3)
+        .map(of)
+        .collect_into_vec(&mut boxes);
+    Ok(boxes)
+}
+
+/// The box of each object: object `k` has the vertices `offsets[k]..offsets[k + 1]`, so that there is one offset more than
+/// there are objects. No offsets, or one, are no objects.
+///
+/// An object without vertices gets [`Aabb::EMPTY`]; vertices before the first offset and after the last belong to none; NaN
+/// as in [`aabbs_from_mesh`]. O(vertices + objects), on all threads even where one object has most of the vertices.
+///
+/// ```
+/// use sap::Aabb;
+///
+/// let vertices = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [5.0; 3]];
+/// let boxes = sap::aabbs_from_objects(&vertices, &[0, 3, 3, 4])?;
+/// assert_eq!(boxes, [Aabb::new([0.0; 3], [1.0, 2.0, 0.0]), Aabb::EMPTY, Aabb::new([5.0; 3], [5.0; 3])]);
+/// # Ok::<(), sap::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Offset`] with the first offset that is below the one before it or beyond the last vertex.
+pub fn aabbs_from_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
+    let fits = |offset: u32| offset as usize <= vertices.len();
+    let wrong = |ends: &[u32]| !fits(ends[0]) || !fits(ends[1]) || ends[1] < ends[0];
+    if let Some(object) = offsets.par_windows(2).position_first(wrong) {
+        let index = object + usize::from(fits(offsets[object]));
+        return Err(bad_offset(index, offsets[index], vertices.len()));
+    }
+    let of = |ends: &[u32]| reduce(vertices, ends[0] as usize..ends[1] as usize).aabb();
+    Ok(offsets.par_windows(2).map(of).collect())
+}
+
+/// By halves, where there are many.
+fn reduce(vertices: &[[f32; 3]], range: Range<usize>) -> Bounds {
+    if range.len() <= TASK {
+        return Bounds::of(&vertices[range]);
+    }
+    let middle = range.start + range.len() / 2;
+    let (low, high) = rayon::join(
+        || reduce(vertices, range.start..middle),
+        || reduce(vertices, middle..range.end),
+    );
+    low.merged(high)
+}
+
+/// The first index of a triangle that is too large.
+fn bad_corner(triangle: &[u32; 3], vertices: usize) -> Option<u32> {
+    triangle
+        .iter()
+        .copied()
+        .find(|&vertex| vertex as usize >= vertices)
+}
+
+pub(crate) fn bad_triangle(triangle: usize, corners: [u32; 3], vertices: usize) -> Error {
+    Error::VertexIndex {
+        triangle,
+        // A triangle on the device may have been mended in the meantime; that it was bad stands.
+        vertex: bad_corner(&corners, vertices).unwrap_or(corners[0]),
+        vertices,
+    }
+}
+
+pub(crate) const fn bad_offset(index: usize, offset: u32, vertices: usize) -> Error {
+    Error::Offset {
+        index,
+        offset,
+        vertices,
+    }
+}
+
+/// Bounds as integers in the order of the bit patterns.
+#[derive(Clone, Copy)]
+struct Bounds {
+    min: [i32; 3],
+    max: [i32; 3],
+}
+
+impl Bounds {
+    fn of(vertices: &[[f32; 3]]) -> Self {
+        let none = Self {
+            min: [ordered(f32::INFINITY); 3],
+            max: [ordered(f32::NEG_INFINITY); 3],
+        };
+        vertices.iter().fold(none, |bounds, vertex| {
+            let at = |nan: i32| vertex.map(|v| if v.is_nan() { nan } else { ordered(v) });
+            bounds.merged(Self {
+                min: at(i32::MIN),
+                max: at(i32::MAX),
+            })
+        })
+    }
+
+    fn merged(self, other: Self) -> Self {
+        Self {
+            min: std::array::from_fn(|axis| self.min[axis].min(other.min[axis])),
+            max: std::array::from_fn(|axis| self.max[axis].max(other.max[axis])),
+        }
+    }
+
+    fn aabb(self) -> Aabb {
+        Aabb::new(self.min.map(float), self.max.map(float))
+    }
+}
+
+/// A signed integer in the order of `f32::total_cmp`.
+const fn ordered(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ ((bits >> 31) as u32 >> 1) as i32
+}
+
+/// Undoes [`ordered`].
+const fn float(ordered: i32) -> f32 {
+    f32::from_bits((ordered ^ ((ordered >> 31) as u32 >> 1) as i32) as u32)
+}

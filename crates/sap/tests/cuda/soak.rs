@@ -1,0 +1,30 @@
+//! Frames of boxes that come, go, move, jump and change, each against a rebuild on the CPU; device memory stays as it was.
+
+use super::{Other, STRATEGIES, cuda, sized};
+use crate::common::churn::{Size, soak};
+use libtest_mimic::Failed;
+use sap::{BroadPhase, Config, OverlapRule};
+
+pub const ALL: &[(&str, Other)] = &[
+    ("soak::closed", || run(OverlapRule::Closed, 0.0)),
+    ("soak::open_with_margins", || run(OverlapRule::Open, 0.1)),
+];
+
+fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
+    let configs: Vec<Config> = STRATEGIES
+        .iter()
+        .map(|&strategy| Config {
+            rule,
+            margin,
+            ..cuda(strategy)
+        })
+        .collect();
+    let size = Size::new(sized(10_000, 80), sized(2000, 150), sized(20_000, 1500));
+    soak(&configs, size, 0, in_use)
+}
+
+/// Bytes that this process has on the device, where it tells.
+fn in_use(engines: &[BroadPhase]) -> Result<u64, Failed> {
+    let stream = engines[0].stream().ok_or("no stream")?;
+    Ok(stream.device().memory_used()?.unwrap_or(0))
+}
