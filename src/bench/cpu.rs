@@ -2,13 +2,14 @@
 
 use super::input::BenchKey;
 use super::input::with_key;
-use super::{Case, Contender, Effort, Load, Measured, Missing, Times, repeat, value_word};
+use super::{
+    Case, Contender, Effort, Load, Measured, Missing, Times, milliseconds, repeat, value_word,
+};
 use crate::cli::Result;
 use bytemuck::Pod;
 use gpusort::{SortOptions, SortReport, cpu};
 use rayon::prelude::*;
 use std::sync::OnceLock;
-use std::time::Instant;
 
 /// Bytes that are copied to measure the rate.
 const COPIED: usize = 256 << 20;
@@ -159,12 +160,6 @@ fn verdict(times: Vec<f64>, report: &SortReport, wrong: bool) -> Measured {
         ran: report.algorithm,
         ..Times::new(times)
     })
-}
-
-fn milliseconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let begun = Instant::now();
-    let done = work();
-    (begun.elapsed().as_secs_f64() * 1e3, done)
 }
 
 fn timed(

@@ -34,6 +34,17 @@ pub(super) enum Unit {
     Milliseconds,
     /// Milliseconds of each stage, and of all: a column each.
     Stages,
+    /// Milliseconds of an update of the broad phase. Such a figure has no sorts.
+    Updates,
+    /// Percent of an update's time in each stage.
+    Shares,
+}
+
+impl Unit {
+    /// Whether the broad phase is measured, and no sort.
+    pub fn is_of_updates(self) -> bool {
+        matches!(self, Self::Updates | Self::Shares)
+    }
 }
 
 /// How large the inputs are.
@@ -174,6 +185,22 @@ const MODELS: [(&str, usize); 5] = [
 ];
 
 pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "ha-collision",
+        source: "Ha et al. 2009, fig. 6",
+        title: "broad phase of uniform boxes, on the GPU and on the CPU",
+        rows: "boxes",
+        unit: Unit::Updates,
+        cells: |_| Vec::new(),
+    },
+    Figure {
+        name: "ha-collision-stages",
+        source: "Ha et al. 2009, fig. 6",
+        title: "broad phase of uniform boxes, share of each stage",
+        rows: "boxes",
+        unit: Unit::Shares,
+        cells: |_| Vec::new(),
+    },
     Figure {
         name: "ha-value-uniform",
         source: "Ha et al. 2009, fig. 4 and 5",
@@ -498,7 +525,12 @@ mod tests {
         for sizes in [Sizes::Small, Sizes::Full] {
             for figure in FIGURES {
                 let cells = (figure.cells)(sizes);
-                assert!(!cells.is_empty(), "{}", figure.name);
+                assert_eq!(
+                    cells.is_empty(),
+                    figure.unit.is_of_updates(),
+                    "{}",
+                    figure.name
+                );
                 let mut places: Vec<_> =
                     cells.iter().map(|cell| (&cell.row, &cell.column)).collect();
                 places.sort();

@@ -1,4 +1,4 @@
-//! Measurements of the sorts: `radsweep bench sort`, `radsweep bench paper`, and `radsweep calibrate`.
+//! Measurements: `radsweep bench sort`, `radsweep bench sap`, `radsweep bench paper`, and `radsweep calibrate`.
 
 mod calibrate;
 mod cpu;
@@ -9,18 +9,20 @@ mod input;
 mod output;
 mod paper;
 mod plot;
+mod sap;
 mod sort;
 
 pub(crate) use calibrate::run as calibrate;
 pub(crate) use figures::Sizes;
 pub(crate) use input::Distribution;
 pub(crate) use paper::{parse_figure, run as paper};
+pub(crate) use sap::{Motion, Peer, Source, run as sap};
 pub(crate) use sort::{parse_size, parse_type, run as sort};
 
 use crate::cli::Result;
 use crate::cli::backend::{self, Device};
+use ::sap::Backend;
 use gpusort::{Algorithm, KeyType};
-use sap::Backend;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -314,6 +316,13 @@ fn repeat(effort: Effort, mut once: impl FnMut(usize) -> Result<f64>) -> Result<
         }
     }
     Ok(times)
+}
+
+/// Does some work and says how long it took.
+fn milliseconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let begun = std::time::Instant::now();
+    let done = work();
+    (begun.elapsed().as_secs_f64() * 1e3, done)
 }
 
 /// What goes with key `i` of an input, as words: the first is `i` itself.

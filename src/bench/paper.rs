@@ -3,6 +3,7 @@
 use super::figures::{Cell, FIGURES, Figure, Sizes, Unit};
 use super::output::{self, digits, quoted};
 use super::plot::{self, Panel};
+use super::sap::{Updates, updates};
 use super::{Bench, Contender, Effort, Measured, rate};
 use crate::cli::args::BenchPaper;
 use crate::cli::{Result, note, progress};
@@ -57,8 +58,22 @@ pub(crate) fn run(args: &BenchPaper) -> Result<()> {
     );
     let mut drawn = Vec::new();
     let mut measurements = Vec::new();
-    for (figure, cells) in plan.into_iter().filter(|(_, cells)| !cells.is_empty()) {
+    // The figures of the broad phase show the same updates.
+    let mut all_updates = None;
+    for (figure, cells) in plan {
         let mut points = Vec::new();
+        if figure.unit.is_of_updates() {
+            let updates = match all_updates.take() {
+                Some(updates) => updates,
+                None => updates(&bench, args.sizes)?,
+            };
+            for one in all_updates.insert(updates) {
+                points.extend(figure.unit.of_updates(one));
+                measurements.push(one.measured.clone());
+            }
+        } else if cells.is_empty() {
+            continue;
+        }
         for cell in cells {
             let effort = Effort {
                 stages: figure.unit == Unit::Stages,
@@ -119,6 +134,7 @@ impl Figure {
             Err(missing) => return vec![point(&cell.column, Err(missing.to_string()))],
         };
         match self.unit {
+            Unit::Updates | Unit::Shares => Vec::new(),
             Unit::Rate => vec![point(&cell.column, Ok(rate(cell.case.n, times)))],
             Unit::Milliseconds => vec![point(&cell.column, Ok(times.median))],
             Unit::Stages => {
@@ -140,10 +156,33 @@ impl Figure {
 }
 
 impl Unit {
+    /// The points of a figure of the broad phase.
+    fn of_updates(self, one: &Updates) -> Vec<Point> {
+        let point = |column: String, value| Point {
+            row: plot::size(one.n),
+            column,
+            n: one.n,
+            value,
+            largest_bucket: 0,
+        };
+        match &one.measured {
+            Err(missing) => vec![point(one.name.clone(), Err(missing.to_string()))],
+            Ok(times) if self == Self::Shares => {
+                let stages = times.stages.iter().filter(|stage| stage.1 > 0.0);
+                let share = |ms: f64| 100.0 * ms / times.median;
+                stages
+                    .map(|&(name, ms)| point(format!("{}: {name}", one.name), Ok(share(ms))))
+                    .collect()
+            }
+            Ok(times) => vec![point(one.name.clone(), Ok(times.median))],
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Rate => "G/s",
-            Self::Milliseconds | Self::Stages => "ms",
+            Self::Milliseconds | Self::Stages | Self::Updates => "ms",
+            Self::Shares => "%",
         }
     }
 }

@@ -48,6 +48,14 @@ pub(super) fn write(path: &Path, panels: &[Panel]) -> Result<()> {
 }
 
 impl Panel {
+    /// Puts a point on the line of that name.
+    pub fn add(&mut self, name: &str, place: usize, value: f64) {
+        match self.series.iter_mut().find(|series| series.0 == name) {
+            Some(series) => series.1.push((place, value)),
+            None => self.series.push((name.into(), vec![(place, value)])),
+        }
+    }
+
     fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<()> {
         let values = self
             .series

@@ -144,15 +144,8 @@ fn draw(path: &Path, lines: &[Line]) -> Result<()> {
         let (Some(panel), Ok(times)) = (panels.last_mut(), &line.measured) else {
             continue;
         };
-        let (name, place) = (
-            line.contender.name(),
-            sizes.partition_point(|&n| n < case.n),
-        );
-        let point = (place, rate(case.n, times));
-        match panel.series.iter_mut().find(|series| series.0 == name) {
-            Some(series) => series.1.push(point),
-            None => panel.series.push((name.into(), vec![point])),
-        }
+        let place = sizes.partition_point(|&n| n < case.n);
+        panel.add(line.contender.name(), place, rate(case.n, times));
     }
     plot::write(path, &panels)
 }

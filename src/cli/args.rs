@@ -1,6 +1,8 @@
 //! The command line.
 
-use crate::bench::{Distribution, Load, Sizes, parse_figure, parse_size, parse_type};
+use crate::bench::{
+    Distribution, Load, Motion, Peer, Sizes, Source, parse_figure, parse_size, parse_type,
+};
 use clap::{Args, Parser, Subcommand, value_parser};
 use gpusort::{Algorithm, KeyType};
 use radsweep::scenes::Kind;
@@ -29,7 +31,7 @@ pub(crate) enum Command {
     Pairs(Pairs),
     /// Sorts the keys in a file
     Sort(Sort),
-    /// Measures how fast the sorts are
+    /// Measures how fast the sorts and the broad phase are
     #[command(subcommand, arg_required_else_help = false)]
     Bench(Bench),
     /// Measures which sort is the fastest on this GPU by size, and keeps it for the algorithm auto
@@ -115,7 +117,9 @@ pub(crate) struct Sort {
 pub(crate) enum Bench {
     /// Rates of the sorts by size, key type, payload and distribution
     Sort(BenchSort),
-    /// The sort figures and tables of the five papers again, on this machine
+    /// Times of the broad phase by scene, size and strategy, beside what others use
+    Sap(BenchSap),
+    /// The figures and tables of the five papers again, on this machine
     Paper(BenchPaper),
 }
 
@@ -151,6 +155,52 @@ pub(crate) struct BenchSort {
     #[arg(long)]
     pub csv: bool,
     /// Where to draw the rates
+    #[arg(long, value_name = "F.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchSap {
+    /// Scenes by name, or .npy files of boxes, float32 of shape (n, 6) [default: uniform,clustered,mixed-sizes,stack,falling-chairs]
+    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Source::from_str)]
+    pub scenes: Vec<Source>,
+    /// Numbers of boxes, such as 1000 or 10^7 [default: 1000,10000,100000]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
+    pub sizes: Vec<usize>,
+    /// Whether boxes move between frames: moving, still
+    #[arg(
+        long,
+        value_name = "F,…",
+        value_delimiter = ',',
+        default_value = "moving"
+    )]
+    pub frames: Vec<Motion>,
+    /// endpoints, sweep, subdivided, auto [default: all; without endpoints and sweep beyond 300000 boxes]
+    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Strategy::from_str)]
+    pub strategies: Vec<Strategy>,
+    /// parry-rebuild, parry-update, parry-update-1, obvhs, bvh, plain-sweep [default: all in this build; without plain-sweep beyond
+    /// 300000 boxes]
+    #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = Peer::from_str, conflicts_with = "no_peers")]
+    pub peers: Vec<Peer>,
+    /// Ours alone
+    #[arg(long)]
+    pub no_peers: bool,
+    /// Pairs only, not which of them started and ended
+    #[arg(long)]
+    pub no_events: bool,
+    /// Updates of each, of which the median counts; fewer where they take more than three seconds
+    #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
+    pub runs: usize,
+    /// auto, cpu or cuda
+    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    pub backend: Backend,
+    /// One JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// Where to draw boxes a second by number of boxes
     #[arg(long, value_name = "F.svg")]
     pub plot: Option<PathBuf>,
 }

@@ -64,6 +64,7 @@ fn dispatch(cli: Cli) -> Result<()> {
         Some(Command::Pairs(args)) => pairs::run(&args),
         Some(Command::Sort(args)) => sort::run(&args),
         Some(Command::Bench(Bench::Sort(args))) => bench::sort(&args),
+        Some(Command::Bench(Bench::Sap(args))) => bench::sap(&args),
         Some(Command::Bench(Bench::Paper(args))) => bench::paper(&args),
         Some(Command::Calibrate(args)) => bench::calibrate(&args),
         Some(Command::Info(args)) => info::run(&args),

@@ -2,13 +2,22 @@
 
 mod common;
 
+use common::allocated::{self, Counting};
 use common::scenes::{at, uniform_in};
 use common::{RULES, Setup, equal, rule_name, same};
 use libtest_mimic::{Arguments, Failed, Trial};
 use sap::{Backend, BroadPhase, Config, Error, OverlapRule, Pair, Strategy};
 
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// What may be allocated however many pairs there are: rounds of 32 MiB of pairs, and what orders them.
+const MOST_MEMORY: u64 = 128 << 20;
+
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // One at a time: the bytes allocated are those of the process, and each uses all threads.
+    arguments.test_threads = Some(1);
     let mut trials = Vec::new();
     let mut add = |name: &str, setup: Setup, check: fn(&Setup) -> Result<(), Failed>| {
         let name = format!("{name}::{}::{}", setup.strategy, rule_name(setup.rule));
@@ -60,11 +69,24 @@ fn too_many(setup: &Setup, n: usize, pairs: u64) -> Result<(), Failed> {
         ..setup.config()
     })?;
     broad_phase.update(&[at(0.0, 0.0, 0.0); 2])?;
-    match broad_phase.update(&vec![at(0.0, 0.0, 0.0); n]) {
+    let boxes = vec![at(0.0, 0.0, 0.0); n];
+    match bounded(|| broad_phase.update(&boxes).map(|report| report.pairs))? {
         Err(Error::TooManyPairs { count, limit }) => equal((count, limit), (pairs, 1 << 20))?,
         other => return Err(format!("{other:?}").into()),
     }
     same(broad_phase.pairs(), &[Pair { a: 0, b: 1 }])
+}
+
+/// What the work gives, if it took no more memory than pairs without end may take.
+fn bounded<T>(work: impl FnOnce() -> T) -> Result<T, Failed> {
+    let before = allocated::bytes();
+    allocated::forget_most();
+    let result = work();
+    let most = allocated::most() - before;
+    if most > MOST_MEMORY {
+        return Err(format!("{most} bytes were allocated").into());
+    }
+    Ok(result)
 }
 
 /// Every pair comes once and in order: the list is known, so each pair tells what the next must be.
@@ -72,26 +94,26 @@ fn in_chunks(setup: &Setup, n: u32, pairs: u64) -> Result<(), Failed> {
     let mut next = Pair { a: 0, b: 1 };
     let mut right = true;
     let boxes = vec![at(0.0, 0.0, 0.0); n as usize];
-    let report = setup
-        .broad_phase()
-        .for_each_pair_chunk(&boxes, 1 << 16, |mut chunk| {
-            while !chunk.is_empty() {
-                let (row, rest) =
-                    chunk.split_at(chunk.len().min(n.saturating_sub(next.b).max(1) as usize));
-                let numbered = (next.b..).zip(row);
-                right &= numbered.fold(true, |right, (b, pair)| {
-                    right & (*pair == Pair { a: next.a, b })
-                });
-                next.b += row.len() as u32;
-                if next.b == n {
-                    next = Pair {
-                        a: next.a + 1,
-                        b: next.a + 2,
-                    };
-                }
-                chunk = rest;
+    let mut broad_phase = setup.broad_phase();
+    let check = |mut chunk: &[Pair]| {
+        while !chunk.is_empty() {
+            let (row, rest) =
+                chunk.split_at(chunk.len().min(n.saturating_sub(next.b).max(1) as usize));
+            let numbered = (next.b..).zip(row);
+            right &= numbered.fold(true, |right, (b, pair)| {
+                right & (*pair == Pair { a: next.a, b })
+            });
+            next.b += row.len() as u32;
+            if next.b == n {
+                next = Pair {
+                    a: next.a + 1,
+                    b: next.a + 2,
+                };
             }
-        })?;
+            chunk = rest;
+        }
+    };
+    let report = bounded(|| broad_phase.for_each_pair_chunk(&boxes, 1 << 16, check))??;
     equal((report.pairs, right), (pairs, true))?;
     equal(next, Pair { a: n - 1, b: n })
 }

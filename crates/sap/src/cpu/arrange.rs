@@ -1,6 +1,6 @@
 //! From boxes to records in sweep order, in one column or many.
 
-use super::columns::{Columns, Span, area};
+use super::columns::{Columns, NOWHERE, Span, area};
 use super::key::{biased, lift, ordered};
 use super::lanes::{AHEAD, prefetch};
 use super::plan::{COPY, Plan, RECORD, TEST};
@@ -103,19 +103,18 @@ pub(super) struct Grid<'a> {
 impl Grid<'_> {
     /// The columns that each box touches.
     pub(super) fn spans(&self, boxes: &[Aabb]) -> Vec<Span> {
+        let boxes = boxes.par_iter().with_min_len(STREAM_TASK);
+        boxes.map(|b| self.span(b)).collect()
+    }
+
+    #[inline(always)]
+    fn span(&self, b: &Aabb) -> Span {
         let [_, y, z] = axes(self.axis);
-        let span = |b: &Aabb| {
-            if b.is_empty() {
-                Span::default()
-            } else {
-                self.columns.span(b, [y, z])
-            }
-        };
-        boxes
-            .par_iter()
-            .with_min_len(STREAM_TASK)
-            .map(span)
-            .collect()
+        if b.is_empty() {
+            NOWHERE
+        } else {
+            self.columns.span(b, [y, z])
+        }
     }
 
     /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its span and its world.
@@ -174,30 +173,94 @@ impl Grid<'_> {
     }
 }
 
-/// Splits boxes in sweep order into those worth a copy in each of their columns and those cheaper to sweep against all
-/// others: a box of `k` columns costs `k` copies or a test for each box that shares its interval on the sweep axis.
-pub(super) fn split_oversized(
-    boxes: &[Aabb],
-    spans: &[Span],
-    order: &[u32],
-    plan: &Plan,
-) -> (Vec<u32>, Vec<u32>) {
-    let copies = |i: &u32| area(&spans[*i as usize]);
-    let saved = |i: &u32| match copies(i) {
+/// Which boxes are cheaper to sweep against all others than to copy into each of their columns: a box of `k` columns
+/// costs `k` copies or a test for each box that shares its interval on the sweep axis.
+pub(super) struct Split<'a> {
+    boxes: &'a [Aabb],
+    spans: Vec<Span>,
+    plan: &'a Plan,
+    large: Large,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Large {
+    None,
+    /// More copies than memory should hold on average.
+    ManyCopies,
+    /// Those that it saves something for.
+    Saving,
+}
+
+impl<'a> Split<'a> {
+    /// `spans` is memory to use again.
+    pub(super) fn new(
+        boxes: &'a [Aabb],
+        grid: &Grid,
+        plan: &'a Plan,
+        mut spans: Vec<Span>,
+    ) -> Self {
+        let n = boxes.len();
+        spans.resize(n, NOWHERE);
+        let of_task = |(boxes, spans): (&[Aabb], &mut [Span])| {
+            let (mut total, mut gain) = (0, 0.0);
+            for (b, span) in boxes.iter().zip(spans) {
+                *span = grid.span(b);
+                total += area(span);
+                gain += saved(b, span, plan).max(0.0);
+            }
+            (total, gain)
+        };
+        let tasks = boxes
+            .par_chunks(STREAM_TASK)
+            .zip(spans.par_chunks_mut(STREAM_TASK));
+        let (total, gain) = tasks
+            .map(of_task)
+            .reduce(|| (0, 0.0), |p, q| (p.0 + q.0, p.1 + q.1));
+        let mut split = Self {
+            boxes,
+            spans,
+            plan,
+            large: Large::None,
+        };
+        if total > MOST_COPIES * n as u64 + 1_000_000 {
+            split.large = Large::ManyCopies;
+        } else if gain > n as f64 * RECORD {
+            // Splitting has its price: the others once more, in one column.
+            split.large = Large::Saving;
+        }
+        split
+    }
+
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// The memory of the spans.
+    pub(super) fn into_spans(self) -> Vec<Span> {
+        self.spans
+    }
+
+    /// Whether there may be large boxes.
+    pub(super) fn has_large(&self) -> bool {
+        self.large != Large::None
+    }
+
+    /// Whether the box is to be swept on its own.
+    #[inline(always)]
+    pub(super) fn is_large(&self, i: usize) -> bool {
+        match self.large {
+            Large::None => false,
+            Large::ManyCopies => area(&self.spans[i]) > MOST_COPIES,
+            Large::Saving => saved(&self.boxes[i], &self.spans[i], self.plan) > 0.0,
+        }
+    }
+}
+
+/// What a box saves when it is swept on its own.
+#[inline(always)]
+fn saved(b: &Aabb, span: &Span, plan: &Plan) -> f64 {
+    match area(span) {
         0..FEW_COPIES => 0.0,
-        copies => copies as f64 * COPY - plan.candidates(&boxes[*i as usize]) * TEST,
-    };
-    let tasks = order.par_iter().with_min_len(STREAM_TASK);
-    let (total, gain) = tasks
-        .map(|i| (copies(i), saved(i).max(0.0)))
-        .reduce(|| (0, 0.0), |p, q| (p.0 + q.0, p.1 + q.1));
-    let n = order.len();
-    if total > MOST_COPIES * n as u64 + 1_000_000 {
-        return order.iter().partition(|i| copies(i) <= MOST_COPIES);
+        copies => copies as f64 * COPY - plan.candidates(b) * TEST,
     }
-    // Splitting has its price: the others once more, in one column.
-    if gain > n as f64 * RECORD {
-        return order.iter().partition(|i| saved(i) <= 0.0);
-    }
-    (order.to_vec(), Vec::new())
 }

@@ -1,6 +1,8 @@
 //! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted against a limit.
 
+use super::columns::Span;
 use super::lanes::{LANES, Lanes, Naming};
+use super::partition::Entry;
 use super::tuning::{FIRST_BLOCK, PAIR_BLOCK};
 use crate::{Error, Pair, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +17,46 @@ pub(super) struct Collector<'a> {
 
 /// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs written to it.
 #[derive(Default)]
-pub(super) struct Spare(Mutex<Vec<Vec<Pair>>>);
+pub(super) struct Spare {
+    blocks: Mutex<Vec<Vec<Pair>>>,
+    entries: Mutex<Vec<Entry>>,
+    spans: Mutex<Vec<Span>>,
+}
+
+fn take<T>(kept: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut kept.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Much more than was needed is not kept.
+fn give<T>(kept: &Mutex<Vec<T>>, mut memory: Vec<T>) {
+    if memory.capacity() / 4 > memory.len() {
+        memory.shrink_to(2 * memory.len());
+    }
+    *kept.lock().unwrap_or_else(PoisonError::into_inner) = memory;
+}
 
 impl Spare {
     fn blocks(&self) -> MutexGuard<'_, Vec<Vec<Pair>>> {
         // A thread that panicked leaves blocks as good as any.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory for the boxes of columns.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        take(&self.entries)
+    }
+
+    pub(super) fn give_entries(&self, entries: Vec<Entry>) {
+        give(&self.entries, entries);
+    }
+
+    /// Memory for the columns that boxes touch.
+    pub(super) fn spans(&self) -> Vec<Span> {
+        take(&self.spans)
+    }
+
+    pub(super) fn give_spans(&self, spans: Vec<Span>) {
+        give(&self.spans, spans);
     }
 
     fn block(&self) -> Vec<Pair> {

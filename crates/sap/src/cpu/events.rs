@@ -6,6 +6,9 @@ use rayon::prelude::*;
 /// Pairs of `new` that one task compares.
 const PART: usize = 64 * 1024;
 
+/// Pairs that are compared at once where both lists agree.
+const BLOCK: usize = 8;
+
 /// The pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
 pub(super) fn difference(old: &[Pair], new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
     if old.is_empty() || new.is_empty() {
@@ -34,7 +37,16 @@ fn of_part(mut old: &[Pair], mut new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
         match o.cmp(n) {
             std::cmp::Ordering::Less => ended.push(*o),
             std::cmp::Ordering::Greater => started.push(*n),
-            std::cmp::Ordering::Equal => {}
+            std::cmp::Ordering::Equal => {
+                // Most pairs last: many are compared at once.
+                let same = |(o, n): &(&[Pair], &[Pair])| o == n;
+                let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
+                let equal = BLOCK * blocks.take_while(same).count();
+                if equal > 0 {
+                    (old, new) = (&old[equal..], &new[equal..]);
+                    continue;
+                }
+            }
         }
         (old, new) = (&old[usize::from(o <= n)..], &new[usize::from(n <= o)..]);
     }

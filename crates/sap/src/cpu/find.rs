@@ -2,14 +2,15 @@
 
 use super::Clock;
 use super::accept::Accept;
-use super::arrange::{Grid, Worlds, in_one_column, order_by_min, split_oversized};
-use super::collect::{Found, Spare};
+use super::arrange::{Grid, Split, Worlds, in_one_column, order_by_min};
+use super::collect::{Collector, Found, Spare};
 use super::columns::{Columns, area};
 use super::endpoints::Ranges;
+use super::partition::Partition;
 use super::plan::Plan;
 use super::records::Records;
 use super::scene::Scene;
-use super::sweep::{Pass, Role, run};
+use super::sweep::{Pass, Role, of_pass, run};
 use super::tuning::MOST_COPIES;
 use crate::{Config, Result, Strategy, Timings};
 
@@ -42,8 +43,6 @@ pub(super) fn found(
         timings.sweep = clock.lap();
         return Ok(found);
     }
-    let order = order_by_min(boxes, axis, config)?;
-    timings.keys = clock.lap();
     let ids = scene.worlds.as_deref();
     let worlds = Worlds::new([ids, None]);
     let none = Columns::default();
@@ -52,45 +51,57 @@ pub(super) fn found(
     } else {
         &none
     };
-    let within = |from, into, role, accept| Pass {
-        from,
-        into,
-        role,
-        accept,
-    };
     let one = |order| in_one_column(boxes, order, axis, config);
-    let found = if ids.is_none() && columns.count() == 1 {
+    if ids.is_none() && columns.count() == 1 {
+        let order = order_by_min(boxes, axis, config)?;
+        timings.keys = clock.lap();
         let all = one(order);
         timings.sort = clock.lap();
-        run(&[within(&all, &all, Role::Within, &anywhere)], limit, spare)
-    } else {
-        let grid = Grid {
-            columns,
-            worlds: &worlds,
-            axis,
-        };
-        let spans = grid.spans(boxes);
-        let (small, large) = split_oversized(boxes, &spans, &order, plan);
-        let columns = grid.records(boxes, ids, &spans, &small, config)?;
-        if large.is_empty() {
-            timings.sort = clock.lap();
-            run(
-                &[within(&columns, &columns, Role::Within, &in_columns)],
-                limit,
-                spare,
-            )
-        } else {
-            let (large, small) = (one(large), one(small));
-            timings.sort = clock.lap();
-            let passes = [
-                within(&columns, &columns, Role::Within, &in_columns),
-                within(&large, &large, Role::Within, &anywhere),
-                within(&large, &small, Role::ForthPart, &anywhere),
-                within(&small, &large, Role::BackPart, &anywhere),
-            ];
-            run(&passes, limit, spare)
-        }
+        let found = run(&[Pass::within(&all, &anywhere)], limit, spare);
+        timings.sweep = clock.lap();
+        return Ok(found);
+    }
+    let grid = Grid {
+        columns,
+        worlds: &worlds,
+        axis,
     };
+    let split = Split::new(boxes, &grid, plan, spare.spans());
+    timings.keys = clock.lap();
+    let collector = Collector::new(limit, spare);
+    let (large, small) = if split.has_large() || ids.is_some() {
+        let order = order_by_min(boxes, axis, config)?;
+        order.iter().partition(|&&i| split.is_large(i as usize))
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let mut found = if ids.is_none() {
+        let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare);
+        timings.sort = clock.lap();
+        partition.sweep(&in_columns, &collector, spare)
+    } else {
+        let columns = grid.records(boxes, ids, split.spans(), &small, config)?;
+        timings.sort = clock.lap();
+        of_pass(&Pass::within(&columns, &in_columns), &collector)
+    };
+    if !large.is_empty() {
+        let (large, small) = (one(large), one(small));
+        let between = |from, into, role| Pass {
+            from,
+            into,
+            role,
+            accept: &anywhere,
+        };
+        let passes = [
+            Pass::within(&large, &anywhere),
+            between(&large, &small, Role::ForthPart),
+            between(&small, &large, Role::BackPart),
+        ];
+        for pass in &passes {
+            found = found.merge(of_pass(pass, &collector));
+        }
+    }
+    spare.give_spans(split.into_spans());
     timings.sweep = clock.lap();
     Ok(found)
 }
@@ -199,10 +210,11 @@ mod tests {
                 let Ok(order_x) = order_by_min(&boxes, plan.axis, &config) else {
                     panic!("the sort failed")
                 };
-                let (small, large) = split_oversized(&boxes, &grid.spans(&boxes), &order_x, &plan);
+                let split = Split::new(&boxes, &grid, &plan, Vec::new());
+                let large = order_x.iter().filter(|&&i| split.is_large(i as usize));
                 assert_eq!(
-                    (large.len(), small.len()),
-                    (400, 7600),
+                    (large.count(), order_x.len()),
+                    (400, 8000),
                     "axis {}",
                     plan.axis
                 );

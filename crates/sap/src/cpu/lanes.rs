@@ -29,6 +29,13 @@ pub(super) trait Lanes {
     /// As [`Lanes::overlap`].
     unsafe fn at_most(keys: &[i64], start: usize, limit: i64) -> u32;
 
+    /// Which starts, in the order of the entries, are at most `limit`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::overlap`].
+    unsafe fn starts_within(starts: &[i32], start: usize, limit: i32) -> u32;
+
     /// Which home bits are all set, in an entry and in `home` together.
     ///
     /// # Safety
@@ -111,6 +118,15 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    unsafe fn starts_within(starts: &[i32], start: usize, limit: i32) -> u32 {
+        // SAFETY: the caller keeps `start + LANES` within the length.
+        let starts = unsafe { starts.get_unchecked(start..start + LANES) };
+        (0..LANES).fold(0, |mask, lane| {
+            mask | u32::from(starts[lane] <= limit) << lane
+        })
+    }
+
+    #[inline(always)]
     unsafe fn reported_here(homes: &[u8], start: usize, home: u8) -> u32 {
         // SAFETY: the caller keeps `start + LANES` within the length.
         let homes = unsafe { homes.get_unchecked(start..start + LANES) };
@@ -184,6 +200,16 @@ mod avx2 {
                     _mm256_movemask_pd(_mm256_castsi256_pd(above)) as u32
                 };
                 !(above(keys) | above(keys.add(4)) << 4) & 0xff
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn starts_within(starts: &[i32], start: usize, limit: i32) -> u32 {
+            // SAFETY: the caller keeps `start + LANES` within the length; the load needs no alignment.
+            unsafe {
+                let starts = _mm256_loadu_si256(starts.as_ptr().add(start).cast());
+                let above = _mm256_cmpgt_epi32(starts, _mm256_set1_epi32(limit));
+                !(_mm256_movemask_ps(_mm256_castsi256_ps(above)) as u32) & 0xff
             }
         }
 
@@ -326,6 +352,7 @@ mod tests {
                 let overlap = L::overlap(&min, &max, start, [&probe[0], &probe[1]]);
                 let at_most = L::at_most(&keys, start, i64::from(number(start + 3)) << 20);
                 let here = L::reported_here(&homes, start, number(start) as u8 & ALL_HOMES);
+                let within = L::starts_within(&min[0], start, number(start + 5) as i32);
                 for naming in [Naming::Smaller, Naming::Sweeping, Naming::Met] {
                     let mask = number(start + 11) & 0xff;
                     L::pairs(
@@ -342,7 +369,7 @@ mod tests {
                             .map(|pair| pair.code()),
                     );
                 }
-                [overlap, at_most, here]
+                [overlap, at_most, here, within]
             };
             made.extend(masks.map(u64::from));
         }

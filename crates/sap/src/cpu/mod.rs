@@ -8,6 +8,7 @@ mod accept;
 mod arrange;
 mod chunks;
 mod collect;
+mod column;
 mod columns;
 mod endpoints;
 mod events;
@@ -16,8 +17,10 @@ mod key;
 mod lanes;
 mod memory;
 mod order;
+mod partition;
 mod plan;
 mod records;
+mod rows;
 mod scene;
 mod sweep;
 mod tuning;
@@ -76,7 +79,8 @@ impl Engine {
 
     pub(crate) fn update(&mut self, config: &Config, frame: &Frame) -> Result<Report> {
         let mut scene = std::mem::take(&mut self.spare_scene);
-        let result = self.find(config, frame, &mut scene);
+        // On a thread of the pool: every parallel step that begins outside would cost two changes of threads.
+        let result = rayon::scope(|_| self.find(config, frame, &mut scene));
         if result.is_ok() {
             std::mem::swap(&mut self.scene, &mut scene);
         }
@@ -128,6 +132,7 @@ impl Engine {
             &mut clock,
         )?;
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
+        report.choice = plan.choice;
         order::order(
             found.within(limit)?.blocks,
             frame.len(),

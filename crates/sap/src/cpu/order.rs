@@ -1,6 +1,7 @@
 //! Pairs in order: partitioned by ranges of `a`, then sorted range by range in cache.
 
 use super::collect::Spare;
+use super::rows::Scratch;
 use super::tuning::{FEW_PAIRS, PAIR_BUCKET};
 use crate::{Error, Pair, Result};
 use rayon::prelude::*;
@@ -23,7 +24,7 @@ pub(super) fn order(
             sorted.extend_from_slice(&block);
             spare.give(block);
         }
-        sorted.sort_unstable_by_key(|pair| pair.code());
+        Scratch::default().sort(sorted, 0, boxes);
         return Ok(());
     }
     // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that the write positions of
@@ -94,46 +95,6 @@ pub(super) fn order(
     Ok(())
 }
 
-/// What one thread sorts buckets with.
-#[derive(Default)]
-struct Scratch {
-    ends: Vec<u32>,
-    seconds: Vec<u32>,
-}
-
-impl Scratch {
-    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s few `b`s sorted.
-    fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
-        if range > 4 * pairs.len() {
-            return pairs.sort_unstable_by_key(|pair| pair.code());
-        }
-        let Self { ends, seconds } = self;
-        ends.clear();
-        ends.resize(range, 0);
-        seconds.resize(pairs.len(), 0);
-        pairs
-            .iter()
-            .for_each(|pair| ends[(pair.a - first) as usize] += 1);
-        let mut before = 0;
-        for end in ends.iter_mut() {
-            before += std::mem::replace(end, before);
-        }
-        for pair in pairs.iter() {
-            let end = &mut ends[(pair.a - first) as usize];
-            seconds[*end as usize] = pair.b;
-            *end += 1;
-        }
-        let mut start = 0;
-        for (a, &end) in (first..).zip(ends.iter()) {
-            let (start, end) = (std::mem::replace(&mut start, end as usize), end as usize);
-            seconds[start..end].sort_unstable();
-            for (pair, &b) in pairs[start..end].iter_mut().zip(&seconds[start..end]) {
-                *pair = Pair { a, b };
-            }
-        }
-    }
-}
-
 /// Where many threads write, each at its own positions.
 struct Target(*mut Pair);
 
@@ -162,7 +123,7 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 Pair {
                     a: (state >> 33) as u32 % boxes / skew,
-                    b: (state >> 13) as u32,
+                    b: (state >> 13) as u32 >> 1,
                 }
             };
             let mut expected: Vec<Pair> = (0..count).map(&mut pair).collect();

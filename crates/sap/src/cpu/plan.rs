@@ -4,24 +4,35 @@
 //! rated by the copies it makes of the sample and by how many columns the sampled candidates share. The same frame gives
 //! the same plan, whatever the thread count.
 
-use super::columns::{Columns, Cuts, Span, area};
+use super::columns::{Columns, Cuts, Span, Steps, area};
+use super::key::{biased, ordered};
 use super::records::axes;
-use crate::{Aabb, Strategy};
+use crate::{Aabb, Choice, Reason, Strategy};
 
-/// Cost of a candidate, the unit: 0.2 ns of one thread (uniform, 10^6 boxes: 7 * 10^9 tests in 0.74 s of two threads).
+/// Cost of a candidate, the unit: 0.3 ns of one thread.
 pub(super) const TEST: f64 = 1.0;
-/// Cost of a record: sorted by its key, gathered and started, about 35 ns.
-pub(super) const RECORD: f64 = 150.0;
-/// Cost of a copy of a box in a column: sorted by column, gathered and started, about 70 ns.
-pub(super) const COPY: f64 = 350.0;
-/// Candidates up to which `Auto` sweeps along one axis at once: 2 ms of one thread, as much as rating grids takes.
-const FEW_TESTS: f64 = 1e7;
-/// Sampled candidates that rate a grid.
-const RATED: usize = 8192;
-/// Most parts of an axis. 512 x 512 columns serve 10^7 boxes.
-pub(super) const MOST_PARTS: f64 = 512.0;
+/// Cost of a record of `Sweep`: sorted by its key, gathered and started, about 33 ns.
+pub(super) const RECORD: f64 = 110.0;
+/// Cost of a box of `Subdivided`: its columns found and counted, about 15 ns.
+const BOX: f64 = 50.0;
+/// Cost of a copy of a box in a column: written, sorted and started, about 40 ns.
+pub(super) const COPY: f64 = 130.0;
+/// Candidates of a box up to which `Auto` sweeps along one axis at once, and of a frame beside: what rating grids takes.
+const FEW_TESTS: [f64; 2] = [30.0, 2e5];
+/// Boxes from which columns along all axes are rated, not only along that of the fewest candidates.
+const RATE_ALL: usize = 80_000;
+/// Sampled candidates that rate a grid, for each box of the sample.
+const RATED: usize = 8;
+/// Most parts of an axis. 256 x 256 columns serve 10^7 boxes, and the write positions of all stay in cache.
+pub(super) const MOST_PARTS: f64 = 256.0;
+/// Boxes for each column at least: uniform boxes have a hundred in the best columns, and empty columns cost too.
+const FEWEST_IN_COLUMN: f64 = 16.0;
+/// Typical boxes side by side in the best columns of uniform boxes.
+const USUAL_WIDTH: f64 = 4.0;
 /// Copies of one box that a grid is charged for: a box of more may be swept on its own.
 const CHARGED_COPIES: u64 = 64;
+/// Milliseconds of one thread for a unit of cost.
+const UNIT_MS: f64 = 3e-7;
 /// How to sweep a frame.
 pub(super) struct Plan {
     pub(super) strategy: Strategy,
@@ -32,6 +43,8 @@ pub(super) struct Plan {
     ends: [Vec<f32>; 2],
     /// Boxes of the frame for each of the sample.
     ratio: f64,
+    /// Why, where `Auto` chose.
+    pub(super) choice: Option<Choice>,
 }
 
 impl Plan {
@@ -55,7 +68,7 @@ struct Sample {
 impl Sample {
     fn new(boxes: &[Aabb], worlds: Option<&[u32]>) -> Self {
         // Larger frames are worth a better estimate: 2048 boxes hold 2 million pairs.
-        let size = (boxes.len() / 16).clamp(512, 2048).min(boxes.len());
+        let size = (boxes.len() / 128).clamp(192, 2048).min(boxes.len());
         // One from each stretch, at no fixed place in it: scenes often repeat with some period.
         let start = |i: usize| i * boxes.len() / size;
         let somewhere = |i: usize| (i as u32).wrapping_mul(0x9e37_79b9) as usize >> 7;
@@ -75,20 +88,19 @@ impl Sample {
 
     /// Counts the candidates on an axis and keeps some of them, evenly.
     fn candidates(&self, axis: usize) -> (f64, Vec<[usize; 2]>) {
-        let mut order: Vec<usize> = (0..self.boxes.len()).collect();
-        order.sort_by(|&i, &j| self.boxes[i].min[axis].total_cmp(&self.boxes[j].min[axis]));
+        let key = |(b, i): (&Aabb, u64)| u64::from(biased(ordered(b.min[axis]))) << 32 | i;
+        let mut order: Vec<u64> = self.boxes.iter().zip(0..).map(key).collect();
+        order.sort_unstable();
+        let order: Vec<usize> = order.iter().map(|&key| key as u32 as usize).collect();
         let mins: Vec<f32> = order.iter().map(|&i| self.boxes[i].min[axis]).collect();
         // A run is all boxes that begin before this one ends.
-        let runs: Vec<usize> = (0..order.len())
-            .map(|i| {
-                mins[i..]
-                    .partition_point(|&min| min <= self.boxes[order[i]].max[axis])
-                    .max(1)
-                    - 1
-            })
-            .collect();
+        let run = |(first, &i): (usize, &usize)| {
+            let most = self.boxes[i].max[axis];
+            mins[first..].partition_point(|&min| min <= most).max(1) - 1
+        };
+        let runs: Vec<usize> = order.iter().enumerate().map(run).collect();
         let count: usize = runs.iter().sum();
-        let step = count.div_ceil(RATED).max(1);
+        let step = count.div_ceil(RATED * self.boxes.len().max(1)).max(1);
         let mut kept = Vec::new();
         let mut next = step / 2;
         let mut before = 0;
@@ -106,7 +118,7 @@ impl Sample {
 
     fn sorted(&self, of: impl Fn(&Aabb) -> f32) -> Vec<f32> {
         let mut values: Vec<f32> = self.boxes.iter().map(of).collect();
-        values.sort_by(f32::total_cmp);
+        values.sort_unstable_by(f32::total_cmp);
         values
     }
 }
@@ -120,6 +132,7 @@ pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -
         columns: Columns::default(),
         ends: Default::default(),
         ratio: 1.0,
+        choice: None,
     };
     if strategy == Strategy::Endpoints {
         return fixed(0);
@@ -131,29 +144,46 @@ pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -
     let sweep_axis = (0..3)
         .min_by(|&i, &j| tests(i).total_cmp(&tests(j)))
         .unwrap_or(0);
-    let sweep_cost = tests(sweep_axis) * TEST + boxes.len() as f64 * RECORD;
+    let n = boxes.len() as f64;
+    let sweep_cost = tests(sweep_axis) * TEST + n * RECORD;
+    let choice = |reason, subdivided: Option<f64>| {
+        let auto = strategy == Strategy::Auto;
+        auto.then_some(Choice {
+            reason,
+            sweep_ms: sweep_cost * UNIT_MS,
+            subdivided_ms: subdivided.map(|cost| cost * UNIT_MS),
+        })
+    };
     let sweep = Plan {
         strategy: Strategy::Sweep,
+        choice: choice(Reason::FewCandidates, None),
         ..fixed(sweep_axis)
     };
-    let few = strategy == Strategy::Auto && tests(sweep_axis) < FEW_TESTS;
-    if strategy == Strategy::Sweep || few {
+    let few = tests(sweep_axis) < FEW_TESTS[0] * n + FEW_TESTS[1];
+    if strategy == Strategy::Sweep || (few && strategy == Strategy::Auto) {
         return sweep;
     }
     let mins: [_; 3] = std::array::from_fn(|axis| sample.sorted(|b| b.min[axis]));
     let sides: [_; 3] = std::array::from_fn(|axis| side(&sample, axis, &mins[axis]));
     let mut best: Option<(f64, usize, Columns)> = None;
     for (axis, (count, kept)) in candidates.iter().enumerate() {
+        if boxes.len() < RATE_ALL && axis != sweep_axis {
+            continue;
+        }
         let [_, y, z] = axes(axis);
         let mut least = f64::INFINITY;
+        // Points fit side by side without end: columns are narrow enough when few boxes are in each.
+        let most = (n / FEWEST_IN_COLUMN).clamp(1.0, MOST_PARTS * MOST_PARTS);
+        let usual = USUAL_WIDTH.max((sides[y] * sides[z] / most).sqrt());
         // Rates columns of this many typical boxes' width; false once that is no use.
         let mut rate = |width: f64| {
             let parts = [y, z].map(|k| (sides[k] / width).round().clamp(1.0, MOST_PARTS) as usize);
-            if parts == [1, 1] {
+            if parts == [1, 1] || (parts[0] * parts[1]) as f64 > 2.0 * most {
                 return false;
             }
             let columns = Columns {
                 cuts: [(y, parts[0]), (z, parts[1])].map(|(k, parts)| Cuts::new(&mins[k], parts)),
+                steps: middle(&mins[axis]),
             };
             let spans: Vec<_> = sample
                 .boxes
@@ -169,20 +199,21 @@ pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -
                 .map(|&[i, j]| shared(&spans[i], &spans[j]))
                 .sum();
             let tests = met * count / kept.len().max(1) as f64 * scale;
-            let cost = tests * TEST + copies * sample.ratio * COPY + boxes.len() as f64 * RECORD;
+            let cost = tests * TEST + copies * sample.ratio * COPY + n * BOX;
             if best.as_ref().is_none_or(|&(best, ..)| cost < best) {
                 best = Some((cost, axis, columns));
             }
             least = least.min(cost);
-            cost < 1.3 * least && parts.iter().any(|&parts| (parts as f64) < MOST_PARTS)
+            cost < 1.1 * least && parts.iter().any(|&parts| (parts as f64) < MOST_PARTS)
         };
         // From the usual best to both sides, in steps of a factor of root two.
         for direction in [-1, 1] {
-            (0..20)
-                .map(|step| 3.0 * f64::from(direction * step).exp2().sqrt())
+            (i32::from(direction > 0)..20)
+                .map(|step| usual * f64::from(direction * step).exp2().sqrt())
                 .all(&mut rate);
         }
     }
+    let cost = best.as_ref().map(|&(cost, ..)| cost);
     match best {
         Some((cost, axis, columns)) if strategy == Strategy::Subdivided || cost < sweep_cost => {
             let ends = [mins[axis].clone(), sample.sorted(|b| b.max[axis])];
@@ -192,10 +223,29 @@ pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -
                 columns,
                 ends,
                 ratio: sample.ratio,
+                choice: choice(Reason::LeastCost, Some(cost)),
             }
         }
         _ if strategy == Strategy::Subdivided => Plan { strategy, ..sweep },
-        _ => sweep,
+        _ => Plan {
+            choice: choice(Reason::LeastCost, cost),
+            ..sweep
+        },
+    }
+}
+
+/// Even steps over a sorted sample, a few far values apart: the middle 31 of 32 parts and a little more.
+fn middle(sorted: &[f32]) -> Steps {
+    let few = sorted.len() / 64;
+    match (
+        sorted.get(few),
+        sorted.get(sorted.len().wrapping_sub(1 + few)),
+    ) {
+        (Some(&low), Some(&high)) => {
+            let more = (high - low) / 32.0;
+            Steps::new(low - more, high + more)
+        }
+        _ => Steps::default(),
     }
 }
 

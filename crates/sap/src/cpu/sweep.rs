@@ -36,30 +36,44 @@ pub(super) struct Pass<'a> {
     pub(super) accept: &'a Accept<'a>,
 }
 
+impl<'a> Pass<'a> {
+    /// A set against itself.
+    pub(super) fn within(records: &'a Records, accept: &'a Accept<'a>) -> Self {
+        Self {
+            from: records,
+            into: records,
+            role: Role::Within,
+            accept,
+        }
+    }
+}
+
 /// Runs the passes one after the other, each on all threads.
 pub(super) fn run(passes: &[Pass], limit: u64, spare: &Spare) -> Found {
     let collector = Collector::new(limit, spare);
-    let of_pass = |pass: &Pass| {
-        let n = pass.from.len();
-        let sweep = |mut task, number: usize| {
-            let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
-            run_best(Sweep {
-                pass,
-                range,
-                task: &mut task,
-            });
-            task
-        };
-        let tasks = (0..n.div_ceil(SWEEP_TASK)).into_par_iter();
-        tasks
-            .fold(|| collector.task(), sweep)
-            .map(Task::finish)
-            .reduce(Found::default, Found::merge)
-    };
     passes
         .iter()
-        .map(of_pass)
+        .map(|pass| of_pass(pass, &collector))
         .fold(Found::default(), Found::merge)
+}
+
+/// One pass on all threads.
+pub(super) fn of_pass(pass: &Pass, collector: &Collector) -> Found {
+    let n = pass.from.len();
+    let sweep = |mut task, number: usize| {
+        let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
+        run_best(Sweep {
+            pass,
+            range,
+            task: &mut task,
+        });
+        task
+    };
+    let tasks = (0..n.div_ceil(SWEEP_TASK)).into_par_iter();
+    tasks
+        .fold(|| collector.task(), sweep)
+        .map(Task::finish)
+        .reduce(Found::default, Found::merge)
 }
 
 /// The records `range` of a pass.

@@ -4,6 +4,13 @@
 /// n = 10^6, and stealing tasks keeps threads even whatever the runs.
 pub(super) const SWEEP_TASK: usize = 64;
 
+/// Records of a column that one thread sorts and sweeps: at most 8 million tests, about 2 ms.
+pub(super) const LARGE_COLUMN: usize = 4096;
+
+/// The sum of the squares of groups' sizes, for each of their members, up to which insertion sorts them: 4 comparisons each, about
+/// 5 ns.
+pub(super) const MOST_SQUARES: u64 = 16;
+
 /// Boxes (or records) that one task validates, gathers or writes: large enough to hide the task, small against L2.
 pub(super) const STREAM_TASK: usize = 4096;
 
@@ -15,6 +22,17 @@ pub(super) const FIRST_BLOCK: usize = 256;
 
 /// Pairs of one bucket when they are put in order: 8 Ki pairs (64 KiB) sort within L2.
 pub(super) const PAIR_BUCKET: u64 = 8 * 1024;
+
+/// Pairs of one box from which, and below which, the place of each is counted instead of sorted.
+pub(super) const INSERTED_ROW: usize = 8;
+/// See [`INSERTED_ROW`].
+pub(super) const COUNTED_ROW: usize = 160;
+
+/// Pairs of a group of a longer row, were they spread evenly.
+pub(super) const GROUP: usize = 32;
+
+/// Pairs for each box below which all rows of a bucket are sorted by one insertion sort: 5 ns a pair less.
+pub(super) const SPARSE: usize = 4;
 
 /// Pairs below which one sort on one thread beats partitioning.
 pub(super) const FEW_PAIRS: usize = 16 * 1024;

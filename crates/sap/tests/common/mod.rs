@@ -3,8 +3,11 @@
 //! [`trials`] is the whole matrix for one backend; each backend's binary runs it.
 #![allow(dead_code, missing_docs)]
 
+pub mod allocated;
 pub mod behaviour;
+pub mod churn;
 pub mod data;
+pub mod mesh;
 pub mod oracle;
 pub mod scenes;
 

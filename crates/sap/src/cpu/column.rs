@@ -1,0 +1,293 @@
+//! One column of boxes, sorted and swept by one thread while it is in cache.
+
+use super::accept::Accept;
+use super::collect::{Collector, Found, Task};
+use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use super::partition::Entry;
+use super::tuning::{LARGE_COLUMN, MOST_SQUARES, SWEEP_TASK};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// What stands after the last box: above every end.
+const PAST: i32 = i32::MAX;
+
+/// The boxes of a column in sweep order, in memory that is used again. All arrays but `end` have [`LANES`] entries more than
+/// there are boxes; what those hold besides `start` is never reported.
+#[derive(Default)]
+pub(super) struct Column {
+    /// `min` on the sweep axis.
+    start: Vec<i32>,
+    /// `max` on the sweep axis.
+    end: Vec<i32>,
+    /// On the two other axes.
+    min: Bounds<2>,
+    max: Bounds<2>,
+    index: Vec<u32>,
+    homes: Vec<u8>,
+    /// Whether some box is thin on the sweep axis.
+    thin: bool,
+    /// `start` biased, then the place among the entries.
+    order: Vec<u64>,
+    /// Entries of each step of their ranks; then where the next one goes.
+    counts: Vec<u32>,
+}
+
+impl Column {
+    /// Becomes the column of these boxes.
+    pub(super) fn load(&mut self, entries: &[Entry]) {
+        self.sort(entries);
+        let n = entries.len();
+        let Self {
+            start,
+            end,
+            min: [min_y, min_z],
+            max: [max_y, max_z],
+            index,
+            homes,
+            ..
+        } = self;
+        end.resize(n, 0);
+        for bound in [&mut *start, min_y, min_z, max_y, max_z] {
+            bound.resize(n + LANES, 0);
+        }
+        index.resize(n + LANES, 0);
+        homes.resize(n + LANES, 0);
+        start[n..].fill(PAST);
+        self.thin = false;
+        for (k, &place) in self.order.iter().enumerate() {
+            let entry = &entries[place as u32 as usize];
+            (start[k], end[k]) = (entry.start, entry.end);
+            [min_y[k], min_z[k]] = entry.min;
+            [max_y[k], max_z[k]] = entry.max;
+            index[k] = entry.index;
+            homes[k] = entry.homes;
+            self.thin |= entry.start > entry.end;
+        }
+    }
+
+    /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its step; where many share a step,
+    /// by comparison.
+    fn sort(&mut self, entries: &[Entry]) {
+        let Self { order, counts, .. } = self;
+        let steps = (entries.len() / 2).next_power_of_two().clamp(1, 1 << 16);
+        let shift = 16 - steps.trailing_zeros();
+        counts.clear();
+        counts.resize(steps, 0);
+        let step = |entry: &Entry| usize::from(entry.rank) >> shift;
+        entries.iter().for_each(|entry| counts[step(entry)] += 1);
+        let few = add_up(counts);
+        order.resize(entries.len(), 0);
+        for (entry, place) in entries.iter().zip(0..) {
+            let next = &mut counts[step(entry)];
+            let biased = entry.start as u32 ^ 0x8000_0000;
+            order[*next as usize] = u64::from(biased) << 32 | place;
+            *next += 1;
+        }
+        if few {
+            insertion_sort(order);
+        } else if order.len() > LARGE_COLUMN {
+            order.par_sort_unstable();
+        } else {
+            order.sort_unstable();
+        }
+    }
+
+    /// Sweeps the column on this thread.
+    pub(super) fn sweep(&self, accept: &Accept, task: &mut Task) {
+        self.sweep_part(0..self.end.len(), accept, task);
+    }
+
+    /// Sweeps the column on all threads.
+    pub(super) fn sweep_by_all(&self, accept: &Accept, collector: &Collector) -> Found {
+        let n = self.end.len();
+        (0..n.div_ceil(SWEEP_TASK))
+            .into_par_iter()
+            .fold(
+                || collector.task(),
+                |mut task, number| {
+                    let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
+                    self.sweep_part(range, accept, &mut task);
+                    task
+                },
+            )
+            .map(Task::finish)
+            .reduce(Found::default, Found::merge)
+    }
+
+    fn sweep_part(&self, range: Range<usize>, accept: &Accept, task: &mut Task) {
+        run_best(Sweep {
+            column: self,
+            range,
+            accept,
+            task,
+        });
+    }
+}
+
+/// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well: it compares a quarter of the
+/// square of their sizes.
+pub(super) fn add_up(counts: &mut [u32]) -> bool {
+    let (mut before, mut squares) = (0, 0);
+    for count in counts {
+        squares += u64::from(*count) * u64::from(*count);
+        before += std::mem::replace(count, before);
+    }
+    squares <= MOST_SQUARES * u64::from(before)
+}
+
+/// For keys of which few are far from their place.
+pub(super) fn insertion_sort(keys: &mut [u64]) {
+    for i in 1..keys.len() {
+        let key = keys[i];
+        let mut j = i;
+        while j > 0 && keys[j - 1] > key {
+            keys[j] = keys[j - 1];
+            j -= 1;
+        }
+        keys[j] = key;
+    }
+}
+
+/// The boxes `range` of a column, each against those that follow it until one begins past its end.
+struct Sweep<'a, 'b> {
+    column: &'a Column,
+    range: Range<usize>,
+    accept: &'a Accept<'a>,
+    task: &'a mut Task<'b>,
+}
+
+impl Job for Sweep<'_, '_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Self {
+            column,
+            range,
+            accept,
+            task,
+        } = self;
+        let Column {
+            start,
+            end,
+            min,
+            max,
+            index,
+            homes,
+            ..
+        } = column;
+        let accept = accept.tests_anything().then_some(accept);
+        let one_by_one = accept.is_some() || column.thin;
+        let storing = task.storing();
+        let mut tests = 0;
+        for i in range {
+            let (limit, home, p) = (end[i], homes[i], index[i]);
+            let [least, most] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
+            let mut j = i + 1;
+            loop {
+                // `i + 1` is at most the number of boxes, and a last start of eight within the limit means that all eight are
+                // boxes, so `j + LANES` stays within the padded length.
+                let whole = start[j + LANES - 1] <= limit;
+                // SAFETY: as just said; the processor suits `L`.
+                let (within, mut mask) = unsafe {
+                    let within = L::starts_within(start, j, limit);
+                    let overlap = L::overlap(min, max, j, [&least, &most]);
+                    (within, within & overlap & L::reported_here(homes, j, home))
+                };
+                if one_by_one {
+                    each_bit(mask, |lane| {
+                        let pair = Naming::Smaller.pair(p, index[j + lane]);
+                        let kept = end[j + lane] >= start[i]
+                            && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b));
+                        mask &= !(u32::from(!kept) << lane);
+                    });
+                }
+                // Without a branch on the mask: a pair in every third step or so cannot be foretold.
+                if storing {
+                    // SAFETY: as above.
+                    unsafe { task.push_mask::<L>(index, j, mask, p, Naming::Smaller) };
+                } else {
+                    task.count(mask.count_ones());
+                }
+                tests += u64::from(within.count_ones());
+                if !whole {
+                    break;
+                }
+                j += LANES;
+            }
+        }
+        task.found.tests += tests;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arrange::{Grid, Split, Worlds};
+    use super::super::collect::Spare;
+    use super::super::columns::{Columns, Cuts, Steps};
+    use super::super::order::order;
+    use super::super::partition::Partition;
+    use super::super::plan::plan;
+    use super::super::scene::Scene;
+    use super::*;
+    use crate::{Aabb, OverlapRule, Pair, Strategy};
+
+    /// More boxes in one column than one thread takes, many of which begin at the same place or are thin.
+    #[test]
+    fn a_large_column_among_small_ones_is_swept_whole() {
+        let mut state = 5_u32;
+        let mut next = |steps: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % steps
+        };
+        let boxes: Vec<Aabb> = (0..LARGE_COLUMN as u32 + 2000)
+            .map(|i| {
+                let crowded = i % 4 != 0;
+                let y = if crowded { 0.5 } else { next(10) as f32 };
+                let x = if i % 3 == 0 {
+                    7.0
+                } else {
+                    next(4000) as f32 * 0.25
+                };
+                let min = [x, y, next(50) as f32];
+                let side = [next(3) as f32, 0.25, 0.5];
+                Aabb::new(min, std::array::from_fn(|k| min[k] + side[k]))
+            })
+            .collect();
+        for rule in [OverlapRule::Closed, OverlapRule::Open] {
+            let plan = plan(&boxes, None, Strategy::Subdivided);
+            let columns = Columns {
+                cuts: [Cuts::new(&[0.0, 1.0, 2.0, 3.0, 4.0], 5), Cuts::default()],
+                steps: Steps::new(0.0, 1000.0),
+            };
+            let worlds = Worlds::new([None, None]);
+            let grid = Grid {
+                columns: &columns,
+                worlds: &worlds,
+                axis: 0,
+            };
+            let spare = Spare::default();
+            let split = Split::new(&boxes, &grid, &plan, Vec::new());
+            assert!(!split.has_large());
+            let partition = Partition::new(&boxes, rule, 0, &columns, &split, &spare);
+            let scene = Scene::default();
+            let accept = Accept::new(&scene, &scene, rule, false);
+            let found = partition.sweep(&accept, &Collector::new(u64::MAX, &spare), &spare);
+            let mut pairs = Vec::new();
+            assert!(order(found.blocks, boxes.len(), &mut pairs, &spare).is_ok());
+            let mut expected = Vec::new();
+            for (a, first) in (0..).zip(&boxes) {
+                for (b, second) in (0..).zip(&boxes).skip(a as usize + 1) {
+                    if first.overlaps(second, rule) {
+                        expected.push(Pair { a, b });
+                    }
+                }
+            }
+            assert!(expected.len() > 1000);
+            assert!(
+                pairs == expected,
+                "{} of {} pairs",
+                pairs.len(),
+                expected.len()
+            );
+        }
+    }
+}

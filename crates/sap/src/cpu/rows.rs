@@ -1,0 +1,163 @@
+//! Pairs of one bucket in order, in cache.
+
+use super::column::{add_up, insertion_sort};
+use super::lanes::{Job, LANES, Lanes, run_best};
+use super::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
+use crate::Pair;
+
+/// What one thread sorts buckets with.
+#[derive(Default)]
+pub(super) struct Scratch {
+    ends: Vec<u32>,
+    codes: Vec<u64>,
+    seconds: Vec<u32>,
+    groups: Groups,
+}
+
+impl Scratch {
+    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s sorted, all at once where they
+    /// are few.
+    pub(super) fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
+        if range > 4 * pairs.len() {
+            return pairs.sort_unstable_by_key(|pair| pair.code());
+        }
+        let Self {
+            ends,
+            codes,
+            seconds,
+            groups,
+        } = self;
+        ends.clear();
+        ends.resize(range, 0);
+        pairs
+            .iter()
+            .for_each(|pair| ends[(pair.a - first) as usize] += 1);
+        let few = add_up(ends);
+        if few && pairs.len() < SPARSE * range {
+            codes.resize(pairs.len(), 0);
+            for pair in pairs.iter() {
+                let end = &mut ends[(pair.a - first) as usize];
+                codes[*end as usize] = pair.code();
+                *end += 1;
+            }
+            insertion_sort(codes);
+            for (pair, &code) in pairs.iter_mut().zip(&*codes) {
+                let (a, b) = ((code >> 32) as u32, code as u32);
+                *pair = Pair { a, b };
+            }
+            return;
+        }
+        seconds.resize(pairs.len(), 0);
+        for pair in pairs.iter() {
+            let end = &mut ends[(pair.a - first) as usize];
+            seconds[*end as usize] = pair.b;
+            *end += 1;
+        }
+        run_best(Rows {
+            groups,
+            first,
+            ends,
+            seconds,
+            pairs,
+        });
+    }
+}
+
+/// Pairs by `a`, each `a`'s `b`s to be put in order.
+struct Rows<'a> {
+    groups: &'a mut Groups,
+    first: u32,
+    /// Where each `a`'s end.
+    ends: &'a [u32],
+    seconds: &'a mut [u32],
+    pairs: &'a mut [Pair],
+}
+
+impl Job for Rows<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let mut start = 0;
+        for (a, &end) in (self.first..).zip(self.ends) {
+            let row = std::mem::replace(&mut start, end as usize)..end as usize;
+            let (seconds, pairs) = (&mut self.seconds[row.clone()], &mut self.pairs[row]);
+            match seconds.len() {
+                0 => {}
+                1..INSERTED_ROW => {
+                    // Sorted by insertion.
+                    seconds.sort_unstable();
+                    for (pair, &b) in pairs.iter_mut().zip(&*seconds) {
+                        *pair = Pair { a, b };
+                    }
+                }
+                INSERTED_ROW..COUNTED_ROW => by_counting(a, seconds, pairs),
+                _ => self.groups.sort(a, seconds, pairs),
+            }
+        }
+    }
+}
+
+/// Puts a row in order. All `b` differ, so the place of each is the number of smaller ones: no branch depends on them.
+#[inline(always)]
+fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
+    for some in seconds.chunks(LANES) {
+        // Indices have 31 bits; signed numbers are compared by one instruction.
+        let mut eight = [0; LANES];
+        for (to, &b) in eight.iter_mut().zip(some) {
+            *to = b as i32;
+        }
+        let mut smaller = [0_u32; LANES];
+        for &other in seconds {
+            for (count, b) in smaller.iter_mut().zip(eight) {
+                *count += u32::from((other as i32) < b);
+            }
+        }
+        for (&b, place) in some.iter().zip(smaller) {
+            pairs[place as usize] = Pair { a, b };
+        }
+    }
+}
+
+/// Puts long rows in order: first into groups of even ranges, some [`GROUP`] pairs each.
+#[derive(Default)]
+struct Groups {
+    ends: Vec<u32>,
+    seconds: Vec<u32>,
+}
+
+impl Groups {
+    #[inline(always)]
+    fn sort(&mut self, a: u32, row: &mut [u32], pairs: &mut [Pair]) {
+        let (least, most) = row.iter().fold((u32::MAX, 0), |(least, most), &b| {
+            (least.min(b), most.max(b))
+        });
+        let wanted = (row.len() / GROUP) as u32;
+        let shift = ((most - least) / wanted)
+            .checked_ilog2()
+            .map_or(0, |bits| bits + 1);
+        let group = |b: u32| ((b - least) >> shift) as usize;
+        let Self { ends, seconds } = self;
+        ends.clear();
+        ends.resize(group(most) + 1, 0);
+        row.iter().for_each(|&b| ends[group(b)] += 1);
+        add_up(ends);
+        seconds.resize(row.len(), 0);
+        for &b in &*row {
+            let end = &mut ends[group(b)];
+            seconds[*end as usize] = b;
+            *end += 1;
+        }
+        let mut start = 0;
+        for &end in &*ends {
+            let range = std::mem::replace(&mut start, end as usize)..end as usize;
+            let (seconds, pairs) = (&mut seconds[range.clone()], &mut pairs[range]);
+            if seconds.len() < COUNTED_ROW {
+                by_counting(a, seconds, pairs);
+            } else {
+                seconds.sort_unstable();
+                for (pair, &b) in pairs.iter_mut().zip(&*seconds) {
+                    *pair = Pair { a, b };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Scenes that change in every way, frame after frame, and a run of them against a rebuild of each frame.
+
+use super::scenes::{Random, around, uniform_in};
+use super::{equal, same};
+use libtest_mimic::Failed;
+use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Strategy};
+
+/// The side of the cube that boxes are in.
+const SIDE: f32 = 12.0;
+
+/// How long and how large a run is.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub frames: usize,
+    /// Boxes in a frame, usually.
+    pub most: usize,
+    /// Boxes in the few frames that are far larger.
+    pub jump: usize,
+}
+
+impl Size {
+    /// That many frames, or what `RADSWEEP_SOAK_FRAMES` says.
+    pub fn new(frames: usize, most: usize, jump: usize) -> Self {
+        let wished = std::env::var("RADSWEEP_SOAK_FRAMES").ok();
+        let wished = wished.and_then(|number| number.parse().ok());
+        Self {
+            frames: wished.unwrap_or(frames),
+            most,
+            jump,
+        }
+    }
+
+    /// Frames from one jump to the next; memory is warm after the first ones.
+    fn period(&self) -> usize {
+        (self.frames / 8).clamp(12, 500)
+    }
+}
+
+/// A scene: boxes, and a filter and a world for each.
+struct Churn {
+    random: Random,
+    size: Size,
+    boxes: Vec<Aabb>,
+    filters: Vec<Filter>,
+    worlds: Vec<u32>,
+    with_filters: bool,
+    with_worlds: bool,
+}
+
+impl Churn {
+    fn new(size: Size, seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            size,
+            boxes: Vec::new(),
+            filters: Vec::new(),
+            worlds: Vec::new(),
+            with_filters: false,
+            with_worlds: false,
+        }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        self.with_all(&self.boxes)
+    }
+
+    /// These boxes with the filters and worlds of this frame.
+    fn with_all<'a>(&'a self, boxes: &'a [Aabb]) -> Frame<'a> {
+        let mut frame = Frame::boxes(boxes);
+        if self.with_filters {
+            frame = frame.filters(&self.filters);
+        }
+        if self.with_worlds {
+            frame = frame.worlds(&self.worlds);
+        }
+        frame
+    }
+
+    fn chance(&mut self, one_in: usize) -> bool {
+        self.random.below(one_in) == 0
+    }
+
+    /// Makes the next frame. Jumps come from nothing, are all of the same boxes, and end in nothing, so that none needs more
+    /// memory than the first two, which have filters and worlds; nor does any other frame. Two, an odd number of frames apart,
+    /// as an engine has two buffers of each kind and takes them in turn.
+    fn step(&mut self, number: usize) {
+        match number % self.size.period() {
+            3 | 5 | 8 => self.resize(0),
+            6 => self.resize(1),
+            4 | 7 => {
+                let everything = (number / self.size.period()).is_multiple_of(2);
+                (self.with_filters, self.with_worlds) = (everything, everything);
+                self.boxes = uniform_in(self.size.jump, [SIDE; 3], 1);
+                self.resize(self.size.jump);
+            }
+            _ => self.change(),
+        }
+    }
+
+    fn change(&mut self) {
+        if self.chance(8) {
+            return; // the same frame again
+        }
+        if self.chance(40) {
+            self.with_filters = !self.with_filters;
+        }
+        if self.chance(40) {
+            self.with_worlds = !self.with_worlds;
+        }
+        if self.boxes.is_empty() || self.chance(50) {
+            let most = self.size.most;
+            let n = [0, 1, 2, 31, 33, most][self.random.below(6)];
+            let any = self.random.below(most + 1);
+            let n = if self.chance(3) { n } else { any };
+            return self.resize(n);
+        }
+        let few = 1 + self.boxes.len() / 50;
+        for _ in 0..self.random.below(few + 1) {
+            self.remove();
+        }
+        let room = self.size.most.saturating_sub(self.boxes.len());
+        for _ in 0..self.random.below(few + 1).min(room) {
+            self.add();
+        }
+        for _ in 0..few.min(self.boxes.len()) {
+            let i = self.random.below(self.boxes.len());
+            self.change_one(i);
+        }
+        // A part of the scene moves a little.
+        if self.chance(2) && !self.boxes.is_empty() {
+            let first = self.random.below(self.boxes.len());
+            for b in self.boxes.iter_mut().skip(first) {
+                let step = [(); 3].map(|()| self.random.between(-0.05, 0.05));
+                *b = moved(b, step);
+            }
+        }
+    }
+
+    fn resize(&mut self, n: usize) {
+        self.boxes.truncate(n);
+        self.filters.truncate(n);
+        self.worlds.truncate(n);
+        self.filters.resize(self.boxes.len(), Filter::default());
+        self.worlds.resize(self.boxes.len(), 0);
+        while self.boxes.len() < n {
+            self.add();
+        }
+    }
+
+    fn some_box(&mut self) -> Aabb {
+        let center = [(); 3].map(|()| self.random.between(0.0, SIDE));
+        around(center, [(); 3].map(|()| self.random.between(0.2, 0.5)))
+    }
+
+    fn some_filter(&mut self) -> Filter {
+        let bits = self.random.bits() as u32;
+        Filter {
+            layers: bits & 7,
+            mask: bits >> 3 & 7,
+            group: (bits >> 6 & 15).saturating_sub(10),
+            flags: FilterFlags(bits >> 10 & bits >> 12 & 3),
+        }
+    }
+
+    fn add(&mut self) {
+        let (new, filter) = (self.some_box(), self.some_filter());
+        self.boxes.push(new);
+        self.filters.push(filter);
+        self.worlds.push(self.random.below(3) as u32);
+    }
+
+    /// Takes a box away: the last one, one whose place the last one takes, or one that leaves an empty place.
+    fn remove(&mut self) {
+        if self.boxes.is_empty() {
+            return;
+        }
+        let last = self.boxes.len() - 1;
+        let i = self.random.below(last + 1);
+        let i = match self.random.below(3) {
+            0 => last,
+            1 => i,
+            _ => return self.boxes[i] = Aabb::EMPTY,
+        };
+        self.boxes.swap_remove(i);
+        self.filters.swap_remove(i);
+        self.worlds.swap_remove(i);
+    }
+
+    /// Teleports, shrinks or grows a box, or changes what it pairs with.
+    fn change_one(&mut self, i: usize) {
+        let b = self.boxes[i];
+        let kind = self.random.below(8);
+        self.boxes[i] = match kind {
+            0 | 1 => self.some_box(),
+            2 => scaled(&b, 0.5),
+            3 => scaled(&b, 0.0),
+            4 if (0..3).all(|k| b.max[k] - b.min[k] < SIDE / 4.0) => scaled(&b, 2.0),
+            5 => moved(&b, [(); 3].map(|()| self.random.between(-2.0, 2.0))),
+            _ => b,
+        };
+        match kind {
+            6 => self.filters[i] = self.some_filter(),
+            7 => self.worlds[i] = self.random.below(3) as u32,
+            _ => {}
+        }
+    }
+}
+
+fn moved(b: &Aabb, by: [f32; 3]) -> Aabb {
+    Aabb::new(
+        std::array::from_fn(|k| b.min[k] + by[k]),
+        std::array::from_fn(|k| b.max[k] + by[k]),
+    )
+}
+
+/// About its centre; an empty box stays empty.
+fn scaled(b: &Aabb, by: f32) -> Aabb {
+    if b.is_empty() {
+        return *b;
+    }
+    let center: [f32; 3] = std::array::from_fn(|k| (b.min[k] + b.max[k]) / 2.0);
+    around(
+        center,
+        std::array::from_fn(|k| (b.max[k] - b.min[k]) / 2.0 * by),
+    )
+}
+
+/// The boxes that an engine with a margin works on: kept while the box given stays inside, else the box loosened.
+fn keep_loosened(kept: &mut Vec<Aabb>, boxes: &[Aabb], margin: f32) {
+    kept.truncate(boxes.len());
+    for (kept, b) in kept.iter_mut().zip(boxes) {
+        if b.is_empty() || !kept.contains(b) {
+            *kept = b.loosened(margin);
+        }
+    }
+    let new = &boxes[kept.len()..];
+    kept.extend(new.iter().map(|b| b.loosened(margin)));
+}
+
+/// What of `these` is not in `those`, both sorted.
+fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
+    let missing = |pair: &&Pair| those.binary_search(pair).is_err();
+    these.iter().filter(missing).copied().collect()
+}
+
+/// An update gives these pairs, started and ended.
+fn check(engine: &mut BroadPhase, frame: Frame, lists: [&Vec<Pair>; 3]) -> Result<(), Failed> {
+    let report = engine.update(frame)?;
+    let counts = [report.pairs, report.started, report.ended];
+    equal(counts, lists.map(|list| list.len() as u64))?;
+    let found = [engine.pairs(), engine.started(), engine.ended()];
+    found
+        .into_iter()
+        .zip(lists)
+        .try_for_each(|(found, expected)| same(found, expected))
+}
+
+/// A run over one scene with an engine of each configuration, which differ in backend and strategy only. Each frame is
+/// rebuilt by a new engine on the CPU; events must be the differences. `used` tells the bytes in use: after the warm-up they
+/// stay within `slack` of what they were.
+pub fn soak(
+    configs: &[Config],
+    size: Size,
+    slack: u64,
+    used: impl Fn(&[BroadPhase]) -> Result<u64, Failed>,
+) -> Result<(), Failed> {
+    let Config { margin, rule, .. } = configs[0];
+    let rebuild = Config {
+        backend: Backend::Cpu,
+        strategy: Strategy::Sweep,
+        margin: 0.0,
+        events: false,
+        ..configs[0].clone()
+    };
+    let mut engines = configs
+        .iter()
+        .map(|config| BroadPhase::new(config.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut churn = Churn::new(size, u64::from(margin.to_bits()) + rule as u64);
+    let (mut kept, mut before) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::with_capacity(size.frames);
+    let mut seen = [0; 2];
+    for number in 0..size.frames {
+        churn.step(number);
+        let mut rebuilt = BroadPhase::new(rebuild.clone())?;
+        if margin > 0.0 {
+            keep_loosened(&mut kept, &churn.boxes, margin);
+            rebuilt.update(churn.with_all(&kept))?;
+        } else {
+            rebuilt.update(churn.frame())?;
+        }
+        let pairs = rebuilt.pairs().to_vec();
+        drop(rebuilt);
+        let (started, ended) = (without(&pairs, &before), without(&before, &pairs));
+        for (engine, config) in engines.iter_mut().zip(configs) {
+            let checked = check(engine, churn.frame(), [&pairs, &started, &ended]);
+            checked.map_err(|failed| {
+                let said = failed.message().unwrap_or("failed").to_string();
+                format!("frame {number}, {}: {said}", config.strategy)
+            })?;
+        }
+        seen[0] += started.len();
+        seen[1] += ended.len();
+        before = pairs;
+        drop((started, ended));
+        bytes.push(used(&engines)?);
+    }
+    equal(seen.iter().all(|&events| events > size.frames), true)?;
+    let most = |from: usize, to: usize| bytes[from..to].iter().max().copied().unwrap_or(0);
+    let (warm, half) = (size.period(), size.frames / 2);
+    let (early, late) = (most(warm, half), most(half, size.frames));
+    if late > early + slack {
+        return Err(format!("{early} bytes in use by frame {half}, {late} later").into());
+    }
+    Ok(())
+}
