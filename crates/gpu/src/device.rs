@@ -199,19 +199,37 @@ impl Device {
         let (mut free, mut total) = (0, 0);
         // SAFETY: two places to write to.
         unsafe { driver::cuMemGetInfo_v2(&mut free, &mut total)? };
-        let (mut reserved, mut used) = (0u64, 0u64);
-        if let Some(pool) = self.0.pool {
-            let (now, in_use) = (
-                PoolAttribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-                PoolAttribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
-            );
-            // SAFETY: a live pool; both attributes are 64 bits wide.
-            unsafe {
-                driver::cuMemPoolGetAttribute(pool, now as c_int, (&raw mut reserved).cast())?;
-                driver::cuMemPoolGetAttribute(pool, in_use as c_int, (&raw mut used).cast())?;
-            }
-        }
+        let (reserved, used) = self.pool_bytes()?.unwrap_or((0, 0));
         Ok((free as u64 + reserved.saturating_sub(used), total as u64))
+    }
+
+    /// Bytes of this process's buffers, whatever other processes use; none on a device without
+    /// memory pools, which does not tell.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn memory_used(&self) -> Result<Option<u64>> {
+        self.bind()?;
+        Ok(self.pool_bytes()?.map(|(_, used)| used))
+    }
+
+    /// Bytes that the pool has of the device, and those of them that are in use.
+    fn pool_bytes(&self) -> Result<Option<(u64, u64)>> {
+        let Some(pool) = self.0.pool else {
+            return Ok(None);
+        };
+        let (mut reserved, mut used) = (0u64, 0u64);
+        let (now, in_use) = (
+            PoolAttribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+            PoolAttribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+        );
+        // SAFETY: a live pool; both attributes are 64 bits wide.
+        unsafe {
+            driver::cuMemPoolGetAttribute(pool, now as c_int, (&raw mut reserved).cast())?;
+            driver::cuMemPoolGetAttribute(pool, in_use as c_int, (&raw mut used).cast())?;
+        }
+        Ok(Some((reserved, used)))
     }
 
     /// Gives memory that was freed and is kept for reuse back to the system.

@@ -1,0 +1,1 @@
+"""What scripts/gpu-suite is made of."""

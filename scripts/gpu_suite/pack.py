@@ -1,0 +1,108 @@
+"""Builds the binaries and gathers them, the test data and the CUB bench, for a machine without Rust."""
+import filecmp
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+from .parts import BENCHES, BINARIES, ROOT, images_are_fresh
+from .record import all_hashes
+from .run import BUNDLE, PACK
+
+PACKAGES = ["radsweep-gpu", "gpusort", "radsweep-sap", "radsweep"]
+FEATURES = "gpusort/cuda,radsweep-sap/cuda"
+CUB_HEADERS = "nvidia-cuda-cccl==13.3.5.0.6"
+MOST_BYTES = 60 << 20
+
+
+def cargo(*words):
+    """Runs a cargo command that answers in JSON lines."""
+    done = subprocess.run(["cargo", *words], cwd=ROOT, stdout=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(f"gpu-suite: cargo {words[0]} failed")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def executables(*words):
+    """(package, target) -> file, for what a cargo command built, with the images of kernels/prebuilt."""
+    built = {}
+    for message in cargo(*words, "--message-format", "json-render-diagnostics"):
+        if message["reason"] == "compiler-artifact" and message.get("executable"):
+            built[Path(message["manifest_path"]), message["target"]["name"]] = Path(message["executable"])
+        if message["reason"] == "build-script-executed" and "radsweep-kernels" in message["package_id"]:
+            images = [path.name for path in (ROOT / "kernels" / "prebuilt").glob("*.ptx")]
+            _, other, missing = filecmp.cmpfiles(message["out_dir"], ROOT / "kernels" / "prebuilt", images, shallow=False)
+            if other or missing:
+                sys.exit(f"gpu-suite: not built with the images of kernels/prebuilt: {', '.join(other + missing)}; run scripts/kernel-images, or set RADSWEEP_NVCC=none")
+    return built
+
+
+def pack():
+    began = time.monotonic()
+    hashes = all_hashes()
+    if not images_are_fresh():
+        sys.exit("gpu-suite: kernels/prebuilt is stale; run scripts/kernel-images")
+    packages = {p["name"]: p for p in cargo("metadata", "--no-deps", "--format-version", "1")[0]["packages"] if p["name"] in PACKAGES}
+    targets = [(name, t["name"], t["kind"][0]) for name in PACKAGES for t in packages[name]["targets"]]
+    tests = {f"{package}.{name}": (package, name) for package, name, kind in targets if kind == "test" and name.startswith("cuda_")}
+    benches = {name: (package, name) for package, name, kind in targets if kind == "example" and name in BENCHES}
+    unlike = set(tests) ^ set(BINARIES) | set(benches) ^ (set(BENCHES) - {"cub"})
+    if unlike:
+        sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
+
+    choice = [word for name in PACKAGES for word in ("--package", name)] + ["--features", FEATURES]
+    built = executables("test", "--no-run", *choice, *(word for _, name in tests.values() for word in ("--test", name)))
+    built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--example", name)))
+    if all_hashes() != hashes:
+        sys.exit("gpu-suite: the GPU sources changed while they were built; pack again")
+    print(f"built in {time.monotonic() - began:.0f} s")
+
+    shutil.rmtree(PACK, ignore_errors=True)
+    for folder in ("tests", "benches", "cub"):
+        (PACK / folder).mkdir(parents=True)
+    places = {("radsweep", "radsweep"): PACK / "radsweep"}
+    places |= {target: PACK / "tests" / name for name, target in tests.items()}
+    places |= {target: PACK / "benches" / name for name, target in benches.items()}
+    for (package, name), place in places.items():
+        if subprocess.run(["strip", "-o", place, built[Path(packages[package]["manifest_path"]), name]]).returncode:
+            sys.exit(f"gpu-suite: {name} could not be stripped")
+
+    missing = []
+    data = Path(os.environ.get("RADSWEEP_DATA") or ROOT.parent / "shared" / "data")
+    if data.is_dir():
+        shutil.copytree(data, PACK / "data", copy_function=shutil.copyfile)
+        (PACK / "data").chmod(0o755)
+    else:
+        missing.append(f"no test data at {data}")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+    if subprocess.run([*pip, "--dest", PACK / "cub", CUB_HEADERS]).returncode:
+        missing.append(f"{CUB_HEADERS} could not be fetched, CUB comes from the toolkit")
+    about = {"hashes": {" ".join(part): part_hash for part, part_hash in hashes.items()}, "missing": missing}
+    (PACK / "pack.json").write_text(json.dumps(about, indent=2) + "\n")
+
+    for place in places.values():
+        print(f"{place.stat().st_size / 2**20:7.2f} MiB  {place.relative_to(PACK)}")
+    for what in missing:
+        print(f"MISSING: {what}")
+    size = bundle()
+    print(f"gpu-suite: {size / 2**20:.1f} MiB in .gpu/{BUNDLE.name}, {len(tests)} test binaries, {len(benches)} benches, {time.monotonic() - began:.0f} s")
+    if size > MOST_BYTES:
+        sys.exit(f"gpu-suite: more than {MOST_BYTES >> 20} MiB")
+
+
+def bundle():
+    """All that was gathered as one file; answers its size."""
+    gathered = sorted(PACK.iterdir())
+    # The binaries hold the same images: a dictionary larger than some of them together finds these again.
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
+    with lzma.open(BUNDLE, "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in gathered:
+            tar.add(path, path.name)
+    for path in gathered:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return BUNDLE.stat().st_size

@@ -1,0 +1,146 @@
+"""Which trials share a process, and which processes run when and where.
+
+A device runs jobs of one kind at a time, so many at once as that kind bears, the longest first; a job that needs a device to
+itself comes before all that share. What cannot end in time is not started.
+"""
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from .parts import MEMCHECK, RACECHECK, TESTS
+
+# Processes at once on each device: under racecheck they hold each other up on the device.
+AT_ONCE = {TESTS: 8, MEMCHECK: 8, RACECHECK: 3}
+# Seconds that one process should take: much more than its start.
+JOB_SECONDS = {TESTS: 12, MEMCHECK: 25, RACECHECK: 40}
+# Seconds of a trial in a binary of which no earlier run tells, by its name and else by the kind of run.
+LONG_TRIALS = {TESTS: [(r"soak::.*", 40.0), (r"2\^2\d keys.*|memory::everything_.*", 10.0)], MEMCHECK: [], RACECHECK: []}
+TRIAL = {TESTS: 1.0, MEMCHECK: 1.5, RACECHECK: 4.0}
+# Trials are recorded as slow from here on, and what others take.
+SLOW, QUICK_TRIAL = 1.0, 0.3
+
+# Trials that need a device to themselves: they run against the clock, take most of its memory, or lose launches under racecheck
+# when other processes use the device.
+ALONE = {"radsweep-gpu.cuda_gpu": r"many_threads|events|stages|two_streams|freed_memory_is_reused|out_of_memory_tells_sizes"}
+# Trials that a kind of run leaves out. Launches from several threads at once are more than racecheck can follow ("failure to track a
+# kernel launch"), and the kernel there shares nothing; whether touching boxes overlap changes comparisons, not what is shared.
+LEFT_OUT = {(RACECHECK, "radsweep-gpu.cuda_gpu"): r"many_threads", (RACECHECK, "radsweep-sap.cuda_sap"): r".*::open"}
+# These only at full size.
+ALONE_IF_FULL = {"radsweep-sap.cuda_sap": r"memory::everything_overlaps_.*"}
+
+
+@dataclass
+class Job:
+    """Trials of one binary for one process; `others` are the trials that it leaves out."""
+
+    kind: str
+    name: str
+    trials: list
+    others: list
+    number: int = 0
+    count: int = 1
+    alone: bool = False
+    seconds: float = 0.0
+
+    def __str__(self):
+        return f"{self.kind} {self.name.split('.')[-1]} {self.number + 1}/{self.count}" + (" alone" if self.alone else "")
+
+
+def jobs_of(kind, name, trials, every_trial, seconds):
+    """The jobs that run these trials of a binary. `seconds` has what its slow trials will take."""
+    pattern = ALONE.get(name) or kind == TESTS and ALONE_IF_FULL.get(name) or r"(?!)"
+    takes = {trial: seconds.get(trial, QUICK_TRIAL) for trial in trials}
+    alone = [trial for trial in trials if re.fullmatch(pattern, trial)]
+    shared = [trial for trial in trials if trial not in set(alone)]
+    shares = [(share, some is alone) for some in (shared, alone) for share in dealt(some, takes, JOB_SECONDS[kind])]
+    jobs = []
+    for number, (share, is_alone) in enumerate(shares):
+        chosen = set(share)
+        others = [trial for trial in every_trial if trial not in chosen]
+        jobs.append(Job(kind, name, share, others, number, len(shares), is_alone, sum(takes[trial] for trial in share)))
+    return jobs
+
+
+def wanted_trials(kind, name, every_trial):
+    """The trials of a binary that this kind of run takes."""
+    pattern = LEFT_OUT.get((kind, name), r"(?!)")
+    return [trial for trial in every_trial if not re.fullmatch(pattern, trial)]
+
+
+def guess(kind, trial):
+    """Seconds that a trial may take, before any run of it."""
+    guesses = (took for pattern, took in LONG_TRIALS[kind] if re.fullmatch(pattern, trial))
+    return next(guesses, TRIAL[kind])
+
+
+def learn(seconds, took):
+    """Takes what trials took into the seconds of the slow ones."""
+    for trial, measured in took.items():
+        if measured >= SLOW:
+            seconds[trial] = round(measured, 1)
+        else:
+            seconds.pop(trial, None)
+
+
+def dealt(trials, takes, job_seconds):
+    """Trials in shares of about equal length: the longest go first, each to the share that has the least."""
+    count = min(len(trials), max(1, round(sum(takes[trial] for trial in trials) / job_seconds)))
+    shares, loads = [[] for _ in range(count)], [0.0] * count
+    for trial in sorted(trials, key=lambda trial: -takes[trial]):
+        least = loads.index(min(loads))
+        shares[least].append(trial)
+        loads[least] += takes[trial]
+    return shares
+
+
+def in_order(jobs, kinds):
+    """By kind, the longest first."""
+    return sorted(jobs, key=lambda job: (kinds.index(job.kind), -job.seconds))
+
+
+def pick(pending, running, remaining):
+    """The job that a device should start now, given those that run on it and the seconds that remain; none to wait."""
+    in_time = [job for job in pending if job.seconds <= remaining]
+    if not running:
+        return next((job for job in in_time if job.alone), in_time[0] if in_time else None)
+    kind = running[0].kind
+    if running[0].alone or len(running) >= AT_ONCE[kind]:
+        return None
+    return next((job for job in in_time if job.kind == kind and not job.alone), None)
+
+
+def spread(jobs, devices, work, remaining):
+    """Calls `work(job, device)` for jobs in this order over all devices, while `remaining()` seconds suffice. Answers the jobs
+    that were never started."""
+    pending, running = list(jobs), [[] for _ in range(devices)]
+    changed, errors = threading.Condition(), []
+
+    def done(job, device):
+        try:
+            work(job, device)
+        except BaseException as error:
+            errors.append(error)
+        with changed:
+            running[device].remove(job)
+            changed.notify()
+
+    with ThreadPoolExecutor(devices * max(AT_ONCE.values())) as pool, changed:
+        while not errors:
+            # Round by round, so that the long jobs do not all go to the first device.
+            started = True
+            while started:
+                started = False
+                for device in range(devices):
+                    job = pick(pending, running[device], remaining())
+                    if job:
+                        pending.remove(job)
+                        running[device].append(job)
+                        pool.submit(done, job, device)
+                        started = True
+            if not any(running):
+                break
+            changed.wait()
+    if errors:
+        raise errors[0]
+    return pending
