@@ -1,6 +1,6 @@
 //! Boxes of meshes on the device (`kernels/sap/bounds.cuh`).
 
-use super::kernels::{blocks, linear};
+use super::kernels::{blocks, linear, module};
 use crate::mesh::{bad_offset, bad_triangle};
 use crate::{Aabb, Error, Result};
 use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
@@ -39,8 +39,7 @@ impl MeshBounds {
     ///
     /// [`Error::Gpu`] where the device cannot load them.
     pub fn new(device: &Device) -> Result<Self> {
-        let image = &radsweep_kernels::SAP;
-        let module = device.load(image.name, image.ptx())?;
+        let module = module(device)?;
         Ok(Self {
             triangles: module.kernel("sap_bounds_triangles")?,
             start: module.kernel("sap_bounds_start")?,

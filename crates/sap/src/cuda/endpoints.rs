@@ -2,7 +2,7 @@
 //! are sorted on x, and a scan over them gives the order of the boxes and where each one's run of candidates ends: what
 //! the sweep finds by its own keys and by searching. From there on the work is the same.
 
-use super::kernels::{Kernels, ORDER_THREADS, TILE, WARP, blocks, linear};
+use super::kernels::{Kernels, ORDER_THREADS, TILE, WARP, blocks, linear, module};
 use super::memory::Grow;
 use super::params::Sorted;
 use super::scene::{Scene, address};
@@ -47,8 +47,7 @@ pub(super) struct Tools<'a> {
 
 impl Endpoints {
     pub(super) fn load(device: &Device) -> Result<Self> {
-        let image = &radsweep_kernels::SAP;
-        let module = device.load(image.name, image.ptx())?;
+        let module = module(device)?;
         Ok(Self {
             make_keys: module.kernel("sap_endpoint_keys")?,
             make_keys_worlds: module.kernel("sap_endpoint_keys_worlds")?,

@@ -149,7 +149,7 @@ impl Engine {
             let state = self.sweep.read()?;
             if state.changed == 0 {
                 let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
-                return self.rest(config, source.len(), invalid, from_host);
+                return self.rest(config, n, invalid, from_host);
             }
         }
         self.arrange(config, may_rest)?;
@@ -158,7 +158,7 @@ impl Engine {
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
         refuse(config, invalid)?;
         if may_rest && state.changed == 0 {
-            return self.rest(config, source.len(), invalid, from_host);
+            return self.rest(config, n, invalid, from_host);
         }
 
         let (count, axis) = (state.pairs as usize, state.axis as usize);
@@ -167,7 +167,7 @@ impl Engine {
         } else {
             [0; 2]
         };
-        let lists = self.lists(count)?;
+        let lists = self.lists(count);
         for ((difference, count), list) in self.spare_events.iter_mut().zip(counts).zip(lists) {
             // SAFETY: the list is that which the differences were found in.
             unsafe {
@@ -183,7 +183,7 @@ impl Engine {
             ended: ended.len() as u64,
             tests: state.tests,
             regrown,
-            ..self.report(source.len(), invalid, axis)
+            ..self.report(n, invalid, axis)
         };
 
         self.stages.mark(&stream, "download")?;
@@ -219,7 +219,7 @@ impl Engine {
     }
 
     /// The new list, of at most `n` pairs, and the last, each to be compared with the other.
-    fn lists(&self, n: usize) -> Result<[List; 2]> {
+    fn lists(&self, n: usize) -> [List; 2] {
         let new = List {
             pairs: self.room.ptr(),
             n: n as u64,
@@ -230,7 +230,7 @@ impl Engine {
             n: self.pairs as u64,
             count: 0,
         };
-        Ok([new, last])
+        [new, last]
     }
 
     /// Ends an update that found everything as it was.
@@ -369,16 +369,14 @@ impl Engine {
             if self.strategy == Strategy::Subdivided {
                 self.grid.note(self.spare.n, &state);
             }
-            if state.pairs <= self.found.capacity() as u64 && !short {
-                continue;
-            }
-            if state.pairs <= self.found.capacity() as u64 {
+            if state.pairs > self.found.capacity() as u64 {
+                let limit = self.pair_limit(config)?;
+                self.make_room(config, state.pairs, limit)?;
+                regrown += 1;
+            } else if short {
                 ordered.map_err(|error| out_of_memory(config, state.pairs, error))?;
                 return Ok((state, regrown));
             }
-            let limit = self.pair_limit(config)?;
-            self.make_room(config, state.pairs, limit)?;
-            regrown += 1;
         }
     }
 
@@ -394,7 +392,7 @@ impl Engine {
         self.stages.mark(&self.stream, "events")?;
         self.spare_events.iter_mut().for_each(Difference::clear);
         if events {
-            let [new, last] = self.lists(capacity)?;
+            let [new, last] = self.lists(capacity);
             let [of_started, of_ended] = self.sweep.event_counts();
             let [started, ended] = &mut self.spare_events;
             let (stream, kernels) = (&self.stream, &self.sweep.kernels);

@@ -1,6 +1,7 @@
 //! The grid: boxes by a hash of their cells, of several sizes (`kernels/sap/grid.cuh`), and the pairs from there.
 
 use super::cut::{Cut, Sampled, candidates};
+use super::kernels::{WARP, blocks, linear, module};
 use super::memory::Grow;
 use super::offsets::Offsets;
 use super::params::{Accept, Keys, State};
@@ -9,7 +10,6 @@ use crate::{Choice, Reason, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, Kernel, Launch, Pinned, SliceMut, Stream, args};
 
-const THREADS: u32 = 256;
 /// Boxes that a plan is made from.
 const SAMPLE: usize = 2048;
 /// A warp takes 2 boxes where each takes this many tests and pairs, else 32 where there are this many, else 8.
@@ -79,21 +79,14 @@ fn choice(candidates: f64, tests: f64, n: f64) -> Choice {
     }
 }
 
-fn linear(items: usize) -> Launch {
-    let blocks = items.div_ceil(THREADS as usize);
-    Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS)
-}
-
 /// For kernels that take this many boxes a warp, two warps a block.
-fn pairs_of_warps(boxes: usize, each: usize) -> Launch {
-    let blocks = boxes.div_ceil(2 * each);
-    Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), 64)
+fn pairs_of_warps(boxes: usize, each: u32) -> Launch {
+    Launch::linear(blocks(boxes, 2 * each), 2 * WARP)
 }
 
 impl Grid {
     pub(super) fn new(device: &Device) -> Result<Self> {
-        let image = &radsweep_kernels::SAP;
-        let module = device.load(image.name, image.ptx())?;
+        let module = module(device)?;
         Ok(Self {
             kernels: Kernels {
                 count: module.kernel("sap_grid_count")?,

@@ -4,7 +4,7 @@
 
 use super::params::{Keys, List, Prepare, Sorted, SweepInput};
 use crate::{Aabb, Aabb64, Pair};
-use gpu::{ByValue, Device, Kernel, Launch, Result, Slice, SliceMut, Stream, args};
+use gpu::{ByValue, Device, Kernel, Launch, Module, Result, Slice, SliceMut, Stream, args};
 
 /// Positions of a tile, and threads of the blocks that work on one tile a warp.
 pub(super) const TILE: usize = 128;
@@ -34,6 +34,12 @@ pub(super) struct Kernels {
     sweep_blocks: u32,
 }
 
+/// The kernels' image on a device; loaded once, however many parts of the engine have kernels of it.
+pub(super) fn module(device: &Device) -> Result<Module> {
+    let image = &radsweep_kernels::SAP;
+    device.load(image.name, image.ptx())
+}
+
 /// Blocks of `threads` for `items`. Items are at most 2^32 times 1,024, so the blocks can be numbered.
 pub(super) fn blocks(items: usize, threads: u32) -> u32 {
     u32::try_from(items.div_ceil(threads as usize)).unwrap_or(u32::MAX)
@@ -45,8 +51,7 @@ pub(super) fn linear(items: usize) -> Launch {
 
 impl Kernels {
     pub(super) fn load(device: &Device) -> Result<Self> {
-        let image = &radsweep_kernels::SAP;
-        let module = device.load(image.name, image.ptx())?;
+        let module = module(device)?;
         let sweep = module.kernel("sap_sweep")?;
         let sweep_blocks =
             device.info().multiprocessors * sweep.blocks_per_multiprocessor(THREADS, 0)?.max(1);

@@ -1,5 +1,6 @@
 //! Counts, and where what is counted begins: `kernels/sap/offsets.cuh`.
 
+use super::kernels::{blocks, module};
 use super::memory::Grow;
 use crate::Result;
 use gpu::{Device, Kernel, Launch, Stream, args};
@@ -18,11 +19,8 @@ pub(super) struct Offsets {
 
 impl Offsets {
     pub(super) fn new(device: &Device) -> Result<Self> {
-        let image = &radsweep_kernels::SAP;
         Ok(Self {
-            kernel: device
-                .load(image.name, image.ptx())?
-                .kernel("sap_offsets")?,
+            kernel: module(device)?.kernel("sap_offsets")?,
             memory: Grow::default(),
             n: 0,
         })
@@ -53,13 +51,13 @@ impl Offsets {
     ///
     /// The addresses are of a number each, or 0.
     pub(super) unsafe fn make(&self, stream: &Stream, most: u64, total: u64) -> Result<()> {
-        let blocks = u32::try_from(self.n.div_ceil(TILE)).unwrap_or(u32::MAX);
+        let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
         let (words, counts) = (self.memory.ptr(), self.ptr());
         // SAFETY: the caller's promise; there is room for what the blocks publish and for one count more.
         unsafe {
             stream.launch(
                 &self.kernel,
-                &Launch::linear(blocks, THREADS),
+                &launch,
                 &args![counts, self.n as u32, words, most, total],
             )?;
         }

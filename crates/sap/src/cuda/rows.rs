@@ -1,12 +1,12 @@
 //! Pairs in order without a sort of their keys: by rows of one smaller index (`kernels/sap/rows.cuh`).
 
+use super::kernels::{linear, module};
 use super::memory::Grow;
 use super::offsets::Offsets;
 use super::params::State;
 use crate::Result;
-use gpu::{Device, Kernel, Launch, Slice, SliceMut, Stream, args};
+use gpu::{Device, Kernel, Slice, SliceMut, Stream, args};
 
-const THREADS: u32 = 256;
 /// Rows longer than this are not ranked: `LONGEST_ROW` of the kernels.
 const LONGEST: u64 = 256;
 /// Lists with room for more pairs than this are sorted: their rows do not stay in the device's cache (H200, 1.4, 5 and 13.7
@@ -33,8 +33,7 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(device: &Device) -> Result<Self> {
-        let image = &radsweep_kernels::SAP;
-        let module = device.load(image.name, image.ptx())?;
+        let module = module(device)?;
         Ok(Self {
             scatter: module.kernel("sap_rows_scatter")?,
             rank: module.kernel("sap_rows_rank")?,
@@ -81,8 +80,7 @@ impl Rows {
         let capacity = found.len();
         let (rows, ranks) = (self.offsets.ptr(), self.ranks.ptr());
         let longest = state + std::mem::offset_of!(State, longest) as u64;
-        let blocks = u32::try_from(capacity.div_ceil(THREADS as usize)).unwrap_or(u32::MAX);
-        let launch = Launch::linear(blocks, THREADS);
+        let launch = linear(capacity);
         // SAFETY: the caller's promise; all lists have room for `capacity`.
         unsafe {
             self.offsets.make(stream, longest, 0)?;
