@@ -44,7 +44,7 @@ pub(crate) fn run(args: &BenchPaper) -> Result<()> {
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     }
-    let mut bench = Bench::new(args.backend)?;
+    let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() {
         note("no GPU: the sort of the CPU runs what it can, in place of all others");
     }
@@ -306,12 +306,12 @@ impl Drawn {
 
 fn print(args: &BenchPaper, bench: &Bench, all: &[Drawn]) -> Result<()> {
     let mut out = io::stdout().lock();
-    if args.json {
+    if args.common.json {
         let mut record = output::head(bench, "paper");
         record["figures"] = all.iter().map(Drawn::json).collect();
         return Ok(writeln!(out, "{record}")?);
     }
-    if args.csv {
+    if args.common.csv {
         writeln!(out, "figure,row,column,n,value,unit,error")?;
         for one in all {
             for point in &one.points {

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub(crate) fn run(args: &BenchSort) -> Result<()> {
-    let mut bench = Bench::new(args.backend)?;
+    let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() && !args.algorithms.is_empty() {
         note("the CPU has one sort, whatever the algorithm is called");
     }
@@ -102,10 +102,10 @@ fn default_sizes(bench: &Bench) -> Vec<usize> {
 }
 
 fn print(args: &BenchSort, bench: &Bench, lines: &[Line]) -> Result<()> {
-    if args.csv {
+    if args.common.csv {
         return output::csv(lines);
     }
-    if args.json {
+    if args.common.json {
         let mut record = output::head(bench, "sort");
         record["results"] = lines.iter().map(Line::json).collect::<Value>();
         return Ok(writeln!(io::stdout().lock(), "{record}")?);

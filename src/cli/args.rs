@@ -123,6 +123,20 @@ pub(crate) enum Bench {
     Paper(BenchPaper),
 }
 
+/// Where a bench runs, and how it prints.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCommon {
+    /// auto, cpu or cuda
+    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    pub backend: Backend,
+    /// One JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct BenchSort {
     /// Numbers of elements, such as 1000 or 2^20 [default: 2^10 to 2^24 by fours; 2^20 on the CPU]
@@ -145,15 +159,8 @@ pub(crate) struct BenchSort {
     /// Runs of each sort, of which the median counts; fewer where they take more than two seconds
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
     pub runs: usize,
-    /// auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
-    pub backend: Backend,
-    /// One JSON object
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
-    /// Comma-separated values
-    #[arg(long)]
-    pub csv: bool,
+    #[command(flatten)]
+    pub common: BenchCommon,
     /// Where to draw the rates
     #[arg(long, value_name = "F.svg")]
     pub plot: Option<PathBuf>,
@@ -191,15 +198,8 @@ pub(crate) struct BenchSap {
     /// Updates of each, of which the median counts; fewer where they take more than three seconds
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
     pub runs: usize,
-    /// auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
-    pub backend: Backend,
-    /// One JSON object
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
-    /// Comma-separated values
-    #[arg(long)]
-    pub csv: bool,
+    #[command(flatten)]
+    pub common: BenchCommon,
     /// Where to draw boxes a second by number of boxes
     #[arg(long, value_name = "F.svg")]
     pub plot: Option<PathBuf>,
@@ -213,15 +213,8 @@ pub(crate) struct BenchPaper {
     /// How large the inputs are
     #[arg(long, value_name = "S", default_value = "small")]
     pub sizes: Sizes,
-    /// auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
-    pub backend: Backend,
-    /// One JSON object
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
-    /// Comma-separated values
-    #[arg(long)]
-    pub csv: bool,
+    #[command(flatten)]
+    pub common: BenchCommon,
     /// A folder to draw the figures in
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,

@@ -72,7 +72,7 @@ impl Measured {
 }
 
 pub(crate) fn run(args: &BenchSap) -> Result<()> {
-    let bench = Bench::new(args.backend)?;
+    let bench = Bench::new(args.common.backend)?;
     let sources = if args.scenes.is_empty() {
         [
             Kind::Uniform,

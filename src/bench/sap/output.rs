@@ -76,13 +76,13 @@ const COLUMNS: [&str; 19] = [
 
 pub(super) fn print(args: &BenchSap, bench: &Bench, lines: &[Line]) -> Result<()> {
     let mut out = io::stdout().lock();
-    if args.json {
+    if args.common.json {
         let mut record = output::head(bench, "sap");
         record["events"] = (!args.no_events).into();
         record["results"] = lines.iter().map(|line| line.json(bench)).collect::<Value>();
         return Ok(writeln!(out, "{record}")?);
     }
-    if args.csv {
+    if args.common.csv {
         let timings = sap::Timings::default();
         let stages = || timings.stages().map(|(name, _)| name);
         let names = COLUMNS.map(str::to_owned).into_iter();
