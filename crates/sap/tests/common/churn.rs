@@ -76,10 +76,6 @@ impl Churn {
         frame
     }
 
-    fn chance(&mut self, one_in: usize) -> bool {
-        self.random.below(one_in) == 0
-    }
-
     /// Makes the next frame. Jumps come from nothing, are all of the same boxes, and end in nothing, so that none needs more
     /// memory than the first two, which have filters and worlds; nor does any other frame. Two, an odd number of frames apart,
     /// as an engine has two buffers of each kind and takes them in turn.
@@ -98,20 +94,20 @@ impl Churn {
     }
 
     fn change(&mut self) {
-        if self.chance(8) {
+        if self.random.chance(8) {
             return; // the same frame again
         }
-        if self.chance(40) {
+        if self.random.chance(40) {
             self.with_filters = !self.with_filters;
         }
-        if self.chance(40) {
+        if self.random.chance(40) {
             self.with_worlds = !self.with_worlds;
         }
-        if self.boxes.is_empty() || self.chance(50) {
+        if self.boxes.is_empty() || self.random.chance(50) {
             let most = self.size.most;
             let n = [0, 1, 2, 31, 33, most][self.random.below(6)];
             let any = self.random.below(most + 1);
-            let n = if self.chance(3) { n } else { any };
+            let n = if self.random.chance(3) { n } else { any };
             return self.resize(n);
         }
         let few = 1 + self.boxes.len() / 50;
@@ -127,7 +123,7 @@ impl Churn {
             self.change_one(i);
         }
         // A part of the scene moves a little.
-        if self.chance(2) && !self.boxes.is_empty() {
+        if self.random.chance(2) && !self.boxes.is_empty() {
             let first = self.random.below(self.boxes.len());
             for b in self.boxes.iter_mut().skip(first) {
                 let step = [(); 3].map(|()| self.random.between(-0.05, 0.05));

@@ -56,7 +56,8 @@ pub fn check(scene: &Scene, expected: &OnceLock<Vec<Pair>>, setup: &Setup) -> Re
     same(&setup.pairs(&scene.boxes), expected)
 }
 
-/// Numbers that look random and are the same everywhere.
+/// Numbers that look random and are the same everywhere: splitmix64.
+#[derive(Clone)]
 pub struct Random(u64);
 
 impl Random {
@@ -73,7 +74,11 @@ impl Random {
     }
 
     pub fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n as u64) as usize
+        (self.bits() % n.max(1) as u64) as usize
+    }
+
+    pub fn chance(&mut self, one_in: usize) -> bool {
+        self.below(one_in) == 0
     }
 
     /// At least `low`, below `high`.

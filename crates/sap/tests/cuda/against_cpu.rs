@@ -48,9 +48,9 @@ impl Owned {
         if random.chance(2) {
             let filter = |random: &mut Random| Filter {
                 layers: 1 << random.below(3),
-                mask: random.next() as u32 & 7,
+                mask: random.bits() as u32 & 7,
                 group: random.below(4) as u32,
-                flags: FilterFlags(random.next() as u32 & 7),
+                flags: FilterFlags(random.bits() as u32 & 7),
             };
             owned.filters = Some((0..n).map(|_| filter(random)).collect());
         }
@@ -90,10 +90,10 @@ impl Owned {
         self.ends = self
             .boxes
             .iter()
-            .map(|b| shift(b, random.within(-0.5, 0.5)))
+            .map(|b| shift(b, random.between(-0.5, 0.5)))
             .collect();
         let jitter = |random: &mut Random, b: &Aabb| {
-            let by = f64::from(random.within(0.0, 1e-7));
+            let by = f64::from(random.between(0.0, 1e-7));
             Aabb64::new(
                 b.min.map(|x| f64::from(x) + by),
                 b.max.map(|x| f64::from(x) + by),
@@ -107,7 +107,7 @@ impl Owned {
         let n = self.boxes.len();
         for _ in 0..n / 5 {
             let i = random.below(n);
-            let by = random.within(-0.2, 0.2);
+            let by = random.between(-0.2, 0.2);
             self.boxes[i] = Aabb::new(
                 self.boxes[i].min.map(|x| x + by),
                 self.boxes[i].max.map(|x| x + by),
@@ -212,7 +212,7 @@ fn both_rules(check: impl Fn(OverlapRule) -> Result<(), Failed>) -> Result<(), F
 fn frames(strategy: Strategy) -> Result<(), Failed> {
     both_rules(|rule| {
         for seed in 0..sized(40, 4) as u64 {
-            let mut random = Random(seed);
+            let mut random = Random::new(seed);
             let margin = [0.0, 0.0, 0.1][random.below(3)];
             let mut both = Both::new(&Config {
                 rule,
@@ -250,7 +250,7 @@ fn sizes(strategy: Strategy) -> Result<(), Failed> {
     let mut both = Both::new(&cuda(strategy));
     for n in edges.into_iter().take(sized(edges.len(), 8)) {
         for density in [0.5, 4.0] {
-            let boxes = uniform(&mut Random(n as u64), n, density);
+            let boxes = uniform(&mut Random::new(n as u64), n, density);
             both.update(
                 Frame::boxes(&boxes),
                 false,
@@ -268,7 +268,7 @@ fn sizes(strategy: Strategy) -> Result<(), Failed> {
 /// Boxes that creep, jump, come and go with a margin.
 fn margins(strategy: Strategy) -> Result<(), Failed> {
     both_rules(|rule| {
-        let mut random = Random(5);
+        let mut random = Random::new(5);
         let mut both = Both::new(&Config {
             rule,
             margin: 0.25,
@@ -294,7 +294,7 @@ fn margins(strategy: Strategy) -> Result<(), Failed> {
 fn two_sets(strategy: Strategy) -> Result<(), Failed> {
     both_rules(|rule| {
         for seed in 0..sized(40, 6) as u64 {
-            let mut random = Random(1000 + seed);
+            let mut random = Random::new(1000 + seed);
             let config = Config {
                 rule,
                 ..cuda(strategy)
@@ -310,7 +310,7 @@ fn two_sets(strategy: Strategy) -> Result<(), Failed> {
             });
             a.excluded = excluded.collect();
             let mut on_cuda = engine(&config);
-            let last = uniform(&mut Random(1), 50, 4.0);
+            let last = uniform(&mut Random::new(1), 50, 4.0);
             on_cuda.update(&last).map_err(|error| error.to_string())?;
             let before = on_cuda.pairs().to_vec();
             let found = on_cuda
@@ -335,7 +335,7 @@ fn two_sets(strategy: Strategy) -> Result<(), Failed> {
 
 /// Chunks of all sizes, in one group and in many.
 fn chunks(strategy: Strategy) -> Result<(), Failed> {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     let owned = Owned::new(&mut random, sized(1500, 250), 0);
     let mut on_cpu = engine(&cpu(&cuda(strategy)));
     on_cpu
@@ -378,7 +378,7 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
     const NAN: f32 = f32::NAN;
     for on_invalid in [OnInvalid::Error, OnInvalid::Skip] {
         for form in 0..3 {
-            let mut random = Random(form as u64);
+            let mut random = Random::new(form as u64);
             let mut both = Both::new(&Config {
                 on_invalid,
                 ..cuda(strategy)
@@ -425,7 +425,7 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
 /// Thousands of small scenes in one place: the sweep stays within each.
 fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
     let (worlds, each) = (sized(4000, 40), 50);
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     let boxes = uniform(&mut random, worlds * each, worlds as f32);
     let ids: Vec<u32> = (0..boxes.len())
         .map(|_| random.below(worlds) as u32)
@@ -444,7 +444,7 @@ fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
 
 /// The uniform scene that peers are measured on.
 fn million(strategy: Strategy) -> Result<(), Failed> {
-    let boxes = uniform(&mut Random(3), sized(1_000_000, 2_000), 1.0);
+    let boxes = uniform(&mut Random::new(3), sized(1_000_000, 2_000), 1.0);
     let mut both = Both::new(&cuda(strategy));
     // Another strategy, so that the reference does not take seconds.
     both.cpu = engine(&Config {

@@ -20,7 +20,7 @@ pub const ALL: &[(&str, Check)] = &[
 fn resident(strategy: Strategy) -> Result<(), Failed> {
     let (mut host, mut device) = (engine(&cuda(strategy)), engine(&cuda(strategy)));
     let stream = device.stream().ok_or("no stream")?.clone();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for number in 0..6 {
         let boxes = uniform(&mut random, sized(20_000, 500) / (number + 1), 2.0);
         let on_device = stream.from_slice(&boxes).map_err(text)?;
@@ -53,7 +53,7 @@ fn resident(strategy: Strategy) -> Result<(), Failed> {
 
 /// A slice may begin at any multiple of 4 bytes.
 fn unaligned(strategy: Strategy) -> Result<(), Failed> {
-    let boxes = uniform(&mut Random(2), sized(3000, 300), 2.0);
+    let boxes = uniform(&mut Random::new(2), sized(3000, 300), 2.0);
     let mut broad_phase = engine(&cuda(strategy));
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
     let mut words = vec![f32::NAN];
@@ -68,7 +68,7 @@ fn unaligned(strategy: Strategy) -> Result<(), Failed> {
 }
 
 fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
-    let mut boxes = uniform(&mut Random(3), sized(3000, 300), 2.0);
+    let mut boxes = uniform(&mut Random::new(3), sized(3000, 300), 2.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
     let mut broad_phase = engine(&cuda(strategy));
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
@@ -104,7 +104,7 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
 
 /// A frame like the last is seen, and moves within a margin too.
 fn nothing_moved(strategy: Strategy) -> Result<(), Failed> {
-    let mut boxes = uniform(&mut Random(4), sized(5000, 300), 2.0);
+    let mut boxes = uniform(&mut Random::new(4), sized(5000, 300), 2.0);
     let mut broad_phase = engine(&Config {
         margin: 0.1,
         ..cuda(strategy)
@@ -138,7 +138,7 @@ fn nothing_moved(strategy: Strategy) -> Result<(), Failed> {
 }
 
 fn same_twice(strategy: Strategy) -> Result<(), Failed> {
-    let boxes = uniform(&mut Random(5), sized(200_000, 1000), 1.0);
+    let boxes = uniform(&mut Random::new(5), sized(200_000, 1000), 1.0);
     let run = || -> Result<Vec<Pair>, Failed> {
         let mut broad_phase = engine(&cuda(strategy));
         broad_phase.update(&boxes).map_err(text)?;
@@ -155,7 +155,7 @@ fn same_twice(strategy: Strategy) -> Result<(), Failed> {
 fn two_threads(strategy: Strategy) -> Result<(), Failed> {
     let work = |seed: u64| -> Result<(), Failed> {
         let mut broad_phase = engine(&cuda(strategy));
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         for _ in 0..sized(10, 3) {
             let boxes = uniform(&mut random, sized(20_000, 300), 1.0);
             broad_phase.update(&boxes).map_err(text)?;

@@ -23,7 +23,7 @@ pub const ALL: &[(&str, Check)] = &[
 
 /// By one, by half, by a factor of 1000, by all.
 fn too_small(strategy: Strategy) -> Result<(), Failed> {
-    let boxes = uniform(&mut Random(1), sized(50_000, 1000), 2.0);
+    let boxes = uniform(&mut Random::new(1), sized(50_000, 1000), 2.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
     let n = pairs.len();
     for (capacity, regrown) in [
@@ -64,7 +64,7 @@ fn too_small(strategy: Strategy) -> Result<(), Failed> {
 fn kept(strategy: Strategy) -> Result<(), Failed> {
     let mut broad_phase = engine(&cuda(strategy));
     let device = broad_phase.stream().ok_or("no stream")?.device().clone();
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let frames = [(); 2].map(|()| uniform(&mut random, sized(100_000, 1000), 1.0));
     let mut used = Vec::new();
     for number in 0..10 {
@@ -78,9 +78,9 @@ fn kept(strategy: Strategy) -> Result<(), Failed> {
 
 /// The exact count in the error, the last result in place, and all pairs by chunks.
 fn too_many(strategy: Strategy) -> Result<(), Failed> {
-    let boxes = uniform(&mut Random(3), sized(20_000, 600), 4.0);
+    let boxes = uniform(&mut Random::new(3), sized(20_000, 600), 4.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
-    let few = uniform(&mut Random(4), 20, 1.0);
+    let few = uniform(&mut Random::new(4), 20, 1.0);
     let limit = pairs.len() as u64 - 1;
     let mut broad_phase = engine(&Config {
         pair_memory: Some(limit * 8 + 7),

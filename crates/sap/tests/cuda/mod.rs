@@ -7,6 +7,7 @@ mod memory;
 mod soak;
 
 use crate::common;
+use crate::common::scenes::{Random, around};
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
 use std::sync::{Mutex, OnceLock};
@@ -100,42 +101,13 @@ fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Failed> {
     }
 }
 
-/// Numbers from a seed: splitmix64.
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-
-    fn within(&mut self, low: f32, high: f32) -> f32 {
-        low + (high - low) * ((self.next() >> 40) as f32 / (1_u64 << 24) as f32)
-    }
-
-    fn chance(&mut self, one_in: usize) -> bool {
-        self.below(one_in) == 0
-    }
-}
-
 /// `n` boxes, about `density` to a unit of volume, half sides 0.2 to 0.5.
 fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
     let side = (n as f32 / density).cbrt();
     let mut one = || {
-        let center: [f32; 3] = std::array::from_fn(|_| random.within(0.0, side));
-        let half: [f32; 3] = std::array::from_fn(|_| random.within(0.2, 0.5));
-        Aabb::new(
-            std::array::from_fn(|k| center[k] - half[k]),
-            std::array::from_fn(|k| center[k] + half[k]),
-        )
+        let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
+        let half: [f32; 3] = std::array::from_fn(|_| random.between(0.2, 0.5));
+        around(center, half)
     };
     (0..n).map(|_| one()).collect()
 }
