@@ -20,11 +20,13 @@ mod chair;
 mod contacts;
 mod drifting;
 mod falling_chairs;
+mod picture;
 mod solver;
 mod stack;
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::SingleThreadedExecutor;
+pub use picture::{Instance, Landscape, Picture, Shape};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use sap::{Aabb, BroadPhase, Filter, Frame, Pair, Report};
@@ -247,6 +249,27 @@ impl Scene {
     #[must_use]
     pub fn boxes(&self) -> &[Aabb] {
         &self.world.resource::<Boxes>().aabbs
+    }
+
+    /// What there is to draw of the last frame, into `picture`, whose lists are replaced.
+    pub fn picture(&self, picture: &mut Picture) {
+        picture.clear();
+        let boxes = self.boxes().iter().zip(0..);
+        picture
+            .boxes
+            .extend(boxes.map(|(aabb, index)| Instance::of_box(aabb, index)));
+    }
+
+    /// The ground below the bodies, where it is more than one of the boxes.
+    #[must_use]
+    pub const fn landscape(&self) -> Option<&Landscape> {
+        None
+    }
+
+    /// The body that each box belongs to, or nothing where each box is the body of its own number.
+    #[must_use]
+    pub const fn body_of_box(&self) -> &[u32] {
+        &[]
     }
 
     /// A filter for each box, or nothing where all boxes may pair.
