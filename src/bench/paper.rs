@@ -158,23 +158,25 @@ impl Figure {
 impl Unit {
     /// The points of a figure of the broad phase.
     fn of_updates(self, one: &Updates) -> Vec<Point> {
-        let point = |column: String, value| Point {
-            row: plot::size(one.n),
-            column,
+        let point = |row: String, column: &str, value| Point {
+            row,
+            column: column.to_owned(),
             n: one.n,
             value,
             largest_bucket: 0,
         };
+        let size = plot::size(one.n);
         match &one.measured {
-            Err(missing) => vec![point(one.name.clone(), Err(missing.to_string()))],
+            Err(missing) => vec![point(size, &one.name, Err(missing.to_string()))],
             Ok(times) if self == Self::Shares => {
+                let row = format!("{size} {}", one.name);
                 let stages = times.stages.iter().filter(|stage| stage.1 > 0.0);
                 let share = |ms: f64| 100.0 * ms / times.median;
                 stages
-                    .map(|&(name, ms)| point(format!("{}: {name}", one.name), Ok(share(ms))))
+                    .map(|&(name, ms)| point(row.clone(), name, Ok(share(ms))))
                     .collect()
             }
-            Ok(times) => vec![point(one.name.clone(), Ok(times.median))],
+            Ok(times) => vec![point(size, &one.name, Ok(times.median))],
         }
     }
 
