@@ -13,7 +13,6 @@ struct Accept {
 };
 
 __device__ __forceinline__ bool filters_allow(const uint4& i, const uint4& j) {
-    constexpr u32 STATIC_OR_ASLEEP = 3;
     return (i.x & j.y) != 0 && (j.x & i.y) != 0 && (i.z != j.z || i.z == 0) && (i.w & j.w & STATIC_OR_ASLEEP) == 0;
 }
 

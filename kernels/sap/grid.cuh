@@ -151,9 +151,11 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS)
     if (threadIdx.x == 0 && (levels & ~(u32)state->levels)) atomicOr(&state->levels, (u64)levels);
 }
 
-// Two lanes write a record's halves next to each other, so that whole sectors go out.
+// Two lanes write a record's halves next to each other, so that whole sectors go out. `ids` has the boxes' numbers in the frame where
+// these are some of its boxes only; else null.
 extern "C" __global__ void __launch_bounds__(GRID_THREADS)
-    sap_grid_place(const Box* stored, u32 n, const __grid_constant__ Cut cut, const uint2* slots, const u32* starts, Record* records) {
+    sap_grid_place(const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots, const u32* starts,
+                   Record* records) {
     __shared__ float4 halves[GRID_THREADS][2];
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x, lane = lane_index();
     const uint2 slot = i < n ? slots[i] : make_uint2(NO_BUCKET, 0);
@@ -164,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS)
         const Box box = load_box(stored + i);
         const u32 level = level_of(cut, cells(cut, box));
         halves[threadIdx.x][0] = make_float4(box.min[0], box.min[1], box.min[2], box.max[0]);
-        halves[threadIdx.x][1] = make_float4(box.max[1], box.max[2], __uint_as_float(i), __uint_as_float(level));
+        halves[threadIdx.x][1] = make_float4(box.max[1], box.max[2], __uint_as_float(ids ? ids[i] : i), __uint_as_float(level));
     }
     __syncwarp();
     const u32 any = __ballot_sync(ALL_LANES, placed);

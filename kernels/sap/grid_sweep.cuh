@@ -31,8 +31,9 @@ struct GridInput {
     Cut cut;
     const Record* records;
     const u32* starts;
-    const u32* worlds;
-    State* state;
+    const u32* worlds;   // by the number of a box in the frame
+    const State* table;  // with `placed` and `levels` of these records
+    State* state;        // counters of the frame
     Accept accept;
 };
 
@@ -62,7 +63,17 @@ struct GridShared {
     WarpOut out;
 };
 
-template <u32 BOXES, class Output>
+// Two boxes as records have them.
+__device__ __forceinline__ bool overlap(const float4& low, const float4& high, const float4& l, const float4& h) {
+    return low.x <= l.w && l.x <= low.w && low.y <= h.x && l.y <= high.x && low.z <= h.y && l.z <= high.y;
+}
+
+__device__ __forceinline__ bool overlap_openly(const float4& low, const float4& high, const float4& l, const float4& h) {
+    return low.x < l.w && l.x < low.w && low.y < h.x && l.y < high.x && low.z < h.y && l.z < high.y;
+}
+
+// APART: the warp's boxes are not among the records (grid_apart.cuh), and a run's step counts rows.
+template <u32 BOXES, class Output, bool APART = false>
 struct GridWarp {
     using Shared = GridShared<BOXES>;
     const GridInput& in;
@@ -83,14 +94,6 @@ struct GridWarp {
         return Box{{low.x, low.y, low.z}, {low.w, high.x, high.y}};
     }
 
-    static __device__ __forceinline__ bool overlap(const float4& low, const float4& high, const float4& l, const float4& h) {
-        return low.x <= l.w && l.x <= low.w && low.y <= h.x && l.y <= high.x && low.z <= h.y && l.z <= high.y;
-    }
-
-    static __device__ __forceinline__ bool overlap_openly(const float4& low, const float4& high, const float4& l, const float4& h) {
-        return low.x < l.w && l.x < low.w && low.y < h.x && l.y < high.x && low.z < h.y && l.z < high.y;
-    }
-
     // Takes up to 32 hits off the stack: whether the box found is in the cells looked for, and the pair is one to report.
     __device__ __forceinline__ void pop() {
         const u32 take = min(waiting, WARP);
@@ -99,15 +102,17 @@ struct GridWarp {
         u32 a = 0, b = 0;
         if (hit) {
             const uint2 entry = shared.stack[waiting + lane_index()];
-            const u32 number = entry.x % BOXES, level = entry.x >> 5 & 31, step = entry.x >> 10 & 15;
-            const bool own = entry.x >> 14;
+            const u32 number = entry.x % BOXES, level = entry.x >> 5 & 31, step = APART ? entry.x >> 10 : entry.x >> 10 & 15;
+            const bool own = !APART && entry.x >> 14;
             const float4 low = shared.low[number], high = shared.high[number];
             const float4 l = in.records[entry.y].low, h = in.records[entry.y].high;
             const u32 i = __float_as_uint(high.z), j = __float_as_uint(h.z);
             if (level != in.cut.main) {
                 const int first = (cell(in.cut, 0, low.x) >> level) - (own ? 0 : 1), last = cell(in.cut, 0, low.w) >> level;
-                const int y = (cell(in.cut, 1, low.y) >> level) + (int)(step & 3) - 1;
-                const int z = (cell(in.cut, 2, low.z) >> level) + (int)(step >> 2) - 1;
+                int y = (cell(in.cut, 1, low.y) >> level) - 1, z = (cell(in.cut, 2, low.z) >> level) - 1;
+                const u32 rows_y = (u32)((cell(in.cut, 1, high.x) >> level) - y) + 1;
+                y += (int)(APART ? step % rows_y : step & 3);
+                z += (int)(APART ? step / rows_y : step >> 2);
                 const int x = cell(in.cut, 0, l.x) >> level;
                 hit = __float_as_uint(h.w) == level && first <= x && x <= last && cell(in.cut, 1, l.y) >> level == y &&
                       cell(in.cut, 2, l.z) >> level == z;
@@ -233,7 +238,7 @@ struct GridWarp {
     __device__ __forceinline__ void run() {
         const u32 lane = lane_index(), number = lane % BOXES;
         const u32 at = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * BOXES + number;
-        const bool live = at < (u32)in.state->placed;
+        const bool live = at < (u32)in.table->placed;
         u32 level = 32, world = 0;
         Cells c = {};
         if (live) {
@@ -247,7 +252,7 @@ struct GridWarp {
             c = cells(in.cut, box_of(low, high));
         }
         __syncwarp();
-        for (u32 levels = (u32)in.state->levels; levels != 0; levels &= levels - 1) {
+        for (u32 levels = (u32)in.table->levels; levels != 0; levels &= levels - 1) {
             const u32 l = __ffs((int)levels) - 1;
             const u32 steps = __any_sync(ALL_LANES, level < l) ? ALL_STEPS : __any_sync(ALL_LANES, level == l) ? OWN_STEPS : 0;
             const AtLevel at_l = at_level(in.cut, c, l);

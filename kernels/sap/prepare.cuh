@@ -65,6 +65,7 @@ struct Prepare {
     u32 second;          // 1 for the second of two sets
     u32 known;           // boxes of the last update; those from here on are new
     float margin;
+    u32 apart;           // 1 when static and sleeping boxes are held apart
     const Box* last;     // stored boxes of the last update
     Box* stored;
     Box* given;          // the boxes without margin, for queries; null without margin
@@ -98,7 +99,7 @@ __device__ __forceinline__ void prepare(const Source& source, const Prepare& p) 
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const bool present = i < p.n;
     Box box = empty_box();
-    bool valid = true;
+    bool valid = true, held = false;
     if (present) {
         valid = source.read(i, box);
         if (!valid) box = empty_box();
@@ -123,20 +124,24 @@ __device__ __forceinline__ void prepare(const Source& source, const Prepare& p) 
             }
         }
         store_box(p.stored + p.base + i, box);
-        bool same = old && same_bits(box, last);
-        if (same && p.filters) {
-            uint4 a = p.filters[i], b = p.last_filters[i];
-            same = a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+        bool same = old && same_bits(box, last), still = false;
+        if (old && p.filters) {
+            const uint4 a = p.filters[i], b = p.last_filters[i];
+            same = same && a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+            still = ((a.w | b.w) & STATIC_OR_ASLEEP) != 0;
         }
         if (same && p.worlds) same = p.worlds[i] == p.last_worlds[i];
         if (!same) p.state->changed = 1;
+        if (!same && still) p.state->still_changed = 1;
+        held = p.apart && still;
     }
     // Empty boxes are few, so these atomics are rare.
     const u32 empty = __ballot_sync(ALL_LANES, present && is_empty(box));
     if (empty == 0) return;
     const u32 invalid = __ballot_sync(ALL_LANES, present && !valid);
+    const u32 swept = __ballot_sync(ALL_LANES, present && is_empty(box) && !held);
     if (lane_index() == 0) {
-        atomicAdd(&p.state->empty, (u64)__popc(empty));
+        if (swept) atomicAdd(&p.state->empty, (u64)__popc(swept));
         if (invalid) {
             const u64 first = i + __ffs(invalid) - 1;
             atomicAdd(p.second ? &p.state->invalid_b : &p.state->invalid, (u64)__popc(invalid));

@@ -53,6 +53,8 @@
 #include "accept.cuh"
 #include "sweep.cuh"
 #include "grid_sweep.cuh"
+#include "grid_apart.cuh"
+#include "apart.cuh"
 #include "pairs.cuh"
 #include "rows.cuh"
 #include "events.cuh"

@@ -17,11 +17,14 @@ struct State {
     u64 pairs;          // hits accepted; beyond the capacity too
     u64 work;           // the next unit of the sweep that no warp has taken; the first ones are zeroed when a sweep repeats
     u64 longest;        // pairs of the `a` that has the most
+    u64 between;        // tests of boxes against those held apart
+    u64 large;          // boxes too large to look those held apart up by rows
     u64 tests;          // candidates on the sweep axis
     u64 invalid;        // bad boxes
     u64 first_invalid;  // 2^32 - index of the first bad box; 0 = none
-    u64 empty;          // boxes that take no part: empty or invalid
+    u64 empty;          // boxes that take no part: empty or invalid; of those held apart none
     u64 changed;        // 1 when a box, filter or world differs from the last update
+    u64 still_changed;  // 1 when that is of a box that is, or was, static or asleep
     u64 axis;           // the sweep axis
     u64 axis_tests[3];  // candidates among the sampled boxes, by axis
     u64 axis_blocks;    // blocks that have added theirs
@@ -70,6 +73,9 @@ __device__ __forceinline__ void store_box(Box* to, const Box& box) {
     words[1] = make_float2(box.min[2], box.max[0]);
     words[2] = make_float2(box.max[1], box.max[2]);
 }
+
+// Flags of a filter: boxes of which both have the same one do not pair.
+constexpr u32 STATIC_OR_ASLEEP = 3;
 
 constexpr float INFINITE = __builtin_huge_valf();
 

@@ -133,6 +133,10 @@ pub struct Config {
     pub pair_memory: Option<u64>,
     /// Pairs to make room for at first; more are made as needed.
     pub initial_pair_capacity: Option<usize>,
+    /// Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each
+    /// other, where there are this many or more, and at least one in four boxes; `None` = as many as are worth it, by measurement,
+    /// `Some(usize::MAX)` = never. The pairs are the same.
+    pub hold_from: Option<usize>,
 }
 
 impl Default for Config {
@@ -147,6 +151,7 @@ impl Default for Config {
             events: true,
             pair_memory: None,
             initial_pair_capacity: None,
+            hold_from: None,
         }
     }
 }

@@ -83,6 +83,8 @@ pub struct Report {
     /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts. 0 when nothing
     /// had changed since the update before.
     pub tests: u64,
+    /// Boxes held apart as static or asleep: neither sorted nor tested against each other, since they stayed as they were.
+    pub resting: u64,
     /// The backend that ran.
     pub backend: Backend,
     /// The strategy that ran.
@@ -107,6 +109,7 @@ impl Report {
             ended: 0,
             invalid: None,
             tests: 0,
+            resting: 0,
             backend,
             strategy,
             choice: None,

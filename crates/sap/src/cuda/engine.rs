@@ -1,11 +1,12 @@
 //! The engine: what is kept between updates, and the calls.
 
 use super::events::Difference;
-use super::grid::Grid;
+use super::grid::{Asked, Grid};
+use super::held::Held;
 use super::memory::{Grow, HostPairs, Uploader, zeroed_pairs};
-use super::params::{GRID_WORDS, List, State};
-use super::scene::{Scene, Source, Tools};
-use super::sweep::{Sweep, packed};
+use super::params::{GRID_WORDS, List, SWEEP_WORDS, State};
+use super::scene::{Scene, Source, Tools, address};
+use super::sweep::{Sweep, index_bits, packed};
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
     Strategy, Timings,
@@ -20,6 +21,9 @@ pub(crate) struct Engine {
     pub(super) stream: Stream,
     pub(super) sweep: Sweep,
     grid: Grid,
+    held: Held,
+    /// Whether the frame at hand leaves those out.
+    apart: bool,
     /// What finds the pairs of the frame.
     strategy: Strategy,
     /// Why, where it was chosen.
@@ -74,6 +78,7 @@ impl Engine {
         let stream = Stream::new(&device).map_err(missing)?;
         let sweep = Sweep::new(&stream, config)?;
         let grid = Grid::new(&device)?;
+        let held = Held::new(&stream, config.hold_from.unwrap_or(super::held::FEWEST))?;
         let mut found = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
         let allowed = config.pair_memory.map_or(usize::MAX, |bytes| {
@@ -84,6 +89,8 @@ impl Engine {
             stream,
             sweep,
             grid,
+            held,
+            apart: false,
             strategy: config.strategy,
             choice: None,
             by_rows: false,
@@ -142,8 +149,13 @@ impl Engine {
             &[source],
             config.margin,
             last,
+            self.held.is_on(),
         )?;
         let may_rest = self.has_last && self.spare.like(&self.scene);
+        if !may_rest {
+            self.held.release();
+        }
+        self.apart = self.held.is_on();
         // Nothing moved in the last frame: likely it is so again, which is worth a wait.
         if may_rest && self.rested {
             let state = self.sweep.read()?;
@@ -151,10 +163,19 @@ impl Engine {
                 let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
                 return self.rest(config, n, invalid, from_host);
             }
+            if self.apart && state.still_changed != 0 {
+                return self.find_as_one(config, source);
+            }
+        }
+        if self.apart {
+            self.held.gather_moving(&stream, &self.spare)?;
         }
         self.arrange(config, may_rest)?;
 
         let (state, regrown) = self.find_pairs(config, 0..n as u64, config.events)?;
+        if self.apart && state.still_changed != 0 {
+            return self.find_as_one(config, source);
+        }
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
         refuse(config, invalid)?;
         if may_rest && state.changed == 0 {
@@ -181,7 +202,8 @@ impl Engine {
             pairs: state.pairs,
             started: started.len() as u64,
             ended: ended.len() as u64,
-            tests: state.tests,
+            tests: state.tests + state.between,
+            resting: self.held.len() as u64,
             regrown,
             ..self.report(n, invalid, axis)
         };
@@ -205,7 +227,45 @@ impl Engine {
         self.axis = axis;
         self.keep_host(&[PAIRS, STARTED, ENDED], from_host);
         self.given.take();
+        self.hold(config, may_rest && state.still_changed == 0);
         Ok(report)
+    }
+
+    /// Finds the pairs again, of all boxes: those held apart were not as they had been.
+    fn find_as_one(&mut self, config: &Config, source: Source) -> Result<Report> {
+        self.held.release();
+        self.find(config, source)
+    }
+
+    /// Holds static and sleeping boxes of the frame that is done apart, if they `stayed` as they were for long enough.
+    fn hold(&mut self, config: &Config, stayed: bool) {
+        if !self.held.is_time(stayed) {
+            return;
+        }
+        let accept = self.sweep.accept(&self.scene, 0..self.scene.n as u64);
+        let bits = index_bits(&self.scene);
+        let limit = self.pair_limit(config).unwrap_or(0);
+        // Where there is no memory for it frames are found as a whole, as before.
+        // SAFETY: the addresses are those of this scene.
+        let _ = unsafe {
+            self.held.take(
+                &self.stream,
+                &self.sweep.kernels,
+                &self.scene,
+                accept,
+                bits,
+                limit,
+            )
+        };
+    }
+
+    /// The boxes of the frame at hand that are sorted and swept.
+    const fn swept(&self) -> &Scene {
+        if self.apart {
+            self.held.moving()
+        } else {
+            &self.spare
+        }
     }
 
     fn report(&self, n: usize, invalid: Option<Invalid>, axis: usize) -> Report {
@@ -244,6 +304,7 @@ impl Engine {
         refuse(config, invalid)?;
         let mut report = self.report(n, invalid, self.axis);
         report.pairs = self.pairs as u64;
+        report.resting = self.held.len() as u64;
         report.timings = timings(&self.stages.finish(&self.stream)?);
         self.rested = true;
         self.events.iter_mut().for_each(Difference::clear);
@@ -269,13 +330,23 @@ impl Engine {
         }
     }
 
-    /// Puts the boxes of the spare scene in order for the sweep.
+    /// Puts the boxes of the frame at hand in order for the sweep.
     pub(super) fn arrange(&mut self, config: &Config, may_rest: bool) -> Result<()> {
         self.stages.mark(&self.stream, "keys")?;
         self.strategy = config.strategy;
         self.choice = None;
+        let scene = if self.apart {
+            self.held.moving()
+        } else {
+            &self.spare
+        };
+        let ids = if self.apart {
+            self.held.moving_ids()
+        } else {
+            0
+        };
         if matches!(config.strategy, Strategy::Auto | Strategy::Subdivided) {
-            self.grid.plan(&self.stream, &self.spare)?;
+            self.grid.plan(&self.stream, scene)?;
         }
         if config.strategy == Strategy::Auto {
             self.choice = self.grid.choice();
@@ -290,18 +361,33 @@ impl Engine {
                 Strategy::Subdivided
             };
         }
-        if self.strategy != Strategy::Subdivided {
-            self.sweep.choose_axis(&self.spare)?;
-            self.sweep.make_keys(&self.spare)?;
+        if self.strategy == Strategy::Subdivided {
             self.stages.mark(&self.stream, "sort")?;
-            return self.sweep.sort(&self.spare, may_rest);
+            return self
+                .grid
+                .arrange(&self.stream, scene, ids, self.sweep.state.ptr());
         }
+        self.sweep.choose_axis(scene)?;
+        self.sweep.make_keys(scene)?;
         self.stages.mark(&self.stream, "sort")?;
-        self.grid
-            .arrange(&self.stream, &self.spare, self.sweep.state.ptr())
+        self.sweep.sort(scene, may_rest)?;
+        if self.apart {
+            // SAFETY: the boxes that were sorted have a place each.
+            unsafe { self.held.number(&self.stream, self.sweep.index())? };
+        }
+        Ok(())
     }
 
-    /// Finds the pairs of the scene arranged with `a` in a range, packed, in no order, as many as there is room for; counts
+    /// What is asked of a grid for the frame at hand.
+    fn asked(&self, a: Range<u64>) -> Asked {
+        Asked {
+            accept: self.sweep.accept(&self.spare, a),
+            worlds: address(&self.spare.worlds),
+            state: self.sweep.state.ptr(),
+        }
+    }
+
+    /// Finds the pairs of the frame arranged with `a` in a range, packed, in no order, as many as there is room for; counts
     /// them all.
     fn sweep(&mut self, config: &Config, a: Range<u64>) -> Result<()> {
         let capacity = self.found.capacity();
@@ -314,35 +400,37 @@ impl Engine {
         };
         self.by_rows = rows.is_some();
         let keys = packed(&self.spare, &self.found.part_mut(capacity)?, rows);
-        if self.strategy != Strategy::Subdivided {
-            return self.sweep.find(&self.spare, a, keys);
-        }
-        self.sweep.zero(GRID_WORDS)?;
-        let (accept, state) = (self.sweep.accept(&self.spare, a), self.sweep.state.ptr());
-        // SAFETY: the addresses are those of this scene and this engine.
+        let in_cells = self.strategy == Strategy::Subdivided;
+        self.sweep
+            .zero(if in_cells { GRID_WORDS } else { SWEEP_WORDS })?;
+        let asked = self.asked(a.clone());
+        // SAFETY: the addresses are those of this frame and this engine.
         unsafe {
-            self.grid
-                .find(&self.stream, &self.spare, accept, state, keys)
+            if self.apart {
+                self.held.seed(&self.stream, keys, asked.state)?;
+                self.held.find(&self.stream, asked, keys)?;
+            }
+            if in_cells {
+                return self.grid.find(&self.stream, self.swept().n, asked, keys);
+            }
         }
+        self.sweep.find(&self.spare, a, keys)
     }
 
-    /// Counts the pairs of the scene arranged by `a`.
+    /// Counts the pairs of the frame arranged by `a`.
     pub(super) fn count_by_a(&mut self, mut by_a: SliceMut<u32>) -> Result<()> {
         if self.strategy != Strategy::Subdivided {
             return self.sweep.count_by_a(&self.spare, by_a);
         }
         self.sweep.zero(GRID_WORDS)?;
         self.stream.fill_u32(by_a.reborrow(), 0)?;
-        let all = 0..self.spare.n as u64;
-        let (accept, state) = (self.sweep.accept(&self.spare, all), self.sweep.state.ptr());
+        let n = self.spare.n;
+        let asked = self.asked(0..n as u64);
         // SAFETY: as in `sweep`.
-        unsafe {
-            self.grid
-                .count_by_a(&self.stream, &self.spare, accept, state, by_a)
-        }
+        unsafe { self.grid.count_by_a(&self.stream, n, asked, by_a) }
     }
 
-    /// Finds the pairs of the spare scene with `a` in a range and puts them in order in `room`, which grows until all fit;
+    /// Finds the pairs of the frame at hand with `a` in a range and puts them in order in `room`, which grows until all fit;
     /// with `events` they are compared with the last list too. Waits once for each time. Gives the counters, and how often
     /// it grew.
     pub(super) fn find_pairs(
@@ -367,7 +455,10 @@ impl Engine {
             let state = self.sweep.read()?;
             let short = !self.by_rows || self.sweep.rows.are_short(&state);
             if self.strategy == Strategy::Subdivided {
-                self.grid.note(self.spare.n, &state);
+                self.grid.note(self.swept().n, &state);
+            }
+            if self.apart && state.still_changed != 0 {
+                return Ok((state, regrown));
             }
             if state.pairs > self.found.capacity() as u64 {
                 let limit = self.pair_limit(config)?;
@@ -484,6 +575,7 @@ impl Engine {
 
     pub(crate) fn clear(&mut self) {
         self.has_last = false;
+        self.held.release();
         self.rested = false;
         self.pairs = 0;
         self.events.iter_mut().for_each(Difference::clear);
@@ -533,7 +625,9 @@ impl Engine {
             sets,
             0.0,
             None,
+            false,
         )?;
+        self.apart = false;
         Ok(())
     }
 
@@ -565,7 +659,8 @@ impl Drop for Engine {
     }
 }
 
-/// Uploads sets into `scene`, checks and stores their boxes.
+/// Uploads sets into `scene`, checks and stores their boxes. `holds` tells whether boxes are held apart, which stand for frames like
+/// the last.
 fn read(
     scene: &mut Scene,
     sweep: &mut Sweep,
@@ -574,6 +669,7 @@ fn read(
     sets: &[Source],
     margin: f32,
     last: Option<&Scene>,
+    holds: bool,
 ) -> Result<()> {
     let stream = sweep.stream.clone();
     uploader.start(&stream)?;
@@ -596,7 +692,8 @@ fn read(
         uploader,
         state: &sweep.state,
     };
-    scene.prepare(&tools, sets, margin, last)
+    let apart = holds && last.is_some_and(|last| scene.like(last));
+    scene.prepare(&tools, sets, margin, last, apart)
 }
 
 /// Device bytes that a pair takes: as found, in the list, in that of the last update and while it is sorted; with events it may

@@ -6,15 +6,17 @@ use super::memory::Grow;
 use super::offsets::Offsets;
 use super::params::{Accept, Keys, State};
 use super::scene::{Scene, address};
-use crate::{Choice, Reason, Result};
+use crate::{Aabb, Choice, Reason, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, Kernel, Launch, Pinned, SliceMut, Stream, args};
+use gpu::{ByValue, Device, Kernel, Launch, Pinned, Slice, SliceMut, Stream, args};
 
 /// Boxes that a plan is made from.
 const SAMPLE: usize = 2048;
 /// A warp takes 2 boxes where each takes this many tests and pairs, else 32 where there are this many, else 8.
 const CROWDED: f64 = 48.0;
 const MANY: usize = 1 << 18;
+/// A warp takes 2 boxes that are to be tested against those held apart where there are fewer than this, else 8.
+const FEW_APART: usize = 1 << 15;
 /// A plan is made anew when the boxes are this much more or fewer, or when a box takes this much more to find its pairs.
 const OTHER_NUMBER: f64 = 1.25;
 const MORE_WORK: f64 = 1.5;
@@ -26,6 +28,16 @@ struct Kernels {
     /// With 32 boxes a warp, with 8, and with 2.
     sweep: [Kernel; 3],
     count_pairs: Kernel,
+    /// Of boxes that are not in the grid: with 8 a warp, with 2, and for large ones.
+    apart: [Kernel; 3],
+}
+
+/// Whose pairs are asked for, and where they are counted: addresses, `worlds` by the number of a box in the frame.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) accept: Accept,
+    pub(super) worlds: u64,
+    pub(super) state: u64,
 }
 
 /// A box in its place, as the kernels have it.
@@ -38,8 +50,20 @@ struct Input {
     records: u64,
     starts: u64,
     worlds: u64,
+    table: u64,
     state: u64,
     accept: Accept,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ApartInput {
+    grid: Input,
+    boxes: u64,
+    ids: u64,
+    n: u32,
+    pad: u32,
+    large: u64,
 }
 
 /// A cut, and what it was made for.
@@ -98,6 +122,11 @@ impl Grid {
                     module.kernel("sap_grid_sweep_2")?,
                 ],
                 count_pairs: module.kernel("sap_grid_count_pairs")?,
+                apart: [
+                    module.kernel("sap_grid_apart_8")?,
+                    module.kernel("sap_grid_apart_2")?,
+                    module.kernel("sap_grid_apart_large")?,
+                ],
             },
             plan: None,
             cut: Cut::zeroed(),
@@ -153,6 +182,11 @@ impl Grid {
         Ok(())
     }
 
+    /// Drops the plan: the next frame has other boxes.
+    pub(super) fn forget(&mut self) {
+        self.plan = None;
+    }
+
     /// Whether the plan that there is will do for `n` boxes.
     fn is_planned(&self, n: usize, worlds: bool) -> bool {
         self.plan.as_ref().is_some_and(|plan| {
@@ -176,8 +210,14 @@ impl Grid {
         }
     }
 
-    /// Puts the boxes into their places.
-    pub(super) fn arrange(&mut self, stream: &Stream, scene: &Scene, state: u64) -> Result<()> {
+    /// Puts the boxes into their places. `ids` is the address of their numbers in the frame, 0 where they are all of it.
+    pub(super) fn arrange(
+        &mut self,
+        stream: &Stream,
+        scene: &Scene,
+        ids: u64,
+        state: u64,
+    ) -> Result<()> {
         let n = scene.n;
         if n == 0 {
             return Ok(());
@@ -208,6 +248,7 @@ impl Grid {
                 &linear(n),
                 &args![
                     boxes,
+                    ids,
                     n as u32,
                     ByValue(self.cut),
                     slots,
@@ -219,43 +260,42 @@ impl Grid {
         Ok(())
     }
 
-    fn input(&self, scene: &Scene, accept: Accept, state: u64) -> Input {
+    fn input(&self, asked: Asked, table: u64) -> Input {
         Input {
             cut: self.cut,
             records: self.records.ptr(),
             starts: self.buckets.ptr(),
-            worlds: address(&scene.worlds),
-            state,
-            accept,
+            worlds: asked.worlds,
+            table,
+            state: asked.state,
+            accept: asked.accept,
         }
     }
 
-    /// Finds the pairs of the boxes arranged.
+    /// Finds the pairs of the `n` boxes arranged.
     ///
     /// # Safety
     ///
-    /// `keys` and `accept` hold addresses of memory for as much as they say, and `state` is that of the counters, zero for
-    /// pairs and tests.
+    /// `keys` and `asked` hold addresses of memory for as much as they say; the counters are zero for tests.
     pub(super) unsafe fn find(
         &self,
         stream: &Stream,
-        scene: &Scene,
-        accept: Accept,
-        state: u64,
+        n: usize,
+        asked: Asked,
         keys: Keys,
     ) -> Result<()> {
-        if scene.n == 0 {
+        if n == 0 {
             return Ok(());
         }
-        let input = self.input(scene, accept, state);
+        let input = self.input(asked, asked.state);
         let work = self.plan.as_ref().map_or(0.0, |plan| plan.work);
         let [many, few, crowded] = &self.kernels.sweep;
         let (kernel, launch) = if work >= CROWDED {
-            (crowded, pairs_of_warps(scene.n, 2))
-        } else if scene.n < MANY {
-            (few, pairs_of_warps(scene.n, 8))
+            (crowded, pairs_of_warps(n, 2))
+        } else if n < MANY {
+            (few, pairs_of_warps(n, 8))
         } else {
-            (many, linear(scene.n))
+            (many, linear(n))
         };
         // SAFETY: the caller's promise; `arrange` has filled the arrays for this scene.
         unsafe {
@@ -272,21 +312,64 @@ impl Grid {
     pub(super) unsafe fn count_by_a(
         &self,
         stream: &Stream,
-        scene: &Scene,
-        accept: Accept,
-        state: u64,
+        n: usize,
+        asked: Asked,
         by_a: SliceMut<u32>,
     ) -> Result<()> {
-        if scene.n == 0 {
+        if n == 0 {
             return Ok(());
         }
-        let input = self.input(scene, accept, state);
+        let input = self.input(asked, asked.state);
         // SAFETY: the caller's promise.
         unsafe {
             stream.launch(
                 &self.kernels.count_pairs,
-                &pairs_of_warps(scene.n, 2),
+                &pairs_of_warps(n, 2),
                 &args![ByValue(input), by_a],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Finds the pairs of boxes that are not in this grid with the `held` boxes that are.
+    ///
+    /// # Safety
+    ///
+    /// As for `find`; `table` is the address of the counters that `arrange` left, `apart` of a list of numbers for each of the
+    /// boxes and of another as long, which is written.
+    pub(super) unsafe fn find_apart(
+        &self,
+        stream: &Stream,
+        (table, held): (u64, usize),
+        (boxes, ids, large): (Slice<Aabb>, u64, u64),
+        asked: Asked,
+        keys: Keys,
+    ) -> Result<()> {
+        let n = boxes.len();
+        if n == 0 || held == 0 {
+            return Ok(());
+        }
+        let input = ApartInput {
+            grid: self.input(asked, table),
+            boxes: boxes.ptr(),
+            ids,
+            n: n as u32,
+            pad: 0,
+            large,
+        };
+        let [many, few, of_large] = &self.kernels.apart;
+        let (kernel, launch) = if n < FEW_APART {
+            (few, pairs_of_warps(n, 2))
+        } else {
+            (many, pairs_of_warps(n, 8))
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(kernel, &launch, &args![ByValue(input), ByValue(keys)])?;
+            stream.launch(
+                of_large,
+                &linear(held),
+                &args![ByValue(input), ByValue(keys)],
             )?;
         }
         Ok(())

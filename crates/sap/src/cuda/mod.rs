@@ -15,6 +15,7 @@ mod endpoints;
 mod engine;
 mod events;
 mod grid;
+mod held;
 mod kernels;
 mod memory;
 mod offsets;

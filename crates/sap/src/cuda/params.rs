@@ -9,11 +9,14 @@ pub(super) struct State {
     pub(super) pairs: u64,
     pub(super) work: u64,
     pub(super) longest: u64,
+    pub(super) between: u64,
+    pub(super) large: u64,
     pub(super) tests: u64,
     pub(super) invalid: u64,
     pub(super) first_invalid: u64,
     pub(super) empty: u64,
     pub(super) changed: u64,
+    pub(super) still_changed: u64,
     pub(super) axis: u64,
     pub(super) axis_tests: [u64; 3],
     pub(super) axis_blocks: u64,
@@ -25,10 +28,9 @@ pub(super) struct State {
     pub(super) ended: u64,
 }
 
-/// The words of [`State`] that a sweep starts from zero: `pairs`, `work` and `longest`; `tests` too where the sweep itself
-/// counts them.
-pub(super) const SWEEP_WORDS: usize = 3;
-pub(super) const GRID_WORDS: usize = 4;
+/// The words of [`State`] that a sweep starts from zero: those before `tests`, and `tests` too where the sweep itself counts them.
+pub(super) const SWEEP_WORDS: usize = 5;
+pub(super) const GRID_WORDS: usize = 6;
 
 /// Addresses are those of device memory; 0 where there is none.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -39,7 +41,7 @@ pub(super) struct Prepare {
     pub(super) second: u32,
     pub(super) known: u32,
     pub(super) margin: f32,
-    pub(super) pad: u32,
+    pub(super) apart: u32,
     pub(super) last: u64,
     pub(super) stored: u64,
     pub(super) given: u64,

@@ -230,13 +230,15 @@ impl Scene {
         Ok(())
     }
 
-    /// Checks and stores the boxes uploaded. `last` is the scene of the last update, for margins and to see what changed.
+    /// Checks and stores the boxes uploaded. `last` is the scene of the last update, for margins and to see what changed. Where
+    /// static and sleeping boxes are held `apart`, empty ones among them are not counted.
     pub(super) fn prepare(
         &mut self,
         tools: &Tools,
         sets: &[Source],
         margin: f32,
         last: Option<&Self>,
+        apart: bool,
     ) -> Result<()> {
         let (stream, kernels) = (tools.stream, tools.kernels);
         self.stored.reserve(stream, self.n)?;
@@ -250,7 +252,7 @@ impl Scene {
             second: 0,
             known: last.map_or(0, |last| last.n as u32),
             margin,
-            pad: 0,
+            apart: apart.into(),
             last: last.map_or(0, |last| last.stored.ptr()),
             stored: self.stored.ptr(),
             given: address(&self.given),
@@ -300,6 +302,23 @@ impl Scene {
             p.second = 1;
         }
         Ok(())
+    }
+
+    /// Makes room for `n` of the boxes of another scene, and for their worlds: where they go.
+    pub(super) fn begin_part(
+        &mut self,
+        stream: &Stream,
+        whole: &Self,
+        n: usize,
+    ) -> Result<(u64, u64)> {
+        self.n = n;
+        self.last_world = whole.last_world;
+        self.worlds = (whole.worlds.is_some()).then(|| self.worlds.take().unwrap_or_default());
+        if let Some(worlds) = &mut self.worlds {
+            worlds.reserve(stream, n)?;
+        }
+        self.stored.reserve(stream, n)?;
+        Ok((self.stored.ptr(), address(&self.worlds)))
     }
 
     /// Whether both have the same pairs if no box, filter or world differs. `f64` boxes are not compared.

@@ -268,13 +268,18 @@ impl Sweep {
         }
     }
 
-    /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all.
+    /// The address of the boxes' numbers in the order of the sweep.
+    pub(super) fn index(&self) -> u64 {
+        self.index.ptr()
+    }
+
+    /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all. The counters of a
+    /// sweep must be zero, but for pairs that are in the list already.
     pub(super) fn find(&mut self, scene: &Scene, a: Range<u64>, keys: Keys) -> Result<()> {
-        self.zero(SWEEP_WORDS)?;
         if self.n == 0 {
             return Ok(());
         }
-        // SAFETY: `sort` has filled the arrays of this scene; the sweep's counters are zero.
+        // SAFETY: `sort` has filled the arrays of this scene.
         unsafe {
             self.kernels
                 .sweep(&self.stream, self.input(scene, a), keys)?
@@ -388,6 +393,6 @@ pub(super) fn packed(scene: &Scene, keys: &SliceMut<u64>, counts: Option<RowCoun
 }
 
 /// Bits that an index of the scene takes; a packed pair has twice as many.
-fn index_bits(scene: &Scene) -> u32 {
+pub(super) fn index_bits(scene: &Scene) -> u32 {
     usize::BITS - scene.n.saturating_sub(1).leading_zeros()
 }

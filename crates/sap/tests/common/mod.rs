@@ -10,6 +10,7 @@ pub mod data;
 pub mod mesh;
 pub mod oracle;
 pub mod scenes;
+pub mod still;
 
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};

@@ -16,6 +16,7 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
         .map(|&strategy| Config {
             rule,
             margin,
+            hold_from: Some(1),
             ..cuda(strategy)
         })
         .collect();
