@@ -290,11 +290,11 @@ impl BroadPhase {
         self.index().along(origin, dir, max_t)
     }
 
-    /// As [`BroadPhase::update`], for boxes on the device: the first CUDA device, which the engine works on. Pairs and events
+    /// As [`BroadPhase::update`], for boxes on the device, with their filters and worlds ([`crate::DeviceFrame`]): the first CUDA device, which the engine works on. Pairs and events
     /// stay there too ([`BroadPhase::device_pairs`]); [`BroadPhase::pairs`] and the like download them when first called, and
     /// then give an empty list should the device have failed.
     ///
-    /// The boxes are read on [`BroadPhase::stream`]: work that writes them on another stream must be ordered before by an
+    /// The lists are read on [`BroadPhase::stream`]: work that writes them on another stream must be ordered before by an
     /// event. They may be overwritten once this returns.
     ///
     /// ```
@@ -313,9 +313,14 @@ impl BroadPhase {
     ///
     /// As [`BroadPhase::update`]; [`Error::NoCuda`] where the engine works on the CPU.
     #[cfg(cuda)]
-    pub fn update_device(&mut self, boxes: gpu::Slice<'_, Aabb>) -> Result<&Report> {
+    pub fn update_device<'a>(
+        &mut self,
+        frame: impl Into<crate::DeviceFrame<'a>>,
+    ) -> Result<&Report> {
+        let frame = frame.into();
+        frame.check()?;
         self.report = match &mut self.engine {
-            Engine::Cuda(engine) => engine.update_device(&self.config, boxes)?,
+            Engine::Cuda(engine) => engine.update_device(&self.config, &frame)?,
             Engine::Cpu(_) => {
                 return Err(Error::NoCuda {
                     looked_for: "this broad phase works on the CPU".to_owned(),

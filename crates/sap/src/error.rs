@@ -137,6 +137,10 @@ pub enum Error {
         /// Bytes asked for.
         bytes: u64,
     },
+    /// A frame graph that could not be renewed, and has nothing to launch until it is.
+    #[cfg(cuda)]
+    #[error("the frame graph could not be renewed: call `renew` again before `launch`")]
+    NotRecorded,
     /// A sort failed.
     #[error(transparent)]
     Sort(#[from] gpusort::Error),

@@ -119,29 +119,12 @@ impl<'a> Frame<'a> {
 
     /// Lengths agree, boxes can be numbered. Boxes themselves are not looked at.
     pub(crate) fn check_lengths(&self) -> Result<()> {
-        let boxes = self.len();
-        let limit = u64::from(u32::MAX);
-        if boxes as u64 > limit {
-            return Err(Error::TooManyBoxes {
-                boxes: boxes as u64,
-                limit,
-            });
-        }
         let ends = match self.boxes {
             Boxes::Swept(_, end) => Some(end.len()),
             _ => None,
         };
-        let lists = [
-            ("end boxes", ends),
-            ("filters", self.filters.map(<[_]>::len)),
-            ("worlds", self.worlds.map(<[_]>::len)),
-        ];
-        for (what, given) in lists {
-            if let Some(given) = given.filter(|&given| given != boxes) {
-                return Err(Error::LengthMismatch { what, boxes, given });
-            }
-        }
-        Ok(())
+        let (filters, worlds) = (self.filters.map(<[_]>::len), self.worlds.map(<[_]>::len));
+        check_lists(self.len(), ends, filters, worlds)
     }
 
     /// The excluded pairs are sorted; within one set, each also has `a < b`.
@@ -158,6 +141,32 @@ impl<'a> Frame<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// There are not too many boxes, and lists that there are have one entry for each.
+pub(crate) fn check_lists(
+    boxes: usize,
+    ends: Option<usize>,
+    filters: Option<usize>,
+    worlds: Option<usize>,
+) -> Result<()> {
+    let limit = u64::from(u32::MAX);
+    if boxes as u64 > limit {
+        return Err(Error::TooManyBoxes {
+            boxes: boxes as u64,
+            limit,
+        });
+    }
+    for (what, given) in [
+        ("end boxes", ends),
+        ("filters", filters),
+        ("worlds", worlds),
+    ] {
+        if let Some(given) = given.filter(|&given| given != boxes) {
+            return Err(Error::LengthMismatch { what, boxes, given });
+        }
+    }
+    Ok(())
 }
 
 impl<'a> From<&'a [Aabb]> for Frame<'a> {

@@ -40,7 +40,7 @@ pub use broad_phase::BroadPhase;
 pub use choice::{Choice, Reason};
 pub use config::{Backend, Config, OnInvalid, Strategy};
 #[cfg(cuda)]
-pub use cuda::MeshBounds;
+pub use cuda::{DeviceFrame, FrameGraph, MeshBounds};
 pub use error::{Error, InvalidReason, Result};
 pub use filter::{Filter, FilterFlags};
 pub use frame::Frame;

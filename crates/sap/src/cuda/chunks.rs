@@ -2,7 +2,7 @@
 //! consecutive smaller indices that fit.
 
 use super::engine::Engine;
-use super::scene::Source;
+use super::source::Source;
 use crate::{ChunkReport, Config, Frame, Pair, Result};
 use gpu::{Pinned, Slice, Stream};
 use std::ops::Range;

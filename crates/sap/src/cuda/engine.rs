@@ -1,63 +1,79 @@
 //! The engine: what is kept between updates, and the calls.
 
+use super::device_frame::DeviceFrame;
 use super::events::Difference;
-use super::grid::{Asked, Grid};
+use super::grid::Grid;
 use super::held::Held;
 use super::memory::{Grow, HostPairs, Uploader, zeroed_pairs};
-use super::params::{GRID_WORDS, List, SWEEP_WORDS, State};
-use super::scene::{Scene, Source, Tools, address};
-use super::sweep::{Sweep, index_bits, packed};
+use super::pairs::{HOST, out_of_memory};
+use super::params::State;
+use super::scene::Scene;
+use super::source::Source;
+use super::sweep::Sweep;
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
     Strategy, Timings,
 };
-use gpu::{Device, Slice, SliceMut, Stages, Stream};
-use gpusort::Algorithm;
-use std::ops::Range;
+use gpu::{Device, Slice, Stages, Stream};
 use std::sync::OnceLock;
 
 /// See the module.
 pub(crate) struct Engine {
     pub(super) stream: Stream,
     pub(super) sweep: Sweep,
-    grid: Grid,
-    held: Held,
+    pub(super) grid: Grid,
+    pub(super) held: Held,
     /// Whether the frame at hand leaves those out.
-    apart: bool,
+    pub(super) apart: bool,
     /// What finds the pairs of the frame.
-    strategy: Strategy,
+    pub(super) strategy: Strategy,
     /// Why, where it was chosen.
-    choice: Option<Choice>,
+    pub(super) choice: Option<Choice>,
     /// Whether they are counted by row.
-    by_rows: bool,
+    pub(super) by_rows: bool,
     pub(super) uploader: Uploader,
-    stages: Stages,
+    pub(super) stages: Marks,
     /// The scene of the last update, and one to read the next into.
-    scene: Scene,
+    pub(super) scene: Scene,
     pub(super) spare: Scene,
-    has_last: bool,
+    pub(super) has_last: bool,
     /// Whether the last update found everything as it was, and its sweep axis.
     rested: bool,
     axis: usize,
     /// Pairs of the last update; room for those of the next as the sweep finds them, packed, and in order.
-    list: Grow<u64>,
-    pairs: usize,
+    pub(super) list: Grow<u64>,
+    pub(super) pairs: usize,
     pub(super) found: Grow<u64>,
     pub(super) room: Grow<u64>,
-    events: [Difference; 2],
-    spare_events: [Difference; 2],
+    pub(super) events: [Difference; 2],
+    pub(super) spare_events: [Difference; 2],
     /// Copies on the host, by what they are of; downloaded when first asked for, or by an update from the host.
     host: [OnceLock<HostPairs>; 3],
     spare_host: [HostPairs; 3],
     given: OnceLock<Vec<Aabb>>,
 }
 
-/// `Auto` takes the sweep where it is expected to take less than this part of what cells take: where boxes crowd, the sample
-/// tells less of cells than of intervals.
-const SURE: f64 = 0.5;
+/// The times of an update's stages.
+pub(super) struct Marks {
+    stages: Stages,
+    /// Off while a graph is recorded, which has no times.
+    pub(super) on: bool,
+}
 
-/// The name of the time in which the device waits for the host.
-const HOST: &str = "host";
+impl Marks {
+    /// Begins a stage, whose time counts to the next mark.
+    pub(super) fn mark(&mut self, stream: &Stream, stage: &'static str) -> Result<()> {
+        if self.on {
+            self.stages.mark(stream, stage)?;
+        }
+        Ok(())
+    }
+
+    /// Milliseconds by stage since the last call. Waits.
+    pub(super) fn finish(&mut self, stream: &Stream) -> Result<Vec<(&'static str, f32)>> {
+        Ok(self.stages.finish(stream)?)
+    }
+}
 
 /// Places in [`Engine::host`].
 const PAIRS: usize = 0;
@@ -95,7 +111,10 @@ impl Engine {
             choice: None,
             by_rows: false,
             uploader: Uploader::default(),
-            stages: Stages::new(),
+            stages: Marks {
+                stages: Stages::new(),
+                on: true,
+            },
             scene: Scene::default(),
             spare: Scene::default(),
             has_last: false,
@@ -117,15 +136,8 @@ impl Engine {
         self.update_from(config, Source::Host(frame))
     }
 
-    pub(crate) fn update_device(&mut self, config: &Config, boxes: Slice<Aabb>) -> Result<Report> {
-        let limit = u64::from(u32::MAX);
-        if boxes.len() as u64 > limit {
-            return Err(Error::TooManyBoxes {
-                boxes: boxes.len() as u64,
-                limit,
-            });
-        }
-        self.update_from(config, Source::Device(boxes))
+    pub(crate) fn update_device(&mut self, config: &Config, frame: &DeviceFrame) -> Result<Report> {
+        self.update_from(config, Source::Device(frame))
     }
 
     fn update_from(&mut self, config: &Config, source: Source) -> Result<Report> {
@@ -139,18 +151,8 @@ impl Engine {
     fn find(&mut self, config: &Config, source: Source) -> Result<Report> {
         let stream = self.stream.clone();
         let from_host = matches!(source, Source::Host(_));
-        let last = self.has_last.then_some(&self.scene);
         let n = source.len();
-        read(
-            &mut self.spare,
-            &mut self.sweep,
-            &mut self.uploader,
-            &mut self.stages,
-            &[source],
-            config.margin,
-            last,
-            self.held.is_on(),
-        )?;
+        self.read(&[source], config.margin, true)?;
         let may_rest = self.has_last && self.spare.like(&self.scene);
         if !may_rest {
             self.held.release();
@@ -237,38 +239,7 @@ impl Engine {
         self.find(config, source)
     }
 
-    /// Holds static and sleeping boxes of the frame that is done apart, if they `stayed` as they were for long enough.
-    fn hold(&mut self, config: &Config, stayed: bool) {
-        if !self.held.is_time(stayed) {
-            return;
-        }
-        let accept = self.sweep.accept(&self.scene, 0..self.scene.n as u64);
-        let bits = index_bits(&self.scene);
-        let limit = self.pair_limit(config).unwrap_or(0);
-        // Where there is no memory for it frames are found as a whole, as before.
-        // SAFETY: the addresses are those of this scene.
-        let _ = unsafe {
-            self.held.take(
-                &self.stream,
-                &self.sweep.kernels,
-                &self.scene,
-                accept,
-                bits,
-                limit,
-            )
-        };
-    }
-
-    /// The boxes of the frame at hand that are sorted and swept.
-    const fn swept(&self) -> &Scene {
-        if self.apart {
-            self.held.moving()
-        } else {
-            &self.spare
-        }
-    }
-
-    fn report(&self, n: usize, invalid: Option<Invalid>, axis: usize) -> Report {
+    pub(super) fn report(&self, n: usize, invalid: Option<Invalid>, axis: usize) -> Report {
         Report {
             n,
             invalid,
@@ -276,21 +247,6 @@ impl Engine {
             choice: self.choice,
             ..Report::none(Backend::Cuda, self.strategy)
         }
-    }
-
-    /// The new list, of at most `n` pairs, and the last, each to be compared with the other.
-    fn lists(&self, n: usize) -> [List; 2] {
-        let new = List {
-            pairs: self.room.ptr(),
-            n: n as u64,
-            count: self.sweep.state.ptr(),
-        };
-        let last = List {
-            pairs: self.list.ptr(),
-            n: self.pairs as u64,
-            count: 0,
-        };
-        [new, last]
     }
 
     /// Ends an update that found everything as it was.
@@ -326,199 +282,6 @@ impl Engine {
                 let _ = self.host[list].set(new);
             } else if let Some(last) = last {
                 self.spare_host[list] = last;
-            }
-        }
-    }
-
-    /// Puts the boxes of the frame at hand in order for the sweep.
-    pub(super) fn arrange(&mut self, config: &Config, may_rest: bool) -> Result<()> {
-        self.stages.mark(&self.stream, "keys")?;
-        self.strategy = config.strategy;
-        self.choice = None;
-        let scene = if self.apart {
-            self.held.moving()
-        } else {
-            &self.spare
-        };
-        let ids = if self.apart {
-            self.held.moving_ids()
-        } else {
-            0
-        };
-        if matches!(config.strategy, Strategy::Auto | Strategy::Subdivided) {
-            self.grid.plan(&self.stream, scene)?;
-        }
-        if config.strategy == Strategy::Auto {
-            self.choice = self.grid.choice();
-            let sweeps = self.choice.is_some_and(|choice| {
-                choice
-                    .subdivided_ms
-                    .is_none_or(|ms| choice.sweep_ms < SURE * ms)
-            });
-            self.strategy = if sweeps {
-                Strategy::Sweep
-            } else {
-                Strategy::Subdivided
-            };
-        }
-        if self.strategy == Strategy::Subdivided {
-            self.stages.mark(&self.stream, "sort")?;
-            return self
-                .grid
-                .arrange(&self.stream, scene, ids, self.sweep.state.ptr());
-        }
-        self.sweep.choose_axis(scene)?;
-        self.sweep.make_keys(scene)?;
-        self.stages.mark(&self.stream, "sort")?;
-        self.sweep.sort(scene, may_rest)?;
-        if self.apart {
-            // SAFETY: the boxes that were sorted have a place each.
-            unsafe { self.held.number(&self.stream, self.sweep.index())? };
-        }
-        Ok(())
-    }
-
-    /// What is asked of a grid for the frame at hand.
-    fn asked(&self, a: Range<u64>) -> Asked {
-        Asked {
-            accept: self.sweep.accept(&self.spare, a),
-            worlds: address(&self.spare.worlds),
-            state: self.sweep.state.ptr(),
-        }
-    }
-
-    /// Finds the pairs of the frame arranged with `a` in a range, packed, in no order, as many as there is room for; counts
-    /// them all.
-    fn sweep(&mut self, config: &Config, a: Range<u64>) -> Result<()> {
-        let capacity = self.found.capacity();
-        let rows = match config.sort {
-            Algorithm::Auto => self
-                .sweep
-                .rows
-                .begin(&self.stream, self.spare.n, capacity)?,
-            _ => None,
-        };
-        self.by_rows = rows.is_some();
-        let keys = packed(&self.spare, &self.found.part_mut(capacity)?, rows);
-        let in_cells = self.strategy == Strategy::Subdivided;
-        self.sweep
-            .zero(if in_cells { GRID_WORDS } else { SWEEP_WORDS })?;
-        let asked = self.asked(a.clone());
-        // SAFETY: the addresses are those of this frame and this engine.
-        unsafe {
-            if self.apart {
-                self.held.seed(&self.stream, keys, asked.state)?;
-                self.held.find(&self.stream, asked, keys)?;
-            }
-            if in_cells {
-                return self.grid.find(&self.stream, self.swept().n, asked, keys);
-            }
-        }
-        self.sweep.find(&self.spare, a, keys)
-    }
-
-    /// Counts the pairs of the frame arranged by `a`.
-    pub(super) fn count_by_a(&mut self, mut by_a: SliceMut<u32>) -> Result<()> {
-        if self.strategy != Strategy::Subdivided {
-            return self.sweep.count_by_a(&self.spare, by_a);
-        }
-        self.sweep.zero(GRID_WORDS)?;
-        self.stream.fill_u32(by_a.reborrow(), 0)?;
-        let n = self.spare.n;
-        let asked = self.asked(0..n as u64);
-        // SAFETY: as in `sweep`.
-        unsafe { self.grid.count_by_a(&self.stream, n, asked, by_a) }
-    }
-
-    /// Finds the pairs of the frame at hand with `a` in a range and puts them in order in `room`, which grows until all fit;
-    /// with `events` they are compared with the last list too. Waits once for each time. Gives the counters, and how often
-    /// it grew.
-    pub(super) fn find_pairs(
-        &mut self,
-        config: &Config,
-        a: Range<u64>,
-        events: bool,
-    ) -> Result<(State, u32)> {
-        if self.found.capacity() == 0 && config.initial_pair_capacity.is_none() {
-            // At first two pairs a box. No room yet is no error: the sweep tells how much is needed.
-            let limit = usize::try_from(self.pair_limit(config)?).unwrap_or(usize::MAX);
-            let wished = 2 * self.spare.n + 1024;
-            let _ = self.found.reserve_exact(&self.stream, wished.min(limit));
-        }
-        let mut regrown = 0;
-        loop {
-            self.stages.mark(&self.stream, "sweep")?;
-            self.sweep(config, a.clone())?;
-            // Should there be no room to order them, the sweep still tells how many there are.
-            let ordered = self.order_and_compare(events);
-            self.stages.mark(&self.stream, HOST)?;
-            let state = self.sweep.read()?;
-            let short = !self.by_rows || self.sweep.rows.are_short(&state);
-            if self.strategy == Strategy::Subdivided {
-                self.grid.note(self.swept().n, &state);
-            }
-            if self.apart && state.still_changed != 0 {
-                return Ok((state, regrown));
-            }
-            if state.pairs > self.found.capacity() as u64 {
-                let limit = self.pair_limit(config)?;
-                self.make_room(config, state.pairs, limit)?;
-                regrown += 1;
-            } else if short {
-                ordered.map_err(|error| out_of_memory(config, state.pairs, error))?;
-                return Ok((state, regrown));
-            }
-        }
-    }
-
-    /// Puts the pairs found in order, and compares them with the last list.
-    fn order_and_compare(&mut self, events: bool) -> Result<()> {
-        let capacity = self.found.capacity();
-        self.stages.mark(&self.stream, "compact")?;
-        self.room.reserve_exact(&self.stream, capacity)?;
-        let (found, room) = (self.found.part(capacity)?, self.room.part_mut(capacity)?);
-        self.sweep
-            .put_in_order(&self.spare, found, room, self.by_rows)?;
-
-        self.stages.mark(&self.stream, "events")?;
-        self.spare_events.iter_mut().for_each(Difference::clear);
-        if events {
-            let [new, last] = self.lists(capacity);
-            let [of_started, of_ended] = self.sweep.event_counts();
-            let [started, ended] = &mut self.spare_events;
-            let (stream, kernels) = (&self.stream, &self.sweep.kernels);
-            // SAFETY: the lists and numbers are this engine's.
-            unsafe {
-                started.find(stream, kernels, new, last, of_started)?;
-                ended.find(stream, kernels, last, new, of_ended)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes room for `count` pairs and an eighth more.
-    pub(super) fn make_room(&mut self, config: &Config, count: u64, limit: u64) -> Result<()> {
-        let too_many = Error::TooManyPairs { count, limit };
-        let exact = usize::try_from(count)
-            .ok()
-            .filter(|_| count <= limit)
-            .ok_or(too_many)?;
-        let generous = (exact + exact / 8).min(usize::try_from(limit).unwrap_or(usize::MAX));
-        let grown = self.found.reserve_exact(&self.stream, generous);
-        grown
-            .or_else(|_| self.found.reserve_exact(&self.stream, exact))
-            .map_err(|error| out_of_memory(config, count, error))
-    }
-
-    /// The most pairs that may be kept: as configured, else what half of the memory holds that is free or taken for pairs.
-    pub(super) fn pair_limit(&self, config: &Config) -> Result<u64> {
-        match config.pair_memory {
-            Some(bytes) => Ok(bytes / size_of::<Pair>() as u64),
-            None => {
-                let lists = self.list.capacity() + self.room.capacity() + self.found.capacity();
-                let held = (lists * size_of::<Pair>()) as u64 + self.sweep.scratch_bytes();
-                let (free, _) = self.stream.device().memory()?;
-                Ok((free + held) / 2 / bytes_a_pair(config))
             }
         }
     }
@@ -573,6 +336,11 @@ impl Engine {
         &self.stream
     }
 
+    /// Has the space cut anew for the next frame.
+    pub(super) fn forget_plan(&mut self) {
+        self.grid.forget();
+    }
+
     pub(crate) fn clear(&mut self) {
         self.has_last = false;
         self.held.release();
@@ -615,22 +383,6 @@ impl Engine {
         let _ = self.stages.finish(&self.stream);
     }
 
-    /// Reads sets into the spare scene, without margin and apart from the last update.
-    pub(super) fn read_apart(&mut self, sets: &[Source]) -> Result<()> {
-        read(
-            &mut self.spare,
-            &mut self.sweep,
-            &mut self.uploader,
-            &mut self.stages,
-            sets,
-            0.0,
-            None,
-            false,
-        )?;
-        self.apart = false;
-        Ok(())
-    }
-
     /// The bad boxes of the first set, or of the second; an error where they may not be.
     pub(super) fn refuse_invalid(
         &self,
@@ -656,64 +408,6 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // Pinned memory must not go before the copies to and from it are done.
         let _ = self.stream.synchronize();
-    }
-}
-
-/// Uploads sets into `scene`, checks and stores their boxes. `holds` tells whether boxes are held apart, which stand for frames like
-/// the last.
-fn read(
-    scene: &mut Scene,
-    sweep: &mut Sweep,
-    uploader: &mut Uploader,
-    stages: &mut Stages,
-    sets: &[Source],
-    margin: f32,
-    last: Option<&Scene>,
-    holds: bool,
-) -> Result<()> {
-    let stream = sweep.stream.clone();
-    uploader.start(&stream)?;
-    let from_host = sets.iter().any(|set| matches!(set, Source::Host(_)));
-    if from_host {
-        stages.mark(&stream, "upload")?;
-    }
-    let mut tools = Tools {
-        stream: &stream,
-        kernels: &sweep.kernels,
-        uploader,
-        state: &sweep.state,
-    };
-    scene.upload(&mut tools, sets, margin)?;
-    stages.mark(&stream, "bounds")?;
-    sweep.reset()?;
-    let tools = Tools {
-        stream: &stream,
-        kernels: &sweep.kernels,
-        uploader,
-        state: &sweep.state,
-    };
-    let apart = holds && last.is_some_and(|last| scene.like(last));
-    scene.prepare(&tools, sets, margin, last, apart)
-}
-
-/// Device bytes that a pair takes: as found, in the list, in that of the last update and while it is sorted; with events it may
-/// be in those of both updates too.
-const fn bytes_a_pair(config: &Config) -> u64 {
-    let lists = if config.events { 6 } else { 4 };
-    lists * size_of::<Pair>() as u64
-}
-
-/// Device memory that ran out for the sake of `count` pairs means that they are too many.
-fn out_of_memory(config: &Config, count: u64, error: Error) -> Error {
-    match error {
-        Error::Gpu(gpu::Error::OutOfMemory { free, .. })
-        | Error::Sort(gpusort::Error::Gpu(gpu::Error::OutOfMemory { free, .. })) => {
-            Error::TooManyPairs {
-                count,
-                limit: (free / bytes_a_pair(config)).min(count.saturating_sub(1)),
-            }
-        }
-        error => error,
     }
 }
 

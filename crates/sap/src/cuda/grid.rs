@@ -142,24 +142,22 @@ impl Grid {
     pub(super) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
         let n = scene.n;
         let worlds = scene.worlds.is_some();
-        if !self.is_planned(n, worlds) {
+        if n > 0 && !self.is_planned(n, worlds) {
             let count = n.min(SAMPLE);
             let sample = self.sample.reserve(stream, count)?;
-            if count > 0 {
-                // SAFETY: there are `n` boxes and room for `count`, which is no more.
-                unsafe {
-                    stream.launch(
-                        &self.kernels.sample,
-                        &linear(count),
-                        &args![
-                            scene.boxes()?,
-                            address(&scene.worlds),
-                            n as u32,
-                            count as u32,
-                            sample
-                        ],
-                    )?;
-                }
+            // SAFETY: there are `n` boxes and room for `count`, which is no more.
+            unsafe {
+                stream.launch(
+                    &self.kernels.sample,
+                    &linear(count),
+                    &args![
+                        scene.boxes()?,
+                        address(&scene.worlds),
+                        n as u32,
+                        count as u32,
+                        sample
+                    ],
+                )?;
             }
             // SAFETY: read after waiting for the stream only, which `Engine::drop` does too.
             unsafe {

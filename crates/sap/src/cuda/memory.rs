@@ -79,7 +79,9 @@ const SHARE: usize = 256 << 10;
 impl Uploader {
     /// Starts a frame: nothing that was uploaded before is still on its way.
     pub(super) fn start(&mut self, stream: &Stream) -> Result<()> {
-        stream.synchronize()?;
+        if self.used > 0 {
+            stream.synchronize()?;
+        }
         self.used = 0;
         Ok(())
     }

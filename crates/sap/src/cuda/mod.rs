@@ -11,18 +11,24 @@
 mod bounds;
 mod chunks;
 mod cut;
+mod device_frame;
 mod endpoints;
 mod engine;
 mod events;
+mod frame_graph;
 mod grid;
 mod held;
 mod kernels;
 mod memory;
 mod offsets;
+mod pairs;
 mod params;
 mod rows;
 mod scene;
+mod source;
 mod sweep;
 
 pub use bounds::MeshBounds;
+pub use device_frame::DeviceFrame;
 pub(crate) use engine::Engine;
+pub use frame_graph::FrameGraph;

@@ -1,10 +1,12 @@
 //! A frame on the device: uploaded, checked, in `f32`, loosened, with nothing borrowed.
 
+use super::device_frame::DeviceBoxes;
 use super::kernels::Kernels;
 use super::memory::{Grow, Uploader};
 use super::params::{Prepare, State};
+use super::source::{List, Source};
 use crate::frame::Boxes;
-use crate::{Aabb, Aabb64, Filter, Frame, Invalid, InvalidReason, Pair, Result};
+use crate::{Aabb, Aabb64, Filter, Pair, Result};
 use bytemuck::Pod;
 use gpu::{Buffer, Slice, Stream};
 
@@ -24,66 +26,9 @@ pub(super) struct Scene {
     pub(super) exact: Option<Grow<Aabb64>>,
     excluded: Vec<Pair>,
     excluded_codes: Grow<u64>,
-    /// Boxes as they came, and by set where on the device they are.
+    /// Boxes as they came, and by set where on the device they are, swept ones with their ends.
     raw: Grow<u64>,
-    places: Vec<u64>,
-}
-
-/// Boxes that come from the host, or lie on the device already.
-#[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
-    Host(&'a Frame<'a>),
-    Device(Slice<'a, Aabb>),
-}
-
-impl<'a> Source<'a> {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Host(frame) => frame.len(),
-            Self::Device(boxes) => boxes.len(),
-        }
-    }
-
-    fn frame(&self) -> Option<&'a Frame<'a>> {
-        if let Self::Host(frame) = self {
-            Some(frame)
-        } else {
-            None
-        }
-    }
-
-    fn is_exact(&self) -> bool {
-        self.frame()
-            .is_some_and(|frame| matches!(frame.boxes, Boxes::Exact(_)))
-    }
-
-    /// The bad boxes by what the kernels counted: how many, and `2^32` less the index of the first.
-    pub(super) fn invalid(
-        &self,
-        stream: &Stream,
-        count: u64,
-        first_code: u64,
-    ) -> Result<Option<Invalid>> {
-        if count == 0 {
-            return Ok(None);
-        }
-        let first = ((1 << 32) - first_code) as usize;
-        let checked = match self {
-            Self::Host(frame) => match frame.boxes {
-                Boxes::Plain(boxes) => boxes[first].check(),
-                Boxes::Swept(start, end) => start[first].check().and_then(|()| end[first].check()),
-                Boxes::Exact(boxes) => boxes[first].check(),
-            },
-            Self::Device(boxes) => stream.to_vec(boxes.range(first..=first)?)?[0].check(),
-        };
-        // A box on the device may have been mended in the meantime; that it was bad stands.
-        let reason = checked.err().unwrap_or(InvalidReason::NanMin { axis: 0 });
-        Ok(Some(Invalid {
-            count,
-            first,
-            reason,
-        }))
-    }
+    places: Vec<[u64; 2]>,
 }
 
 /// What reading a frame needs of the engine.
@@ -95,28 +40,25 @@ pub(super) struct Tools<'a> {
 }
 
 impl Tools<'_> {
-    /// Uploads a list for each box where any set has one; `default` stands for the boxes of a set that has none.
-    fn list<T: Pod>(
+    /// Takes a list with an entry for each box where any set has one; `default` stands for the boxes of a set that has none.
+    fn list<'a, T: Pod>(
         &mut self,
         room: &mut Option<Grow<T>>,
-        sets: &[Source],
-        of: impl for<'a> Fn(&'a Frame<'a>) -> Option<&'a [T]>,
+        sets: &[Source<'a>],
+        of: impl Fn(&Source<'a>) -> Option<List<'a, T>>,
         default: T,
     ) -> Result<()> {
         let n = sets.iter().map(Source::len).sum();
-        if sets
-            .iter()
-            .filter_map(Source::frame)
-            .all(|frame| of(frame).is_none())
-        {
+        if sets.iter().all(|set| of(set).is_none()) {
             *room = None;
             return Ok(());
         }
         let mut room = room.get_or_insert_default().reserve(self.stream, n)?;
         for set in sets {
             let (part, rest) = room.split_at(set.len())?;
-            match set.frame().and_then(&of) {
-                Some(list) => self.uploader.upload(self.stream, part, list)?,
+            match of(set) {
+                Some(List::Host(list)) => self.uploader.upload(self.stream, part, list)?,
+                Some(List::Device(list)) => self.stream.copy(part, list)?,
                 None => self
                     .uploader
                     .upload(self.stream, part, &vec![default; set.len()])?,
@@ -139,22 +81,20 @@ impl Scene {
         } else {
             0
         };
-        tools.list(
-            &mut self.filters,
-            sets,
-            |frame| frame.filters,
-            Filter::default(),
-        )?;
-        tools.list(&mut self.worlds, sets, |frame| frame.worlds, 0)?;
-        let worlds = sets.iter().filter_map(|set| set.frame()?.worlds);
-        self.last_world = worlds.flatten().copied().max().unwrap_or(0);
+        tools.list(&mut self.filters, sets, Source::filters, Filter::default())?;
+        tools.list(&mut self.worlds, sets, Source::worlds, 0)?;
+        let last_world = sets.iter().filter_map(|set| {
+            Some(match set.worlds()? {
+                List::Host(worlds) => worlds.iter().copied().max().unwrap_or(0),
+                // Nobody has looked.
+                List::Device(_) => u32::MAX,
+            })
+        });
+        self.last_world = last_world.max().unwrap_or(0);
 
         self.excluded.clear();
-        self.excluded.extend_from_slice(
-            sets.first()
-                .and_then(Source::frame)
-                .map_or(&[], |frame| frame.excluded),
-        );
+        self.excluded
+            .extend_from_slice(sets.first().map_or(&[], Source::excluded));
         let codes: Vec<u64> = self.excluded.iter().map(|pair| pair.code()).collect();
         tools.uploader.upload(
             tools.stream,
@@ -174,22 +114,24 @@ impl Scene {
 
     fn upload_boxes(&mut self, tools: &mut Tools, sets: &[Source]) -> Result<()> {
         let stream = tools.stream;
-        // Boxes to test in f64 go where they are tested; kernels read 8 bytes at once, so that boxes on the device at other
-        // addresses are moved.
+        // Boxes to test in f64 go where they are tested; kernels read 8 bytes at once, 16 of f64 boxes, so that boxes on the
+        // device at other addresses are moved.
         let tested = self.exact.is_some();
+        let here = |boxes: Slice<Aabb>| boxes.ptr().is_multiple_of(8);
         let words = |set: &Source| match set {
             Source::Host(frame) => match frame.boxes {
                 Boxes::Plain(_) => BOX_WORDS * set.len(),
                 Boxes::Exact(_) if tested => 0,
                 Boxes::Swept(..) | Boxes::Exact(_) => 2 * BOX_WORDS * set.len(),
             },
-            Source::Device(boxes) => {
-                if boxes.ptr().is_multiple_of(8) {
-                    0
-                } else {
-                    BOX_WORDS * set.len()
-                }
-            }
+            Source::Device(frame) => match frame.boxes {
+                DeviceBoxes::Plain(boxes) if here(boxes) => 0,
+                DeviceBoxes::Plain(_) => BOX_WORDS * set.len(),
+                DeviceBoxes::Swept(start, end) if here(start) && here(end) => 0,
+                DeviceBoxes::Exact(_) if tested => 0,
+                DeviceBoxes::Exact(boxes) if boxes.ptr().is_multiple_of(16) => 0,
+                DeviceBoxes::Swept(..) | DeviceBoxes::Exact(_) => 2 * BOX_WORDS * set.len(),
+            },
         };
         let mut raw = self.raw.reserve(stream, sets.iter().map(words).sum())?;
         self.places.clear();
@@ -197,32 +139,47 @@ impl Scene {
         for set in sets {
             let (mut part, rest) = raw.split_at(words(set))?;
             raw = rest;
-            let mut place = part.ptr();
+            let (half, own) = (part.len() / 2, base..base + set.len());
+            let second = part.ptr() + (half * size_of::<u64>()) as u64;
+            let mut place = [part.ptr(), second];
             match set {
                 Source::Host(frame) => match frame.boxes {
                     Boxes::Plain(boxes) => tools.uploader.upload(stream, part.cast()?, boxes)?,
                     Boxes::Swept(start, end) => {
-                        let half = part.len() / 2;
-                        tools.uploader.upload(
-                            stream,
-                            part.reborrow().range(..half)?.cast()?,
-                            start,
-                        )?;
-                        tools
-                            .uploader
-                            .upload(stream, part.range(half..)?.cast()?, end)?;
+                        let first = part.reborrow().range(..half)?.cast()?;
+                        tools.uploader.upload(stream, first, start)?;
+                        let second = part.range(half..)?.cast()?;
+                        tools.uploader.upload(stream, second, end)?;
                     }
                     Boxes::Exact(boxes) => match &mut self.exact {
                         Some(exact) => {
-                            let part = exact.part_mut(self.n)?.range(base..base + boxes.len())?;
-                            place = part.ptr();
+                            let part = exact.part_mut(self.n)?.range(own)?;
+                            place[0] = part.ptr();
                             tools.uploader.upload(stream, part, boxes)?;
                         }
                         None => tools.uploader.upload(stream, part.cast()?, boxes)?,
                     },
                 },
-                Source::Device(boxes) if part.is_empty() => place = boxes.ptr(),
-                Source::Device(boxes) => stream.copy(part.cast()?, *boxes)?,
+                Source::Device(frame) => match frame.boxes {
+                    DeviceBoxes::Plain(boxes) if part.is_empty() => place[0] = boxes.ptr(),
+                    DeviceBoxes::Plain(boxes) => stream.copy(part.cast()?, boxes)?,
+                    DeviceBoxes::Swept(start, end) if part.is_empty() => {
+                        place = [start.ptr(), end.ptr()];
+                    }
+                    DeviceBoxes::Swept(start, end) => {
+                        stream.copy(part.reborrow().range(..half)?.cast()?, start)?;
+                        stream.copy(part.range(half..)?.cast()?, end)?;
+                    }
+                    DeviceBoxes::Exact(boxes) => match &mut self.exact {
+                        Some(exact) => {
+                            let part = exact.part_mut(self.n)?.range(own)?;
+                            place[0] = part.ptr();
+                            stream.copy(part, boxes)?;
+                        }
+                        None if part.is_empty() => place[0] = boxes.ptr(),
+                        None => stream.copy(part.cast()?, boxes)?,
+                    },
+                },
             }
             self.places.push(place);
             base += set.len();
@@ -271,21 +228,13 @@ impl Scene {
             let (n, base) = (set.len(), p.base as usize);
             p.n = n as u32;
             if n > 0 {
-                let swept = set
-                    .frame()
-                    .is_some_and(|frame| matches!(frame.boxes, Boxes::Swept(..)));
                 // SAFETY: `place` holds the set's boxes in their form. `stored` and `given` have room for `base + n`; those of the
                 // last update for `known`.
                 unsafe {
-                    match (set.is_exact(), swept) {
-                        (true, _) => kernels.prepare_exact(stream, place, p)?,
-                        (_, true) => kernels.prepare_swept(
-                            stream,
-                            place,
-                            place + (n * size_of::<Aabb>()) as u64,
-                            p,
-                        )?,
-                        _ => kernels.prepare_plain(stream, place, p)?,
+                    match (set.is_exact(), set.is_swept()) {
+                        (true, _) => kernels.prepare_exact(stream, place[0], p)?,
+                        (_, true) => kernels.prepare_swept(stream, place[0], place[1], p)?,
+                        _ => kernels.prepare_plain(stream, place[0], p)?,
                     }
                 }
                 // A set that came in f32, where the other is tested in f64.

@@ -26,7 +26,7 @@ impl Scene {
         let mut random = Random::new(seed);
         let mut filter = |i: usize| {
             let flags = match random.below(3) {
-                _ if i % one_in == 0 => FilterFlags(0),
+                _ if i.is_multiple_of(one_in) => FilterFlags(0),
                 0 => FilterFlags::STATIC,
                 1 => FilterFlags::ASLEEP,
                 _ => FilterFlags(FilterFlags::STATIC.0 | FilterFlags::ASLEEP.0),

@@ -4,11 +4,13 @@ use super::{Check, Random, cuda, engine, expected, holds, sized, text, uniform};
 use crate::common::{equal, same};
 use libtest_mimic::Failed;
 use sap::{
-    Aabb, Backend, BroadPhase, Config, Error, InvalidReason, OnInvalid, OverlapRule, Pair, Strategy,
+    Aabb, Aabb64, Backend, BroadPhase, Config, DeviceFrame, Error, Filter, FilterFlags, Frame,
+    InvalidReason, OnInvalid, OverlapRule, Pair, Strategy,
 };
 
 pub const ALL: &[(&str, Check)] = &[
     ("device::resident_equals_host", resident),
+    ("device::frames", frames),
     ("device::addresses_of_four_bytes", unaligned),
     ("device::bad_boxes", bad_boxes),
     ("device::nothing_moved", nothing_moved),
@@ -49,6 +51,101 @@ fn resident(strategy: Strategy) -> Result<(), Failed> {
         device.pairs().is_empty() && device.device_pairs().is_some_and(|pairs| pairs.is_empty()),
         || "not cleared".to_owned(),
     )
+}
+
+/// Filters, worlds, excluded pairs and all forms of boxes, on the device and on the host.
+fn frames(strategy: Strategy) -> Result<(), Failed> {
+    let mut random = Random::new(5);
+    for margin in [0.0, 0.1] {
+        let config = Config {
+            margin,
+            ..cuda(strategy)
+        };
+        let (mut host, mut device) = (engine(&config), engine(&config));
+        let stream = device.stream().ok_or("no stream")?.clone();
+        for number in 0..12 {
+            let n = random.below(sized(20_000, 400));
+            let boxes = uniform(&mut random, n, 4.0);
+            let ends = uniform(&mut random, n, 4.0);
+            let exact: Vec<Aabb64> = boxes
+                .iter()
+                .map(|b| Aabb64::new(b.min.map(|x| f64::from(x) + 1e-9), b.max.map(f64::from)))
+                .collect();
+            let filters: Vec<Filter> = (0..n)
+                .map(|_| Filter {
+                    mask: random.bits() as u32 | 1,
+                    group: random.below(9) as u32,
+                    flags: FilterFlags(random.below(4) as u32),
+                    ..Filter::default()
+                })
+                .collect();
+            let worlds: Vec<u32> = (0..n).map(|_| random.below(3) as u32).collect();
+            let excluded = [
+                Pair { a: 0, b: 1 },
+                Pair { a: 0, b: 2 },
+                Pair { a: 1, b: 2 },
+            ];
+            // Slices that begin in the middle of a buffer, at multiples of 24 and of 48 bytes.
+            let on_device = stream
+                .from_slice(&[&[Aabb::EMPTY], &boxes[..]].concat())
+                .map_err(text)?;
+            let on_device = on_device.range(1..).map_err(text)?;
+            let ends_there = stream.from_slice(&ends).map_err(text)?;
+            let nowhere = Aabb64::new([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+            let exact_there = stream
+                .from_slice(&[&[nowhere], &exact[..]].concat())
+                .map_err(text)?;
+            let exact_there = exact_there.range(1..).map_err(text)?;
+            let filters_there = stream.from_slice(&filters).map_err(text)?;
+            let worlds_there = stream.from_slice(&worlds).map_err(text)?;
+            let (mut there, mut here) = match number % 3 {
+                0 => (DeviceFrame::boxes(on_device), Frame::boxes(&boxes)),
+                1 => (
+                    DeviceFrame::swept(on_device, ends_there.slice()),
+                    Frame::swept(&boxes, &ends),
+                ),
+                _ => (DeviceFrame::exact(exact_there), Frame::exact(&exact)),
+            };
+            if random.chance(2) {
+                there = there.filters(filters_there.slice());
+                here = here.filters(&filters);
+            }
+            if random.chance(2) {
+                there = there.worlds(worlds_there.slice());
+                here = here.worlds(&worlds);
+            }
+            if random.chance(2) {
+                (there, here) = (there.excluded(&excluded), here.excluded(&excluded));
+            }
+            let on_device = device.update_device(there).map_err(text)?.clone();
+            let on_host = host.update(here).map_err(text)?;
+            equal(
+                (
+                    on_device.n,
+                    on_device.pairs,
+                    on_device.started,
+                    on_device.ended,
+                ),
+                (on_host.n, on_host.pairs, on_host.started, on_host.ended),
+            )?;
+            same(device.pairs(), host.pairs())?;
+            same(device.started(), host.started())?;
+            same(device.ended(), host.ended())?;
+        }
+        let short = stream.from_slice(&[0_u32; 2]).map_err(text)?;
+        let three = stream.from_slice(&[Aabb::EMPTY; 3]).map_err(text)?;
+        let frame = DeviceFrame::boxes(three.slice()).worlds(short.slice());
+        match device.update_device(frame) {
+            Err(Error::LengthMismatch {
+                what: "worlds",
+                boxes: 3,
+                given: 2,
+            }) => {}
+            other => return Err(format!("{other:?}").into()),
+        }
+        same(device.pairs(), host.pairs())?;
+    }
+    Ok(())
 }
 
 /// A slice may begin at any multiple of 4 bytes.

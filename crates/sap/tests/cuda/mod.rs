@@ -3,6 +3,7 @@
 mod against_cpu;
 mod bounds;
 mod device;
+mod graph;
 mod held;
 mod memory;
 mod soak;
@@ -24,7 +25,14 @@ const STRATEGIES: &[Strategy] = &[Strategy::Endpoints, Strategy::Sweep, Strategy
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = common::trials(Backend::Cuda, STRATEGIES);
-    let own = [against_cpu::ALL, device::ALL, held::ALL, memory::ALL].concat();
+    let own = [
+        against_cpu::ALL,
+        device::ALL,
+        graph::ALL,
+        held::ALL,
+        memory::ALL,
+    ]
+    .concat();
     trials.extend(own.into_iter().flat_map(|(name, check)| {
         STRATEGIES.iter().map(move |&strategy| {
             Trial::test(format!("{name}::{strategy}"), move || check(strategy))

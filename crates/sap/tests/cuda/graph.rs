@@ -1,0 +1,116 @@
+//! Whole frames as graphs.
+
+use super::{Check, Random, cuda, engine, sized, text, uniform};
+use crate::common::{RULES, equal, same};
+use libtest_mimic::Failed;
+use sap::{
+    Aabb, Backend, Config, Error, Filter, FilterFlags, Frame, FrameGraph, OnInvalid, Strategy,
+};
+
+pub const ALL: &[(&str, Check)] = &[("graph::frames", frames), ("graph::limits", limits)];
+
+/// Launches over boxes of other places and sizes than those that the graph was made for.
+fn frames(strategy: Strategy) -> Result<(), Failed> {
+    for (rule, number) in RULES.into_iter().cycle().zip(0..4) {
+        let mut random = Random::new(11 + number);
+        let n = sized(20_000, 400) + random.below(50);
+        let config = Config {
+            rule,
+            ..cuda(strategy)
+        };
+        let filters: Vec<Filter> = (0..n)
+            .map(|_| Filter {
+                group: random.below(20) as u32,
+                flags: FilterFlags(random.below(4) as u32),
+                ..Filter::default()
+            })
+            .collect();
+        let worlds: Vec<u32> = (0..n).map(|_| random.below(5) as u32).collect();
+        let mut boxes = uniform(&mut random, n, 2.0);
+        let filters = (number % 2 == 0).then_some(&filters[..]);
+        let worlds = (number > 1).then_some(&worlds[..]);
+        let mut graph = FrameGraph::new(&config, &boxes, filters, worlds, 4 * n).map_err(text)?;
+        let stream = graph.stream().clone();
+        let mut plain = engine(&Config {
+            backend: Backend::Cpu,
+            ..config
+        });
+        for round in 0..5 {
+            graph.launch().map_err(text)?;
+            let report = graph.report().map_err(text)?;
+            let mut frame = Frame::boxes(&boxes);
+            if let Some(filters) = filters {
+                frame = frame.filters(filters);
+            }
+            if let Some(worlds) = worlds {
+                frame = frame.worlds(worlds);
+            }
+            plain.update(frame).map_err(text)?;
+            let count = stream.to_vec(graph.count().map_err(text)?).map_err(text)?;
+            equal((report.n, report.pairs), (n, count[0]))?;
+            let found = graph.pairs().map_err(text)?.range(..count[0] as usize);
+            same(
+                &stream.to_vec(found.map_err(text)?).map_err(text)?,
+                plain.pairs(),
+            )?;
+            boxes = uniform(&mut random, n, [0.1, 1.0, 3.0, 0.01][round % 4]);
+            stream.upload(graph.boxes_mut(), &boxes).map_err(text)?;
+            if round == 2 {
+                graph.renew(0).map_err(text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Too little room, bad boxes, and no boxes.
+fn limits(strategy: Strategy) -> Result<(), Failed> {
+    let config = cuda(strategy);
+    let far: Vec<Aabb> = (0..64)
+        .map(|i| Aabb::new([3.0 * i as f32; 3], [3.0 * i as f32 + 1.0; 3]))
+        .collect();
+    let near = vec![Aabb::new([0.0; 3], [1.0; 3]); 64];
+    let mut graph = FrameGraph::new(&config, &far, None, None, 10).map_err(text)?;
+    let stream = graph.stream().clone();
+    graph.launch().map_err(text)?;
+    equal(graph.report().map_err(text)?.pairs, 0)?;
+    stream.upload(graph.boxes_mut(), &near).map_err(text)?;
+    graph.launch().map_err(text)?;
+    match graph.report() {
+        Err(Error::TooManyPairs { count: 2016, limit }) if limit < 2016 => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    graph.renew(0).map_err(text)?;
+    graph.launch().map_err(text)?;
+    equal(graph.report().map_err(text)?.pairs, 2016)?;
+    let mut bad = far.clone();
+    bad[5].min[1] = f32::NAN;
+    stream.upload(graph.boxes_mut(), &bad).map_err(text)?;
+    graph.launch().map_err(text)?;
+    match graph.report() {
+        Err(Error::InvalidAabb { index: 5, .. }) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    match graph.renew(0) {
+        Err(Error::InvalidAabb { index: 5, .. }) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    match graph.launch() {
+        Err(Error::NotRecorded) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    let skipping = Config {
+        on_invalid: OnInvalid::Skip,
+        ..config.clone()
+    };
+    let mut graph = FrameGraph::new(&skipping, &bad, None, None, 10).map_err(text)?;
+    graph.launch().map_err(text)?;
+    let report = graph.report().map_err(text)?;
+    equal(
+        (report.pairs, report.invalid.map(|invalid| invalid.first)),
+        (0, Some(5)),
+    )?;
+    let mut graph = FrameGraph::new(&config, &[], None, None, 0).map_err(text)?;
+    graph.launch().map_err(text)?;
+    equal(graph.report().map_err(text)?.pairs, 0)
+}
