@@ -3,12 +3,15 @@
 //! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME] [n...]`
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5 per axis) of the sizes
-//! given, else 10,000 to 10,000,000, the same 3.7 times as dense (5 pairs a box), and not moving; and the `.npy` scenes of
-//! `SCENES` where the folder of `RADSWEEP_DATA` has them; strategy `auto` unless another is named, without events. Pairs are
+//! given, else 10,000 to 10,000,000, the same 3.7 times as dense (5 pairs a box), not moving, with 99 of 100 boxes static, held
+//! apart and not, and as a graph; and the `.npy` scenes of `SCENES` where the folder of `RADSWEEP_DATA` has them; strategy `auto` unless another is named, without events. Pairs are
 //! compared with those of the CPU engine. One JSON object a line (medians, times by GPU events), then a table.
 //! `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
-use sap::{Aabb, Backend, BroadPhase, Config, Report, Strategy, pair_hash};
+use sap::{
+    Aabb, Backend, BroadPhase, Config, DeviceFrame, Filter, FilterFlags, Frame, FrameGraph, Report,
+    Strategy, pair_hash,
+};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -48,23 +51,48 @@ fn main() -> Result<()> {
     let runs = if quick { 2 } else { 20 };
     let mut measured = Vec::new();
     for &n in &sizes {
-        measured.push(measure("uniform", &uniform(n, 1.0), strategy, runs, true)?);
+        measured.push(measure(
+            &Run::new("uniform", uniform(n, 1.0)),
+            strategy,
+            runs,
+        )?);
     }
     if let Some(&n) = sizes.iter().filter(|&&n| n <= 1_000_000).max() {
-        measured.push(measure(
-            "uniform, 5 pairs a box",
-            &uniform(n, 3.68),
-            strategy,
-            runs,
-            true,
-        )?);
-        measured.push(measure(
-            "uniform, not moving",
-            &uniform(n, 1.0),
-            strategy,
-            runs,
-            false,
-        )?);
+        let fixed = Filter {
+            flags: FilterFlags::STATIC,
+            ..Filter::default()
+        };
+        let filters: Vec<Filter> = (0..n)
+            .map(|i| {
+                if i % 100 == 0 {
+                    Filter::default()
+                } else {
+                    fixed
+                }
+            })
+            .collect();
+        let scenes = [
+            Run::new("uniform, 5 pairs a box", uniform(n, 3.68)),
+            Run {
+                moves: false,
+                ..Run::new("uniform, not moving", uniform(n, 1.0))
+            },
+            Run {
+                filters: Some(filters.clone()),
+                ..Run::new("uniform, 99 % static", uniform(n, 1.0))
+            },
+            Run {
+                filters: Some(filters),
+                hold_from: Some(usize::MAX),
+                ..Run::new("the same, none held", uniform(n, 1.0))
+            },
+        ];
+        for scene in scenes {
+            measured.push(measure(&scene, strategy, runs)?);
+        }
+    }
+    for &n in sizes.iter().filter(|&&n| n <= 1_000_000) {
+        graph(n, strategy, runs)?;
     }
     let folder = std::env::var_os("RADSWEEP_DATA").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
@@ -73,7 +101,7 @@ fn main() -> Result<()> {
     for scene in SCENES {
         let file = folder.join(format!("{scene}.npy"));
         if !quick && file.exists() {
-            measured.push(measure(scene, &read(&file)?, strategy, runs, true)?);
+            measured.push(measure(&Run::new(scene, read(&file)?), strategy, runs)?);
         }
     }
     println!(
@@ -99,18 +127,82 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Measures updates from the device, and prints the JSON line.
-fn measure(
-    scene: &str,
-    boxes: &[Aabb],
-    strategy: Strategy,
-    runs: usize,
+/// What is measured: boxes of which the first moves, or none.
+struct Run {
+    scene: &'static str,
+    boxes: Vec<Aabb>,
+    filters: Option<Vec<Filter>>,
+    hold_from: Option<usize>,
     moves: bool,
-) -> Result<Measured> {
+}
+
+impl Run {
+    const fn new(scene: &'static str, boxes: Vec<Aabb>) -> Self {
+        Self {
+            scene,
+            boxes,
+            filters: None,
+            hold_from: None,
+            moves: true,
+        }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        let frame = Frame::boxes(&self.boxes);
+        match &self.filters {
+            Some(filters) => frame.filters(filters),
+            None => frame,
+        }
+    }
+}
+
+/// Frames as a graph: time between events around a launch. Prints the JSON line.
+fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
+    let boxes = uniform(n, 1.0);
+    let config = Config {
+        backend: Backend::Cuda,
+        strategy,
+        ..Config::default()
+    };
+    let mut graph = FrameGraph::new(&config, &boxes, None, None, 2 * n)?;
+    let stream = graph.stream().clone();
+    let mut times = Vec::new();
+    for run in 0..WARM_UP + runs {
+        let start = stream.record()?;
+        graph.launch()?;
+        let end = stream.record()?;
+        end.synchronize()?;
+        if run >= WARM_UP {
+            times.push(f64::from(start.elapsed_ms(&end)?));
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let pairs = graph.report()?.pairs;
+    let found = stream.to_vec(graph.pairs()?.range(..pairs as usize)?)?;
+    let mut on_cpu = BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        ..config
+    })?;
+    on_cpu.update(&boxes)?;
+    if found != on_cpu.pairs() {
+        return Err(format!("a graph of {n}: other pairs than on the CPU").into());
+    }
+    let ms = times[times.len() / 2];
+    let line = serde_json::json!({
+        "bench": "sweep", "scene": "uniform, as a graph", "n": n, "pairs": pairs, "ms": ms, "runs": times.len(),
+    });
+    println!("{line}");
+    Ok(())
+}
+
+/// Measures updates from the device, and prints the JSON line.
+fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
+    let (scene, boxes) = (run.scene, &run.boxes[..]);
     let config = Config {
         backend: Backend::Cuda,
         strategy,
         events: false,
+        hold_from: run.hold_from,
         ..Config::default()
     };
     let mut broad_phase = BroadPhase::new(config.clone())?;
@@ -119,15 +211,22 @@ fn measure(
     let shifted: Vec<Aabb> = boxes
         .iter()
         .enumerate()
-        .map(|(i, b)| if i == 0 && moves { nudged(b) } else { *b })
+        .map(|(i, b)| if i == 0 && run.moves { nudged(b) } else { *b })
         .collect();
     let frames = [stream.from_slice(boxes)?, stream.from_slice(&shifted)?];
+    let filters = run
+        .filters
+        .as_ref()
+        .map(|filters| stream.from_slice(filters))
+        .transpose()?;
     let mut reports: Vec<Report> = Vec::new();
-    for run in 0..2 * (WARM_UP + runs).div_ceil(2) {
-        let report = broad_phase
-            .update_device(frames[(run + 1) % 2].slice())?
-            .clone();
-        if run >= WARM_UP {
+    for number in 0..2 * (WARM_UP + runs).div_ceil(2) {
+        let mut frame = DeviceFrame::boxes(frames[(number + 1) % 2].slice());
+        if let Some(filters) = &filters {
+            frame = frame.filters(filters.slice());
+        }
+        let report = broad_phase.update_device(frame)?.clone();
+        if number >= WARM_UP {
             reports.push(report);
         }
     }
@@ -138,7 +237,7 @@ fn measure(
         strategy: Strategy::Auto,
         ..config
     })?;
-    let pairs = on_cpu.update(boxes)?.pairs;
+    let pairs = on_cpu.update(run.frame())?.pairs;
     let expected = pair_hash(on_cpu.pairs());
     let last = reports.last().ok_or("no runs")?;
     if (last.pairs, hash) != (pairs, expected) {
@@ -178,7 +277,7 @@ fn measure(
         .map(|&(name, ms)| (name.to_owned(), ms.into()))
         .collect();
     let line = serde_json::json!({
-        "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests,
+        "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests, "resting": last.resting,
         "strategy": last.strategy.name(), "ms": ms, "stages": by_name, "runs": reports.len(),
     });
     println!("{line}");
