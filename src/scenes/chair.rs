@@ -23,6 +23,8 @@ impl Part {
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub parts: Vec<Part>,
+    /// The centre of mass, from the middle of the floor between the feet.
+    pub center: Vec3,
     pub mass: f32,
     pub inertia: Mat3,
     /// Radius of the ball about the centre of mass that holds the chair.
@@ -63,6 +65,7 @@ pub(super) fn model() -> Model {
     let radius = parts.iter().map(reach).fold(0.0, f32::max);
     Model {
         parts,
+        center,
         mass,
         inertia,
         radius,

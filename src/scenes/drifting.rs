@@ -1,6 +1,6 @@
 //! Boxes that drift through a cube and turn back at its walls: `uniform`, `clustered` and `mixed-sizes`.
 
-use super::{BoxIndex, Boxes, Scene, schedule};
+use super::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
 use bevy_ecs::prelude::*;
 use glam::Vec3;
 use rand::RngExt;
@@ -97,6 +97,7 @@ fn scene(placed: Vec<(Vec3, Vec3)>, side: f32, rng: &mut Rng) -> Scene {
         world,
         place: schedule((place, drift).chain()),
         respond: Vec::new(),
+        draw: draw_boxes,
     }
 }
 

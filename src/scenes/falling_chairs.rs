@@ -4,7 +4,7 @@
 use super::chair::{self, Part};
 use super::contacts::{self, Placed};
 use super::solver::{self, Body, Contact};
-use super::{BoxIndex, Boxes, Pairs, Scene, schedule};
+use super::{BoxIndex, Boxes, Instance, Pairs, Picture, Scene, schedule};
 use bevy_ecs::prelude::*;
 use glam::{Mat3, Quat, Vec3};
 use parry3d::math::Pose3;
@@ -58,6 +58,7 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
     let mut boxes = Boxes::new(count);
     boxes.filters = vec![Filter::default(); count];
     boxes.filters[0].flags = FilterFlags::STATIC;
+    boxes.bodies = vec![0; count];
     let mut world = World::new();
 
     // As wide as the chairs may roll, a metre thick, its top at y = 0.
@@ -113,6 +114,7 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
         ));
         for &Part { center, half } in &model.parts {
             boxes.filters[next as usize].group = index;
+            boxes.bodies[next as usize] = index;
             world.spawn((
                 BoxIndex(next),
                 PartOf {
@@ -139,6 +141,7 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
         world,
         place,
         respond,
+        draw,
     }
 }
 
@@ -189,6 +192,23 @@ fn solve(mut query: Query<(&RigidBody, &mut Pose, &mut Velocity)>, mut physics: 
             angular: moved.angular,
         };
     }
+}
+
+/// The floor as a box, then the chairs.
+fn draw(world: &World, picture: &mut Picture) {
+    let physics = world.resource::<Physics>();
+    let floor = physics.boxes[0].half;
+    let instance = |(body, index): (&Body, u32)| Instance {
+        position: body.pose.translation.into(),
+        body: index,
+        rotation: body.pose.rotation.into(),
+        scale: if index == 0 { floor.into() } else { [1.0; 3] },
+        speed: body.linear.length(),
+        asleep: 0,
+    };
+    let mut all = physics.bodies.iter().zip(0..).map(instance);
+    picture.boxes.extend(all.next());
+    picture.chairs.extend(all);
 }
 
 const fn still() -> Velocity {

@@ -3,7 +3,7 @@
 //! Every cube touches the one above it and, at rest, its eight neighbours in the layer: under the closed rule touching
 //! counts, so that rounding must be exact. All cubes of a layer share their vertical interval.
 
-use super::{BoxIndex, Boxes, Scene, schedule};
+use super::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
 use bevy_ecs::prelude::*;
 use glam::Vec3;
 use rand::RngExt;
@@ -59,6 +59,7 @@ pub(super) fn scene(bodies: usize, rng: &mut Rng) -> Scene {
         world,
         place: schedule(place),
         respond: Vec::new(),
+        draw: draw_boxes,
     }
 }
 
