@@ -16,11 +16,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod barnes_hut;
 mod chair;
 mod contacts;
 mod drifting;
 mod falling_chairs;
+mod galaxy;
+mod ground;
 mod mesh;
+mod neighbours;
+mod particles;
 mod picture;
 mod solver;
 mod stack;
@@ -42,6 +47,10 @@ use std::time::Instant;
 pub enum Kind {
     /// Chairs, each one rigid body of nine boxes, dropped onto a heap: full physics on the pairs found.
     FallingChairs,
+    /// Balls that flow down a landscape and collide with it and with each other, through the pairs found.
+    Particles,
+    /// Two galaxies that meet: bodies under each other's gravity, which bounce where they touch.
+    Galaxy,
     /// Boxes of similar size, spread evenly, drifting.
     Uniform,
     /// The same gathered in clusters of very different density.
@@ -56,6 +65,8 @@ impl Kind {
     /// Every scene there is.
     pub const ALL: &[Self] = &[
         Self::FallingChairs,
+        Self::Particles,
+        Self::Galaxy,
         Self::Uniform,
         Self::Clustered,
         Self::MixedSizes,
@@ -67,6 +78,8 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FallingChairs => "falling-chairs",
+            Self::Particles => "particles",
+            Self::Galaxy => "galaxy",
             Self::Uniform => "uniform",
             Self::Clustered => "clustered",
             Self::MixedSizes => "mixed-sizes",
@@ -79,6 +92,8 @@ impl Kind {
     pub const fn default_bodies(self) -> usize {
         match self {
             Self::FallingChairs => 1500,
+            Self::Particles => 50_000,
+            Self::Galaxy => 8192,
             _ => 100_000,
         }
     }
@@ -87,7 +102,7 @@ impl Kind {
     #[must_use]
     pub const fn default_frames(self) -> u32 {
         match self {
-            Self::FallingChairs => 300,
+            Self::FallingChairs | Self::Particles | Self::Galaxy => 300,
             _ => 60,
         }
     }
@@ -195,6 +210,7 @@ impl Scene {
         let bodies = options.bodies.unwrap_or(kind.default_bodies());
         let limit = match kind {
             Kind::FallingChairs => Options::MAX_BOXES / 16,
+            Kind::Galaxy => Options::MAX_BOXES / 64,
             _ => Options::MAX_BOXES,
         };
         if !(1..=limit).contains(&bodies) {
@@ -207,6 +223,8 @@ impl Scene {
         let rng = &mut Xoshiro256PlusPlus::seed_from_u64(options.seed);
         Ok(match kind {
             Kind::FallingChairs => falling_chairs::scene(bodies, rng),
+            Kind::Particles => particles::scene(bodies, rng),
+            Kind::Galaxy => galaxy::scene(bodies, rng),
             Kind::Uniform => drifting::uniform(bodies, density, rng),
             Kind::Clustered => drifting::clustered(bodies, density, rng),
             Kind::MixedSizes => drifting::mixed_sizes(bodies, density, rng),
@@ -263,8 +281,8 @@ impl Scene {
 
     /// The ground below the bodies, where it is more than one of the boxes.
     #[must_use]
-    pub const fn landscape(&self) -> Option<&Landscape> {
-        None
+    pub fn landscape(&self) -> Option<&Landscape> {
+        self.world.get_resource()
     }
 
     /// The body that each box belongs to, or nothing where each box is the body of its own number.

@@ -1,6 +1,8 @@
 //! What there is to draw of a scene: one instance for each body, by shape, and the ground.
 
+use bevy_ecs::prelude::Resource;
 use bytemuck::{Pod, Zeroable};
+use glam::{Vec4, Vec4Swizzles};
 use sap::Aabb;
 
 /// What a body looks like.
@@ -47,10 +49,22 @@ impl Instance {
             asleep: 0,
         }
     }
+
+    /// A ball: its middle and radius, and its velocity in a second.
+    pub(super) fn of_ball(at: Vec4, velocity: Vec4, body: u32) -> Self {
+        Self {
+            position: at.xyz().into(),
+            body,
+            rotation: [0.0, 0.0, 0.0, 1.0],
+            scale: [at.w; 3],
+            speed: velocity.xyz().length(),
+            asleep: 0,
+        }
+    }
 }
 
 /// A landscape of heights above the plane y = 0: a square grid that begins at `origin` (x, z), row after row along x.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Resource, Debug, Clone, PartialEq)]
 pub struct Landscape {
     /// Least x and z.
     pub origin: [f32; 2],

@@ -29,7 +29,7 @@ fn names_parse_back_and_unknown_ones_list_the_known() {
         assert_eq!(kind.to_string().parse(), Ok(kind));
     }
     let message = "lava".parse::<Kind>().map_err(|error| error.to_string());
-    let known = "falling-chairs, uniform, clustered, mixed-sizes, stack";
+    let known = "falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack";
     assert_eq!(
         message,
         Err(format!("unknown scene `lava`: known are {known}"))

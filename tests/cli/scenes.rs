@@ -21,6 +21,8 @@ fn hashes(args: &[&str]) -> Vec<String> {
 fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
     for (scene, bodies, boxes) in [
         ("falling-chairs", "20", 181),
+        ("particles", "3000", 3000),
+        ("galaxy", "3000", 3000),
         ("uniform", "3000", 3000),
         ("clustered", "3000", 3000),
         ("mixed-sizes", "3000", 3000),
@@ -52,7 +54,7 @@ fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
             }
         }
         assert!(
-            scene == "falling-chairs" || before > 1000,
+            ["falling-chairs", "galaxy", "particles"].contains(&scene) || before > 1000,
             "{scene}: {before} pairs"
         );
     }
@@ -60,7 +62,13 @@ fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
 
 #[test]
 fn the_same_for_any_thread_count_strategy_and_backend_variable() {
-    for scene in ["falling-chairs", "clustered", "stack"] {
+    for scene in [
+        "falling-chairs",
+        "particles",
+        "galaxy",
+        "clustered",
+        "stack",
+    ] {
         let (bodies, frames) = if scene == "falling-chairs" {
             ("30", "60")
         } else {
@@ -145,7 +153,7 @@ fn a_human_reads_a_row_a_frame_and_the_timing_table_at_the_end() {
 
 #[test]
 fn nonsense_is_refused() {
-    let known = "falling-chairs, uniform, clustered, mixed-sizes, stack";
+    let known = "falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack";
     refuses_naming(2, &["run"], &["SCENE"]);
     refuses_naming(2, &["run", "lava"], &["lava", known]);
     refuses_naming(2, &["run", "uniform", "--frames", "0"], &["--frames"]);

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn frames_follow_each_other_closely_and_are_the_same_again() {
-        for kind in [Kind::Uniform, Kind::FallingChairs] {
+        for kind in [Kind::Uniform, Kind::FallingChairs, Kind::Particles] {
             let source = Source::Scene(kind);
             let frames = source.frames(500, 3).expect("frames");
             assert_eq!(frames, source.frames(500, 3).expect("frames"));
