@@ -5,8 +5,8 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use radsweep::gpusort::Algorithm;
 use radsweep::npy::{self, Element};
-use radsweep::sap::{Backend, BroadPhase, Config, Strategy};
-use radsweep::scenes::{Kind, Options, Scene};
+use radsweep::sap::{Backend, BroadPhase, Config, Strategy, pair_hash};
+use radsweep::scenes::{Instance, Kind, Options, Picture, Scene};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,8 @@ fn frames(
             if report.backend != backend {
                 return Err(format!("ran on {}", report.backend).into());
             }
-            Ok([report.pairs, report.started, report.ended, step.hash])
+            let hash = pair_hash(broad_phase.pairs());
+            Ok([report.pairs, report.started, report.ended, hash])
         })
         .collect()
 }
@@ -78,6 +79,116 @@ fn same_on_both(kind: Kind, strategy: Strategy) -> Result<(), Failed> {
         )
         .into()),
     }
+}
+
+/// A scene and its broad phase: on the device from boxes to response, or all on the CPU.
+fn at_home(kind: Kind, bodies: usize, backend: Backend) -> Result<(Scene, BroadPhase), Failed> {
+    let broad_phase = BroadPhase::new(Config {
+        backend,
+        ..Config::default()
+    })?;
+    let options = Options {
+        bodies: Some(bodies),
+        ..Options::default()
+    };
+    Ok((Scene::new_on(kind, &options, &broad_phase)?, broad_phase))
+}
+
+fn spheres(scene: &Scene) -> Vec<Instance> {
+    let mut picture = Picture::default();
+    scene.picture(&mut picture);
+    picture.spheres
+}
+
+/// Particles that live on the device move as those on the CPU do, to the bit.
+fn particles_live_on_the_device() -> Result<(), Failed> {
+    let (bodies, count) = if quick() { (250, 40) } else { (100_000, 120) };
+    let mut homes = [Backend::Cuda, Backend::Cpu].map(|on| at_home(Kind::Particles, bodies, on));
+    let [Ok(cuda), Ok(cpu)] = &mut homes else {
+        return Err("a scene could not be made".into());
+    };
+    let mut most = 0;
+    for frame in 0..count {
+        let [on_cuda, on_cpu] = [&mut *cuda, &mut *cpu].map(|(scene, broad_phase)| {
+            let step = scene.step(broad_phase)?;
+            Ok::<_, Failed>((
+                step.report.pairs,
+                pair_hash(broad_phase.pairs()),
+                step.stages.len(),
+            ))
+        });
+        let (on_cuda, on_cpu) = (on_cuda?, on_cpu?);
+        if on_cuda != on_cpu {
+            return Err(
+                format!("frame {frame}: {on_cuda:?} on CUDA, {on_cpu:?} on the CPU").into(),
+            );
+        }
+        most = most.max(on_cpu.0);
+        if cuda.0.boxes() != cpu.0.boxes() {
+            return Err(format!("frame {frame}: other boxes").into());
+        }
+    }
+    let [on_cuda, on_cpu] = [spheres(&cuda.0), spheres(&cpu.0)];
+    if on_cuda != on_cpu {
+        return Err("the pictures differ".into());
+    }
+    let landscapes = [cuda.0.landscape().is_some(), cpu.0.landscape().is_some()];
+    if most < bodies as u64 / 4 || landscapes != [true; 2] {
+        return Err(format!("at most {most} pairs, landscapes {landscapes:?}").into());
+    }
+    Ok(())
+}
+
+/// A galaxy on the device moves nearly as on the CPU, whose tree is no exact sum, and its centre of mass stays.
+fn galaxy_lives_on_the_device() -> Result<(), Failed> {
+    let (bodies, count) = if quick() { (300, 20) } else { (20_000, 120) };
+    let (mut scene, mut broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cuda)?;
+    let (mut near, mut near_broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cpu)?;
+    scene.step(&mut broad_phase)?;
+    near.step(&mut near_broad_phase)?;
+    let first = spheres(&scene);
+    let mut pairs = 0;
+    for _ in 1..count {
+        pairs += scene.step(&mut broad_phase)?.report.pairs;
+        near.step(&mut near_broad_phase)?;
+    }
+    let (last, expected) = (spheres(&scene), spheres(&near));
+    let distance = |a: &Instance, b: &Instance| -> f64 {
+        let square = |axis: usize| f64::from(a.position[axis] - b.position[axis]).powi(2);
+        (0..3).map(square).sum::<f64>().sqrt()
+    };
+    // Two that bounce in one and miss each other in the other part for good.
+    let mut apart: Vec<f64> = last
+        .iter()
+        .zip(&expected)
+        .map(|(a, b)| distance(a, b))
+        .collect();
+    apart.sort_by(f64::total_cmp);
+    let (most, allowed) = (apart[bodies * 9 / 10], if quick() { 0.02 } else { 0.5 });
+    // The masses of `src/scenes/galaxy.rs`: two parts of five are in the centre, the rest is shared evenly.
+    let half = bodies / 2;
+    let mass = |body: usize| {
+        if body % half == 0 {
+            0.4
+        } else {
+            0.6 / (half - 1) as f64
+        }
+    };
+    let mut way = 0.0;
+    let mut sum = [0.0; 3];
+    for (body, (a, b)) in first.iter().zip(&last).enumerate() {
+        way += distance(a, b) * mass(body);
+        for (axis, sum) in sum.iter_mut().enumerate() {
+            *sum += f64::from(b.position[axis] - a.position[axis]) * mass(body);
+        }
+    }
+    let drift = sum.iter().map(|along| along * along).sum::<f64>().sqrt() / way;
+    if most > allowed || drift > 1e-3 || pairs == 0 || way < 1.0 {
+        return Err(
+            format!("{most} from the CPU's, {drift} of {way} drifted, {pairs} pairs").into(),
+        );
+    }
+    Ok(())
 }
 
 fn program() -> Result<PathBuf, Failed> {
@@ -277,6 +388,14 @@ fn main() {
             );
         }
     }
+    trial(
+        "on the device/particles".into(),
+        Box::new(particles_live_on_the_device),
+    );
+    trial(
+        "on the device/galaxy".into(),
+        Box::new(galaxy_lives_on_the_device),
+    );
     trial(
         "program/sort u32".into(),
         Box::new(program_sorts_the_same::<u32>),

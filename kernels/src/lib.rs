@@ -155,6 +155,10 @@ image! {
     /// Sort and sweep: what turns boxes into sorted pairs, and pairs into events. Needs a driver of CUDA 10.1 (R418).
     SAP, "sap"
 }
+image! {
+    /// The demo scenes: particles on a landscape, and galaxies. Needs a driver of CUDA 10.1 (R418).
+    DEMO, "demo"
+}
 
 /// Sources that are compiled at run time, with what a caller adds.
 pub mod sources {

@@ -16,7 +16,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
         density: args.density,
     };
     let mut broad_phase = BroadPhase::new(args.engine.config())?;
-    let mut scene = Scene::new(args.scene, &options)?;
+    let mut scene = Scene::new_on(args.scene, &options, &broad_phase)?;
     let frames = args.frames.unwrap_or(args.scene.default_frames());
     let bar = progress(frames.into(), "frames");
     let mut out = io::stdout().lock();
@@ -26,9 +26,10 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
             .step(&mut broad_phase)
             .map_err(|error| format!("frame {frame}: {error}"))?;
         sums.add(&step);
+        let hash = hex(sap::pair_hash(broad_phase.pairs()));
         bar.suspend(|| -> io::Result<()> {
             if args.json {
-                return writeln!(out, "{}", record(frame, &step));
+                return writeln!(out, "{}", record(frame, &step, &hash));
             }
             if frame == 0 {
                 writeln!(
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
                 )?;
             }
             if frame % every == 0 || frame + 1 == frames {
-                row(&mut out, frame, &step)?;
+                row(&mut out, frame, &step, &hash)?;
             }
             Ok(())
         })?;
@@ -51,18 +52,17 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
     Ok(())
 }
 
-fn row(out: &mut impl Write, frame: u32, step: &Step) -> io::Result<()> {
+fn row(out: &mut impl Write, frame: u32, step: &Step, hash: &str) -> io::Result<()> {
     let report = &step.report;
     let (n, pairs, started, ended) = (report.n, report.pairs, report.started, report.ended);
     let ms = total(step);
     writeln!(
         out,
-        "{frame:>6} {n:>9} {pairs:>10} {started:>9} {ended:>9} {ms:>9.3}  {}",
-        hex(step.hash)
+        "{frame:>6} {n:>9} {pairs:>10} {started:>9} {ended:>9} {ms:>9.3}  {hash}"
     )
 }
 
-fn record(frame: u32, step: &Step) -> serde_json::Value {
+fn record(frame: u32, step: &Step, hash: &str) -> serde_json::Value {
     let report = &step.report;
     json!({
         "frame": frame,
@@ -71,7 +71,7 @@ fn record(frame: u32, step: &Step) -> serde_json::Value {
         "started": report.started,
         "ended": report.ended,
         "tests": report.tests,
-        "hash": hex(step.hash),
+        "hash": hash,
         "backend": report.backend.name(),
         "strategy": report.strategy.name(),
         "ms": stages(step).json(total(step)),

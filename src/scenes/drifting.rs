@@ -93,12 +93,12 @@ fn scene(placed: Vec<(Vec3, Vec3)>, side: f32, rng: &mut Rng) -> Scene {
         })
         .collect();
     world.spawn_batch(entities);
-    Scene {
+    Scene::on_host(
         world,
-        place: schedule((place, drift).chain()),
-        respond: Vec::new(),
-        draw: draw_boxes,
-    }
+        schedule((place, drift).chain()),
+        Vec::new(),
+        draw_boxes,
+    )
 }
 
 fn place(query: Query<(&BoxIndex, &Center, &HalfExtents)>, mut boxes: ResMut<Boxes>) {

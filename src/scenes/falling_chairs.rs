@@ -137,12 +137,7 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
         ("contacts", schedule(find_contacts)),
         ("solve", schedule(solve)),
     ];
-    Scene {
-        world,
-        place,
-        respond,
-        draw,
-    }
+    Scene::on_host(world, place, respond, draw)
 }
 
 /// Bodies into the solver's list, in the order of their indices, which is that of their entities.

@@ -50,7 +50,7 @@ pub(super) struct Bodies {
     /// Velocities and radii.
     pub moves: Vec<Vec4>,
     /// Accelerations.
-    pub pulls: Vec<Vec3>,
+    pulls: Vec<Vec3>,
     /// Velocities and radii before the collisions.
     before: Vec<Vec4>,
     /// Whom each one wants to bounce off; itself where there is none.
@@ -110,16 +110,12 @@ pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
     world.insert_resource(start(count, rng));
     world.init_resource::<Pairs>();
     world.init_resource::<Neighbours>();
-    Scene {
-        world,
-        place: schedule(place),
-        respond: vec![
-            ("gravity", schedule(gravity)),
-            ("neighbours", schedule(find_neighbours)),
-            ("collide", schedule(collide)),
-        ],
-        draw,
-    }
+    let respond = vec![
+        ("gravity", schedule(gravity)),
+        ("neighbours", schedule(find_neighbours)),
+        ("collide", schedule(collide)),
+    ];
+    Scene::on_host(world, schedule(place), respond, draw)
 }
 
 fn place(mut bodies: ResMut<Bodies>, mut boxes: ResMut<Boxes>, rules: Res<Rules>) {

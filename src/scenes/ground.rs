@@ -24,11 +24,6 @@ impl Landscape {
         }
     }
 
-    /// Length of an edge, x and z alike.
-    pub(super) fn side(&self) -> f32 {
-        self.spacing * (self.width - 1) as f32
-    }
-
     /// The height of the ground at (x, z), and how much it rises along x and along z: bilinear between four points.
     ///
     /// The same steps in the same order as `ground_at` in `kernels/demo/particles.cuh`, so that the bits agree.

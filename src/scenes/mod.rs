@@ -19,6 +19,8 @@
 mod barnes_hut;
 mod chair;
 mod contacts;
+#[cfg(cuda)]
+mod device;
 mod drifting;
 mod falling_chairs;
 mod galaxy;
@@ -126,7 +128,7 @@ impl FromStr for Kind {
 }
 
 /// Why a scene was not made.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no scene of that name.
@@ -149,6 +151,14 @@ pub enum Error {
         /// The density asked for.
         density: f32,
     },
+    /// The GPU, or a call to it, failed.
+    #[cfg(cuda)]
+    #[error(transparent)]
+    Gpu(#[from] gpu::Error),
+    /// A sort on the GPU cannot be had.
+    #[cfg(cuda)]
+    #[error(transparent)]
+    Sort(#[from] gpusort::Error),
 }
 
 /// What can be chosen about a scene.
@@ -168,6 +178,26 @@ impl Options {
     const DENSITIES: (f32, f32) = (1e-3, 1e3);
 }
 
+impl Options {
+    /// The number of bodies of a scene, if all can be had.
+    fn bodies(&self, kind: Kind) -> Result<usize, Error> {
+        let bodies = self.bodies.unwrap_or(kind.default_bodies());
+        let limit = match kind {
+            Kind::FallingChairs => Self::MAX_BOXES / 16,
+            Kind::Galaxy => Self::MAX_BOXES / 64,
+            _ => Self::MAX_BOXES,
+        };
+        if !(1..=limit).contains(&bodies) {
+            return Err(Error::Bodies { bodies, limit });
+        }
+        let density = self.density;
+        if !(Self::DENSITIES.0..=Self::DENSITIES.1).contains(&density) {
+            return Err(Error::Density { density });
+        }
+        Ok(bodies)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -183,8 +213,6 @@ impl Default for Options {
 pub struct Step {
     /// What the broad phase did.
     pub report: Report,
-    /// [`sap::pair_hash`] of the pairs.
-    pub hash: u64,
     /// Milliseconds of the scene's own stages, in the order they run.
     pub stages: Vec<(&'static str, f64)>,
 }
@@ -198,6 +226,9 @@ pub struct Scene {
     respond: Vec<(&'static str, Schedule)>,
     /// Adds what there is to draw; [`draw_boxes`] where nothing better is known.
     draw: fn(&World, &mut Picture),
+    /// The scene in the place of all this, where it lives on a device.
+    #[cfg(cuda)]
+    device: Option<device::OnDevice>,
 }
 
 impl Scene {
@@ -207,19 +238,8 @@ impl Scene {
     ///
     /// [`Error::Bodies`] and [`Error::Density`].
     pub fn new(kind: Kind, options: &Options) -> Result<Self, Error> {
-        let bodies = options.bodies.unwrap_or(kind.default_bodies());
-        let limit = match kind {
-            Kind::FallingChairs => Options::MAX_BOXES / 16,
-            Kind::Galaxy => Options::MAX_BOXES / 64,
-            _ => Options::MAX_BOXES,
-        };
-        if !(1..=limit).contains(&bodies) {
-            return Err(Error::Bodies { bodies, limit });
-        }
+        let bodies = options.bodies(kind)?;
         let density = options.density;
-        if !(Options::DENSITIES.0..=Options::DENSITIES.1).contains(&density) {
-            return Err(Error::Density { density });
-        }
         let rng = &mut Xoshiro256PlusPlus::seed_from_u64(options.seed);
         Ok(match kind {
             Kind::FallingChairs => falling_chairs::scene(bodies, rng),
@@ -232,12 +252,80 @@ impl Scene {
         })
     }
 
+    /// As [`Scene::new`], on the device where the broad phase works on one and the scene can: `particles` and `galaxy` then
+    /// live there, write their boxes there and react to the pairs there. `particles` are moved to the same bits as on the CPU;
+    /// gravity is summed up over all, and not by a tree. Such a scene can only be stepped with broad phases on that device.
+    ///
+    /// ```
+    /// use radsweep::scenes::{Kind, Options, Scene};
+    /// use sap::{BroadPhase, Config};
+    ///
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// let options = Options { bodies: Some(1000), ..Options::default() };
+    /// let mut scene = Scene::new_on(Kind::Galaxy, &options, &broad_phase)?;
+    /// scene.step(&mut broad_phase)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Scene::new`]; `Error::Gpu` where the device has no room or cannot load the kernels.
+    #[cfg_attr(not(cuda), expect(unused_variables))]
+    pub fn new_on(kind: Kind, options: &Options, broad_phase: &BroadPhase) -> Result<Self, Error> {
+        #[cfg(cuda)]
+        if let Some(stream) = broad_phase.stream() {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
+            let mut world = World::new();
+            let device = match kind {
+                Kind::Particles => {
+                    let (ground, rules, particles) =
+                        particles::start(options.bodies(kind)?, &mut rng);
+                    let bodies = device::OnLandscape::new(stream, &ground, rules, &particles)?;
+                    world.insert_resource(ground);
+                    device::OnDevice::new(stream, bodies)
+                }
+                Kind::Galaxy => {
+                    let bodies = galaxy::start(options.bodies(kind)?, &mut rng);
+                    device::OnDevice::new(stream, device::Galaxy::new(stream, &bodies)?)
+                }
+                _ => return Self::new(kind, options),
+            };
+            world.insert_resource(Boxes::new(0));
+            return Ok(Self {
+                device: Some(device),
+                ..Self::on_host(world, schedule(|| {}), Vec::new(), |_, _| {})
+            });
+        }
+        Self::new(kind, options)
+    }
+
+    /// A world and what moves it, in the order of the fields.
+    fn on_host(
+        world: World,
+        place: Schedule,
+        respond: Vec<(&'static str, Schedule)>,
+        draw: fn(&World, &mut Picture),
+    ) -> Self {
+        Self {
+            world,
+            place,
+            respond,
+            draw,
+            #[cfg(cuda)]
+            device: None,
+        }
+    }
+
     /// Runs one frame: the boxes are brought up to date, paired, and the world reacts.
     ///
     /// # Errors
     ///
     /// Those of [`BroadPhase::update`]; the world then has moved, but not reacted.
     pub fn step(&mut self, broad_phase: &mut BroadPhase) -> sap::Result<Step> {
+        #[cfg(cuda)]
+        if let Some(device) = &mut self.device {
+            return device.step(broad_phase);
+        }
         let mut stages = Vec::new();
         let mut run = |name, schedule: &mut Schedule, world: &mut World| {
             let start = Instant::now();
@@ -251,31 +339,35 @@ impl Scene {
             frame = frame.filters(&boxes.filters);
         }
         let report = broad_phase.update(frame)?.clone();
-        let pairs = broad_phase.pairs();
         if !self.respond.is_empty() {
             let mut kept = self.world.resource_mut::<Pairs>();
             kept.0.clear();
-            kept.0.extend_from_slice(pairs);
+            kept.0.extend_from_slice(broad_phase.pairs());
         }
         for (name, schedule) in &mut self.respond {
             run(name, schedule, &mut self.world);
         }
-        Ok(Step {
-            report,
-            hash: sap::pair_hash(pairs),
-            stages,
-        })
+        Ok(Step { report, stages })
     }
 
-    /// The boxes of the last frame, by box index; before the first frame all are [`Aabb::EMPTY`].
+    /// The boxes of the last frame, by box index; before the first frame all are [`Aabb::EMPTY`]. From a device they are downloaded by the
+    /// first call after a frame.
     #[must_use]
     pub fn boxes(&self) -> &[Aabb] {
+        #[cfg(cuda)]
+        if let Some(device) = &self.device {
+            return device.boxes();
+        }
         &self.world.resource::<Boxes>().aabbs
     }
 
-    /// What there is to draw of the last frame, into `picture`, whose lists are replaced.
+    /// What there is to draw of the last frame, into `picture`, whose lists are replaced. From a device every call downloads it.
     pub fn picture(&self, picture: &mut Picture) {
         picture.clear();
+        #[cfg(cuda)]
+        if let Some(device) = &self.device {
+            return device.draw(picture);
+        }
         (self.draw)(&self.world, picture);
     }
 

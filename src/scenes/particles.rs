@@ -23,7 +23,7 @@ const SIDE: f32 = 2.714_418;
 /// Least and greatest radius, in metres.
 const RADII: [f32; 2] = [0.2, 0.3];
 /// Rounds of pushing apart. In a heap at rest of 1,500, one pair in a hundred overlaps by 2.7 percent or more; with 2 rounds by 3.7.
-const ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 4;
 /// Particles that a thread takes at once.
 const GRAIN: usize = 1024;
 
@@ -110,16 +110,12 @@ pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
     world.insert_resource(particles);
     world.init_resource::<Pairs>();
     world.init_resource::<Neighbours>();
-    Scene {
-        world,
-        place: schedule(place),
-        respond: vec![
-            ("neighbours", schedule(find_neighbours)),
-            ("collide", schedule(collide)),
-            ("settle", schedule(settle)),
-        ],
-        draw,
-    }
+    let respond = vec![
+        ("neighbours", schedule(find_neighbours)),
+        ("collide", schedule(collide)),
+        ("settle", schedule(settle)),
+    ];
+    Scene::on_host(world, schedule(place), respond, draw)
 }
 
 /// Gravity, and where each particle would be at the end of the frame if nothing were in its way.
@@ -343,7 +339,7 @@ mod tests {
             scene.step(&mut broad_phase).expect("valid boxes");
             let particles = scene.world.resource::<Particles>();
             let ground = scene.world.resource::<Landscape>();
-            let side = ground.side();
+            let side = scene.world.resource::<Rules>().side;
             let within = |along: f32| (0.0..=side).contains(&along);
             let stands = |at: &&Vec4| {
                 within(at.x) && within(at.z) && at.y - ground.at(at.x, at.z).y > 0.999 * at.w
@@ -357,7 +353,7 @@ mod tests {
         assert_eq!(sunk, 0, "particles that sank, over all frames");
         let particles = scene.world.resource::<Particles>();
         let end = particles.from.iter().sum::<Vec4>() / 1500.0;
-        let side = scene.world.resource::<Landscape>().side();
+        let side = scene.world.resource::<Rules>().side;
         assert!(
             end.y < 0.6 * start.y && end.z > start.z + 0.3 * side,
             "they flowed: {start} {end}"

@@ -55,12 +55,7 @@ pub(super) fn scene(bodies: usize, rng: &mut Rng) -> Scene {
         })
         .collect();
     world.spawn_batch(cells);
-    Scene {
-        world,
-        place: schedule(place),
-        respond: Vec::new(),
-        draw: draw_boxes,
-    }
+    Scene::on_host(world, schedule(place), Vec::new(), draw_boxes)
 }
 
 fn place(

@@ -1,0 +1,6 @@
+// The demo scenes on the device: between the boxes that they write and the pairs that they react to, nothing goes to the host.
+//
+// Compiled with -fmad=false: what the CPU computes too comes out with the same bits; where it does not matter, multiply-adds are
+// written out. Portable: PTX of compute_75.
+#include "particles.cuh"
+#include "galaxy.cuh"
