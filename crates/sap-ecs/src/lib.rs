@@ -1,0 +1,46 @@
+//! The broad phase of `sap` as components, a resource and systems of `bevy_ecs`, which is all it needs: no app framework.
+//!
+//! An entity with a [`Collider`] has a box at the place that its [`Moved`] tells. [`install`] makes the resource
+//! [`BroadPhase`] and the schedule [`BroadPhaseSchedule`]; each run of the schedule writes the boxes of what changed, finds all pairs,
+//! and sends [`PairStarted`] and [`PairEnded`].
+//!
+//! ```
+//! use bevy_ecs::prelude::*;
+//! use sap_ecs::{BroadPhase, BroadPhaseSchedule, Collider, Moved, PairStarted};
+//!
+//! let mut world = World::new();
+//! sap_ecs::install(&mut world, sap_ecs::sap::Config::default())?;
+//! let crate_box = world.spawn((Collider::new([0.5; 3]), Moved([0.0, 3.0, 0.0]))).id();
+//! let floor = world.spawn(Collider::new([10.0, 0.5, 10.0]).fixed()).id();
+//! world.run_schedule(BroadPhaseSchedule);
+//! assert_eq!(world.resource::<BroadPhase>().pairs().len(), 0);
+//!
+//! if let Some(mut moved) = world.get_mut::<Moved>(crate_box) {
+//!     moved.0[1] = 1.0; // it lands
+//! }
+//! world.run_schedule(BroadPhaseSchedule);
+//! let pairs: Vec<_> = world.resource::<BroadPhase>().pairs().collect();
+//! assert_eq!(pairs, [[crate_box, floor]]);
+//! let started = world.resource::<Messages<PairStarted>>();
+//! assert_eq!(started.iter_current_update_messages().count(), 1);
+//! # Ok::<(), sap_ecs::Error>(())
+//! ```
+//!
+//! # What a frame costs
+//!
+//! A box is written only for entities whose [`Collider`] or [`Moved`] changed, as `bevy_ecs` sees it: writing through `Mut` counts,
+//! reading does not. A run in which nothing changed, came or went ends there. Every other run finds the pairs of all boxes anew.
+
+mod broad_phase;
+mod collider;
+mod error;
+mod slots;
+mod systems;
+
+pub use broad_phase::{BroadPhase, EntityHit};
+pub use collider::{BoxIndex, Collider, Moved};
+pub use error::Error;
+pub use sap;
+pub use systems::{
+    BroadPhaseSchedule, BroadPhaseSystems, PairEnded, PairStarted, install, systems,
+};
