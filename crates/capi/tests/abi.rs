@@ -1,0 +1,672 @@
+//! The calls as a C program makes them: what they do, and that nothing given to them brings them down.
+
+#![allow(clippy::unwrap_used)]
+
+use radsweep_capi::RadsweepStatus as Status;
+use radsweep_capi::*;
+use std::ffi::{CStr, c_void};
+use std::ptr::{null, null_mut};
+
+type Handle = *mut RadsweepBroadPhase;
+
+fn unit(at: f32) -> RadsweepAabb {
+    RadsweepAabb {
+        min: [at, 0.0, 0.0],
+        max: [at + 1.0, 1.0, 1.0],
+    }
+}
+
+fn config() -> RadsweepConfig {
+    // SAFETY: zeros are a configuration.
+    let mut config: RadsweepConfig = unsafe { std::mem::zeroed() };
+    // SAFETY: it is one, of that size.
+    let status = unsafe { radsweep_config_default(&mut config, size_of::<RadsweepConfig>()) };
+    assert_eq!(status, Status::Ok);
+    config.backend = RADSWEEP_BACKEND_CPU;
+    config
+}
+
+fn frame() -> RadsweepFrame {
+    // SAFETY: zeros are a frame.
+    let mut frame: RadsweepFrame = unsafe { std::mem::zeroed() };
+    // SAFETY: it is one, of that size.
+    let status = unsafe { radsweep_frame_default(&mut frame, size_of::<RadsweepFrame>()) };
+    assert_eq!(status, Status::Ok);
+    frame
+}
+
+fn create(config: &RadsweepConfig) -> Handle {
+    let mut handle = null_mut();
+    // SAFETY: both point at what they should.
+    assert_eq!(
+        unsafe { radsweep_create(config, &mut handle) },
+        Status::Ok,
+        "{}",
+        message()
+    );
+    assert!(!handle.is_null());
+    handle
+}
+
+fn message() -> String {
+    // SAFETY: never null, ends with zero, read at once.
+    unsafe { CStr::from_ptr(radsweep_last_error()) }
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn detail() -> RadsweepErrorDetail {
+    let mut detail = RadsweepErrorDetail {
+        status: Status::Other,
+        index: 9,
+        count: 9,
+    };
+    // SAFETY: it points at one.
+    assert_eq!(
+        unsafe { radsweep_last_error_detail(&mut detail) },
+        Status::Ok
+    );
+    detail
+}
+
+fn update(handle: Handle, boxes: &[RadsweepAabb]) -> Status {
+    // SAFETY: that many boxes.
+    unsafe { radsweep_update(handle, boxes.as_ptr(), boxes.len()) }
+}
+
+fn pairs(handle: Handle, which: u32) -> Vec<(u32, u32)> {
+    let (mut list, mut count) = (null(), 0);
+    // SAFETY: room for the result, which is read before the next call.
+    let list = unsafe {
+        assert_eq!(
+            radsweep_pairs(handle, which, &mut list, &mut count),
+            Status::Ok,
+            "{}",
+            message()
+        );
+        std::slice::from_raw_parts(list, count)
+    };
+    list.iter().map(|pair| (pair.a, pair.b)).collect()
+}
+
+#[test]
+fn a_loop_gets_pairs_and_events() {
+    let handle = create(&config());
+    assert_eq!(
+        update(handle, &[unit(0.0), unit(1.0), unit(5.0)]),
+        Status::Ok
+    );
+    assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(0, 1)]);
+    assert_eq!(
+        update(handle, &[unit(0.0), unit(4.5), unit(5.0)]),
+        Status::Ok
+    );
+    assert_eq!(pairs(handle, RADSWEEP_PAIRS_STARTED), [(1, 2)]);
+    assert_eq!(pairs(handle, RADSWEEP_PAIRS_ENDED), [(0, 1)]);
+
+    // SAFETY: a report of that size.
+    let report = unsafe {
+        let mut report: RadsweepReport = std::mem::zeroed();
+        assert_eq!(
+            radsweep_report(handle, &mut report, size_of::<RadsweepReport>()),
+            Status::Ok
+        );
+        report
+    };
+    assert_eq!(
+        (report.boxes, report.pairs, report.started, report.ended),
+        (3, 1, 1, 1)
+    );
+    assert_eq!(report.backend, RADSWEEP_BACKEND_CPU);
+    assert_eq!(radsweep_clear(handle), Status::Ok);
+    assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), []);
+    assert_eq!(update(handle, &[]), Status::Ok);
+    assert_eq!(radsweep_synchronize(handle), Status::Ok);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn handles_that_are_none_are_errors() {
+    let handle = create(&config());
+    let destroyed = create(&config());
+    assert_eq!(radsweep_destroy(destroyed), Status::Ok);
+    let mut on_stack = 7_u64;
+    let foreign = [
+        null_mut(),
+        destroyed,
+        (&raw mut on_stack).cast(),
+        handle.wrapping_byte_add(1),
+        handle.wrapping_byte_add(2),
+        std::ptr::without_provenance_mut(1),
+        std::ptr::without_provenance_mut(usize::MAX),
+    ];
+    let box_ = unit(0.0);
+    let (mut list, mut indices, mut hits, mut count, mut address) = (null(), null(), null(), 0, 0);
+    for handle in foreign {
+        // SAFETY: all but the handle is right.
+        let statuses = unsafe {
+            let mut report: RadsweepReport = std::mem::zeroed();
+            [
+                radsweep_update(handle, &box_, 1),
+                radsweep_update_frame(handle, &frame()),
+                radsweep_update_device(handle, 16, 0),
+                radsweep_synchronize(handle),
+                radsweep_clear(handle),
+                radsweep_overlaps_between(handle, &frame(), &frame(), &mut list, &mut count),
+                radsweep_for_each_pair_chunk(
+                    handle,
+                    &frame(),
+                    1,
+                    Some(count_pairs),
+                    null_mut(),
+                    null_mut(),
+                ),
+                radsweep_pairs(handle, 0, &mut list, &mut count),
+                radsweep_copy_pairs(handle, 0, null_mut(), 0, &mut count),
+                radsweep_device_pairs(handle, &mut address, &mut count),
+                radsweep_report(handle, &mut report, size_of::<RadsweepReport>()),
+                radsweep_query_box(handle, &box_, &mut indices, &mut count),
+                radsweep_query_point(handle, box_.min.as_ptr(), &mut indices, &mut count),
+                radsweep_query_sphere(handle, box_.min.as_ptr(), 1.0, &mut indices, &mut count),
+                radsweep_query_ray(
+                    handle,
+                    box_.min.as_ptr(),
+                    box_.max.as_ptr(),
+                    1.0,
+                    &mut hits,
+                    &mut count,
+                ),
+                radsweep_destroy(handle),
+            ]
+        };
+        assert_eq!(statuses, [Status::Handle; 16], "{handle:?}");
+        assert!(message().contains("is no broad phase"), "{}", message());
+    }
+    assert_eq!(
+        update(handle, &[box_]),
+        Status::Ok,
+        "the right one still works"
+    );
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+    assert_eq!(radsweep_destroy(handle), Status::Handle);
+}
+
+#[test]
+fn pointers_are_checked_before_they_are_followed() {
+    let handle = create(&config());
+    let boxes = [unit(0.0), unit(0.5)];
+    assert_eq!(update(handle, &boxes), Status::Ok);
+    let askew = boxes.as_ptr().wrapping_byte_add(1);
+    let (mut list, mut count) = (null(), 0);
+    // SAFETY: null, misaligned or impossible pointers, none of which is followed.
+    unsafe {
+        assert_eq!(radsweep_create(null(), null_mut()), Status::Null);
+        assert_eq!(
+            radsweep_config_default(null_mut(), size_of::<RadsweepConfig>()),
+            Status::Null
+        );
+        assert_eq!(radsweep_update(handle, null(), 1), Status::Null);
+        assert_eq!(radsweep_update(handle, null(), 0), Status::Ok);
+        update(handle, &boxes);
+        assert_eq!(radsweep_update(handle, askew, 1), Status::Alignment);
+        assert!(
+            message().contains("not aligned to 4 bytes"),
+            "{}",
+            message()
+        );
+        assert_eq!(
+            radsweep_update(handle, boxes.as_ptr(), usize::MAX / 2),
+            Status::Argument
+        );
+        assert_eq!(radsweep_update_frame(handle, null()), Status::Null);
+        assert_eq!(
+            radsweep_pairs(handle, 0, null_mut(), &mut count),
+            Status::Null
+        );
+        assert_eq!(
+            radsweep_pairs(handle, 0, &mut list, null_mut()),
+            Status::Null
+        );
+        assert_eq!(
+            radsweep_pairs(handle, 3, &mut list, &mut count),
+            Status::Argument
+        );
+        assert_eq!(
+            radsweep_copy_pairs(handle, 0, null_mut(), 8, &mut count),
+            Status::Null
+        );
+        assert_eq!(
+            radsweep_query_point(handle, null(), null_mut(), &mut count),
+            Status::Null
+        );
+        assert_eq!(radsweep_last_error_detail(null_mut()), Status::Null);
+        let each = radsweep_for_each_pair_chunk(handle, &frame(), 1, None, null_mut(), null_mut());
+        assert_eq!(each, Status::Null);
+    }
+    assert_eq!(
+        pairs(handle, RADSWEEP_PAIRS_ALL),
+        [(0, 1)],
+        "none of it changed the result"
+    );
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn failures_say_why_and_keep_the_result() {
+    let handle = create(&config());
+    assert_eq!(update(handle, &[unit(0.0), unit(0.5)]), Status::Ok);
+    let mut broken = unit(0.0);
+    broken.min[2] = f32::NAN;
+    assert_eq!(
+        update(handle, &[unit(0.0), broken, broken]),
+        Status::InvalidAabb
+    );
+    assert_eq!(message(), "box 1 is invalid: min z is NaN");
+    assert_eq!(
+        detail(),
+        RadsweepErrorDetail {
+            status: Status::InvalidAabb,
+            index: 1,
+            count: 0
+        }
+    );
+    assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(0, 1)]);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+
+    let few = create(&RadsweepConfig {
+        pair_memory: 80,
+        ..config()
+    });
+    let crowd = [unit(0.0); 40];
+    assert_eq!(update(few, &crowd), Status::TooManyPairs);
+    assert_eq!(detail().count, 40 * 39 / 2);
+    let mut read = frame();
+    (read.boxes, read.count) = (crowd.as_ptr(), crowd.len());
+    let (mut seen, mut total) = (0_usize, 0_u64);
+    // SAFETY: the frame is whole, the callback adds to `seen`.
+    let status = unsafe {
+        radsweep_for_each_pair_chunk(
+            few,
+            &read,
+            7,
+            Some(count_pairs),
+            (&raw mut seen).cast(),
+            &mut total,
+        )
+    };
+    assert_eq!((status, seen, total), (Status::Ok, 780, 780));
+    assert_eq!(radsweep_destroy(few), Status::Ok);
+
+    let mut none: Handle = std::ptr::without_provenance_mut(16);
+    let wrong = RadsweepConfig {
+        margin: -1.0,
+        ..config()
+    };
+    // SAFETY: both point at what they should.
+    assert_eq!(
+        unsafe { radsweep_create(&wrong, &mut none) },
+        Status::Argument
+    );
+    assert!(none.is_null());
+    assert_eq!(message(), "margin -1 is not a finite number of at least 0");
+    let other = std::thread::spawn(message).join().unwrap();
+    assert_eq!(other, "", "messages are a thread's own");
+}
+
+/// Adds the number of pairs to what `user` points at, if at anything.
+unsafe extern "C" fn count_pairs(_: *const RadsweepPair, count: usize, user: *mut c_void) {
+    // SAFETY: null or a usize, by the tests.
+    if let Some(seen) = unsafe { user.cast::<usize>().as_mut() } {
+        *seen += count;
+    }
+}
+
+#[test]
+fn structures_of_other_versions_are_read_by_their_size() {
+    #[repr(C)]
+    struct Later {
+        config: RadsweepConfig,
+        member: u64,
+    }
+    let mut handle = null_mut();
+    let mut later = Later {
+        config: config(),
+        member: 0,
+    };
+    later.config.size = size_of::<Later>() as u64;
+    // SAFETY: each points at as many bytes as its size says, unless it says what cannot be.
+    unsafe {
+        assert_eq!(
+            radsweep_create((&raw const later).cast(), &mut handle),
+            Status::Ok
+        );
+        assert_eq!(radsweep_destroy(handle), Status::Ok);
+        later.member = 1;
+        assert_eq!(
+            radsweep_create((&raw const later).cast(), &mut handle),
+            Status::Version
+        );
+        for size in [0, 8, size_of::<RadsweepConfig>() as u64 - 1, u64::MAX] {
+            let wrong = RadsweepConfig { size, ..config() };
+            assert_eq!(
+                radsweep_create(&wrong, &mut handle),
+                Status::Version,
+                "{size}"
+            );
+        }
+        let mut filled = Later {
+            config: config(),
+            member: 7,
+        };
+        let status = radsweep_config_default((&raw mut filled).cast(), size_of::<Later>());
+        assert_eq!(
+            (status, filled.member, filled.config.size),
+            (Status::Ok, 0, size_of::<Later>() as u64)
+        );
+        assert_eq!(
+            radsweep_config_default(&mut filled.config, 4),
+            Status::Version
+        );
+        let mut report: RadsweepReport = std::mem::zeroed();
+        let handle = create(&config());
+        assert_eq!(radsweep_report(handle, &mut report, 8), Status::Version);
+        assert_eq!(radsweep_destroy(handle), Status::Ok);
+    }
+    let fields = [
+        RadsweepConfig {
+            backend: 3,
+            ..config()
+        },
+        RadsweepConfig {
+            strategy: 4,
+            ..config()
+        },
+        RadsweepConfig {
+            rule: 2,
+            ..config()
+        },
+        RadsweepConfig {
+            on_invalid: 2,
+            ..config()
+        },
+        RadsweepConfig {
+            events: 2,
+            ..config()
+        },
+        RadsweepConfig {
+            initial_pair_capacity: u64::MAX,
+            ..config()
+        },
+    ];
+    for wrong in fields {
+        // SAFETY: both point at what they should.
+        assert_eq!(
+            unsafe { radsweep_create(&wrong, &mut handle) },
+            Status::Argument,
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn every_form_of_frame() {
+    let handle = create(&config());
+    let boxes = [unit(0.0), unit(0.5), unit(9.0)];
+    let ends = [unit(0.0), unit(9.0), unit(9.0)];
+    let exact = boxes.map(|b| RadsweepAabb64 {
+        min: b.min.map(f64::from),
+        max: b.max.map(f64::from),
+    });
+    let all = RadsweepFilter {
+        layers: !0,
+        mask: !0,
+        group: 0,
+        flags: 0,
+    };
+    let fixed = RadsweepFilter {
+        flags: RADSWEEP_FILTER_STATIC,
+        ..all
+    };
+    let plain = RadsweepFrame {
+        boxes: boxes.as_ptr(),
+        count: 3,
+        ..frame()
+    };
+    let filters = [fixed, fixed, all];
+    let worlds = [1, 2, 2];
+    let excluded = [RadsweepPair { a: 0, b: 1 }];
+    let swept = RadsweepFrame {
+        ends: ends.as_ptr(),
+        ..plain
+    };
+    let cases: [(RadsweepFrame, &[(u32, u32)]); 6] = [
+        (plain, &[(0, 1)]),
+        (swept, &[(0, 1), (1, 2)]),
+        (
+            RadsweepFrame {
+                boxes: null(),
+                boxes64: exact.as_ptr(),
+                ..plain
+            },
+            &[(0, 1)],
+        ),
+        (
+            RadsweepFrame {
+                filters: filters.as_ptr(),
+                ..plain
+            },
+            &[],
+        ),
+        (
+            RadsweepFrame {
+                worlds: worlds.as_ptr(),
+                ..swept
+            },
+            &[(1, 2)],
+        ),
+        (
+            RadsweepFrame {
+                excluded: excluded.as_ptr(),
+                excluded_count: 1,
+                ..swept
+            },
+            &[(1, 2)],
+        ),
+    ];
+    for (at, (frame, expected)) in cases.iter().enumerate() {
+        // SAFETY: the lists have three elements each.
+        assert_eq!(
+            unsafe { radsweep_update_frame(handle, frame) },
+            Status::Ok,
+            "{at}: {}",
+            message()
+        );
+        assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), *expected, "{at}");
+    }
+    let both = RadsweepFrame {
+        boxes64: exact.as_ptr(),
+        ..plain
+    };
+    let swept64 = RadsweepFrame {
+        boxes64: exact.as_ptr(),
+        boxes: null(),
+        ..swept
+    };
+    let twice = [excluded[0], excluded[0], RadsweepPair { a: 0, b: 0 }];
+    let unsorted = RadsweepFrame {
+        excluded: twice.as_ptr(),
+        excluded_count: 3,
+        ..plain
+    };
+    for wrong in [both, swept64, unsorted] {
+        // SAFETY: as above.
+        assert_eq!(
+            unsafe { radsweep_update_frame(handle, &wrong) },
+            Status::Argument
+        );
+    }
+
+    let (mut list, mut count) = (null(), 0);
+    // SAFETY: the lists have three elements each; what is lent out is read at once.
+    let between = unsafe {
+        let status = radsweep_overlaps_between(handle, &plain, &plain, &mut list, &mut count);
+        assert_eq!(status, Status::Ok);
+        std::slice::from_raw_parts(list, count)
+    };
+    assert_eq!(between.len(), 5);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn copies_and_queries() {
+    let handle = create(&config());
+    update(handle, &[unit(0.0), unit(0.5), unit(1.0)]);
+    let mut room = [RadsweepPair { a: 7, b: 7 }; 3];
+    let (mut indices, mut hits, mut count) = (null(), null(), 0);
+    // SAFETY: the room is as large as is said; what is lent out is read at once.
+    unsafe {
+        let status =
+            radsweep_copy_pairs(handle, RADSWEEP_PAIRS_ALL, room.as_mut_ptr(), 2, &mut count);
+        assert_eq!((status, count, room[0].a), (Status::TooSmall, 3, 7));
+        assert_eq!(detail().count, 3);
+        let status =
+            radsweep_copy_pairs(handle, RADSWEEP_PAIRS_ALL, room.as_mut_ptr(), 3, &mut count);
+        assert_eq!((status, room[2]), (Status::Ok, RadsweepPair { a: 1, b: 2 }));
+
+        let point = [1.75, 0.5, 0.5];
+        assert_eq!(
+            radsweep_query_point(handle, point.as_ptr(), &mut indices, &mut count),
+            Status::Ok
+        );
+        assert_eq!(std::slice::from_raw_parts(indices, count), [2]);
+        let status = radsweep_query_sphere(handle, point.as_ptr(), 0.25, &mut indices, &mut count);
+        assert_eq!(
+            (status, std::slice::from_raw_parts(indices, count)),
+            (Status::Ok, &[1, 2][..])
+        );
+        assert_eq!(
+            radsweep_query_box(handle, &unit(-0.75), &mut indices, &mut count),
+            Status::Ok
+        );
+        assert_eq!(std::slice::from_raw_parts(indices, count), [0]);
+        let (origin, direction) = ([-1.0, 0.5, 0.5], [1.0, 0.0, 0.0]);
+        let status = radsweep_query_ray(
+            handle,
+            origin.as_ptr(),
+            direction.as_ptr(),
+            1.5,
+            &mut hits,
+            &mut count,
+        );
+        assert_eq!(status, Status::Ok);
+        let expected = [
+            RadsweepRayHit { index: 0, t: 1.0 },
+            RadsweepRayHit { index: 1, t: 1.5 },
+        ];
+        assert_eq!(std::slice::from_raw_parts(hits, count), expected);
+    }
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn a_second_user_is_told_that_it_is_busy() {
+    struct Again(Handle, Vec<Status>);
+    unsafe extern "C" fn again(_: *const RadsweepPair, _: usize, user: *mut c_void) {
+        // SAFETY: the test gives one, and nobody else uses it meanwhile.
+        let again = unsafe { &mut *user.cast::<Again>() };
+        again.1.push(update(again.0, &[]));
+    }
+    let handle = create(&config());
+    let boxes = [unit(0.0); 3];
+    let read = RadsweepFrame {
+        boxes: boxes.as_ptr(),
+        count: 3,
+        ..frame()
+    };
+    let mut user = Again(handle, Vec::new());
+    // SAFETY: the frame is whole and `user` is what the callback takes.
+    let status = unsafe {
+        radsweep_for_each_pair_chunk(
+            handle,
+            &read,
+            3,
+            Some(again),
+            (&raw mut user).cast(),
+            null_mut(),
+        )
+    };
+    assert_eq!((status, user.1), (Status::Ok, vec![Status::Busy]));
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn threads_share_the_table_and_a_handle_may_change_hands() {
+    let workers: Vec<_> = (0..4)
+        .map(|worker| {
+            std::thread::spawn(move || {
+                for round in 0..20 {
+                    let handle = create(&config());
+                    let address = handle.addr();
+                    assert_eq!(
+                        update(handle, &[unit(0.0), unit((worker + round) as f32 * 0.01)]),
+                        Status::Ok
+                    );
+                    let other = move || {
+                        let handle = std::ptr::without_provenance_mut(address);
+                        assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(0, 1)]);
+                        assert_eq!(radsweep_destroy(handle), Status::Ok);
+                    };
+                    std::thread::spawn(other).join().unwrap();
+                    assert_eq!(radsweep_clear(handle), Status::Handle);
+                }
+            })
+        })
+        .collect();
+    for worker in workers {
+        worker.join().unwrap();
+    }
+}
+
+#[test]
+fn cuda_that_is_asked_for_and_missing_says_what_was_looked_for() {
+    let mut handle = null_mut();
+    let asked = RadsweepConfig {
+        backend: RADSWEEP_BACKEND_CUDA,
+        ..config()
+    };
+    // SAFETY: both point at what they should.
+    let status = unsafe { radsweep_create(&asked, &mut handle) };
+    if status == Status::Ok {
+        assert_eq!(radsweep_destroy(handle), Status::Ok); // there is a device
+    } else {
+        assert_eq!(status, Status::NoCuda);
+        assert!(message().starts_with("no CUDA backend: "), "{}", message());
+    }
+    let on_cpu = create(&config());
+    let (mut address, mut count) = (1, 1);
+    // SAFETY: nothing is at that address, and nothing looks there.
+    unsafe {
+        assert_eq!(radsweep_update_device(on_cpu, 16, 1), Status::NoCuda);
+        assert_eq!(
+            radsweep_device_pairs(on_cpu, &mut address, &mut count),
+            Status::NoCuda
+        );
+    }
+    assert_eq!(radsweep_destroy(on_cpu), Status::Ok);
+}
+
+#[test]
+fn versions_and_names() {
+    assert_eq!(radsweep_abi_version(), RADSWEEP_ABI_VERSION);
+    let text = |pointer| {
+        // SAFETY: never null, ends with zero.
+        unsafe { CStr::from_ptr(pointer) }.to_str().unwrap()
+    };
+    assert_eq!(text(radsweep_version()), env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        text(radsweep_status_name(Status::InvalidAabb as i32)),
+        "invalid aabb"
+    );
+    assert_eq!(text(radsweep_status_name(99)), "unknown");
+}
