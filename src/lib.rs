@@ -6,6 +6,7 @@
 //!   pairs, with those that started and ended; the same on the CPU and on CUDA.
 //! - [`gpusort`]: the sorts under it, which are of use by themselves: keys, pairs, index and record sorts.
 //! - `gpu`: the CUDA device layer, with the feature `cuda` where there can be a driver.
+//! - [`sap_ecs`]: the broad phase as components and systems of `bevy_ecs`.
 //! - [`npy`]: NumPy files of boxes, pairs and keys.
 //! - [`scenes`]: the scenes of the program, to measure and to test with.
 //!
@@ -31,6 +32,7 @@
 
 pub use gpusort;
 pub use sap;
+pub use sap_ecs;
 
 #[cfg(cuda)]
 pub use gpu;

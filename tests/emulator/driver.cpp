@@ -357,18 +357,23 @@ int find_image(const std::string& text, std::string& path, std::string& log) {
     path = path_in(text);
     if (!path.empty()) return SUCCESS;
 
-    // Real PTX. That of the device layer's tests has a translation; this library lies beside it.
+    // Real PTX. Some has a translation, which lies beside this library.
     Dl_info own;
     dladdr(reinterpret_cast<void*>(&load_code), &own);
     const std::string folder = std::string(own.dli_fname).substr(0, std::string(own.dli_fname).rfind('/'));
-    const auto known = lines_of(file(folder + "/known.ptx")), given = lines_of(text);
-    size_t line = 0;
-    while (line < known.size() && line < given.size() && known[line] == given[line]) line++;
-    if (line == known.size() && line == given.size()) {
-        path = path_in(file(folder + "/gpu_kernels.ptx"));
-        return SUCCESS;
+    const auto given = lines_of(text);
+    size_t furthest = 0;
+    for (const char* name : {"gpu_kernels", "example_kernels"}) {
+        const auto known = lines_of(file(folder + "/" + name + ".known"));
+        size_t line = 0;
+        while (line < known.size() && line < given.size() && known[line] == given[line]) line++;
+        if (line == known.size() && line == given.size()) {
+            path = path_in(file(folder + "/" + name + ".ptx"));
+            return SUCCESS;
+        }
+        furthest = std::max(furthest, line);
     }
-    log = "line " + std::to_string(line + 1) + ": " + (line < given.size() ? given[line] : "end") + ": the emulator knows no PTX but that of the tests of the device layer";
+    log = "line " + std::to_string(furthest + 1) + ": " + (furthest < given.size() ? given[furthest] : "end") + ": the emulator knows no PTX but that of the tests of the device layer and of the examples";
     return INVALID_PTX;
 }
 

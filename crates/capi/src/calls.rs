@@ -18,10 +18,13 @@ pub unsafe extern "C" fn radsweep_create(
     out: *mut *mut RadsweepBroadPhase,
 ) -> RadsweepStatus {
     entry(|| {
-        // SAFETY: the caller's promise, here and below.
-        unsafe { pointer::write(out, "out", std::ptr::null_mut())? };
-        let config = unsafe { RadsweepConfig::read(config)? };
+        // SAFETY: the caller's promise.
+        let config = unsafe {
+            pointer::write(out, "out", std::ptr::null_mut())?;
+            RadsweepConfig::read(config)?
+        };
         let broad_phase = sap::BroadPhase::new(config)?;
+        // SAFETY: the caller's promise.
         unsafe { pointer::write(out, "out", handle::insert(broad_phase)) }
     })
 }
@@ -91,6 +94,7 @@ pub unsafe extern "C" fn radsweep_update_device(
         handle::with(broad_phase, |state| {
             #[cfg(cuda)]
             {
+                // SAFETY: the caller's promise.
                 let list = unsafe { crate::read::device_list(boxes, count)? };
                 state.broad_phase.update_device(list)?;
                 Ok(())
@@ -154,12 +158,13 @@ pub unsafe extern "C" fn radsweep_overlaps_between(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: the caller's promise.
             let (first, second) =
                 unsafe { (RadsweepFrame::read(first)?, RadsweepFrame::read(second)?) };
             pointer::check_out(pairs, "pairs")?;
             pointer::check_out(count, "count")?;
             state.between = state.broad_phase.overlaps_between(first, second)?;
+            // SAFETY: the caller's promise.
             unsafe { crate::read::lend(cast_slice(&state.between), pairs, count) }
         })
     })
@@ -183,7 +188,7 @@ pub unsafe extern "C" fn radsweep_for_each_pair_chunk(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: the caller's promise.
             let frame = unsafe { RadsweepFrame::read(frame)? };
             let each = each.ok_or(crate::error::Failure::Null { what: "each" })?;
             if !total.is_null() {
@@ -193,11 +198,13 @@ pub unsafe extern "C" fn radsweep_for_each_pair_chunk(
                 .broad_phase
                 .for_each_pair_chunk(frame, chunk, |pairs| {
                     let pairs: &[RadsweepPair] = cast_slice(pairs);
+                    // SAFETY: a function that takes this, by the caller's promise.
                     unsafe { each(pairs.as_ptr(), pairs.len(), user) }
                 })?;
             if total.is_null() {
                 return Ok(());
             }
+            // SAFETY: the caller's promise.
             unsafe { pointer::write(total, "total", report.pairs) }
         })
     })

@@ -34,7 +34,7 @@ pub struct RadsweepFrame {
 const FIRST_VERSION: usize =
     std::mem::offset_of!(RadsweepFrame, excluded_count) + size_of::<usize>();
 // No padding: the members fill it.
-const _: () = assert!(size_of::<RadsweepFrame>() == 8 + 8 * size_of::<usize>());
+const _: () = assert!(size_of::<RadsweepFrame>() == size_of::<u64>() + 8 * size_of::<*const u8>());
 
 const DEFAULT: RadsweepFrame = RadsweepFrame {
     size: size_of::<RadsweepFrame>() as u64,

@@ -93,10 +93,11 @@ pub unsafe extern "C" fn radsweep_pairs(
     out: *mut *const RadsweepPair,
     count: *mut usize,
 ) -> RadsweepStatus {
-    // SAFETY: the caller's promise.
     entry(|| {
-        handle::with(broad_phase, |state| unsafe {
-            lend(pairs(state, which)?, out, count)
+        handle::with(broad_phase, |state| {
+            let pairs = pairs(state, which)?;
+            // SAFETY: the caller's promise.
+            unsafe { lend(pairs, out, count) }
         })
     })
 }
@@ -338,7 +339,7 @@ pub unsafe extern "C" fn radsweep_query_ray(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: the caller's promise.
             let (origin, direction) =
                 unsafe { (vector(origin, "origin")?, vector(direction, "direction")?) };
             pointer::check_out(out, "out")?;
@@ -352,6 +353,7 @@ pub unsafe extern "C" fn radsweep_query_ray(
                 t: hit.t,
             });
             state.hits = hits.collect();
+            // SAFETY: the caller's promise.
             unsafe { lend(&state.hits, out, count) }
         })
     })

@@ -38,12 +38,8 @@ fn frame() -> RadsweepFrame {
 fn create(config: &RadsweepConfig) -> Handle {
     let mut handle = null_mut();
     // SAFETY: both point at what they should.
-    assert_eq!(
-        unsafe { radsweep_create(config, &mut handle) },
-        Status::Ok,
-        "{}",
-        message()
-    );
+    let status = unsafe { radsweep_create(config, &mut handle) };
+    assert_eq!(status, Status::Ok, "{}", message());
     assert!(!handle.is_null());
     handle
 }
@@ -63,10 +59,8 @@ fn detail() -> RadsweepErrorDetail {
         count: 9,
     };
     // SAFETY: it points at one.
-    assert_eq!(
-        unsafe { radsweep_last_error_detail(&mut detail) },
-        Status::Ok
-    );
+    let status = unsafe { radsweep_last_error_detail(&mut detail) };
+    assert_eq!(status, Status::Ok);
     detail
 }
 
@@ -304,10 +298,8 @@ fn failures_say_why_and_keep_the_result() {
         ..config()
     };
     // SAFETY: both point at what they should.
-    assert_eq!(
-        unsafe { radsweep_create(&wrong, &mut none) },
-        Status::Argument
-    );
+    let status = unsafe { radsweep_create(&wrong, &mut none) };
+    assert_eq!(status, Status::Argument);
     assert!(none.is_null());
     assert_eq!(message(), "margin -1 is not a finite number of at least 0");
     let other = std::thread::spawn(message).join().unwrap();
@@ -401,11 +393,8 @@ fn structures_of_other_versions_are_read_by_their_size() {
     ];
     for wrong in fields {
         // SAFETY: both point at what they should.
-        assert_eq!(
-            unsafe { radsweep_create(&wrong, &mut handle) },
-            Status::Argument,
-            "{wrong:?}"
-        );
+        let status = unsafe { radsweep_create(&wrong, &mut handle) };
+        assert_eq!(status, Status::Argument, "{wrong:?}");
     }
 }
 
@@ -476,12 +465,8 @@ fn every_form_of_frame() {
     ];
     for (at, (frame, expected)) in cases.iter().enumerate() {
         // SAFETY: the lists have three elements each.
-        assert_eq!(
-            unsafe { radsweep_update_frame(handle, frame) },
-            Status::Ok,
-            "{at}: {}",
-            message()
-        );
+        let status = unsafe { radsweep_update_frame(handle, frame) };
+        assert_eq!(status, Status::Ok, "{at}: {}", message());
         assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), *expected, "{at}");
     }
     let both = RadsweepFrame {
@@ -501,10 +486,8 @@ fn every_form_of_frame() {
     };
     for wrong in [both, swept64, unsorted] {
         // SAFETY: as above.
-        assert_eq!(
-            unsafe { radsweep_update_frame(handle, &wrong) },
-            Status::Argument
-        );
+        let status = unsafe { radsweep_update_frame(handle, &wrong) };
+        assert_eq!(status, Status::Argument);
     }
 
     let (mut list, mut count) = (null(), 0);
@@ -654,6 +637,49 @@ fn cuda_that_is_asked_for_and_missing_says_what_was_looked_for() {
         );
     }
     assert_eq!(radsweep_destroy(on_cpu), Status::Ok);
+}
+
+#[cfg(cuda)]
+#[test]
+fn boxes_on_a_device() {
+    let asked = RadsweepConfig {
+        backend: RADSWEEP_BACKEND_CUDA,
+        ..config()
+    };
+    let mut handle = null_mut();
+    // SAFETY: both point at what they should.
+    if unsafe { radsweep_create(&asked, &mut handle) } != Status::Ok {
+        println!("SKIPPED: {}", message());
+        return;
+    }
+    let stream = gpu::Stream::new(&gpu::Device::first().unwrap()).unwrap();
+    let boxes = [unit(0.0), unit(0.5), unit(9.0)].map(|b| sap::Aabb::new(b.min, b.max));
+    let boxes = stream.from_slice(&boxes).unwrap();
+    stream.synchronize().unwrap();
+    let (mut address, mut count) = (0, 0);
+    // SAFETY: three boxes in the memory of the device, written by now.
+    unsafe {
+        assert_eq!(
+            radsweep_update_device(handle, boxes.ptr(), 3),
+            Status::Ok,
+            "{}",
+            message()
+        );
+        assert_eq!(
+            radsweep_device_pairs(handle, &mut address, &mut count),
+            Status::Ok
+        );
+        assert_eq!(
+            radsweep_update_device(handle, boxes.ptr() + 2, 1),
+            Status::Alignment
+        );
+        assert_eq!(radsweep_update_device(handle, 0, 1), Status::Null);
+        let pairs = gpu::Slice::<sap::Pair>::from_raw(address, count);
+        assert_eq!(stream.to_vec(pairs).unwrap(), [sap::Pair { a: 0, b: 1 }]);
+    }
+    assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(0, 1)]);
+    assert_eq!(radsweep_synchronize(handle), Status::Ok);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! An index sort and what it is for: 200,000 transparent particles in the order in which they must be drawn, farthest first, without
+//! moving them. The CPU's sort and, where a device answers, every sort on the GPU must give the same order.
+//!
+//! `cargo run --release --example argsort`
+
+use radsweep::gpusort::{SortOptions, cpu};
+use std::time::Instant;
+
+const PARTICLES: u32 = 200_000;
+
+fn main() -> Result<(), radsweep::gpusort::Error> {
+    let camera = [3.0_f32, 2.0, -40.0];
+    let places: Vec<[f32; 3]> = (0..PARTICLES).map(place).collect();
+    let depth: Vec<f32> = places
+        .iter()
+        .map(|place| distance(*place, camera))
+        .collect();
+
+    let options = SortOptions::new().descending();
+    let start = Instant::now();
+    let mut order = vec![0; depth.len()];
+    let report = cpu::sort_index(&depth, &mut order, &options)?;
+    println!(
+        "{PARTICLES} particles, farthest first: {:.2} ms by {} in {} passes",
+        start.elapsed().as_secs_f64() * 1e3,
+        report.algorithm,
+        report.passes_run
+    );
+    for (name, index) in [("farthest", order[0]), ("nearest", order[order.len() - 1])] {
+        let index = index as usize;
+        println!(
+            "{name:>9}: particle {index} at {:.2?}, {:.2} away",
+            places[index], depth[index]
+        );
+    }
+    let wrong = order.windows(2).filter(|two| {
+        let [first, second] = [two[0], two[1]].map(|index| depth[index as usize]);
+        first < second || first == second && two[0] > two[1] // equal ones stay in their order
+    });
+    println!("places out of order: {}", wrong.count());
+    on_a_device(&depth, &order, &options)
+}
+
+/// In a ball, denser towards its middle; the same every run.
+fn place(index: u32) -> [f32; 3] {
+    let mix = |salt: u32| {
+        let mixed = (index ^ salt).wrapping_mul(0x9e37_79b1);
+        (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca77) as f32 / u32::MAX as f32 - 0.5
+    };
+    [1, 2, 3].map(|salt| 60.0 * mix(salt * 0x1000_0001).powi(3) + mix(salt))
+}
+
+fn distance(place: [f32; 3], camera: [f32; 3]) -> f32 {
+    let square: f32 = (0..3)
+        .map(|axis| (place[axis] - camera[axis]).powi(2))
+        .sum();
+    square.sqrt()
+}
+
+#[cfg(cuda)]
+fn on_a_device(
+    depth: &[f32],
+    expected: &[u32],
+    options: &SortOptions,
+) -> Result<(), radsweep::gpusort::Error> {
+    use radsweep::gpu::{Device, Stream};
+    use radsweep::gpusort::Algorithm;
+    use radsweep::gpusort::cuda::{Payload, Sorter, SorterConfig};
+
+    let device = match Device::first() {
+        Ok(device) => device,
+        Err(error) => {
+            println!("no GPU, so only the CPU's sort was shown: {error}");
+            return Ok(());
+        }
+    };
+    println!("on {}:", device.info().name);
+    let stream = Stream::new(&device)?;
+    let sorter = Sorter::new(&device, SorterConfig::default())?;
+    let keys = stream.from_slice(depth)?;
+    let mut index = stream.alloc::<u32>(depth.len())?;
+    for &algorithm in Algorithm::ALL {
+        let bytes =
+            Sorter::scratch_bytes_for::<f32>(algorithm, depth.len() as u64, Payload::Index)?;
+        let mut scratch = stream.alloc::<u8>(bytes as usize)?;
+        let options = options.clone().algorithm(algorithm);
+        // The first call compiles the kernels, or reads them from where the driver keeps them; the second is timed.
+        let mut milliseconds = 0.0;
+        for _ in 0..2 {
+            let begin = stream.record()?;
+            sorter.sort_index(
+                &stream,
+                keys.slice(),
+                None,
+                index.slice_mut(),
+                scratch.slice_mut(),
+                &options,
+            )?;
+            let end = stream.record()?;
+            end.synchronize()?;
+            milliseconds = begin.elapsed_ms(&end)?;
+        }
+        let same = stream.to_vec(index.slice())? == expected;
+        println!(
+            "{algorithm:>13}: {milliseconds:.3} ms, {}",
+            if same {
+                "the same order"
+            } else {
+                "ANOTHER ORDER"
+            }
+        );
+    }
+    Ok(())
+}
+
+#[cfg(not(cuda))]
+fn on_a_device(_: &[f32], _: &[u32], _: &SortOptions) -> Result<(), radsweep::gpusort::Error> {
+    println!("built without the feature `cuda`, so only the CPU's sort was shown");
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The broad phase in a world of `bevy_ecs`: 10,000 sparks of which 1 % move at a time, with a system that counts how often each was hit.
+//! Shows that boxes are written only for what moved, and that pairs and messages name entities.
+//!
+//! `cargo run --release --example ecs`
+
+use bevy_ecs::prelude::*;
+use radsweep::sap::Config;
+use radsweep::sap_ecs::{
+    self, BroadPhase, BroadPhaseSystems, Collider, Moved, PairEnded, PairStarted,
+};
+
+#[derive(Component, Default)]
+struct Spark {
+    number: u32,
+    hits: u32,
+}
+
+#[derive(Resource, Default)]
+struct Frame(u32);
+
+/// Every hundredth spark makes a step, another hundred each frame.
+fn step(frame: Res<Frame>, mut sparks: Query<(&Spark, &mut Moved)>) {
+    for (spark, mut moved) in &mut sparks {
+        if spark.number % 100 == frame.0 % 100 {
+            let angle = (spark.number + frame.0) as f32;
+            moved.0[0] += angle.cos();
+            moved.0[2] += angle.sin();
+        }
+    }
+}
+
+fn count_hits(mut started: MessageReader<PairStarted>, mut sparks: Query<&mut Spark>) {
+    for PairStarted(pair) in started.read() {
+        for &entity in pair {
+            if let Ok(mut spark) = sparks.get_mut(entity) {
+                spark.hits += 1;
+            }
+        }
+    }
+}
+
+fn print(
+    mut frame: ResMut<Frame>,
+    broad_phase: Res<BroadPhase>,
+    mut started: MessageReader<PairStarted>,
+    mut ended: MessageReader<PairEnded>,
+) {
+    println!(
+        "{:5} {:13} {:7} {:8} {:8} {:9.3}",
+        frame.0,
+        broad_phase.written(),
+        broad_phase.pairs().len(),
+        started.read().count(),
+        ended.read().count(),
+        broad_phase.report().timings.total
+    );
+    frame.0 += 1;
+}
+
+fn main() -> Result<(), sap_ecs::Error> {
+    let mut world = World::new();
+    sap_ecs::install(&mut world, Config::default())?;
+    world.init_resource::<Frame>();
+    world.spawn_batch((0..10_000_u32).map(|number| {
+        let place = [number % 25, number / 625, number / 25 % 25].map(|cell| cell as f32 * 1.05);
+        let spark = Spark { number, hits: 0 };
+        (spark, Collider::new([0.5; 3]), Moved(place))
+    }));
+
+    let mut schedule = Schedule::default();
+    schedule.add_systems((
+        sap_ecs::systems(),
+        step.before(BroadPhaseSystems::Write),
+        (count_hits, print).after(BroadPhaseSystems::Update),
+    ));
+    println!("frame boxes written   pairs  started    ended        ms");
+    for _ in 0..10 {
+        schedule.run(&mut world);
+    }
+
+    // A spark goes: its pairs end in the next frame, and its box is given to the next that comes.
+    let Some([gone, other]) = world.resource::<BroadPhase>().pairs().next() else {
+        println!("no pair at all");
+        return Ok(());
+    };
+    world.despawn(gone);
+    schedule.run(&mut world);
+    let ended = world.resource::<Messages<PairEnded>>();
+    let mine = ended
+        .iter_current_update_messages()
+        .filter(|pair| pair.0.contains(&gone));
+    println!(
+        "{gone}, which overlapped {other}, is gone: {} of its pairs ended",
+        mine.count()
+    );
+
+    let mut sparks = world.query::<(Entity, &Spark)>();
+    let most = sparks.iter(&world).max_by_key(|(_, spark)| spark.hits);
+    if let Some((entity, spark)) = most {
+        println!("most often hit: {entity}, {} times", spark.hits);
+    }
+    Ok(())
+}
