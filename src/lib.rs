@@ -39,3 +39,16 @@ pub use gpu;
 
 pub mod npy;
 pub mod scenes;
+
+/// What the README and the guide show compiles and runs.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/guide/README.md")]
+    struct Guide;
+    #[doc = include_str!("../docs/guide/strategies.md")]
+    struct Strategies;
+    #[doc = include_str!("../docs/guide/engines.md")]
+    struct Engines;
+}

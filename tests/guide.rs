@@ -1,0 +1,122 @@
+//! The guide stays true: links lead somewhere, and the messages in it are those of the program.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pages() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("docs/guide")).unwrap();
+    let mut pages: Vec<_> = folder
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    pages.sort();
+    pages
+}
+
+#[test]
+fn links_lead_somewhere() {
+    assert!(pages().len() >= 8);
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text
+            .split("](")
+            .skip(1)
+            .map(|rest| rest.split(')').next().unwrap())
+        {
+            let target = page.parent().unwrap().join(link);
+            assert!(target.exists(), "{}: {link}", page.display());
+        }
+        for name in text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|name| name.starts_with("examples/") || name.starts_with("scripts/"))
+        {
+            let path = name.split(' ').next().unwrap();
+            assert!(root().join(path).exists(), "{}: {path}", page.display());
+        }
+    }
+}
+
+/// All Rust sources under a folder, without what is built.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            *text += &fs::read_to_string(path).unwrap();
+        }
+    }
+}
+
+/// What stands between the `{…}` of each `#[error("…")]`.
+fn messages(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for attribute in text.split("#[error(\"").skip(1) {
+        let message = attribute.split('"').next().unwrap().replace("\\\n", " ");
+        let pieces = message
+            .split('{')
+            .map(|piece| piece.rsplit('}').next().unwrap());
+        let longest = pieces.max_by_key(|piece| piece.len()).unwrap();
+        found.insert(longest.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    found
+}
+
+#[test]
+fn messages_are_those_of_the_program() {
+    let page = fs::read_to_string(root().join("docs/guide/troubleshooting.md")).unwrap();
+    let mut text = String::new();
+    for folder in [
+        "src",
+        "crates/sap/src",
+        "crates/sap-ecs/src",
+        "crates/gpu/src",
+        "crates/gpusort/src",
+        "crates/capi/src",
+    ] {
+        sources(&root().join(folder), &mut text);
+    }
+    // Strings over several lines of source are one.
+    let text = text.split("\\\n").map(str::trim_start).collect::<String>();
+    let first_cells = page
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.split(" | ").next().unwrap());
+    let mut checked = 0;
+    let mut unknown = Vec::new();
+    for cell in first_cells {
+        let quoted = cell
+            .trim_start_matches("| ")
+            .split('`')
+            .filter(|piece| piece.contains(' '));
+        for fragment in quoted.flat_map(|quoted| quoted.split('…')) {
+            let fragment = fragment.trim_matches([' ', '(', ')', ':', ',']);
+            checked += 1;
+            if fragment.len() > 3 && !text.contains(fragment) {
+                unknown.push(fragment);
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "the program never says {unknown:?}");
+    assert!(checked > 60, "{checked}");
+
+    // And no error of the broad phase is left out.
+    let mut errors = String::new();
+    sources(&root().join("crates/sap/src"), &mut errors);
+    let all = messages(&errors);
+    assert!(all.len() >= 11);
+    let missing: Vec<_> = all
+        .iter()
+        .filter(|message| !page.contains(message.trim_matches([' ', ',', ':', '('])))
+        .collect();
+    assert!(missing.is_empty(), "not in the guide: {missing:?}");
+}
