@@ -116,7 +116,7 @@ fn messages_are_those_of_the_program() {
     assert!(all.len() >= 11);
     let missing: Vec<_> = all
         .iter()
-        .filter(|message| !page.contains(message.trim_matches([' ', ',', ':', '('])))
+        .filter(|message| !page.contains(message.trim_matches([' ', ',', ':', '(', ')'])))
         .collect();
     assert!(missing.is_empty(), "not in the guide: {missing:?}");
 }

@@ -383,6 +383,32 @@ struct Graph {
     std::vector<Work> work;
 };
 
+// ---- Faults, for tests of what happens then ----
+
+// RADSWEEP_EMULATE_FAULT="cuLaunchKernel 3 719": the third call of it from when this was set returns 719. "any" counts all calls,
+// "3+" fails all from the third on, as for a device that is lost.
+int fault(const char* name) {
+    const char* const wanted = getenv("RADSWEEP_EMULATE_FAULT");
+    Guard guard(lock);
+    static std::string last;
+    static long count;
+    if (last != (wanted ? wanted : "")) {
+        last = wanted ? wanted : "";
+        count = 0;
+    }
+    if (last.empty()) return SUCCESS;
+    std::istringstream parts(last);
+    std::string call, nth;
+    int code = 0;
+    parts >> call >> nth >> code;
+    if (call != "any" && call != name) return SUCCESS;
+    count++;
+    const long at = std::stol(nth);
+    return count == at || (count > at && nth.back() == '+') ? code : SUCCESS;
+}
+#define FAULT(name) \
+    if (const int code = fault(#name)) return code
+
 }  // namespace
 
 // ---- Errors, the device, its context ----
@@ -395,16 +421,18 @@ API cuGetErrorName(int code, const char** text) {
 }
 API cuGetErrorString(int code, const char** text) { return cuGetErrorName(code, text); }
 
-API cuInit(unsigned flags) { return flags == 0 ? SUCCESS : INVALID_VALUE; }
+API cuInit(unsigned flags) { FAULT(cuInit); return flags == 0 ? SUCCESS : INVALID_VALUE; }
 API cuDriverGetVersion(int* version) {
     *version = VERSION;
     return SUCCESS;
 }
 API cuDeviceGetCount(int* count) {
+    FAULT(cuDeviceGetCount);
     *count = 1;
     return SUCCESS;
 }
 API cuDeviceGet(int* device, int ordinal) {
+    FAULT(cuDeviceGet);
     *device = 0;
     return ordinal == 0 ? SUCCESS : INVALID_DEVICE;
 }
@@ -437,6 +465,7 @@ API cuDeviceGetAttribute(int* value, int attribute, int) {
 
 static char context;
 API cuDevicePrimaryCtxRetain(void** result, int) {
+    FAULT(cuDevicePrimaryCtxRetain);
     *result = &context;
     return SUCCESS;
 }
@@ -474,6 +503,7 @@ API cuCtxSynchronize() {
 // ---- Modules ----
 
 API cuModuleLoadDataEx(Module** result, const void* image, unsigned count, int* options, void** values) {
+    FAULT(cuModuleLoadDataEx);
     const std::string text = static_cast<const char*>(image);
     std::string path, log;
     int error = find_image(text, path, log);
@@ -503,6 +533,7 @@ API cuModuleUnload(Module* module) {
     return SUCCESS;
 }
 API cuModuleGetFunction(Function** result, Module* module, const char* name) {
+    FAULT(cuModuleGetFunction);
     const auto found = module->functions.find(name);
     if (found == module->functions.end()) return NOT_FOUND;
     *result = &found->second;
@@ -526,6 +557,7 @@ API cuFuncGetAttribute(int* value, int attribute, Function* function) {
     return SUCCESS;
 }
 API cuFuncSetAttribute(Function* function, int attribute, int value) {
+    FAULT(cuFuncSetAttribute);
     if (attribute == 9) return SUCCESS;  // share of the cache
     if (attribute != 8 || value < 0 || value > SHARED_OPTIN) return INVALID_VALUE;
     function->max_dynamic_shared = value;
@@ -558,9 +590,10 @@ API cuMemGetInfo_v2(size_t* free, size_t* total) {
     *total = MEMORY;
     return SUCCESS;
 }
-API cuMemAlloc_v2(uintptr_t* pointer, size_t bytes) { return allocate(bytes, pointer); }
+API cuMemAlloc_v2(uintptr_t* pointer, size_t bytes) { FAULT(cuMemAlloc_v2); return allocate(bytes, pointer); }
 API cuMemFree_v2(uintptr_t pointer) { return pointer ? release(pointer) : SUCCESS; }
 API cuMemAllocFromPoolAsync(uintptr_t* pointer, size_t bytes, void*, void* handle) {
+    FAULT(cuMemAllocFromPoolAsync);
     Stream* const stream = stream_of(handle);
     {
         Guard guard(lock);
@@ -586,6 +619,7 @@ API cuMemFreeAsync(uintptr_t pointer, void* handle) {
 }
 static char pool;
 API cuMemPoolCreate(void** result, const void*) {
+    FAULT(cuMemPoolCreate);
     *result = &pool;
     return SUCCESS;
 }
@@ -600,6 +634,7 @@ API cuMemPoolGetAttribute(void*, int attribute, uint64_t* value) {
     return SUCCESS;
 }
 API cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+    FAULT(cuMemHostAlloc);
     *pointer = memalign(4096, bytes);
     if (*pointer) poison(static_cast<char*>(*pointer), bytes, FRESH);
     return *pointer ? SUCCESS : OUT_OF_MEMORY;
@@ -617,16 +652,20 @@ static int copy(void* to, const void* from, size_t bytes, void* stream) {
     }});
 }
 API cuMemcpyHtoDAsync_v2(uintptr_t to, const void* from, size_t bytes, void* stream) {
+    FAULT(cuMemcpyHtoDAsync_v2);
     return on_device(to, bytes) ? copy(reinterpret_cast<void*>(to), from, bytes, stream) : INVALID_VALUE;
 }
 API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t bytes, void* stream) {
+    FAULT(cuMemcpyDtoHAsync_v2);
     return on_device(from, bytes) ? copy(to, reinterpret_cast<void*>(from), bytes, stream) : INVALID_VALUE;
 }
 API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void* stream) {
+    FAULT(cuMemcpyDtoDAsync_v2);
     if (!on_device(to, bytes) || !on_device(from, bytes)) return INVALID_VALUE;
     return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, stream);
 }
 API cuMemsetD8Async(uintptr_t to, unsigned char byte, size_t count, void* stream) {
+    FAULT(cuMemsetD8Async);
     if (!on_device(to, count)) return INVALID_VALUE;
     return submit(stream_of(stream), {[=] {
         memset(reinterpret_cast<void*>(to), byte, count);
@@ -634,6 +673,7 @@ API cuMemsetD8Async(uintptr_t to, unsigned char byte, size_t count, void* stream
     }});
 }
 API cuMemsetD32Async(uintptr_t to, unsigned word, size_t count, void* stream) {
+    FAULT(cuMemsetD32Async);
     if (to % 4 != 0 || !on_device(to, count * 4)) return INVALID_VALUE;
     return submit(stream_of(stream), {[=] {
         std::fill_n(reinterpret_cast<unsigned*>(to), count, word);
@@ -644,6 +684,7 @@ API cuMemsetD32Async(uintptr_t to, unsigned word, size_t count, void* stream) {
 // ---- Streams ----
 
 API cuStreamCreate(void** result, unsigned) {
+    FAULT(cuStreamCreate);
     Stream* const stream = new Stream;
     Guard guard(lock);
     streams.insert(stream);
@@ -660,6 +701,7 @@ API cuStreamDestroy_v2(void* handle) {
     return SUCCESS;
 }
 API cuStreamSynchronize(void* handle) {
+    FAULT(cuStreamSynchronize);
     Stream* const stream = stream_of(handle);
     Guard guard(lock);
     if (stream->capture) {
@@ -678,6 +720,7 @@ API cuStreamQuery(void* handle) {
     return stream->running ? NOT_READY : wait_for(stream, guard);
 }
 API cuStreamWaitEvent(void* handle, Event* event, unsigned) {
+    FAULT(cuStreamWaitEvent);
     Stream* const stream = stream_of(handle);
     Guard guard(lock);
     const std::shared_ptr<Record> record = event->record;
@@ -779,6 +822,7 @@ API cuGraphDestroy(Graph* graph) {
 // ---- Events ----
 
 API cuEventCreate(Event** event, unsigned) {
+    FAULT(cuEventCreate);
     *event = new Event;
     return SUCCESS;
 }
@@ -787,6 +831,7 @@ API cuEventDestroy_v2(Event* event) {
     return SUCCESS;
 }
 API cuEventRecord(Event* event, void* handle) {
+    FAULT(cuEventRecord);
     Stream* const stream = stream_of(handle);
     const auto record = std::make_shared<Record>();
     {
@@ -808,12 +853,14 @@ API cuEventRecord(Event* event, void* handle) {
                            true, true});
 }
 API cuEventQuery(Event* event) {
+    FAULT(cuEventQuery);
     Guard guard(lock);
     if (!event->record) return SUCCESS;
     if (event->record->capture) return CAPTURED_EVENT;
     return event->record->done ? SUCCESS : NOT_READY;
 }
 API cuEventSynchronize(Event* event) {
+    FAULT(cuEventSynchronize);
     Guard guard(lock);
     const std::shared_ptr<Record> record = event->record;
     if (!record) return SUCCESS;
@@ -822,6 +869,7 @@ API cuEventSynchronize(Event* event) {
     return SUCCESS;
 }
 API cuEventElapsedTime(float* milliseconds, Event* start, Event* end) {
+    FAULT(cuEventElapsedTime);
     Guard guard(lock);
     if (!start->record || !end->record || start->record->capture || end->record->capture) return INVALID_HANDLE;
     if (!start->record->done || !end->record->done) return NOT_READY;
@@ -859,11 +907,13 @@ static int launch(Function* function, dim3 grid, dim3 block, unsigned shared, vo
 }
 API cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    void* stream, void** params, void** extra) {
+    FAULT(cuLaunchKernel);
     if (extra) return NOT_SUPPORTED;
     return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, false);
 }
 API cuLaunchCooperativeKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                               unsigned shared, void* stream, void** params) {
+    FAULT(cuLaunchCooperativeKernel);
     return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, true);
 }
 
@@ -878,6 +928,7 @@ struct LaunchConfig {
     unsigned attribute_count;
 };
 API cuLaunchKernelEx(const LaunchConfig* config, Function* function, void** params, void** extra) {
+    FAULT(cuLaunchKernelEx);
     bool cooperative = false;
     for (unsigned i = 0; i < config->attribute_count; i++) {
         if (config->attributes[i].id == 2) cooperative = config->attributes[i].value[0] != 0;

@@ -6,7 +6,7 @@
 //! - Structures that a caller makes begin with their size, so that later versions can add members at their end.
 //! - Lists are lent out as pointers into the handle's own memory, or copied.
 //!
-//! `-l radsweep_capi` links it; `scripts/capi-install PREFIX` puts the libraries, the header and a pkg-config file in place.
+//! `-l radsweep_capi` links it; `install PREFIX` puts the libraries, the header and a pkg-config file in place.
 
 mod calls;
 mod config;

@@ -1,0 +1,295 @@
+//! A GPU that fails: every call to the driver in turn, within an update and before there is an engine. No result is lost, nothing
+//! panics, each message says something, and the update after it is right.
+//!
+//! The emulated driver makes the faults, so this runs under `scripts/emulate` only:
+//! `scripts/emulate cargo test -p radsweep-sap --features cuda --test faults`.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use sap::{Aabb, Backend, BroadPhase, Config, Pair, Strategy};
+use std::collections::BTreeSet;
+use std::env;
+use std::process::{Command, ExitCode};
+
+/// What the emulated driver looks at.
+const FAULT: &str = "RADSWEEP_EMULATE_FAULT";
+/// Names the backend that a process of its own is to try.
+const CHILD: &str = "RADSWEEP_TEST_CHILD";
+
+fn main() -> ExitCode {
+    if let Ok(backend) = env::var(CHILD) {
+        return child(&backend);
+    }
+    let emulated =
+        cfg!(cuda) && env::var("RADSWEEP_CUDA_LIBRARY").is_ok_and(|path| path.contains("emulated"));
+    let mut trials = Vec::new();
+    for strategy in [Strategy::Sweep, Strategy::Subdivided, Strategy::Endpoints] {
+        for (name, code) in [("out_of_memory", 2), ("illegal_address", 700)] {
+            let trial = move || updates(strategy, code).map_err(Failed::from);
+            trials.push(Trial::test(format!("updates/{strategy}/{name}"), trial));
+        }
+    }
+    trials.push(Trial::test("updates/device_lost", || {
+        lost().map_err(Failed::from)
+    }));
+    for (name, fault, says) in BEFORE {
+        let trial = move || before(fault, says).map_err(Failed::from);
+        trials.push(Trial::test(format!("before/{name}"), trial));
+    }
+    if !emulated {
+        println!(
+            "all ignored: faults are made by the emulated driver (scripts/emulate), with the feature `cuda`"
+        );
+    }
+    let trials = trials
+        .into_iter()
+        .map(|trial| trial.with_ignored_flag(!emulated))
+        .collect();
+    let mut arguments = Arguments::from_args();
+    // The fault is the process's own.
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Has the driver fail from now on, or no more.
+fn set(fault: Option<&str>) {
+    // SAFETY: trials run one after the other, and what other threads do with the environment meanwhile is to read it through the
+    // same lock, or, in the driver, within a call that this thread makes.
+    unsafe {
+        match fault {
+            Some(fault) => env::set_var(FAULT, fault),
+            None => env::remove_var(FAULT),
+        }
+    }
+}
+
+/// Boxes of which each frame moves some, more in the second frame than in the first, so that buffers grow.
+fn frame(number: usize, n: usize) -> Vec<Aabb> {
+    let at = |index: usize| {
+        let swing = ((index * 7 + number * 13) % 11) as f32 * 0.09;
+        let cell = [index % 7, index / 7 % 7, index / 49].map(|cell| cell as f32 * 1.1);
+        let min = [cell[0] + swing, cell[1] - swing, cell[2] + 0.5 * swing];
+        Aabb::new(min, min.map(|side| side + 1.0))
+    };
+    (0..n).map(at).collect()
+}
+
+fn config(backend: Backend, strategy: Strategy) -> Config {
+    Config {
+        backend,
+        strategy,
+        ..Config::default()
+    }
+}
+
+fn expected(boxes: &[Aabb]) -> Vec<Pair> {
+    let mut on_cpu = BroadPhase::new(config(Backend::Cpu, Strategy::Sweep)).unwrap();
+    on_cpu.update(boxes).unwrap();
+    on_cpu.pairs().to_vec()
+}
+
+fn check(what: &str, found: &[Pair], expected: &[Pair]) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!(
+        "{what}: {} pairs, expected {}",
+        found.len(),
+        expected.len()
+    ))
+}
+
+fn without(a: &[Pair], b: &[Pair]) -> Vec<Pair> {
+    let b: BTreeSet<_> = b.iter().collect();
+    a.iter().filter(|pair| !b.contains(pair)).copied().collect()
+}
+
+/// One call after the other fails, in an update that follows a good one.
+fn updates(strategy: Strategy, code: i32) -> Result<(), String> {
+    let frames = [frame(0, 200), frame(1, 320)];
+    let pairs = [expected(&frames[0]), expected(&frames[1])];
+    let mut survived = 0;
+    let mut without_fault = 0;
+    for call in 1.. {
+        // A new one each time: the first update of a size makes its buffers.
+        let mut broad_phase =
+            BroadPhase::new(config(Backend::Cuda, strategy)).map_err(|error| error.to_string())?;
+        broad_phase
+            .update(&frames[0])
+            .map_err(|error| error.to_string())?;
+        set(Some(&format!("any {call} {code}")));
+        let result = broad_phase.update(&frames[1]).map(|_| ());
+        set(None);
+        let failed = result.is_err();
+        if let Err(error) = result {
+            survived += 1;
+            without_fault = 0;
+            let message = error.to_string();
+            if message.len() < 20 || matches!(error, sap::Error::TooManyPairs { .. }) {
+                return Err(format!("call {call}: the message is {message:?}"));
+            }
+            check(
+                &format!("call {call}, the last pairs"),
+                broad_phase.pairs(),
+                &pairs[0],
+            )?;
+            check(
+                &format!("call {call}, the last starts"),
+                broad_phase.started(),
+                &pairs[0],
+            )?;
+            check(
+                &format!("call {call}, the last ends"),
+                broad_phase.ended(),
+                &[],
+            )?;
+            let touched = broad_phase.query_box(&frames[0][0]);
+            if !touched.contains(&0) {
+                return Err(format!(
+                    "call {call}: a query no longer finds the boxes of the last good update"
+                ));
+            }
+            broad_phase
+                .update(&frames[1])
+                .map_err(|error| format!("call {call}, the update after: {error}"))?;
+        } else {
+            without_fault += 1;
+        }
+        let after = if failed {
+            "the update after"
+        } else {
+            "the update with it"
+        };
+        check(
+            &format!("call {call}, {after}"),
+            broad_phase.pairs(),
+            &pairs[1],
+        )?;
+        check(
+            &format!("call {call}, starts"),
+            broad_phase.started(),
+            &without(&pairs[1], &pairs[0]),
+        )?;
+        check(
+            &format!("call {call}, ends"),
+            broad_phase.ended(),
+            &without(&pairs[0], &pairs[1]),
+        )?;
+        // Some calls may fail without harm (more room is tried for); after the last one none fails.
+        if without_fault == 12 {
+            break;
+        }
+    }
+    if survived < 20 {
+        return Err(format!(
+            "only {survived} calls failed: is the fault injected at all?"
+        ));
+    }
+    Ok(())
+}
+
+/// From some call on everything fails, and for good: the pairs are there all the same, and another engine takes over.
+fn lost() -> Result<(), String> {
+    let frames = [frame(0, 200), frame(1, 320)];
+    let pairs = [expected(&frames[0]), expected(&frames[1])];
+    for call in [1, 2, 5, 10, 20, 30] {
+        let mut broad_phase = BroadPhase::new(config(Backend::Cuda, Strategy::Auto))
+            .map_err(|error| error.to_string())?;
+        broad_phase
+            .update(&frames[0])
+            .map_err(|error| error.to_string())?;
+        set(Some(&format!("any {call}+ 700")));
+        let results = [0, 1, 2].map(|_| broad_phase.update(&frames[1]).map(|_| ()));
+        for result in results {
+            let message = result
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default();
+            if !message.contains("a kernel did something illegal; the device is unusable to this process until it restarts") {
+                set(None);
+                return Err(format!("call {call}: {message:?}"));
+            }
+        }
+        let kept = check("the last pairs", broad_phase.pairs(), &pairs[0]);
+        let mut on_cpu = BroadPhase::new(config(Backend::Cpu, Strategy::Auto)).unwrap();
+        let taken_over = on_cpu.update(&frames[1]).map(|_| ());
+        drop(broad_phase); // while all calls fail
+        set(None);
+        kept?;
+        taken_over.map_err(|error| error.to_string())?;
+        check("the CPU's", on_cpu.pairs(), &pairs[1])?;
+    }
+    Ok(())
+}
+
+/// What goes wrong before there is an engine, and what the message must say where CUDA was asked for.
+const BEFORE: [(&str, &str, &str); 8] = [
+    ("no_device", "cuDeviceGetCount 1+ 100", "finds no device"),
+    ("not_initialised", "cuInit 1+ 3", "not initialised"),
+    ("versions_differ", "cuInit 1+ 803", "of different versions"),
+    ("unknown", "cuInit 1+ 999", "kernel module"),
+    (
+        "no_memory_for_a_context",
+        "cuDevicePrimaryCtxRetain 1+ 2",
+        "cuDevicePrimaryCtxRetain",
+    ),
+    (
+        "driver_too_old_for_the_image",
+        "cuModuleLoadDataEx 1+ 222",
+        "a newer driver",
+    ),
+    (
+        "image_for_another_device",
+        "cuModuleLoadDataEx 1+ 209",
+        "does not fit",
+    ),
+    ("kernel_missing", "cuModuleGetFunction 1+ 500", "kernel"),
+];
+
+/// In a process of its own, since a device stays open in one.
+fn before(fault: &str, says: &str) -> Result<(), String> {
+    let run = |backend: &str| -> Result<String, String> {
+        let own = env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(own);
+        let output = command
+            .env(CHILD, backend)
+            .env(FAULT, fault)
+            .env_remove("RADSWEEP_BACKEND")
+            .output();
+        let output = output.map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            return Ok(text);
+        }
+        Err(format!(
+            "{backend}: {} {text} {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    };
+    let forced = run("cuda")?;
+    if !(forced.starts_with("error: ") && forced.contains(says)) {
+        return Err(format!("asked for CUDA: {forced:?} does not say {says:?}"));
+    }
+    let count = expected(&frame(0, 200)).len();
+    let auto = run("auto")?;
+    if auto.trim() != format!("cpu: {count} pairs") {
+        return Err(format!("asked for any backend: {auto:?}"));
+    }
+    Ok(())
+}
+
+fn child(backend: &str) -> ExitCode {
+    let made = BroadPhase::new(config(backend.parse().unwrap(), Strategy::Auto));
+    let updated = made.and_then(|mut broad_phase| {
+        broad_phase
+            .update(&frame(0, 200))
+            .map(|report| (report.backend, report.pairs))
+    });
+    match updated {
+        Ok((backend, pairs)) => println!("{backend}: {pairs} pairs"),
+        Err(error) => println!("error: {error}"),
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,60 @@
+//! `.npy` files of any bytes: read or refused, never a panic, and nothing is made of what is not in the file.
+
+use radsweep::npy::{self, Keys};
+use std::path::PathBuf;
+use std::{env, fs, process};
+
+pub fn target(data: &[u8]) {
+    let path = file("in");
+    fs::write(&path, data).expect("a temporary file");
+    if let Ok(boxes) = npy::read_boxes(&path) {
+        assert!(size_of_val(boxes.as_slice()) <= data.len());
+        let numbers: &[f32] = bytemuck::cast_slice(&boxes);
+        again(&[boxes.len() as u64, 6], numbers, |path| {
+            let read = npy::read_boxes(path).expect("what was written");
+            assert_eq!(
+                bytemuck::cast_slice::<_, u32>(&read),
+                bytemuck::cast_slice::<_, u32>(&boxes)
+            );
+        });
+    }
+    if let Ok(keys) = npy::read_keys(&path) {
+        assert!(4 * keys.len() <= data.len());
+        if let Keys::U32(keys) = &keys {
+            again(&[keys.len() as u64], keys, |path| {
+                assert_eq!(
+                    npy::read_keys(path).expect("what was written"),
+                    Keys::U32(keys.clone())
+                );
+            });
+        }
+    }
+}
+
+/// What was read, written and read again.
+fn again<T: npy::Element>(shape: &[u64], elements: &[T], check: impl Fn(&PathBuf)) {
+    let path = file("out");
+    npy::write(&path, shape, elements).expect("a temporary file");
+    check(&path);
+}
+
+fn file(name: &str) -> PathBuf {
+    env::temp_dir().join(format!("radsweep-fuzz-{}-{name}.npy", process::id()))
+}
+
+/// Files that are whole, to start from.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let header = |descr: &str, shape: &str, bytes: &[u8]| {
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        file.extend(format!("{dict:<117}\n").bytes());
+        file.extend(bytes);
+        file
+    };
+    vec![
+        header("<f4", "(2, 6)", &[0; 48]),
+        header("<u4", "(3,)", &[1; 12]),
+        header("<f8", "(1,)", &[2; 8]),
+        header("<i8", "(0,)", &[]),
+    ]
+}
