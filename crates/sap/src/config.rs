@@ -134,8 +134,8 @@ pub struct Config {
     /// Pairs to make room for at first; more are made as needed.
     pub initial_pair_capacity: Option<usize>,
     /// Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each
-    /// other, where there are this many or more, and at least one in four boxes; `None` = as many as are worth it, by measurement,
-    /// `Some(usize::MAX)` = never. The pairs are the same.
+    /// other, where there are this many or more, and they are a good part of all; `None` = as many as are worth it, by
+    /// measurement, `Some(usize::MAX)` = never. The pairs are the same.
     pub hold_from: Option<usize>,
 }
 

@@ -25,15 +25,9 @@ pub(crate) struct Index {
 impl Index {
     /// Empty and invalid boxes are left out. O(n log n), on all threads.
     pub(crate) fn new(boxes: &[Aabb]) -> Self {
-        let cell = Cells::around(boxes);
-        let numbered = boxes.par_iter().enumerate();
-        let held = numbered.filter(|(_, b)| (0..3).all(|axis| b.min[axis] <= b.max[axis]));
-        // A frame has at most u32::MAX boxes, so the cast keeps the index.
-        let mut coded: Vec<_> = held
-            .map(|(index, b)| (cell.code(b), index as u32))
-            .collect();
-        coded.par_sort_unstable();
-        let order: Vec<u32> = coded.into_par_iter().map(|(_, index)| index).collect();
+        let order = morton_order(boxes, |i| {
+            (0..3).all(|axis| boxes[i].min[axis] <= boxes[i].max[axis])
+        });
         let mut level: Vec<Aabb> = order
             .par_iter()
             .map(|&index| boxes[index as usize])
@@ -107,6 +101,19 @@ impl Index {
         hits.sort_unstable_by(|x, y| x.t.total_cmp(&y.t).then(x.index.cmp(&y.index)));
         hits
     }
+}
+
+/// The boxes that `held` accepts, in Morton order of their centres. O(n log n), on all threads.
+pub(crate) fn morton_order(boxes: &[Aabb], held: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
+    let cell = Cells::around(boxes);
+    let numbered = boxes.par_iter().enumerate();
+    // A frame has at most u32::MAX boxes, so the cast keeps the index.
+    let mut coded: Vec<_> = numbered
+        .filter(|&(index, _)| held(index))
+        .map(|(index, b)| (cell.code(b), index as u32))
+        .collect();
+    coded.par_sort_unstable();
+    coded.into_par_iter().map(|(_, index)| index).collect()
 }
 
 /// How far `value` lies outside the box on an axis.

@@ -22,7 +22,9 @@ mod plan;
 mod records;
 mod rows;
 mod scene;
+mod still;
 mod sweep;
+mod tree;
 mod tuning;
 
 use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, Report, Result, Timings};
@@ -34,6 +36,7 @@ use find::{arranged, found, swept};
 use plan::plan;
 use scene::Scene;
 use std::time::Instant;
+use still::Still;
 use sweep::{Pass, Role, run};
 use tuning::{PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
 
@@ -44,6 +47,7 @@ pub(crate) struct Engine {
     started: Vec<Pair>,
     ended: Vec<Pair>,
     last: Option<Report>,
+    still: Still,
     /// Memory to use again.
     spare_scene: Scene,
     spare_pairs: Vec<Pair>,
@@ -71,6 +75,7 @@ impl Engine {
             started: Vec::new(),
             ended: Vec::new(),
             last: None,
+            still: Still::default(),
             spare_scene: Scene::default(),
             spare_pairs: pairs,
             spare_blocks: Spare::default(),
@@ -120,17 +125,18 @@ impl Engine {
             ..Report::none(Backend::Cpu, config.strategy)
         };
         let limit = memory::pair_limit(config, frame.len());
-        let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
+        let apart = self.still.part(scene, &self.scene, config);
+        let (is_apart, swept) = (apart.is_some(), apart.unwrap_or(&*scene));
+        let plan = plan(&swept.boxes, swept.worlds.as_deref(), config.strategy);
         report.timings.bounds = clock.lap();
-        let found = found(
-            config,
-            scene,
-            &plan,
-            limit,
-            &self.spare_blocks,
-            &mut report.timings,
-            &mut clock,
-        )?;
+        let (spare, timings) = (&self.spare_blocks, &mut report.timings);
+        let mut found = found(config, swept, &plan, limit, spare, timings, &mut clock)?;
+        if is_apart {
+            let (before, still) = (&self.pairs, &self.still);
+            found = still.complete(found, scene, before, limit, config, spare);
+            report.resting = still.held();
+            report.timings.sweep += clock.lap();
+        }
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
         order::order(

@@ -2,7 +2,10 @@
 
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
-use crate::{Aabb, Aabb64, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result};
+use crate::{
+    Aabb, Aabb64, Error, Filter, FilterFlags, Frame, Invalid, InvalidReason, OnInvalid, Pair,
+    Result,
+};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -108,6 +111,38 @@ impl Scene {
                 (None, None) => true,
                 _ => false,
             }
+    }
+
+    /// Whether a box is marked static or asleep.
+    #[inline(always)]
+    pub(super) fn is_still(&self, i: usize) -> bool {
+        let flags = |filters: &Vec<Filter>| filters[i].flags.0;
+        let still = FilterFlags::STATIC | FilterFlags::ASLEEP;
+        self.filters.as_ref().map_or(0, flags) & still.0 != 0
+    }
+
+    /// Whether there is such a box in both, and nothing that decides its pairs has another bit.
+    #[inline(always)]
+    pub(super) fn same_box(&self, other: &Self, i: usize) -> bool {
+        fn same<T>(
+            x: &Option<Vec<T>>,
+            y: &Option<Vec<T>>,
+            same: impl Fn(&T, &T) -> bool,
+            i: usize,
+        ) -> bool {
+            match (x, y) {
+                (Some(x), Some(y)) => same(&x[i], &y[i]),
+                (None, None) => true,
+                _ => false,
+            }
+        }
+        let bits = |b: &Aabb| bytemuck::cast::<Aabb, [u64; 3]>(*b);
+        let wide = |b: &Aabb64| bytemuck::cast::<Aabb64, [u64; 6]>(*b);
+        i < other.boxes.len()
+            && bits(&self.boxes[i]) == bits(&other.boxes[i])
+            && same(&self.filters, &other.filters, |x, y| x == y, i)
+            && same(&self.worlds, &other.worlds, |x, y| x == y, i)
+            && same(&self.exact, &other.exact, |x, y| wide(x) == wide(y), i)
     }
 
     /// The boxes in `f64` for an exact test, made from `f32` where the frame was.

@@ -171,7 +171,7 @@ fn pair_capacity(setup: &Setup) -> Result<(), Failed> {
 }
 
 /// Fails unless the events lead from one list to the other.
-fn events_lead(broad_phase: &BroadPhase, before: &[Pair]) -> Result<(), Failed> {
+pub fn events_lead(broad_phase: &BroadPhase, before: &[Pair]) -> Result<(), Failed> {
     let (old, new): (BTreeSet<_>, BTreeSet<_>) = (
         before.iter().copied().collect(),
         broad_phase.pairs().iter().copied().collect(),

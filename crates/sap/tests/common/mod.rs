@@ -7,6 +7,7 @@ pub mod allocated;
 pub mod behaviour;
 pub mod churn;
 pub mod data;
+pub mod held;
 pub mod mesh;
 pub mod oracle;
 pub mod scenes;

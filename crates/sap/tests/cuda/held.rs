@@ -1,7 +1,7 @@
 //! Static and sleeping boxes held apart.
 
 use super::{Check, sized};
-use crate::common::still;
+use crate::common::held;
 use libtest_mimic::Failed;
 use sap::{Backend, Strategy};
 
@@ -11,7 +11,7 @@ pub const ALL: &[(&str, Check)] = &[
 ];
 
 fn frames(strategy: Strategy) -> Result<(), Failed> {
-    still::frames(
+    held::frames(
         Backend::Cuda,
         strategy,
         sized(2000, 150),
@@ -20,5 +20,5 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
 }
 
 fn costs_nothing(strategy: Strategy) -> Result<(), Failed> {
-    still::costs_nothing(Backend::Cuda, strategy)
+    held::costs_nothing(Backend::Cuda, strategy)
 }

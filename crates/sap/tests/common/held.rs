@@ -1,0 +1,262 @@
+//! Frames in which most boxes are static or asleep: held apart while they stay as they are, each frame against a rebuild.
+
+use super::equal;
+use super::scenes::{Random, around};
+use libtest_mimic::Failed;
+use sap::{
+    Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair,
+    Report, Strategy,
+};
+
+/// The side of the cube that boxes are in.
+const SIDE: f32 = 10.0;
+
+/// A frame with everything owned.
+struct Scene {
+    random: Random,
+    boxes: Vec<Aabb>,
+    filters: Vec<Filter>,
+    worlds: Option<Vec<u32>>,
+    excluded: Vec<Pair>,
+}
+
+impl Scene {
+    /// `n` boxes, one in `one_in` of which moves; the others are static or asleep.
+    fn new(seed: u64, n: usize, one_in: usize) -> Self {
+        let mut random = Random::new(seed);
+        let mut filter = |i: usize| {
+            let flags = match random.below(3) {
+                _ if i.is_multiple_of(one_in) => FilterFlags(0),
+                0 => FilterFlags::STATIC,
+                1 => FilterFlags::ASLEEP,
+                _ => FilterFlags(FilterFlags::STATIC.0 | FilterFlags::ASLEEP.0),
+            };
+            Filter {
+                layers: 1 << random.below(2),
+                mask: 1 + random.below(3) as u32,
+                group: random.below(5) as u32,
+                flags,
+            }
+        };
+        let filters = (0..n).map(&mut filter).collect();
+        let boxes = (0..n).map(|_| one(&mut random)).collect();
+        let worlds = random
+            .chance(3)
+            .then(|| (0..n).map(|_| [0, 7, u32::MAX][random.below(3)]).collect());
+        let mut excluded: Vec<Pair> = (0..n)
+            .map(|_| Pair::new(random.below(n) as u32, random.below(n) as u32))
+            .filter(|pair| pair.a < pair.b)
+            .collect();
+        excluded.sort_unstable();
+        Self {
+            random,
+            boxes,
+            filters,
+            worlds,
+            excluded,
+        }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        let frame = Frame::boxes(&self.boxes)
+            .filters(&self.filters)
+            .excluded(&self.excluded);
+        match &self.worlds {
+            Some(worlds) => frame.worlds(worlds),
+            None => frame,
+        }
+    }
+
+    fn is_still(&self, i: usize) -> bool {
+        self.filters[i].flags.0 & 3 != 0
+    }
+
+    fn still(&self) -> usize {
+        (0..self.boxes.len()).filter(|&i| self.is_still(i)).count()
+    }
+
+    /// A still box, or one that moves.
+    fn any(&mut self, still: bool) -> usize {
+        loop {
+            let i = self.random.below(self.boxes.len());
+            if self.is_still(i) == still {
+                return i;
+            }
+        }
+    }
+
+    fn move_the_others(&mut self) {
+        for i in 0..self.boxes.len() {
+            if !self.is_still(i) {
+                self.boxes[i] = one(&mut self.random);
+            }
+        }
+    }
+
+    /// Something that ends the rest of one box at least.
+    fn disturb(&mut self, how: usize) {
+        let i = self.any(true);
+        match how {
+            0 => self.boxes[i] = one(&mut self.random),
+            1 => self.filters[i].flags = FilterFlags(0),
+            2 => {
+                let i = self.any(false);
+                self.filters[i].flags = FilterFlags::ASLEEP;
+            }
+            3 => self.filters[i].mask ^= 3,
+            4 => self.boxes[i] = Aabb::new([f32::NAN; 3], [0.0; 3]),
+            5 => {
+                self.boxes.push(one(&mut self.random));
+                self.filters.push(self.filters[i]);
+                if let Some(worlds) = &mut self.worlds {
+                    worlds.push(7);
+                }
+            }
+            6 => self.excluded.clear(),
+            _ => match &mut self.worlds {
+                Some(worlds) => worlds[i] ^= 7,
+                None => self.filters[i].layers ^= 3,
+            },
+        }
+    }
+}
+
+/// Ways of [`Scene::disturb`].
+const DISTURBANCES: usize = 8;
+
+/// A box: mostly small, some large, huge, flat, endless or empty.
+fn one(random: &mut Random) -> Aabb {
+    const INF: f32 = f32::INFINITY;
+    let center = std::array::from_fn(|_| random.between(0.0, SIDE));
+    let half = match random.below(24) {
+        0 => 3.0,
+        1 => 0.0,
+        2 => 0.01,
+        _ => random.between(0.1, 0.6),
+    };
+    match random.below(60) {
+        0 => Aabb::EMPTY,
+        1 => Aabb::new([-INF; 3], [INF, 1.0, INF]),
+        2 => Aabb::new([-1e30; 3], [1e30, 5.0, 1e30]),
+        _ => around(center, [half, half * random.between(0.3, 1.0), half]),
+    }
+}
+
+/// The pairs by an engine that holds nothing apart and has no past. A margin keeps boxes that moved within it, which a rebuild
+/// cannot know: then nothing is held apart, but all else is as it was.
+fn rebuild(config: &Config) -> Result<BroadPhase, sap::Error> {
+    BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        strategy: Strategy::Sweep,
+        hold_from: Some(usize::MAX),
+        ..config.clone()
+    })
+}
+
+fn update(
+    engine: &mut BroadPhase,
+    plain: &mut BroadPhase,
+    scene: &Scene,
+    what: &str,
+) -> Result<Report, Failed> {
+    let found = engine.update(scene.frame())?.clone();
+    let expected = plain.update(scene.frame())?.clone();
+    let counts = |report: &Report| {
+        (
+            report.n,
+            report.pairs,
+            report.started,
+            report.ended,
+            report.invalid.map(|invalid| (invalid.count, invalid.first)),
+        )
+    };
+    let lists = [
+        (engine.pairs(), plain.pairs()),
+        (engine.started(), plain.started()),
+        (engine.ended(), plain.ended()),
+    ];
+    for (found, expected) in lists {
+        super::same(found, expected)
+            .map_err(|failed| format!("{what}: {}", failed.message().unwrap_or("failed")))?;
+    }
+    equal(counts(&found), counts(&expected))?;
+    Ok(found)
+}
+
+/// Frames of still boxes among moving ones, disturbed in every way, by a strategy.
+pub fn frames(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Result<(), Failed> {
+    let configs = [
+        (OverlapRule::Closed, 0.0),
+        (OverlapRule::Open, 0.0),
+        (OverlapRule::Closed, 0.05),
+    ];
+    for seed in 0..seeds {
+        let (rule, margin) = configs[seed as usize % configs.len()];
+        let config = Config {
+            backend,
+            strategy,
+            rule,
+            margin,
+            on_invalid: OnInvalid::Skip,
+            hold_from: Some(1),
+            ..Config::default()
+        };
+        for how in 0..DISTURBANCES {
+            let mut scene = Scene::new(seed * 31 + how as u64, n, 2 + how);
+            let (mut engine, mut plain) = (BroadPhase::new(config.clone())?, rebuild(&config)?);
+            let mut run = |scene: &mut Scene, frames: usize, what: &str| {
+                let mut last = None;
+                for number in 0..frames {
+                    let what = format!("seed {seed}, disturbance {how}, {what} {number}");
+                    last = Some(update(&mut engine, &mut plain, scene, &what)?);
+                    scene.move_the_others();
+                }
+                Ok::<_, Failed>(last.map(|report| report.resting))
+            };
+            // With a margin a box may be kept as it was, so that more rests than is still.
+            equal(run(&mut scene, 5, "before")?, Some(scene.still() as u64))?;
+            scene.disturb(how);
+            equal(run(&mut scene, 1, "disturbed")?, Some(0))?;
+            equal(run(&mut scene, 8, "after")?, Some(scene.still() as u64))?;
+        }
+    }
+    Ok(())
+}
+
+/// Boxes that all overlap cost no test as long as they are static, and nothing is held where it is not worth it or not wanted.
+pub fn costs_nothing(backend: Backend, strategy: Strategy) -> Result<(), Failed> {
+    const STATIC: usize = 600;
+    let fixed = Filter {
+        flags: FilterFlags::STATIC,
+        ..Filter::default()
+    };
+    let mut filters = vec![fixed; STATIC];
+    filters.extend([Filter::default(); 4]);
+    let mut boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); STATIC];
+    boxes.extend((0..4).map(|i| around([i as f32 * 0.01, 0.5, 50.0], [0.1; 3])));
+    for (hold_from, held) in [(Some(STATIC), STATIC), (Some(STATIC + 1), 0)] {
+        let mut engine = BroadPhase::new(Config {
+            backend,
+            strategy,
+            hold_from,
+            ..Config::default()
+        })?;
+        for number in 0..8_u8 {
+            // The others move far from the static boxes.
+            boxes[STATIC].min[2] = 49.0 - f32::from(number);
+            let report = engine.update(Frame::boxes(&boxes).filters(&filters))?;
+            equal(report.pairs, 6)?;
+            if number > 3 {
+                equal(report.resting, held as u64)?;
+                // Each of the others against each static box at most: those alone have 179,700 pairs.
+                let most = if held > 0 {
+                    5 * STATIC as u64
+                } else {
+                    u64::MAX
+                };
+                equal(report.tests <= most, true)?;
+            }
+        }
+    }
+    Ok(())
+}
