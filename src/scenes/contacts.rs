@@ -12,37 +12,45 @@ use sap::Pair;
 /// Contacts are made this far ahead of touching, in metres, besides what the bodies move in a frame.
 const AHEAD: f32 = 0.01;
 
+/// Pairs that a thread takes at once.
+const SHARE: usize = 128;
+
 /// One oriented box of a body.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Placed {
     pub body: u32,
     pub pose: Pose3,
     pub half: Vec3,
-    /// How far any point of it may move within the frame.
-    pub reach: f32,
+    /// How far its body moves within the frame, and how much further any point of it may by turning.
+    pub way: Vec3,
+    pub turn: f32,
 }
 
 impl Placed {
     /// The box of a body with its centre at `offset` in the body's own axes.
     pub(super) fn new(index: u32, body: &Body, offset: Vec3, half: Vec3) -> Self {
         let furthest = offset.length() + half.length();
-        let speed = body.linear.length() + body.angular.length() * furthest;
         let pose = Pose3::from_parts(body.pose * offset, body.pose.rotation);
         Self {
             body: index,
             pose,
             half,
-            reach: speed * FRAME,
+            way: body.linear * FRAME,
+            turn: body.angular.length() * furthest * FRAME,
         }
     }
 
-    /// Half extents of the axis-aligned box that holds it wherever it is within the frame, and half the contact margin.
-    pub(super) fn reach_half(&self) -> Vec3 {
+    /// Centre and half extents of the axis-aligned box that holds it wherever it is within the frame, and half the contact margin.
+    pub(super) fn swept(&self) -> (Vec3, Vec3) {
         let axes = glam::Mat3::from_quat(self.pose.rotation);
         let tight = axes.x_axis.abs() * self.half.x
             + axes.y_axis.abs() * self.half.y
             + axes.z_axis.abs() * self.half.z;
-        tight + self.reach + AHEAD / 2.0
+        let center = self.pose.translation + self.way / 2.0;
+        (
+            center,
+            tight + self.way.abs() / 2.0 + self.turn + AHEAD / 2.0,
+        )
     }
 }
 
@@ -53,22 +61,26 @@ pub(super) fn find(
     bodies: &[Body],
     last: &[Contact],
 ) -> Vec<Contact> {
-    let of_pair = |&pair: &Pair| {
+    let of_pair = |pair: Pair, manifold: &mut ContactManifold<(), ()>, found: &mut Vec<Contact>| {
         let [a, b] = [pair.a, pair.b].map(|index| &boxes[index as usize]);
-        let mut manifold = ContactManifold::<(), ()>::new();
+        // Of another pair: its memory is of use, its points are not.
+        manifold.clear();
         contact_manifold_cuboid_cuboid(
             &a.pose.inv_mul(&b.pose),
             &Cuboid::new(a.half),
             &Cuboid::new(b.half),
-            AHEAD + a.reach + b.reach,
-            &mut manifold,
+            AHEAD + (a.way - b.way).length() + a.turn + b.turn,
+            manifold,
         );
+        if manifold.points.is_empty() {
+            return;
+        }
         let first = last.partition_point(|contact| contact.pair < pair);
         let known = last[first..]
             .iter()
-            .take_while(move |contact| contact.pair == pair);
+            .take_while(|contact| contact.pair == pair);
         let normal = a.pose.rotation * manifold.local_n1;
-        manifold.points.into_iter().map(move |point| {
+        found.extend(manifold.points.iter().map(|point| {
             let features = (point.fid1.0, point.fid2.0);
             let known = known.clone().find(|contact| contact.features == features);
             Contact {
@@ -83,13 +95,17 @@ pub(super) fn find(
                 separation: point.dist,
                 impulse: known.map_or(Vec3::ZERO, |contact| contact.impulse),
             }
-        })
+        }));
     };
-    pairs
-        .par_iter()
-        .with_min_len(64)
-        .flat_map_iter(of_pair)
-        .collect()
+    let of_some = |pairs: &[Pair]| {
+        let (mut manifold, mut found) = (ContactManifold::new(), Vec::new());
+        for &pair in pairs {
+            of_pair(pair, &mut manifold, &mut found);
+        }
+        found
+    };
+    let parts: Vec<_> = pairs.par_chunks(SHARE).map(of_some).collect();
+    parts.concat()
 }
 
 #[cfg(test)]
@@ -105,6 +121,7 @@ mod tests {
             inverse_mass: 1.0,
             inertia: Mat3::IDENTITY,
             inverse_inertia: Mat3::IDENTITY,
+            asleep: false,
         }
     }
 
@@ -150,9 +167,14 @@ mod tests {
         let unit = Placed::new(0, &body, Vec3::ZERO, Vec3::ONE);
         let diagonal = 2.0_f32.sqrt();
         let expected = Vec3::new(diagonal, diagonal, 1.0) + AHEAD / 2.0;
-        assert!(unit.reach_half().abs_diff_eq(expected, 1e-5));
+        let (center, half) = unit.swept();
+        assert!(center == Vec3::ZERO && half.abs_diff_eq(expected, 1e-5));
         body.linear = Vec3::new(0.0, -6.0, 0.0);
-        let moving = Placed::new(0, &body, Vec3::ZERO, Vec3::ONE);
-        assert!((moving.reach_half() - unit.reach_half()).abs_diff_eq(Vec3::splat(0.1), 1e-5));
+        let (low, high) = {
+            let (center, half) = Placed::new(0, &body, Vec3::ZERO, Vec3::ONE).swept();
+            (center - half, center + half)
+        };
+        assert!(low.abs_diff_eq(-expected - Vec3::Y * 0.1, 1e-5), "{low}");
+        assert!(high.abs_diff_eq(expected, 1e-5), "{high}");
     }
 }

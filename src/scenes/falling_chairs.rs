@@ -1,8 +1,10 @@
 //! Chairs dropped onto a heap: each is one rigid body of nine boxes. The boxes go through the broad phase with a group for
-//! each chair and a static floor; contacts come from the pairs found, and the solver moves the chairs.
+//! each chair and a static floor; contacts come from the pairs found, and the solver moves the chairs. Heaps at rest are put to sleep
+//! ([`super::islands`]): their boxes do not pair with each other until something wakes them.
 
 use super::chair::{self, Part};
 use super::contacts::{self, Placed};
+use super::islands::Islands;
 use super::solver::{self, Body, Contact};
 use super::{BoxIndex, Boxes, Instance, Pairs, Picture, Scene, schedule};
 use bevy_ecs::prelude::*;
@@ -21,6 +23,10 @@ struct Velocity {
     linear: Vec3,
     angular: Vec3,
 }
+
+/// Whether a body was put to sleep.
+#[derive(Component, Clone, Copy, Default)]
+struct Asleep(bool);
 
 /// Mass and inertia of a body, by its index in the solver. The floor is body 0 and has an infinite mass.
 #[derive(Component, Clone)]
@@ -45,6 +51,8 @@ struct Physics {
     bodies: Vec<Body>,
     boxes: Vec<Placed>,
     contacts: Vec<Contact>,
+    /// Those among bodies that sleep, for the frame that wakes them: nothing has moved since, and there are no pairs of them yet.
+    dormant: Vec<Contact>,
 }
 
 /// Layers that the chairs are dropped in.
@@ -57,7 +65,8 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
     let count = chairs * model.parts.len() + 1;
     let mut boxes = Boxes::new(count);
     boxes.filters = vec![Filter::default(); count];
-    boxes.filters[0].flags = FilterFlags::STATIC;
+    // What sleeps has nothing to do with the floor.
+    boxes.filters[0].flags = FilterFlags::STATIC | FilterFlags::ASLEEP;
     boxes.bodies = vec![0; count];
     let mut world = World::new();
 
@@ -70,7 +79,12 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
         inertia: Mat3::ZERO,
         inverse_inertia: Mat3::ZERO,
     };
-    world.spawn((Pose(Pose3::translation(0.0, -0.5, 0.0)), still(), floor));
+    world.spawn((
+        Pose(Pose3::translation(0.0, -0.5, 0.0)),
+        still(),
+        floor,
+        Asleep::default(),
+    ));
     world.spawn((
         BoxIndex(0),
         PartOf {
@@ -111,6 +125,7 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
                 inertia: model.inertia,
                 inverse_inertia: model.inertia.inverse(),
             },
+            Asleep::default(),
         ));
         for &Part { center, half } in &model.parts {
             boxes.filters[next as usize].group = index;
@@ -128,6 +143,7 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
     }
     world.insert_resource(boxes);
     world.init_resource::<Pairs>();
+    world.init_resource::<Islands>();
     world.insert_resource(Physics {
         boxes: vec![Placed::default(); count],
         ..Physics::default()
@@ -136,22 +152,24 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
     let respond = vec![
         ("contacts", schedule(find_contacts)),
         ("solve", schedule(solve)),
+        ("sleep", schedule((sleep, scatter).chain())),
     ];
     Scene::on_host(world, place, respond, draw)
 }
 
 /// Bodies into the solver's list, in the order of their indices, which is that of their entities.
-fn gather(query: Query<(&RigidBody, &Pose, &Velocity)>, mut physics: ResMut<Physics>) {
+fn gather(query: Query<(&RigidBody, &Pose, &Velocity, &Asleep)>, mut physics: ResMut<Physics>) {
     physics.bodies.clear();
     physics
         .bodies
-        .extend(query.iter().map(|(body, pose, velocity)| Body {
+        .extend(query.iter().map(|(body, pose, velocity, asleep)| Body {
             pose: pose.0,
             linear: velocity.linear,
             angular: velocity.angular,
             inverse_mass: body.inverse_mass,
             inertia: body.inertia,
             inverse_inertia: body.inverse_inertia,
+            asleep: asleep.0,
         }));
 }
 
@@ -164,28 +182,71 @@ fn place(
     for (&index, part) in &query {
         let body = &physics.bodies[part.body as usize];
         let placed = Placed::new(part.body, body, part.center, part.half);
-        boxes.set(index, placed.pose.translation, placed.reach_half());
+        let (center, half) = placed.swept();
+        boxes.set(index, center, half);
+        if part.body > 0 {
+            boxes.filters[index.0 as usize].flags = if body.asleep {
+                FilterFlags::ASLEEP
+            } else {
+                FilterFlags::NONE
+            };
+        }
         physics.boxes[index.0 as usize] = placed;
     }
 }
 
-fn find_contacts(pairs: Res<Pairs>, mut physics: ResMut<Physics>) {
-    let found = contacts::find(&pairs.0, &physics.boxes, &physics.bodies, &physics.contacts);
-    physics.contacts = found;
+fn find_contacts(pairs: Res<Pairs>, mut physics: ResMut<Physics>, islands: Res<Islands>) {
+    let Physics {
+        bodies,
+        boxes,
+        contacts,
+        dormant,
+    } = &mut *physics;
+    *contacts = contacts::find(&pairs.0, boxes, bodies, contacts);
+    if islands.rouse(bodies, contacts) {
+        contacts.extend(dormant.extract_if(.., |contact| !is_still(contact, bodies)));
+        contacts.sort_by_key(|contact| contact.pair);
+    }
 }
 
-fn solve(mut query: Query<(&RigidBody, &mut Pose, &mut Velocity)>, mut physics: ResMut<Physics>) {
+/// Whether none of the two bodies moves.
+fn is_still(contact: &Contact, bodies: &[Body]) -> bool {
+    let mut both = contact.bodies.into_iter();
+    both.all(|body| !bodies[body as usize].is_awake())
+}
+
+fn solve(mut physics: ResMut<Physics>) {
     let Physics {
         bodies, contacts, ..
     } = &mut *physics;
     solver::step(bodies, contacts);
-    for (body, mut pose, mut velocity) in &mut query {
-        let moved = &bodies[body.index as usize];
+}
+
+fn sleep(mut physics: ResMut<Physics>, mut islands: ResMut<Islands>) {
+    let Physics {
+        bodies,
+        contacts,
+        dormant,
+        ..
+    } = &mut *physics;
+    if islands.settle(bodies, contacts) {
+        dormant.extend(contacts.extract_if(.., |contact| is_still(contact, bodies)));
+    }
+}
+
+/// What became of the bodies, back to their entities.
+fn scatter(
+    mut query: Query<(&RigidBody, &mut Pose, &mut Velocity, &mut Asleep)>,
+    physics: Res<Physics>,
+) {
+    for (body, mut pose, mut velocity, mut asleep) in &mut query {
+        let moved = &physics.bodies[body.index as usize];
         pose.0 = moved.pose;
         *velocity = Velocity {
             linear: moved.linear,
             angular: moved.angular,
         };
+        asleep.0 = moved.asleep;
     }
 }
 
@@ -199,7 +260,7 @@ fn draw(world: &World, picture: &mut Picture) {
         rotation: body.pose.rotation.into(),
         scale: if index == 0 { floor.into() } else { [1.0; 3] },
         speed: body.linear.length(),
-        asleep: 0,
+        asleep: body.asleep.into(),
     };
     let mut all = physics.bodies.iter().zip(0..).map(instance);
     picture.boxes.extend(all.next());
@@ -275,7 +336,7 @@ mod tests {
         let mut before = f32::MAX;
         let mut first = 0.0;
         let mut turned: f32 = 0.0;
-        for frame in 0..420 {
+        for frame in 0..600 {
             let start = scene.world.resource::<Physics>().bodies.clone();
             step(&mut scene, &mut broad_phase);
             let physics = scene.world.resource::<Physics>();
@@ -306,16 +367,16 @@ mod tests {
         assert!(before < 0.12 * first, "they fell: {before} of {first} J");
         assert!(turned > 1.0, "they tumbled: {turned} radians each");
 
-        let speeds = chairs.iter().map(|body| body.linear.length());
-        let mean = speeds.sum::<f32>() / chairs.len() as f32;
-        assert!(mean < 0.02, "they are at rest: {mean} m/s");
+        let awake = chairs.iter().filter(|body| body.is_awake()).count();
+        assert_eq!(awake, 0, "they came to rest");
+        assert!(broad_phase.pairs().is_empty());
         let bottom = physics.boxes[1..]
             .iter()
             .map(lowest)
             .fold(f32::MAX, f32::min);
         assert!(bottom > -4.0 * solver::SLOP, "the floor holds: {bottom} m");
         let mut depths: Vec<f32> = physics
-            .contacts
+            .dormant
             .iter()
             .map(|contact| contact.separation)
             .collect();
@@ -329,7 +390,7 @@ mod tests {
 
         let mut on_floor = vec![false; physics.bodies.len()];
         let touching = physics
-            .contacts
+            .dormant
             .iter()
             .filter(|contact| contact.separation < 0.002);
         for contact in touching.filter(|contact| contact.bodies[0] == 0) {
@@ -345,6 +406,80 @@ mod tests {
             .map(|body| body.pose.translation.with_y(0.0).length())
             .fold(0.0, f32::max);
         assert!(furthest < 12.0, "they stayed together: {furthest} m");
+    }
+
+    #[test]
+    fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_in_2000_frames()
+    {
+        let (mut scene, mut broad_phase) = scene(40);
+        let asleep = |scene: &Scene| {
+            let bodies = &scene.world.resource::<Physics>().bodies[1..];
+            bodies.iter().filter(|body| body.asleep).count()
+        };
+        let (mut sunk, mut fewest) = (0, usize::MAX);
+        let mut rested = Vec::new();
+        for frame in 0..2000 {
+            step(&mut scene, &mut broad_phase);
+            let placed = &scene.world.resource::<Physics>().boxes[1..];
+            let below = |placed: &&Placed| lowest(placed) < -0.02;
+            sunk += placed.iter().filter(below).count();
+            match frame {
+                699 => {
+                    assert_eq!(asleep(&scene), 40);
+                    rested = scene.boxes().to_vec();
+                    assert!(
+                        scene.filters()[1..]
+                            .iter()
+                            .all(|f| f.flags == FilterFlags::ASLEEP)
+                    );
+                }
+                999 => {
+                    assert_eq!(scene.boxes(), rested, "asleep is still");
+                    drop_one(&mut scene);
+                }
+                1000..1100 => fewest = fewest.min(asleep(&scene)),
+                _ => {}
+            }
+        }
+        assert_eq!(sunk, 0, "boxes below the floor, over all frames");
+        assert!(
+            fewest < 30,
+            "at least {fewest} of 40 slept on when one was hit"
+        );
+        assert_eq!(asleep(&scene), 40, "and all sleep again");
+        let mut picture = Picture::default();
+        scene.picture(&mut picture);
+        assert_eq!([picture.boxes.len(), picture.chairs.len()], [1, 40]);
+        let at_rest = |chair: &Instance| chair.asleep == 1 && chair.speed == 0.0;
+        assert!(picture.chairs.iter().all(at_rest));
+    }
+
+    /// Lifts the last chair over the heap, and lets it fall.
+    fn drop_one(scene: &mut Scene) {
+        let mut chairs = scene
+            .world
+            .query::<(&RigidBody, &mut Pose, &mut Velocity, &mut Asleep)>();
+        let all = chairs.iter_mut(&mut scene.world);
+        let last = all.max_by_key(|(body, ..)| body.index);
+        let (_, mut pose, mut velocity, mut asleep) = last.expect("chairs");
+        pose.0.translation = Vec3::new(0.0, 6.0, 0.0);
+        velocity.linear = Vec3::new(0.0, -2.0, 0.0);
+        asleep.0 = false;
+    }
+
+    #[test]
+    fn the_same_bits_on_any_number_of_threads() {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.expect("threads").install(|| {
+                let (mut scene, mut broad_phase) = scene(80);
+                for _ in 0..150 {
+                    step(&mut scene, &mut broad_phase);
+                }
+                scene.boxes().to_vec()
+            })
+        };
+        assert_eq!(run(1), run(4));
     }
 
     #[test]

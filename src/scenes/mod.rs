@@ -18,6 +18,8 @@
 
 mod barnes_hut;
 mod chair;
+mod colours;
+mod constraint;
 mod contacts;
 #[cfg(cuda)]
 mod device;
@@ -25,6 +27,7 @@ mod drifting;
 mod falling_chairs;
 mod galaxy;
 mod ground;
+mod islands;
 mod mesh;
 mod neighbours;
 mod particles;

@@ -1,0 +1,103 @@
+//! Bodies at rest are put to sleep: all of an island at once, which is what touches each other, when all of it has been calm for a
+//! while. Asleep they stand still and cost nothing; what moves and touches one wakes its island.
+
+use super::solver::{Body, Contact, FRAME, SLOP};
+use bevy_ecs::prelude::Resource;
+
+/// Slower than this is calm: metres and radians per second.
+const CALM: [f32; 2] = [0.05, 0.2];
+/// Calm for so many frames is at rest.
+const FRAMES: u32 = 30;
+
+/// How long each body has been calm, and with whom it sleeps.
+#[derive(Resource, Debug, Default)]
+pub(super) struct Islands {
+    calm: Vec<u32>,
+    /// The least number of a body of the island; of use while it sleeps.
+    of: Vec<u32>,
+}
+
+fn is_calm(body: &Body) -> bool {
+    body.linear.length() < CALM[0] && body.angular.length() < CALM[1]
+}
+
+impl Islands {
+    /// Wakes the islands that something moving touches or is going to touch within the frame, and says whether there were any.
+    pub fn rouse(&self, bodies: &mut [Body], contacts: &[Contact]) -> bool {
+        let mut hit = Vec::new();
+        for contact in contacts {
+            let [a, b] = contact.bodies.map(|body| body as usize);
+            for (sleeper, mover, anchor, sign) in [
+                (a, b, contact.anchors[1], 1.0),
+                (b, a, contact.anchors[0], -1.0),
+            ] {
+                let moving = &bodies[mover];
+                if !bodies[sleeper].asleep || !moving.is_awake() || is_calm(moving) {
+                    continue;
+                }
+                let speed = moving.linear + moving.angular.cross(anchor);
+                let coming = contact.separation + sign * speed.dot(contact.normal) * FRAME;
+                if coming.min(contact.separation) < SLOP {
+                    hit.push(self.of[sleeper]);
+                }
+            }
+        }
+        hit.sort_unstable();
+        for (body, island) in bodies.iter_mut().zip(&self.of) {
+            body.asleep &= hit.binary_search(island).is_err();
+        }
+        !hit.is_empty()
+    }
+
+    /// At the end of a frame: what has been calm for long sleeps. Says whether an island fell asleep.
+    pub fn settle(&mut self, bodies: &mut [Body], contacts: &[Contact]) -> bool {
+        self.calm.resize(bodies.len(), 0);
+        self.of.resize(bodies.len(), 0);
+        for (body, calm) in bodies.iter().zip(&mut self.calm) {
+            *calm = if body.is_awake() && is_calm(body) {
+                *calm + 1
+            } else {
+                0
+            };
+        }
+        if self.calm.iter().all(|&calm| calm < FRAMES) {
+            return false;
+        }
+        // Union by the least number.
+        let mut roots: Vec<u32> = (0..bodies.len() as u32).collect();
+        for contact in contacts {
+            let touching = contact.impulse.x > 0.0 || contact.separation < SLOP;
+            let [a, b] = contact.bodies;
+            if touching && [a, b].iter().all(|&body| bodies[body as usize].is_awake()) {
+                let [a, b] = [root(&mut roots, a), root(&mut roots, b)];
+                roots[a.max(b) as usize] = a.min(b);
+            }
+        }
+        let mut restless = vec![false; bodies.len()];
+        for body in 0..bodies.len() {
+            let island = root(&mut roots, body as u32);
+            restless[island as usize] |= self.calm[body] < FRAMES;
+        }
+        let mut any = false;
+        for (body, moved) in bodies.iter_mut().enumerate() {
+            let island = root(&mut roots, body as u32);
+            if moved.is_awake() && !restless[island as usize] {
+                (moved.linear, moved.angular) = Default::default();
+                moved.asleep = true;
+                self.of[body] = island;
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// The island of a body; its way there is made short.
+fn root(roots: &mut [u32], body: u32) -> u32 {
+    let mut at = body;
+    while roots[at as usize] != at {
+        roots[at as usize] = roots[roots[at as usize] as usize];
+        at = roots[at as usize];
+    }
+    at
+}
