@@ -1,0 +1,35 @@
+//! Chairs fall, pile up and fall asleep, on the pairs of the broad phase: `cargo run --release --example falling_chairs [CHAIRS]`.
+
+use radsweep::sap::{BroadPhase, Config};
+use radsweep::scenes::{Kind, Options, Picture, Scene};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let bodies = std::env::args().nth(1).map(|n| n.parse()).transpose()?;
+    let options = Options {
+        bodies,
+        ..Options::default()
+    };
+    let mut broad_phase = BroadPhase::new(Config::default())?;
+    let mut scene = Scene::new(Kind::FallingChairs, &options)?;
+    let mut picture = Picture::default();
+    let mut total = 0.0;
+    for frame in 1..=400 {
+        let step = scene.step(&mut broad_phase)?;
+        // `place`, before the pairs are found, and what follows from them: contacts, solve, sleep.
+        let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
+        total += step.report.timings.total + own;
+        if frame % 50 == 0 {
+            scene.picture(&mut picture);
+            let asleep = picture.chairs.iter().filter(|chair| chair.asleep == 1);
+            println!(
+                "frame {frame}: {} of {} chairs asleep, {} pairs in {:.2} ms, the rest {own:.2} ms",
+                asleep.count(),
+                picture.chairs.len(),
+                step.report.pairs,
+                step.report.timings.total,
+            );
+        }
+    }
+    println!("{:.2} ms a frame", total / 400.0);
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Particles flow down a landscape; on a GPU they never leave it, but for these figures: `cargo run --release --example particles
+//! [PARTICLES]`, such as 1000000 on a GPU.
+
+use radsweep::sap::{BroadPhase, Config};
+use radsweep::scenes::{Kind, Options, Picture, Scene};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let bodies = std::env::args().nth(1).map(|n| n.parse()).transpose()?;
+    let options = Options {
+        bodies,
+        ..Options::default()
+    };
+    let mut broad_phase = BroadPhase::new(Config::default())?;
+    let mut scene = Scene::new_on(Kind::Particles, &options, &broad_phase)?;
+    let mut picture = Picture::default();
+    let mut total = 0.0;
+    for frame in 1..=300 {
+        let step = scene.step(&mut broad_phase)?;
+        let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
+        total += step.report.timings.total + own;
+        if frame % 50 == 0 {
+            scene.picture(&mut picture);
+            let count = picture.spheres.len() as f32;
+            let height: f32 = picture.spheres.iter().map(|ball| ball.position[1]).sum();
+            let speed: f32 = picture.spheres.iter().map(|ball| ball.speed).sum();
+            println!(
+                "frame {frame}: {:.2} m high, {:.2} m/s; {} pairs in {:.2} ms on {}, the rest {own:.2} ms",
+                height / count,
+                speed / count,
+                step.report.pairs,
+                step.report.timings.total,
+                step.report.backend,
+            );
+        }
+    }
+    println!("{:.2} ms a frame", total / 300.0);
+    Ok(())
+}
