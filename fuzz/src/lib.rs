@@ -3,3 +3,6 @@
 pub mod capi;
 pub mod events;
 pub mod npy;
+/// The program's own, without the rest of the program, which takes minutes to build.
+#[path = "../../src/npy/mod.rs"]
+pub mod program_npy;

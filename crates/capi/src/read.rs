@@ -178,9 +178,11 @@ pub(crate) unsafe fn device_list<'a>(
     address: u64,
     count: usize,
 ) -> Result<gpu::Slice<'a, sap::Aabb>, Failure> {
-    let pointer = std::ptr::without_provenance::<RadsweepAabb>(address as usize);
-    pointer::check_len(pointer, count, "boxes")?;
-    // SAFETY: aligned, and the caller's promise.
+    if count > 0 {
+        let pointer = std::ptr::without_provenance::<RadsweepAabb>(address as usize);
+        pointer::check_len(pointer, count, "boxes")?;
+    }
+    // SAFETY: aligned, or without elements, and the caller's promise.
     Ok(unsafe { gpu::Slice::from_raw(address, count) })
 }
 

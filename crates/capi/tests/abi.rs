@@ -679,6 +679,12 @@ fn boxes_on_a_device() {
     }
     assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(0, 1)]);
     assert_eq!(radsweep_synchronize(handle), Status::Ok);
+    // SAFETY: no box at all.
+    let none = unsafe { radsweep_update_device(handle, 0, 0) };
+    assert_eq!(
+        (none, pairs(handle, RADSWEEP_PAIRS_ALL)),
+        (Status::Ok, vec![])
+    );
     assert_eq!(radsweep_destroy(handle), Status::Ok);
 }
 
