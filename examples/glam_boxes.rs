@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let half = Vec3::new(0.3, 0.2, 0.3);
     let centres: Vec<Vec3> = (0..5_000)
         .map(|index| {
-            let height = (index as f32 * 0.618).fract() * 8.0;
+            let height = (index as f32 * 0.7549).fract() * 8.0;
             Vec3::new(2.0 + index as f32 / 400.0, height, 0.0)
         })
         .collect();

@@ -1,5 +1,5 @@
-//! A physics loop of one's own that takes its pairs from `radsweep-sap`: 3,000 balls of three materials roll down into a bowl, and a gate
-//! below lets one material through. Prints pairs, contacts and energy, so that a pair too few or too many would be seen.
+//! A physics loop of one's own that takes its pairs from `radsweep-sap`: 3,000 balls of three materials fall onto a gate that lets one of
+//! them through, and onto the floor below. Energy may only fall, and only one material may be below the gate: a pair too few would show.
 //!
 //! `cargo run --release --example physics_dependency`
 
@@ -66,8 +66,9 @@ fn main() -> Result<(), radsweep::sap::Error> {
                 count[index % 3] += 1;
                 count
             });
+            let by_material = format!("{by_material:?}");
             println!(
-                "{:6.2} s {:8} {contacts:9} {:8} {:8} {energy:8.1} {by_material:>15?} {:7.3}",
+                "{:6.2} s {:8} {contacts:9} {:8} {:8} {energy:8.1} {by_material:>15} {:7.3}",
                 step as f32 * STEP,
                 report.pairs,
                 report.started,

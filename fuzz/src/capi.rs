@@ -24,11 +24,23 @@ pub fn target(data: &[u8]) {
 
 fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
     let mut memory = vec![0_u8; 4096];
+    // Most of what can go wrong needs one that is right.
+    let mut made = null_mut();
+    // SAFETY: room for a handle.
+    assert_eq!(
+        unsafe { radsweep_create(null(), &mut made) },
+        RadsweepStatus::Ok
+    );
+    handles.push(made);
     while !bytes.is_empty() {
         let handle = any_handle(bytes, handles)?;
         let (mut pairs, mut indices, mut hits, mut count, mut address) =
             (null(), null(), null(), 0_usize, 0_u64);
-        let fill = bytes.int_in_range(0..=300)?;
+        let fill = if bytes.ratio(1, 4)? {
+            bytes.int_in_range(0..=300)?
+        } else {
+            0
+        };
         for byte in memory.iter_mut().take(fill) {
             *byte = bytes.arbitrary()?;
         }
