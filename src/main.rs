@@ -2,6 +2,8 @@
 
 mod bench;
 mod cli;
+#[cfg(feature = "viewer")]
+mod viewer;
 
 fn main() -> std::process::ExitCode {
     cli::main()

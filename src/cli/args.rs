@@ -3,6 +3,8 @@
 use crate::bench::{
     Distribution, Load, Motion, Peer, Sizes, Source, parse_figure, parse_size, parse_type,
 };
+#[cfg(feature = "viewer")]
+use crate::viewer::Colour;
 use clap::{Args, Parser, Subcommand, value_parser};
 use gpusort::{Algorithm, KeyType};
 use radsweep::scenes::Kind;
@@ -12,7 +14,7 @@ use std::str::FromStr;
 
 /// Broad-phase collision detection by GPU sorting: boxes in, exactly the overlapping pairs out.
 ///
-/// Without a command, it runs the scene falling-chairs.
+/// Without a command, it shows the scene falling-chairs.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -25,6 +27,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Shows a scene in a window, with what each frame found and where its time went
+    View(View),
     /// Runs a scene without a window: one record a frame
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
@@ -62,6 +66,65 @@ pub(crate) struct Run {
     /// One JSON object a line and frame
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct View {
+    /// falling-chairs, uniform, clustered, mixed-sizes or stack
+    #[arg(value_name = "SCENE", value_parser = Kind::from_str)]
+    pub scene: Kind,
+    /// Chairs, or boxes in the other scenes [default: 1500 chairs, 100000 boxes]
+    #[arg(long, value_name = "N")]
+    pub bodies: Option<usize>,
+    /// Frames to run for a picture, or where no display answers [default: 300 for falling-chairs, 60 for the others]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub frames: Option<u32>,
+    /// Another seed is another arrangement
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Multiplies the pairs per box of uniform, clustered and mixed-sizes
+    #[arg(long, value_name = "D", default_value_t = 1.0)]
+    pub density: f32,
+    #[command(flatten)]
+    pub engine: Engine,
+    #[cfg(feature = "viewer")]
+    #[command(flatten)]
+    pub picture: Picture,
+}
+
+/// A picture instead of a window.
+#[cfg(feature = "viewer")]
+#[derive(Debug, Args)]
+pub(crate) struct Picture {
+    /// Draws the last frame into this file, without a window
+    #[arg(long, value_name = "F.png")]
+    pub screenshot: Option<PathBuf>,
+    /// A picture each so many frames too, with the number of the frame in its name
+    #[arg(long, value_name = "K", requires = "screenshot", value_parser = value_parser!(u32).range(1..))]
+    pub every: Option<u32>,
+    /// Size of the picture in pixels
+    #[arg(long, value_name = "WxH", requires = "screenshot", default_value = "1280x800", value_parser = parse_pixels)]
+    pub size: [u32; 2],
+    /// The scene alone, without the panels
+    #[arg(long, requires = "screenshot")]
+    pub no_overlay: bool,
+    /// What colours tell: body, overlaps, sleeping or speed [default: what suits the scene]
+    #[arg(long, value_name = "C", requires = "screenshot", value_parser = Colour::from_str)]
+    pub colour: Option<Colour>,
+    /// Draws the boxes that the broad phase sees
+    #[arg(long, requires = "screenshot")]
+    pub boxes: bool,
+    /// Picks this body: its boxes and pairs are shown
+    #[arg(long, value_name = "B", requires = "screenshot")]
+    pub body: Option<u32>,
+}
+
+/// `1280x800`.
+#[cfg(feature = "viewer")]
+fn parse_pixels(text: &str) -> Result<[u32; 2], String> {
+    let sides = text.split_once('x');
+    let sides = sides.and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
+    sides.ok_or_else(|| format!("`{text}` is no size such as 1280x800"))
 }
 
 #[derive(Debug, Args)]
@@ -268,21 +331,6 @@ impl Engine {
     }
 }
 
-impl Run {
-    /// What `radsweep` alone does.
-    pub fn falling_chairs() -> Self {
-        Self {
-            scene: Kind::FallingChairs,
-            bodies: None,
-            frames: None,
-            seed: 1,
-            density: 1.0,
-            engine: Engine::default(),
-            json: false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,11 +361,22 @@ mod tests {
     }
 
     #[test]
-    fn radsweep_alone_is_run_falling_chairs_with_every_default() {
-        let parsed = Cli::parse_from(["radsweep", "run", "falling-chairs"]);
-        let Some(Command::Run(run)) = parsed.command else {
-            panic!("not run: {parsed:?}");
-        };
-        assert_eq!(format!("{run:?}"), format!("{:?}", Run::falling_chairs()));
+    fn view_is_there_for_every_scene() {
+        for kind in Kind::ALL {
+            let parsed = Cli::parse_from(["radsweep", "view", kind.name(), "--bodies", "7"]);
+            let Some(Command::View(view)) = parsed.command else {
+                panic!("not view: {parsed:?}");
+            };
+            assert_eq!((view.scene, view.bodies), (*kind, Some(7)));
+        }
+    }
+
+    #[cfg(feature = "viewer")]
+    #[test]
+    fn sizes_of_pictures_are_two_numbers() {
+        assert_eq!(parse_pixels("480x300"), Ok([480, 300]));
+        for bad in ["480", "480x", "x300", "480x300x2", "-1x3", "4 x 3"] {
+            assert!(parse_pixels(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -6,9 +6,10 @@ pub(crate) mod backend;
 pub(crate) mod calibration;
 mod info;
 mod pairs;
-mod run;
+pub(crate) mod run;
 mod sort;
 mod table;
+mod view;
 
 use crate::bench;
 use args::{Bench, Cli, Command};
@@ -60,6 +61,7 @@ fn dispatch(cli: Cli) -> Result<()> {
             .map_err(|error| format!("cannot start {threads} threads: {error}"))?;
     }
     match cli.command {
+        Some(Command::View(args)) => view::view(args),
         Some(Command::Run(args)) => run::run(&args, 1),
         Some(Command::Pairs(args)) => pairs::run(&args),
         Some(Command::Sort(args)) => sort::run(&args),
@@ -68,10 +70,7 @@ fn dispatch(cli: Cli) -> Result<()> {
         Some(Command::Bench(Bench::Paper(args))) => bench::paper(&args),
         Some(Command::Calibrate(args)) => bench::calibrate(&args),
         Some(Command::Info(args)) => info::run(&args),
-        None => {
-            note("no window in this version: running falling-chairs without one");
-            run::run(&args::Run::falling_chairs(), 20)
-        }
+        None => dispatch(Cli::parse_from(["radsweep", "view", "falling-chairs"])),
     }
 }
 

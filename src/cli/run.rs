@@ -79,7 +79,7 @@ fn record(frame: u32, step: &Step, hash: &str) -> serde_json::Value {
 }
 
 /// The scene's `place`, the stages of the broad phase, then what the scene does with the pairs.
-fn stages(step: &Step) -> Stages {
+pub(crate) fn stages(step: &Step) -> Stages {
     let (before, after) = step.stages.split_at(1);
     before
         .iter()
@@ -89,7 +89,8 @@ fn stages(step: &Step) -> Stages {
         .collect()
 }
 
-fn total(step: &Step) -> f64 {
+/// Milliseconds of the whole frame.
+pub(crate) fn total(step: &Step) -> f64 {
     step.report.timings.total + step.stages.iter().map(|stage| stage.1).sum::<f64>()
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 /// Stages in order, with the milliseconds spent in each.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Stages(Vec<(&'static str, f64)>);
+pub(crate) struct Stages(Vec<(&'static str, f64)>);
 
 impl Stages {
     /// Adds to the stage of that name, or puts it last.

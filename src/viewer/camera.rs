@@ -1,0 +1,207 @@
+//! Where one looks from: around a point, or flying.
+
+use glam::camera::rh::proj::directx::perspective_infinite_reverse;
+use glam::{Mat4, Quat, Vec2, Vec3};
+
+/// A ray from the eye; `dir` is a unit vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ray {
+    pub origin: Vec3,
+    pub dir: Vec3,
+}
+
+/// A perspective camera, y up. It turns around `target` (orbit), or on the spot (fly).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Camera {
+    pub target: Vec3,
+    pub distance: f32,
+    /// Radians around y; 0 looks along -z.
+    pub yaw: f32,
+    /// Radians above the horizon that the eye is.
+    pub pitch: f32,
+}
+
+/// Half the vertical field of view, as a slope.
+const SLOPE: f32 = 0.4;
+/// Closest to straight up or down, so that "right" stays defined.
+const STEEPEST: f32 = 1.55;
+/// Distances beyond are of no use in 32 bits.
+const DISTANCES: (f32, f32) = (1e-4, 1e9);
+
+impl Camera {
+    /// Looks at a ball from above and the side, so that it fills most of the picture.
+    pub fn around(center: Vec3, radius: f32) -> Self {
+        let mut camera = Self {
+            target: center,
+            distance: 1.0,
+            yaw: 0.6,
+            pitch: 0.42,
+        };
+        camera.focus(center, radius);
+        camera
+    }
+
+    /// Turns to a ball, from the same direction.
+    pub fn focus(&mut self, center: Vec3, radius: f32) {
+        self.target = center;
+        self.distance = (radius / SLOPE * 1.15).clamp(DISTANCES.0, DISTANCES.1);
+    }
+
+    /// From the camera's own axes (x right, y up, z backwards) to the world's.
+    fn rotation(&self) -> Quat {
+        Quat::from_rotation_y(self.yaw) * Quat::from_rotation_x(-self.pitch)
+    }
+
+    pub fn right(&self) -> Vec3 {
+        self.rotation() * Vec3::X
+    }
+
+    pub fn up(&self) -> Vec3 {
+        self.rotation() * Vec3::Y
+    }
+
+    pub fn forward(&self) -> Vec3 {
+        self.rotation() * Vec3::NEG_Z
+    }
+
+    pub fn eye(&self) -> Vec3 {
+        self.target - self.forward() * self.distance
+    }
+
+    /// Half the height and width of the picture at distance 1.
+    pub fn slopes(aspect: f32) -> Vec2 {
+        Vec2::new(SLOPE * aspect, SLOPE)
+    }
+
+    /// World to clip space; depth is 1 at the near plane and 0 infinitely far, so that all scales keep their precision.
+    pub fn view_projection(&self, aspect: f32) -> Mat4 {
+        let view = Mat4::from_rotation_translation(self.rotation(), self.eye()).inverse();
+        let near = self.distance * 1e-3;
+        perspective_infinite_reverse(2.0 * SLOPE.atan(), aspect, near) * view
+    }
+
+    /// Through a point of the picture: x right and y up, each from -1 to 1.
+    pub fn ray(&self, at: Vec2, aspect: f32) -> Ray {
+        let slope = at * Self::slopes(aspect);
+        let dir = self.forward() + self.right() * slope.x + self.up() * slope.y;
+        Ray {
+            origin: self.eye(),
+            dir: dir.normalize(),
+        }
+    }
+
+    /// Turns around the target, by parts of the picture's height dragged.
+    pub fn orbit(&mut self, by: Vec2) {
+        self.yaw = (self.yaw - 3.0 * by.x) % std::f32::consts::TAU;
+        self.pitch = (self.pitch + 3.0 * by.y).clamp(-STEEPEST, STEEPEST);
+    }
+
+    /// Turns on the spot, by parts of the picture's height dragged.
+    pub fn look(&mut self, by: Vec2) {
+        let eye = self.eye();
+        self.orbit(by * 0.5);
+        self.target = eye + self.forward() * self.distance;
+    }
+
+    /// Shifts, so that the target follows the pointer; by parts of the picture's height dragged.
+    pub fn pan(&mut self, by: Vec2) {
+        let height = 2.0 * SLOPE * self.distance;
+        self.target += (self.up() * by.y - self.right() * by.x) * height;
+    }
+
+    /// Nearer (above 0) or further, in steps of a wheel.
+    pub fn zoom(&mut self, steps: f32) {
+        let distance = self.distance * 0.88_f32.powf(steps);
+        self.distance = distance.clamp(DISTANCES.0, DISTANCES.1);
+    }
+
+    /// Flies along its own axes (right, up, forward), in distances to the target.
+    pub fn fly(&mut self, by: Vec3) {
+        let step = self.right() * by.x + self.up() * by.y + self.forward() * by.z;
+        self.target += step * self.distance;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASPECT: f32 = 1.6;
+
+    fn project(camera: &Camera, point: Vec3) -> Vec3 {
+        camera.view_projection(ASPECT).project_point3(point)
+    }
+
+    #[test]
+    fn the_target_is_in_the_middle_and_near_things_have_more_depth() {
+        let camera = Camera::around(Vec3::new(3.0, -2.0, 8.0), 5.0);
+        let middle = project(&camera, camera.target);
+        assert!(middle.truncate().length() < 1e-5, "{middle}");
+        let nearer = project(&camera, camera.target - camera.forward());
+        assert!(nearer.z > middle.z && middle.z > 0.0 && nearer.z < 1.0);
+        assert!(project(&camera, camera.target + camera.right()).x > 0.0);
+        assert!(project(&camera, camera.target + Vec3::Y).y > 0.0);
+    }
+
+    #[test]
+    fn a_ball_that_is_looked_at_is_in_the_picture() {
+        for radius in [1e-3, 1.0, 1e6] {
+            let mut camera = Camera::around(Vec3::ONE, radius);
+            for _ in 0..8 {
+                camera.orbit(Vec2::new(0.7, 0.1));
+                for offset in [Vec3::X, Vec3::Y, Vec3::Z, Vec3::NEG_X, Vec3::NEG_Y] {
+                    let at = project(&camera, Vec3::ONE + offset * radius);
+                    assert!(at.x.abs() < 1.05 && at.y.abs() < 1.3, "{radius}: {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rays_go_through_the_points_that_they_are_asked_for() {
+        let mut camera = Camera::around(Vec3::new(1.0, 2.0, 3.0), 4.0);
+        camera.look(Vec2::new(0.2, -0.3));
+        for at in [Vec2::ZERO, Vec2::new(0.9, -0.4), Vec2::new(-1.0, 1.0)] {
+            let ray = camera.ray(at, ASPECT);
+            let seen = project(&camera, ray.origin + ray.dir * 7.0);
+            assert!(seen.truncate().abs_diff_eq(at, 1e-4), "{seen} {at}");
+        }
+    }
+
+    #[test]
+    fn looking_stays_on_the_spot_and_orbit_keeps_the_target() {
+        let mut camera = Camera::around(Vec3::ZERO, 3.0);
+        let eye = camera.eye();
+        camera.look(Vec2::new(0.4, 0.1));
+        assert!(camera.eye().abs_diff_eq(eye, 1e-4));
+        let target = camera.target;
+        camera.orbit(Vec2::new(9.0, 9.0));
+        assert_eq!(camera.target, target);
+        assert!(camera.pitch <= STEEPEST);
+        assert!((camera.eye() - target).length() - camera.distance < 1e-3);
+        assert!(camera.view_projection(ASPECT).is_finite());
+    }
+
+    #[test]
+    fn dragging_pans_so_that_the_target_follows() {
+        let mut camera = Camera::around(Vec3::ZERO, 3.0);
+        let before = camera;
+        camera.pan(Vec2::new(0.25, 0.0));
+        // A quarter of the height to the right: 0.5 of the half-height, over the aspect.
+        let at = project(&camera, before.target);
+        assert!((at.x - 0.5 / ASPECT).abs() < 1e-4, "{at}");
+        camera.fly(Vec3::Z);
+        assert!(camera.eye().distance(before.eye()) > 0.9 * before.distance);
+    }
+
+    #[test]
+    fn zoom_is_bounded() {
+        let mut camera = Camera::around(Vec3::ZERO, 1.0);
+        camera.zoom(1.0);
+        assert!(camera.distance < 1.0 / SLOPE * 1.15);
+        camera.zoom(-1e9);
+        assert!(camera.view_projection(ASPECT).is_finite());
+        camera.zoom(1e9);
+        assert!(camera.view_projection(ASPECT).is_finite());
+    }
+}

@@ -1,0 +1,85 @@
+//! Draws what egui wants drawn.
+
+use super::render::Gpu;
+use egui::{ClippedPrimitive, FullOutput, TextureId};
+use egui_wgpu::{Renderer, RendererOptions, ScreenDescriptor};
+use wgpu::{
+    Color, CommandEncoder, LoadOp, Operations, RenderPassColorAttachment, RenderPassDescriptor,
+    StoreOp, TextureFormat, TextureView,
+};
+
+/// The panels on the device.
+pub(super) struct Overlay {
+    renderer: Renderer,
+    jobs: Vec<ClippedPrimitive>,
+    screen: ScreenDescriptor,
+    /// Textures that the jobs are the last to use.
+    unused: Vec<TextureId>,
+}
+
+impl Overlay {
+    pub fn new(gpu: &Gpu, format: TextureFormat) -> Self {
+        Self {
+            renderer: Renderer::new(&gpu.device, format, RendererOptions::default()),
+            jobs: Vec::new(),
+            screen: ScreenDescriptor {
+                size_in_pixels: [1; 2],
+                pixels_per_point: 1.0,
+            },
+            unused: Vec::new(),
+        }
+    }
+
+    /// Brings a pass to the device, for pictures of this size.
+    pub fn prepare(
+        &mut self,
+        gpu: &Gpu,
+        encoder: &mut CommandEncoder,
+        size: [u32; 2],
+        context: &egui::Context,
+        mut output: FullOutput,
+    ) {
+        let (device, queue) = (&gpu.device, &gpu.queue);
+        for id in self.unused.drain(..) {
+            self.renderer.free_texture(&id);
+        }
+        self.unused.extend(output.textures_delta.free.drain());
+        for (id, deltas) in output.textures_delta.set.drain() {
+            for delta in &deltas {
+                self.renderer.update_texture(device, queue, id, delta);
+            }
+        }
+        self.screen = ScreenDescriptor {
+            size_in_pixels: size,
+            pixels_per_point: output.pixels_per_point,
+        };
+        self.jobs = context.tessellate(output.shapes, output.pixels_per_point);
+        // There are no paint callbacks, which alone have commands of their own.
+        self.renderer
+            .update_buffers(device, queue, encoder, &self.jobs, &self.screen);
+    }
+
+    /// Draws what was prepared over what is there, or over black where `clear`.
+    pub fn paint(&self, encoder: &mut CommandEncoder, view: &TextureView, clear: bool) {
+        let load = if clear {
+            LoadOp::Clear(Color::BLACK)
+        } else {
+            LoadOp::Load
+        };
+        let pass = encoder.begin_render_pass(&RenderPassDescriptor {
+            label: Some("panels"),
+            color_attachments: &[Some(RenderPassColorAttachment {
+                view,
+                depth_slice: None,
+                resolve_target: None,
+                ops: Operations {
+                    load,
+                    store: StoreOp::Store,
+                },
+            })],
+            ..RenderPassDescriptor::default()
+        });
+        let pass = &mut pass.forget_lifetime();
+        self.renderer.render(pass, &self.jobs, &self.screen);
+    }
+}

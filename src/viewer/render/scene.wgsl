@@ -1,0 +1,325 @@
+// Bodies, ground, wireframes and lines. Light: a sky above and a ground below (hemisphere), a sun, a faint light from the other
+// side, a bright rim, and haze towards the horizon. Depth is reversed and infinite: 1 near, 0 far.
+
+struct Globals {
+    view_projection: mat4x4f,
+    eye: vec4f,
+    // Half the width and height of the picture at distance 1 along these, w: its size in pixels.
+    right: vec4f,
+    up: vec4f,
+    forward: vec4f,
+    sun: vec4f,
+    sun_light: vec4f,
+    sky_top: vec4f,
+    horizon: vec4f,
+    ground: vec4f,
+    // Haze per distance, grid spacing, high speed, high number of pairs.
+    scales: vec4f,
+    // Colour mode, whether a body is picked, whether to encode sRGB here.
+    modes: vec4u,
+}
+@group(0) @binding(0) var<uniform> g: Globals;
+
+const STATIC: u32 = 0x80000000u;
+const PICKED: u32 = 0x40000000u;
+const PARTNER: u32 = 0x20000000u;
+const PAIRS: u32 = 0x00ffffffu;
+
+struct Body {
+    @location(0) position: vec3f,
+    @location(1) body: u32,
+    @location(2) rotation: vec4f,
+    @location(3) scale: vec3f,
+    @location(4) speed: f32,
+    @location(5) asleep: u32,
+    @location(6) mark: u32,
+}
+
+struct Surface {
+    @builtin(position) clip: vec4f,
+    @location(0) world: vec3f,
+    @location(1) normal: vec3f,
+    @location(2) @interpolate(flat) base: vec4f,
+    // Place on a box's face, from -1 to 1, to draw its edges by; 0 for other shapes.
+    @location(3) face: vec2f,
+    @location(4) @interpolate(flat) mark: u32,
+}
+
+fn rotate(q: vec4f, v: vec3f) -> vec3f {
+    let t = 2.0 * cross(q.xyz, v);
+    return v + q.w * t + cross(q.xyz, t);
+}
+
+fn hash(value: u32) -> u32 {
+    var h = value * 0x9e3779b1u;
+    h = (h ^ (h >> 15u)) * 0x85ebca77u;
+    return h ^ (h >> 13u);
+}
+
+// From calm to much: blue, teal, yellow, orange, red.
+fn ramp(part: f32) -> vec3f {
+    var stops = array<vec3f, 5>(
+        vec3f(0.035, 0.095, 0.36), vec3f(0.01, 0.36, 0.42), vec3f(0.82, 0.70, 0.16),
+        vec3f(0.90, 0.28, 0.04), vec3f(0.62, 0.02, 0.05),
+    );
+    let at = clamp(part, 0.0, 1.0) * 4.0;
+    let low = u32(min(at, 3.0));
+    return mix(stops[low], stops[low + 1u], at - f32(low));
+}
+
+fn colour_of(body: Body) -> vec4f {
+    var colour: vec3f;
+    switch g.modes.x {
+        case 1u: { colour = ramp(f32(body.mark & PAIRS) / max(g.scales.w, 1.0)); }
+        case 2u: { colour = select(vec3f(0.85, 0.33, 0.06), vec3f(0.10, 0.20, 0.42), body.asleep != 0u); }
+        case 3u: { colour = ramp(body.speed / max(g.scales.z, 1e-20)); }
+        default: {
+            // Woods and a few paints.
+            var palette = array<vec3f, 8>(
+                vec3f(0.46, 0.235, 0.09), vec3f(0.60, 0.37, 0.165), vec3f(0.27, 0.115, 0.045), vec3f(0.72, 0.52, 0.29),
+                vec3f(0.56, 0.085, 0.05), vec3f(0.06, 0.215, 0.30), vec3f(0.75, 0.66, 0.50), vec3f(0.11, 0.24, 0.14),
+            );
+            let h = hash(body.body);
+            colour = palette[h & 7u] * (0.85 + 0.3 * f32((h >> 8u) & 255u) / 255.0);
+        }
+    }
+    if (body.mark & STATIC) != 0u {
+        colour = g.ground.rgb;
+    } else if (body.mark & PICKED) != 0u {
+        colour = vec3f(1.0, 0.62, 0.02);
+    } else if (body.mark & PARTNER) != 0u {
+        colour = vec3f(0.0, 0.55, 0.85);
+    } else if g.modes.y != 0u {
+        colour = mix(colour, vec3f(0.30), 0.75);
+    }
+    return vec4f(colour, 1.0);
+}
+
+// Nothing is drawn of what is not a finite size.
+fn visible(body: Body) -> bool {
+    return max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
+}
+
+// The three faces of a box that are towards the eye, six corners each.
+@vertex
+fn vs_box(@builtin(vertex_index) vertex: u32, body: Body) -> Surface {
+    let axis = vertex / 6u;
+    let corner = vertex % 6u;
+    let x = select(-1.0, 1.0, corner == 1u || corner == 2u || corner == 4u);
+    let y = select(-1.0, 1.0, corner == 2u || corner >= 4u);
+    let inverse = vec4f(-body.rotation.xyz, body.rotation.w);
+    let to_eye = rotate(inverse, g.eye.xyz - body.position);
+    var normal = vec3f(0.0);
+    normal[axis] = select(-1.0, 1.0, to_eye[axis] > 0.0);
+    var point = normal;
+    point[(axis + 1u) % 3u] = x;
+    point[(axis + 2u) % 3u] = y;
+    var out: Surface;
+    out.world = body.position + rotate(body.rotation, point * body.scale);
+    out.normal = rotate(body.rotation, normal);
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body));
+    out.base = colour_of(body);
+    out.face = vec2f(x, y);
+    out.mark = body.mark;
+    return out;
+}
+
+@vertex
+fn vs_mesh(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) -> Surface {
+    var out: Surface;
+    out.world = body.position + rotate(body.rotation, point * body.scale);
+    out.normal = rotate(body.rotation, normal);
+    out.clip = g.view_projection * vec4f(out.world, 1.0);
+    out.base = colour_of(body);
+    out.mark = body.mark;
+    return out;
+}
+
+@vertex
+fn vs_ground(@location(7) point: vec3f, @location(8) normal: vec3f) -> Surface {
+    var out: Surface;
+    out.world = point;
+    out.normal = normal;
+    out.clip = g.view_projection * vec4f(point, 1.0);
+    out.base = vec4f(g.ground.rgb, 1.0);
+    out.mark = STATIC;
+    return out;
+}
+
+fn sky(dir: vec3f) -> vec3f {
+    let height = dir.y;
+    let above = mix(g.horizon.rgb, g.sky_top.rgb, pow(clamp(height, 0.0, 1.0), 0.55));
+    return mix(above, g.horizon.rgb * 0.82, clamp(-height * 2.5, 0.0, 1.0));
+}
+
+fn lit(base: vec3f, n: vec3f, world: vec3f) -> vec3f {
+    let from_eye = world - g.eye.xyz;
+    let distance = length(from_eye);
+    let view = from_eye / distance;
+    let ambient = mix(g.ground.rgb * 0.55, g.sky_top.rgb * 0.9 + 0.12, n.y * 0.5 + 0.5);
+    let sun = max(dot(n, g.sun.xyz), 0.0);
+    let other = max(dot(n, -vec3f(g.sun.x, -0.25, g.sun.z)), 0.0) * 0.16;
+    let rim = pow(1.0 - max(dot(n, -view), 0.0), 4.0) * 0.16;
+    let halfway = normalize(g.sun.xyz - view);
+    let gloss = pow(max(dot(n, halfway), 0.0), 40.0) * 0.10 * sun;
+    let light = base * (ambient + sun * g.sun_light.rgb + other) + (rim + gloss) * g.horizon.rgb;
+    let haze = 1.0 - exp(-pow(distance * g.scales.x, 2.0));
+    return mix(light, sky(view), haze);
+}
+
+fn finish(colour: vec3f) -> vec4f {
+    // A soft shoulder: highlights fade to white instead of being cut off.
+    let toned = colour * (1.0 + colour * 0.12) / (1.0 + colour * 0.45) * 1.18;
+    let encoded = select(1.055 * pow(toned, vec3f(1.0 / 2.4)) - 0.055, toned * 12.92, toned < vec3f(0.0031308));
+    return vec4f(select(toned, encoded, g.modes.z != 0u), 1.0);
+}
+
+// How much of a pixel lines cover that are one apart, `width` pixels wide; they fade where they would be denser than pixels.
+fn lines(at: vec2f, width: f32) -> f32 {
+    let pixel = max(fwidth(at), vec2f(1e-12));
+    let off = abs(fract(at - 0.5) - 0.5) / pixel;
+    let covered = clamp(width * 0.5 + 0.5 - off, vec2f(0.0), vec2f(1.0)) * clamp(1.0 - pixel * 3.0, vec2f(0.0), vec2f(1.0));
+    return max(covered.x, covered.y);
+}
+
+@fragment
+fn fs_surface(in: Surface) -> @location(0) vec4f {
+    let n = normalize(in.normal);
+    var base = in.base.rgb;
+    let edge = (1.0 - abs(in.face)) / max(fwidth(in.face), vec2f(1e-6));
+    let grid = max(lines(in.world.xz / g.scales.y, 1.2) * 0.5, lines(in.world.xz / g.scales.y / 10.0, 1.6));
+    if (in.mark & STATIC) != 0u {
+        base = mix(base, base * 0.62, grid * clamp(n.y * 4.0 - 2.0, 0.0, 1.0));
+    } else if any(in.face != vec2f(0.0)) {
+        base *= mix(0.72, 1.0, clamp(min(edge.x, edge.y) - 0.2, 0.0, 1.0));
+    }
+    return finish(lit(base, n, in.world));
+}
+
+struct Ball {
+    @builtin(position) clip: vec4f,
+    @location(0) world: vec3f,
+    @location(1) @interpolate(flat) center: vec4f,
+    @location(2) @interpolate(flat) base: vec4f,
+}
+
+// A square through the ball's middle, across the line of sight, that covers what the ball covers.
+@vertex
+fn vs_ball(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
+    let corner = vec2f(select(-1.0, 1.0, (vertex & 1u) != 0u), select(-1.0, 1.0, (vertex & 2u) != 0u));
+    let to = body.position - g.eye.xyz;
+    let distance = length(to);
+    let dir = to / distance;
+    let u = normalize(cross(dir, select(vec3f(0.0, 1.0, 0.0), vec3f(1.0, 0.0, 0.0), abs(dir.y) > 0.9)));
+    let v = cross(u, dir);
+    let radius = body.scale.x;
+    let slope = radius / sqrt(max(distance * distance - radius * radius, 1e-12));
+    // Half a pixel more on each side, for the soft edge.
+    let reach = distance * (slope + length(g.up.xyz) / g.up.w);
+    var out: Ball;
+    out.world = body.position + (u * corner.x + v * corner.y) * reach;
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body) && distance > radius);
+    out.center = vec4f(body.position, radius);
+    out.base = colour_of(body);
+    return out;
+}
+
+struct Covered {
+    @location(0) colour: vec4f,
+    @builtin(frag_depth) depth: f32,
+}
+
+@fragment
+fn fs_ball(in: Ball) -> Covered {
+    let dir = normalize(in.world - g.eye.xyz);
+    let to = in.center.xyz - g.eye.xyz;
+    let radius = in.center.w;
+    let beside = length(cross(to, dir));
+    let cover = clamp((radius - beside) / max(fwidth(beside), 1e-12) + 0.5, 0.0, 1.0);
+    let along = dot(to, dir) - sqrt(max(radius * radius - beside * beside, 0.0));
+    let world = g.eye.xyz + dir * along;
+    let clip = g.view_projection * vec4f(world, 1.0);
+    if cover <= 0.0 {
+        discard;
+    }
+    var out: Covered;
+    out.colour = vec4f(finish(lit(in.base.rgb, (world - in.center.xyz) / radius, world)).rgb, cover);
+    out.depth = clip.z / clip.w;
+    return out;
+}
+
+struct Ink {
+    @builtin(position) clip: vec4f,
+    @location(0) colour: vec4f,
+}
+
+// A box as twelve edges of two ends each.
+@vertex
+fn vs_wire(@builtin(vertex_index) vertex: u32, @location(0) low: vec3f, @location(1) high: vec3f) -> Ink {
+    let edge = vertex / 2u;
+    let axis = edge / 4u;
+    var part = vec3f(0.0);
+    part[axis] = f32(vertex & 1u);
+    part[(axis + 1u) % 3u] = f32(edge & 1u);
+    part[(axis + 2u) % 3u] = f32((edge >> 1u) & 1u);
+    let finite = max(max(abs(low.x), abs(low.y)), abs(low.z)) < 1e30 && max(max(abs(high.x), abs(high.y)), abs(high.z)) < 1e30;
+    var out: Ink;
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(select(low, high, part > vec3f(0.5)), 1.0), finite);
+    out.colour = vec4f(0.02, 0.05, 0.10, 0.55);
+    return out;
+}
+
+// A segment as a strip of even width in pixels.
+@vertex
+fn vs_line(
+    @builtin(vertex_index) vertex: u32,
+    @location(0) a: vec3f,
+    @location(1) width: f32,
+    @location(2) b: vec3f,
+    @location(3) colour: vec4f,
+) -> Ink {
+    let size = vec2f(g.right.w, g.up.w);
+    var from_clip = g.view_projection * vec4f(a, 1.0);
+    var to_clip = g.view_projection * vec4f(b, 1.0);
+    // What is behind the eye is cut off: there, w is not above 0.
+    let near = 1e-3 * max(abs(from_clip.w), abs(to_clip.w)) + 1e-12;
+    let cut = clamp((near - from_clip.w) / (to_clip.w - from_clip.w), 0.0, 1.0);
+    let start = from_clip;
+    from_clip = select(from_clip, mix(start, to_clip, cut), from_clip.w < near);
+    to_clip = select(to_clip, mix(start, to_clip, cut), to_clip.w < near);
+    let from_pixel = from_clip.xy / from_clip.w * size;
+    let to_pixel = to_clip.xy / to_clip.w * size;
+    let along = (to_pixel - from_pixel) / max(length(to_pixel - from_pixel), 1e-6);
+    let side = vec2f(-along.y, along.x) * select(-1.0, 1.0, (vertex & 1u) != 0u) * width;
+    var clip = select(from_clip, to_clip, (vertex & 2u) != 0u);
+    clip = vec4f(clip.xy + side / size * clip.w, clip.zw);
+    var out: Ink;
+    out.clip = select(clip, vec4f(0.0), max(from_clip.w, to_clip.w) < near);
+    out.colour = colour;
+    return out;
+}
+
+@fragment
+fn fs_ink(in: Ink) -> @location(0) vec4f {
+    return vec4f(finish(in.colour.rgb).rgb, in.colour.a);
+}
+
+struct Sky {
+    @builtin(position) clip: vec4f,
+    @location(0) dir: vec3f,
+}
+
+// One triangle over the whole picture, infinitely far.
+@vertex
+fn vs_sky(@builtin(vertex_index) vertex: u32) -> Sky {
+    let at = vec2f(f32(vertex & 1u) * 4.0 - 1.0, f32(vertex >> 1u) * 4.0 - 1.0);
+    var out: Sky;
+    out.clip = vec4f(at, 0.0, 1.0);
+    out.dir = g.forward.xyz + g.right.xyz * at.x + g.up.xyz * at.y;
+    return out;
+}
+
+@fragment
+fn fs_sky(in: Sky) -> @location(0) vec4f {
+    return finish(sky(normalize(in.dir)));
+}

@@ -1,0 +1,175 @@
+//! Pictures without a window, by any driver that draws.
+
+use super::look::{Colour, Look};
+use super::overlay::Overlay;
+use super::render::{Gpu, Picture, Renderer};
+use super::save::save_png;
+use super::simulation::{Settings, State, Update};
+use super::state::Viewer;
+use super::timeline::Record;
+use super::{Error, ui};
+use egui::{RawInput, Rect, pos2, vec2};
+use radsweep::scenes::Scene;
+use sap::BroadPhase;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use wgpu::TextureFormat;
+
+const FORMAT: TextureFormat = TextureFormat::Rgba8UnormSrgb;
+
+/// What to take a picture of.
+#[derive(Debug, Clone)]
+pub(crate) struct Screenshot {
+    pub settings: Settings,
+    pub path: PathBuf,
+    /// Frames that run; the last is drawn.
+    pub frames: u32,
+    /// A picture each so many frames too, under the name with its number: `F-0010.png`.
+    pub every: Option<u32>,
+    /// Width and height in pixels.
+    pub size: [u32; 2],
+    /// Whether the panels are drawn.
+    pub overlay: bool,
+    pub colour: Option<Colour>,
+    pub wireframes: bool,
+    /// A body to pick.
+    pub body: Option<u32>,
+}
+
+/// Runs the frames and writes the pictures; `progress` is called after each frame. The devices are asked for first, so that a
+/// machine that cannot draw says so at once.
+pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
+    let gpu = Gpu::new(&Gpu::instance(), None)?;
+    let picture = Picture::new(&gpu, wanted.size, FORMAT)?;
+    let mut renderer = Renderer::new(&gpu, FORMAT);
+    let context = egui::Context::default();
+    ui::style(&context);
+    let mut overlay = Overlay::new(&gpu, FORMAT);
+    let settings = wanted.settings.clone();
+    let mut scene = Scene::new(settings.kind, &settings.options)?;
+    let mut broad_phase = BroadPhase::new(settings.config.clone())?;
+    let mut viewer = Viewer::new(settings.clone(), true);
+    viewer.look = Look {
+        colour: wanted.colour.unwrap_or(viewer.look.colour),
+        wireframes: wanted.wireframes,
+        axis: wanted.body.is_some(),
+        ..viewer.look
+    };
+    viewer.device = gpu.name();
+    for frame in 1..=u64::from(wanted.frames) {
+        let step = scene.step(&mut broad_phase);
+        let step = step.map_err(|source| Error::Step { frame, source })?;
+        let every = wanted
+            .every
+            .is_some_and(|every| frame % u64::from(every) == 0);
+        let last = frame == u64::from(wanted.frames);
+        let mut snapshot = viewer.snapshot.take();
+        if every || last {
+            let shown = snapshot.get_or_insert_default();
+            shown.take(&scene, &broad_phase, viewer.look.watch(wanted.body));
+            shown.scene = 1;
+            shown.frame = frame;
+            shown.world = Some((settings.kind, settings.options.bodies));
+            if shown.landscape.is_none() {
+                shown.landscape = scene.landscape().cloned().map(Into::into);
+            }
+        }
+        viewer.take(Update {
+            snapshot,
+            records: [Record::new(frame, step)].into(),
+            state: State::Running,
+        })?;
+        if every || last {
+            let start = Instant::now();
+            let mut pixels = Vec::new();
+            // Panels find their sizes in a first pass, and the time of the drawing is only known after it.
+            for _ in 0..2 {
+                pixels = draw(
+                    &gpu,
+                    &picture,
+                    &mut renderer,
+                    &mut overlay,
+                    &context,
+                    &mut viewer,
+                    wanted.overlay,
+                )?;
+                let ms = start.elapsed().as_secs_f64() * 1e3;
+                viewer.timeline.rendered(frame, ms);
+                if !wanted.overlay {
+                    break;
+                }
+            }
+            if every {
+                save_png(&numbered(&wanted.path, frame), wanted.size, &pixels)?;
+            }
+            if last {
+                save_png(&wanted.path, wanted.size, &pixels)?;
+            }
+        }
+        progress();
+    }
+    Ok(())
+}
+
+/// One picture of what the viewer shows.
+fn draw(
+    gpu: &Gpu,
+    picture: &Picture,
+    renderer: &mut Renderer,
+    overlay: &mut Overlay,
+    context: &egui::Context,
+    viewer: &mut Viewer,
+    panels: bool,
+) -> Result<Vec<u8>, Error> {
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    let mut lines = Vec::new();
+    if let Some(snapshot) = &viewer.snapshot {
+        renderer.upload(snapshot);
+        viewer.look.lines(snapshot, &mut lines);
+    }
+    let size = picture.size;
+    renderer.draw(
+        &mut encoder,
+        &picture.view,
+        size,
+        &viewer.camera,
+        &viewer.look,
+        &lines,
+    );
+    if panels {
+        let [width, height] = size.map(|pixels| pixels as f32);
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height))),
+            max_texture_side: Some(gpu.most_pixels() as usize),
+            ..RawInput::default()
+        };
+        let output = context.run_ui(input, |ui| viewer.ui(ui));
+        overlay.prepare(gpu, &mut encoder, size, context, output);
+        overlay.paint(&mut encoder, &picture.view, false);
+    }
+    picture.read(gpu, encoder)
+}
+
+/// `dir/name.png` as `dir/name-0042.png`.
+fn numbered(path: &Path, frame: u64) -> PathBuf {
+    let mut name = path.file_stem().map_or_else(OsString::new, OsString::from);
+    name.push(format!("-{frame:04}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_before_the_extension() {
+        let name = |path: &str| numbered(Path::new(path), 42).display().to_string();
+        assert_eq!(name("a/b.c.png"), "a/b.c-0042.png");
+        assert_eq!(name("b"), "b-0042");
+    }
+}
