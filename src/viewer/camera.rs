@@ -44,7 +44,7 @@ impl Camera {
     /// Turns to a ball, from the same direction.
     pub fn focus(&mut self, center: Vec3, radius: f32) {
         self.target = center;
-        self.distance = (radius / SLOPE * 1.15).clamp(DISTANCES.0, DISTANCES.1);
+        self.distance = (radius / SLOPE * 1.08).clamp(DISTANCES.0, DISTANCES.1);
     }
 
     /// From the camera's own axes (x right, y up, z backwards) to the world's.
@@ -198,7 +198,7 @@ mod tests {
     fn zoom_is_bounded() {
         let mut camera = Camera::around(Vec3::ZERO, 1.0);
         camera.zoom(1.0);
-        assert!(camera.distance < 1.0 / SLOPE * 1.15);
+        assert!(camera.distance < 1.0 / SLOPE * 1.08);
         camera.zoom(-1e9);
         assert!(camera.view_projection(ASPECT).is_finite());
         camera.zoom(1e9);

@@ -123,20 +123,7 @@ fn draw(
     panels: bool,
 ) -> Result<Vec<u8>, Error> {
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    let mut lines = Vec::new();
-    if let Some(snapshot) = &viewer.snapshot {
-        renderer.upload(snapshot);
-        viewer.look.lines(snapshot, &mut lines);
-    }
     let size = picture.size;
-    renderer.draw(
-        &mut encoder,
-        &picture.view,
-        size,
-        &viewer.camera,
-        &viewer.look,
-        &lines,
-    );
     if panels {
         let [width, height] = size.map(|pixels| pixels as f32);
         let input = RawInput {
@@ -146,6 +133,23 @@ fn draw(
         };
         let output = context.run_ui(input, |ui| viewer.ui(ui));
         overlay.prepare(gpu, &mut encoder, size, context, output);
+    }
+    if let Some(snapshot) = &viewer.snapshot {
+        renderer.upload(snapshot);
+        let mut lines = Vec::new();
+        viewer.look.lines(snapshot, &mut lines);
+        let area = viewer.area(size, 1.0);
+        renderer.draw(
+            &mut encoder,
+            &picture.view,
+            size,
+            area,
+            &viewer.camera,
+            &viewer.look,
+            &lines,
+        );
+    }
+    if panels {
         overlay.paint(&mut encoder, &picture.view, false);
     }
     picture.read(gpu, encoder)

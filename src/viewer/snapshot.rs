@@ -63,7 +63,7 @@ pub(super) struct Extent {
     pub radius: f32,
     /// Corners of the box around their centres.
     pub corners: [Vec3; 2],
-    /// A high speed and a high number of pairs, as the colours count.
+    /// A high speed and the most pairs of a body, as the colours count.
     pub speed: f32,
     pub overlaps: f32,
 }
@@ -91,7 +91,7 @@ pub(super) struct Snapshot {
     pub extent: Option<Extent>,
     pub landscape: Option<Arc<Landscape>>,
     /// By body: bits of [`mark`] and numbers of pairs. Only while it is made.
-    by_body: Vec<u32>,
+    pub(super) by_body: Vec<u32>,
 }
 
 impl Snapshot {
@@ -211,7 +211,7 @@ struct Sums {
     squares: f64,
     size: f64,
     speed: f64,
-    overlaps: f64,
+    overlaps: u32,
     corners: Option<[Vec3; 2]>,
 }
 
@@ -227,7 +227,7 @@ impl Sums {
         self.squares += position.as_dvec3().length_squared();
         self.size += f64::from(size);
         self.speed += f64::from(instance.speed);
-        self.overlaps += f64::from(mark & mark::MOST_PAIRS);
+        self.overlaps = self.overlaps.max(mark & mark::MOST_PAIRS);
         let [low, high] = self.corners.unwrap_or([position; 2]);
         self.corners = Some([low.min(position), high.max(position)]);
     }
@@ -237,14 +237,15 @@ impl Sums {
         let mean = self.position / self.count;
         let spread = (self.squares / self.count - mean.length_squared()).max(0.0);
         let half = (corners[1] - corners[0]).length() / 2.0;
-        // Twice the spread holds a cube, a ball and a disc; outliers do not count.
-        let radius = (2.0 * spread.sqrt() as f32).min(half) + 2.0 * (self.size / self.count) as f32;
+        // This much of the spread holds a cube, a ball and a disc; outliers do not count.
+        let radius =
+            (1.75 * spread.sqrt() as f32).min(half) + 2.0 * (self.size / self.count) as f32;
         Some(Extent {
             center: mean.as_vec3(),
             radius: radius.max(f32::MIN_POSITIVE),
             corners,
             speed: (2.5 * self.speed / self.count) as f32,
-            overlaps: (2.5 * self.overlaps / self.count) as f32,
+            overlaps: self.overlaps as f32,
         })
     }
 }

@@ -8,6 +8,7 @@ use super::pick;
 use super::simulation::{Command, Settings, State, Update};
 use super::snapshot::{Snapshot, Watch, World};
 use super::timeline::{Record, Timeline};
+use egui::{Pos2, Rect, vec2};
 use glam::Vec3;
 use std::path::Path;
 
@@ -33,6 +34,8 @@ pub(super) struct Viewer {
     pub picked: Option<u32>,
     /// A frame of the timeline that is looked at instead of the last.
     pub inspected: Option<u64>,
+    /// Where the scene is in the window, in points.
+    pub area: Option<Rect>,
     /// Whether panels are drawn.
     pub panels: bool,
     pub help: bool,
@@ -67,6 +70,7 @@ impl Viewer {
             speed: 1.0,
             picked: None,
             inspected: None,
+            area: None,
             panels: true,
             help: false,
             starting: Some("starting"),
@@ -224,6 +228,16 @@ impl Viewer {
         });
     }
 
+    /// Where the scene is in a picture of this size, in pixels: left, top, width, height.
+    pub fn area(&self, size: [u32; 2], pixels_per_point: f32) -> [f32; 4] {
+        let [width, height] = size.map(|pixels| pixels as f32);
+        let whole = Rect::from_min_size(Pos2::ZERO, vec2(width, height));
+        let area = self.area.map(|area| (area * pixels_per_point).round());
+        let area = area.map(|area| area.intersect(whole));
+        let area = area.filter(Rect::is_positive).unwrap_or(whole);
+        [area.left(), area.top(), area.width(), area.height()]
+    }
+
     /// The frame whose figures are shown.
     pub fn record(&self) -> Option<&Record> {
         let inspected = self.inspected.and_then(|frame| self.timeline.find(frame));
@@ -275,11 +289,12 @@ pub(super) mod tests {
             ..Snapshot::default()
         });
         snapshot.take(&scene, &broad_phase, viewer.look.watch(Some(5)));
-        viewer.take(Update {
+        let taken = viewer.take(Update {
             snapshot: Some(snapshot),
             records: [Record::new(1, step)].into(),
             state: State::Running,
         });
+        taken.expect("a frame");
         viewer.requests();
         viewer
     }
@@ -347,13 +362,18 @@ pub(super) mod tests {
         let mut viewer = viewer();
         viewer.change(|settings| settings.config.backend = Backend::Cuda);
         let snapshot = viewer.snapshot.take();
-        viewer.take(Update {
+        let failed = |snapshot| Update {
             snapshot,
             records: Default::default(),
             state: State::Failed("no CUDA".into(), Box::new(settings())),
-        });
+        };
+        assert!(viewer.take(failed(snapshot)).is_ok());
         assert_eq!(viewer.message.as_deref(), Some("no CUDA"));
         assert_eq!(viewer.settings, settings());
+        // Where there never was a frame, there is nothing to show it beside.
+        let mut first = Viewer::new(settings(), true);
+        let error = first.take(failed(None)).expect_err("no frame");
+        assert_eq!(error.to_string(), "no CUDA");
     }
 
     #[test]
@@ -393,6 +413,16 @@ pub(super) mod tests {
         assert_eq!(viewer.record().map(|record| record.frame), Some(4));
         viewer.play(true);
         assert_eq!(viewer.record().map(|record| record.frame), Some(9));
+    }
+
+    #[test]
+    fn the_scene_is_within_the_picture() {
+        let mut viewer = viewer();
+        assert_eq!(viewer.area([30, 20], 1.0), [0.0, 0.0, 30.0, 20.0]);
+        viewer.area = Some(Rect::from_min_size(Pos2::new(5.0, 2.0), vec2(5.0, 80.0)));
+        assert_eq!(viewer.area([30, 20], 2.0), [10.0, 4.0, 10.0, 16.0]);
+        viewer.area = Some(Rect::NOTHING);
+        assert_eq!(viewer.area([30, 20], 2.0), [0.0, 0.0, 30.0, 20.0]);
     }
 
     #[test]

@@ -12,8 +12,6 @@ pub(super) struct Record {
     /// Counted from 1 since the scene was built.
     pub frame: u64,
     pub report: Report,
-    /// See [`Step::hash`].
-    pub hash: u64,
     /// Milliseconds of every stage, those of the scene around those of the broad phase, in the order they run.
     pub stages: Vec<(&'static str, f64)>,
     /// Their sum, with what the broad phase spends between its stages.
@@ -26,7 +24,6 @@ impl Record {
     pub fn new(frame: u64, step: Step) -> Self {
         Self {
             frame,
-            hash: step.hash,
             stages: stages(&step).iter().collect(),
             total: total(&step),
             report: step.report,
@@ -138,9 +135,8 @@ impl Timeline {
     /// One line a frame under a line of names; what was not measured stays empty.
     pub fn csv(&self) -> String {
         let names = self.stages();
-        let mut csv = String::from(
-            "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown,hash",
-        );
+        let mut csv =
+            String::from("frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown");
         for name in names.iter().chain(&[FRAME, RENDER]) {
             let _ = write!(csv, ",{name}_ms");
         }
@@ -149,7 +145,7 @@ impl Timeline {
             let report = &record.report;
             let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{},{},{},{},{:016x}",
+                "{},{},{},{},{},{},{},{},{},{}",
                 record.frame,
                 report.n,
                 report.pairs,
@@ -159,8 +155,7 @@ impl Timeline {
                 report.backend,
                 report.strategy,
                 axis_name(report.axis),
-                report.regrown,
-                record.hash
+                report.regrown
             );
             let times = names.iter().map(|name| record.stage(name));
             for ms in times.chain([Some(record.total), record.render]) {
@@ -210,7 +205,6 @@ pub(super) mod tests {
         Record {
             frame,
             report: broad_phase.update(&boxes).expect("valid").clone(),
-            hash: 0xab,
             stages: stages.to_vec(),
             total: stages.iter().map(|stage| stage.1).sum(),
             render: None,
@@ -267,16 +261,13 @@ pub(super) mod tests {
         timeline.rendered(2, 3.0);
         let csv = timeline.csv();
         let lines: Vec<&str> = csv.lines().collect();
-        let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown,hash";
+        let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown";
         assert_eq!(
             lines[0],
             format!("{names},sort_ms,solve_ms,frame_ms,render_ms")
         );
         assert!(lines[1].starts_with("1,2,1,1,0,"), "{csv}");
-        assert!(
-            lines[1].ends_with(",00000000000000ab,0.5000,,0.5000,"),
-            "{csv}"
-        );
+        assert!(lines[1].ends_with(",0,0.5000,,0.5000,"), "{csv}");
         assert!(lines[2].ends_with(",0.2500,2.0000,2.2500,3.0000"), "{csv}");
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));

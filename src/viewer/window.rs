@@ -234,7 +234,7 @@ impl ApplicationHandler<Woken> for App {
         };
         let response = screen.input.on_window_event(&screen.window, &event);
         match event {
-            WindowEvent::CloseRequested => events.exit(),
+            WindowEvent::CloseRequested | WindowEvent::Destroyed => events.exit(),
             WindowEvent::Occluded(occluded) => screen.visible = !occluded,
             WindowEvent::RedrawRequested => {
                 self.draw(events);
@@ -417,7 +417,16 @@ impl Screen {
         }
         let mut lines = Vec::new();
         viewer.look.lines(snapshot, &mut lines);
-        renderer.draw(encoder, view, size, &viewer.camera, &viewer.look, &lines);
+        let area = viewer.area(size, self.input.egui_ctx().pixels_per_point());
+        renderer.draw(
+            encoder,
+            view,
+            size,
+            area,
+            &viewer.camera,
+            &viewer.look,
+            &lines,
+        );
         true
     }
 

@@ -138,18 +138,20 @@ impl Renderer {
         self.picking = snapshot.picked.is_some();
     }
 
-    /// Draws what was uploaded last into a picture of this size in pixels.
+    /// Draws what was uploaded last into a part of a picture: left, top, width and height in pixels.
     pub fn draw(
         &mut self,
         encoder: &mut CommandEncoder,
         view: &TextureView,
         size: [u32; 2],
+        area: [f32; 4],
         camera: &Camera,
         look: &Look,
         lines: &[Line],
     ) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
-        let globals = self.globals_of(size, camera, look);
+        let [left, top, width, height] = area;
+        let globals = self.globals_of([width, height], camera, look);
         queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals));
         self.lines.write(device, queue, lines);
         let fits = self
@@ -183,6 +185,7 @@ impl Renderer {
             }),
             ..RenderPassDescriptor::default()
         });
+        pass.set_viewport(left, top, width, height, 0.0, 1.0);
         pass.set_bind_group(0, &self.bind_group, &[]);
         self.draw_bodies(&mut pass);
         if let Some((_, mesh)) = &self.landscape {
@@ -226,8 +229,7 @@ impl Renderer {
         }
     }
 
-    fn globals_of(&self, size: [u32; 2], camera: &Camera, look: &Look) -> Globals {
-        let [width, height] = size.map(|pixels| pixels as f32);
+    fn globals_of(&self, [width, height]: [f32; 2], camera: &Camera, look: &Look) -> Globals {
         let aspect = width / height;
         let slopes = Camera::slopes(aspect);
         let four = |v: Vec3, w: f32| v.extend(w).to_array();

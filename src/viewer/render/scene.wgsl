@@ -13,7 +13,7 @@ struct Globals {
     sky_top: vec4f,
     horizon: vec4f,
     ground: vec4f,
-    // Haze per distance, grid spacing, high speed, high number of pairs.
+    // Haze per distance, grid spacing, high speed, most pairs.
     scales: vec4f,
     // Colour mode, whether a body is picked, whether to encode sRGB here.
     modes: vec4u,
@@ -70,7 +70,7 @@ fn ramp(part: f32) -> vec3f {
 fn colour_of(body: Body) -> vec4f {
     var colour: vec3f;
     switch g.modes.x {
-        case 1u: { colour = ramp(f32(body.mark & PAIRS) / max(g.scales.w, 1.0)); }
+        case 1u: { colour = ramp(log2(1.0 + f32(body.mark & PAIRS)) / log2(1.0 + max(g.scales.w, 1.0))); }
         case 2u: { colour = select(vec3f(0.85, 0.33, 0.06), vec3f(0.10, 0.20, 0.42), body.asleep != 0u); }
         case 3u: { colour = ramp(body.speed / max(g.scales.z, 1e-20)); }
         default: {

@@ -3,7 +3,7 @@
 use super::grouped;
 use crate::viewer::state::Viewer;
 use crate::viewer::timeline::{FRAME, RENDER, axis_name};
-use egui::{Color32, Grid, RichText, Ui, vec2};
+use egui::{Color32, Grid, RichText, Stroke, Ui, vec2};
 use egui_plot::{Bar, BarChart, Plot, VLine};
 
 /// Frames that the stacked bars show.
@@ -37,14 +37,16 @@ impl Viewer {
         let mut bars: Vec<Vec<Bar>> = vec![Vec::new(); stages.len()];
         for record in self.timeline.iter().skip(skipped) {
             let mut below = 0.0;
-            for (bars, name) in bars.iter_mut().zip(&stages) {
+            for ((index, bars), name) in bars.iter_mut().enumerate().zip(&stages) {
                 let ms = record.stage(name).unwrap_or(0.0);
                 let bar = Bar::new(record.frame as f64, ms).width(1.0);
+                let bar = bar.fill(colour(index)).stroke(Stroke::NONE);
                 bars.push(bar.base_offset(below));
                 below += ms;
             }
         }
         let last = self.timeline.last().map_or(1, |record| record.frame) as f64;
+        let first = (last - SHOWN as f64).max(0.0) + 0.5;
         let highest = {
             let shown = self.timeline.iter().skip(skipped);
             // One slow frame, such as the first, must not flatten all others.
@@ -61,18 +63,12 @@ impl Viewer {
             .allow_boxed_zoom(false)
             .show_grid([false, true])
             .set_margin_fraction(vec2(0.0, 0.0))
-            .y_axis_label("ms")
-            .default_x_bounds(last - SHOWN as f64, last + 1.0)
-            .default_y_bounds(0.0, highest);
+            .y_axis_label("ms");
         let response = plot.show(ui, |plot| {
-            plot.set_plot_bounds_x(last - SHOWN as f64 + 0.5..=last + 0.5);
+            plot.set_plot_bounds_x(first..=(last + 0.5).max(SHOWN as f64 / 4.0));
             plot.set_plot_bounds_y(0.0..=highest.max(1e-6));
-            for (index, (bars, name)) in bars.into_iter().zip(&stages).enumerate() {
-                plot.bar_chart(
-                    BarChart::new(*name, bars)
-                        .color(colour(index))
-                        .allow_hover(false),
-                );
+            for (bars, name) in bars.into_iter().zip(&stages) {
+                plot.bar_chart(BarChart::new(*name, bars).allow_hover(false));
             }
             if let Some(frame) = self.inspected {
                 plot.vline(VLine::new("inspected", frame as f64).color(Color32::WHITE));

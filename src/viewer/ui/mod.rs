@@ -14,9 +14,10 @@ use sap::{Backend, Strategy};
 pub(super) fn style(context: &Context) {
     context.set_theme(egui::Theme::Dark);
     context.all_styles_mut(|style| {
-        style.visuals.panel_fill = Color32::from_rgba_unmultiplied(16, 20, 27, 236);
+        style.visuals.panel_fill = Color32::from_rgb(24, 28, 35);
         style.visuals.window_fill = style.visuals.panel_fill;
         style.visuals.override_text_color = Some(Color32::from_gray(212));
+        style.visuals.widgets.inactive.bg_fill = Color32::from_gray(70);
         style.visuals.selection.bg_fill = Color32::from_rgb(32, 92, 140);
         style.spacing.item_spacing = egui::vec2(6.0, 4.0);
     });
@@ -35,7 +36,7 @@ impl Viewer {
                     egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
                 });
             Panel::right("figures")
-                .exact_size(286.0)
+                .exact_size(322.0)
                 .frame(frame)
                 .show(ui, |ui| {
                     egui::ScrollArea::vertical().show(ui, |ui| {
@@ -57,9 +58,10 @@ impl Viewer {
     /// Where the scene is seen: the pointer turns the camera and picks.
     fn scene(&mut self, ui: &mut Ui) {
         let response = ui.allocate_response(ui.available_size(), Sense::click_and_drag());
-        let screen = ui.ctx().content_rect();
+        let area = response.rect;
+        self.area = Some(area);
         let shift = ui.input(|input| input.modifiers.shift);
-        let delta = response.drag_delta() / screen.height().max(1.0);
+        let delta = response.drag_delta() / area.height().max(1.0);
         let by = Vec2::new(delta.x, delta.y);
         if response.dragged_by(PointerButton::Middle)
             || response.dragged_by(PointerButton::Primary) && shift
@@ -78,11 +80,8 @@ impl Viewer {
         if response.clicked()
             && let Some(at) = response.interact_pointer_pos()
         {
-            // The scene is drawn over the whole window, panels or not.
-            let at = (at - screen.center()) / (screen.size() / 2.0);
-            let ray = self
-                .camera
-                .ray(Vec2::new(at.x, -at.y), screen.aspect_ratio());
+            let at = (at - area.center()) / (area.size() / 2.0);
+            let ray = self.camera.ray(Vec2::new(at.x, -at.y), area.aspect_ratio());
             self.pick(ray);
         }
         if response.double_clicked() {
@@ -274,7 +273,8 @@ mod tests {
                 events,
                 ..RawInput::default()
             };
-            let output = self.0.run_ui(input, |ui| viewer.ui(ui));
+            let mut output = self.0.run_ui(input, |ui| viewer.ui(ui));
+            output.textures_delta.clear(); // nothing draws
             assert!(!output.shapes.is_empty());
         }
 
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn every_key_does_what_the_help_says() {
         let (window, mut viewer) = (Window::new(), viewer());
-        let mut sent = |viewer: &mut Viewer, key| {
+        let sent = |viewer: &mut Viewer, key| {
             window.press(viewer, key);
             viewer.requests()
         };
@@ -372,7 +372,7 @@ mod tests {
             .and_then(|s| s.extent)
             .expect("bodies")
             .center;
-        let middle = [640.0, 400.0]; // of the window
+        let middle = viewer.area.expect("drawn before").center().into();
         window.drag(&mut viewer, PointerButton::Primary, middle, middle);
         assert!(viewer.picked.is_some());
     }
