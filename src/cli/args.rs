@@ -70,13 +70,14 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// falling-chairs, uniform, clustered, mixed-sizes or stack
+    /// falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes or stack
     #[arg(value_name = "SCENE", value_parser = Kind::from_str)]
     pub scene: Kind,
-    /// Chairs, or boxes in the other scenes [default: 1500 chairs, 100000 boxes]
+    /// Chairs, or boxes in the other scenes [default: 1500 chairs, 50000 particles, 8192 bodies of galaxies, 100000 boxes]
     #[arg(long, value_name = "N")]
     pub bodies: Option<usize>,
-    /// Frames to run for a picture, or where no display answers [default: 300 for falling-chairs, 60 for the others]
+    /// Frames to run for a picture, or where no display answers [default: 300 for falling-chairs, particles and
+    /// galaxy, 60 for the others]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub frames: Option<u32>,
     /// Another seed is another arrangement

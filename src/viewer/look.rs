@@ -60,14 +60,13 @@ pub(super) struct Look {
 impl Look {
     /// What suits a scene.
     pub fn of(kind: Kind) -> Self {
-        let name = kind.name();
         Self {
-            colour: match name {
-                "falling-chairs" | "stack" => Colour::Body,
-                "particles" | "galaxy" => Colour::Speed,
+            colour: match kind {
+                Kind::FallingChairs | Kind::Stack => Colour::Body,
+                Kind::Particles | Kind::Galaxy => Colour::Speed,
                 _ => Colour::Overlaps,
             },
-            space: name == "galaxy",
+            space: kind == Kind::Galaxy,
             pairs: true,
             ..Self::default()
         }

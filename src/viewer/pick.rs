@@ -1,9 +1,9 @@
 //! Which body a ray meets first, by the shapes that are drawn.
 
 use super::camera::Ray;
-use super::mesh::Mesh;
+use super::mesh::{radius, triangles};
 use glam::{Quat, Vec3};
-use radsweep::scenes::{Instance, Picture, Shape};
+use radsweep::scenes::{Instance, Mesh, Picture, Shape};
 use rayon::prelude::*;
 
 /// A body, and how far along the ray it is.
@@ -15,7 +15,7 @@ pub(super) struct Hit {
 
 /// The nearest body; of two at the same distance that of the lower number. O(bodies), on all threads.
 pub(super) fn pick(picture: &Picture, chair: &Mesh, ray: Ray) -> Option<Hit> {
-    let reach = chair.radius();
+    let reach = radius(chair);
     let meets = |shape, instance: &Instance| {
         let center = Vec3::from(instance.position);
         let scale = Vec3::from(instance.scale);
@@ -29,7 +29,7 @@ pub(super) fn pick(picture: &Picture, chair: &Mesh, ray: Ray) -> Option<Hit> {
             Shape::Sphere => meets_ball(local, scale.x),
             Shape::Chair => {
                 meets_ball(local, reach)?;
-                let hits = chair.triangles().filter_map(|t| meets_triangle(local, t));
+                let hits = triangles(chair).filter_map(|t| meets_triangle(local, t));
                 hits.min_by(f32::total_cmp)
             }
         }
@@ -89,6 +89,7 @@ fn meets_triangle(ray: Ray, [a, b, c]: [Vec3; 3]) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use radsweep::scenes::chair_mesh;
 
     fn instance(body: u32, position: Vec3, scale: f32) -> Instance {
         Instance {
@@ -118,7 +119,7 @@ mod tests {
                 instance(2, Vec3::new(1.0, 0.0, 0.0), 0.5),
             ],
         };
-        let chair = Mesh::chair();
+        let chair = chair_mesh();
         let body = |ray| pick(&picture, &chair, ray).map(|hit| hit.body);
         let hit = pick(&picture, &chair, along_x(0.0, 0.0)).expect("a body");
         assert_eq!(hit.body, 2, "the lower number of the two");
@@ -142,7 +143,7 @@ mod tests {
             boxes: vec![turned],
             ..Picture::default()
         };
-        let chair = Mesh::chair();
+        let chair = chair_mesh();
         let hit = pick(&picture, &chair, along_x(0.0, 0.0)).expect("its edge");
         assert!((hit.distance - (10.0 - 2.0_f32.sqrt())).abs() < 1e-4);
         assert!(pick(&picture, &chair, along_x(0.0, 1.3)).is_some());
@@ -155,7 +156,7 @@ mod tests {
             chairs: vec![instance(1, Vec3::ZERO, 1.0)],
             ..Picture::default()
         };
-        let chair = Mesh::chair();
+        let chair = chair_mesh();
         // Seat height, from the side; and between the front and back legs.
         assert!(pick(&picture, &chair, along_x(-0.04, 0.05)).is_some());
         assert!(pick(&picture, &chair, along_x(-0.25, 0.05)).is_none());

@@ -47,8 +47,8 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
     ui::style(&context);
     let mut overlay = Overlay::new(&gpu, FORMAT);
     let settings = wanted.settings.clone();
-    let mut scene = Scene::new(settings.kind, &settings.options)?;
     let mut broad_phase = BroadPhase::new(settings.config.clone())?;
+    let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
     let mut viewer = Viewer::new(settings.clone(), true);
     viewer.look = Look {
         colour: wanted.colour.unwrap_or(viewer.look.colour),

@@ -266,9 +266,15 @@ impl Worker<'_> {
             BroadPhase::new(settings.config.clone()).map_err(|error| error.to_string())
         });
         let broad_phase = broad_phase.transpose()?;
-        let scene = (scene || first).then(|| {
+        // A scene on a device belongs to a broad phase on that device.
+        let runs_on = |broad_phase: &BroadPhase| broad_phase.report().backend;
+        let kept = self.broad_phase.as_ref();
+        let moved = broad_phase.as_ref().map(runs_on) != kept.map(runs_on);
+        let moved = broad_phase.is_some() && moved;
+        let on = broad_phase.as_ref().or(kept);
+        let scene = on.filter(|_| scene || first || moved).map(|on| {
             say("building the scene");
-            Scene::new(settings.kind, &settings.options).map_err(|error| error.to_string())
+            Scene::new_on(settings.kind, &settings.options, on).map_err(|error| error.to_string())
         });
         let scene = scene.transpose()?;
         say("finding the first pairs");

@@ -3,13 +3,13 @@
 use super::Error;
 use super::camera::{Camera, Ray};
 use super::look::Look;
-use super::mesh::Mesh;
 use super::pick;
 use super::simulation::{Command, Settings, State, Update};
 use super::snapshot::{Snapshot, Watch, World};
 use super::timeline::{Record, Timeline};
 use egui::{Pos2, Rect, vec2};
 use glam::Vec3;
+use radsweep::scenes::{Mesh, chair_mesh};
 use std::path::Path;
 
 /// What has to be done for the viewer by those who run it.
@@ -18,6 +18,7 @@ pub(super) enum Request {
     Simulation(Command),
     SaveCsv,
     SavePicture,
+    Quit,
 }
 
 /// Everything that is shown.
@@ -80,7 +81,7 @@ impl Viewer {
             scene: 0,
             fitted: None,
             requests: Vec::new(),
-            chair: Mesh::chair(),
+            chair: chair_mesh(),
         }
     }
 

@@ -178,12 +178,13 @@ impl App {
             }
         }
         for request in requests {
-            self.fulfil(request);
+            self.fulfil(request, events);
         }
     }
 
-    fn fulfil(&mut self, request: Request) {
+    fn fulfil(&mut self, request: Request, events: &ActiveEventLoop) {
         match request {
+            Request::Quit => events.exit(),
             Request::Simulation(command) => {
                 if let Some(simulation) = &self.simulation {
                     simulation.send(command);

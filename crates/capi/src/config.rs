@@ -129,6 +129,7 @@ impl RadsweepConfig {
                 }
             },
             sort: gpusort::Algorithm::Auto,
+            ..Config::default()
         })
     }
 }

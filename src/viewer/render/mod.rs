@@ -7,13 +7,13 @@ mod target;
 
 use super::camera::Camera;
 use super::look::{Colour, Look};
-use super::mesh::Mesh;
+use super::mesh::landscape;
 use super::snapshot::{Extent, Snapshot};
 use bytemuck::{Pod, Zeroable};
 use glam::{Mat4, Vec3};
 pub(super) use gpu::Gpu;
 use pipelines::Pipelines;
-use radsweep::scenes::Instance;
+use radsweep::scenes::{Instance, Mesh, Shape, chair_mesh};
 use rows::Rows;
 use sap::Aabb;
 pub(super) use target::Picture;
@@ -100,7 +100,7 @@ impl Renderer {
         });
         let (pipelines, bind_group) = Pipelines::new(device, format, &globals);
         Self {
-            chair: DeviceMesh::new(device, &Mesh::chair()),
+            chair: DeviceMesh::new(device, &chair_mesh()),
             gpu: gpu.clone(),
             pipelines,
             globals,
@@ -128,7 +128,7 @@ impl Renderer {
         let known = self.landscape.as_ref().map(|landscape| landscape.0);
         match &snapshot.landscape {
             Some(land) if known != Some(snapshot.scene) => {
-                let mesh = DeviceMesh::new(device, &Mesh::landscape(land));
+                let mesh = DeviceMesh::new(device, &landscape(land));
                 self.landscape = Some((snapshot.scene, mesh));
             }
             Some(_) => {}
@@ -196,6 +196,10 @@ impl Renderer {
         // The sky where nothing else is; then what is not opaque.
         pass.set_pipeline(&self.pipelines.sky);
         pass.draw(0..3, 0..1);
+        if look.space {
+            pass.set_pipeline(&self.pipelines.glow);
+            self.draw_shape(&mut pass, 2);
+        }
         pass.set_pipeline(&self.pipelines.wire);
         for (rows, count) in self.boxes.iter() {
             pass.set_vertex_buffer(0, rows.slice(..));
@@ -211,20 +215,25 @@ impl Renderer {
     fn draw_bodies(&self, pass: &mut RenderPass<'_>) {
         let pipelines = &self.pipelines;
         let drawn_with = [&pipelines.boxes, &pipelines.mesh, &pipelines.balls];
-        for (index, pipeline) in drawn_with.into_iter().enumerate() {
+        for (shape, pipeline) in drawn_with.into_iter().enumerate() {
             pass.set_pipeline(pipeline);
-            let rows = self.bodies[index].iter().zip(self.marks[index].iter());
-            for ((bodies, count), (marks, _)) in rows {
-                pass.set_vertex_buffer(0, bodies.slice(..));
-                pass.set_vertex_buffer(1, marks.slice(..));
-                match index {
-                    0 => pass.draw(0..BOX_CORNERS, 0..count),
-                    1 => {
-                        self.chair.bind(pass, 2);
-                        pass.draw_indexed(0..self.chair.count, 0, 0..count);
-                    }
-                    _ => pass.draw(0..SQUARE_CORNERS, 0..count),
+            self.draw_shape(pass, shape);
+        }
+    }
+
+    /// The bodies of a shape, counted as in [`Snapshot::SHAPES`].
+    fn draw_shape(&self, pass: &mut RenderPass<'_>, shape: usize) {
+        let rows = self.bodies[shape].iter().zip(self.marks[shape].iter());
+        for ((bodies, count), (marks, _)) in rows {
+            pass.set_vertex_buffer(0, bodies.slice(..));
+            pass.set_vertex_buffer(1, marks.slice(..));
+            match Snapshot::SHAPES[shape] {
+                Shape::Box => pass.draw(0..BOX_CORNERS, 0..count),
+                Shape::Chair => {
+                    self.chair.bind(pass, 2);
+                    pass.draw_indexed(0..self.chair.count, 0, 0..count);
                 }
+                Shape::Sphere => pass.draw(0..SQUARE_CORNERS, 0..count),
             }
         }
     }
@@ -246,14 +255,14 @@ impl Renderer {
         let light = if look.space {
             [
                 [0.85, 0.85, 0.9],
-                [0.012, 0.014, 0.03],
-                [0.03, 0.032, 0.05],
+                [0.0009, 0.0012, 0.003],
+                [0.0022, 0.0024, 0.0055],
                 [0.05, 0.05, 0.06],
             ]
         } else {
             [
-                [1.0, 0.94, 0.82],
-                [0.22, 0.36, 0.58],
+                [1.12, 1.03, 0.88],
+                [0.17, 0.32, 0.58],
                 [0.62, 0.69, 0.75],
                 [0.33, 0.325, 0.31],
             ]
@@ -281,7 +290,7 @@ impl Renderer {
                 colour,
                 self.picking.into(),
                 (!self.format.is_srgb()).into(),
-                0,
+                look.space.into(),
             ],
         }
     }

@@ -5,11 +5,11 @@ use super::target::{DEPTH, SAMPLES};
 use radsweep::scenes::Instance;
 use sap::Aabb;
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BlendState, Buffer, ColorTargetState,
-    ColorWrites, CompareFunction, DepthStencilState, Device, FragmentState, MultisampleState,
-    PrimitiveState, PrimitiveTopology, RenderPipeline, RenderPipelineDescriptor, ShaderStages,
-    TextureFormat, VertexAttribute, VertexBufferLayout, VertexState, VertexStepMode,
-    vertex_attr_array,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BlendComponent, BlendFactor, BlendOperation,
+    BlendState, Buffer, ColorTargetState, ColorWrites, CompareFunction, DepthStencilState, Device,
+    FragmentState, MultisampleState, PrimitiveState, PrimitiveTopology, RenderPipeline,
+    RenderPipelineDescriptor, ShaderStages, TextureFormat, VertexAttribute, VertexBufferLayout,
+    VertexState, VertexStepMode, vertex_attr_array,
 };
 
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub(super) struct Pipelines {
     pub mesh: RenderPipeline,
     pub balls: RenderPipeline,
     pub ground: RenderPipeline,
+    pub glow: RenderPipeline,
     pub sky: RenderPipeline,
     pub wire: RenderPipeline,
     pub line: RenderPipeline,
@@ -30,7 +31,7 @@ struct Kind<'a> {
     topology: PrimitiveTopology,
     /// Whether depth is compared, and whether it is written.
     depth: (CompareFunction, bool),
-    blend: bool,
+    blend: Option<BlendState>,
     cover: bool,
 }
 
@@ -54,6 +55,12 @@ const fn rows<T>(
         attributes,
     }
 }
+
+const ADDED: BlendComponent = BlendComponent {
+    src_factor: BlendFactor::One,
+    dst_factor: BlendFactor::One,
+    operation: BlendOperation::Add,
+};
 
 impl Pipelines {
     /// For colours of this format; the bind group has the uniform block.
@@ -120,7 +127,7 @@ impl Pipelines {
                     compilation_options: Default::default(),
                     targets: &[Some(ColorTargetState {
                         format,
-                        blend: kind.blend.then_some(BlendState::ALPHA_BLENDING),
+                        blend: kind.blend,
                         write_mask: ColorWrites::ALL,
                     })],
                 }),
@@ -137,7 +144,7 @@ impl Pipelines {
             buffers,
             topology: PrimitiveTopology::TriangleList,
             depth: (CompareFunction::Greater, true),
-            blend: false,
+            blend: None,
             cover: false,
         };
         let bodies = [instances.clone(), marks.clone()];
@@ -154,6 +161,16 @@ impl Pipelines {
                 cover: true,
                 ..solid("", &bodies)
             }),
+            glow: pipeline(Kind {
+                stages: ["vs_glow", "fs_glow"],
+                topology: PrimitiveTopology::TriangleStrip,
+                depth: (CompareFunction::GreaterEqual, false),
+                blend: Some(BlendState {
+                    color: ADDED,
+                    alpha: ADDED,
+                }),
+                ..solid("", &bodies)
+            }),
             sky: pipeline(Kind {
                 stages: ["vs_sky", "fs_sky"],
                 depth: (CompareFunction::GreaterEqual, false),
@@ -163,14 +180,14 @@ impl Pipelines {
                 stages: ["vs_wire", "fs_ink"],
                 topology: PrimitiveTopology::LineList,
                 depth: (CompareFunction::GreaterEqual, false),
-                blend: true,
+                blend: Some(BlendState::ALPHA_BLENDING),
                 ..solid("", &[rows::<Aabb>(&BOX, VertexStepMode::Instance)])
             }),
             line: pipeline(Kind {
                 stages: ["vs_line", "fs_ink"],
                 topology: PrimitiveTopology::TriangleStrip,
                 depth: (CompareFunction::Always, false),
-                blend: true,
+                blend: Some(BlendState::ALPHA_BLENDING),
                 ..solid("", &[rows::<Line>(&LINE, VertexStepMode::Instance)])
             }),
         };

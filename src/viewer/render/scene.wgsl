@@ -15,7 +15,7 @@ struct Globals {
     ground: vec4f,
     // Haze per distance, grid spacing, high speed, most pairs.
     scales: vec4f,
-    // Colour mode, whether a body is picked, whether to encode sRGB here.
+    // Colour mode, whether a body is picked, whether to encode sRGB here, whether bodies shine by themselves.
     modes: vec4u,
 }
 @group(0) @binding(0) var<uniform> g: Globals;
@@ -39,7 +39,7 @@ struct Surface {
     @builtin(position) clip: vec4f,
     @location(0) world: vec3f,
     @location(1) normal: vec3f,
-    @location(2) @interpolate(flat) base: vec4f,
+    @location(2) base: vec4f,
     // Place on a box's face, from -1 to 1, to draw its edges by; 0 for other shapes.
     @location(3) face: vec2f,
     @location(4) @interpolate(flat) mark: u32,
@@ -141,7 +141,8 @@ fn vs_ground(@location(7) point: vec3f, @location(8) normal: vec3f) -> Surface {
     out.world = point;
     out.normal = normal;
     out.clip = g.view_projection * vec4f(point, 1.0);
-    out.base = vec4f(g.ground.rgb, 1.0);
+    // Meadows where it is flat, rock where it is steep.
+    out.base = vec4f(mix(vec3f(0.27, 0.24, 0.21), vec3f(0.20, 0.25, 0.125), smoothstep(0.72, 0.95, normal.y)), 1.0);
     out.mark = STATIC;
     return out;
 }
@@ -156,10 +157,10 @@ fn lit(base: vec3f, n: vec3f, world: vec3f) -> vec3f {
     let from_eye = world - g.eye.xyz;
     let distance = length(from_eye);
     let view = from_eye / distance;
-    let ambient = mix(g.ground.rgb * 0.55, g.sky_top.rgb * 0.9 + 0.12, n.y * 0.5 + 0.5);
+    let ambient = mix(g.ground.rgb * 0.45, g.sky_top.rgb * 0.75 + 0.10, n.y * 0.5 + 0.5);
     let sun = max(dot(n, g.sun.xyz), 0.0);
     let other = max(dot(n, -vec3f(g.sun.x, -0.25, g.sun.z)), 0.0) * 0.16;
-    let rim = pow(1.0 - max(dot(n, -view), 0.0), 4.0) * 0.16;
+    let rim = pow(1.0 - max(dot(n, -view), 0.0), 4.0) * 0.10;
     let halfway = normalize(g.sun.xyz - view);
     let gloss = pow(max(dot(n, halfway), 0.0), 40.0) * 0.10 * sun;
     let light = base * (ambient + sun * g.sun_light.rgb + other) + (rim + gloss) * g.horizon.rgb;
@@ -201,27 +202,49 @@ struct Ball {
     @location(0) world: vec3f,
     @location(1) @interpolate(flat) center: vec4f,
     @location(2) @interpolate(flat) base: vec4f,
+    // From -1 to 1 across the square.
+    @location(3) corner: vec2f,
 }
 
 // A square through the ball's middle, across the line of sight, that covers what the ball covers.
-@vertex
-fn vs_ball(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
+fn square(vertex: u32, body: Body, times: f32) -> Ball {
     let corner = vec2f(select(-1.0, 1.0, (vertex & 1u) != 0u), select(-1.0, 1.0, (vertex & 2u) != 0u));
     let to = body.position - g.eye.xyz;
     let distance = length(to);
     let dir = to / distance;
     let u = normalize(cross(dir, select(vec3f(0.0, 1.0, 0.0), vec3f(1.0, 0.0, 0.0), abs(dir.y) > 0.9)));
     let v = cross(u, dir);
-    let radius = body.scale.x;
+    // Half a pixel, at distance 1.
+    let pixel = length(g.up.xyz) / g.up.w;
+    // A star is never smaller than a pixel.
+    let radius = times * max(body.scale.x, select(0.0, distance * pixel, g.modes.w != 0u));
     let slope = radius / sqrt(max(distance * distance - radius * radius, 1e-12));
     // Half a pixel more on each side, for the soft edge.
-    let reach = distance * (slope + length(g.up.xyz) / g.up.w);
+    let reach = distance * (slope + pixel);
     var out: Ball;
     out.world = body.position + (u * corner.x + v * corner.y) * reach;
     out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body) && distance > radius);
     out.center = vec4f(body.position, radius);
     out.base = colour_of(body);
+    out.corner = corner;
     return out;
+}
+
+@vertex
+fn vs_ball(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
+    return square(vertex, body, 1.0);
+}
+
+// Light around a body that shines.
+@vertex
+fn vs_glow(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
+    return square(vertex, body, 7.0);
+}
+
+@fragment
+fn fs_glow(in: Ball) -> @location(0) vec4f {
+    let off = clamp(1.0 - length(in.corner), 0.0, 1.0);
+    return vec4f(in.base.rgb * off * off * off * 0.16, 0.0);
 }
 
 struct Covered {
@@ -243,7 +266,10 @@ fn fs_ball(in: Ball) -> Covered {
         discard;
     }
     var out: Covered;
-    out.colour = vec4f(finish(lit(in.base.rgb, (world - in.center.xyz) / radius, world)).rgb, cover);
+    let normal = (world - in.center.xyz) / radius;
+    let shining = in.base.rgb * (0.7 + 0.7 * max(dot(normal, -dir), 0.0)) + 0.12;
+    let colour = select(lit(in.base.rgb, normal, world), shining, g.modes.w != 0u);
+    out.colour = vec4f(finish(colour).rgb, cover);
     out.depth = clip.z / clip.w;
     return out;
 }
@@ -321,5 +347,7 @@ fn vs_sky(@builtin(vertex_index) vertex: u32) -> Sky {
 
 @fragment
 fn fs_sky(in: Sky) -> @location(0) vec4f {
-    return finish(sky(normalize(in.dir)));
+    // Noise of half a step of eight bits, so that no bands are seen.
+    let noise = f32(hash(u32(in.clip.x) * 8191u + u32(in.clip.y)) & 255u) / 255.0 - 0.5;
+    return finish(sky(normalize(in.dir)) * (1.0 + 0.012 * noise));
 }

@@ -113,8 +113,13 @@ impl Viewer {
         if context.egui_wants_keyboard_input() {
             return;
         }
-        let pressed =
-            |key| context.input(|input| input.key_pressed(key) && !input.modifiers.command);
+        let with = |key, command| {
+            context.input(|input| input.key_pressed(key) && input.modifiers.command == command)
+        };
+        if with(Key::Q, true) || with(Key::W, true) {
+            self.request(Request::Quit);
+        }
+        let pressed = |key| with(key, false);
         if pressed(Key::Space) {
             self.play(!self.playing);
         }
@@ -182,7 +187,7 @@ impl Viewer {
 
     fn fly(&mut self, context: &Context) {
         let by = context.input(|input| {
-            let held = |key| f32::from(u8::from(input.key_down(key)));
+            let held = |key| f32::from(u8::from(input.key_down(key) && !input.modifiers.command));
             let axes = Vec3::new(
                 held(Key::D) - held(Key::A),
                 held(Key::E) - held(Key::Q),
@@ -200,7 +205,7 @@ impl Viewer {
 }
 
 /// Keys and pointer: what, and what it does.
-const HELP: [(&str, &str); 21] = [
+const HELP: [(&str, &str); 22] = [
     ("drag", "turn around the middle"),
     ("right drag", "look around"),
     ("middle or shift drag", "shift"),
@@ -225,6 +230,7 @@ const HELP: [(&str, &str); 21] = [
     ("L", "pairs of the picked body"),
     ("P  K", "save a picture, save the times as CSV"),
     ("H  F1", "panels, this list"),
+    ("Ctrl Q", "close"),
 ];
 
 fn help(context: &Context, open: &mut bool) {
@@ -278,13 +284,13 @@ mod tests {
             assert!(!output.shapes.is_empty());
         }
 
-        fn press(&self, viewer: &mut Viewer, key: Key) {
+        fn press(&self, viewer: &mut Viewer, key: Key, modifiers: Modifiers) {
             let event = |pressed| Event::Key {
                 key,
                 physical_key: None,
                 pressed,
                 repeat: false,
-                modifiers: Modifiers::NONE,
+                modifiers,
             };
             self.pass(viewer, vec![event(true)]);
             self.pass(viewer, vec![event(false)]);
@@ -312,7 +318,7 @@ mod tests {
     fn every_key_does_what_the_help_says() {
         let (window, mut viewer) = (Window::new(), viewer());
         let sent = |viewer: &mut Viewer, key| {
-            window.press(viewer, key);
+            window.press(viewer, key, Modifiers::NONE);
             viewer.requests()
         };
         let play = |playing| Request::Simulation(Command::Play(playing));
@@ -339,6 +345,8 @@ mod tests {
             sent(&mut viewer, key);
             assert_ne!(viewer.look, before, "{key:?}");
         }
+        window.press(&mut viewer, Key::Q, Modifiers::COMMAND);
+        assert_eq!(viewer.requests(), [Request::Quit]);
         sent(&mut viewer, Key::H);
         assert!(!viewer.panels);
         sent(&mut viewer, Key::F1);
