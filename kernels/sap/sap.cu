@@ -27,7 +27,7 @@
 //   both
 //   7 order      rows.cuh          44 a pair           a thread a pair; or ../sort and unpack      32         57; 108
 //   8 unpack     pairs.cuh         16 a pair           a thread a pair                              8          8
-//   9 events     events.cuh        24 a pair, twice    1,024 pairs a block of 256                  25         85
+//   9 events     events.cuh        16 a pair, twice    1,024 pairs a block of 256, both lists      20
 //
 // `Endpoints` has its own phases 2 to 5 (endpoints.cuh). Boxes of meshes are made apart from all this (bounds.cuh).
 //

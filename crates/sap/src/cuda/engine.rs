@@ -191,14 +191,11 @@ impl Engine {
             [0; 2]
         };
         let lists = self.lists(count);
-        for ((difference, count), list) in self.spare_events.iter_mut().zip(counts).zip(lists) {
-            // SAFETY: the list is that which the differences were found in.
-            unsafe {
-                difference
-                    .complete(&stream, &self.sweep.kernels, list, count as usize)
-                    .map_err(|error| out_of_memory(config, state.pairs, error))?;
-            }
-        }
+        let (events, kernels) = (&mut self.spare_events, &self.sweep.kernels);
+        let totals = self.sweep.event_counts();
+        // SAFETY: the lists are those which the differences were found in.
+        unsafe { Difference::complete(events, &stream, kernels, lists, totals, counts) }
+            .map_err(|error| out_of_memory(config, state.pairs, error))?;
         let [started, ended] = &self.spare_events;
         let mut report = Report {
             pairs: state.pairs,

@@ -4,91 +4,95 @@ use super::kernels::{EVENT_ITEMS, Kernels};
 use super::memory::Grow;
 use super::params::List;
 use crate::{Pair, Result};
+use bytemuck::{Pod, Zeroable};
 use gpu::{Slice, Stream};
 
-const WORDS: usize = EVENT_ITEMS / 32;
 /// Room for differences at first, by pairs of the list: most pairs last.
 const LIKELY: usize = 16;
+
+/// What the kernel is passed, by the list that has the pairs: `Differences` of `kernels/sap/events.cuh`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Passed {
+    pub(super) lists: [List; 2],
+    words: [u64; 2],
+    out: [u64; 2],
+    room: [u64; 2],
+    totals: [u64; 2],
+}
 
 /// The pairs of one list that another lacks. Memory is kept from update to update.
 #[derive(Default)]
 pub(super) struct Difference {
-    marks: Grow<u32>,
-    counts: Grow<u32>,
-    places: Grow<u64>,
+    words: Grow<u64>,
     pairs: Grow<Pair>,
     len: usize,
 }
 
 impl Difference {
-    /// Finds the pairs of `list` that `other` lacks, as far as there is room; their number goes to the address `total`.
-    /// O((list + other) log), near each other in memory.
+    /// Finds the pairs of each list that the other lacks, as far as there is room; their numbers go to the addresses `totals`.
+    /// O((pairs of both) log), near each other in memory.
     ///
     /// # Safety
     ///
-    /// The lists' addresses are of as many pairs as they say, or of a number, and so is `total`.
+    /// The lists' addresses are of as many pairs as they say, or of a number, and so are the totals.
     pub(super) unsafe fn find(
-        &mut self,
+        both: &mut [Self; 2],
         stream: &Stream,
         kernels: &Kernels,
-        list: List,
-        other: List,
-        total: u64,
+        lists: [List; 2],
+        totals: [u64; 2],
     ) -> Result<()> {
-        let n = list.n as usize;
-        let blocks = n.div_ceil(EVENT_ITEMS);
-        let marks = self.marks.reserve(stream, blocks * WORDS)?;
-        let counts = self.counts.reserve(stream, blocks)?;
-        // SAFETY: the caller's promise.
-        unsafe {
-            if blocks > 0 {
-                kernels.missing(stream, list, other, marks, counts)?;
-            }
-            self.places.reserve(stream, blocks + 1)?;
-            let places = self.places.part_mut(blocks + 1)?;
-            kernels.scan(stream, self.counts.part(blocks)?, places, total)?;
-            let room = self.pairs.capacity().max(n.min(1024 + n / LIKELY));
-            self.pairs.reserve(stream, room)?;
-            self.gather(stream, kernels, list)
+        let words = lists.map(|list| (list.n as usize).div_ceil(EVENT_ITEMS) + 1);
+        let memory = both[0].words.reserve(stream, words[0] + words[1])?;
+        let first = memory.ptr();
+        stream.fill_bytes(memory, 0)?;
+        for (difference, list) in both.iter_mut().zip(lists) {
+            let n = list.n as usize;
+            let room = difference.pairs.capacity().max(n.min(1024 + n / LIKELY));
+            difference.pairs.reserve(stream, room)?;
         }
+        let passed = Passed {
+            lists,
+            words: [first, first + (words[0] * size_of::<u64>()) as u64],
+            out: both.each_ref().map(|difference| difference.pairs.ptr()),
+            room: both
+                .each_ref()
+                .map(|difference| difference.pairs.capacity() as u64),
+            totals,
+        };
+        // SAFETY: the caller's promise; there is a word more than blocks for each list, zero, and the room is what is reserved.
+        unsafe { Ok(kernels.differences(stream, passed)?) }
     }
 
-    /// # Safety
-    ///
-    /// As for `find`.
-    unsafe fn gather(&mut self, stream: &Stream, kernels: &Kernels, list: List) -> Result<()> {
-        let blocks = (list.n as usize).div_ceil(EVENT_ITEMS);
-        let out = self.pairs.part_mut(self.pairs.capacity())?;
-        if blocks == 0 {
-            return Ok(());
-        }
-        let (marks, places) = (
-            self.marks.part(blocks * WORDS)?,
-            self.places.part(blocks + 1)?,
-        );
-        // SAFETY: the caller's promise.
-        unsafe { Ok(kernels.gather(stream, list, marks, places, out)?) }
-    }
-
-    /// Takes note that `len` were found, and collects them again where there was no room for all.
+    /// Takes note that so many were found, and finds them again where there was no room for all.
     ///
     /// # Safety
     ///
-    /// As for `find`, with the list that was given there.
+    /// As for `find`, with the lists that were given there.
     pub(super) unsafe fn complete(
-        &mut self,
+        both: &mut [Self; 2],
         stream: &Stream,
         kernels: &Kernels,
-        list: List,
-        len: usize,
+        lists: [List; 2],
+        totals: [u64; 2],
+        counts: [u64; 2],
     ) -> Result<()> {
-        self.len = 0;
-        if len > self.pairs.capacity() {
-            self.pairs.reserve(stream, len)?;
-            // SAFETY: the caller's promise.
-            unsafe { self.gather(stream, kernels, list)? };
+        let mut short = false;
+        for (difference, count) in both.iter_mut().zip(counts) {
+            difference.len = 0;
+            if count > difference.pairs.capacity() as u64 {
+                difference.pairs.reserve(stream, count as usize)?;
+                short = true;
+            }
         }
-        self.len = len;
+        if short {
+            // SAFETY: the caller's promise.
+            unsafe { Self::find(both, stream, kernels, lists, totals)? };
+        }
+        for (difference, count) in both.iter_mut().zip(counts) {
+            difference.len = count as usize;
+        }
         Ok(())
     }
 

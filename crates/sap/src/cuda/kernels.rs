@@ -2,14 +2,15 @@
 //!
 //! The calls are `unsafe` where addresses are passed by value: whoever fills such a struct vouches for them.
 
-use super::params::{Keys, List, Prepare, Sorted, SweepInput};
-use crate::{Aabb, Aabb64, Pair};
+use super::events::Passed;
+use super::params::{Keys, Prepare, Sorted, SweepInput};
+use crate::{Aabb, Aabb64};
 use gpu::{ByValue, Device, Kernel, Launch, Module, Result, Slice, SliceMut, Stream, args};
 
 /// Positions of a tile, and threads of the blocks that work on one tile a warp.
 pub(super) const TILE: usize = 128;
 pub(super) const ORDER_THREADS: u32 = 128;
-/// Pairs that one block of the event kernels compares, and words of marks it leaves.
+/// Pairs of one list that a block compares.
 pub(super) const EVENT_ITEMS: usize = 1024;
 const THREADS: u32 = 256;
 pub(super) const WARP: u32 = 32;
@@ -27,8 +28,7 @@ pub(super) struct Kernels {
     sweep: Kernel,
     sweep_count: Kernel,
     unpack: Kernel,
-    missing: Kernel,
-    gather: Kernel,
+    differences: Kernel,
     widen: Kernel,
     /// Blocks of the sweep that fill the device.
     sweep_blocks: u32,
@@ -68,8 +68,7 @@ impl Kernels {
             sweep,
             sweep_count: module.kernel("sap_sweep_count")?,
             unpack: module.kernel("sap_unpack")?,
-            missing: module.kernel("sap_missing")?,
-            gather: module.kernel("sap_gather")?,
+            differences: module.kernel("sap_differences")?,
             widen: module.kernel("sap_widen")?,
             sweep_blocks,
         })
@@ -327,53 +326,19 @@ impl Kernels {
         }
     }
 
-    /// Marks the pairs of `list` that `other` lacks and counts them by block.
+    /// Writes the pairs of each list that the other lacks, as far as there is room, and counts them.
     ///
     /// # Safety
     ///
-    /// The lists' addresses are of as many pairs as they say, or of a number.
-    pub(super) unsafe fn missing(
-        &self,
-        stream: &Stream,
-        list: List,
-        other: List,
-        marks: SliceMut<u32>,
-        counts: SliceMut<u32>,
-    ) -> Result<()> {
-        let launch = Launch::linear(blocks(list.n as usize, EVENT_ITEMS as u32), THREADS);
-        // SAFETY: the caller gives a count for each block and `EVENT_ITEMS / 32` words of marks.
-        unsafe {
-            stream.launch(
-                &self.missing,
-                &launch,
-                &args![ByValue(list), ByValue(other), marks, counts],
-            )
-        }
-    }
-
-    /// Writes the marked pairs of `list` to where `places` says, as far as `out` goes.
-    ///
-    /// # Safety
-    ///
-    /// As for `missing`, which has made the marks of this list.
-    pub(super) unsafe fn gather(
-        &self,
-        stream: &Stream,
-        list: List,
-        marks: Slice<u32>,
-        places: Slice<u64>,
-        out: SliceMut<Pair>,
-    ) -> Result<()> {
-        let launch = Launch::linear(blocks(list.n as usize, EVENT_ITEMS as u32), THREADS);
-        let room = out.len() as u64;
-        // SAFETY: the caller's promise; nothing is written beyond `room`.
-        unsafe {
-            stream.launch(
-                &self.gather,
-                &launch,
-                &args![ByValue(list), marks, places, out, room],
-            )
-        }
+    /// The addresses in `passed` are of what [`Passed`] says.
+    pub(super) unsafe fn differences(&self, stream: &Stream, passed: Passed) -> Result<()> {
+        let most = passed.lists.iter().map(|list| list.n).max().unwrap_or(0);
+        let launch = Launch {
+            grid: (blocks(most as usize, EVENT_ITEMS as u32).max(1), 2, 1),
+            ..Launch::linear(1, THREADS)
+        };
+        // SAFETY: the caller's promise; nothing is written beyond the room.
+        unsafe { stream.launch(&self.differences, &launch, &args![ByValue(passed)]) }
     }
 
     /// `f32` boxes as `f64` boxes.

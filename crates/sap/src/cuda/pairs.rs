@@ -207,15 +207,10 @@ impl Engine {
         self.stages.mark(&self.stream, "events")?;
         self.spare_events.iter_mut().for_each(Difference::clear);
         if events {
-            let [new, last] = self.lists(capacity);
-            let [of_started, of_ended] = self.sweep.event_counts();
-            let [started, ended] = &mut self.spare_events;
-            let (stream, kernels) = (&self.stream, &self.sweep.kernels);
+            let (lists, totals) = (self.lists(capacity), self.sweep.event_counts());
+            let (events, kernels) = (&mut self.spare_events, &self.sweep.kernels);
             // SAFETY: the lists and numbers are this engine's.
-            unsafe {
-                started.find(stream, kernels, new, last, of_started)?;
-                ended.find(stream, kernels, last, new, of_ended)?;
-            }
+            unsafe { Difference::find(events, &self.stream, kernels, lists, totals)? };
         }
         Ok(())
     }
