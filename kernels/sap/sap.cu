@@ -61,3 +61,4 @@
 #include "widen.cuh"
 #include "endpoints.cuh"
 #include "bounds.cuh"
+#include "query.cuh"

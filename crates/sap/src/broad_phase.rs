@@ -2,7 +2,7 @@
 
 #[cfg(cuda)]
 use crate::cuda;
-use crate::query::{self, Index};
+use crate::query::{self, Boxes, Index};
 use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, cpu};
 
 /// The engine at work. Each has the same calls, and an update that fails changes nothing that can be seen.
@@ -33,7 +33,14 @@ pub struct BroadPhase {
     engine: Engine,
     report: Report,
     index: Option<Index>,
+    /// Queries since the update that a device answered.
+    #[cfg(cuda)]
+    scans: u32,
 }
+
+/// Queries after an update that a device answers by looking at all boxes: 16 of them take less than the tree of 10,000 boxes.
+#[cfg(cuda)]
+const MOST_SCANS: u32 = 16;
 
 impl BroadPhase {
     /// An engine for this configuration, without boxes.
@@ -68,6 +75,8 @@ impl BroadPhase {
             engine,
             report,
             index: None,
+            #[cfg(cuda)]
+            scans: 0,
         })
     }
 
@@ -97,7 +106,7 @@ impl BroadPhase {
         frame.check_lengths()?;
         frame.check_excluded(true)?;
         self.report = on_engine!(&mut self.engine, engine => engine.update(&self.config, &frame))?;
-        self.index = None;
+        self.forget_index();
         Ok(&self.report)
     }
 
@@ -164,7 +173,7 @@ impl BroadPhase {
     pub fn clear(&mut self) {
         on_engine!(&mut self.engine, engine => engine.clear());
         self.report = Report::none(self.report.backend, self.config.strategy);
-        self.index = None;
+        self.forget_index();
     }
 
     /// The overlapping pairs between two sets: `Pair::a` indexes the first and `Pair::b` the second; sorted. Margins
@@ -231,7 +240,8 @@ impl BroadPhase {
     /// The boxes of the last update that overlap this one by [`Config::rule`], by index. Boxes are those given, without
     /// margin; swept ones as start and end together, `f64` ones rounded outward. A bad box overlaps nothing.
     ///
-    /// The first query after an update builds a tree, O(n log n); each then costs about O(log n + results).
+    /// The first query after an update builds a tree, O(n log n); each then costs about O(log n + results). On CUDA the first 16 are
+    /// scans of all boxes on the device, as long as they find no more than 16,384, and the tree comes after them.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config};
@@ -243,6 +253,10 @@ impl BroadPhase {
     /// ```
     pub fn query_box(&mut self, query: &Aabb) -> Vec<u32> {
         let rule = self.config.rule;
+        #[cfg(cuda)]
+        if let Some(near) = self.scan(cuda::Question::Touching(*query)) {
+            return near.overlapping(query, rule);
+        }
         self.index().overlapping(query, rule)
     }
 
@@ -271,6 +285,10 @@ impl BroadPhase {
     /// ```
     pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Vec<u32> {
         let rule = self.config.rule;
+        #[cfg(cuda)]
+        if let Some(near) = self.scan(cuda::Question::Touching(query::around(center, radius))) {
+            return near.within(center, radius, rule);
+        }
         self.index().within(center, radius, rule)
     }
 
@@ -287,6 +305,10 @@ impl BroadPhase {
     /// # Ok::<(), sap::Error>(())
     /// ```
     pub fn query_ray(&mut self, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Vec<RayHit> {
+        #[cfg(cuda)]
+        if let Some(near) = self.scan(cuda::Question::Along(origin, dir, max_t)) {
+            return near.along(origin, dir, max_t);
+        }
         self.index().along(origin, dir, max_t)
     }
 
@@ -327,7 +349,7 @@ impl BroadPhase {
                 });
             }
         };
-        self.index = None;
+        self.forget_index();
         Ok(&self.report)
     }
 
@@ -350,6 +372,28 @@ impl BroadPhase {
             Engine::Cuda(engine) => Some(engine.stream()),
             Engine::Cpu(_) => None,
         }
+    }
+
+    fn forget_index(&mut self) {
+        self.index = None;
+        #[cfg(cuda)]
+        {
+            self.scans = 0;
+        }
+    }
+
+    /// At least the boxes asked for, where a device is to look for them: the first few times after an update, unless it
+    /// finds very many.
+    #[cfg(cuda)]
+    fn scan(&mut self, question: cuda::Question) -> Option<Vec<query::Candidate>> {
+        let Engine::Cuda(engine) = &mut self.engine else {
+            return None;
+        };
+        if self.index.is_some() || self.scans == MOST_SCANS {
+            return None;
+        }
+        self.scans += 1;
+        engine.candidates(question)
     }
 
     fn index(&mut self) -> &Index {

@@ -1,4 +1,5 @@
-//! Queries against the boxes of the last update: an implicit tree of eight branches over boxes in Morton order.
+//! Queries against the boxes of the last update: by an implicit tree of eight branches over boxes in Morton order, or through a list
+//! of candidates.
 
 use crate::{Aabb, OverlapRule};
 use rayon::prelude::*;
@@ -41,8 +42,55 @@ impl Index {
         levels.push(level);
         Self { order, levels }
     }
+}
 
+/// Boxes that can be asked for.
+pub(crate) trait Boxes {
     /// Calls `found` with every box that `meets` accepts; `meets` must accept a union when it accepts a part.
+    fn visit(&self, meets: impl Fn(&Aabb) -> bool, found: impl FnMut(u32, &Aabb));
+
+    fn indices(&self, meets: impl Fn(&Aabb) -> bool) -> Vec<u32> {
+        let mut indices = Vec::new();
+        self.visit(meets, |index, _| indices.push(index));
+        indices.sort_unstable();
+        indices
+    }
+
+    fn overlapping(&self, query: &Aabb, rule: OverlapRule) -> Vec<u32> {
+        self.indices(|b| b.overlaps(query, rule))
+    }
+
+    fn within(&self, center: [f32; 3], radius: f32, rule: OverlapRule) -> Vec<u32> {
+        if radius.is_nan() || radius < 0.0 || center.iter().any(|value| value.is_nan()) {
+            return Vec::new();
+        }
+        let limit = f64::from(radius) * f64::from(radius);
+        self.indices(|b| {
+            let distance: f64 = (0..3).map(|axis| gap(b, axis, center[axis]).powi(2)).sum();
+            match rule {
+                OverlapRule::Closed => distance <= limit,
+                OverlapRule::Open => distance < limit,
+            }
+        })
+    }
+
+    fn along(&self, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Vec<RayHit> {
+        let finite = origin.iter().chain(&dir).all(|value| value.is_finite());
+        if !finite || max_t.is_nan() || max_t < 0.0 {
+            return Vec::new();
+        }
+        let mut hits = Vec::new();
+        let enter = |b: &Aabb| entry(b, origin, dir, max_t);
+        self.visit(
+            |b| enter(b).is_some(),
+            |index, b| hits.extend(enter(b).map(|t| RayHit { index, t: t as f32 })),
+        );
+        hits.sort_unstable_by(|x, y| x.t.total_cmp(&y.t).then(x.index.cmp(&y.index)));
+        hits
+    }
+}
+
+impl Boxes for Index {
     fn visit(&self, meets: impl Fn(&Aabb) -> bool, mut found: impl FnMut(u32, &Aabb)) {
         let mut stack = vec![(self.levels.len() - 1, 0)];
         while let Some((level, start)) = stack.pop() {
@@ -61,46 +109,47 @@ impl Index {
             }
         }
     }
+}
 
-    fn indices(&self, meets: impl Fn(&Aabb) -> bool) -> Vec<u32> {
-        let mut indices = Vec::new();
-        self.visit(meets, |index, _| indices.push(index));
-        indices.sort_unstable();
-        indices
-    }
+/// A box that a device found to be near, with its index.
+#[cfg(cuda)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Candidate {
+    pub(crate) index: u32,
+    pub(crate) pad: u32,
+    pub(crate) bounds: Aabb,
+}
 
-    pub(crate) fn overlapping(&self, query: &Aabb, rule: OverlapRule) -> Vec<u32> {
-        self.indices(|b| b.overlaps(query, rule))
-    }
-
-    pub(crate) fn within(&self, center: [f32; 3], radius: f32, rule: OverlapRule) -> Vec<u32> {
-        if radius.is_nan() || radius < 0.0 || center.iter().any(|value| value.is_nan()) {
-            return Vec::new();
+/// At least the boxes that a query meets.
+#[cfg(cuda)]
+impl Boxes for Vec<Candidate> {
+    fn visit(&self, meets: impl Fn(&Aabb) -> bool, mut found: impl FnMut(u32, &Aabb)) {
+        for candidate in self.iter().filter(|candidate| meets(&candidate.bounds)) {
+            found(candidate.index, &candidate.bounds);
         }
-        let limit = f64::from(radius) * f64::from(radius);
-        self.indices(|b| {
-            let distance: f64 = (0..3).map(|axis| gap(b, axis, center[axis]).powi(2)).sum();
-            match rule {
-                OverlapRule::Closed => distance <= limit,
-                OverlapRule::Open => distance < limit,
-            }
-        })
     }
+}
 
-    pub(crate) fn along(&self, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Vec<RayHit> {
-        let finite = origin.iter().chain(&dir).all(|value| value.is_finite());
-        if !finite || max_t.is_nan() || max_t < 0.0 {
-            return Vec::new();
-        }
-        let mut hits = Vec::new();
-        let enter = |b: &Aabb| entry(b, origin, dir, max_t);
-        self.visit(
-            |b| enter(b).is_some(),
-            |index, b| hits.extend(enter(b).map(|t| RayHit { index, t: t as f32 })),
-        );
-        hits.sort_unstable_by(|x, y| x.t.total_cmp(&y.t).then(x.index.cmp(&y.index)));
-        hits
-    }
+/// A box that touches everything within `radius` of `center`, whatever is rounded.
+#[cfg(cuda)]
+pub(crate) fn around(center: [f32; 3], radius: f32) -> Aabb {
+    let radius = f64::from(radius);
+    let side = |c: f32, sign: f64| {
+        let c = f64::from(c);
+        let far = c + sign * (radius + (c.abs() + radius) * 1e-12);
+        // Infinite numbers cancel.
+        let far = if far.is_nan() {
+            sign * f64::INFINITY
+        } else {
+            far
+        };
+        far as f32
+    };
+    Aabb::new(
+        center.map(|c| side(c, -1.0).next_down()),
+        center.map(|c| side(c, 1.0).next_up()),
+    )
 }
 
 /// The boxes that `held` accepts, in Morton order of their centres. O(n log n), on all threads.

@@ -7,9 +7,11 @@ use super::held::Held;
 use super::memory::{Grow, HostPairs, Uploader, zeroed_pairs};
 use super::pairs::{HOST, out_of_memory};
 use super::params::State;
+use super::query::{Queries, Question};
 use super::scene::Scene;
 use super::source::Source;
 use super::sweep::Sweep;
+use crate::query::Candidate;
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
     Strategy, Timings,
@@ -51,6 +53,7 @@ pub(crate) struct Engine {
     host: [OnceLock<HostPairs>; 3],
     spare_host: [HostPairs; 3],
     given: OnceLock<Vec<Aabb>>,
+    queries: Queries,
 }
 
 /// The times of an update's stages.
@@ -129,6 +132,7 @@ impl Engine {
             host: Default::default(),
             spare_host: Default::default(),
             given: OnceLock::new(),
+            queries: Queries::default(),
         })
     }
 
@@ -323,6 +327,19 @@ impl Engine {
                 .and_then(|boxes| Ok(self.stream.to_vec(boxes)?))
                 .unwrap_or_default()
         })
+    }
+
+    /// At least the boxes of [`Engine::boxes`] that are asked for, unless they are too many to look for on the device. None where
+    /// the device has failed since.
+    pub(crate) fn candidates(&mut self, question: Question) -> Option<Vec<Candidate>> {
+        if !self.has_last {
+            return Some(Vec::new());
+        }
+        let boxes = self.scene.given();
+        match boxes.and_then(|boxes| self.queries.ask(&self.stream, boxes, question)) {
+            Err(Error::Gpu(gpu::Error::OutOfMemory { .. })) => None,
+            found => found.unwrap_or_else(|_| Some(Vec::new())),
+        }
     }
 
     pub(crate) fn device_pairs(&self) -> Result<Slice<'_, Pair>> {

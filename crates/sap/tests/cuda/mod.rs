@@ -6,6 +6,7 @@ mod device;
 mod graph;
 mod held;
 mod memory;
+mod queries;
 mod soak;
 
 use crate::common;
@@ -39,7 +40,7 @@ pub fn trials() -> Vec<Trial> {
         })
     }));
     trials.push(Trial::test("device::choice", device::choice));
-    let others = bounds::ALL.iter().chain(soak::ALL);
+    let others = bounds::ALL.iter().chain(queries::ALL).chain(soak::ALL);
     trials.extend(others.map(|&(name, check)| Trial::test(name, check)));
     let Err(error) = gpu::Device::first() else {
         // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites
