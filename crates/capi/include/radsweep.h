@@ -164,7 +164,7 @@ enum RadsweepStatus
    */
   RADSWEEP_STATUS_NO_CUDA = 10,
   /**
-   * Memory ran out.
+   * Memory ran out. On the CPU most large allocations end the process instead, with the message of Rust's allocator.
    */
   RADSWEEP_STATUS_OUT_OF_MEMORY = 11,
   /**

@@ -31,7 +31,7 @@ pub enum RadsweepStatus {
     TooSmall = 9,
     /// CUDA was asked for and cannot be had.
     NoCuda = 10,
-    /// Memory ran out.
+    /// Memory ran out. On the CPU most large allocations end the process instead, with the message of Rust's allocator.
     OutOfMemory = 11,
     /// The GPU, or a call to it, failed.
     Gpu = 12,
@@ -131,9 +131,19 @@ impl Failure {
                 sap::Error::InvalidAabb { index, .. } => (Status::InvalidAabb, *index as u64, 0),
                 sap::Error::TooManyPairs { count, .. } => (Status::TooManyPairs, 0, *count),
                 sap::Error::NoCuda { .. } => (Status::NoCuda, 0, 0),
-                sap::Error::OutOfMemory { .. } => (Status::OutOfMemory, 0, 0),
+                sap::Error::OutOfMemory { .. }
+                | sap::Error::Sort(gpusort::Error::OutOfMemory { .. }) => {
+                    (Status::OutOfMemory, 0, 0)
+                }
                 #[cfg(cuda)]
-                sap::Error::Gpu(_) => (Status::Gpu, 0, 0),
+                sap::Error::Gpu(error) | sap::Error::Sort(gpusort::Error::Gpu(error)) => {
+                    match error {
+                        gpu::Error::OutOfMemory { .. } | gpu::Error::OutOfHostMemory { .. } => {
+                            (Status::OutOfMemory, 0, 0)
+                        }
+                        _ => (Status::Gpu, 0, 0),
+                    }
+                }
                 sap::Error::TooManyBoxes { .. }
                 | sap::Error::LengthMismatch { .. }
                 | sap::Error::ExcludedOrder { .. }

@@ -1,6 +1,5 @@
 //! Memory that runs out: the first, second, third… large allocation of an update fails, each in a process of its own. Either the call
-//! says so and the last result stays, or the process ends with the message of Rust's allocator: `sap`'s documentation tells which
-//! memory is asked for in a way that can fail. Nothing else may happen.
+//! says so and the last result stays, or the process ends with the message of Rust's allocator. Nothing else may happen.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
