@@ -78,7 +78,7 @@ pub struct Moved(pub [f32; 3]);
 
 /// Which box of the frame is the entity's. It stays the same as long as the entity has its [`Collider`].
 #[derive(Component, Debug)]
-#[component(on_remove = release)]
+#[component(on_add = take, on_remove = release)]
 pub struct BoxIndex(Option<u32>);
 
 impl BoxIndex {
@@ -95,8 +95,13 @@ impl BoxIndex {
     }
 }
 
+/// Gives a collider a box, unless it has one: of the two components either may come later.
 fn take(mut world: DeferredWorld, HookContext { entity, .. }: HookContext) {
-    if let Some(mut broad_phase) = world.get_resource_mut::<BroadPhase>() {
+    let lacks = |index: &BoxIndex| index.0.is_none();
+    if world.get::<Collider>(entity).is_some()
+        && world.get(entity).is_some_and(lacks)
+        && let Some(mut broad_phase) = world.get_resource_mut::<BroadPhase>()
+    {
         let index = broad_phase.slots.take(entity);
         if let Some(mut held) = world.get_mut::<BoxIndex>(entity) {
             held.set(Some(index));

@@ -291,6 +291,8 @@ fn what_was_there_before_is_taken_in() {
     world.entity_mut(bodies[2]).remove::<BoxIndex>();
     assert_eq!(run(&mut world).pairs().len(), 0);
     assert_eq!(world.resource::<BroadPhase>().colliders(), 1);
+    world.entity_mut(bodies[2]).insert(Collider::new([1.0; 3]));
+    assert_eq!(run(&mut world).pairs().len(), 1);
 }
 
 #[test]
