@@ -168,7 +168,7 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
     // The masses of `src/scenes/galaxy.rs`: two parts of five are in the centre, the rest is shared evenly.
     let half = bodies / 2;
     let mass = |body: usize| {
-        if body % half == 0 {
+        if body.is_multiple_of(half) {
             0.4
         } else {
             0.6 / (half - 1) as f64

@@ -44,7 +44,7 @@ BINARIES = dict(
         of_gpusort("cuda_quicksort", ["quicksort_*"]),
         of_gpusort("cuda_bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
-        ("radsweep.cuda_program", (["*"], PROGRAM, ["src", "tests/cuda_program.rs"])),
+        ("radsweep.cuda_program", (["*", "demo"], [*PROGRAM, "src/scenes/device"], ["src", "tests/cuda_program.rs"])),
     ]
 )
 # The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and `n` of a CUB line is set beside it.
@@ -74,7 +74,9 @@ def sources(kind, name, root=ROOT):
         paths = paths + tests if kind == TESTS else paths
     left_out = {"cpu"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
     prebuilt = root / "kernels" / "prebuilt"
-    found = {path for path in prebuilt.glob("*.ptx") if any(fnmatch(path.stem, pattern) for pattern in images)}
+    # The demo scenes' image is of those only that name it: no library loads it.
+    is_meant = lambda image: any(fnmatch(image, pattern) for pattern in images) and (image != "demo" or "demo" in images)
+    found = {path for path in prebuilt.glob("*.ptx") if is_meant(path.stem)}
     for path in (root / path for path in paths):
         inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx")]
         if not inside:

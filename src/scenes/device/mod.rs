@@ -51,7 +51,7 @@ impl OnDevice {
             bodies: Box::new(bodies),
             stages: Stages::new(),
             stream: stream.clone(),
-            boxes: OnceLock::from(Vec::new()),
+            boxes: OnceLock::new(),
         }
     }
 
@@ -81,9 +81,11 @@ impl OnDevice {
         self.bodies.place(stream)?;
         self.stages.mark(stream, BROAD_PHASE)?;
         let report = broad_phase.update_device(self.bodies.boxes())?.clone();
-        if let Some(pairs) = broad_phase.device_pairs() {
-            self.bodies.respond(stream, pairs, &mut self.stages)?;
-        }
+        let pairs = broad_phase.device_pairs();
+        let pairs = pairs.ok_or_else(|| sap::Error::NoCuda {
+            looked_for: "the pairs of this update on the device".to_owned(),
+        })?;
+        self.bodies.respond(stream, pairs, &mut self.stages)?;
         Ok(report)
     }
 
