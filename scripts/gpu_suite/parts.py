@@ -18,7 +18,7 @@ KINDS = [TESTS, *SANITIZERS, SCENES, BENCH]
 DEVICE = ["crates/libcuda-shim/src", "crates/gpu/src"]
 SORTS = [*DEVICE, "crates/gpusort/src"]
 PAIRS = [*SORTS, "crates/sap/src"]
-PROGRAM = [*PAIRS, "src/bench", "src/scenes/device"]
+PROGRAM = [*PAIRS, "src/bench"]
 # Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the images are.
 FAMILIES = ["ha_radix", "satish_radix", "satish_merge", "quicksort", "bucket_sort"]
 # Every family's tests sort by bit windows and move records, which Onesweep and the gather do.
