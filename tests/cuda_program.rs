@@ -102,7 +102,7 @@ fn spheres(scene: &Scene) -> Vec<Instance> {
 
 /// Particles that live on the device move as those on the CPU do, to the bit.
 fn particles_live_on_the_device() -> Result<(), Failed> {
-    let (bodies, count) = if quick() { (250, 40) } else { (100_000, 120) };
+    let (bodies, count) = if quick() { (600, 40) } else { (100_000, 120) };
     let mut homes = [Backend::Cuda, Backend::Cpu].map(|on| at_home(Kind::Particles, bodies, on));
     let [Ok(cuda), Ok(cpu)] = &mut homes else {
         return Err("a scene could not be made".into());
@@ -141,7 +141,7 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
 
 /// A galaxy on the device moves nearly as on the CPU, whose tree is no exact sum, and its centre of mass stays.
 fn galaxy_lives_on_the_device() -> Result<(), Failed> {
-    let (bodies, count) = if quick() { (300, 20) } else { (20_000, 120) };
+    let (bodies, count) = if quick() { (700, 20) } else { (20_000, 120) };
     let (mut scene, mut broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cuda)?;
     let (mut near, mut near_broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cpu)?;
     scene.step(&mut broad_phase)?;

@@ -53,9 +53,12 @@ impl Rules {
         Self {
             frame: 1.0 / 60.0,
             gravity: 9.81,
+            // 18 cm a frame: less than the least radius.
             max_speed: 11.0,
             margin: 0.01,
+            // 1 converges slowly where a ball has many neighbours, 2 swings; Macklin et al. take 1 to 2.
             share: 1.5,
+            // They lie still on slopes of up to 9 degrees, and heap up a little.
             friction: 0.2,
             ground_friction: 0.15,
             side,

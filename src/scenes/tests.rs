@@ -74,6 +74,39 @@ fn one_body_is_a_scene() {
 }
 
 #[test]
+fn there_is_a_picture_of_every_body_before_the_first_frame_and_after() {
+    for &kind in Kind::ALL {
+        let (mut scene, mut broad_phase) = scene(kind, 40);
+        let mut picture = Picture::default();
+        for frame in 0..2 {
+            scene.picture(&mut picture);
+            let (chairs, spheres) = (picture.chairs.len(), picture.spheres.len());
+            let expected = match kind {
+                Kind::FallingChairs => (1, 40, 0),
+                Kind::Particles | Kind::Galaxy => (0, 0, 40),
+                Kind::Stack => (41, 0, 0),
+                _ => (40, 0, 0),
+            };
+            assert_eq!(
+                (picture.boxes.len(), chairs, spheres),
+                expected,
+                "{kind} {frame}"
+            );
+            scene.step(&mut broad_phase).expect("valid boxes");
+            let boxes = scene.boxes().len();
+            assert!([0, boxes].contains(&scene.body_of_box().len()), "{kind}");
+            assert_eq!(scene.landscape().is_some(), kind == Kind::Particles);
+        }
+        let all = [&picture.boxes, &picture.chairs, &picture.spheres];
+        for one in all.into_iter().flatten() {
+            let body = scene.body_of_box().iter().max();
+            assert!(one.body <= body.copied().unwrap_or(40), "{kind}: {one:?}");
+            assert!(one.speed.is_finite() && one.scale.iter().all(|&scale| scale > 0.0));
+        }
+    }
+}
+
+#[test]
 fn a_seed_is_the_same_arrangement_for_ever() {
     // Measured once: a change means that results of different versions cannot be compared.
     let (mut scene, mut broad_phase) = scene(Kind::Uniform, 1000);

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 /// Boxes of one chair of `falling-chairs`.
 const CHAIR: usize = 9;
-/// Frames until the chairs have met.
+/// Frames until chairs, or particles, have met.
 const FALL: usize = 60;
 /// Boxes of a file move by at most this part of their half extents from where they are.
 const DRIFT: f32 = 0.05;
@@ -85,6 +85,7 @@ impl Source {
 fn of_scene(kind: Kind, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
     let (bodies, skipped) = match kind {
         Kind::FallingChairs => (n.div_ceil(CHAIR), FALL),
+        Kind::Particles => (n, FALL),
         _ => (n, 0),
     };
     let options = Options {
