@@ -6,7 +6,9 @@ mod picked;
 
 use super::look::Colour;
 use super::state::{Request, Viewer, next};
-use egui::{Align2, CentralPanel, Color32, Context, Frame, Key, Panel, PointerButton, Sense, Ui};
+use egui::{
+    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Sense, Ui,
+};
 use glam::{Vec2, Vec3};
 use sap::{Backend, Strategy};
 
@@ -113,8 +115,23 @@ impl Viewer {
         if context.egui_wants_keyboard_input() {
             return;
         }
-        let with = |key, command| {
-            context.input(|input| input.key_pressed(key) && input.modifiers.command == command)
+        // By the events themselves: a quick press may be over before this pass.
+        let events = context.input(|input| input.events.clone());
+        let with = |wanted, command| {
+            events.iter().any(|event| {
+                let &Event::Key {
+                    key,
+                    pressed,
+                    repeat,
+                    modifiers,
+                    ..
+                } = event
+                else {
+                    return false;
+                };
+                let once = !repeat || wanted == Key::Period;
+                key == wanted && pressed && once && modifiers.command == command
+            })
         };
         if with(Key::Q, true) || with(Key::W, true) {
             self.request(Request::Quit);
@@ -260,7 +277,7 @@ mod tests {
     use super::super::simulation::Command;
     use super::super::state::tests::viewer;
     use super::*;
-    use egui::{Event, Modifiers, RawInput, pos2};
+    use egui::{Modifiers, RawInput, pos2};
 
     /// A context with a window of this size, and its passes.
     struct Window(Context);

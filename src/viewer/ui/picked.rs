@@ -20,7 +20,7 @@ impl Viewer {
         };
         let (boxes, pairs) = (picked.boxes.len(), picked.pairs.len());
         ui.strong(format!(
-            "Body {}: {boxes} boxes, {pairs} pairs",
+            "Body {} (boxes: {boxes}, pairs: {pairs})",
             picked.body
         ));
         for own in &picked.boxes {
