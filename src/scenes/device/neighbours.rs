@@ -27,10 +27,13 @@ pub(super) struct Rows([u64; 4]);
 
 impl Neighbours {
     pub fn new(stream: &Stream, module: &Module, bodies: usize) -> Result<Self, Error> {
+        let sorter = Sorter::new(stream.device(), SorterConfig::default())?;
+        // Now, not in the first frame: the driver compiles them for seconds when it has never seen them.
+        sorter.prepare::<u32>(Algorithm::Onesweep, 8 * bodies as u64)?;
         Ok(Self {
             split: module.kernel("demo_split")?,
             rows: module.kernel("demo_rows")?,
-            sorter: Sorter::new(stream.device(), SorterConfig::default())?,
+            sorter,
             scratch: Scratch::new(),
             lists: [
                 stream.alloc(0)?,
