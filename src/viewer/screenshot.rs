@@ -68,6 +68,7 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
         if every || last {
             let shown = snapshot.get_or_insert_default();
             shown.take(&scene, &broad_phase, viewer.look.watch(wanted.body));
+            shown.serial = frame;
             shown.scene = 1;
             shown.frame = frame;
             shown.world = Some((settings.kind, settings.options.bodies));
@@ -134,21 +135,7 @@ fn draw(
         let output = context.run_ui(input, |ui| viewer.ui(ui));
         overlay.prepare(gpu, &mut encoder, size, context, output);
     }
-    if let Some(snapshot) = &viewer.snapshot {
-        renderer.upload(snapshot);
-        let mut lines = Vec::new();
-        viewer.look.lines(snapshot, &mut lines);
-        let area = viewer.area(size, 1.0);
-        renderer.draw(
-            &mut encoder,
-            &picture.view,
-            size,
-            area,
-            &viewer.camera,
-            &viewer.look,
-            &lines,
-        );
-    }
+    renderer.draw(&mut encoder, &picture.view, size, 1.0, viewer);
     if panels {
         overlay.paint(&mut encoder, &picture.view, false);
     }

@@ -76,8 +76,6 @@ struct Screen {
     input: egui_winit::State,
     window: Arc<Window>,
     visible: bool,
-    /// Serial number of the frame that was uploaded.
-    uploaded: u64,
     drawn: Instant,
     /// Where the next picture goes, besides the window.
     save_to: Option<PathBuf>,
@@ -318,7 +316,6 @@ impl Screen {
             input,
             window,
             visible: true,
-            uploaded: 0,
             drawn: Instant::now(),
             save_to: None,
         })
@@ -408,27 +405,11 @@ impl Screen {
         view: &wgpu::TextureView,
         size: [u32; 2],
     ) -> bool {
-        let (Shaders::Ready(renderer), Some(snapshot)) = (&mut self.renderer, &viewer.snapshot)
-        else {
+        let Shaders::Ready(renderer) = &mut self.renderer else {
             return false;
         };
-        if self.uploaded != snapshot.serial {
-            self.uploaded = snapshot.serial;
-            renderer.upload(snapshot);
-        }
-        let mut lines = Vec::new();
-        viewer.look.lines(snapshot, &mut lines);
-        let area = viewer.area(size, self.input.egui_ctx().pixels_per_point());
-        renderer.draw(
-            encoder,
-            view,
-            size,
-            area,
-            &viewer.camera,
-            &viewer.look,
-            &lines,
-        );
-        true
+        let pixels_per_point = self.input.egui_ctx().pixels_per_point();
+        renderer.draw(encoder, view, size, pixels_per_point, viewer)
     }
 
     /// Draws the picture that the window shows into a file.

@@ -9,6 +9,7 @@ use super::camera::Camera;
 use super::look::{Colour, Look};
 use super::mesh::landscape;
 use super::snapshot::{Extent, Snapshot};
+use super::state::Viewer;
 use bytemuck::{Pod, Zeroable};
 use glam::{Mat4, Vec3};
 pub(super) use gpu::Gpu;
@@ -80,6 +81,8 @@ pub(super) struct Renderer {
     lines: Rows<Line>,
     targets: Option<Targets>,
     format: TextureFormat,
+    /// Serial number of the frame that was uploaded, and what of it is asked for at every picture.
+    uploaded: u64,
     extent: Option<Extent>,
     picking: bool,
 }
@@ -112,13 +115,14 @@ impl Renderer {
             lines: Rows::new(),
             targets: None,
             format,
+            uploaded: 0,
             extent: None,
             picking: false,
         }
     }
 
     /// Brings a frame to the device.
-    pub fn upload(&mut self, snapshot: &Snapshot) {
+    fn upload(&mut self, snapshot: &Snapshot) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         for (index, shape) in Snapshot::SHAPES.into_iter().enumerate() {
             self.bodies[index].write(device, queue, snapshot.picture.of(shape));
@@ -138,22 +142,29 @@ impl Renderer {
         self.picking = snapshot.picked.is_some();
     }
 
-    /// Draws what was uploaded last into a part of a picture: left, top, width and height in pixels.
+    /// Draws what the viewer shows into its part of a picture of this size in pixels. Whether there was a frame to draw.
     pub fn draw(
         &mut self,
         encoder: &mut CommandEncoder,
         view: &TextureView,
         size: [u32; 2],
-        area: [f32; 4],
-        camera: &Camera,
-        look: &Look,
-        lines: &[Line],
-    ) {
+        pixels_per_point: f32,
+        viewer: &Viewer,
+    ) -> bool {
+        let Some(snapshot) = &viewer.snapshot else {
+            return false;
+        };
+        if self.uploaded != snapshot.serial {
+            self.uploaded = snapshot.serial;
+            self.upload(snapshot);
+        }
+        let [left, top, width, height] = viewer.area(size, pixels_per_point);
+        let globals = self.globals_of([width, height], &viewer.camera, &viewer.look);
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
-        let [left, top, width, height] = area;
-        let globals = self.globals_of([width, height], camera, look);
         queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals));
-        self.lines.write(device, queue, lines);
+        let mut lines = Vec::new();
+        viewer.look.lines(snapshot, &mut lines);
+        self.lines.write(device, queue, &lines);
         let fits = self
             .targets
             .as_ref()
@@ -196,7 +207,7 @@ impl Renderer {
         // The sky where nothing else is; then what is not opaque.
         pass.set_pipeline(&self.pipelines.sky);
         pass.draw(0..3, 0..1);
-        if look.space {
+        if viewer.look.space {
             pass.set_pipeline(&self.pipelines.glow);
             self.draw_shape(&mut pass, 2);
         }
@@ -210,6 +221,7 @@ impl Renderer {
             pass.set_vertex_buffer(0, rows.slice(..));
             pass.draw(0..SQUARE_CORNERS, 0..count);
         }
+        true
     }
 
     fn draw_bodies(&self, pass: &mut RenderPass<'_>) {
