@@ -158,7 +158,7 @@ fn collide(
     } = &mut *particles;
     for _ in 0..ROUNDS {
         std::mem::swap(next, before);
-        let pushed = |(index, next): (usize, &mut Vec4)| {
+        let pushed = |index: usize| {
             let (own, start) = (before[index], from[index]);
             let mut push = rules.push_of_ground(own, start, &ground);
             for &other in neighbours.of(index) {
@@ -166,12 +166,12 @@ fn collide(
                 let pair = [before[other], from[other]];
                 push += rules.push_of_other(own, start, pair, index < other);
             }
-            *next = rules.pushed(own, push);
+            rules.pushed(own, push)
         };
         next.par_iter_mut()
             .with_min_len(GRAIN)
             .enumerate()
-            .for_each(|(index, next)| pushed((index, next)));
+            .for_each(|(index, next)| *next = pushed(index));
     }
 }
 

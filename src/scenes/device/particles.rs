@@ -21,7 +21,9 @@ pub(in crate::scenes) struct OnLandscape {
     velocities: Buffer<Vec4>,
     boxes: Buffer<Aabb>,
     heights: Buffer<f32>,
-    ground: Ground,
+    /// Of the landscape: points along x, and the distance of neighbours.
+    width: u32,
+    spacing: f32,
     neighbours: Neighbours,
 }
 
@@ -43,7 +45,6 @@ impl OnLandscape {
     ) -> Result<Self, Error> {
         let module = module(stream.device())?;
         let count = particles.from.len();
-        let heights = stream.from_slice(&landscape.heights)?;
         Ok(Self {
             fall: module.kernel("demo_fall")?,
             push: module.kernel("demo_push")?,
@@ -53,12 +54,9 @@ impl OnLandscape {
             next: [stream.alloc(count)?, stream.alloc(count)?],
             velocities: stream.from_slice(&particles.velocities)?,
             boxes: stream.from_slice(&vec![Aabb::EMPTY; count])?,
-            ground: Ground {
-                heights: heights.ptr(),
-                width: landscape.width as u32,
-                spacing: landscape.spacing,
-            },
-            heights,
+            heights: stream.from_slice(&landscape.heights)?,
+            width: landscape.width as u32,
+            spacing: landscape.spacing,
             neighbours: Neighbours::new(stream, &module, count)?,
         })
     }
@@ -99,7 +97,11 @@ impl Bodies for OnLandscape {
         stages.mark(stream, "neighbours")?;
         let rows = self.neighbours.find(stream, pairs)?;
         stages.mark(stream, "collide")?;
-        debug_assert_eq!(self.ground.heights, self.heights.ptr());
+        let ground = Ground {
+            heights: self.heights.ptr(),
+            width: self.width,
+            spacing: self.spacing,
+        };
         let [next, before] = &mut self.next;
         for _ in 0..ROUNDS {
             std::mem::swap(next, before);
@@ -114,7 +116,7 @@ impl Bodies for OnLandscape {
                         self.from.slice(),
                         next.slice_mut(),
                         ByValue(rows),
-                        ByValue(self.ground),
+                        ByValue(ground),
                         n as u32,
                         ByValue(self.rules)
                     ],
@@ -131,7 +133,7 @@ impl Bodies for OnLandscape {
                     next.slice(),
                     self.from.slice_mut(),
                     self.velocities.slice_mut(),
-                    ByValue(self.ground),
+                    ByValue(ground),
                     n as u32,
                     ByValue(self.rules)
                 ],
