@@ -58,12 +58,13 @@ impl Scene {
         {
             return Err(Error::InvalidAabb { index, reason });
         }
-        self.exact = match frame.boxes {
-            Boxes::Exact(boxes) if margin == 0.0 => Some(boxes.to_vec()),
+        let exact = match frame.boxes {
+            Boxes::Exact(boxes) if margin == 0.0 => Some(boxes),
             _ => None,
         };
-        self.filters = frame.filters.map(<[_]>::to_vec);
-        self.worlds = frame.worlds.map(<[_]>::to_vec);
+        copy(&mut self.exact, exact);
+        copy(&mut self.filters, frame.filters);
+        copy(&mut self.worlds, frame.worlds);
         self.excluded.clear();
         self.excluded.extend_from_slice(frame.excluded);
         self.tight.clear();
@@ -151,6 +152,14 @@ impl Scene {
             let wide = |b: &Aabb| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
             self.exact = Some(self.boxes.par_iter().map(wide).collect());
         }
+    }
+}
+
+/// Copies a list into memory that is there already.
+fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) {
+    match from {
+        Some(from) => from.clone_into(to.get_or_insert_default()),
+        None => *to = None,
     }
 }
 

@@ -198,29 +198,19 @@ impl Still {
     /// Makes the scene of the boxes awake. Their order stays.
     fn gather(&mut self, scene: &Scene) {
         let ids = &self.awake;
-        fn pick<T: Copy + Send + Sync>(all: &[T], ids: &[u32]) -> Vec<T> {
-            ids.par_iter()
-                .with_min_len(STREAM_TASK)
-                .map(|&i| all[i as usize])
-                .collect()
-        }
         let at = |i: u32| ids.binary_search(&i).ok().map(|at| at as u32);
-        let excluded = scene.excluded.par_iter().with_min_len(STREAM_TASK);
-        self.scene = Scene {
-            boxes: pick(&scene.boxes, ids),
-            filters: scene.filters.as_ref().map(|all| pick(all, ids)),
-            worlds: scene.worlds.as_ref().map(|all| pick(all, ids)),
-            exact: scene.exact.as_ref().map(|all| pick(all, ids)),
-            excluded: excluded
-                .filter_map(|p| {
-                    Some(Pair {
-                        a: at(p.a)?,
-                        b: at(p.b)?,
-                    })
-                })
-                .collect(),
-            ..Scene::default()
+        let kept = |pair: &Pair| {
+            Some(Pair {
+                a: at(pair.a)?,
+                b: at(pair.b)?,
+            })
         };
+        let own = &mut self.scene;
+        pick(&mut own.boxes, &scene.boxes, ids);
+        pick_some(&mut own.filters, &scene.filters, ids);
+        pick_some(&mut own.worlds, &scene.worlds, ids);
+        pick_some(&mut own.exact, &scene.exact, ids);
+        own.excluded = scene.excluded.par_iter().filter_map(kept).collect();
     }
 
     /// Adds to the pairs of the boxes awake, found in their scene, those with held boxes, `before` being all pairs of the last
@@ -284,6 +274,19 @@ impl Still {
         );
         let rest = met.chain(kept).map(Task::finish);
         found.merge(rest.reduce(Found::default, Found::merge))
+    }
+}
+
+/// The elements of some numbers.
+fn pick<T: Copy + Send + Sync>(to: &mut Vec<T>, all: &[T], ids: &[u32]) {
+    let ids = ids.par_iter().with_min_len(STREAM_TASK);
+    ids.map(|&i| all[i as usize]).collect_into_vec(to);
+}
+
+fn pick_some<T: Copy + Send + Sync>(to: &mut Option<Vec<T>>, all: &Option<Vec<T>>, ids: &[u32]) {
+    match all {
+        Some(all) => pick(to.get_or_insert_default(), all, ids),
+        None => *to = None,
     }
 }
 
