@@ -38,7 +38,8 @@ pub struct BroadPhase {
     scans: u32,
 }
 
-/// Queries after an update that a device answers by looking at all boxes: 16 of them take less than the tree of 10,000 boxes.
+/// Queries after an update that a device answers by looking at all boxes. Of 1,000,000 boxes, 16 should take 0.6 ms, where the
+/// download of the boxes and the tree take 50 ms.
 #[cfg(cuda)]
 const MOST_SCANS: u32 = 16;
 

@@ -3,6 +3,7 @@
 mod against_cpu;
 mod bounds;
 mod device;
+mod events;
 mod graph;
 mod held;
 mod memory;
@@ -40,7 +41,11 @@ pub fn trials() -> Vec<Trial> {
         })
     }));
     trials.push(Trial::test("device::choice", device::choice));
-    let others = bounds::ALL.iter().chain(queries::ALL).chain(soak::ALL);
+    let others = bounds::ALL
+        .iter()
+        .chain(events::ALL)
+        .chain(queries::ALL)
+        .chain(soak::ALL);
     trials.extend(others.map(|&(name, check)| Trial::test(name, check)));
     let Err(error) = gpu::Device::first() else {
         // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites
