@@ -115,7 +115,7 @@ pub(crate) struct Picture {
     /// Draws the boxes that the broad phase sees
     #[arg(long, requires = "screenshot")]
     pub boxes: bool,
-    /// Picks this body: its boxes and pairs are shown
+    /// Picks this body, counted from 0: its boxes and pairs are shown, from near
     #[arg(long, value_name = "B", requires = "screenshot")]
     pub body: Option<u32>,
 }

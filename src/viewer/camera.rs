@@ -47,6 +47,14 @@ impl Camera {
         self.distance = (radius / SLOPE * 1.08).clamp(DISTANCES.0, DISTANCES.1);
     }
 
+    /// Goes a part of the way there, so that a row of pictures follows what moves.
+    pub fn follow(&mut self, center: Vec3, radius: f32, part: f32) {
+        let from = *self;
+        self.focus(center, radius);
+        self.target = from.target.lerp(self.target, part);
+        self.distance = from.distance + (self.distance - from.distance) * part;
+    }
+
     /// From the camera's own axes (x right, y up, z backwards) to the world's.
     fn rotation(&self) -> Quat {
         Quat::from_rotation_y(self.yaw) * Quat::from_rotation_x(-self.pitch)
@@ -192,6 +200,19 @@ mod tests {
         assert!((at.x - 0.5 / ASPECT).abs() < 1e-4, "{at}");
         camera.fly(Vec3::Z);
         assert!(camera.eye().distance(before.eye()) > 0.9 * before.distance);
+    }
+
+    #[test]
+    fn following_comes_closer_each_time() {
+        let mut camera = Camera::around(Vec3::ZERO, 1.0);
+        let there = Camera::around(Vec3::X, 4.0);
+        for _ in 0..40 {
+            let before = camera;
+            camera.follow(Vec3::X, 4.0, 0.2);
+            assert!(camera.target.x > before.target.x && camera.distance > before.distance);
+        }
+        assert!(camera.target.abs_diff_eq(there.target, 1e-3));
+        assert!((camera.distance - there.distance).abs() < 1e-2);
     }
 
     #[test]

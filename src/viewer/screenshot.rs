@@ -18,6 +18,9 @@ use wgpu::TextureFormat;
 
 const FORMAT: TextureFormat = TextureFormat::Rgba8UnormSrgb;
 
+/// The part of its way to what moves that the camera goes from one picture of a row to the next.
+const FOLLOWING: f32 = 0.1;
+
 /// What to take a picture of.
 #[derive(Debug, Clone)]
 pub(crate) struct Screenshot {
@@ -33,7 +36,7 @@ pub(crate) struct Screenshot {
     pub overlay: bool,
     pub colour: Option<Colour>,
     pub wireframes: bool,
-    /// A body to pick.
+    /// A body to pick and to focus on.
     pub body: Option<u32>,
 }
 
@@ -82,6 +85,17 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
             state: State::Running,
         })?;
         if every || last {
+            let extent = viewer
+                .snapshot
+                .as_ref()
+                .and_then(|snapshot| snapshot.extent);
+            if wanted.body.is_some() {
+                viewer.focus();
+            } else if let Some(extent) = extent.filter(|_| wanted.every.is_some()) {
+                viewer
+                    .camera
+                    .follow(extent.center, extent.radius, FOLLOWING);
+            }
             let start = Instant::now();
             let mut pixels = Vec::new();
             // Panels find their sizes in a first pass, and the time of the drawing is only known after it.

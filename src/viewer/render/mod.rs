@@ -263,7 +263,7 @@ impl Renderer {
         } else {
             0.11 / (camera.distance + radius).max(f32::MIN_POSITIVE)
         };
-        let grid = 10.0_f32.powf((radius / 4.0).log10().floor());
+        let grid = 10.0_f32.powf((camera.distance / 12.0).log10().floor());
         let light = if look.space {
             [
                 [0.85, 0.85, 0.9],

@@ -3,7 +3,7 @@
 use super::grouped;
 use crate::viewer::state::Viewer;
 use crate::viewer::timeline::{FRAME, RENDER, axis_name};
-use egui::{Color32, Grid, RichText, Stroke, Ui, vec2};
+use egui::{Color32, Grid, Stroke, Ui, vec2};
 use egui_plot::{Bar, BarChart, Plot, VLine};
 
 /// Frames that the stacked bars show.
@@ -141,9 +141,7 @@ impl Viewer {
             .show(ui, |ui| {
                 ui.strong("ms");
                 for heading in ["this", "median", "99 %"] {
-                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        ui.strong(heading)
-                    });
+                    ui.monospace(format!("{heading:>8}"));
                 }
                 ui.end_row();
                 for row in self.timeline.summary() {
@@ -161,8 +159,8 @@ impl Viewer {
                         stage => record.stage(stage),
                     };
                     for ms in [this, Some(row.median), Some(row.p99)] {
-                        let text = ms.map_or_else(|| "-".into(), |ms| format!("{ms:>8.3}"));
-                        ui.label(RichText::new(text).monospace());
+                        let text = ms.map_or_else(|| "-".into(), |ms| format!("{ms:.3}"));
+                        ui.monospace(format!("{text:>8}"));
                     }
                     ui.end_row();
                 }
