@@ -82,6 +82,7 @@ impl Simulation {
     pub fn start(
         settings: Settings,
         playing: bool,
+        watch: Watch,
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let (commands, inbox) = mpsc::channel();
@@ -103,7 +104,7 @@ impl Simulation {
                 shown: 0,
                 playing,
                 period: Duration::from_secs(1) / 60,
-                watch: Watch::default(),
+                watch,
                 outbox: &shared,
                 wake: &wake,
             };
@@ -381,7 +382,8 @@ mod tests {
             let (wake, woken) = mpsc::channel();
             let wake = move || wake.send(()).unwrap_or_default();
             Self {
-                simulation: Simulation::start(settings(100), playing, wake).expect("a thread"),
+                simulation: Simulation::start(settings(100), playing, Watch::default(), wake)
+                    .expect("a thread"),
                 woken,
                 snapshot: None,
                 records: Vec::new(),

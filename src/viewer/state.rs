@@ -46,7 +46,8 @@ pub(super) struct Viewer {
     pub message: Option<String>,
     /// What draws, by name.
     pub device: String,
-    watched: Watch,
+    /// What the simulation was last told; it is started with the first.
+    pub watched: Watch,
     scene: u64,
     /// What the camera was turned to.
     fitted: Option<World>,
@@ -61,8 +62,10 @@ impl Viewer {
     const RATE: f64 = 60.0;
 
     pub fn new(settings: Settings, playing: bool) -> Self {
+        let look = Look::of(settings.kind);
         Self {
-            look: Look::of(settings.kind),
+            watched: look.watch(None),
+            look,
             settings,
             camera: Camera::around(Vec3::ZERO, 10.0),
             timeline: Timeline::default(),
@@ -77,7 +80,6 @@ impl Viewer {
             starting: Some("starting"),
             message: None,
             device: String::new(),
-            watched: Watch::default(),
             scene: 0,
             fitted: None,
             requests: Vec::new(),

@@ -134,8 +134,12 @@ impl App {
             let proxy = self.proxy.clone();
             // Fails only when the event loop is gone.
             let wake = move || proxy.send_event(Woken).unwrap_or_default();
-            let simulation =
-                Simulation::start(self.viewer.settings.clone(), self.viewer.playing, wake);
+            let simulation = Simulation::start(
+                self.viewer.settings.clone(),
+                self.viewer.playing,
+                self.viewer.watched,
+                wake,
+            );
             self.simulation = Some(simulation.map_err(Error::Thread)?);
         }
         Ok(())
