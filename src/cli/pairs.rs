@@ -1,10 +1,12 @@
 //! `radsweep pairs`: boxes in a file to pairs in a file.
 
 use super::args::Pairs;
-use super::table::{Stages, hex};
+use super::table::{Stages, hex, sorts};
 use super::{Result, note, progress, spinner};
 use radsweep::npy::{self, Writer};
-use sap::{Aabb, BroadPhase, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, PairHasher};
+use sap::{
+    Aabb, BroadPhase, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, PairHasher, Sorts,
+};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,6 +23,8 @@ struct Found {
     total_ms: f64,
     invalid: Option<Invalid>,
     strategy: &'static str,
+    /// Of an update; other calls do not tell.
+    sorts: Option<Sorts>,
 }
 
 pub(super) fn run(args: &Pairs) -> Result<()> {
@@ -86,6 +90,7 @@ fn among(
         total_ms: report.timings.total,
         invalid: report.invalid,
         strategy: report.strategy.name(),
+        sorts: Some(report.sorts),
     })
 }
 
@@ -118,6 +123,7 @@ fn in_pieces(
         total_ms: report.ms,
         invalid: report.invalid,
         strategy: broad_phase.config().strategy.name(),
+        sorts: None,
     })
 }
 
@@ -160,6 +166,7 @@ fn between(
         total_ms,
         invalid: None,
         strategy: broad_phase.config().strategy.name(),
+        sorts: None,
     })
 }
 
@@ -195,6 +202,7 @@ fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &
             "strategy": found.strategy,
             "rule": if args.open { "open" } else { "closed" },
             "invalid": invalid,
+            "sorts": found.sorts.as_ref().map(sorts),
             "ms": found.stages.json(found.total_ms),
         });
         return Ok(writeln!(out, "{record}")?);

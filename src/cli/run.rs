@@ -1,7 +1,7 @@
 //! `radsweep run`: a scene without a window.
 
 use super::args::Run;
-use super::table::{Stages, hex};
+use super::table::{Stages, hex, sorts};
 use super::{Result, progress};
 use radsweep::scenes::{Options, Scene, Step};
 use sap::BroadPhase;
@@ -74,6 +74,7 @@ fn record(frame: u32, step: &Step, hash: &str) -> serde_json::Value {
         "hash": hash,
         "backend": report.backend.name(),
         "strategy": report.strategy.name(),
+        "sorts": sorts(&report.sorts),
         "ms": stages(step).json(total(step)),
     })
 }

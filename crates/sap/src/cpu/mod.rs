@@ -27,7 +27,9 @@ mod sweep;
 mod tree;
 mod tuning;
 
-use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, Report, Result, Timings};
+use crate::{
+    Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, Report, Result, Sorts, Timings,
+};
 use accept::Accept;
 use arrange::MOST_COLUMNS;
 use chunks::{Delivery, Rows, by_rounds, is_dense};
@@ -115,6 +117,7 @@ impl Engine {
                 ended: 0,
                 invalid: scene.invalid,
                 tests: 0,
+                sorts: Sorts::default(),
                 timings,
                 ..last.clone()
             });
@@ -139,6 +142,8 @@ impl Engine {
         }
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
+        report.sorts = found.sorts;
+        report.sorts.keys += found.count;
         order::order(
             found.within(limit)?.blocks,
             frame.len(),

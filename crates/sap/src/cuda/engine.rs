@@ -167,7 +167,7 @@ impl Engine {
             let state = self.sweep.read()?;
             if state.changed == 0 {
                 let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
-                return self.rest(config, n, invalid, from_host);
+                return self.rest(config, n, invalid, &state, from_host);
             }
             if self.apart && state.still_changed != 0 {
                 return self.find_as_one(config, source);
@@ -185,7 +185,7 @@ impl Engine {
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
         refuse(config, invalid)?;
         if may_rest && state.changed == 0 {
-            return self.rest(config, n, invalid, from_host);
+            return self.rest(config, n, invalid, &state, from_host);
         }
 
         let (count, axis) = (state.pairs as usize, state.axis as usize);
@@ -208,6 +208,7 @@ impl Engine {
             tests: state.tests + state.between,
             resting: self.held.len() as u64,
             regrown,
+            sorts: state.sorts(),
             ..self.report(n, invalid, axis)
         };
 
@@ -256,10 +257,12 @@ impl Engine {
         config: &Config,
         n: usize,
         invalid: Option<Invalid>,
+        state: &State,
         from_host: bool,
     ) -> Result<Report> {
         refuse(config, invalid)?;
         let mut report = self.report(n, invalid, self.axis);
+        report.sorts = state.sorts();
         report.pairs = self.pairs as u64;
         report.resting = self.held.len() as u64;
         report.timings = timings(&self.stages.finish(&self.stream)?);
