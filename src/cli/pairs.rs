@@ -1,6 +1,7 @@
 //! `radsweep pairs`: boxes in a file to pairs in a file.
 
 use super::args::Pairs;
+use super::backend::Fallback;
 use super::table::{Stages, hex, sorts};
 use super::{Result, note, progress, spinner};
 use radsweep::npy::{self, Writer};
@@ -44,6 +45,8 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
     };
     // What can be refused is refused before the work.
     let mut broad_phase = BroadPhase::new(config)?;
+    let mut fallback = Fallback::default();
+    fallback.tell(&broad_phase);
     let mut output = args.output.as_deref().map(Writer::create).transpose()?;
     let bar = spinner("reading");
     let boxes = npy::read_boxes(&args.boxes)?;
@@ -54,6 +57,7 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
         Some(other) => between(&mut broad_phase, args, &boxes, other, &mut output)?,
     };
     bar.finish_and_clear();
+    fallback.tell(&broad_phase);
     output.map_or(Ok(()), Writer::finish)?;
     let backend = broad_phase.report().backend.name();
     print(

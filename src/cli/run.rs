@@ -1,6 +1,7 @@
 //! `radsweep run`: a scene without a window.
 
 use super::args::Run;
+use super::backend::Fallback;
 use super::table::{Stages, hex, sorts};
 use super::{Result, progress};
 use radsweep::scenes::{Options, Scene, Step};
@@ -16,6 +17,8 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
         density: args.density,
     };
     let mut broad_phase = BroadPhase::new(args.engine.config())?;
+    let mut fallback = Fallback::default();
+    fallback.tell(&broad_phase);
     let mut scene = Scene::new_on(args.scene, &options, &broad_phase)?;
     let frames = args.frames.unwrap_or(args.scene.default_frames());
     let bar = progress(frames.into(), "frames");
@@ -28,6 +31,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
         sums.add(&step);
         let hash = hex(sap::pair_hash(broad_phase.pairs()));
         bar.suspend(|| -> io::Result<()> {
+            fallback.tell(&broad_phase);
             if args.json {
                 return writeln!(out, "{}", record(frame, &step, &hash));
             }

@@ -30,6 +30,8 @@ mod error;
 mod filter;
 mod frame;
 mod hash;
+#[cfg(cuda)]
+mod last;
 mod mesh;
 mod pair;
 mod query;

@@ -13,6 +13,8 @@ mod columns;
 mod endpoints;
 mod events;
 mod find;
+#[cfg(cuda)]
+mod follow;
 mod key;
 mod lanes;
 mod memory;

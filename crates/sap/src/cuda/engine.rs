@@ -11,6 +11,7 @@ use super::query::{Queries, Question};
 use super::scene::Scene;
 use super::source::Source;
 use super::sweep::Sweep;
+use crate::last::Last;
 use crate::query::Candidate;
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
@@ -342,6 +343,22 @@ impl Engine {
         match boxes.and_then(|boxes| self.queries.ask(&self.stream, boxes, question)) {
             Err(Error::Gpu(gpu::Error::OutOfMemory { .. })) => None,
             found => found.unwrap_or_else(|_| Some(Vec::new())),
+        }
+    }
+
+    /// What there is of the last update on the host, or can be had of the device.
+    pub(crate) fn last(&self, config: &Config) -> Last {
+        let given = self.boxes().to_vec();
+        let stored = match self.scene.boxes() {
+            Ok(boxes) if config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),
+            _ => Ok(Vec::new()),
+        };
+        Last {
+            pairs: self.pairs().to_vec(),
+            started: self.started().to_vec(),
+            ended: self.ended().to_vec(),
+            given,
+            stored: stored.unwrap_or_default(),
         }
     }
 
