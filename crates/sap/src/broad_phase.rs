@@ -110,7 +110,7 @@ impl BroadPhase {
     /// # Errors
     ///
     /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with the exact count where
-    /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`] and [`Error::TooManyBoxes`] for a frame
+    /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`], [`Error::ChangedIndex`] and [`Error::TooManyBoxes`] for a frame
     /// that does not hold together, and what the sort or the device reports.
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
         let frame = frame.into();

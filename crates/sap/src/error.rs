@@ -109,6 +109,14 @@ pub enum Error {
         /// That pair.
         pair: Pair,
     },
+    /// A box is told to have changed that is not in the frame ([`crate::Frame::changed`]).
+    #[error("box {index} is told to have changed, of a frame of {boxes} boxes")]
+    ChangedIndex {
+        /// The first such index.
+        index: u32,
+        /// Boxes in the frame.
+        boxes: usize,
+    },
     /// The margin is negative, NaN or infinite.
     #[error("margin {margin} is not a finite number of at least 0")]
     Margin {

@@ -126,7 +126,8 @@ pub struct Report {
     /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts. 0 when nothing
     /// had changed since the update before.
     pub tests: u64,
-    /// Boxes held apart as static or asleep: neither sorted nor tested against each other, since they stayed as they were.
+    /// Boxes that stayed as they were and were neither sorted nor tested against each other: on the CPU any, where few others changed;
+    /// on CUDA static ones and those asleep.
     pub resting: u64,
     /// The backend that ran.
     pub backend: Backend,
