@@ -36,6 +36,7 @@ mod mesh;
 mod pair;
 mod query;
 mod report;
+mod room;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;

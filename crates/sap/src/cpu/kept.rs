@@ -16,8 +16,9 @@ use super::tuning::{
     FEWEST_KEPT, MEET_COST, MEET_TASK, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK,
     SWEPT_COST,
 };
-use crate::{Config, Pair, Report};
+use crate::{Config, Pair, Report, Result, room};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Some boxes of a frame.
 #[derive(Default)]
@@ -28,10 +29,12 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Adds boxes below `n`; others are passed over.
-    fn add(&mut self, n: usize, boxes: impl IntoIterator<Item = u32>) {
+    /// Adds boxes below `n`; others are passed over. Where memory is refused, none.
+    fn add(&mut self, n: usize, boxes: impl ExactSizeIterator<Item = u32>) -> Result<()> {
+        let most = self.list.len() + boxes.len();
+        room::reserve(&mut self.list, most)?;
         if self.bits.len() < n.div_ceil(64) {
-            self.bits.resize(n.div_ceil(64), 0);
+            room::resize(&mut self.bits, n.div_ceil(64), 0)?;
         }
         let new = |i: &u32| {
             let (word, bit) = (*i as usize / 64, 1 << (i % 64));
@@ -41,8 +44,9 @@ impl Changed {
             }
             new
         };
-        self.list.extend(boxes.into_iter().filter(new));
+        self.list.extend(boxes.filter(new));
         self.list.sort_unstable();
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -124,8 +128,7 @@ impl Kept {
         self.begin();
         let ends = n.min(before) as u32..n.max(before) as u32;
         let listed = changed.iter().copied();
-        self.changed.add(n.max(before), listed.chain(ends));
-        self.changed.list.len() <= most
+        self.note(n.max(before), listed, ends) && self.changed.list.len() <= most
     }
 
     /// Notes what has changed between two frames. False where that is too much.
@@ -136,25 +139,36 @@ impl Kept {
         };
         let differs = |&i: &usize| !scene.same_box(last, i);
         // Steps of the golden section: boxes of one kind often stand at even distances.
-        let sampled = (0..SAMPLE).map(|k| (k * 0x9e37_79b9 & 0xffff_ffff) * n >> 32);
+        let sampled = (0..SAMPLE).map(|k| (((k * 0x9e37_79b9) & 0xffff_ffff) * n) >> 32);
         let some = sampled.filter(differs).count();
         // Twice as many as may be, lest chance decides.
         if some * n > 2 * most * SAMPLE {
             return false;
         }
         self.begin();
-        let found: Vec<u32> = (0..n)
-            .into_par_iter()
-            .with_min_len(STREAM_TASK)
-            .filter(differs)
-            .map(|i| i as u32)
-            .collect();
+        // Lists of one task each, which are small.
+        let of_task = |task: usize| -> Vec<u32> {
+            let boxes = task * STREAM_TASK..n.min((task + 1) * STREAM_TASK);
+            boxes.filter(differs).map(|i| i as u32).collect()
+        };
+        let tasks = (0..n.div_ceil(STREAM_TASK)).into_par_iter();
+        let found: Vec<Vec<u32>> = tasks.map(of_task).collect();
+        let Ok(found) = room::concat(&found) else {
+            return false;
+        };
         let before = last.boxes.len();
-        self.changed.add(
-            n.max(before),
-            found.into_iter().chain(n as u32..before as u32),
-        );
-        self.changed.list.len() <= most
+        let gone = n as u32..before.max(n) as u32;
+        self.note(n.max(before), found.into_iter(), gone) && self.changed.list.len() <= most
+    }
+
+    /// Notes boxes below `n`. False where memory for them is refused; noting more than what has changed does no harm.
+    fn note(
+        &mut self,
+        n: usize,
+        boxes: impl ExactSizeIterator<Item = u32>,
+        ends: Range<u32>,
+    ) -> bool {
+        self.changed.add(n, boxes).is_ok() && self.changed.add(n, ends).is_ok()
     }
 
     /// Forgets the last changes, unless the tree alone knows of them.
@@ -182,10 +196,11 @@ impl Kept {
         self.tree =
             tree.and_then(|mut tree| tree.take(&scene.boxes, self.changed.list()).then_some(tree));
         if self.tree.is_none() {
-            self.tree = Some(Tree::new(&scene.boxes, config.rule));
+            // Without the memory for it frames are swept as a whole.
+            self.tree = Tree::new(&scene.boxes, config.rule).ok();
             (self.usual, self.excess) = (0, 0);
         }
-        true
+        self.tree.is_some()
     }
 
     /// Takes note of a frame that was swept as a whole: where it had many changes, the tree is of no use.
@@ -208,14 +223,21 @@ impl Kept {
     }
 
     /// All pairs of the changed boxes, after [`Kept::renew`].
-    pub(super) fn meet(&self, scene: &Scene, limit: u64, config: &Config, spare: &Spare) -> Found {
+    pub(super) fn meet(
+        &self,
+        scene: &Scene,
+        limit: u64,
+        config: &Config,
+        spare: &Spare,
+    ) -> Result<Found> {
         let Some(tree) = &self.tree else {
-            return Found::default();
+            return Ok(Found::default());
         };
         let collector = Collector::new(limit, spare);
         let accept = &Accept::new(scene, scene, config.rule, true);
         let n = scene.boxes.len();
-        let mut walk: Vec<u32> = self.changed.list.clone();
+        let mut walk = Vec::new();
+        room::copy(&mut walk, &self.changed.list)?;
         walk.truncate(walk.partition_point(|&i| (i as usize) < n));
         tree.arrange(&mut walk);
         let meet = |mut task, some: &[u32]| {
@@ -230,10 +252,11 @@ impl Kept {
             task
         };
         if walk.len() <= MEET_TASK {
-            return meet(collector.task(), &walk).finish();
+            return meet(collector.task(), &walk).finish().stored();
         }
         let tasks = walk.par_chunks(MEET_TASK).fold(|| collector.task(), meet);
-        tasks.map(Task::finish).reduce(Found::default, Found::merge)
+        let found = tasks.map(Task::finish);
+        found.reduce(Found::default, Found::merge).stored()
     }
 
     /// Takes note of the tests that an update took which has succeeded.
