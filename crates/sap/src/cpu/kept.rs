@@ -42,7 +42,7 @@ impl Changed {
             new
         };
         self.list.extend(boxes.into_iter().filter(new));
-        self.list.sort_unstable();
+        self.list.par_sort_unstable();
     }
 
     fn clear(&mut self) {
@@ -70,6 +70,8 @@ impl Changed {
 pub(super) struct Kept {
     tree: Option<Tree>,
     changed: Changed,
+    /// Those that are there, neighbours near each other.
+    walk: Vec<u32>,
     /// Whether the update that the changes were noted for has succeeded. Else the tree knows them, and the last frame does not.
     settled: bool,
     /// Frames of few changes in a row, how many it takes for a tree, and how many it has served.
@@ -88,6 +90,7 @@ impl Default for Kept {
         Self {
             tree: None,
             changed: Changed::default(),
+            walk: Vec::new(),
             settled: true,
             calm: 0,
             patience: PATIENCE,
@@ -176,15 +179,17 @@ impl Kept {
         if self.calm < self.patience {
             return false;
         }
-        let n = scene.boxes.len() as u64;
-        let spent = self.excess > SWEPT_COST * n;
-        let tree = self.tree.take().filter(|_| !spent);
-        self.tree =
-            tree.and_then(|mut tree| tree.take(&scene.boxes, self.changed.list()).then_some(tree));
-        if self.tree.is_none() {
-            self.tree = Some(Tree::new(&scene.boxes, config.rule));
-            (self.usual, self.excess) = (0, 0);
-        }
+        let (boxes, changed) = (&scene.boxes, self.changed.list());
+        let good = self.excess <= SWEPT_COST * boxes.len() as u64;
+        let old = self.tree.as_mut().filter(|_| good);
+        self.walk = match old.and_then(|tree| tree.take(boxes, changed)) {
+            Some(walk) => walk,
+            None => {
+                (self.usual, self.excess) = (0, 0);
+                let new = self.tree.insert(Tree::new(boxes, config.rule));
+                new.take(boxes, changed).unwrap_or_default()
+            }
+        };
         true
     }
 
@@ -214,10 +219,6 @@ impl Kept {
         };
         let collector = Collector::new(limit, spare);
         let accept = &Accept::new(scene, scene, config.rule, true);
-        let n = scene.boxes.len();
-        let mut walk: Vec<u32> = self.changed.list.clone();
-        walk.truncate(walk.partition_point(|&i| (i as usize) < n));
-        tree.arrange(&mut walk);
         let meet = |mut task, some: &[u32]| {
             run_best(Meet {
                 tree,
@@ -225,14 +226,18 @@ impl Kept {
                 some,
                 changed: &self.changed,
                 accept,
+                any: !accept.tests_anything(),
                 task: &mut task,
             });
             task
         };
-        if walk.len() <= MEET_TASK {
-            return meet(collector.task(), &walk).finish();
+        if self.walk.len() <= MEET_TASK {
+            return meet(collector.task(), &self.walk).finish();
         }
-        let tasks = walk.par_chunks(MEET_TASK).fold(|| collector.task(), meet);
+        let tasks = self
+            .walk
+            .par_chunks(MEET_TASK)
+            .fold(|| collector.task(), meet);
         tasks.map(Task::finish).reduce(Found::default, Found::merge)
     }
 
