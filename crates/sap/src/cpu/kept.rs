@@ -45,7 +45,7 @@ impl Changed {
             new
         };
         self.list.extend(boxes.filter(new));
-        self.list.sort_unstable();
+        self.list.par_sort_unstable();
         Ok(())
     }
 
@@ -74,6 +74,8 @@ impl Changed {
 pub(super) struct Kept {
     tree: Option<Tree>,
     changed: Changed,
+    /// Those that are there, neighbours near each other.
+    walk: Vec<u32>,
     /// Whether the update that the changes were noted for has succeeded. Else the tree knows them, and the last frame does not.
     settled: bool,
     /// Frames of few changes in a row, how many it takes for a tree, and how many it has served.
@@ -92,6 +94,7 @@ impl Default for Kept {
         Self {
             tree: None,
             changed: Changed::default(),
+            walk: Vec::new(),
             settled: true,
             calm: 0,
             patience: PATIENCE,
@@ -190,16 +193,23 @@ impl Kept {
         if self.calm < self.patience {
             return false;
         }
-        let n = scene.boxes.len() as u64;
-        let spent = self.excess > SWEPT_COST * n;
-        let tree = self.tree.take().filter(|_| !spent);
-        self.tree =
-            tree.and_then(|mut tree| tree.take(&scene.boxes, self.changed.list()).then_some(tree));
-        if self.tree.is_none() {
-            // Without the memory for it frames are swept as a whole.
-            self.tree = Tree::new(&scene.boxes, config.rule).ok();
+        let (boxes, changed) = (&scene.boxes, self.changed.list());
+        let good = self.excess <= SWEPT_COST * boxes.len() as u64;
+        let old = self.tree.as_mut().filter(|_| good);
+        let mut walk = old.and_then(|tree| tree.take(boxes, changed));
+        if walk.is_none() {
             (self.usual, self.excess) = (0, 0);
+            self.tree = Tree::new(boxes, config.rule).ok();
+            walk = self
+                .tree
+                .as_mut()
+                .and_then(|tree| tree.take(boxes, changed));
         }
+        if walk.is_none() {
+            // Without the memory for it frames are swept as a whole.
+            self.tree = None;
+        }
+        self.walk = walk.unwrap_or_default();
         self.tree.is_some()
     }
 
@@ -235,11 +245,6 @@ impl Kept {
         };
         let collector = Collector::new(limit, spare);
         let accept = &Accept::new(scene, scene, config.rule, true);
-        let n = scene.boxes.len();
-        let mut walk = Vec::new();
-        room::copy(&mut walk, &self.changed.list)?;
-        walk.truncate(walk.partition_point(|&i| (i as usize) < n));
-        tree.arrange(&mut walk);
         let meet = |mut task, some: &[u32]| {
             run_best(Meet {
                 tree,
@@ -247,14 +252,18 @@ impl Kept {
                 some,
                 changed: &self.changed,
                 accept,
+                any: !accept.tests_anything(),
                 task: &mut task,
             });
             task
         };
-        if walk.len() <= MEET_TASK {
-            return meet(collector.task(), &walk).finish().stored();
+        if self.walk.len() <= MEET_TASK {
+            return meet(collector.task(), &self.walk).finish().stored();
         }
-        let tasks = walk.par_chunks(MEET_TASK).fold(|| collector.task(), meet);
+        let tasks = self
+            .walk
+            .par_chunks(MEET_TASK)
+            .fold(|| collector.task(), meet);
         let found = tasks.map(Task::finish);
         found.reduce(Found::default, Found::merge).stored()
     }

@@ -46,7 +46,7 @@ use scene::Scene;
 use splice::{kept_pairs, splice};
 use std::time::Instant;
 use sweep::{Pass, Role, run};
-use tuning::{MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
+use tuning::{FEW_PAIRS, MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
 
 /// See the module.
 pub(crate) struct Engine {
@@ -241,12 +241,22 @@ impl Engine {
             ..Sorts::default()
         };
         report.timings.sweep = clock.lap();
-        let mut new = Vec::new();
         if found.count > limit {
             let count = found.count + kept_pairs(&self.pairs, changed);
             return Err(Error::TooManyPairs { count, limit });
         }
-        order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
+        let mut new = Vec::new();
+        if found.count <= FEW_PAIRS as u64 {
+            // As there are, without a look at all boxes.
+            new = room::concat(&found.blocks)?;
+            new.sort_unstable();
+            found
+                .blocks
+                .into_iter()
+                .for_each(|block| self.spare_blocks.give(block));
+        } else {
+            order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
+        }
         let gone = splice(&self.pairs, changed, &new, limit, &mut self.spare_pairs)?;
         report.timings.compact = clock.lap();
         if config.events {

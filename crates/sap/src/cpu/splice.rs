@@ -97,11 +97,22 @@ impl Part<'_> {
             put(&self.before[at..end]);
             at = end;
         };
+        let mut end = 0;
         for pair in self.new {
-            let end = self.before.partition_point(|other| other < pair);
+            end += position(&self.before[end..], pair);
             keep_to(end, &mut put);
             put(std::slice::from_ref(pair));
         }
         keep_to(self.before.len(), &mut put);
     }
+}
+
+/// How many of some pairs come before another; the sooner found the fewer they are.
+fn position(pairs: &[Pair], pair: &Pair) -> usize {
+    let mut reach = 1;
+    while pairs.get(reach - 1).is_some_and(|other| other < pair) {
+        reach *= 2;
+    }
+    let known = reach / 2;
+    known + pairs[known..pairs.len().min(reach)].partition_point(|other| other < pair)
 }

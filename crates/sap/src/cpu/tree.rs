@@ -101,60 +101,46 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Takes the boxes that have changed, of which those beyond the end are gone. False where there is no room for the new
-    /// ones, or memory for what it takes: then it is of no use any more.
-    pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> bool {
-        let gone = self.places.len().saturating_sub(boxes.len());
-        let (mut nodes, free) = (Vec::new(), self.free.len() + gone);
-        let refused = [
-            room::reserve(&mut nodes, changed.len() + gone),
-            room::reserve(&mut self.free, free),
-            room::reserve(&mut self.places, boxes.len()),
-        ];
-        if refused.iter().any(Result::is_err) {
-            return false;
-        }
-        for _ in 0..gone {
-            let Some(place) = self.places.pop() else {
-                break;
-            };
-            self.set(place, &NONE);
-            self.free.push(place);
-            nodes.push(place / LANES as u32);
-        }
+    /// Takes the boxes that have changed, of which those beyond the end are gone. Gives those that are not in the order of their
+    /// places: neighbours near each other. None where there is no room for new ones, or memory is refused: then it is of no use
+    /// any more.
+    pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> Option<Vec<u32>> {
+        let here = changed.partition_point(|&i| (i as usize) < boxes.len());
+        let kept = boxes.len().min(self.places.len());
+        let (mut gone, mut places) = (Vec::new(), Vec::new());
+        room::copy(&mut gone, &self.places[kept..]).ok()?;
+        self.places.truncate(kept);
+        let free = self.free.len() + gone.len();
+        room::reserve(&mut self.free, free).ok()?;
+        room::reserve(&mut self.places, boxes.len()).ok()?;
+        room::reserve(&mut places, here + gone.len()).ok()?;
         while self.places.len() < boxes.len() {
-            let Some(place) = self.free.pop() else {
-                return false;
-            };
+            let place = self.free.pop()?;
             // A frame has fewer boxes than a u32 counts.
             self.index[place as usize] = self.places.len() as u32;
             self.places.push(place);
         }
-        for &i in changed {
-            if let Some(b) = boxes.get(i as usize) {
-                let place = self.places[i as usize];
-                self.set(place, &probe(b, self.rule));
-                nodes.push(place / LANES as u32);
-            }
+        places.extend(changed[..here].iter().map(|&i| self.places[i as usize]));
+        places.par_sort_unstable();
+        let walk = room::collect(places.iter().map(|&place| self.index[place as usize])).ok()?;
+        for (&place, &i) in places.iter().zip(&walk) {
+            self.set(place, &probe(&boxes[i as usize], self.rule));
         }
-        nodes.sort_unstable();
+        gone.iter().for_each(|&place| self.set(place, &NONE));
+        self.free.extend(&gone);
+        places.append(&mut gone);
         for level in 1..self.starts.len() {
-            nodes.dedup();
-            if nodes.len() > self.counts[level] / 4 {
+            places.iter_mut().for_each(|entry| *entry /= LANES as u32);
+            places.dedup();
+            if places.len() > self.counts[level] / 4 {
                 self.join_all(level);
             } else {
-                nodes
+                places
                     .iter()
-                    .for_each(|&node| self.join(level, node as usize));
+                    .for_each(|&entry| self.join(level, entry as usize));
             }
-            nodes.iter_mut().for_each(|node| *node /= LANES as u32);
         }
-        true
-    }
-
-    /// Puts boxes in the order of their places: neighbours near each other.
-    pub(super) fn arrange(&self, boxes: &mut [u32]) {
-        boxes.sort_unstable_by_key(|&i| self.places[i as usize]);
+        Some(walk)
     }
 
     fn set(&mut self, place: u32, [least, most]: &Probe) {
@@ -216,6 +202,8 @@ pub(super) struct Meet<'a, 'b> {
     pub(super) some: &'a [u32],
     pub(super) changed: &'a Changed,
     pub(super) accept: &'a Accept<'a>,
+    /// Whether that accepts all.
+    pub(super) any: bool,
     pub(super) task: &'a mut Task<'b>,
 }
 
@@ -262,7 +250,7 @@ impl Meet<'_, '_> {
             let q = index[start + lane];
             // Two that have changed find each other.
             let again = q <= p && self.changed.has(q);
-            let kept = !again && self.accept.keeps(p.min(q), p.max(q));
+            let kept = !again && (self.any || self.accept.keeps(p.min(q), p.max(q)));
             mask &= !(u32::from(!kept) << lane);
         });
         if storing && mask != 0 {
