@@ -142,7 +142,10 @@ impl Kept {
         };
         let differs = |&i: &usize| !scene.same_box(last, i);
         // Steps of the golden section: boxes of one kind often stand at even distances.
-        let sampled = (0..SAMPLE).map(|k| (((k * 0x9e37_79b9) & 0xffff_ffff) * n) >> 32);
+        let sampled = (0..SAMPLE as u32).map(|k| {
+            let part = u64::from(k.wrapping_mul(0x9e37_79b9));
+            ((part * n as u64) >> 32) as usize
+        });
         let some = sampled.filter(differs).count();
         // Twice as many as may be, lest chance decides.
         if some * n > 2 * most * SAMPLE {

@@ -223,6 +223,7 @@ impl Engine {
         report.timings = timings(&self.stages.finish(&stream)?);
 
         // Everything is there: the new takes the place of the last.
+        self.spare.has_bad = invalid.is_some();
         std::mem::swap(&mut self.scene, &mut self.spare);
         std::mem::swap(&mut self.list, &mut self.room);
         std::mem::swap(&mut self.events, &mut self.spare_events);
@@ -272,6 +273,7 @@ impl Engine {
         self.spare_host.iter_mut().for_each(HostPairs::clear);
         self.keep_host(&[STARTED, ENDED], from_host);
         // Boxes that moved within their margin are not where they were.
+        self.spare.has_bad = invalid.is_some();
         std::mem::swap(&mut self.scene, &mut self.spare);
         self.given.take();
         Ok(report)
