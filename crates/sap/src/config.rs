@@ -76,8 +76,8 @@ named!(
 /// Where the work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// CUDA where a device answers, else the CPU. The environment variable
-    /// `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
+    /// CUDA where a device answers, else the CPU, and from then on the CPU should the device fail
+    /// ([`crate::BroadPhase::fallback`]). The environment variable `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
     #[default]
     Auto,
     /// The threads of the current rayon pool.

@@ -157,3 +157,11 @@ pub enum Error {
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
 }
+
+#[cfg(cuda)]
+impl Error {
+    /// Whether it is the GPU that failed, by whichever call.
+    pub(crate) const fn is_of_gpu(&self) -> bool {
+        matches!(self, Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)))
+    }
+}

@@ -30,10 +30,13 @@ mod error;
 mod filter;
 mod frame;
 mod hash;
+#[cfg(cuda)]
+mod last;
 mod mesh;
 mod pair;
 mod query;
 mod report;
+mod room;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;
@@ -48,4 +51,4 @@ pub use hash::{PairHasher, pair_hash};
 pub use mesh::{aabbs_from_mesh, aabbs_from_objects};
 pub use pair::Pair;
 pub use query::RayHit;
-pub use report::{ChunkReport, Invalid, Report, Timings};
+pub use report::{ChunkReport, Invalid, Report, Sorts, Timings};

@@ -12,7 +12,7 @@ use super::records::Records;
 use super::scene::Scene;
 use super::sweep::{Pass, Role, of_pass, run};
 use super::tuning::MOST_COPIES;
-use crate::{Config, Result, Strategy, Timings};
+use crate::{Config, Result, Sorts, Strategy, Timings};
 
 /// What two sets and rounds are swept by: endpoint records serve one whole set.
 pub(super) fn swept(strategy: Strategy) -> Strategy {
@@ -34,17 +34,18 @@ pub(super) fn found(
     clock: &mut Clock,
 ) -> Result<Found> {
     let (boxes, axis) = (&scene.boxes, plan.axis);
+    let mut sorts = Sorts::default();
     let in_columns = Accept::new(scene, scene, config.rule, false);
     let anywhere = Accept::new(scene, scene, config.rule, true);
     if plan.strategy == Strategy::Endpoints {
-        let ranges = Ranges::new(boxes, config)?;
+        let ranges = Ranges::new(boxes, config, &mut sorts)?;
         timings.sort = clock.lap();
         let found = ranges.run(&anywhere, limit, spare);
         timings.sweep = clock.lap();
-        return Ok(found);
+        return Ok(found.sorted_by(sorts));
     }
     let ids = scene.worlds.as_deref();
-    let worlds = Worlds::new([ids, None]);
+    let worlds = Worlds::new([ids, None])?;
     let none = Columns::default();
     let columns = if worlds.fit(&plan.columns) {
         &plan.columns
@@ -53,39 +54,39 @@ pub(super) fn found(
     };
     let one = |order| in_one_column(boxes, order, axis, config);
     if ids.is_none() && columns.count() == 1 {
-        let order = order_by_min(boxes, axis, config)?;
+        let order = order_by_min(boxes, axis, config, &mut sorts)?;
         timings.keys = clock.lap();
-        let all = one(order);
+        let all = one(order)?;
         timings.sort = clock.lap();
         let found = run(&[Pass::within(&all, &anywhere)], limit, spare);
         timings.sweep = clock.lap();
-        return Ok(found);
+        return Ok(found.sorted_by(sorts));
     }
     let grid = Grid {
         columns,
         worlds: &worlds,
         axis,
     };
-    let split = Split::new(boxes, &grid, plan, spare.spans());
+    let split = Split::new(boxes, &grid, plan, spare.spans())?;
     timings.keys = clock.lap();
     let collector = Collector::new(limit, spare);
     let (large, small) = if split.has_large() || ids.is_some() {
-        let order = order_by_min(boxes, axis, config)?;
-        order.iter().partition(|&&i| split.is_large(i as usize))
+        let order = order_by_min(boxes, axis, config, &mut sorts)?;
+        split.parts(&order)?
     } else {
         (Vec::new(), Vec::new())
     };
     let mut found = if ids.is_none() {
-        let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare);
+        let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare)?;
         timings.sort = clock.lap();
         partition.sweep(&in_columns, &collector, spare)
     } else {
-        let columns = grid.records(boxes, ids, split.spans(), &small, config)?;
+        let columns = grid.records(boxes, ids, split.spans(), &small, config, &mut sorts)?;
         timings.sort = clock.lap();
         of_pass(&Pass::within(&columns, &in_columns), &collector)
     };
     if !large.is_empty() {
-        let (large, small) = (one(large), one(small));
+        let (large, small) = (one(large)?, one(small)?);
         let between = |from, into, role| Pass {
             from,
             into,
@@ -103,14 +104,14 @@ pub(super) fn found(
     }
     spare.give_spans(split.into_spans());
     timings.sweep = clock.lap();
-    Ok(found)
+    Ok(found.sorted_by(sorts))
 }
 
 /// All boxes of each set in sweep order, without a list of oversized ones, worlds told apart by columns: those of the plan
 /// unless they would take too many copies.
 pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<Vec<Records>> {
     let ids = |set: usize| sets.get(set).and_then(|scene| scene.worlds.as_deref());
-    let worlds = Worlds::new([ids(0), ids(1)]);
+    let worlds = Worlds::new([ids(0), ids(1)])?;
     let none = Columns::default();
     let spans = |columns| {
         let grid = Grid {
@@ -120,7 +121,7 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
         };
         sets.iter()
             .map(|scene| grid.spans(&scene.boxes))
-            .collect::<Vec<_>>()
+            .collect::<Result<Vec<_>>>()
     };
     let few = |sets: &[Vec<_>]| {
         let (boxes, copies) = sets
@@ -129,9 +130,9 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
             .fold((0, 0), |(n, copies), span| (n + 1, copies + area(span)));
         copies <= MOST_COPIES * boxes + 1_000_000
     };
-    let (columns, spans) = match spans(&plan.columns) {
+    let (columns, spans) = match spans(&plan.columns)? {
         spans if few(&spans) && worlds.fit(&plan.columns) => (&plan.columns, spans),
-        _ => (&none, spans(&none)),
+        _ => (&none, spans(&none)?),
     };
     let grid = Grid {
         columns,
@@ -140,11 +141,18 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
     };
     let one = columns.count() == 1 && sets.iter().all(|scene| scene.worlds.is_none());
     let records = |(set, (scene, spans)): (usize, (&&Scene, Vec<_>))| {
-        let order = order_by_min(&scene.boxes, plan.axis, config)?;
+        let order = order_by_min(&scene.boxes, plan.axis, config, &mut Sorts::default())?;
         if one {
-            return Ok(in_one_column(&scene.boxes, order, plan.axis, config));
+            return in_one_column(&scene.boxes, order, plan.axis, config);
         }
-        grid.records(&scene.boxes, ids(set), &spans, &order, config)
+        grid.records(
+            &scene.boxes,
+            ids(set),
+            &spans,
+            &order,
+            config,
+            &mut Sorts::default(),
+        )
     };
     sets.iter().zip(spans).enumerate().map(records).collect()
 }
@@ -201,16 +209,21 @@ mod tests {
                 let mut plan = plan(&boxes, worlds, Strategy::Subdivided);
                 let even: Vec<f32> = (0..30).map(|i| i as f32).collect();
                 plan.columns.cuts = [Cuts::new(&even, 30), Cuts::new(&even, 30)];
-                let numbers = Worlds::new([worlds, None]);
+                let Ok(numbers) = Worlds::new([worlds, None]) else {
+                    panic!("no memory")
+                };
                 let grid = Grid {
                     columns: &plan.columns,
                     worlds: &numbers,
                     axis: plan.axis,
                 };
-                let Ok(order_x) = order_by_min(&boxes, plan.axis, &config) else {
+                let sorts = &mut Sorts::default();
+                let Ok(order_x) = order_by_min(&boxes, plan.axis, &config, sorts) else {
                     panic!("the sort failed")
                 };
-                let split = Split::new(&boxes, &grid, &plan, Vec::new());
+                let Ok(split) = Split::new(&boxes, &grid, &plan, Vec::new()) else {
+                    panic!("no memory")
+                };
                 let large = order_x.iter().filter(|&&i| split.is_large(i as usize));
                 assert_eq!(
                     (large.count(), order_x.len()),

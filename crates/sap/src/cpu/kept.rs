@@ -16,8 +16,9 @@ use super::tuning::{
     FEWEST_KEPT, MEET_COST, MEET_TASK, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK,
     SWEPT_COST,
 };
-use crate::{Config, Pair, Report};
+use crate::{Config, Pair, Report, Result, room};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Some boxes of a frame.
 #[derive(Default)]
@@ -28,10 +29,12 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Adds boxes below `n`; others are passed over.
-    fn add(&mut self, n: usize, boxes: impl IntoIterator<Item = u32>) {
+    /// Adds boxes below `n`; others are passed over. Where memory is refused, none.
+    fn add(&mut self, n: usize, boxes: impl ExactSizeIterator<Item = u32>) -> Result<()> {
+        let most = self.list.len() + boxes.len();
+        room::reserve(&mut self.list, most)?;
         if self.bits.len() < n.div_ceil(64) {
-            self.bits.resize(n.div_ceil(64), 0);
+            room::resize(&mut self.bits, n.div_ceil(64), 0)?;
         }
         let new = |i: &u32| {
             let (word, bit) = (*i as usize / 64, 1 << (i % 64));
@@ -41,8 +44,9 @@ impl Changed {
             }
             new
         };
-        self.list.extend(boxes.into_iter().filter(new));
+        self.list.extend(boxes.filter(new));
         self.list.par_sort_unstable();
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -127,8 +131,7 @@ impl Kept {
         self.begin();
         let ends = n.min(before) as u32..n.max(before) as u32;
         let listed = changed.iter().copied();
-        self.changed.add(n.max(before), listed.chain(ends));
-        self.changed.list.len() <= most
+        self.note(n.max(before), listed, ends) && self.changed.list.len() <= most
     }
 
     /// Notes what has changed between two frames. False where that is too much.
@@ -149,18 +152,29 @@ impl Kept {
             return false;
         }
         self.begin();
-        let found: Vec<u32> = (0..n)
-            .into_par_iter()
-            .with_min_len(STREAM_TASK)
-            .filter(differs)
-            .map(|i| i as u32)
-            .collect();
+        // Lists of one task each, which are small.
+        let of_task = |task: usize| -> Vec<u32> {
+            let boxes = task * STREAM_TASK..n.min((task + 1) * STREAM_TASK);
+            boxes.filter(differs).map(|i| i as u32).collect()
+        };
+        let tasks = (0..n.div_ceil(STREAM_TASK)).into_par_iter();
+        let found: Vec<Vec<u32>> = tasks.map(of_task).collect();
+        let Ok(found) = room::concat(&found) else {
+            return false;
+        };
         let before = last.boxes.len();
-        self.changed.add(
-            n.max(before),
-            found.into_iter().chain(n as u32..before as u32),
-        );
-        self.changed.list.len() <= most
+        let gone = n as u32..before.max(n) as u32;
+        self.note(n.max(before), found.into_iter(), gone) && self.changed.list.len() <= most
+    }
+
+    /// Notes boxes below `n`. False where memory for them is refused; noting more than what has changed does no harm.
+    fn note(
+        &mut self,
+        n: usize,
+        boxes: impl ExactSizeIterator<Item = u32>,
+        ends: Range<u32>,
+    ) -> bool {
+        self.changed.add(n, boxes).is_ok() && self.changed.add(n, ends).is_ok()
     }
 
     /// Forgets the last changes, unless the tree alone knows of them.
@@ -185,15 +199,21 @@ impl Kept {
         let (boxes, changed) = (&scene.boxes, self.changed.list());
         let good = self.excess <= SWEPT_COST * boxes.len() as u64;
         let old = self.tree.as_mut().filter(|_| good);
-        self.walk = match old.and_then(|tree| tree.take(boxes, changed)) {
-            Some(walk) => walk,
-            None => {
-                (self.usual, self.excess) = (0, 0);
-                let new = self.tree.insert(Tree::new(boxes, config.rule));
-                new.take(boxes, changed).unwrap_or_default()
-            }
-        };
-        true
+        let mut walk = old.and_then(|tree| tree.take(boxes, changed));
+        if walk.is_none() {
+            (self.usual, self.excess) = (0, 0);
+            self.tree = Tree::new(boxes, config.rule).ok();
+            walk = self
+                .tree
+                .as_mut()
+                .and_then(|tree| tree.take(boxes, changed));
+        }
+        if walk.is_none() {
+            // Without the memory for it frames are swept as a whole.
+            self.tree = None;
+        }
+        self.walk = walk.unwrap_or_default();
+        self.tree.is_some()
     }
 
     /// Takes note of a frame that was swept as a whole: where it had many changes, the tree is of no use.
@@ -216,9 +236,15 @@ impl Kept {
     }
 
     /// All pairs of the changed boxes, after [`Kept::renew`].
-    pub(super) fn meet(&self, scene: &Scene, limit: u64, config: &Config, spare: &Spare) -> Found {
+    pub(super) fn meet(
+        &self,
+        scene: &Scene,
+        limit: u64,
+        config: &Config,
+        spare: &Spare,
+    ) -> Result<Found> {
         let Some(tree) = &self.tree else {
-            return Found::default();
+            return Ok(Found::default());
         };
         let collector = Collector::new(limit, spare);
         let accept = &Accept::new(scene, scene, config.rule, true);
@@ -235,13 +261,14 @@ impl Kept {
             task
         };
         if self.walk.len() <= MEET_TASK {
-            return meet(collector.task(), &self.walk).finish();
+            return meet(collector.task(), &self.walk).finish().stored();
         }
         let tasks = self
             .walk
             .par_chunks(MEET_TASK)
             .fold(|| collector.task(), meet);
-        tasks.map(Task::finish).reduce(Found::default, Found::merge)
+        let found = tasks.map(Task::finish);
+        found.reduce(Found::default, Found::merge).stored()
     }
 
     /// Takes note of the tests that an update took which has succeeded.

@@ -14,6 +14,8 @@ mod columns;
 mod endpoints;
 mod events;
 mod find;
+#[cfg(cuda)]
+mod follow;
 mod kept;
 mod key;
 mod lanes;
@@ -29,8 +31,9 @@ mod sweep;
 mod tree;
 mod tuning;
 
+use crate::room;
 use crate::{
-    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Timings,
+    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts, Timings,
 };
 use accept::Accept;
 use arrange::MOST_COLUMNS;
@@ -123,11 +126,12 @@ impl Engine {
         {
             return Ok(Some(self.rest(last, None, &mut clock)));
         }
-        let before = self.scene.some(changed);
+        let before = self.scene.some(changed)?;
         let Some(now) = before.read_some(frame, changed, config)? else {
             return Ok(None);
         };
         let here = changed.len() <= MEET_TASK;
+        self.scene.reserve(n)?;
         let mut scene = std::mem::take(&mut self.scene);
         let n_before = scene.boxes.len();
         scene.put(changed, &now, n);
@@ -169,6 +173,8 @@ impl Engine {
         let found = found(config, scene, &plan, limit, spare, timings, &mut clock)?;
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
+        report.sorts = found.sorts;
+        report.sorts.keys += found.count;
         order::order(
             found.within(limit)?.blocks,
             frame.len(),
@@ -177,7 +183,7 @@ impl Engine {
         )?;
         report.timings.compact = clock.lap();
         if config.events {
-            (self.started, self.ended) = events::difference(&self.pairs, &self.spare_pairs);
+            (self.started, self.ended) = events::difference(&self.pairs, &self.spare_pairs)?;
             report.timings.events = clock.lap();
         }
         self.kept.pass(few, &report);
@@ -194,6 +200,7 @@ impl Engine {
             ended: 0,
             invalid,
             tests: 0,
+            sorts: Sorts::default(),
             timings: Timings {
                 bounds,
                 total: bounds,
@@ -227,8 +234,12 @@ impl Engine {
         report.timings.bounds = clock.lap();
         let most = (self.pairs.len() as u64).saturating_add(few as u64 * n as u64);
         let limit = memory::pair_limit(config, most.min(memory::most_pairs(n)));
-        let found = self.kept.meet(scene, limit, config, &self.spare_blocks);
+        let found = self.kept.meet(scene, limit, config, &self.spare_blocks)?;
         report.tests = found.tests;
+        report.sorts = Sorts {
+            keys: found.count,
+            ..Sorts::default()
+        };
         report.timings.sweep = clock.lap();
         if found.count > limit {
             let count = found.count + kept_pairs(&self.pairs, changed);
@@ -237,7 +248,7 @@ impl Engine {
         let mut new = Vec::new();
         if found.count <= FEW_PAIRS as u64 {
             // As there are, without a look at all boxes.
-            new = found.blocks.concat();
+            new = room::concat(&found.blocks)?;
             new.sort_unstable();
             found
                 .blocks
@@ -249,7 +260,7 @@ impl Engine {
         let gone = splice(&self.pairs, changed, &new, limit, &mut self.spare_pairs)?;
         report.timings.compact = clock.lap();
         if config.events {
-            (self.started, self.ended) = events::difference(&gone, &new);
+            (self.started, self.ended) = events::difference(&gone, &new)?;
             report.timings.events = clock.lap();
         }
         self.kept.settle(report.tests);
@@ -307,17 +318,18 @@ impl Engine {
         }
         let (mut first, mut second) = (first.1, second.1);
         if first.exact.is_some() || second.exact.is_some() {
-            first.make_exact();
-            second.make_exact();
+            first.make_exact()?;
+            second.make_exact()?;
         }
-        let both = [first.boxes.as_slice(), &second.boxes].concat();
-        let ids = |scene: &Scene| {
-            scene
-                .worlds
-                .clone()
-                .unwrap_or_else(|| vec![0; scene.boxes.len()])
-        };
-        let ids = [ids(&first), ids(&second)].concat();
+        let both = room::concat(&[&first.boxes, &second.boxes])?;
+        let mut ids = Vec::new();
+        room::reserve(&mut ids, both.len())?;
+        for scene in [&first, &second] {
+            match &scene.worlds {
+                Some(worlds) => ids.extend_from_slice(worlds),
+                None => ids.resize(ids.len() + scene.boxes.len(), 0),
+            }
+        }
         let plan = plan(&both, Some(&ids), swept(config.strategy));
         let arranged = arranged(config, &[&first, &second], &plan)?;
         let accept = Accept::new(&first, &second, config.rule, false);
@@ -376,6 +388,7 @@ impl Engine {
             &mut Timings::default(),
             &mut Clock(start),
         )?;
+        let found = found.stored()?;
         let mut tests = found.tests;
         let accept = |worlds| Accept::new(&scene, &scene, config.rule, worlds);
         if found.count <= limit {
@@ -383,7 +396,7 @@ impl Engine {
             order::order(found.blocks, frame.len(), &mut pairs, &self.spare_blocks)?;
             delivery.hand(&pairs);
         } else if is_dense(found.count, n) {
-            tests += Rows::new(&scene.boxes, config.rule).deliver(&accept(true), &mut delivery);
+            tests += Rows::new(&scene.boxes, config.rule)?.deliver(&accept(true), &mut delivery)?;
         } else {
             let plan = plan::plan(&scene.boxes, scene.worlds.as_deref(), swept(plan.strategy));
             for all in arranged(config, &[&scene], &plan)? {

@@ -4,6 +4,7 @@ use super::column::{add_up, insertion_sort};
 use super::lanes::{Job, LANES, Lanes, run_best};
 use super::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
 use crate::Pair;
+use std::collections::TryReserveError;
 
 /// What one thread sorts buckets with.
 #[derive(Default)]
@@ -16,9 +17,9 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s sorted, all at once where they
-    /// are few.
+    /// are few. Where memory is refused, in place.
     pub(super) fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
-        if range > 4 * pairs.len() {
+        if range > 4 * pairs.len() || self.reserve(pairs.len(), range).is_err() {
             return pairs.sort_unstable_by_key(|pair| pair.code());
         }
         let Self {
@@ -27,7 +28,6 @@ impl Scratch {
             seconds,
             groups,
         } = self;
-        ends.clear();
         ends.resize(range, 0);
         pairs
             .iter()
@@ -60,6 +60,24 @@ impl Scratch {
             seconds,
             pairs,
         });
+    }
+}
+
+impl Scratch {
+    /// Makes room for all that a sort of so many pairs may need.
+    fn reserve(&mut self, pairs: usize, range: usize) -> Result<(), TryReserveError> {
+        fn at_least<T>(list: &mut Vec<T>, len: usize) -> Result<(), TryReserveError> {
+            list.clear();
+            list.try_reserve(len)
+        }
+        at_least(&mut self.ends, range)?;
+        if pairs < SPARSE * range {
+            at_least(&mut self.codes, pairs)?;
+        }
+        at_least(&mut self.seconds, pairs)?;
+        // No more groups than one for each `GROUP` of a row.
+        at_least(&mut self.groups.ends, pairs / GROUP)?;
+        at_least(&mut self.groups.seconds, pairs)
     }
 }
 

@@ -7,7 +7,8 @@ use super::key::{lift, ordered};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit};
 use super::tuning::{MEET_GROUP, MOST_NODES, ROOM, STREAM_TASK};
 use crate::query::morton_order;
-use crate::{Aabb, OverlapRule};
+use crate::room::{self, gather, zeros};
+use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 
 /// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the union of node `i` of level
@@ -54,14 +55,14 @@ fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
 
 impl Tree {
     /// A tree of these boxes, with room for some more. O(n log n), on all threads.
-    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Self {
-        let mut index = morton_order(boxes, |_| true);
+    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
+        let mut index = morton_order(boxes, |_| true)?;
         let n = index.len();
-        let mut places = vec![0; n];
+        let mut places = zeros(n)?;
         for (place, &i) in (0..).zip(&index) {
             places[i as usize] = place;
         }
-        index.resize((n + n / ROOM + 1).next_multiple_of(LANES), 0);
+        room::resize(&mut index, (n + n / ROOM + 1).next_multiple_of(LANES), 0)?;
         let (mut starts, mut counts) = (Vec::new(), Vec::new());
         let (mut total, mut count) = (0, index.len());
         loop {
@@ -73,22 +74,23 @@ impl Tree {
             }
             count = count.div_ceil(LANES);
         }
-        let sorted: Vec<Probe> = index[..n]
-            .par_iter()
-            .map(|&i| probe(&boxes[i as usize], rule))
-            .collect();
-        let side = |end: usize, k: usize| {
-            let mut all = vec![NONE[end][k]; total];
-            let boxes = all.par_iter_mut().zip(&sorted);
-            boxes.for_each(|(to, b)| *to = b[end][k]);
-            all
-        };
+        let probes = index[..n].par_iter();
+        let sorted = gather(probes.map(|&i| probe(&boxes[i as usize], rule)))?;
+        let (mut min, mut max) = (Bounds::<3>::default(), Bounds::<3>::default());
+        for (end, bounds) in [&mut min, &mut max].into_iter().enumerate() {
+            for (k, all) in bounds.iter_mut().enumerate() {
+                room::resize(all, total, NONE[end][k])?;
+                let boxes = all.par_iter_mut().zip(&sorted);
+                boxes.for_each(|(to, b)| *to = b[end][k]);
+            }
+        }
+        let free = room::collect((n as u32..index.len() as u32).rev())?;
         let mut tree = Self {
-            min: std::array::from_fn(|k| side(0, k)),
-            max: std::array::from_fn(|k| side(1, k)),
+            min,
+            max,
             starts,
             counts,
-            free: (n as u32..index.len() as u32).rev().collect(),
+            free,
             index,
             places,
             rule,
@@ -96,29 +98,31 @@ impl Tree {
         for level in 1..tree.starts.len() {
             tree.join_all(level);
         }
-        tree
+        Ok(tree)
     }
 
     /// Takes the boxes that have changed, of which those beyond the end are gone. Gives those that are not in the order of their
-    /// places: neighbours near each other. None where there is no room for new ones: then it is of no use any more.
+    /// places: neighbours near each other. None where there is no room for new ones, or memory is refused: then it is of no use
+    /// any more.
     pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> Option<Vec<u32>> {
         let here = changed.partition_point(|&i| (i as usize) < boxes.len());
-        let mut gone = self.places.split_off(boxes.len().min(self.places.len()));
+        let kept = boxes.len().min(self.places.len());
+        let (mut gone, mut places) = (Vec::new(), Vec::new());
+        room::copy(&mut gone, &self.places[kept..]).ok()?;
+        self.places.truncate(kept);
+        let free = self.free.len() + gone.len();
+        room::reserve(&mut self.free, free).ok()?;
+        room::reserve(&mut self.places, boxes.len()).ok()?;
+        room::reserve(&mut places, here + gone.len()).ok()?;
         while self.places.len() < boxes.len() {
             let place = self.free.pop()?;
             // A frame has fewer boxes than a u32 counts.
             self.index[place as usize] = self.places.len() as u32;
             self.places.push(place);
         }
-        let mut places: Vec<u32> = changed[..here]
-            .iter()
-            .map(|&i| self.places[i as usize])
-            .collect();
+        places.extend(changed[..here].iter().map(|&i| self.places[i as usize]));
         places.par_sort_unstable();
-        let walk: Vec<u32> = places
-            .iter()
-            .map(|&place| self.index[place as usize])
-            .collect();
+        let walk = room::collect(places.iter().map(|&place| self.index[place as usize])).ok()?;
         for (&place, &i) in places.iter().zip(&walk) {
             self.set(place, &probe(&boxes[i as usize], self.rule));
         }
