@@ -234,6 +234,12 @@ typedef struct RadsweepConfig {
    * Pairs to make room for at first; more are made as needed.
    */
   uint64_t initial_pair_capacity;
+  /**
+   * Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each other,
+   * where there are this many or more, and they are a good part of all; 0: as many as are worth it, by measurement; UINT64_MAX: never.
+   * The pairs are the same.
+   */
+  uint64_t hold_from;
 } RadsweepConfig;
 
 /**
@@ -411,6 +417,10 @@ typedef struct RadsweepReport {
    * RADSWEEP_STRATEGY_*: the one that ran.
    */
   uint32_t strategy;
+  /**
+   * Boxes that were held apart, being at rest.
+   */
+  uint64_t resting;
 } RadsweepReport;
 
 /**
