@@ -235,6 +235,7 @@ fn any_config(bytes: &mut Unstructured) -> Result<RadsweepConfig> {
         config.margin = f32::from_bits(bytes.arbitrary()?);
         config.pair_memory = bytes.int_in_range(0..=100)?;
         config.initial_pair_capacity = bytes.int_in_range(0..=1000)?;
+        config.hold_from = bytes.int_in_range(0..=3)?;
     }
     if bytes.ratio(1, 8)? {
         config.size = bytes.int_in_range(0..=size_of::<RadsweepConfig>() as u64)?;

@@ -33,22 +33,24 @@ pub(super) fn order(
         .next_power_of_two()
         .trailing_zeros();
     let buckets = (boxes >> shift) + 1;
-    // Where each block writes its pairs of each bucket: buckets one after the other, in each the blocks in turn. Counts at first.
-    let mut positions = zeros::<usize>(blocks.len() * buckets)?;
-    let histogram = |(positions, block): (&mut [usize], &Vec<Pair>)| {
+    let mut counts = zeros::<u32>(blocks.len() * buckets)?;
+    let histogram = |(counts, block): (&mut [u32], &Vec<Pair>)| {
         block
             .iter()
-            .for_each(|pair| positions[(pair.a >> shift) as usize] += 1);
+            .for_each(|pair| counts[(pair.a >> shift) as usize] += 1);
     };
-    positions
+    counts
         .par_chunks_mut(buckets)
         .zip(&blocks)
         .for_each(histogram);
+    // Where each block writes its pairs of each bucket: buckets one after the other, in each the blocks in turn.
+    let mut positions = zeros::<usize>(counts.len())?;
     let mut ends = Vec::with_capacity(buckets);
     let mut at = 0;
     for bucket in 0..buckets {
-        for position in positions.iter_mut().skip(bucket).step_by(buckets) {
-            at += std::mem::replace(position, at);
+        for place in (bucket..counts.len()).step_by(buckets) {
+            positions[place] = at;
+            at += counts[place] as usize;
         }
         ends.push(at);
     }

@@ -107,10 +107,9 @@ impl Partition {
         let mut ends = Vec::new();
         room::reserve(&mut ends, columns.count())?;
         for column in 0..columns.count() {
-            let all = positions.iter_mut().zip(&counts);
-            for (position, &count) in all.skip(column).step_by(columns.count()) {
-                *position = at;
-                at += count as usize;
+            for place in (column..counts.len()).step_by(columns.count()) {
+                positions[place] = at;
+                at += counts[place] as usize;
             }
             ends.push(at);
         }
