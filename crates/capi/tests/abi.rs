@@ -566,15 +566,18 @@ fn every_form_of_frame() {
 
 #[test]
 fn told_what_changed() {
-    let handle = create(&config());
+    let handle = create(&RadsweepConfig {
+        hold_from: 16,
+        ..config()
+    });
     let far = |i: u32| unit(2.0 * i as f32);
-    let mut boxes: Vec<RadsweepAabb> = (0..3000).map(far).collect();
+    let mut boxes: Vec<RadsweepAabb> = (0..60).map(far).collect();
     for moved in 0..6 {
         boxes[moved] = unit(2.0 * moved as f32 + 1.0);
         let changed = [moved as u32];
         let told = RadsweepFrame {
             boxes: boxes.as_ptr(),
-            count: 3000,
+            count: 60,
             changed: changed.as_ptr(),
             changed_count: 1,
             ..frame()
@@ -586,7 +589,7 @@ fn told_what_changed() {
         let next = moved as u32 + 1;
         assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(next - 1, next)]);
     }
-    assert_eq!(report(handle, size_of::<RadsweepReport>()).resting, 2999);
+    assert_eq!(report(handle, size_of::<RadsweepReport>()).resting, 59);
     assert_eq!(radsweep_destroy(handle), Status::Ok);
 }
 
