@@ -111,7 +111,7 @@ impl BroadPhase {
     ///
     /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with the exact count where
     /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`], [`Error::ChangedIndex`] and [`Error::TooManyBoxes`] for a frame
-    /// that does not hold together, and what the sort or the device reports.
+    /// that does not hold together, [`Error::OutOfMemory`], and what the sort or the device reports.
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
         let frame = frame.into();
         frame.check_lengths()?;
@@ -269,7 +269,7 @@ impl BroadPhase {
     /// # Errors
     ///
     /// As [`BroadPhase::update`], except [`Error::TooManyPairs`]. Where one comes, nothing was delivered yet unless a
-    /// device fails midway.
+    /// device fails, or memory is refused, midway.
     pub fn for_each_pair_chunk<'a>(
         &mut self,
         frame: impl Into<Frame<'a>>,
@@ -446,7 +446,7 @@ impl BroadPhase {
             && self.chosen.by_auto
             && error.is_of_gpu()
         {
-            let last = failed.last(&self.config);
+            let last = failed.last(&self.config)?;
             let mut engine = Box::new(cpu::Engine::following(&self.config, last));
             // If this fails too, what has the last result is still there.
             let done = call(&mut engine, &self.config)?;

@@ -103,6 +103,8 @@ enum Form {
     Rich,
     /// Some boxes of many columns.
     Plates,
+    /// Most boxes in one column.
+    Row,
     Exact,
 }
 
@@ -122,6 +124,10 @@ const CASES: &[(&str, Call)] = &[
     (
         "subdivided_plates",
         Call::Update(Strategy::Subdivided, Form::Plates),
+    ),
+    (
+        "subdivided_row",
+        Call::Update(Strategy::Subdivided, Form::Row),
     ),
     ("exact", Call::Update(Strategy::Auto, Form::Exact)),
     ("changed", Call::Changed { told: false }),
@@ -257,9 +263,13 @@ impl Scenes {
             _ => 50.0,
         };
         let plates = matches!(call, Call::Update(_, Form::Plates));
+        let row = matches!(call, Call::Update(_, Form::Row));
         let one = |i: usize, random: &mut Random| {
             let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
             let half: [f32; 3] = std::array::from_fn(|_| random.between(0.3, 0.5));
+            if row && !i.is_multiple_of(4) {
+                return around([100.0 * center[0], 0.0, 0.0], half);
+            }
             if plates && i.is_multiple_of(500) {
                 around(center, [25.0, 25.0, 0.005])
             } else {
