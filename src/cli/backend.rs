@@ -1,7 +1,7 @@
 //! Which backend runs, and why: what [`sap::BroadPhase`] decides for itself, for the commands that have none.
 
 use super::Result;
-use sap::Backend;
+use sap::{Backend, BroadPhase};
 
 #[cfg(cuda)]
 pub(crate) type Device = gpu::Device;
@@ -34,6 +34,35 @@ impl Choice {
             Backend::Cpu
         }
     }
+}
+
+/// Warns, once, that the CPU works in the place of a GPU, and why; not where there is no driver or no device, which is no fault.
+#[derive(Default)]
+pub(crate) struct Fallback {
+    is_told: bool,
+}
+
+impl Fallback {
+    pub fn tell(&mut self, broad_phase: &BroadPhase) {
+        if let Some(reason) = broad_phase.fallback().filter(|_| !self.is_told) {
+            self.is_told = true;
+            if has_device() {
+                super::warn(&format!("going on with the CPU: {reason}"));
+            }
+        }
+    }
+}
+
+/// Whether there are a driver and a device, or an error where they should be.
+fn has_device() -> bool {
+    #[cfg(cuda)]
+    let found = !matches!(
+        gpu::Device::count(),
+        Ok(0) | Err(gpu::Error::NoDriver { .. })
+    );
+    #[cfg(not(cuda))]
+    let found = false;
+    found
 }
 
 /// What `asked` comes to here; `RADSWEEP_BACKEND` decides for [`Backend::Auto`].

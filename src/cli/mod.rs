@@ -90,6 +90,12 @@ pub(crate) fn note(message: &str) {
     let _ = writeln!(io::stderr(), "note: {message}");
 }
 
+/// Something that is not as it should be, though there is a result.
+fn warn(message: &str) {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let _ = writeln!(io::stderr(), "warning: {}", words.join(" "));
+}
+
 /// Shown on stderr where that is a terminal.
 pub(crate) fn spinner(what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new_spinner()

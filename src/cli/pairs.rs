@@ -1,10 +1,13 @@
 //! `radsweep pairs`: boxes in a file to pairs in a file.
 
 use super::args::Pairs;
-use super::table::{Stages, hex};
+use super::backend::Fallback;
+use super::table::{Stages, hex, sorts};
 use super::{Result, note, progress, spinner};
 use radsweep::npy::{self, Writer};
-use sap::{Aabb, BroadPhase, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, PairHasher};
+use sap::{
+    Aabb, BroadPhase, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, PairHasher, Sorts,
+};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,6 +24,8 @@ struct Found {
     total_ms: f64,
     invalid: Option<Invalid>,
     strategy: &'static str,
+    /// Of an update; other calls do not tell.
+    sorts: Option<Sorts>,
 }
 
 pub(super) fn run(args: &Pairs) -> Result<()> {
@@ -40,6 +45,8 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
     };
     // What can be refused is refused before the work.
     let mut broad_phase = BroadPhase::new(config)?;
+    let mut fallback = Fallback::default();
+    fallback.tell(&broad_phase);
     let mut output = args.output.as_deref().map(Writer::create).transpose()?;
     let bar = spinner("reading");
     let boxes = npy::read_boxes(&args.boxes)?;
@@ -50,6 +57,7 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
         Some(other) => between(&mut broad_phase, args, &boxes, other, &mut output)?,
     };
     bar.finish_and_clear();
+    fallback.tell(&broad_phase);
     output.map_or(Ok(()), Writer::finish)?;
     let backend = broad_phase.report().backend.name();
     print(
@@ -86,6 +94,7 @@ fn among(
         total_ms: report.timings.total,
         invalid: report.invalid,
         strategy: report.strategy.name(),
+        sorts: Some(report.sorts),
     })
 }
 
@@ -118,6 +127,7 @@ fn in_pieces(
         total_ms: report.ms,
         invalid: report.invalid,
         strategy: broad_phase.config().strategy.name(),
+        sorts: None,
     })
 }
 
@@ -160,6 +170,7 @@ fn between(
         total_ms,
         invalid: None,
         strategy: broad_phase.config().strategy.name(),
+        sorts: None,
     })
 }
 
@@ -195,6 +206,7 @@ fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &
             "strategy": found.strategy,
             "rule": if args.open { "open" } else { "closed" },
             "invalid": invalid,
+            "sorts": found.sorts.as_ref().map(sorts),
             "ms": found.stages.json(found.total_ms),
         });
         return Ok(writeln!(out, "{record}")?);

@@ -1,7 +1,8 @@
 //! `radsweep run`: a scene without a window.
 
 use super::args::Run;
-use super::table::{Stages, hex};
+use super::backend::Fallback;
+use super::table::{Stages, hex, sorts};
 use super::{Result, progress};
 use radsweep::scenes::{Options, Scene, Step};
 use sap::BroadPhase;
@@ -16,6 +17,8 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
         density: args.density,
     };
     let mut broad_phase = BroadPhase::new(args.engine.config())?;
+    let mut fallback = Fallback::default();
+    fallback.tell(&broad_phase);
     let mut scene = Scene::new_on(args.scene, &options, &broad_phase)?;
     let frames = args.frames.unwrap_or(args.scene.default_frames());
     let bar = progress(frames.into(), "frames");
@@ -28,6 +31,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
         sums.add(&step);
         let hash = hex(sap::pair_hash(broad_phase.pairs()));
         bar.suspend(|| -> io::Result<()> {
+            fallback.tell(&broad_phase);
             if args.json {
                 return writeln!(out, "{}", record(frame, &step, &hash));
             }
@@ -74,6 +78,7 @@ fn record(frame: u32, step: &Step, hash: &str) -> serde_json::Value {
         "hash": hash,
         "backend": report.backend.name(),
         "strategy": report.strategy.name(),
+        "sorts": sorts(&report.sorts),
         "ms": stages(step).json(total(step)),
     })
 }

@@ -1,5 +1,6 @@
 //! Stage times as a table and as JSON.
 
+use sap::Sorts;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -63,6 +64,16 @@ impl FromIterator<(&'static str, f64)> for Stages {
 /// Milliseconds to a tenth of a microsecond: more digits are noise.
 pub(super) fn round(ms: f64) -> Value {
     json!((ms * 1e4).round() / 1e4)
+}
+
+/// What was sorted, as JSON.
+pub(super) fn sorts(sorts: &Sorts) -> Value {
+    json!({
+        "keys": sorts.keys,
+        "passes_run": sorts.passes_run,
+        "passes_skipped": sorts.passes_skipped,
+        "early_exits": sorts.early_exits,
+    })
 }
 
 pub(super) fn hex(hash: u64) -> String {

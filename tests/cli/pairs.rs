@@ -24,6 +24,7 @@ fn json_has_the_documented_keys_and_the_file_has_the_pairs() {
         assert_eq!(record["hash"], fnv(&[0, 1, 1, 2]));
         assert_eq!(record["backend"], "cpu");
         assert!(record["strategy"].is_string());
+        assert!(record["sorts"]["keys"].as_u64() >= Some(6), "{record}"); // 4 boxes and 2 pairs
         for stage in [
             "upload", "bounds", "keys", "sort", "sweep", "compact", "events", "download", "total",
         ] {

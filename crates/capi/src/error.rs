@@ -147,6 +147,7 @@ impl Failure {
                 sap::Error::TooManyBoxes { .. }
                 | sap::Error::LengthMismatch { .. }
                 | sap::Error::ExcludedOrder { .. }
+                | sap::Error::ChangedIndex { .. }
                 | sap::Error::Margin { .. }
                 | sap::Error::UnknownName { .. } => (Status::Argument, 0, 0),
                 _ => (Status::Other, 0, 0),

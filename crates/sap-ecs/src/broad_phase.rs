@@ -142,7 +142,7 @@ impl BroadPhase {
 
     /// Finds the pairs, if anything changed. Tells whether it did; a failure is kept in [`BroadPhase::error`].
     pub(crate) fn update(&mut self) -> bool {
-        if !self.slots.changed {
+        if !self.slots.has_changed() {
             return false;
         }
         self.error = match self.engine.update(self.slots.frame()) {

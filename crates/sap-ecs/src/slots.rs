@@ -14,8 +14,8 @@ pub(crate) struct Slots {
     released: Vec<u32>,
     /// Boxes whose filter is not the default: without any, the frame has no filters.
     filtered: usize,
-    /// Whether anything was written or released since the last update.
-    pub(crate) changed: bool,
+    /// What was written or released since the last update that succeeded.
+    changed: Vec<u32>,
 }
 
 impl Slots {
@@ -43,11 +43,15 @@ impl Slots {
         let old = std::mem::replace(&mut self.filters[place], filter);
         let special = |filter: Filter| usize::from(filter != Filter::default());
         self.filtered = self.filtered + special(filter) - special(old);
-        self.changed = true;
+        self.changed.push(index);
+    }
+
+    pub(crate) const fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
     }
 
     pub(crate) fn frame(&self) -> Frame<'_> {
-        let frame = Frame::boxes(&self.boxes);
+        let frame = Frame::boxes(&self.boxes).changed(&self.changed);
         if self.filtered > 0 {
             frame.filters(&self.filters)
         } else {
@@ -58,7 +62,7 @@ impl Slots {
     /// An update has seen everything.
     pub(crate) fn settle(&mut self) {
         self.free.append(&mut self.released);
-        self.changed = false;
+        self.changed.clear();
     }
 
     pub(crate) fn entity(&self, index: u32) -> Entity {

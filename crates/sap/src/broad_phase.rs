@@ -12,6 +12,16 @@ enum Engine {
     Cuda(Box<cuda::Engine>),
 }
 
+/// An engine, and how it came to be the one.
+struct Chosen {
+    engine: Engine,
+    /// Whether it is on a GPU only since [`Backend::Auto`] found one.
+    #[cfg_attr(not(cuda), expect(dead_code, reason = "no GPU without the feature"))]
+    by_auto: bool,
+    /// Why it is on the CPU although a GPU was tried.
+    fallback: Option<Error>,
+}
+
 /// Runs one call on whichever engine there is.
 macro_rules! on_engine {
     ($engine:expr, $name:ident => $call:expr) => {
@@ -30,7 +40,7 @@ macro_rules! on_engine {
 /// 24 a pair, kept between updates.
 pub struct BroadPhase {
     config: Config,
-    engine: Engine,
+    chosen: Chosen,
     report: Report,
     index: Option<Index>,
     /// Queries since the update that a device answered.
@@ -64,8 +74,8 @@ impl BroadPhase {
         if !margin.is_finite() || margin < 0.0 {
             return Err(Error::Margin { margin });
         }
-        let engine = choose(&config)?;
-        let backend = match engine {
+        let chosen = choose(&config)?;
+        let backend = match chosen.engine {
             Engine::Cpu(_) => Backend::Cpu,
             #[cfg(cuda)]
             Engine::Cuda(_) => Backend::Cuda,
@@ -73,7 +83,7 @@ impl BroadPhase {
         let report = Report::none(backend, config.strategy);
         Ok(Self {
             config,
-            engine,
+            chosen,
             report,
             index: None,
             #[cfg(cuda)]
@@ -100,13 +110,18 @@ impl BroadPhase {
     /// # Errors
     ///
     /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with the exact count where
-    /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`] and [`Error::TooManyBoxes`] for a frame
+    /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`], [`Error::ChangedIndex`] and [`Error::TooManyBoxes`] for a frame
     /// that does not hold together, and what the sort or the device reports.
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
         let frame = frame.into();
         frame.check_lengths()?;
         frame.check_excluded(true)?;
-        self.report = on_engine!(&mut self.engine, engine => engine.update(&self.config, &frame))?;
+        let updated =
+            on_engine!(&mut self.chosen.engine, engine => engine.update(&self.config, &frame));
+        self.report = match updated {
+            Ok(report) => report,
+            Err(error) => self.on_cpu(error, |engine, config| engine.update(config, &frame))?,
+        };
         self.forget_index();
         Ok(&self.report)
     }
@@ -123,7 +138,7 @@ impl BroadPhase {
     /// ```
     #[must_use]
     pub fn pairs(&self) -> &[Pair] {
-        on_engine!(&self.engine, engine => engine.pairs())
+        on_engine!(&self.chosen.engine, engine => engine.pairs())
     }
 
     /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off.
@@ -140,19 +155,43 @@ impl BroadPhase {
     /// ```
     #[must_use]
     pub fn started(&self) -> &[Pair] {
-        on_engine!(&self.engine, engine => engine.started())
+        on_engine!(&self.chosen.engine, engine => engine.started())
     }
 
     /// The pairs that the update before had and the last has not, sorted; see [`BroadPhase::started`].
     #[must_use]
     pub fn ended(&self) -> &[Pair] {
-        on_engine!(&self.engine, engine => engine.ended())
+        on_engine!(&self.chosen.engine, engine => engine.ended())
     }
 
     /// What the last update did.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// Why [`Backend::Auto`] works on the CPU although this build can use a GPU: the error from when it was looked for, or with which
+    /// it failed later. None while a GPU works, or where none was to be tried.
+    ///
+    /// A GPU that fails in [`BroadPhase::update`], [`BroadPhase::overlaps_between`] or [`BroadPhase::for_each_pair_chunk`] (there,
+    /// before anything was delivered) is left for good: the call is done on the CPU, with events against the last result,
+    /// which is kept, and [`Report::backend`] tells. What is on the device alone is lost with it: the boxes that margins
+    /// have kept, so that these begin anew, those for queries until the next update, and after a
+    /// [`BroadPhase::update_device`] pairs that nobody has read, so that the next update starts all.
+    ///
+    /// ```
+    /// use sap::{Backend, BroadPhase, Config};
+    ///
+    /// let broad_phase = BroadPhase::new(Config::default())?;
+    /// if let Some(reason) = broad_phase.fallback() {
+    ///     println!("on the CPU: {reason}");
+    ///     assert_eq!(broad_phase.report().backend, Backend::Cpu);
+    /// }
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn fallback(&self) -> Option<&Error> {
+        self.chosen.fallback.as_ref()
     }
 
     /// The configuration it was made with.
@@ -172,7 +211,7 @@ impl BroadPhase {
     /// # Ok::<(), sap::Error>(())
     /// ```
     pub fn clear(&mut self) {
-        on_engine!(&mut self.engine, engine => engine.clear());
+        on_engine!(&mut self.chosen.engine, engine => engine.clear());
         self.report = Report::none(self.report.backend, self.config.strategy);
         self.forget_index();
     }
@@ -203,7 +242,12 @@ impl BroadPhase {
         a.check_lengths()?;
         b.check_lengths()?;
         a.check_excluded(false)?;
-        on_engine!(&mut self.engine, engine => engine.overlaps_between(&self.config, &a, &b))
+        on_engine!(&mut self.chosen.engine, engine => engine.overlaps_between(&self.config, &a, &b))
+            .or_else(|error| {
+                self.on_cpu(error, |engine, config| {
+                    engine.overlaps_between(config, &a, &b)
+                })
+            })
     }
 
     /// Delivers all pairs of a frame, sorted over all calls, at most `chunk` at once (0 counts as 1), in memory that
@@ -235,7 +279,20 @@ impl BroadPhase {
         let frame = frame.into();
         frame.check_lengths()?;
         frame.check_excluded(true)?;
-        on_engine!(&mut self.engine, engine => engine.for_each_pair_chunk(&self.config, &frame, chunk.max(1), &mut f))
+        let chunk = chunk.max(1);
+        let mut delivered = false;
+        let mut hand = |pairs: &[Pair]| {
+            delivered = true;
+            f(pairs);
+        };
+        let done = on_engine!(&mut self.chosen.engine, engine => engine.for_each_pair_chunk(&self.config, &frame, chunk, &mut hand));
+        match done {
+            // Pairs were delivered that must not come twice.
+            Err(error) if !delivered => self.on_cpu(error, |engine, config| {
+                engine.for_each_pair_chunk(config, &frame, chunk, &mut f)
+            }),
+            done => done,
+        }
     }
 
     /// The boxes of the last update that overlap this one by [`Config::rule`], by index. Boxes are those given, without
@@ -334,7 +391,8 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// As [`BroadPhase::update`]; [`Error::NoCuda`] where the engine works on the CPU.
+    /// As [`BroadPhase::update`]; [`Error::NoCuda`] where the engine works on the CPU. A GPU that fails here is an error with
+    /// [`Backend::Auto`] too, since the boxes are there.
     #[cfg(cuda)]
     pub fn update_device<'a>(
         &mut self,
@@ -342,7 +400,7 @@ impl BroadPhase {
     ) -> Result<&Report> {
         let frame = frame.into();
         frame.check()?;
-        self.report = match &mut self.engine {
+        self.report = match &mut self.chosen.engine {
             Engine::Cuda(engine) => engine.update_device(&self.config, &frame)?,
             Engine::Cpu(_) => {
                 return Err(Error::NoCuda {
@@ -359,7 +417,7 @@ impl BroadPhase {
     #[cfg(cuda)]
     #[must_use]
     pub fn device_pairs(&self) -> Option<gpu::Slice<'_, Pair>> {
-        match &self.engine {
+        match &self.chosen.engine {
             Engine::Cuda(engine) => engine.device_pairs().ok(),
             Engine::Cpu(_) => None,
         }
@@ -369,10 +427,38 @@ impl BroadPhase {
     #[cfg(cuda)]
     #[must_use]
     pub fn stream(&self) -> Option<&gpu::Stream> {
-        match &self.engine {
+        match &self.chosen.engine {
             Engine::Cuda(engine) => Some(engine.stream()),
             Engine::Cpu(_) => None,
         }
+    }
+
+    /// Does a call again on the CPU, and stays there, if it was a GPU that failed and nobody has asked for it by name. Gives the
+    /// error otherwise.
+    #[cfg_attr(not(cuda), expect(unused_variables, reason = "no GPU to fail"))]
+    fn on_cpu<T>(
+        &mut self,
+        error: Error,
+        call: impl FnOnce(&mut cpu::Engine, &Config) -> Result<T>,
+    ) -> Result<T> {
+        #[cfg(cuda)]
+        if let Engine::Cuda(failed) = &self.chosen.engine
+            && self.chosen.by_auto
+            && error.is_of_gpu()
+        {
+            let last = failed.last(&self.config);
+            let mut engine = Box::new(cpu::Engine::following(&self.config, last));
+            // If this fails too, what has the last result is still there.
+            let done = call(&mut engine, &self.config)?;
+            self.chosen = Chosen {
+                engine: Engine::Cpu(engine),
+                by_auto: false,
+                fallback: Some(error),
+            };
+            self.report.backend = Backend::Cpu;
+            return Ok(done);
+        }
+        Err(error)
     }
 
     fn forget_index(&mut self) {
@@ -387,7 +473,7 @@ impl BroadPhase {
     /// finds very many.
     #[cfg(cuda)]
     fn scan(&mut self, question: cuda::Question) -> Option<Vec<query::Candidate>> {
-        let Engine::Cuda(engine) = &mut self.engine else {
+        let Engine::Cuda(engine) = &mut self.chosen.engine else {
             return None;
         };
         if self.index.is_some() || self.scans == MOST_SCANS {
@@ -398,30 +484,42 @@ impl BroadPhase {
     }
 
     fn index(&mut self) -> &Index {
-        let engine = &self.engine;
+        let engine = &self.chosen.engine;
         self.index
             .get_or_insert_with(|| query::Index::new(on_engine!(engine, engine => engine.boxes())))
     }
 }
 
 /// The engine that the configuration and the environment ask for.
-fn choose(config: &Config) -> Result<Engine> {
+fn choose(config: &Config) -> Result<Chosen> {
     let backend = match (config.backend, std::env::var("RADSWEEP_BACKEND")) {
         (Backend::Auto, Ok(name)) if !name.is_empty() => name.parse()?,
         (backend, _) => backend,
     };
-    let cpu = || Ok(Engine::Cpu(Box::new(cpu::Engine::new(config))));
+    let on_cpu = |fallback| Chosen {
+        engine: Engine::Cpu(Box::new(cpu::Engine::new(config))),
+        by_auto: false,
+        fallback,
+    };
     #[cfg(cuda)]
-    let cuda = || Ok(Engine::Cuda(Box::new(cuda::Engine::new(config)?)));
-    #[cfg(not(cuda))]
-    let cuda = || {
-        Err(Error::NoCuda {
-            looked_for: "this build has no feature `cuda`".to_owned(),
+    let cuda = |by_auto| {
+        Ok(Chosen {
+            engine: Engine::Cuda(Box::new(cuda::Engine::new(config)?)),
+            by_auto,
+            fallback: None,
         })
     };
     match backend {
-        Backend::Auto => cuda().or_else(|_: Error| cpu()),
-        Backend::Cpu => cpu(),
-        Backend::Cuda => cuda(),
+        Backend::Cpu => Ok(on_cpu(None)),
+        #[cfg(cuda)]
+        Backend::Auto => cuda(true).or_else(|error| Ok(on_cpu(Some(error)))),
+        #[cfg(cuda)]
+        Backend::Cuda => cuda(false),
+        #[cfg(not(cuda))]
+        Backend::Auto => Ok(on_cpu(None)),
+        #[cfg(not(cuda))]
+        Backend::Cuda => Err(Error::NoCuda {
+            looked_for: "this build has no feature `cuda`".to_owned(),
+        }),
     }
 }

@@ -76,8 +76,8 @@ named!(
 /// Where the work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// CUDA where a device answers, else the CPU. The environment variable
-    /// `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
+    /// CUDA where a device answers, else the CPU, and from then on the CPU should the device fail
+    /// ([`crate::BroadPhase::fallback`]). The environment variable `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
     #[default]
     Auto,
     /// The threads of the current rayon pool.
@@ -133,8 +133,8 @@ pub struct Config {
     pub pair_memory: Option<u64>,
     /// Pairs to make room for at first; more are made as needed.
     pub initial_pair_capacity: Option<usize>,
-    /// Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each
-    /// other, where there are this many or more, and they are a good part of all; `None` = as many as are worth it, by
+    /// Boxes that stay as they are (on CUDA: static ones and those asleep) are held apart after some frames, neither sorted nor tested
+    /// against each other, where there are this many or more, and they are a good part of all; `None` = as many as are worth it, by
     /// measurement, `Some(usize::MAX)` = never. The pairs are the same.
     pub hold_from: Option<usize>,
 }

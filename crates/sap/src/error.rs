@@ -109,6 +109,14 @@ pub enum Error {
         /// That pair.
         pair: Pair,
     },
+    /// A box is told to have changed that is not in the frame ([`crate::Frame::changed`]).
+    #[error("box {index} is told to have changed, of a frame of {boxes} boxes")]
+    ChangedIndex {
+        /// The first such index.
+        index: u32,
+        /// Boxes in the frame.
+        boxes: usize,
+    },
     /// The margin is negative, NaN or infinite.
     #[error("margin {margin} is not a finite number of at least 0")]
     Margin {
@@ -148,4 +156,12 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
+}
+
+#[cfg(cuda)]
+impl Error {
+    /// Whether it is the GPU that failed, by whichever call.
+    pub(crate) const fn is_of_gpu(&self) -> bool {
+        matches!(self, Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)))
+    }
 }

@@ -30,6 +30,8 @@ mod error;
 mod filter;
 mod frame;
 mod hash;
+#[cfg(cuda)]
+mod last;
 mod mesh;
 mod pair;
 mod query;
@@ -48,4 +50,4 @@ pub use hash::{PairHasher, pair_hash};
 pub use mesh::{aabbs_from_mesh, aabbs_from_objects};
 pub use pair::Pair;
 pub use query::RayHit;
-pub use report::{ChunkReport, Invalid, Report, Timings};
+pub use report::{ChunkReport, Invalid, Report, Sorts, Timings};

@@ -1,6 +1,7 @@
 //! What an update did.
 
 use crate::{Backend, Choice, InvalidReason, Strategy};
+use std::ops::AddAssign;
 
 /// Bad boxes that an update skipped ([`crate::OnInvalid::Skip`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,6 +55,48 @@ impl Timings {
     }
 }
 
+/// What the sorts of an update did, all together.
+///
+/// On CUDA those are the sorts of boxes or of their ends (`Sweep` and `Endpoints`) and of pairs, by [`gpusort`]; cells need none of
+/// boxes, and pairs that are counted by row none of pairs, so all may be 0. Their figures come with the counters of the update,
+/// without another wait. Where a step ran again, the last time counts.
+///
+/// On the CPU boxes or ends are sorted by [`gpusort`], pairs and the boxes of a column in cache, which has no passes to tell
+/// of: those count as keys only.
+///
+/// All 0 where nothing had to be sorted, as in a frame that is the same as the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sorts {
+    /// Keys sorted.
+    pub keys: u64,
+    /// Digits by which keys were moved, of radix sorts.
+    pub passes_run: u32,
+    /// Digits that were skipped: all keys had the same one there, or were in order already.
+    pub passes_skipped: u32,
+    /// Sorts that found their keys in order before all passes were run.
+    pub early_exits: u32,
+}
+
+impl AddAssign for Sorts {
+    fn add_assign(&mut self, other: Self) {
+        self.keys += other.keys;
+        self.passes_run += other.passes_run;
+        self.passes_skipped += other.passes_skipped;
+        self.early_exits += other.early_exits;
+    }
+}
+
+impl From<&gpusort::SortReport> for Sorts {
+    fn from(report: &gpusort::SortReport) -> Self {
+        Self {
+            keys: report.n,
+            passes_run: report.passes_run,
+            passes_skipped: report.passes_skipped,
+            early_exits: report.early_exit.into(),
+        }
+    }
+}
+
 /// What an update did.
 ///
 /// ```
@@ -83,7 +126,8 @@ pub struct Report {
     /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts. 0 when nothing
     /// had changed since the update before.
     pub tests: u64,
-    /// Boxes held apart as static or asleep: neither sorted nor tested against each other, since they stayed as they were.
+    /// Boxes that stayed as they were and were neither sorted nor tested against each other: on the CPU any, where few others changed;
+    /// on CUDA static ones and those asleep.
     pub resting: u64,
     /// The backend that ran.
     pub backend: Backend,
@@ -95,6 +139,8 @@ pub struct Report {
     pub axis: usize,
     /// How often a buffer was too small, so that a step had to run again.
     pub regrown: u32,
+    /// What was sorted, and in how many passes.
+    pub sorts: Sorts,
     /// Time by stage.
     pub timings: Timings,
 }
@@ -115,6 +161,7 @@ impl Report {
             choice: None,
             axis: 0,
             regrown: 0,
+            sorts: Sorts::default(),
             timings: Timings::default(),
         }
     }

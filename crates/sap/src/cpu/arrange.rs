@@ -6,12 +6,17 @@ use super::lanes::{AHEAD, prefetch};
 use super::plan::{COPY, Plan, RECORD, TEST};
 use super::records::{Records, TAG_BITS, axes, tag};
 use super::tuning::{FEW_COPIES, MOST_COPIES, STREAM_TASK};
-use crate::{Aabb, Config, Result};
+use crate::{Aabb, Config, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
 
 /// The boxes of a set that are not empty, in order of their `min` on an axis. O(n) radix sort.
-pub(super) fn order_by_min(boxes: &[Aabb], axis: usize, config: &Config) -> Result<Vec<u32>> {
+pub(super) fn order_by_min(
+    boxes: &[Aabb],
+    axis: usize,
+    config: &Config,
+    sorts: &mut Sorts,
+) -> Result<Vec<u32>> {
     let lift = lift(config.rule);
     let key = |b: &Aabb| {
         if b.is_empty() {
@@ -26,11 +31,8 @@ pub(super) fn order_by_min(boxes: &[Aabb], axis: usize, config: &Config) -> Resu
         .map(key)
         .collect();
     let mut order = vec![0; boxes.len()];
-    gpusort::cpu::sort_index(
-        &keys,
-        &mut order,
-        &SortOptions::new().algorithm(config.sort),
-    )?;
+    let options = SortOptions::new().algorithm(config.sort);
+    *sorts += Sorts::from(&gpusort::cpu::sort_index(&keys, &mut order, &options)?);
     order.truncate(order.partition_point(|&i| keys[i as usize] != u32::MAX));
     Ok(order)
 }
@@ -125,6 +127,7 @@ impl Grid<'_> {
         spans: &[Span],
         order: &[u32],
         config: &Config,
+        sorts: &mut Sorts,
     ) -> Result<Records> {
         let parts: Vec<&[u32]> = order.chunks(STREAM_TASK).collect();
         let copies =
@@ -164,7 +167,11 @@ impl Grid<'_> {
         let options = SortOptions::new()
             .algorithm(config.sort)
             .bits(TAG_BITS..TAG_BITS + bits);
-        gpusort::cpu::sort_pairs(&mut columns, &mut index, &options)?;
+        *sorts += Sorts::from(&gpusort::cpu::sort_pairs(
+            &mut columns,
+            &mut index,
+            &options,
+        )?);
         let records = Records::gather(boxes, config.rule, self.axis, index, Some(&columns));
         Ok(Records {
             in_columns: per_world > 1,

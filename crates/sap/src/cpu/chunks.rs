@@ -70,6 +70,7 @@ pub(super) fn by_rounds(
             blocks,
             count,
             tests: more,
+            ..
         } = run(&passes, limit, spare);
         tests += more;
         if count > limit {

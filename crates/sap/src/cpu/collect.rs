@@ -4,7 +4,7 @@ use super::columns::Span;
 use super::lanes::{LANES, Lanes, Naming};
 use super::partition::Entry;
 use super::tuning::{FIRST_BLOCK, PAIR_BLOCK};
-use crate::{Error, Pair, Result};
+use crate::{Error, Pair, Result, Sorts};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -84,6 +84,8 @@ pub(super) struct Found {
     pub(super) count: u64,
     /// Candidates tested.
     pub(super) tests: u64,
+    /// What was sorted for it.
+    pub(super) sorts: Sorts,
 }
 
 impl Found {
@@ -91,6 +93,13 @@ impl Found {
         self.blocks.append(&mut other.blocks);
         self.count += other.count;
         self.tests += other.tests;
+        self.sorts += other.sorts;
+        self
+    }
+
+    /// With what was sorted before the sweep.
+    pub(super) fn sorted_by(mut self, sorts: Sorts) -> Self {
+        self.sorts += sorts;
         self
     }
 

@@ -20,7 +20,7 @@ use super::key::{biased, lift, ordered};
 use super::lanes::{Job, LANES, Lanes, run_best};
 use super::records::Records;
 use super::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
-use crate::{Aabb, Config, Pair, Result};
+use crate::{Aabb, Config, Pair, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -35,7 +35,7 @@ pub(super) struct Ranges {
 
 impl Ranges {
     /// Steps 1 to 3.
-    pub(super) fn new(boxes: &[Aabb], config: &Config) -> Result<Self> {
+    pub(super) fn new(boxes: &[Aabb], config: &Config, sorts: &mut Sorts) -> Result<Self> {
         let lift = lift(config.rule);
         let held: Vec<u32> = (0..boxes.len() as u32)
             .into_par_iter()
@@ -54,11 +54,8 @@ impl Ranges {
             .map(|i| i << 1)
             .chain(held.par_iter().map(|i| i << 1 | 1))
             .collect();
-        gpusort::cpu::sort_pairs(
-            &mut keys,
-            &mut ends,
-            &SortOptions::new().algorithm(config.sort),
-        )?;
+        let options = SortOptions::new().algorithm(config.sort);
+        *sorts += Sorts::from(&gpusort::cpu::sort_pairs(&mut keys, &mut ends, &options)?);
 
         let is_min = |end: &&u32| **end & 1 == 0;
         let counts: Vec<usize> = ends

@@ -12,7 +12,7 @@ use super::records::Records;
 use super::scene::Scene;
 use super::sweep::{Pass, Role, of_pass, run};
 use super::tuning::MOST_COPIES;
-use crate::{Config, Result, Strategy, Timings};
+use crate::{Config, Result, Sorts, Strategy, Timings};
 
 /// What two sets and rounds are swept by: endpoint records serve one whole set.
 pub(super) fn swept(strategy: Strategy) -> Strategy {
@@ -34,14 +34,15 @@ pub(super) fn found(
     clock: &mut Clock,
 ) -> Result<Found> {
     let (boxes, axis) = (&scene.boxes, plan.axis);
+    let mut sorts = Sorts::default();
     let in_columns = Accept::new(scene, scene, config.rule, false);
     let anywhere = Accept::new(scene, scene, config.rule, true);
     if plan.strategy == Strategy::Endpoints {
-        let ranges = Ranges::new(boxes, config)?;
+        let ranges = Ranges::new(boxes, config, &mut sorts)?;
         timings.sort = clock.lap();
         let found = ranges.run(&anywhere, limit, spare);
         timings.sweep = clock.lap();
-        return Ok(found);
+        return Ok(found.sorted_by(sorts));
     }
     let ids = scene.worlds.as_deref();
     let worlds = Worlds::new([ids, None]);
@@ -53,13 +54,13 @@ pub(super) fn found(
     };
     let one = |order| in_one_column(boxes, order, axis, config);
     if ids.is_none() && columns.count() == 1 {
-        let order = order_by_min(boxes, axis, config)?;
+        let order = order_by_min(boxes, axis, config, &mut sorts)?;
         timings.keys = clock.lap();
         let all = one(order);
         timings.sort = clock.lap();
         let found = run(&[Pass::within(&all, &anywhere)], limit, spare);
         timings.sweep = clock.lap();
-        return Ok(found);
+        return Ok(found.sorted_by(sorts));
     }
     let grid = Grid {
         columns,
@@ -70,7 +71,7 @@ pub(super) fn found(
     timings.keys = clock.lap();
     let collector = Collector::new(limit, spare);
     let (large, small) = if split.has_large() || ids.is_some() {
-        let order = order_by_min(boxes, axis, config)?;
+        let order = order_by_min(boxes, axis, config, &mut sorts)?;
         order.iter().partition(|&&i| split.is_large(i as usize))
     } else {
         (Vec::new(), Vec::new())
@@ -80,7 +81,7 @@ pub(super) fn found(
         timings.sort = clock.lap();
         partition.sweep(&in_columns, &collector, spare)
     } else {
-        let columns = grid.records(boxes, ids, split.spans(), &small, config)?;
+        let columns = grid.records(boxes, ids, split.spans(), &small, config, &mut sorts)?;
         timings.sort = clock.lap();
         of_pass(&Pass::within(&columns, &in_columns), &collector)
     };
@@ -103,7 +104,7 @@ pub(super) fn found(
     }
     spare.give_spans(split.into_spans());
     timings.sweep = clock.lap();
-    Ok(found)
+    Ok(found.sorted_by(sorts))
 }
 
 /// All boxes of each set in sweep order, without a list of oversized ones, worlds told apart by columns: those of the plan
@@ -140,11 +141,18 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
     };
     let one = columns.count() == 1 && sets.iter().all(|scene| scene.worlds.is_none());
     let records = |(set, (scene, spans)): (usize, (&&Scene, Vec<_>))| {
-        let order = order_by_min(&scene.boxes, plan.axis, config)?;
+        let order = order_by_min(&scene.boxes, plan.axis, config, &mut Sorts::default())?;
         if one {
             return Ok(in_one_column(&scene.boxes, order, plan.axis, config));
         }
-        grid.records(&scene.boxes, ids(set), &spans, &order, config)
+        grid.records(
+            &scene.boxes,
+            ids(set),
+            &spans,
+            &order,
+            config,
+            &mut Sorts::default(),
+        )
     };
     sets.iter().zip(spans).enumerate().map(records).collect()
 }

@@ -2,16 +2,22 @@
 
 use crate::{Config, Pair};
 
-/// Boxes that, all overlapping, make at most 64 MiB of pairs: not worth asking for the memory available.
-const FEW_BOXES: usize = 4096;
+/// Pairs of 64 MiB: not worth asking for the memory available.
+const FEW_PAIRS: u64 = 8 * 1024 * 1024;
 
-/// The most pairs an update of `n` boxes may keep: what [`Config::pair_memory`] holds, else half of the memory available,
+/// The pairs of so many boxes when all overlap.
+pub(super) const fn most_pairs(boxes: usize) -> u64 {
+    let boxes = boxes as u64;
+    boxes * boxes.saturating_sub(1) / 2
+}
+
+/// The most pairs that an update may keep which finds no more than `most`: what [`Config::pair_memory`] holds, else half of the memory available,
 /// for the sorted list and the blocks it is sorted from; no limit where the system does not tell.
-pub(super) fn pair_limit(config: &Config, n: usize) -> u64 {
+pub(super) fn pair_limit(config: &Config, most: u64) -> u64 {
     let pair = size_of::<Pair>() as u64;
     match config.pair_memory {
         Some(bytes) => bytes / pair,
-        None if n <= FEW_BOXES => u64::MAX,
+        None if most <= FEW_PAIRS => u64::MAX,
         None => available().map_or(u64::MAX, |bytes| bytes / 2 / (2 * pair)),
     }
 }

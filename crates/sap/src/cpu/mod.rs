@@ -2,7 +2,8 @@
 //!
 //! An update reads the frame into a [`scene::Scene`] (checked, `f32`, loosened), makes a [`plan::Plan`], puts the boxes
 //! in sweep order ([`arrange`]), sweeps ([`sweep`], or [`endpoints`]), sorts the pairs found ([`order`]) and compares them
-//! with those of the update before ([`events`]). Nothing that can be seen changes before all of that is done.
+//! with those of the update before ([`events`]). Where few boxes have changed, the pairs of the others stay ([`kept`]). Nothing that
+//! can be seen changes before all of that is done.
 
 mod accept;
 mod arrange;
@@ -13,6 +14,9 @@ mod columns;
 mod endpoints;
 mod events;
 mod find;
+#[cfg(cuda)]
+mod follow;
+mod kept;
 mod key;
 mod lanes;
 mod memory;
@@ -22,23 +26,26 @@ mod plan;
 mod records;
 mod rows;
 mod scene;
-mod still;
+mod splice;
 mod sweep;
 mod tree;
 mod tuning;
 
-use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, Report, Result, Timings};
+use crate::{
+    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts, Timings,
+};
 use accept::Accept;
 use arrange::MOST_COLUMNS;
 use chunks::{Delivery, Rows, by_rounds, is_dense};
 use collect::Spare;
 use find::{arranged, found, swept};
+use kept::Kept;
 use plan::plan;
 use scene::Scene;
+use splice::{kept_pairs, splice};
 use std::time::Instant;
-use still::Still;
 use sweep::{Pass, Role, run};
-use tuning::{PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
+use tuning::{MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
 
 /// See the module.
 pub(crate) struct Engine {
@@ -47,7 +54,7 @@ pub(crate) struct Engine {
     started: Vec<Pair>,
     ended: Vec<Pair>,
     last: Option<Report>,
-    still: Still,
+    kept: Kept,
     /// Memory to use again.
     spare_scene: Scene,
     spare_pairs: Vec<Pair>,
@@ -75,7 +82,7 @@ impl Engine {
             started: Vec::new(),
             ended: Vec::new(),
             last: None,
-            still: Still::default(),
+            kept: Kept::default(),
             spare_scene: Scene::default(),
             spare_pairs: pairs,
             spare_blocks: Spare::default(),
@@ -83,62 +90,89 @@ impl Engine {
     }
 
     pub(crate) fn update(&mut self, config: &Config, frame: &Frame) -> Result<Report> {
-        let mut scene = std::mem::take(&mut self.spare_scene);
-        // On a thread of the pool: every parallel step that begins outside would cost two changes of threads.
-        let result = rayon::scope(|_| self.find(config, frame, &mut scene));
-        if result.is_ok() {
-            std::mem::swap(&mut self.scene, &mut scene);
-        }
-        self.spare_scene = scene;
-        let report = result?;
+        let report = match self.update_in_place(config, frame)? {
+            Some(report) => report,
+            None => {
+                let mut scene = std::mem::take(&mut self.spare_scene);
+                // On a thread of the pool: every parallel step that begins outside would cost two changes of threads.
+                let result = rayon::scope(|_| self.find(config, frame, &mut scene));
+                if result.is_ok() {
+                    std::mem::swap(&mut self.scene, &mut scene);
+                }
+                self.spare_scene = scene;
+                result?
+            }
+        };
         self.last = Some(report.clone());
         Ok(report)
     }
 
+    /// Where the caller tells what has changed, and it is little: nothing else of the frame is looked at.
+    fn update_in_place(&mut self, config: &Config, frame: &Frame) -> Result<Option<Report>> {
+        let mut clock = Clock(Instant::now());
+        let n = frame.len();
+        let Some(changed) = frame.changed.filter(|_| {
+            self.last.is_some() && check_number(frame).is_ok() && self.scene.is_like(frame, config)
+        }) else {
+            return Ok(None);
+        };
+        if !self.kept.told(changed, n, self.scene.boxes.len(), config) {
+            return Ok(None);
+        }
+        let changed = self.kept.changed().list();
+        if changed.is_empty()
+            && let Some(last) = self.last.take()
+        {
+            return Ok(Some(self.rest(last, None, &mut clock)));
+        }
+        let before = self.scene.some(changed);
+        let Some(now) = before.read_some(frame, changed, config)? else {
+            return Ok(None);
+        };
+        let here = changed.len() <= MEET_TASK;
+        let mut scene = std::mem::take(&mut self.scene);
+        let n_before = scene.boxes.len();
+        scene.put(changed, &now, n);
+        let result = if !self.kept.renew(&scene, config) {
+            Ok(None)
+        } else if here {
+            self.find_changed(config, &scene, &mut clock).map(Some)
+        } else {
+            rayon::scope(|_| self.find_changed(config, &scene, &mut clock)).map(Some)
+        };
+        if !matches!(result, Ok(Some(_))) {
+            scene.put(self.kept.changed().list(), &before, n_before);
+        }
+        self.scene = scene;
+        result
+    }
+
     /// Fills the scene and finds its pairs; on success they are in place, and only the scene is left to be.
     fn find(&mut self, config: &Config, frame: &Frame, scene: &mut Scene) -> Result<Report> {
-        let start = Instant::now();
-        let mut clock = Clock(start);
+        let mut clock = Clock(Instant::now());
         check_number(frame)?;
         scene.read(frame, config.on_invalid, config.margin, &self.scene)?;
-        if let Some(last) = self.last.as_ref().filter(|_| scene.same_pairs(&self.scene)) {
-            self.started.clear();
-            self.ended.clear();
-            let bounds = clock.lap();
-            let timings = Timings {
-                bounds,
-                total: bounds,
-                ..Timings::default()
-            };
-            return Ok(Report {
-                started: 0,
-                ended: 0,
-                invalid: scene.invalid,
-                tests: 0,
-                timings,
-                ..last.clone()
-            });
+        if let Some(last) = self.last.take_if(|_| scene.same_pairs(&self.scene)) {
+            return Ok(self.rest(last, scene.invalid, &mut clock));
+        }
+        let few = self.last.is_some() && self.kept.compared(scene, &self.scene, config);
+        if few && self.kept.renew(scene, config) {
+            return self.find_changed(config, scene, &mut clock);
         }
         let mut report = Report {
             n: frame.len(),
             invalid: scene.invalid,
             ..Report::none(Backend::Cpu, config.strategy)
         };
-        let limit = memory::pair_limit(config, frame.len());
-        let apart = self.still.part(scene, &self.scene, config);
-        let (is_apart, swept) = (apart.is_some(), apart.unwrap_or(&*scene));
-        let plan = plan(&swept.boxes, swept.worlds.as_deref(), config.strategy);
+        let limit = memory::pair_limit(config, memory::most_pairs(frame.len()));
+        let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
         report.timings.bounds = clock.lap();
         let (spare, timings) = (&self.spare_blocks, &mut report.timings);
-        let mut found = found(config, swept, &plan, limit, spare, timings, &mut clock)?;
-        if is_apart {
-            let (before, still) = (&self.pairs, &self.still);
-            found = still.complete(found, scene, before, limit, config, spare);
-            report.resting = still.held();
-            report.timings.sweep += clock.lap();
-        }
+        let found = found(config, scene, &plan, limit, spare, timings, &mut clock)?;
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
+        report.sorts = found.sorts;
+        report.sorts.keys += found.count;
         order::order(
             found.within(limit)?.blocks,
             frame.len(),
@@ -150,14 +184,87 @@ impl Engine {
             (self.started, self.ended) = events::difference(&self.pairs, &self.spare_pairs);
             report.timings.events = clock.lap();
         }
+        self.kept.pass(few, &report);
+        Ok(self.complete(report))
+    }
+
+    /// Ends an update that found all as it was.
+    fn rest(&mut self, last: Report, invalid: Option<Invalid>, clock: &mut Clock) -> Report {
+        self.started.clear();
+        self.ended.clear();
+        let bounds = clock.lap();
+        Report {
+            started: 0,
+            ended: 0,
+            invalid,
+            tests: 0,
+            sorts: Sorts::default(),
+            timings: Timings {
+                bounds,
+                total: bounds,
+                ..Timings::default()
+            },
+            ..last
+        }
+    }
+
+    /// Finds the pairs of a scene of which only what is noted has changed since the last update.
+    fn find_changed(
+        &mut self,
+        config: &Config,
+        scene: &Scene,
+        clock: &mut Clock,
+    ) -> Result<Report> {
+        let n = scene.boxes.len();
+        let changed = self.kept.changed();
+        let few = changed.list().len();
+        let resting = n - changed.list().partition_point(|&i| (i as usize) < n);
+        let mut report = Report {
+            n,
+            invalid: scene.invalid,
+            resting: resting as u64,
+            timings: Timings::default(),
+            ..self
+                .last
+                .clone()
+                .unwrap_or(Report::none(Backend::Cpu, config.strategy))
+        };
+        report.timings.bounds = clock.lap();
+        let most = (self.pairs.len() as u64).saturating_add(few as u64 * n as u64);
+        let limit = memory::pair_limit(config, most.min(memory::most_pairs(n)));
+        let found = self.kept.meet(scene, limit, config, &self.spare_blocks);
+        report.tests = found.tests;
+        report.sorts = Sorts {
+            keys: found.count,
+            ..Sorts::default()
+        };
+        report.timings.sweep = clock.lap();
+        let mut new = Vec::new();
+        if found.count > limit {
+            let count = found.count + kept_pairs(&self.pairs, changed);
+            return Err(Error::TooManyPairs { count, limit });
+        }
+        order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
+        let gone = splice(&self.pairs, changed, &new, limit, &mut self.spare_pairs)?;
+        report.timings.compact = clock.lap();
+        if config.events {
+            (self.started, self.ended) = events::difference(&gone, &new);
+            report.timings.events = clock.lap();
+        }
+        self.kept.settle(report.tests);
+        Ok(self.complete(report))
+    }
+
+    /// Puts the pairs found in the place of the last.
+    fn complete(&mut self, mut report: Report) -> Report {
         // Blocks for twice as many pairs and some for each task may be needed next time; no more are kept.
         let blocks = 2 * self.spare_pairs.len() / PAIR_BLOCK + 8 * rayon::current_num_threads();
         self.spare_blocks.keep(blocks);
         std::mem::swap(&mut self.pairs, &mut self.spare_pairs);
         report.pairs = self.pairs.len() as u64;
         (report.started, report.ended) = (self.started.len() as u64, self.ended.len() as u64);
-        report.timings.total = start.elapsed().as_secs_f64() * 1e3;
-        Ok(report)
+        report.timings.total = report.timings.stages().map(|(_, ms)| ms).sum();
+        report
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {
@@ -226,7 +333,7 @@ impl Engine {
             role,
             accept: &accept,
         });
-        let limit = memory::pair_limit(config, both.len());
+        let limit = memory::pair_limit(config, memory::most_pairs(both.len()));
         let mut pairs = Vec::new();
         order::order(
             run(&passes, limit, &self.spare_blocks)

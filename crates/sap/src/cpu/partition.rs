@@ -150,6 +150,7 @@ impl Partition {
                 let entries = column(number);
                 if (2..=LARGE_COLUMN).contains(&entries.len()) {
                     sorted.load(entries);
+                    task.found.sorts.keys += entries.len() as u64;
                     sorted.sweep(accept, &mut task);
                 }
                 (task, sorted)
@@ -160,6 +161,7 @@ impl Partition {
         for number in large {
             let mut sorted = Column::default();
             sorted.load(column(number));
+            found.sorts.keys += column(number).len() as u64;
             found = found.merge(sorted.sweep_by_all(accept, collector));
         }
         spare.give_entries(self.entries);

@@ -3,8 +3,7 @@
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
 use crate::{
-    Aabb, Aabb64, Error, Filter, FilterFlags, Frame, Invalid, InvalidReason, OnInvalid, Pair,
-    Result,
+    Aabb, Aabb64, Config, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result,
 };
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -83,6 +82,86 @@ impl Scene {
         Ok(())
     }
 
+    /// Whether a frame can be told by what has changed since this one: in the same form, with the same pairs excluded, and no box was bad.
+    pub(super) fn is_like(&self, frame: &Frame, config: &Config) -> bool {
+        let exact = matches!(frame.boxes, Boxes::Exact(_)) && config.margin == 0.0;
+        self.invalid.is_none()
+            && self.exact.is_some() == exact
+            && self.filters.is_some() == frame.filters.is_some()
+            && self.worlds.is_some() == frame.worlds.is_some()
+            && self.excluded == frame.excluded
+    }
+
+    /// Some boxes, by number in order; those beyond the end are left out.
+    pub(super) fn some(&self, boxes: &[u32]) -> Self {
+        let some = &boxes[..boxes.partition_point(|&i| (i as usize) < self.boxes.len())];
+        let tight = if self.tight.is_empty() { &[] } else { some };
+        Self {
+            boxes: pick(&self.boxes, some),
+            tight: pick(&self.tight, tight),
+            filters: self.filters.as_ref().map(|all| pick(all, some)),
+            worlds: self.worlds.as_ref().map(|all| pick(all, some)),
+            exact: self.exact.as_ref().map(|all| pick(all, some)),
+            ..Self::default()
+        }
+    }
+
+    /// Reads some boxes of a frame, by number in order, this being what they were. None where a bad one is to be skipped.
+    pub(super) fn read_some(
+        &self,
+        frame: &Frame,
+        boxes: &[u32],
+        config: &Config,
+    ) -> Result<Option<Self>> {
+        let some = &boxes[..boxes.partition_point(|&i| (i as usize) < frame.len())];
+        let (filters, worlds) = (
+            frame.filters.map(|all| pick(all, some)),
+            frame.worlds.map(|all| pick(all, some)),
+        );
+        let (first, second, exact);
+        let boxes = match frame.boxes {
+            Boxes::Plain(all) => {
+                first = pick(all, some);
+                Boxes::Plain(&first)
+            }
+            Boxes::Swept(start, end) => {
+                (first, second) = (pick(start, some), pick(end, some));
+                Boxes::Swept(&first, &second)
+            }
+            Boxes::Exact(all) => {
+                exact = pick(all, some);
+                Boxes::Exact(&exact)
+            }
+        };
+        let part = Frame {
+            boxes,
+            filters: filters.as_deref(),
+            worlds: worlds.as_deref(),
+            excluded: &[],
+            changed: None,
+        };
+        let mut read = Self::default();
+        match read.read(&part, config.on_invalid, config.margin, self) {
+            Err(Error::InvalidAabb { index, reason }) => Err(Error::InvalidAabb {
+                index: some[index] as usize,
+                reason,
+            }),
+            Err(error) => Err(error),
+            Ok(()) => Ok(read.invalid.is_none().then_some(read)),
+        }
+    }
+
+    /// Puts some boxes, by number in order, into the places of this scene, which then has `n`.
+    pub(super) fn put(&mut self, boxes: &[u32], some: &Self, n: usize) {
+        place(&mut self.boxes, &some.boxes, boxes, n);
+        if !self.tight.is_empty() || !some.tight.is_empty() {
+            place(&mut self.tight, &some.tight, boxes, n);
+        }
+        place_some(&mut self.filters, &some.filters, boxes, n);
+        place_some(&mut self.worlds, &some.worlds, boxes, n);
+        place_some(&mut self.exact, &some.exact, boxes, n);
+    }
+
     fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) {
         (0..n)
             .into_par_iter()
@@ -112,14 +191,6 @@ impl Scene {
                 (None, None) => true,
                 _ => false,
             }
-    }
-
-    /// Whether a box is marked static or asleep.
-    #[inline(always)]
-    pub(super) fn is_still(&self, i: usize) -> bool {
-        let flags = |filters: &Vec<Filter>| filters[i].flags.0;
-        let still = FilterFlags::STATIC | FilterFlags::ASLEEP;
-        self.filters.as_ref().map_or(0, flags) & still.0 != 0
     }
 
     /// Whether there is such a box in both, and nothing that decides its pairs has another bit.
@@ -160,6 +231,27 @@ fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) {
     match from {
         Some(from) => from.clone_into(to.get_or_insert_default()),
         None => *to = None,
+    }
+}
+
+fn pick<T: Copy>(all: &[T], some: &[u32]) -> Vec<T> {
+    some.iter().map(|&i| all[i as usize]).collect()
+}
+
+/// The numbers in order: those beyond the end are one after the other.
+fn place<T: Copy>(all: &mut Vec<T>, some: &[T], numbers: &[u32], n: usize) {
+    all.truncate(n);
+    for (&value, &i) in some.iter().zip(numbers) {
+        match all.get_mut(i as usize) {
+            Some(old) => *old = value,
+            None => all.push(value),
+        }
+    }
+}
+
+fn place_some<T: Copy>(all: &mut Option<Vec<T>>, some: &Option<Vec<T>>, numbers: &[u32], n: usize) {
+    if let (Some(all), Some(some)) = (all, some) {
+        place(all, some, numbers, n);
     }
 }
 

@@ -1,106 +1,214 @@
-//! A tree over boxes that stay: eight children a node, boxes in Morton order, a node tested at once.
+//! A tree over the boxes of a frame, kept from frame to frame: eight children a node, a node tested at once.
 
 use super::accept::Accept;
 use super::collect::Task;
+use super::kept::Changed;
 use super::key::{lift, ordered};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit};
-use super::tuning::{MEET_GROUP, MOST_NODES};
+use super::tuning::{MEET_GROUP, MOST_NODES, ROOM, STREAM_TASK};
 use crate::query::morton_order;
 use crate::{Aabb, OverlapRule};
 use rayon::prelude::*;
 
 /// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the union of node `i` of level
-/// `l`; the last level is one node.
-#[derive(Default)]
+/// `l`; the last level is one node. Boxes were in Morton order when the tree was made.
 pub(super) struct Tree {
     /// All levels one after the other, in whole nodes, what is missing filled up with boxes that overlap nothing.
     min: Bounds<3>,
     max: Bounds<3>,
-    /// Where each level begins.
+    /// Where each level begins, and the number of its entries.
     starts: Vec<usize>,
+    counts: Vec<usize>,
     /// The boxes of level 0, and what fills it up.
     index: Vec<u32>,
-    count: usize,
-}
-
-impl Tree {
-    /// A tree of the boxes that `held` accepts. O(n log n), on all threads.
-    pub(super) fn new(
-        boxes: &[Aabb],
-        rule: OverlapRule,
-        held: impl Fn(usize) -> bool + Sync,
-    ) -> Self {
-        let mut index = morton_order(boxes, held);
-        let sorted: Vec<Aabb> = index.par_iter().map(|&i| boxes[i as usize]).collect();
-        index.resize(index.len().next_multiple_of(LANES), 0);
-        let (mut starts, mut counts) = (Vec::new(), Vec::new());
-        let (mut total, mut count) = (0, sorted.len());
-        loop {
-            starts.push(total);
-            counts.push(count);
-            total += count.div_ceil(LANES).max(1) * LANES;
-            if count <= LANES {
-                break;
-            }
-            count = count.div_ceil(LANES);
-        }
-        let lift = lift(rule);
-        let bound = |none: i32, of: &(dyn Fn(&Aabb) -> i32 + Sync), union: fn(i32, i32) -> i32| {
-            let mut all = vec![none; total];
-            let boxes = sorted.par_iter();
-            all.par_iter_mut()
-                .zip(boxes)
-                .for_each(|(to, b)| *to = of(b));
-            for level in 1..starts.len() {
-                let (below, above) = all.split_at_mut(starts[level]);
-                let nodes = below[starts[level - 1]..].par_chunks(LANES);
-                above[..counts[level]]
-                    .par_iter_mut()
-                    .zip(nodes)
-                    .for_each(|(to, node)| *to = node.iter().copied().fold(none, union));
-            }
-            all
-        };
-        Self {
-            min: std::array::from_fn(|k| bound(i32::MAX, &|b| ordered(b.min[k]) + lift, i32::min)),
-            max: std::array::from_fn(|k| bound(i32::MIN, &|b| ordered(b.max[k]), i32::max)),
-            starts,
-            index,
-            count: sorted.len(),
-        }
-    }
-
-    /// The boxes by their place.
-    pub(super) fn boxes(&self) -> &[u32] {
-        &self.index[..self.count]
-    }
-
-    /// Takes the box at a place out; the unions stay.
-    pub(super) fn remove(&mut self, place: usize) {
-        for k in 0..3 {
-            (self.min[k][place], self.max[k][place]) = (i32::MAX, i32::MIN);
-        }
-    }
-}
-
-/// Finds the boxes of a tree that overlap some others of the same frame: neighbours, best.
-pub(super) struct Meet<'a, 'b> {
-    pub(super) tree: &'a Tree,
-    pub(super) boxes: &'a [Aabb],
-    pub(super) some: &'a [u32],
-    pub(super) rule: OverlapRule,
-    pub(super) accept: &'a Accept<'a>,
-    pub(super) task: &'a mut Task<'b>,
+    /// The place of each box in level 0.
+    places: Vec<u32>,
+    /// Places that no box has.
+    free: Vec<u32>,
+    rule: OverlapRule,
 }
 
 /// A box as the least and the greatest bounds.
 type Probe = [[i32; 3]; 2];
 
+/// Overlaps nothing, and changes no union.
+const NONE: Probe = [[i32::MAX; 3], [i32::MIN; 3]];
+
+fn least(values: &[i32]) -> i32 {
+    values.iter().copied().fold(i32::MAX, i32::min)
+}
+
+fn most(values: &[i32]) -> i32 {
+    values.iter().copied().fold(i32::MIN, i32::max)
+}
+
+fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
+    if b.is_empty() {
+        return NONE;
+    }
+    [
+        b.min.map(|value| ordered(value) + lift(rule)),
+        b.max.map(ordered),
+    ]
+}
+
+impl Tree {
+    /// A tree of these boxes, with room for some more. O(n log n), on all threads.
+    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Self {
+        let mut index = morton_order(boxes, |_| true);
+        let n = index.len();
+        let mut places = vec![0; n];
+        for (place, &i) in (0..).zip(&index) {
+            places[i as usize] = place;
+        }
+        index.resize((n + n / ROOM + 1).next_multiple_of(LANES), 0);
+        let (mut starts, mut counts) = (Vec::new(), Vec::new());
+        let (mut total, mut count) = (0, index.len());
+        loop {
+            starts.push(total);
+            counts.push(count);
+            total += count.next_multiple_of(LANES);
+            if count <= LANES {
+                break;
+            }
+            count = count.div_ceil(LANES);
+        }
+        let sorted: Vec<Probe> = index[..n]
+            .par_iter()
+            .map(|&i| probe(&boxes[i as usize], rule))
+            .collect();
+        let side = |end: usize, k: usize| {
+            let mut all = vec![NONE[end][k]; total];
+            let boxes = all.par_iter_mut().zip(&sorted);
+            boxes.for_each(|(to, b)| *to = b[end][k]);
+            all
+        };
+        let mut tree = Self {
+            min: std::array::from_fn(|k| side(0, k)),
+            max: std::array::from_fn(|k| side(1, k)),
+            starts,
+            counts,
+            free: (n as u32..index.len() as u32).rev().collect(),
+            index,
+            places,
+            rule,
+        };
+        for level in 1..tree.starts.len() {
+            tree.join_all(level);
+        }
+        tree
+    }
+
+    /// Takes the boxes that have changed, of which those beyond the end are gone. False where there is no room for the new
+    /// ones: then it is of no use any more.
+    pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> bool {
+        let mut nodes = Vec::with_capacity(changed.len());
+        for place in self.places.split_off(boxes.len().min(self.places.len())) {
+            self.set(place, &NONE);
+            self.free.push(place);
+            nodes.push(place / LANES as u32);
+        }
+        while self.places.len() < boxes.len() {
+            let Some(place) = self.free.pop() else {
+                return false;
+            };
+            // A frame has fewer boxes than a u32 counts.
+            self.index[place as usize] = self.places.len() as u32;
+            self.places.push(place);
+        }
+        for &i in changed {
+            if let Some(b) = boxes.get(i as usize) {
+                let place = self.places[i as usize];
+                self.set(place, &probe(b, self.rule));
+                nodes.push(place / LANES as u32);
+            }
+        }
+        nodes.sort_unstable();
+        for level in 1..self.starts.len() {
+            nodes.dedup();
+            if nodes.len() > self.counts[level] / 4 {
+                self.join_all(level);
+            } else {
+                nodes
+                    .iter()
+                    .for_each(|&node| self.join(level, node as usize));
+            }
+            nodes.iter_mut().for_each(|node| *node /= LANES as u32);
+        }
+        true
+    }
+
+    /// Puts boxes in the order of their places: neighbours near each other.
+    pub(super) fn arrange(&self, boxes: &mut [u32]) {
+        boxes.sort_unstable_by_key(|&i| self.places[i as usize]);
+    }
+
+    fn set(&mut self, place: u32, [least, most]: &Probe) {
+        for k in 0..3 {
+            self.min[k][place as usize] = least[k];
+            self.max[k][place as usize] = most[k];
+        }
+    }
+
+    /// Makes an entry of a level anew.
+    fn join(&mut self, level: usize, entry: usize) {
+        let to = self.starts[level] + entry;
+        let from = self.starts[level - 1] + entry * LANES;
+        let node = from..from + LANES;
+        self.min
+            .iter_mut()
+            .for_each(|all| all[to] = least(&all[node.clone()]));
+        self.max
+            .iter_mut()
+            .for_each(|all| all[to] = most(&all[node.clone()]));
+    }
+
+    /// Makes all entries of a level anew.
+    fn join_all(&mut self, level: usize) {
+        let [below, start] = [level - 1, level].map(|level| self.starts[level]);
+        let count = self.counts[level];
+        let join = |all: &mut Vec<i32>, union: fn(&[i32]) -> i32| {
+            let (from, to) = all.split_at_mut(start);
+            let nodes = from[below..].par_chunks(LANES);
+            let entries = to[..count].par_iter_mut().with_min_len(STREAM_TASK);
+            entries.zip(nodes).for_each(|(to, node)| *to = union(node));
+        };
+        self.min.iter_mut().for_each(|all| join(all, least));
+        self.max.iter_mut().for_each(|all| join(all, most));
+    }
+
+    /// Which entries of a node overlap a probe.
+    ///
+    /// # Safety
+    ///
+    /// `start` is the first entry of a node: the one of the last level, or that below an entry that overlaps something.
+    #[inline(always)]
+    unsafe fn overlap<L: Lanes>(&self, start: usize, [least, most]: &Probe) -> u32 {
+        // SAFETY: levels are whole nodes, and there is a node below each entry that is no filling.
+        unsafe { L::overlap(&self.min, &self.max, start, [least, most]) }
+    }
+
+    /// The node below an entry.
+    #[inline(always)]
+    fn below(&self, level: usize, entry: usize) -> usize {
+        self.starts[level - 1] + (entry - self.starts[level]) * LANES
+    }
+}
+
+/// Finds the boxes of a tree that overlap some that have changed: neighbours, best.
+pub(super) struct Meet<'a, 'b> {
+    pub(super) tree: &'a Tree,
+    pub(super) boxes: &'a [Aabb],
+    pub(super) some: &'a [u32],
+    pub(super) changed: &'a Changed,
+    pub(super) accept: &'a Accept<'a>,
+    pub(super) task: &'a mut Task<'b>,
+}
+
 impl Meet<'_, '_> {
     fn probe(&self, p: u32) -> Option<Probe> {
         let b = &self.boxes[p as usize];
-        let least = b.min.map(|value| ordered(value) + lift(self.rule));
-        (!b.is_empty()).then(|| [least, b.max.map(ordered)])
+        (!b.is_empty()).then(|| probe(b, self.tree.rule))
     }
 
     /// Adds the nodes of a level that touch the probe, below the top: false where they become more than `most`.
@@ -138,7 +246,9 @@ impl Meet<'_, '_> {
         self.task.found.tests += LANES as u64;
         each_bit(mask, |lane| {
             let q = index[start + lane];
-            let kept = self.accept.keeps(p.min(q), p.max(q));
+            // Two that have changed find each other.
+            let again = q <= p && self.changed.has(q);
+            let kept = !again && self.accept.keeps(p.min(q), p.max(q));
             mask &= !(u32::from(!kept) << lane);
         });
         if storing && mask != 0 {
@@ -150,25 +260,6 @@ impl Meet<'_, '_> {
         } else {
             self.task.count(mask.count_ones());
         }
-    }
-}
-
-impl Tree {
-    /// Which entries of a node overlap a probe.
-    ///
-    /// # Safety
-    ///
-    /// `start` is the first entry of a node: the one of the last level, or that below an entry that overlaps something.
-    #[inline(always)]
-    unsafe fn overlap<L: Lanes>(&self, start: usize, [least, most]: &Probe) -> u32 {
-        // SAFETY: levels are whole nodes, and there is a node below each entry that is no filling.
-        unsafe { L::overlap(&self.min, &self.max, start, [least, most]) }
-    }
-
-    /// The node below an entry.
-    #[inline(always)]
-    fn below(&self, level: usize, entry: usize) -> usize {
-        self.starts[level - 1] + (entry - self.starts[level]) * LANES
     }
 }
 

@@ -57,17 +57,28 @@ pub(super) const MOST_COPIES: u64 = 8;
 /// Pairs that one task of dense rows may find, a single longer row apart: 512 KiB, read again while still in cache.
 pub(super) const DENSE_TASK_PAIRS: usize = 64 * 1024;
 
-/// The fewest boxes that are held at rest, and the parts of a frame: to be held, and to stay so. Time of both threads with 10^5
-/// uniform boxes, held against not: 6.6 of 16.5 ms with a tenth awake, 13.3 of 16.9 with a quarter, 24.8 of 16.5 with half.
-pub(super) const FEWEST_HELD: u64 = 1024;
-/// See [`FEWEST_HELD`].
-pub(super) const HELD_PARTS: [f64; 2] = [0.67, 0.6];
+/// The fewest boxes at rest that are kept, and the most of a frame that may have changed beside them.
+pub(super) const FEWEST_KEPT: u64 = 1024;
+/// See [`FEWEST_KEPT`].
+pub(super) const MOST_CHANGED: f64 = 1.0 / 3.0;
 
-/// Frames for which boxes must have been at rest to be held, and the most where that did not last. Making the tree takes
-/// about as long as a frame.
+/// Boxes that are looked at to tell whether many have changed.
+pub(super) const SAMPLE: usize = 128;
+
+/// Frames of few changes before the tree is made, and the most where that did not last. Making it takes about as long as a
+/// frame.
 pub(super) const PATIENCE: u64 = 2;
 /// See [`PATIENCE`].
-pub(super) const MOST_PATIENCE: u64 = 64;
+pub(super) const MOST_PATIENCE: u64 = 1024;
+
+/// The part of a tree that is room for boxes to come: one in this many.
+pub(super) const ROOM: usize = 16;
+
+/// What a frame costs in tests of two boxes, as the tree makes them: for each box in a frame that is swept, and for each
+/// box looked for in the tree.
+pub(super) const SWEPT_COST: u64 = 100;
+/// See [`SWEPT_COST`].
+pub(super) const MEET_COST: u64 = 300;
 
 /// Boxes that one task looks for in the tree of those at rest, of about 0.3 us each.
 pub(super) const MEET_TASK: usize = 256;

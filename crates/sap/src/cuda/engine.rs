@@ -11,6 +11,7 @@ use super::query::{Queries, Question};
 use super::scene::Scene;
 use super::source::Source;
 use super::sweep::Sweep;
+use crate::last::Last;
 use crate::query::Candidate;
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
@@ -167,7 +168,7 @@ impl Engine {
             let state = self.sweep.read()?;
             if state.changed == 0 {
                 let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
-                return self.rest(config, n, invalid, from_host);
+                return self.rest(config, n, invalid, &state, from_host);
             }
             if self.apart && state.still_changed != 0 {
                 return self.find_as_one(config, source);
@@ -185,7 +186,7 @@ impl Engine {
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
         refuse(config, invalid)?;
         if may_rest && state.changed == 0 {
-            return self.rest(config, n, invalid, from_host);
+            return self.rest(config, n, invalid, &state, from_host);
         }
 
         let (count, axis) = (state.pairs as usize, state.axis as usize);
@@ -208,6 +209,7 @@ impl Engine {
             tests: state.tests + state.between,
             resting: self.held.len() as u64,
             regrown,
+            sorts: state.sorts(),
             ..self.report(n, invalid, axis)
         };
 
@@ -256,10 +258,12 @@ impl Engine {
         config: &Config,
         n: usize,
         invalid: Option<Invalid>,
+        state: &State,
         from_host: bool,
     ) -> Result<Report> {
         refuse(config, invalid)?;
         let mut report = self.report(n, invalid, self.axis);
+        report.sorts = state.sorts();
         report.pairs = self.pairs as u64;
         report.resting = self.held.len() as u64;
         report.timings = timings(&self.stages.finish(&self.stream)?);
@@ -339,6 +343,22 @@ impl Engine {
         match boxes.and_then(|boxes| self.queries.ask(&self.stream, boxes, question)) {
             Err(Error::Gpu(gpu::Error::OutOfMemory { .. })) => None,
             found => found.unwrap_or_else(|_| Some(Vec::new())),
+        }
+    }
+
+    /// What there is of the last update on the host, or can be had of the device.
+    pub(crate) fn last(&self, config: &Config) -> Last {
+        let given = self.boxes().to_vec();
+        let stored = match self.scene.boxes() {
+            Ok(boxes) if config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),
+            _ => Ok(Vec::new()),
+        };
+        Last {
+            pairs: self.pairs().to_vec(),
+            started: self.started().to_vec(),
+            ended: self.ended().to_vec(),
+            given,
+            stored: stored.unwrap_or_default(),
         }
     }
 

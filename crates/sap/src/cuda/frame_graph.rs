@@ -151,6 +151,7 @@ impl FrameGraph {
         Ok(Report {
             pairs: state.pairs,
             tests: state.tests,
+            sorts: state.sorts(),
             ..self
                 .engine
                 .report(self.boxes.len(), invalid, state.axis as usize)

@@ -1,5 +1,6 @@
 //! What the kernels are passed by value, and the counters they leave: the layouts of `kernels/sap`.
 
+use crate::Sorts;
 use bytemuck::{Pod, Zeroable};
 
 /// Counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
@@ -26,6 +27,43 @@ pub(super) struct State {
     pub(super) placed: u64,
     pub(super) started: u64,
     pub(super) ended: u64,
+    /// What the sorts of [`OF_BOXES`] and [`OF_PAIRS`] left; the kernels here do not know of it.
+    pub(super) sorts: [Outcome; 2],
+}
+
+/// Places in [`State::sorts`].
+pub(super) const OF_BOXES: usize = 0;
+pub(super) const OF_PAIRS: usize = 1;
+
+/// `Outcome` in `kernels/sort/outcome.cuh`: what a sort leaves at the start of its scratch memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Outcome {
+    pub(super) algorithm: u32,
+    pub(super) passes: u32,
+    pub(super) passes_run: u32,
+    pub(super) early_exit: u32,
+    pub(super) n: u64,
+    pub(super) detail: u64,
+}
+
+/// Bit of [`Outcome::early_exit`]: found in order before all passes were run.
+const EARLY_EXIT: u32 = 1;
+
+impl State {
+    /// What was sorted.
+    pub(super) fn sorts(&self) -> Sorts {
+        let mut all = Sorts::default();
+        for sort in &self.sorts {
+            all += Sorts {
+                keys: sort.n,
+                passes_run: sort.passes_run,
+                passes_skipped: sort.passes.saturating_sub(sort.passes_run),
+                early_exits: sort.early_exit & EARLY_EXIT,
+            };
+        }
+        all
+    }
 }
 
 /// The words of [`State`] that a sweep starts from zero: those before `tests`, and `tests` too where the sweep itself counts them.

@@ -3,7 +3,9 @@
 use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
 use super::memory::Grow;
-use super::params::{Accept, Keys, SWEEP_WORDS, Sorted, State, SweepInput};
+use super::params::{
+    Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, SWEEP_WORDS, Sorted, State, SweepInput,
+};
 use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
 use crate::{Config, OverlapRule, Result, Strategy};
@@ -139,6 +141,7 @@ impl Sweep {
             return Ok(());
         }
         let keys = self.sort_boxes(scene)?;
+        self.keep_outcome(OF_BOXES)?;
         let (stream, n) = (&self.stream, scene.n);
         let tiles = n.div_ceil(TILE);
         let padded = tiles * TILE;
@@ -228,6 +231,17 @@ impl Sweep {
             )?;
             self.keys_sorted.ptr()
         })
+    }
+
+    /// Copies what the last sort left to the counters, with which the host reads it.
+    fn keep_outcome(&mut self, place: usize) -> Result<()> {
+        let bytes = size_of::<Outcome>();
+        let at = std::mem::offset_of!(State, sorts) + place * bytes;
+        let to = self.state.slice_mut().cast::<u8>()?.range(at..at + bytes)?;
+        // The memory that the sort was given: it is as large at least.
+        let from = self.scratch.reserve(&self.stream, bytes)?;
+        self.stream.copy(to, from.as_slice())?;
+        Ok(())
     }
 
     fn sorted(&self) -> Sorted {
@@ -376,7 +390,7 @@ impl Sweep {
             &options,
         )?;
         self.kernels.unpack(&self.stream, count, pairs, bits)?;
-        Ok(())
+        self.keep_outcome(OF_PAIRS)
     }
 }
 

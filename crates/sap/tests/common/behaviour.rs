@@ -2,10 +2,11 @@
 
 use super::scenes::{Random, around, at, clustered, uniform, uniform_in};
 use super::{Setup, equal, oracle, quick, same};
+use gpusort::Algorithm;
 use libtest_mimic::Failed;
 use sap::{
-    Aabb, BroadPhase, Config, Error, Filter, FilterFlags, Frame, InvalidReason, OnInvalid, Pair,
-    PairHasher, pair_hash,
+    Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, InvalidReason, OnInvalid,
+    Pair, PairHasher, Sorts, Strategy, pair_hash,
 };
 use std::collections::BTreeSet;
 
@@ -19,6 +20,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("added_and_removed", added_and_removed),
     ("away_and_back", away_and_back),
     ("nothing_moved", nothing_moved),
+    ("sorts_are_told", sorts),
     ("filters_in_all_combinations", filters),
     ("shuffled", shuffled),
     ("worlds", worlds),
@@ -268,6 +270,41 @@ fn nothing_moved(setup: &Setup) -> Result<(), Failed> {
     broad_phase.update(Frame::boxes(&boxes).filters(&filters))?;
     same(broad_phase.pairs(), &[])?;
     same(broad_phase.ended(), &before)
+}
+
+/// How many keys were sorted, that ordered ones end a sort early, and that a frame which is as it was sorts none.
+fn sorts(setup: &Setup) -> Result<(), Failed> {
+    let mut broad_phase = BroadPhase::new(Config {
+        // By itself CUDA may count pairs by row, which is no sort.
+        sort: Algorithm::Onesweep,
+        ..setup.config()
+    })?;
+    let boxes = uniform(600, 6);
+    let report = broad_phase.update(&boxes)?.clone();
+    let on_cuda = setup.backend == Backend::Cuda;
+    let keys = report.sorts.keys - report.pairs;
+    match setup.strategy {
+        Strategy::Sweep => equal(keys, 600)?,
+        Strategy::Endpoints => equal(keys, 1200)?,
+        // In cells nothing is sorted, and in columns each box at least once.
+        _ if on_cuda => equal(keys, 0)?,
+        _ if keys >= 600 => {}
+        _ => return Err(format!("{report:?}").into()),
+    }
+    if on_cuda && report.sorts.passes_run == 0 {
+        return Err(format!("{report:?}").into());
+    }
+    // The first may have sorted before it was seen that nothing is different.
+    broad_phase.update(&boxes)?;
+    equal(broad_phase.update(&boxes)?.sorts, Sorts::default())?;
+    let row: Vec<Aabb> = (0..600)
+        .map(|i| around([3.0 * i as f32, 0.0, 0.0], [1.0; 3]))
+        .collect();
+    let report = broad_phase.update(&row)?;
+    if setup.strategy == Strategy::Sweep && report.sorts.early_exits == 0 {
+        return Err(format!("{report:?}").into());
+    }
+    Ok(())
 }
 
 fn filters(setup: &Setup) -> Result<(), Failed> {

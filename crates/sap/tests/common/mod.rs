@@ -8,10 +8,10 @@ pub mod behaviour;
 pub mod churn;
 pub mod data;
 pub mod held;
+pub mod kept;
 pub mod mesh;
 pub mod oracle;
 pub mod scenes;
-pub mod still;
 
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};

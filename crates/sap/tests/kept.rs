@@ -1,8 +1,8 @@
-//! Static and sleeping boxes over many frames: every strategy of the CPU engine against a rebuild of each frame.
+//! Scenes of which most stays, over many frames: every strategy of the CPU engine against a rebuild of each frame.
 
 mod common;
 
-use common::{RULES, Setup, rule_name, still};
+use common::{RULES, Setup, kept, rule_name};
 use libtest_mimic::{Arguments, Trial};
 use sap::{Backend, Strategy};
 
@@ -16,7 +16,7 @@ fn main() {
                 strategy,
                 rule,
             };
-            trials.extend(still::ALL.iter().map(|&(case, check)| {
+            trials.extend(kept::ALL.iter().map(|&(case, check)| {
                 let name = format!("{case}::{strategy}::{}", rule_name(rule));
                 Trial::test(name, move || check(&setup))
             }));
