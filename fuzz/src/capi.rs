@@ -265,6 +265,8 @@ fn any_frame(bytes: &mut Unstructured, memory: &[u8]) -> Result<RadsweepFrame> {
         frame.ends = sometimes(6)?.cast();
         frame.boxes64 = sometimes(8)?.cast();
         frame.excluded = sometimes(8)?.cast();
+        frame.changed = sometimes(4)?.cast();
+        frame.changed_count = if frame.changed.is_null() { 0 } else { 3 };
         frame.excluded_count = if frame.excluded.is_null() { 0 } else { 3 };
     }
     if bytes.ratio(1, 16)? {

@@ -530,7 +530,7 @@ fn is_refusal(error: &gpusort::Error) -> bool {
 }
 
 /// Bytes read plus bytes written by a copy on the device, in GB/s.
-fn copy_rate(stream: &Stream) -> Result<f64> {
+pub(crate) fn copy_rate(stream: &Stream) -> Result<f64> {
     let bytes = usize::try_from(COPIED.min(stream.device().info().memory_bytes / 64))?;
     let from = stream.alloc_zeroed::<u8>(bytes)?;
     let mut to = stream.alloc::<u8>(bytes)?;

@@ -13,6 +13,8 @@ mod sap;
 mod sort;
 
 pub(crate) use calibrate::run as calibrate;
+#[cfg(all(cuda, feature = "viewer"))]
+pub(crate) use cuda::copy_rate;
 pub(crate) use figures::Sizes;
 pub(crate) use input::Distribution;
 pub(crate) use paper::{parse_figure, run as paper};

@@ -115,6 +115,9 @@ pub(crate) struct Picture {
     /// Draws the boxes that the broad phase sees
     #[arg(long, requires = "screenshot")]
     pub boxes: bool,
+    /// Draws the sweep axis, and the columns or cells that the strategy cuts the space into
+    #[arg(long, requires = "screenshot")]
+    pub cells: bool,
     /// Picks this body, counted from 0: its boxes and pairs are shown, from near
     #[arg(long, value_name = "B", requires = "screenshot")]
     pub body: Option<u32>,

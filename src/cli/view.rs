@@ -41,6 +41,7 @@ pub(super) fn view(args: View) -> Result<()> {
         overlay: !picture.no_overlay,
         colour: picture.colour,
         wireframes: picture.boxes,
+        cells: picture.cells,
         body: picture.body,
     };
     Ok(viewer::screenshot(&wanted, || bar.inc(1))?)

@@ -1,7 +1,8 @@
 //! What of a frame is drawn, and the lines that explain it.
 
+use super::cells::cuts;
 use super::render::Line;
-use super::snapshot::{Picked, Snapshot, Watch};
+use super::snapshot::{Extent, Picked, Snapshot, Watch};
 use glam::Vec3;
 use radsweep::scenes::Kind;
 use sap::Aabb;
@@ -49,6 +50,8 @@ pub(super) struct Look {
     pub colour: Colour,
     /// The boxes that the broad phase sees.
     pub wireframes: bool,
+    /// The columns or cells that the space was cut into.
+    pub cells: bool,
     /// The sweep axis.
     pub axis: bool,
     /// Lines from the picked body to those it has pairs with.
@@ -77,6 +80,7 @@ impl Look {
         Watch {
             overlaps: self.colour == Colour::Overlaps,
             boxes: self.wireframes,
+            cells: self.cells,
             body,
         }
     }
@@ -84,6 +88,11 @@ impl Look {
     /// The lines to draw over a frame.
     pub fn lines(&self, snapshot: &Snapshot, lines: &mut Vec<Line>) {
         lines.clear();
+        if self.cells
+            && let (Some(subdivision), Some(extent)) = (&snapshot.subdivision, snapshot.extent)
+        {
+            cuts(subdivision, most_bodies(&extent), lines);
+        }
         if self.axis {
             sweep_axis(snapshot, lines);
         }
@@ -105,7 +114,7 @@ const MARKED: [f32; 4] = [1.0, 0.62, 0.02, 1.0];
 const PARTNER: [f32; 4] = [0.0, 0.45, 0.85, 0.9];
 const LINK: [f32; 4] = [0.9, 0.95, 1.0, 0.85];
 
-const fn line(from: Vec3, to: Vec3, colour: [f32; 4], width: f32) -> Line {
+pub(super) const fn line(from: Vec3, to: Vec3, colour: [f32; 4], width: f32) -> Line {
     Line {
         from,
         width,
@@ -118,17 +127,24 @@ fn middle(aabb: &Aabb) -> Vec3 {
     (Vec3::from(aabb.min) + Vec3::from(aabb.max)) / 2.0
 }
 
+/// Corners of what most bodies fill, in case some have gone far.
+fn most_bodies(extent: &Extent) -> [Vec3; 2] {
+    let [low, high] = extent.corners;
+    let reach = Vec3::splat(extent.radius);
+    [
+        low.max(extent.center - reach),
+        high.min(extent.center + reach),
+    ]
+}
+
 /// An arrow along the bodies' lower edge in the direction of the sweep, and where the picked body's boxes begin and end on it.
 fn sweep_axis(snapshot: &Snapshot, lines: &mut Vec<Line>) {
     let Some(extent) = snapshot.extent else {
         return;
     };
     let axis = Vec3::AXES[snapshot.axis.min(2)];
-    let [low, high] = extent.corners;
-    // Just outside of what most bodies fill, in case some have gone far.
-    let reach = Vec3::splat(extent.radius);
-    let low = low.max(extent.center - reach);
-    let high = high.min(extent.center + reach);
+    let [low, high] = most_bodies(&extent);
+    // Just outside.
     let room = extent.radius * 0.06;
     let base = low - (Vec3::ONE - axis) * room;
     let at = |value: f32| base * (Vec3::ONE - axis) + axis * value;
@@ -158,7 +174,7 @@ fn picked_boxes(picked: &Picked, lines: &mut Vec<Line>) {
     }
 }
 
-fn edges(aabb: &Aabb, colour: [f32; 4], width: f32, lines: &mut Vec<Line>) {
+pub(super) fn edges(aabb: &Aabb, colour: [f32; 4], width: f32, lines: &mut Vec<Line>) {
     let ends = [Vec3::from(aabb.min), Vec3::from(aabb.max)];
     if !ends.iter().all(|end| end.is_finite()) {
         return;
@@ -180,7 +196,7 @@ fn edges(aabb: &Aabb, colour: [f32; 4], width: f32, lines: &mut Vec<Line>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::{Extent, PickedBox, PickedPair};
+    use super::super::snapshot::{PickedBox, PickedPair};
     use super::*;
 
     const UNIT: Aabb = Aabb::new([0.0; 3], [1.0; 3]);
@@ -263,7 +279,8 @@ mod tests {
         assert_eq!(look.watch(None), Watch::default());
         look.colour = Colour::Overlaps;
         look.wireframes = true;
+        look.cells = true;
         let watch = look.watch(Some(3));
-        assert!(watch.overlaps && watch.boxes && watch.body == Some(3));
+        assert!(watch.overlaps && watch.boxes && watch.cells && watch.body == Some(3));
     }
 }

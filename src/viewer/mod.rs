@@ -5,6 +5,7 @@
 //! `screenshot.rs` shows the same without one.
 
 mod camera;
+mod cells;
 mod look;
 mod mesh;
 mod overlay;
@@ -14,6 +15,7 @@ mod save;
 mod screenshot;
 mod simulation;
 mod snapshot;
+mod sorting;
 mod state;
 mod timeline;
 mod ui;

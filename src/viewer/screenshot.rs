@@ -2,9 +2,10 @@
 
 use super::look::{Colour, Look};
 use super::overlay::Overlay;
-use super::render::{Gpu, Picture, Renderer};
+use super::render::{Clock, Gpu, Picture, Renderer};
 use super::save::save_png;
 use super::simulation::{Settings, State, Update};
+use super::sorting::SortLimit;
 use super::state::Viewer;
 use super::timeline::Record;
 use super::{Error, ui};
@@ -36,6 +37,8 @@ pub(crate) struct Screenshot {
     pub overlay: bool,
     pub colour: Option<Colour>,
     pub wireframes: bool,
+    /// Whether columns or cells are drawn.
+    pub cells: bool,
     /// A body to pick and to focus on.
     pub body: Option<u32>,
 }
@@ -49,17 +52,20 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
     let context = egui::Context::default();
     ui::style(&context);
     let mut overlay = Overlay::new(&gpu, FORMAT);
+    let mut clock = Clock::new(&gpu);
     let settings = wanted.settings.clone();
     let mut broad_phase = BroadPhase::new(settings.config.clone())?;
     let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
+    let limit = SortLimit::new(&settings.config, &broad_phase);
     let mut viewer = Viewer::new(settings.clone(), true);
     viewer.look = Look {
         colour: wanted.colour.unwrap_or(viewer.look.colour),
         wireframes: wanted.wireframes,
-        axis: wanted.body.is_some(),
+        cells: wanted.cells,
+        axis: wanted.body.is_some() || wanted.cells,
         ..viewer.look
     };
-    viewer.device = gpu.name();
+    viewer.drawn_by(&gpu);
     for frame in 1..=u64::from(wanted.frames) {
         let step = scene.step(&mut broad_phase);
         let step = step.map_err(|source| Error::Step { frame, source })?;
@@ -81,7 +87,7 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
         }
         viewer.take(Update {
             snapshot,
-            records: [Record::new(frame, step)].into(),
+            records: [Record::new(frame, step, limit)].into(),
             state: State::Running,
         })?;
         if every || last {
@@ -96,23 +102,25 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
                     .camera
                     .follow(extent.center, extent.radius, FOLLOWING);
             }
-            let start = Instant::now();
             let mut pixels = Vec::new();
-            // Panels find their sizes in a first pass, and the time of the drawing is only known after it.
-            for _ in 0..2 {
+            // Panels find their sizes in a first pass, in which a driver may still compile; the time of the drawing is known after the
+            // second.
+            for _ in 0..if wanted.overlay { 3 } else { 1 } {
+                let start = Instant::now();
                 pixels = draw(
                     &gpu,
                     &picture,
                     &mut renderer,
                     &mut overlay,
+                    &mut clock,
                     &context,
                     &mut viewer,
                     wanted.overlay,
                 )?;
                 let ms = start.elapsed().as_secs_f64() * 1e3;
-                viewer.timeline.rendered(frame, ms);
-                if !wanted.overlay {
-                    break;
+                viewer.timeline.drawn(frame, ms);
+                for (frame, ms) in clock.submitted(&gpu.device) {
+                    viewer.timeline.rendered(frame, ms);
                 }
             }
             if every {
@@ -133,11 +141,13 @@ fn draw(
     picture: &Picture,
     renderer: &mut Renderer,
     overlay: &mut Overlay,
+    clock: &mut Clock,
     context: &egui::Context,
     viewer: &mut Viewer,
     panels: bool,
 ) -> Result<Vec<u8>, Error> {
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    clock.begin(&mut encoder);
     let size = picture.size;
     if panels {
         let [width, height] = size.map(|pixels| pixels as f32);
@@ -152,6 +162,9 @@ fn draw(
     renderer.draw(&mut encoder, &picture.view, size, 1.0, viewer);
     if panels {
         overlay.paint(&mut encoder, &picture.view, false);
+    }
+    if let Some(snapshot) = &viewer.snapshot {
+        clock.end(&gpu.device, &mut encoder, snapshot.frame);
     }
     picture.read(gpu, encoder)
 }

@@ -2,6 +2,7 @@
 //! the newest frame comes out, and none waits for the other.
 
 use super::snapshot::{Snapshot, Watch};
+use super::sorting::SortLimit;
 use super::timeline::Record;
 use radsweep::scenes::{Kind, Landscape, Options, Scene};
 use sap::{BroadPhase, Config};
@@ -98,6 +99,7 @@ impl Simulation {
                 settings,
                 scene: None,
                 broad_phase: None,
+                limit: SortLimit::default(),
                 landscape: None,
                 scenes: 0,
                 frame: 0,
@@ -174,6 +176,7 @@ struct Worker<'a> {
     settings: Settings,
     scene: Option<Scene>,
     broad_phase: Option<BroadPhase>,
+    limit: SortLimit,
     landscape: Option<Arc<Landscape>>,
     /// Scenes built, and frames since the last of them was.
     scenes: u64,
@@ -280,8 +283,9 @@ impl Worker<'_> {
         let scene = scene.transpose()?;
         say("finding the first pairs");
         self.settings = settings;
-        if broad_phase.is_some() {
-            self.broad_phase = broad_phase;
+        if let Some(broad_phase) = broad_phase {
+            self.limit = SortLimit::new(&self.settings.config, &broad_phase);
+            self.broad_phase = Some(broad_phase);
         }
         if let Some(scene) = scene {
             self.broad_phase.as_mut().map(BroadPhase::clear);
@@ -301,7 +305,7 @@ impl Worker<'_> {
         match scene.step(broad_phase) {
             Ok(step) => {
                 self.frame += 1;
-                let record = Record::new(self.frame, step);
+                let record = Record::new(self.frame, step, self.limit);
                 let mut outbox = lock(self.outbox);
                 if outbox.records.len() == MOST_RECORDS {
                     outbox.records.pop_front();

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use radsweep::scenes::{Instance, Kind, Landscape, Picture, Scene, Shape};
 use rayon::prelude::*;
-use sap::{Aabb, BroadPhase, Filter, FilterFlags, Pair};
+use sap::{Aabb, BroadPhase, Filter, FilterFlags, Pair, Subdivision};
 use std::sync::Arc;
 
 /// What is wanted of a frame beyond its bodies.
@@ -13,6 +13,8 @@ pub(super) struct Watch {
     pub overlaps: bool,
     /// All boxes.
     pub boxes: bool,
+    /// Columns or cells.
+    pub cells: bool,
     /// A body with its boxes and pairs.
     pub body: Option<u32>,
 }
@@ -87,6 +89,8 @@ pub(super) struct Snapshot {
     /// All boxes, where asked.
     pub boxes: Vec<Aabb>,
     pub axis: usize,
+    /// Columns or cells, where asked and where there are any.
+    pub subdivision: Option<Subdivision>,
     pub picked: Option<Picked>,
     pub extent: Option<Extent>,
     pub landscape: Option<Arc<Landscape>>,
@@ -101,6 +105,8 @@ impl Snapshot {
     pub fn take(&mut self, scene: &Scene, broad_phase: &BroadPhase, watch: Watch) {
         scene.picture(&mut self.picture);
         self.axis = broad_phase.report().axis;
+        let subdivision = watch.cells.then(|| broad_phase.subdivision());
+        self.subdivision = subdivision.flatten();
         self.boxes.clear();
         if watch.boxes {
             self.boxes.extend_from_slice(scene.boxes());
@@ -277,7 +283,7 @@ mod tests {
         let watch = Watch {
             overlaps: true,
             boxes: true,
-            body: None,
+            ..Watch::default()
         };
         let (snapshot, scene, broad_phase) = taken(Kind::Uniform, 500, watch);
         let marks: usize = snapshot.marks.iter().map(Vec::len).sum();

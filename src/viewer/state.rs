@@ -4,6 +4,7 @@ use super::Error;
 use super::camera::{Camera, Ray};
 use super::look::Look;
 use super::pick;
+use super::render::Gpu;
 use super::simulation::{Command, Settings, State, Update};
 use super::snapshot::{Snapshot, Watch, World};
 use super::timeline::{Record, Timeline};
@@ -46,6 +47,8 @@ pub(super) struct Viewer {
     pub message: Option<String>,
     /// What draws, by name.
     pub device: String,
+    /// Whether drawing has its part of the stacked bars.
+    pub drawing: bool,
     /// What the simulation was last told; it is started with the first.
     pub watched: Watch,
     scene: u64,
@@ -80,11 +83,18 @@ impl Viewer {
             starting: Some("starting"),
             message: None,
             device: String::new(),
+            drawing: true,
             scene: 0,
             fitted: None,
             requests: Vec::new(),
             chair: chair_mesh(),
         }
+    }
+
+    /// Notes what draws. On the CPU drawing would dwarf all else.
+    pub fn drawn_by(&mut self, gpu: &Gpu) {
+        self.device = gpu.name();
+        self.drawing = !gpu.is_software();
     }
 
     /// Takes over what is new of the simulation.
@@ -260,6 +270,7 @@ pub(super) fn next<T: Copy + PartialEq>(all: &[T], now: T) -> T {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::look::Colour;
+    use super::super::sorting::SortLimit;
     use super::super::timeline::tests::record;
     use super::*;
     use radsweep::scenes::{Kind, Options, Scene};
@@ -294,7 +305,7 @@ pub(super) mod tests {
         snapshot.take(&scene, &broad_phase, viewer.look.watch(Some(5)));
         let taken = viewer.take(Update {
             snapshot: Some(snapshot),
-            records: [Record::new(1, step)].into(),
+            records: [Record::new(1, step, SortLimit::default())].into(),
             state: State::Running,
         });
         taken.expect("a frame");
@@ -387,8 +398,8 @@ pub(super) mod tests {
         let body = viewer.picked.expect("the middle of a crowd");
         let watch = Watch {
             overlaps: true,
-            boxes: false,
             body: Some(body),
+            ..Watch::default()
         };
         assert_eq!(commands(&mut viewer), [Command::Watch(watch)]);
         assert_eq!(commands(&mut viewer), [], "once");

@@ -1,5 +1,6 @@
 //! What the last frames did and how long each stage took: the figures behind the overlay, and their CSV.
 
+use super::sorting::{SortLimit, Sorting};
 use crate::cli::run::{stages, total};
 use radsweep::scenes::Step;
 use sap::Report;
@@ -16,31 +17,38 @@ pub(super) struct Record {
     pub stages: Vec<(&'static str, f64)>,
     /// Their sum, with what the broad phase spends between its stages.
     pub total: f64,
-    /// Milliseconds that drawing it took, once it was drawn.
+    /// How fast it sorted, where it did.
+    pub sorting: Option<Sorting>,
+    /// Milliseconds of the host to draw it, once it was drawn.
+    pub draw: Option<f64>,
+    /// Milliseconds of the device that drew it, where that has a clock.
     pub render: Option<f64>,
 }
 
 impl Record {
-    pub fn new(frame: u64, step: Step) -> Self {
+    pub fn new(frame: u64, step: Step, limit: SortLimit) -> Self {
         Self {
             frame,
             stages: stages(&step).iter().collect(),
             total: total(&step),
+            sorting: Sorting::of(&step.report, limit),
             report: step.report,
+            draw: None,
             render: None,
         }
     }
 
-    /// Milliseconds of a stage; of a name that it does not have, nothing.
+    /// Milliseconds of a stage, of the whole frame or of drawing; of a name that it does not have, nothing.
     pub fn stage(&self, name: &str) -> Option<f64> {
-        let found = self.stages.iter().find(|stage| stage.0 == name);
-        found.map(|stage| stage.1)
-    }
-
-    /// Keys sorted in a second, as far as the time of the sort stage tells.
-    pub fn sort_rate(&self) -> Option<f64> {
-        let ms = self.stage("sort").filter(|&ms| ms > 0.0)?;
-        Some(self.report.n as f64 / ms * 1e3)
+        match name {
+            FRAME => Some(self.total),
+            DRAW => self.draw,
+            RENDER => self.render,
+            _ => {
+                let found = self.stages.iter().find(|stage| stage.0 == name);
+                found.map(|stage| stage.1)
+            }
+        }
     }
 }
 
@@ -58,7 +66,8 @@ pub(super) struct Timeline {
     records: VecDeque<Record>,
 }
 
-/// The name under which drawing stands beside the stages.
+/// The names under which drawing stands beside the stages: the host's part, and that of the device.
+pub(super) const DRAW: &str = "draw";
 pub(super) const RENDER: &str = "render";
 /// The name of the whole frame without drawing.
 pub(super) const FRAME: &str = "frame";
@@ -82,12 +91,25 @@ impl Timeline {
         self.records.push_back(record);
     }
 
-    /// The frame was drawn in so many milliseconds.
-    pub fn rendered(&mut self, frame: u64, ms: f64) {
-        let newest_first = self.records.iter_mut().rev();
-        if let Some(record) = newest_first.take(16).find(|record| record.frame == frame) {
-            record.render = Some(ms);
+    /// The host drew the frame in so many milliseconds.
+    pub fn drawn(&mut self, frame: u64, ms: f64) {
+        if let Some(at) = self.place(frame) {
+            self.records[at].draw = Some(ms);
         }
+    }
+
+    /// The device drew the frame in so many milliseconds.
+    pub fn rendered(&mut self, frame: u64, ms: f64) {
+        if let Some(at) = self.place(frame) {
+            self.records[at].render = Some(ms);
+        }
+    }
+
+    fn place(&self, frame: u64) -> Option<usize> {
+        let found = self
+            .records
+            .binary_search_by_key(&frame, |record| record.frame);
+        found.ok()
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
@@ -99,7 +121,7 @@ impl Timeline {
     }
 
     pub fn find(&self, frame: u64) -> Option<&Record> {
-        self.records.iter().find(|record| record.frame == frame)
+        self.place(frame).map(|at| &self.records[at])
     }
 
     /// Every stage that any of the records has, in the order they run.
@@ -116,20 +138,13 @@ impl Timeline {
     /// Median and 99th percentile of every stage, of the whole frame and of drawing, over all that is kept.
     /// O(stages · records · log records).
     pub fn summary(&self) -> Vec<Row> {
-        let row = |name, times: Vec<f64>| {
-            let [median, p99] = quantiles(times, [0.5, 0.99])?;
+        let row = |name: &'static str| {
+            let times = self.records.iter().filter_map(|record| record.stage(name));
+            let [median, p99] = quantiles(times.collect(), [0.5, 0.99])?;
             Some(Row { name, median, p99 })
         };
-        let of_stage = |name: &'static str| {
-            let times = self.records.iter().filter_map(|record| record.stage(name));
-            row(name, times.collect())
-        };
-        let mut rows: Vec<_> = self.stages().into_iter().filter_map(of_stage).collect();
-        let whole = self.records.iter().map(|record| record.total).collect();
-        rows.extend(row(FRAME, whole));
-        let drawn = self.records.iter().filter_map(|record| record.render);
-        rows.extend(row(RENDER, drawn.collect()));
-        rows
+        let names = self.stages().into_iter().chain([FRAME, DRAW, RENDER]);
+        names.filter_map(row).collect()
     }
 
     /// One line a frame under a line of names; what was not measured stays empty.
@@ -137,15 +152,17 @@ impl Timeline {
         let names = self.stages();
         let mut csv =
             String::from("frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown");
-        for name in names.iter().chain(&[FRAME, RENDER]) {
+        csv += ",sorted,passes_run,passes_skipped,early_exits";
+        let names = [names, vec![FRAME, DRAW, RENDER]].concat();
+        for name in &names {
             let _ = write!(csv, ",{name}_ms");
         }
         csv.push('\n');
         for record in &self.records {
-            let report = &record.report;
+            let (report, sorts) = (&record.report, &record.report.sorts);
             let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.frame,
                 report.n,
                 report.pairs,
@@ -155,10 +172,13 @@ impl Timeline {
                 report.backend,
                 report.strategy,
                 axis_name(report.axis),
-                report.regrown
+                report.regrown,
+                sorts.keys,
+                sorts.passes_run,
+                sorts.passes_skipped,
+                sorts.early_exits
             );
-            let times = names.iter().map(|name| record.stage(name));
-            for ms in times.chain([Some(record.total), record.render]) {
+            for ms in names.iter().map(|name| record.stage(name)) {
                 csv.push(',');
                 if let Some(ms) = ms {
                     let _ = write!(csv, "{ms:.4}");
@@ -207,6 +227,8 @@ pub(super) mod tests {
             report: broad_phase.update(&boxes).expect("valid").clone(),
             stages: stages.to_vec(),
             total: stages.iter().map(|stage| stage.1).sum(),
+            sorting: None,
+            draw: None,
             render: None,
         }
     }
@@ -228,16 +250,18 @@ pub(super) mod tests {
         for frame in 1..=100 {
             timeline.push(record(frame, &[("sort", frame as f64), ("sweep", 1.0)]));
         }
-        timeline.rendered(100, 7.0);
-        timeline.rendered(1, 9.0); // long gone from what is looked at
+        timeline.drawn(100, 3.0);
+        timeline.rendered(99, 7.0);
+        timeline.rendered(101, 9.0); // not there
         let rows = timeline.summary();
         let row = |name: &str| rows.iter().find(|row| row.name == name).copied();
         let expected = |name, median, p99| Some(Row { name, median, p99 });
         assert_eq!(row("sort"), expected("sort", 50.0, 99.0));
         assert_eq!(row("sweep"), expected("sweep", 1.0, 1.0));
         assert_eq!(row(FRAME), expected(FRAME, 51.0, 100.0));
+        assert_eq!(row(DRAW), expected(DRAW, 3.0, 3.0));
         assert_eq!(row(RENDER), expected(RENDER, 7.0, 7.0));
-        assert_eq!(rows.len(), 4);
+        assert_eq!(rows.len(), 5);
     }
 
     #[test]
@@ -261,23 +285,16 @@ pub(super) mod tests {
         timeline.rendered(2, 3.0);
         let csv = timeline.csv();
         let lines: Vec<&str> = csv.lines().collect();
-        let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown";
+        let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown,\
+                     sorted,passes_run,passes_skipped,early_exits";
         assert_eq!(
             lines[0],
-            format!("{names},sort_ms,solve_ms,frame_ms,render_ms")
+            format!("{names},sort_ms,solve_ms,frame_ms,draw_ms,render_ms")
         );
         assert!(lines[1].starts_with("1,2,1,1,0,"), "{csv}");
-        assert!(lines[1].ends_with(",0,0.5000,,0.5000,"), "{csv}");
-        assert!(lines[2].ends_with(",0.2500,2.0000,2.2500,3.0000"), "{csv}");
+        assert!(lines[1].ends_with(",0.5000,,0.5000,,"), "{csv}");
+        assert!(lines[2].ends_with(",0.2500,2.0000,2.2500,,3.0000"), "{csv}");
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
-    }
-
-    #[test]
-    fn the_sort_rate_is_keys_by_time() {
-        let rate = |stages| record(1, stages).sort_rate();
-        assert_eq!(rate(&[("sort", 0.5)]), Some(4000.0));
-        assert_eq!(rate(&[("sort", 0.0)]), None);
-        assert_eq!(rate(&[]), None);
     }
 }

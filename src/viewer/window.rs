@@ -1,7 +1,7 @@
 //! The window: winit's events to egui, frames to the screen, and nothing drawn that nobody can see or that has not changed.
 
 use super::overlay::Overlay;
-use super::render::{Gpu, Picture, Renderer};
+use super::render::{Clock, Gpu, Picture, Renderer};
 use super::save::{free_name, save, save_png};
 use super::simulation::{Settings, Simulation};
 use super::state::{Request, Viewer};
@@ -70,6 +70,7 @@ struct Screen {
     surface: Surface<'static>,
     renderer: Shaders,
     overlay: Overlay,
+    clock: Clock,
     gpu: Gpu,
     instance: Instance,
     config: SurfaceConfiguration,
@@ -126,7 +127,7 @@ impl App {
                 Screen::new(Arc::new(window), events, &self.proxy)?
             }
         };
-        self.viewer.device = screen.gpu.name();
+        self.viewer.drawn_by(&screen.gpu);
         self.screen = Some(screen);
         // At once, so that the window is not black while scene, kernels and shaders are made.
         self.draw(events);
@@ -312,6 +313,7 @@ impl Screen {
         );
         Ok(Self {
             overlay: Overlay::new(&gpu, format),
+            clock: Clock::new(&gpu),
             renderer: Shaders::Compiling(compiling),
             surface,
             gpu,
@@ -361,6 +363,7 @@ impl Screen {
         self.drawn = Instant::now();
         let view = texture.texture.create_view(&Default::default());
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        self.clock.begin(&mut encoder);
         if let Shaders::Compiling(renderer) = &self.renderer
             && let Ok(renderer) = renderer.try_recv()
         {
@@ -383,12 +386,20 @@ impl Screen {
             .prepare(&self.gpu, &mut encoder, size, &context, output);
         let scene = self.draw_scene(viewer, &mut encoder, &view, size);
         self.overlay.paint(&mut encoder, &view, !scene);
+        let shown = viewer.snapshot.as_ref().filter(|_| scene);
+        let shown = shown.map(|snapshot| snapshot.frame);
+        if let Some(frame) = shown {
+            self.clock.end(&self.gpu.device, &mut encoder, frame);
+        }
         self.gpu.queue.submit([encoder.finish()]);
         self.window.pre_present_notify();
         let ms = self.drawn.elapsed().as_secs_f64() * 1e3;
         self.gpu.queue.present(texture);
-        if let Some(snapshot) = viewer.snapshot.as_ref().filter(|_| scene) {
-            viewer.timeline.rendered(snapshot.frame, ms);
+        if let Some(frame) = shown {
+            viewer.timeline.drawn(frame, ms);
+        }
+        for (frame, ms) in self.clock.submitted(&self.gpu.device) {
+            viewer.timeline.rendered(frame, ms);
         }
         if let Some(path) = self.save_to.take() {
             let saved = self.save(&path, viewer, size);

@@ -349,6 +349,15 @@ typedef struct RadsweepFrame {
    * How many pairs are excluded.
    */
   size_t excluded_count;
+  /**
+   * The boxes that may differ from those of the last update that succeeded, by index, in any order; null: nothing is told. All others
+   * are taken to be as they were, with their filters and worlds.
+   */
+  const uint32_t *changed;
+  /**
+   * How many boxes are told to have changed.
+   */
+  size_t changed_count;
 } RadsweepFrame;
 
 /**

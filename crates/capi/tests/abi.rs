@@ -515,7 +515,13 @@ fn every_form_of_frame() {
             &[(1, 2)],
         ),
     ];
-    for (at, (frame, expected)) in cases.iter().enumerate() {
+    // A frame of the first version, which ends before the boxes that changed.
+    let older = RadsweepFrame {
+        size: std::mem::offset_of!(RadsweepFrame, changed) as u64,
+        changed: std::ptr::without_provenance(1),
+        ..plain
+    };
+    for (at, (frame, expected)) in cases.iter().chain([&(older, &[(0, 1)][..])]).enumerate() {
         // SAFETY: the lists have three elements each.
         let status = unsafe { radsweep_update_frame(handle, frame) };
         assert_eq!(status, Status::Ok, "{at}: {}", message());
@@ -536,7 +542,12 @@ fn every_form_of_frame() {
         excluded_count: 3,
         ..plain
     };
-    for wrong in [both, swept64, unsorted] {
+    let beyond = RadsweepFrame {
+        changed: [0, 3].as_ptr(),
+        changed_count: 2,
+        ..plain
+    };
+    for wrong in [both, swept64, unsorted, beyond] {
         // SAFETY: as above.
         let status = unsafe { radsweep_update_frame(handle, &wrong) };
         assert_eq!(status, Status::Argument);
@@ -550,6 +561,35 @@ fn every_form_of_frame() {
         std::slice::from_raw_parts(list, count)
     };
     assert_eq!(between.len(), 5);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn told_what_changed() {
+    let handle = create(&RadsweepConfig {
+        hold_from: 16,
+        ..config()
+    });
+    let far = |i: u32| unit(2.0 * i as f32);
+    let mut boxes: Vec<RadsweepAabb> = (0..60).map(far).collect();
+    for moved in 0..6 {
+        boxes[moved] = unit(2.0 * moved as f32 + 1.0);
+        let changed = [moved as u32];
+        let told = RadsweepFrame {
+            boxes: boxes.as_ptr(),
+            count: 60,
+            changed: changed.as_ptr(),
+            changed_count: 1,
+            ..frame()
+        };
+        // SAFETY: the lists are as long as they are said to be.
+        let status = unsafe { radsweep_update_frame(handle, &told) };
+        assert_eq!(status, Status::Ok);
+        // It touches the next one, which moves away in the next frame.
+        let next = moved as u32 + 1;
+        assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(next - 1, next)]);
+    }
+    assert_eq!(report(handle, size_of::<RadsweepReport>()).resting, 59);
     assert_eq!(radsweep_destroy(handle), Status::Ok);
 }
 

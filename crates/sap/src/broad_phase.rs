@@ -3,7 +3,10 @@
 #[cfg(cuda)]
 use crate::cuda;
 use crate::query::{self, Boxes, Index};
-use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, cpu};
+use crate::{
+    Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, Strategy,
+    Subdivision, cpu,
+};
 
 /// The engine at work. Each has the same calls, and an update that fails changes nothing that can be seen.
 enum Engine {
@@ -168,6 +171,29 @@ impl BroadPhase {
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// How the last update that looked at all boxes cut the space: nothing where it swept along one axis at once, and on the CPU for
+    /// frames with worlds, which have columns each of their own.
+    ///
+    /// ```
+    /// use sap::{Aabb, Backend, BroadPhase, Config, Strategy, Subdivision};
+    ///
+    /// let (backend, strategy) = (Backend::Cpu, Strategy::Subdivided);
+    /// let mut broad_phase = BroadPhase::new(Config { backend, strategy, ..Config::default() })?;
+    /// assert_eq!(broad_phase.subdivision(), None);
+    /// let at = |i: usize| [i % 20, i / 20 % 20, i / 400].map(|x| x as f32);
+    /// let boxes: Vec<Aabb> = (0..8000).map(at).map(|min| Aabb::new(min, min.map(|x| x + 0.5))).collect();
+    /// broad_phase.update(&boxes)?;
+    /// let Some(Subdivision::Columns { axes, cuts }) = broad_phase.subdivision() else { panic!() };
+    /// assert!(!axes.contains(&broad_phase.report().axis));
+    /// assert!(cuts.iter().flatten().all(|cut| (0.0..20.0).contains(cut)));
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub fn subdivision(&self) -> Option<Subdivision> {
+        let ran = self.report.n > 0 && self.report.strategy == Strategy::Subdivided;
+        ran.then(|| on_engine!(&self.chosen.engine, engine => engine.subdivision()))?
     }
 
     /// Why [`Backend::Auto`] works on the CPU although this build can use a GPU: the error from when it was looked for, or with which

@@ -37,6 +37,7 @@ mod pair;
 mod query;
 mod report;
 mod room;
+mod subdivision;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;
@@ -52,3 +53,4 @@ pub use mesh::{aabbs_from_mesh, aabbs_from_objects};
 pub use pair::Pair;
 pub use query::RayHit;
 pub use report::{ChunkReport, Invalid, Report, Sorts, Timings};
+pub use subdivision::Subdivision;

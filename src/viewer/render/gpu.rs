@@ -1,10 +1,11 @@
 //! The device that draws.
 
+use super::Clock;
 use crate::viewer::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu::{
-    Adapter, Device, DeviceDescriptor, Instance, InstanceDescriptor, Limits, PowerPreference,
-    Queue, RequestAdapterOptions, Surface,
+    Adapter, Device, DeviceDescriptor, DeviceType, Instance, InstanceDescriptor, Limits,
+    PowerPreference, Queue, RequestAdapterOptions, Surface,
 };
 
 /// A device, its queue, and the first thing that went wrong with it.
@@ -34,6 +35,7 @@ impl Gpu {
         let adapter = adapter.map_err(|_| Error::NoAdapter)?;
         let descriptor = DeviceDescriptor {
             label: Some("radsweep"),
+            required_features: adapter.features() & Clock::FEATURES,
             required_limits: Limits::downlevel_defaults().using_resolution(adapter.limits()),
             ..DeviceDescriptor::default()
         };
@@ -68,6 +70,11 @@ impl Gpu {
     pub fn name(&self) -> String {
         let info = self.adapter.get_info();
         format!("{}, {}", info.name, info.backend)
+    }
+
+    /// Whether the driver draws on the CPU.
+    pub fn is_software(&self) -> bool {
+        self.adapter.get_info().device_type == DeviceType::Cpu
     }
 
     /// The longest side of a picture.

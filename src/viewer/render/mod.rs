@@ -1,5 +1,6 @@
 //! Draws a frame of the simulation with wgpu: bodies by instancing, ground, wireframes, lines.
 
+mod clock;
 mod gpu;
 mod pipelines;
 mod rows;
@@ -11,6 +12,7 @@ use super::mesh::landscape;
 use super::snapshot::{Extent, Snapshot};
 use super::state::Viewer;
 use bytemuck::{Pod, Zeroable};
+pub(super) use clock::Clock;
 use glam::{Mat4, Vec3};
 pub(super) use gpu::Gpu;
 use pipelines::Pipelines;

@@ -67,30 +67,29 @@ fn ramp(part: f32) -> vec3f {
     return mix(stops[low], stops[low + 1u], at - f32(low));
 }
 
+// No branch depends on a uniform alone: llvmpipe makes such a shader anew whenever the uniforms change, and keeps every one.
 fn colour_of(body: Body) -> vec4f {
-    var colour: vec3f;
-    switch g.modes.x {
-        case 1u: { colour = ramp(log2(1.0 + f32(body.mark & PAIRS)) / log2(1.0 + max(g.scales.w, 1.0))); }
-        case 2u: { colour = select(vec3f(0.85, 0.33, 0.06), vec3f(0.10, 0.20, 0.42), body.asleep != 0u); }
-        case 3u: { colour = ramp(body.speed / max(g.scales.z, 1e-20)); }
-        default: {
-            // Woods and a few paints.
-            var palette = array<vec3f, 8>(
-                vec3f(0.46, 0.235, 0.09), vec3f(0.60, 0.37, 0.165), vec3f(0.27, 0.115, 0.045), vec3f(0.72, 0.52, 0.29),
-                vec3f(0.56, 0.085, 0.05), vec3f(0.06, 0.215, 0.30), vec3f(0.75, 0.66, 0.50), vec3f(0.11, 0.24, 0.14),
-            );
-            let h = hash(body.body);
-            colour = palette[h & 7u] * (0.85 + 0.3 * f32((h >> 8u) & 255u) / 255.0);
-        }
-    }
+    // Woods and a few paints.
+    var palette = array<vec3f, 8>(
+        vec3f(0.46, 0.235, 0.09), vec3f(0.60, 0.37, 0.165), vec3f(0.27, 0.115, 0.045), vec3f(0.72, 0.52, 0.29),
+        vec3f(0.56, 0.085, 0.05), vec3f(0.06, 0.215, 0.30), vec3f(0.75, 0.66, 0.50), vec3f(0.11, 0.24, 0.14),
+    );
+    let h = hash(body.body);
+    let own = palette[h & 7u] * (0.85 + 0.3 * f32((h >> 8u) & 255u) / 255.0);
+    let pairs = log2(1.0 + f32(body.mark & PAIRS)) / log2(1.0 + max(g.scales.w, 1.0));
+    let speed = body.speed / max(g.scales.z, 1e-20);
+    let much = ramp(select(speed, pairs, g.modes.x == 1u));
+    let asleep = select(vec3f(0.85, 0.33, 0.06), vec3f(0.10, 0.20, 0.42), body.asleep != 0u);
+    var colour = select(select(much, asleep, g.modes.x == 2u), own, g.modes.x == 0u);
     if (body.mark & STATIC) != 0u {
         colour = g.ground.rgb;
     } else if (body.mark & PICKED) != 0u {
         colour = vec3f(1.0, 0.62, 0.02);
     } else if (body.mark & PARTNER) != 0u {
         colour = vec3f(0.0, 0.55, 0.85);
-    } else if g.modes.y != 0u {
-        colour = mix(colour, vec3f(0.30), 0.75);
+    } else {
+        // Grey where a body is picked.
+        colour = mix(colour, vec3f(0.30), 0.75 * f32(g.modes.y));
     }
     return vec4f(colour, 1.0);
 }

@@ -90,7 +90,9 @@ impl Viewer {
         look.colour = name.parse().unwrap_or(look.colour);
         ui.checkbox(&mut look.wireframes, "Boxes (AABBs)");
         ui.checkbox(&mut look.axis, "Sweep axis");
+        ui.checkbox(&mut look.cells, "Columns, cells");
         ui.checkbox(&mut look.pairs, "Pairs of the picked body");
+        ui.checkbox(&mut self.drawing, "Drawing in the bars");
         if ui.button("Focus (F)").clicked() {
             self.focus();
         }

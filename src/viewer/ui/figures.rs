@@ -2,7 +2,7 @@
 
 use super::grouped;
 use crate::viewer::state::Viewer;
-use crate::viewer::timeline::{FRAME, RENDER, axis_name};
+use crate::viewer::timeline::{DRAW, RENDER, Record, axis_name};
 use egui::{Color32, Grid, Stroke, Ui, vec2};
 use egui_plot::{Bar, BarChart, Plot, VLine};
 
@@ -32,7 +32,10 @@ fn colour(index: usize) -> Color32 {
 impl Viewer {
     /// The stages of the last frames as stacked bars; a click stops at a frame.
     pub(super) fn stacked(&mut self, ui: &mut Ui) {
-        let stages = self.timeline.stages();
+        let mut stages = self.timeline.stages();
+        if self.drawing {
+            stages.extend([DRAW, RENDER]);
+        }
         let skipped = self.timeline.iter().len().saturating_sub(SHOWN);
         let mut bars: Vec<Vec<Bar>> = vec![Vec::new(); stages.len()];
         for record in self.timeline.iter().skip(skipped) {
@@ -50,7 +53,11 @@ impl Viewer {
         let highest = {
             let shown = self.timeline.iter().skip(skipped);
             // One slow frame, such as the first, must not flatten all others.
-            let mut totals: Vec<f64> = shown.map(|record| record.total).collect();
+            let height = |record: &Record| {
+                let times = stages.iter().filter_map(|name| record.stage(name));
+                times.sum::<f64>()
+            };
+            let mut totals: Vec<f64> = shown.map(height).collect();
             totals.sort_unstable_by(f64::total_cmp);
             totals
                 .get(totals.len() * 98 / 100)
@@ -123,8 +130,20 @@ impl Viewer {
                 }
                 row("ran", ran);
                 row("sweep axis", axis_name(report.axis).into());
-                if let Some(rate) = record.sort_rate() {
-                    row("sorted", format!("{:.1} M keys/s", rate / 1e6));
+                let sorts = &report.sorts;
+                if sorts.keys > 0 {
+                    row("sorted", format!("{} keys", grouped(sorts.keys)));
+                }
+                if let Some(sorting) = record.sorting {
+                    row("  rate", format!("{:.1} M keys/s", sorting.rate / 1e6));
+                    if let Some(share) = sorting.share {
+                        row("  of the byte limit", format!("{:.1} %", share * 1e2));
+                    }
+                }
+                if sorts.passes_run + sorts.passes_skipped > 0 {
+                    let (run, skipped) = (sorts.passes_run, sorts.passes_skipped);
+                    row("  passes", format!("{run} run, {skipped} skipped"));
+                    row("  early exits", sorts.early_exits.to_string());
                 }
                 if report.regrown > 0 {
                     row("ran again", format!("{} times, for room", report.regrown));
@@ -134,7 +153,8 @@ impl Viewer {
             ui.small(format!("{}: {choice}", report.strategy));
         }
         ui.separator();
-        let stages = self.timeline.stages();
+        let mut stages = self.timeline.stages();
+        stages.extend([DRAW, RENDER]);
         Grid::new("times")
             .num_columns(4)
             .striped(true)
@@ -153,11 +173,7 @@ impl Viewer {
                         ui.painter().rect_filled(rect, 2.0, fill);
                         ui.label(row.name);
                     });
-                    let this = match row.name {
-                        FRAME => Some(record.total),
-                        RENDER => record.render,
-                        stage => record.stage(stage),
-                    };
+                    let this = record.stage(row.name);
                     for ms in [this, Some(row.median), Some(row.p99)] {
                         let text = ms.map_or_else(|| "-".into(), |ms| format!("{ms:.3}"));
                         ui.monospace(format!("{text:>8}"));

@@ -176,6 +176,9 @@ impl Viewer {
         if pressed(Key::V) {
             self.look.axis ^= true;
         }
+        if pressed(Key::G) {
+            self.look.cells ^= true;
+        }
         if pressed(Key::L) {
             self.look.pairs ^= true;
         }
@@ -222,7 +225,7 @@ impl Viewer {
 }
 
 /// Keys and pointer: what, and what it does.
-const HELP: [(&str, &str); 22] = [
+const HELP: [(&str, &str); 23] = [
     ("drag", "turn around the middle"),
     ("right drag", "look around"),
     ("middle or shift drag", "shift"),
@@ -244,6 +247,7 @@ const HELP: [(&str, &str); 22] = [
     ("C", "next colouring"),
     ("X", "boxes"),
     ("V", "sweep axis"),
+    ("G", "columns or cells of subdivided"),
     ("L", "pairs of the picked body"),
     ("P  K", "save a picture, save the times as CSV"),
     ("H  F1", "panels, this list"),
@@ -357,7 +361,7 @@ mod tests {
             let settings = Box::new(viewer.settings.clone());
             assert_eq!(requests, [Request::Simulation(Command::Settings(settings))]);
         }
-        for key in [Key::C, Key::X, Key::V, Key::L] {
+        for key in [Key::C, Key::X, Key::V, Key::G, Key::L] {
             let before = viewer.look;
             sent(&mut viewer, key);
             assert_ne!(viewer.look, before, "{key:?}");

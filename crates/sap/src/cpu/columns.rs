@@ -58,6 +58,11 @@ impl Cuts {
         all
     }
 
+    /// The cuts alone.
+    pub(super) fn to_vec(&self) -> Vec<f32> {
+        self.cuts[..self.parts() - 1].to_vec()
+    }
+
     /// Number of parts.
     pub(super) fn parts(&self) -> usize {
         self.cuts.len().max(1)

@@ -106,10 +106,10 @@ impl Default for Kept {
     }
 }
 
-/// How many of `n` boxes may have changed; none where too few are left.
+/// How many of `n` boxes may have changed; none where too few are left, or there are none at all.
 fn most_changed(n: usize, config: &Config) -> Option<usize> {
     let fewest = config.hold_from.map_or(FEWEST_KEPT, |boxes| boxes as u64);
-    let spare = (n as u64).checked_sub(fewest)? as usize;
+    let spare = (n as u64).checked_sub(fewest.max(1))? as usize;
     Some(spare.min((n as f64 * MOST_CHANGED) as usize))
 }
 

@@ -33,12 +33,14 @@ mod tuning;
 
 use crate::room;
 use crate::{
-    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts, Timings,
+    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts,
+    Subdivision, Timings,
 };
 use accept::Accept;
 use arrange::MOST_COLUMNS;
 use chunks::{Delivery, Rows, by_rounds, is_dense};
 use collect::Spare;
+use columns::{Columns, Cuts};
 use find::{arranged, found, swept};
 use kept::Kept;
 use plan::plan;
@@ -56,6 +58,8 @@ pub(crate) struct Engine {
     ended: Vec<Pair>,
     last: Option<Report>,
     kept: Kept,
+    /// Those of the last update that looked at all boxes.
+    columns: Columns,
     /// Memory to use again.
     spare_scene: Scene,
     spare_pairs: Vec<Pair>,
@@ -84,6 +88,7 @@ impl Engine {
             ended: Vec::new(),
             last: None,
             kept: Kept::default(),
+            columns: Columns::default(),
             spare_scene: Scene::default(),
             spare_pairs: pairs,
             spare_blocks: Spare::default(),
@@ -187,6 +192,7 @@ impl Engine {
             report.timings.events = clock.lap();
         }
         self.kept.pass(few, &report);
+        self.columns = plan.columns;
         Ok(self.complete(report))
     }
 
@@ -289,6 +295,16 @@ impl Engine {
 
     pub(crate) fn ended(&self) -> &[Pair] {
         &self.ended
+    }
+
+    /// How those columns cut the space, if they are more than one. Worlds have columns each of their own.
+    pub(crate) fn subdivision(&self) -> Option<Subdivision> {
+        let [_, u, v] = records::axes(self.last.as_ref()?.axis);
+        let used = self.columns.count() > 1 && self.scene.worlds.is_none();
+        used.then(|| Subdivision::Columns {
+            axes: [u, v],
+            cuts: self.columns.cuts.each_ref().map(Cuts::to_vec),
+        })
     }
 
     /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad ones empty.

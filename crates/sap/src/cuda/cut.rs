@@ -5,7 +5,7 @@
 //! is what costs least by dynamic programming over the levels: each level that holds boxes costs every box below it a look,
 //! and each box that stands on a higher level than it must meets more boxes in vain.
 
-use crate::Aabb;
+use crate::{Aabb, Subdivision};
 use bytemuck::{Pod, Zeroable};
 
 /// How the space is cut: the layout of `Cut` in `kernels/sap/grid.cuh`.
@@ -147,6 +147,18 @@ impl Cut {
         let (cost, mut cut) = best.unwrap_or_else(|| (0.0, cut_for(1.0)));
         cut.make_tables(&boxes, n, !worlds);
         (cut, cost)
+    }
+
+    /// Origin and size of the cells of the main level; of the lowest in use, where there is no main one.
+    pub(super) fn cells(&self) -> Subdivision {
+        let lowest = self.levels.trailing_zeros();
+        let level = if self.main < 32 { self.main } else { lowest };
+        Subdivision::Cells {
+            origin: self.origin,
+            size: self
+                .inverse
+                .map(|inverse| (1_u64 << level) as f32 / inverse),
+        }
     }
 
     /// The level of a box.
@@ -408,6 +420,13 @@ mod tests {
         let level = used(&cut, &boxes)[0];
         let cell = 2.0_f32.powi(level as i32) / cut.inverse[0];
         assert!((0.95..1.1).contains(&cell), "{cell}");
+        let told = Subdivision::Cells {
+            origin: cut.origin,
+            size: cut
+                .inverse
+                .map(|inverse| 2.0_f32.powi(level as i32) / inverse),
+        };
+        assert_eq!(cut.cells(), told);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::query::Candidate;
 use crate::room::concat;
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
-    Strategy, Timings,
+    Strategy, Subdivision, Timings,
 };
 use gpu::{Device, Slice, Stages, Stream};
 use std::sync::OnceLock;
@@ -292,6 +292,10 @@ impl Engine {
                 self.spare_host[list] = last;
             }
         }
+    }
+
+    pub(crate) fn subdivision(&self) -> Option<Subdivision> {
+        self.grid.subdivision()
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {

@@ -6,7 +6,7 @@ use super::memory::Grow;
 use super::offsets::Offsets;
 use super::params::{Accept, Keys, State};
 use super::scene::{Scene, address};
-use crate::{Aabb, Choice, Reason, Result};
+use crate::{Aabb, Choice, Reason, Result, Subdivision};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, Kernel, Launch, Pinned, Slice, SliceMut, Stream, args};
 
@@ -191,6 +191,11 @@ impl Grid {
             let ratio = n as f64 / plan.n.max(1) as f64;
             plan.worlds == worlds && (1.0 / OTHER_NUMBER..OTHER_NUMBER).contains(&ratio)
         })
+    }
+
+    /// How the frames planned for last are cut.
+    pub(super) fn subdivision(&self) -> Option<Subdivision> {
+        self.plan.as_ref().map(|plan| plan.cut.cells())
     }
 
     /// What to expect of the last frame planned for.

@@ -28,6 +28,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("told_margins", |setup| run(setup, Kind::Margin, true)),
     ("told_is_all_that_is_read", told_is_all_that_is_read),
     ("jumps", jumps),
+    ("few_boxes", few_boxes),
     ("thresholds", thresholds),
     ("cost_nothing", cost_nothing),
     ("too_many_pairs", too_many_pairs),
@@ -565,4 +566,29 @@ fn jumps(setup: &Setup) -> Result<(), Failed> {
     }
     // A tree that is never made anew comes to 300,000 tests, all boxes against a hundred.
     equal(most < 150_000, true)
+}
+
+/// No boxes, one, and a few, kept from one on, that come and go.
+fn few_boxes(setup: &Setup) -> Result<(), Failed> {
+    let mut engine = BroadPhase::new(Config {
+        hold_from: Some(0),
+        ..setup.config()
+    })?;
+    let mut boxes = uniform_in(12, [2.0; 3], 14);
+    for (frame, n) in [0, 0, 1, 1, 0, 12, 12, 12, 12, 11, 11, 12, 12, 2, 0, 0, 1]
+        .into_iter()
+        .enumerate()
+    {
+        boxes[frame % 12].max[1] += 0.25;
+        let told = [(frame % 12) as u32];
+        let now = Frame::boxes(&boxes[..n]);
+        let now = if frame % 12 < n {
+            now.changed(&told)
+        } else {
+            now
+        };
+        engine.update(now)?;
+        same(engine.pairs(), &oracle::brute(&boxes[..n], setup.rule))?;
+    }
+    Ok(())
 }
