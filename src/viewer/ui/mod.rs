@@ -7,7 +7,8 @@ mod picked;
 use super::look::Colour;
 use super::state::{Request, Viewer, next};
 use egui::{
-    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Sense, Ui,
+    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2, Sense,
+    Ui, vec2,
 };
 use glam::{Vec2, Vec3};
 use sap::{Backend, Strategy};
@@ -53,7 +54,9 @@ impl Viewer {
         }
         CentralPanel::no_frame().show(ui, |ui| self.scene(ui));
         if self.help {
-            help(ui.ctx(), &mut self.help);
+            // Over the scene, not over the panel whose button opens it.
+            let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
+            help(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
         }
     }
 
@@ -254,10 +257,11 @@ const HELP: [(&str, &str); 23] = [
     ("Ctrl Q", "close"),
 ];
 
-fn help(context: &Context, open: &mut bool) {
+fn help(context: &Context, open: &mut bool, at: Pos2) {
     egui::Window::new("Keys")
         .open(open)
         .resizable(false)
+        .default_pos(at)
         .show(context, |ui| {
             egui::Grid::new("keys").num_columns(2).show(ui, |ui| {
                 for (key, what) in HELP {
