@@ -203,7 +203,7 @@ impl BroadPhase {
     /// before anything was delivered) is left for good: the call is done on the CPU, with events against the last result,
     /// which is kept, and [`Report::backend`] tells. What is on the device alone is lost with it: the boxes that margins
     /// have kept, so that these begin anew, those for queries until the next update, and after a
-    /// [`BroadPhase::update_device`] pairs that nobody has read, so that the next update starts all.
+    /// `update_device` pairs that nobody has read, so that the next update starts all.
     ///
     /// ```
     /// use sap::{Backend, BroadPhase, Config};
