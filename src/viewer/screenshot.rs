@@ -46,13 +46,7 @@ pub(crate) struct Screenshot {
 /// Runs the frames and writes the pictures; `progress` is called after each frame. The devices are asked for first, so that a
 /// machine that cannot draw says so at once.
 pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
-    let gpu = Gpu::new(&Gpu::instance(), None)?;
-    let picture = Picture::new(&gpu, wanted.size, FORMAT)?;
-    let mut renderer = Renderer::new(&gpu, FORMAT);
-    let context = egui::Context::default();
-    ui::style(&context);
-    let mut overlay = Overlay::new(&gpu, FORMAT);
-    let mut clock = Clock::new(&gpu);
+    let mut studio = Studio::new(wanted.size)?;
     let settings = wanted.settings.clone();
     let mut broad_phase = BroadPhase::new(settings.config.clone())?;
     let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
@@ -65,7 +59,7 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
         axis: wanted.body.is_some() || wanted.cells,
         ..viewer.look
     };
-    viewer.drawn_by(&gpu);
+    viewer.drawn_by(&studio.gpu);
     for frame in 1..=u64::from(wanted.frames) {
         let step = scene.step(&mut broad_phase);
         let step = step.map_err(|source| Error::Step { frame, source })?;
@@ -106,22 +100,7 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
             // Panels find their sizes in a first pass, in which a driver may still compile; the time of the drawing is known after the
             // second.
             for _ in 0..if wanted.overlay { 3 } else { 1 } {
-                let start = Instant::now();
-                pixels = draw(
-                    &gpu,
-                    &picture,
-                    &mut renderer,
-                    &mut overlay,
-                    &mut clock,
-                    &context,
-                    &mut viewer,
-                    wanted.overlay,
-                )?;
-                let ms = start.elapsed().as_secs_f64() * 1e3;
-                viewer.timeline.drawn(frame, ms);
-                for (frame, ms) in clock.submitted(&gpu.device) {
-                    viewer.timeline.rendered(frame, ms);
-                }
+                pixels = studio.draw(&mut viewer, frame, wanted.overlay)?;
             }
             if every {
                 save_png(&numbered(&wanted.path, frame), wanted.size, &pixels)?;
@@ -135,38 +114,63 @@ pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Res
     Ok(())
 }
 
-/// One picture of what the viewer shows.
-fn draw(
-    gpu: &Gpu,
-    picture: &Picture,
-    renderer: &mut Renderer,
-    overlay: &mut Overlay,
-    clock: &mut Clock,
-    context: &egui::Context,
-    viewer: &mut Viewer,
-    panels: bool,
-) -> Result<Vec<u8>, Error> {
-    let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    clock.begin(&mut encoder);
-    let size = picture.size;
-    if panels {
-        let [width, height] = size.map(|pixels| pixels as f32);
-        let input = RawInput {
-            screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height))),
-            max_texture_side: Some(gpu.most_pixels() as usize),
-            ..RawInput::default()
-        };
-        let output = context.run_ui(input, |ui| viewer.ui(ui));
-        overlay.prepare(gpu, &mut encoder, size, context, output);
+/// Everything that draws.
+struct Studio {
+    gpu: Gpu,
+    picture: Picture,
+    renderer: Renderer,
+    overlay: Overlay,
+    clock: Clock,
+    context: egui::Context,
+}
+
+impl Studio {
+    fn new(size: [u32; 2]) -> Result<Self, Error> {
+        let gpu = Gpu::new(&Gpu::instance(), None)?;
+        let context = egui::Context::default();
+        ui::style(&context);
+        Ok(Self {
+            picture: Picture::new(&gpu, size, FORMAT)?,
+            renderer: Renderer::new(&gpu, FORMAT),
+            overlay: Overlay::new(&gpu, FORMAT),
+            clock: Clock::new(&gpu),
+            context,
+            gpu,
+        })
     }
-    renderer.draw(&mut encoder, &picture.view, size, 1.0, viewer);
-    if panels {
-        overlay.paint(&mut encoder, &picture.view, false);
+
+    /// One picture of what the viewer shows; notes what it took.
+    fn draw(&mut self, viewer: &mut Viewer, frame: u64, panels: bool) -> Result<Vec<u8>, Error> {
+        let start = Instant::now();
+        let Self { gpu, picture, .. } = self;
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        self.clock.begin(&mut encoder);
+        let size = picture.size;
+        if panels {
+            let [width, height] = size.map(|pixels| pixels as f32);
+            let input = RawInput {
+                screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height))),
+                max_texture_side: Some(gpu.most_pixels() as usize),
+                ..RawInput::default()
+            };
+            let output = self.context.run_ui(input, |ui| viewer.ui(ui));
+            self.overlay
+                .prepare(gpu, &mut encoder, size, &self.context, output);
+        }
+        self.renderer
+            .draw(&mut encoder, &picture.view, size, 1.0, viewer);
+        if panels {
+            self.overlay.paint(&mut encoder, &picture.view, false);
+        }
+        self.clock.end(&gpu.device, &mut encoder, frame);
+        let pixels = picture.read(gpu, encoder)?;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        viewer.timeline.drawn(frame, ms);
+        for (frame, ms) in self.clock.submitted(&gpu.device) {
+            viewer.timeline.rendered(frame, ms);
+        }
+        Ok(pixels)
     }
-    if let Some(snapshot) = &viewer.snapshot {
-        clock.end(&gpu.device, &mut encoder, snapshot.frame);
-    }
-    picture.read(gpu, encoder)
 }
 
 /// `dir/name.png` as `dir/name-0042.png`.
