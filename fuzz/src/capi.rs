@@ -235,6 +235,7 @@ fn any_config(bytes: &mut Unstructured) -> Result<RadsweepConfig> {
         config.margin = f32::from_bits(bytes.arbitrary()?);
         config.pair_memory = bytes.int_in_range(0..=100)?;
         config.initial_pair_capacity = bytes.int_in_range(0..=1000)?;
+        config.hold_from = bytes.int_in_range(0..=3)?;
     }
     if bytes.ratio(1, 8)? {
         config.size = bytes.int_in_range(0..=size_of::<RadsweepConfig>() as u64)?;
@@ -264,6 +265,8 @@ fn any_frame(bytes: &mut Unstructured, memory: &[u8]) -> Result<RadsweepFrame> {
         frame.ends = sometimes(6)?.cast();
         frame.boxes64 = sometimes(8)?.cast();
         frame.excluded = sometimes(8)?.cast();
+        frame.changed = sometimes(4)?.cast();
+        frame.changed_count = if frame.changed.is_null() { 0 } else { 3 };
         frame.excluded_count = if frame.excluded.is_null() { 0 } else { 3 };
     }
     if bytes.ratio(1, 16)? {

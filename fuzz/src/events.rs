@@ -22,12 +22,19 @@ fn run(bytes: &mut Unstructured) -> Result<()> {
         } else {
             None
         },
+        // So that boxes at rest are kept, few as they are.
+        hold_from: if bytes.ratio(3, 4)? {
+            Some(bytes.int_in_range(0..=20)?)
+        } else {
+            None
+        },
         ..Config::default()
     };
     let mut broad_phase = BroadPhase::new(config.clone()).expect("the CPU is there");
     let (mut boxes, mut filters, mut worlds) = (Vec::new(), Vec::new(), Vec::new());
     let mut last: Vec<Pair> = Vec::new();
     let mut tested: Vec<Aabb> = Vec::new();
+    let mut seen = (Vec::new(), Vec::new());
     while !bytes.is_empty() {
         for _ in 0..bytes.int_in_range(1..=12)? {
             change(bytes, &mut boxes, &mut filters, &mut worlds)?;
@@ -40,6 +47,23 @@ fn run(bytes: &mut Unstructured) -> Result<()> {
         let parted = bytes.ratio(1, 4)?;
         if parted {
             frame = frame.worlds(&worlds);
+        }
+        let changed = if bytes.ratio(1, 2)? {
+            let differs = |&i: &usize| {
+                boxes.get(i).map(bits) != tested.get(i).map(bits)
+                    || (filters.get(i), worlds.get(i)) != (seen.0.get(i), seen.1.get(i))
+            };
+            let listed = (0..boxes.len()).filter(differs);
+            let mut changed: Vec<u32> = listed.map(|i| i as u32).collect();
+            changed.push(bytes.choose_index(boxes.len().max(1))? as u32);
+            changed.retain(|&i| (i as usize) < boxes.len());
+            changed.reverse();
+            Some(changed)
+        } else {
+            None
+        };
+        if let Some(changed) = &changed {
+            frame = frame.changed(changed);
         }
         let bad = boxes.iter().position(|b| b.check().is_err());
         let allowed = |a: usize, b: usize| {
@@ -68,6 +92,7 @@ fn run(bytes: &mut Unstructured) -> Result<()> {
                 );
                 last.clone_from(&expected);
                 tested.clone_from(&boxes);
+                seen = (filters.clone(), worlds.clone());
             }
             (Err(Error::InvalidAabb { index, .. }), Some(first)) => {
                 assert_eq!(config.on_invalid, OnInvalid::Error);
@@ -103,6 +128,10 @@ fn run(bytes: &mut Unstructured) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn bits(b: &Aabb) -> [[u32; 3]; 2] {
+    [b.min, b.max].map(|corner| corner.map(f32::to_bits))
 }
 
 fn change(

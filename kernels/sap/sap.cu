@@ -44,6 +44,7 @@
 //
 // Portable: PTX of compute_75. Denormals count: never compile with -ftz or -use_fast_math.
 #include "types.cuh"
+#include "patch.cuh"
 #include "prepare.cuh"
 #include "axis.cuh"
 #include "keys.cuh"

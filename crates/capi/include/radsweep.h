@@ -234,6 +234,12 @@ typedef struct RadsweepConfig {
    * Pairs to make room for at first; more are made as needed.
    */
   uint64_t initial_pair_capacity;
+  /**
+   * Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each other,
+   * where there are this many or more, and they are a good part of all; 0: as many as are worth it, by measurement; UINT64_MAX: never.
+   * The pairs are the same.
+   */
+  uint64_t hold_from;
 } RadsweepConfig;
 
 /**
@@ -343,6 +349,15 @@ typedef struct RadsweepFrame {
    * How many pairs are excluded.
    */
   size_t excluded_count;
+  /**
+   * The boxes that may differ from those of the last update that succeeded, by index, in any order; null: nothing is told. All others
+   * are taken to be as they were, with their filters and worlds.
+   */
+  const uint32_t *changed;
+  /**
+   * How many boxes are told to have changed.
+   */
+  size_t changed_count;
 } RadsweepFrame;
 
 /**
@@ -411,6 +426,10 @@ typedef struct RadsweepReport {
    * RADSWEEP_STRATEGY_*: the one that ran.
    */
   uint32_t strategy;
+  /**
+   * Boxes that were held apart, being at rest.
+   */
+  uint64_t resting;
 } RadsweepReport;
 
 /**
@@ -527,163 +546,6 @@ const char *radsweep_status_name(int32_t status);
  * Fills a frame with nothing. `size` is sizeof(RadsweepFrame).
  */
 RadsweepStatus radsweep_frame_default(struct RadsweepFrame *frame, size_t size);
-
-/**
- * Lends out the pairs of the last update, sorted by a, then b. `which` is RADSWEEP_PAIRS_*.
- */
-RadsweepStatus radsweep_pairs(const struct RadsweepBroadPhase *broad_phase,
-                              uint32_t which,
-                              const struct RadsweepPair **out,
-                              size_t *count);
-
-/**
- * Copies the pairs of the last update to `out`, which has room for `room` of them. `count` gets how many there are; with less room than
- * that the status is RADSWEEP_STATUS_TOO_SMALL and nothing is copied. `out` may be null with no room.
- */
-RadsweepStatus radsweep_copy_pairs(const struct RadsweepBroadPhase *broad_phase,
-                                   uint32_t which,
-                                   struct RadsweepPair *out,
-                                   size_t room,
-                                   size_t *count);
-
-/**
- * The pairs of the last update in the memory of the CUDA device: an address, and how many. Waits until they are there. They stay until
- * the next call that updates or clears. RADSWEEP_STATUS_NO_CUDA where the broad phase works on the CPU.
- */
-RadsweepStatus radsweep_device_pairs(const struct RadsweepBroadPhase *broad_phase,
-                                     uint64_t *out,
-                                     size_t *count);
-
-/**
- * What the last update did. `size` is sizeof(RadsweepReport).
- */
-RadsweepStatus radsweep_report(const struct RadsweepBroadPhase *broad_phase,
-                               struct RadsweepReport *report,
-                               size_t size);
-
-/**
- * Lends out the indices of the boxes of the last update that overlap `query`, in order. The first query after an update builds a tree,
- * which costs about as much as the update; each then costs microseconds.
- */
-RadsweepStatus radsweep_query_box(struct RadsweepBroadPhase *broad_phase,
-                                  const struct RadsweepAabb *query_box,
-                                  const uint32_t **out,
-                                  size_t *count);
-
-/**
- * As radsweep_query_box, for the boxes that hold a point (three numbers).
- */
-RadsweepStatus radsweep_query_point(struct RadsweepBroadPhase *broad_phase,
-                                    const float *point,
-                                    const uint32_t **out,
-                                    size_t *count);
-
-/**
- * As radsweep_query_box, for the boxes within `radius` of `center` (three numbers).
- */
-RadsweepStatus radsweep_query_sphere(struct RadsweepBroadPhase *broad_phase,
-                                     const float *center,
-                                     float radius,
-                                     const uint32_t **out,
-                                     size_t *count);
-
-/**
- * Lends out the boxes of the last update that the ray origin + t * direction, 0 <= t <= max_t, meets, the nearest first. `direction`
- * need not have length 1; t counts in its lengths.
- */
-RadsweepStatus radsweep_query_ray(struct RadsweepBroadPhase *broad_phase,
-                                  const float *origin,
-                                  const float *direction,
-                                  float max_t,
-                                  const struct RadsweepRayHit **out,
-                                  size_t *count);
-
-/**
- * What went wrong in the last call of this thread that failed, in one line; "" if none did. Never null; stays until the next call
- * of this thread fails.
- */
-const char *radsweep_last_error(void);
-
-/**
- * The numbers of the last call of this thread that failed. Does not change what radsweep_last_error gives unless it fails itself.
- */
-RadsweepStatus radsweep_last_error_detail(struct RadsweepErrorDetail *detail);
-
-/**
- * The name of a status, as "invalid aabb"; "unknown" for a number that is none. Never null; stays for ever.
- */
-const char *radsweep_status_name(int32_t status);
-
-/**
- * Fills a configuration with the default. `size` is sizeof(RadsweepConfig).
- */
-RadsweepStatus radsweep_config_default(struct RadsweepConfig *config, size_t size);
-
-/**
- * Fills a frame with nothing. `size` is sizeof(RadsweepFrame).
- */
-RadsweepStatus radsweep_frame_default(struct RadsweepFrame *frame, size_t size);
-
-/**
- * Makes a broad phase without boxes. A null `config` is the default. On failure *out is null.
- */
-RadsweepStatus radsweep_create(const struct RadsweepConfig *config, struct RadsweepBroadPhase **out);
-
-/**
- * Ends a broad phase; the handle is none from then on. Lists that it lent out are gone.
- */
-RadsweepStatus radsweep_destroy(struct RadsweepBroadPhase *broad_phase);
-
-/**
- * Takes the `count` boxes of a frame and finds all their pairs. `boxes` may be null if there are none.
- */
-RadsweepStatus radsweep_update(struct RadsweepBroadPhase *broad_phase, const struct RadsweepAabb *boxes, size_t count);
-
-/**
- * As radsweep_update, for boxes of any form, with filters, worlds and excluded pairs.
- */
-RadsweepStatus radsweep_update_frame(struct RadsweepBroadPhase *broad_phase, const struct RadsweepFrame *frame);
-
-/**
- * As radsweep_update, for boxes in the memory of the first CUDA device, as its driver's or its runtime's API gives it (the primary
- * context). What writes them must be done: synchronise its stream first. RADSWEEP_STATUS_NO_CUDA where the broad phase works on the CPU.
- */
-RadsweepStatus radsweep_update_device(struct RadsweepBroadPhase *broad_phase,
-                                      uint64_t boxes,
-                                      size_t count);
-
-/**
- * Waits until all work on the device is done, so that lists from radsweep_device_pairs can be read on any stream. Nothing to wait for
- * on the CPU.
- */
-RadsweepStatus radsweep_synchronize(struct RadsweepBroadPhase *broad_phase);
-
-/**
- * Forgets the last update: no boxes, no pairs, no margins; the next update starts every pair it finds.
- */
-RadsweepStatus radsweep_clear(struct RadsweepBroadPhase *broad_phase);
-
-/**
- * Lends out the overlapping pairs between two sets, sorted: a is an index in the first, b in the second. Margins do not apply; excluded
- * pairs are those of the first frame. The result of the last update stays.
- */
-RadsweepStatus radsweep_overlaps_between(struct RadsweepBroadPhase *broad_phase,
-                                         const struct RadsweepFrame *first,
-                                         const struct RadsweepFrame *second,
-                                         const struct RadsweepPair **pairs,
-                                         size_t *count);
-
-/**
- * Delivers all pairs of a frame, sorted over all calls of `each`, at most `chunk` at once (0 counts as 1), in memory that does not grow with
- * their number. `total`, which may be null, gets their number. Margins do not apply; the result of the last update stays. `each` gets
- * `user`; it must return, and may use other handles but not this one.
- */
-RadsweepStatus radsweep_for_each_pair_chunk(struct RadsweepBroadPhase *broad_phase,
-                                            const struct RadsweepFrame *frame,
-                                            size_t chunk,
-                                            void (*each)(const struct RadsweepPair *pairs, size_t count, void *user),
-                                            void *user,
-                                            uint64_t *total);
 
 /**
  * Lends out the pairs of the last update, sorted by a, then b. `which` is RADSWEEP_PAIRS_*.

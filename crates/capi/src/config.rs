@@ -53,13 +53,17 @@ pub struct RadsweepConfig {
     pub pair_memory: u64,
     /// Pairs to make room for at first; more are made as needed.
     pub initial_pair_capacity: u64,
+    /// Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each other,
+    /// where there are this many or more, and they are a good part of all; 0: as many as are worth it, by measurement; UINT64_MAX: never.
+    /// The pairs are the same.
+    pub hold_from: u64,
 }
 
 /// Ends with `initial_pair_capacity`.
 const FIRST_VERSION: usize =
     std::mem::offset_of!(RadsweepConfig, initial_pair_capacity) + size_of::<u64>();
 // No padding: the members fill it.
-const _: () = assert!(size_of::<RadsweepConfig>() == 8 + 6 * 4 + 2 * 8);
+const _: () = assert!(size_of::<RadsweepConfig>() == 8 + 6 * 4 + 3 * 8);
 
 const DEFAULT: RadsweepConfig = RadsweepConfig {
     size: size_of::<RadsweepConfig>() as u64,
@@ -71,6 +75,7 @@ const DEFAULT: RadsweepConfig = RadsweepConfig {
     margin: 0.0,
     pair_memory: 0,
     initial_pair_capacity: 0,
+    hold_from: 0,
 };
 
 impl RadsweepConfig {
@@ -129,7 +134,9 @@ impl RadsweepConfig {
                 }
             },
             sort: gpusort::Algorithm::Auto,
-            ..Config::default()
+            // More than a usize counts is more than there can be.
+            hold_from: (given.hold_from > 0)
+                .then(|| usize::try_from(given.hold_from).unwrap_or(usize::MAX)),
         })
     }
 }

@@ -29,12 +29,17 @@ pub struct RadsweepFrame {
     pub excluded: *const RadsweepPair,
     /// How many pairs are excluded.
     pub excluded_count: usize,
+    /// The boxes that may differ from those of the last update that succeeded, by index, in any order; null: nothing is told. All others
+    /// are taken to be as they were, with their filters and worlds.
+    pub changed: *const u32,
+    /// How many boxes are told to have changed.
+    pub changed_count: usize,
 }
 
 const FIRST_VERSION: usize =
     std::mem::offset_of!(RadsweepFrame, excluded_count) + size_of::<usize>();
 // No padding: the members fill it.
-const _: () = assert!(size_of::<RadsweepFrame>() == size_of::<u64>() + 8 * size_of::<*const u8>());
+const _: () = assert!(size_of::<RadsweepFrame>() == size_of::<u64>() + 10 * size_of::<*const u8>());
 
 const DEFAULT: RadsweepFrame = RadsweepFrame {
     size: size_of::<RadsweepFrame>() as u64,
@@ -46,6 +51,8 @@ const DEFAULT: RadsweepFrame = RadsweepFrame {
     worlds: std::ptr::null(),
     excluded: std::ptr::null(),
     excluded_count: 0,
+    changed: std::ptr::null(),
+    changed_count: 0,
 };
 
 impl RadsweepFrame {
@@ -89,6 +96,9 @@ impl RadsweepFrame {
             }
             if let Some(worlds) = optional(given.worlds, n, "worlds")? {
                 frame = frame.worlds(worlds);
+            }
+            if let Some(changed) = optional(given.changed, given.changed_count, "changed")? {
+                frame = frame.changed(changed);
             }
             let excluded = list(given.excluded, given.excluded_count, "excluded")?;
             Ok(frame.excluded(cast_slice(excluded)))

@@ -39,11 +39,14 @@ pub struct RadsweepReport {
     pub backend: u32,
     /// RADSWEEP_STRATEGY_*: the one that ran.
     pub strategy: u32,
+    /// Boxes that were held apart, being at rest.
+    pub resting: u64,
 }
 
+/// Ends with `strategy`.
 const FIRST_VERSION: usize = std::mem::offset_of!(RadsweepReport, strategy) + size_of::<u32>();
 // No padding: the members fill it.
-const _: () = assert!(size_of::<RadsweepReport>() == 9 * 8 + 2 * 4);
+const _: () = assert!(size_of::<RadsweepReport>() == 10 * 8 + 2 * 4);
 
 /// Lends a list out.
 ///
@@ -221,6 +224,7 @@ pub unsafe extern "C" fn radsweep_report(
                     sap::Strategy::Sweep => crate::RADSWEEP_STRATEGY_SWEEP,
                     sap::Strategy::Subdivided => crate::RADSWEEP_STRATEGY_SUBDIVIDED,
                 },
+                resting: last.resting,
             };
             // SAFETY: the caller's promise.
             unsafe { pointer::write_sized(report, size, FIRST_VERSION, value, "the report") }

@@ -99,15 +99,7 @@ fn a_loop_gets_pairs_and_events() {
     assert_eq!(pairs(handle, RADSWEEP_PAIRS_STARTED), [(1, 2)]);
     assert_eq!(pairs(handle, RADSWEEP_PAIRS_ENDED), [(0, 1)]);
 
-    // SAFETY: a report of that size.
-    let report = unsafe {
-        let mut report: RadsweepReport = std::mem::zeroed();
-        assert_eq!(
-            radsweep_report(handle, &mut report, size_of::<RadsweepReport>()),
-            Status::Ok
-        );
-        report
-    };
+    let report = report(handle, size_of::<RadsweepReport>());
     assert_eq!(
         (report.boxes, report.pairs, report.started, report.ended),
         (3, 1, 1, 1)
@@ -314,6 +306,65 @@ unsafe extern "C" fn count_pairs(_: *const RadsweepPair, count: usize, user: *mu
     }
 }
 
+/// What a program reads of a report, `size` bytes of it.
+fn report(handle: Handle, size: usize) -> RadsweepReport {
+    // SAFETY: zeros are a report, which has room for `size` bytes.
+    unsafe {
+        let mut report: RadsweepReport = std::mem::zeroed();
+        assert_eq!(radsweep_report(handle, &mut report, size), Status::Ok);
+        report
+    }
+}
+
+#[test]
+fn boxes_at_rest_are_held_from_as_many_on_as_asked_for() {
+    const STATIC: usize = 60;
+    let whole = size_of::<RadsweepConfig>() as u64;
+    let before_hold_from = std::mem::offset_of!(RadsweepConfig, hold_from) as u64;
+    // A structure of the first version ends before the member: what follows it is never read.
+    let cases = [
+        (whole, STATIC as u64, STATIC as u64),
+        (whole, STATIC as u64 + 1, 0),
+        (whole, u64::MAX, 0),
+        (whole, 0, 0),
+        (before_hold_from, 1, 0),
+    ];
+    for (size, hold_from, held) in cases {
+        let handle = create(&RadsweepConfig {
+            size,
+            hold_from,
+            ..config()
+        });
+        let fixed = RadsweepFilter {
+            layers: !0,
+            mask: !0,
+            group: 0,
+            flags: RADSWEEP_FILTER_STATIC,
+        };
+        let mut filters = [fixed; STATIC + 1];
+        filters[STATIC].flags = 0;
+        let mut boxes = [unit(0.0); STATIC + 1];
+        for step in 0..8_u8 {
+            boxes[STATIC] = unit(50.0 + f32::from(step));
+            let read = RadsweepFrame {
+                boxes: boxes.as_ptr(),
+                filters: filters.as_ptr(),
+                count: boxes.len(),
+                ..frame()
+            };
+            // SAFETY: the lists have as many elements as it says.
+            let status = unsafe { radsweep_update_frame(handle, &read) };
+            assert_eq!(status, Status::Ok, "{}", message());
+            assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), []);
+        }
+        let last = report(handle, size_of::<RadsweepReport>());
+        assert_eq!(last.resting, held, "{hold_from}");
+        let first_version = report(handle, std::mem::offset_of!(RadsweepReport, resting));
+        assert_eq!((first_version.boxes, first_version.resting), (61, 0));
+        assert_eq!(radsweep_destroy(handle), Status::Ok);
+    }
+}
+
 #[test]
 fn structures_of_other_versions_are_read_by_their_size() {
     #[repr(C)]
@@ -339,7 +390,8 @@ fn structures_of_other_versions_are_read_by_their_size() {
             radsweep_create((&raw const later).cast(), &mut handle),
             Status::Version
         );
-        for size in [0, 8, size_of::<RadsweepConfig>() as u64 - 1, u64::MAX] {
+        let first_version = std::mem::offset_of!(RadsweepConfig, hold_from) as u64;
+        for size in [0, 8, first_version - 1, u64::MAX] {
             let wrong = RadsweepConfig { size, ..config() };
             assert_eq!(
                 radsweep_create(&wrong, &mut handle),
@@ -463,7 +515,13 @@ fn every_form_of_frame() {
             &[(1, 2)],
         ),
     ];
-    for (at, (frame, expected)) in cases.iter().enumerate() {
+    // A frame of the first version, which ends before the boxes that changed.
+    let older = RadsweepFrame {
+        size: std::mem::offset_of!(RadsweepFrame, changed) as u64,
+        changed: std::ptr::without_provenance(1),
+        ..plain
+    };
+    for (at, (frame, expected)) in cases.iter().chain([&(older, &[(0, 1)][..])]).enumerate() {
         // SAFETY: the lists have three elements each.
         let status = unsafe { radsweep_update_frame(handle, frame) };
         assert_eq!(status, Status::Ok, "{at}: {}", message());
@@ -484,7 +542,12 @@ fn every_form_of_frame() {
         excluded_count: 3,
         ..plain
     };
-    for wrong in [both, swept64, unsorted] {
+    let beyond = RadsweepFrame {
+        changed: [0, 3].as_ptr(),
+        changed_count: 2,
+        ..plain
+    };
+    for wrong in [both, swept64, unsorted, beyond] {
         // SAFETY: as above.
         let status = unsafe { radsweep_update_frame(handle, &wrong) };
         assert_eq!(status, Status::Argument);
@@ -498,6 +561,35 @@ fn every_form_of_frame() {
         std::slice::from_raw_parts(list, count)
     };
     assert_eq!(between.len(), 5);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn told_what_changed() {
+    let handle = create(&RadsweepConfig {
+        hold_from: 16,
+        ..config()
+    });
+    let far = |i: u32| unit(2.0 * i as f32);
+    let mut boxes: Vec<RadsweepAabb> = (0..60).map(far).collect();
+    for moved in 0..6 {
+        boxes[moved] = unit(2.0 * moved as f32 + 1.0);
+        let changed = [moved as u32];
+        let told = RadsweepFrame {
+            boxes: boxes.as_ptr(),
+            count: 60,
+            changed: changed.as_ptr(),
+            changed_count: 1,
+            ..frame()
+        };
+        // SAFETY: the lists are as long as they are said to be.
+        let status = unsafe { radsweep_update_frame(handle, &told) };
+        assert_eq!(status, Status::Ok);
+        // It touches the next one, which moves away in the next frame.
+        let next = moved as u32 + 1;
+        assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), [(next - 1, next)]);
+    }
+    assert_eq!(report(handle, size_of::<RadsweepReport>()).resting, 59);
     assert_eq!(radsweep_destroy(handle), Status::Ok);
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5 per axis) of the sizes
 //! given, else 10,000 to 10,000,000, the same 3.7 times as dense (5 pairs a box), not moving, with 99 of 100 boxes static, held
-//! apart and not, and as a graph; and the `.npy` scenes of `SCENES` where the folder of `RADSWEEP_DATA` has them; strategy `auto` unless another is named, without events. Pairs are
+//! apart and not, as a graph, and from the host with one box in 100 moving, told and not ([`Frame::changed`]); and the `.npy` scenes of `SCENES` where the folder of `RADSWEEP_DATA` has them; strategy `auto` unless another is named, without events. Pairs are
 //! compared with those of the CPU engine. One JSON object a line (medians, times by GPU events), then a table.
 //! `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
@@ -14,6 +14,7 @@ use sap::{
 };
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Published scenes to measure too.
 const SCENES: [&str; 2] = ["ccd_cloth-ball_faces", "ccd_cloth-ball_edges"];
@@ -93,6 +94,8 @@ fn main() -> Result<()> {
     }
     for &n in sizes.iter().filter(|&&n| n <= 1_000_000) {
         graph(n, strategy, runs)?;
+        from_host(n, false, runs)?;
+        from_host(n, true, runs)?;
     }
     let folder = std::env::var_os("RADSWEEP_DATA").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
@@ -190,6 +193,67 @@ fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
     let ms = times[times.len() / 2];
     let line = serde_json::json!({
         "bench": "sweep", "scene": "uniform, as a graph", "n": n, "pairs": pairs, "ms": ms, "runs": times.len(),
+    });
+    println!("{line}");
+    Ok(())
+}
+
+/// Frames on the host of which one box in 100 moves, with events, and the first query after each: time on the host, and of the
+/// stages that the device takes. Prints the JSON line.
+fn from_host(n: usize, told: bool, runs: usize) -> Result<()> {
+    let config = Config {
+        backend: Backend::Cuda,
+        ..Config::default()
+    };
+    let mut boxes = uniform(n, 1.0);
+    let mut broad_phase = BroadPhase::new(config.clone())?;
+    let mut times: [Vec<f64>; 4] = Default::default();
+    for run in 0..WARM_UP + runs {
+        let changed: Vec<u32> = (run..n).step_by(100).map(|i| i as u32).collect();
+        for &i in &changed {
+            let b = &mut boxes[i as usize];
+            let step = if run % 2 == 0 { 0.1 } else { -0.1 };
+            *b = Aabb::new(b.min.map(|x| x + step), b.max.map(|x| x + step));
+        }
+        let mut frame = Frame::boxes(&boxes);
+        if told {
+            frame = frame.changed(&changed);
+        }
+        let start = Instant::now();
+        let timings = broad_phase.update(frame)?.timings;
+        let update = start.elapsed();
+        let start = Instant::now();
+        std::hint::black_box(broad_phase.query_box(&boxes[n / 2]));
+        let query = start.elapsed();
+        if run >= WARM_UP {
+            let [wall, query] = [update, query].map(|time| time.as_secs_f64() * 1e3);
+            let values = [wall, timings.upload, timings.events, query];
+            times
+                .iter_mut()
+                .zip(values)
+                .for_each(|(all, value)| all.push(value));
+        }
+    }
+    let mut on_cpu = BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        ..config
+    })?;
+    on_cpu.update(&boxes)?;
+    if broad_phase.pairs() != on_cpu.pairs() {
+        return Err(format!("from the host, {n}: other pairs than on the CPU").into());
+    }
+    let [wall, upload, events, query] = times.map(|mut values| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    });
+    let scene = if told {
+        "uniform from the host, told what moved"
+    } else {
+        "uniform from the host"
+    };
+    let line = serde_json::json!({
+        "bench": "sweep", "scene": scene, "n": n, "pairs": on_cpu.pairs().len(), "ms": wall, "runs": runs,
+        "stages": {"upload": upload, "events": events}, "query_ms": query,
     });
     println!("{line}");
     Ok(())

@@ -114,7 +114,7 @@ impl BroadPhase {
     ///
     /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with the exact count where
     /// the pairs do not fit, [`Error::LengthMismatch`], [`Error::ExcludedOrder`], [`Error::ChangedIndex`] and [`Error::TooManyBoxes`] for a frame
-    /// that does not hold together, and what the sort or the device reports.
+    /// that does not hold together, [`Error::OutOfMemory`], and what the sort or the device reports.
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
         let frame = frame.into();
         frame.check_lengths()?;
@@ -203,7 +203,7 @@ impl BroadPhase {
     /// before anything was delivered) is left for good: the call is done on the CPU, with events against the last result,
     /// which is kept, and [`Report::backend`] tells. What is on the device alone is lost with it: the boxes that margins
     /// have kept, so that these begin anew, those for queries until the next update, and after a
-    /// [`BroadPhase::update_device`] pairs that nobody has read, so that the next update starts all.
+    /// `update_device` pairs that nobody has read, so that the next update starts all.
     ///
     /// ```
     /// use sap::{Backend, BroadPhase, Config};
@@ -295,7 +295,7 @@ impl BroadPhase {
     /// # Errors
     ///
     /// As [`BroadPhase::update`], except [`Error::TooManyPairs`]. Where one comes, nothing was delivered yet unless a
-    /// device fails midway.
+    /// device fails, or memory is refused, midway.
     pub fn for_each_pair_chunk<'a>(
         &mut self,
         frame: impl Into<Frame<'a>>,
@@ -472,7 +472,7 @@ impl BroadPhase {
             && self.chosen.by_auto
             && error.is_of_gpu()
         {
-            let last = failed.last(&self.config);
+            let last = failed.last(&self.config)?;
             let mut engine = Box::new(cpu::Engine::following(&self.config, last));
             // If this fails too, what has the last result is still there.
             let done = call(&mut engine, &self.config)?;

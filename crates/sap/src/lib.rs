@@ -36,6 +36,7 @@ mod mesh;
 mod pair;
 mod query;
 mod report;
+mod room;
 mod subdivision;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};

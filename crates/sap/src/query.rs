@@ -1,8 +1,10 @@
 //! Queries against the boxes of the last update: by an implicit tree of eight branches over boxes in Morton order, or through a list
 //! of candidates.
 
-use crate::{Aabb, OverlapRule};
+use crate::room::gather;
+use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
+use std::alloc::{Layout, handle_alloc_error};
 
 /// Children of a node.
 const BRANCH: usize = 8;
@@ -26,9 +28,10 @@ pub(crate) struct Index {
 impl Index {
     /// Empty and invalid boxes are left out. O(n log n), on all threads.
     pub(crate) fn new(boxes: &[Aabb]) -> Self {
-        let order = morton_order(boxes, |i| {
-            (0..3).all(|axis| boxes[i].min[axis] <= boxes[i].max[axis])
-        });
+        let held = |i: usize| (0..3).all(|axis| boxes[i].min[axis] <= boxes[i].max[axis]);
+        // Queries give no error: the process ends, as where any other memory of theirs is refused.
+        let order = morton_order(boxes, held)
+            .unwrap_or_else(|_| handle_alloc_error(Layout::for_value(boxes)));
         let mut level: Vec<Aabb> = order
             .par_iter()
             .map(|&index| boxes[index as usize])
@@ -153,16 +156,21 @@ pub(crate) fn around(center: [f32; 3], radius: f32) -> Aabb {
 }
 
 /// The boxes that `held` accepts, in Morton order of their centres. O(n log n), on all threads.
-pub(crate) fn morton_order(boxes: &[Aabb], held: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
+pub(crate) fn morton_order(
+    boxes: &[Aabb],
+    held: impl Fn(usize) -> bool + Sync,
+) -> Result<Vec<u32>> {
     let cell = Cells::around(boxes);
     let numbered = boxes.par_iter().enumerate();
-    // A frame has at most u32::MAX boxes, so the cast keeps the index.
-    let mut coded: Vec<_> = numbered
-        .filter(|&(index, _)| held(index))
-        .map(|(index, b)| (cell.code(b), index as u32))
-        .collect();
+    // A frame has at most u32::MAX boxes, so the cast keeps the index. Codes have 63 bits.
+    let coded = |(index, b): (usize, &Aabb)| {
+        let code = if held(index) { cell.code(b) } else { u64::MAX };
+        (code, index as u32)
+    };
+    let mut coded = gather(numbered.map(coded))?;
     coded.par_sort_unstable();
-    coded.into_par_iter().map(|(_, index)| index).collect()
+    let held = coded.partition_point(|&(code, _)| code != u64::MAX);
+    gather(coded[..held].par_iter().map(|&(_, index)| index))
 }
 
 /// How far `value` lies outside the box on an axis.

@@ -123,15 +123,15 @@ pub struct Report {
     /// Bad boxes, if there were any.
     pub invalid: Option<Invalid>,
     /// Candidates: pairs whose intervals overlap on the sweep axis, each tested on the other axes. In columns, a pair
-    /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts. 0 when nothing
-    /// had changed since the update before.
+    /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts; where few boxes
+    /// changed, on the CPU, each box of the nodes of a tree. 0 when nothing had changed since the update before.
     pub tests: u64,
     /// Boxes that stayed as they were and were neither sorted nor tested against each other: on the CPU any, where few others changed;
     /// on CUDA static ones and those asleep.
     pub resting: u64,
     /// The backend that ran.
     pub backend: Backend,
-    /// The strategy that ran.
+    /// The strategy that ran; where only changed boxes were looked for, that of the frame before.
     pub strategy: Strategy,
     /// Why, where [`Strategy::Auto`] chose it from what it expected of each.
     pub choice: Option<Choice>,

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     trials.push(Trial::test("updates/device_lost", || {
         lost().map_err(Failed::from)
     }));
-    for (name, check) in AUTO {
+    for &(name, check) in AUTO {
         let trial = move || check().map_err(Failed::from);
         trials.push(Trial::test(format!("updates/auto_{name}"), trial));
     }
@@ -230,12 +230,14 @@ fn lost() -> Result<(), String> {
 type Check = fn() -> Result<(), String>;
 
 /// What becomes of an engine that was asked for on any backend.
-const AUTO: [(&str, Check); 5] = [
+const AUTO: &[(&str, Check)] = &[
     ("goes_on_with_the_cpu", taken_over),
     ("goes_on_after_any_call", taken_over_anywhere),
     ("goes_on_with_margins", margins_go_on),
     ("goes_on_in_other_calls", other_calls_taken_over),
     ("keeps_the_last_result", not_taken_over),
+    #[cfg(cuda)]
+    ("leaves_boxes_on_the_device", on_the_device),
 ];
 
 fn auto(config: Config) -> Result<BroadPhase, String> {
@@ -442,8 +444,46 @@ fn not_taken_over() -> Result<(), String> {
     let result = by_name.update(&boxes).map(|_| ());
     set(None);
     match result {
-        Err(sap::Error::Gpu(_)) if by_name.fallback().is_none() => Ok(()),
-        other => Err(format!("asked for by name: {other:?}")),
+        Err(error) if error.to_string().contains("a kernel did something illegal") => {}
+        other => return Err(format!("asked for by name: {other:?}")),
+    }
+    match by_name.fallback() {
+        None => Ok(()),
+        Some(reason) => Err(format!("asked for by name, and yet fallen back: {reason}")),
+    }
+}
+
+/// An update of boxes on the device gives the error; the next one from the host is taken over, with events against the pairs that were read.
+#[cfg(cuda)]
+fn on_the_device() -> Result<(), String> {
+    let frames = [frame(0, 200), frame(1, 320)];
+    let pairs = [expected(&frames[0]), expected(&frames[1])];
+    let text = |error: sap::Error| error.to_string();
+    let mut broad_phase = auto(Config::default())?;
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    let boxes = stream
+        .from_slice(&frames[0])
+        .map_err(|error| error.to_string())?;
+    broad_phase.update_device(boxes.slice()).map_err(text)?;
+    check("pairs of the device", broad_phase.pairs(), &pairs[0])?;
+    set(Some("any 1+ 700"));
+    let on_device = broad_phase.update_device(boxes.slice()).map(|_| ());
+    let kept = broad_phase.fallback().is_none();
+    let from_host = broad_phase.update(&frames[1]).map(|report| report.backend);
+    set(None);
+    match on_device {
+        Err(sap::Error::Gpu(_)) if kept => {}
+        other => return Err(format!("of boxes on the device: {other:?}")),
+    }
+    if from_host.map_err(text)? != Backend::Cpu {
+        return Err("the update from the host was done on a lost device".to_owned());
+    }
+    let started = without(&pairs[1], &pairs[0]);
+    check("pairs", broad_phase.pairs(), &pairs[1])?;
+    check("starts", broad_phase.started(), &started)?;
+    match broad_phase.update_device(boxes.slice()) {
+        Err(sap::Error::NoCuda { .. }) => Ok(()),
+        other => Err(format!("after it: {other:?}")),
     }
 }
 

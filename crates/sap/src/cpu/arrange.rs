@@ -2,10 +2,11 @@
 
 use super::columns::{Columns, NOWHERE, Span, area};
 use super::key::{biased, lift, ordered};
-use super::lanes::{AHEAD, prefetch};
+use super::lanes::{AHEAD, LANES, prefetch};
 use super::plan::{COPY, Plan, RECORD, TEST};
 use super::records::{Records, TAG_BITS, axes, tag};
 use super::tuning::{FEW_COPIES, MOST_COPIES, STREAM_TASK};
+use crate::room::{self, gather, zeros};
 use crate::{Aabb, Config, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
@@ -25,12 +26,10 @@ pub(super) fn order_by_min(
             biased(ordered(b.min[axis]) + lift)
         }
     };
-    let keys: Vec<u32> = boxes
-        .par_iter()
-        .with_min_len(STREAM_TASK)
-        .map(key)
-        .collect();
-    let mut order = vec![0; boxes.len()];
+    let keys = gather(boxes.par_iter().with_min_len(STREAM_TASK).map(key))?;
+    // With room for what records have beyond their end.
+    let mut order = zeros::<u32>(boxes.len() + LANES)?;
+    order.truncate(boxes.len());
     let options = SortOptions::new().algorithm(config.sort);
     *sorts += Sorts::from(&gpusort::cpu::sort_index(&keys, &mut order, &options)?);
     order.truncate(order.partition_point(|&i| keys[i as usize] != u32::MAX));
@@ -50,24 +49,26 @@ pub(super) struct Worlds {
 
 impl Worlds {
     /// The worlds of one or two sets.
-    pub(super) fn new(sets: [Option<&[u32]>; 2]) -> Self {
+    pub(super) fn new(sets: [Option<&[u32]>; 2]) -> Result<Self> {
         let all = || sets.into_iter().flatten().flatten().copied();
         let boxes = all().count() as u64;
         let count = all().max().map_or(1, |max| u64::from(max) + 1);
         if count <= (2 * boxes + 1024).min(MOST_COLUMNS) {
-            return Self {
+            return Ok(Self {
                 ids: Vec::new(),
                 count,
-            };
+            });
         }
         // A set without worlds is in world 0.
-        let mut ids: Vec<u32> = all().chain([0]).collect();
+        let mut ids = vec![0];
+        room::reserve(&mut ids, boxes as usize + 1)?;
+        ids.extend(all());
         ids.par_sort_unstable();
         ids.dedup();
-        Self {
+        Ok(Self {
             count: ids.len() as u64,
             ids,
-        }
+        })
     }
 
     fn number(&self, id: u32) -> u32 {
@@ -91,7 +92,7 @@ pub(super) fn in_one_column(
     order: Vec<u32>,
     axis: usize,
     config: &Config,
-) -> Records {
+) -> Result<Records> {
     Records::gather(boxes, config.rule, axis, order, None)
 }
 
@@ -104,9 +105,9 @@ pub(super) struct Grid<'a> {
 
 impl Grid<'_> {
     /// The columns that each box touches.
-    pub(super) fn spans(&self, boxes: &[Aabb]) -> Vec<Span> {
+    pub(super) fn spans(&self, boxes: &[Aabb]) -> Result<Vec<Span>> {
         let boxes = boxes.par_iter().with_min_len(STREAM_TASK);
-        boxes.map(|b| self.span(b)).collect()
+        gather(boxes.map(|b| self.span(b)))
     }
 
     #[inline(always)]
@@ -133,8 +134,9 @@ impl Grid<'_> {
         let copies =
             |part: &&[u32]| part.iter().map(|&i| area(&spans[i as usize])).sum::<u64>() as usize;
         let counts: Vec<usize> = parts.par_iter().map(copies).collect();
-        let total = counts.iter().sum();
-        let (mut columns, mut index) = (vec![0_u32; total], vec![0_u32; total]);
+        let total: usize = counts.iter().sum();
+        let (mut columns, mut index) = (zeros::<u32>(total)?, zeros::<u32>(total + LANES)?);
+        index.truncate(total);
         let (mut rest_c, mut rest_i) = (&mut columns[..], &mut index[..]);
         let mut tasks = Vec::with_capacity(parts.len());
         for (part, count) in parts.into_iter().zip(counts) {
@@ -172,7 +174,7 @@ impl Grid<'_> {
             &mut index,
             &options,
         )?);
-        let records = Records::gather(boxes, config.rule, self.axis, index, Some(&columns));
+        let records = Records::gather(boxes, config.rule, self.axis, index, Some(&columns))?;
         Ok(Records {
             in_columns: per_world > 1,
             ..records
@@ -205,9 +207,9 @@ impl<'a> Split<'a> {
         grid: &Grid,
         plan: &'a Plan,
         mut spans: Vec<Span>,
-    ) -> Self {
+    ) -> Result<Self> {
         let n = boxes.len();
-        spans.resize(n, NOWHERE);
+        room::resize(&mut spans, n, NOWHERE)?;
         let of_task = |(boxes, spans): (&[Aabb], &mut [Span])| {
             let (mut total, mut gain) = (0, 0.0);
             for (b, span) in boxes.iter().zip(spans) {
@@ -235,11 +237,25 @@ impl<'a> Split<'a> {
             // Splitting has its price: the others once more, in one column.
             split.large = Large::Saving;
         }
-        split
+        Ok(split)
     }
 
     pub(super) fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    /// Boxes to be swept on their own, and the others.
+    pub(super) fn parts(&self, order: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
+        let is_large = |&&i: &&u32| self.is_large(i as usize);
+        let count = order.iter().filter(is_large).count();
+        let (mut large, mut small) = (Vec::new(), Vec::new());
+        room::reserve(&mut large, count + LANES)?;
+        room::reserve(&mut small, order.len() - count + LANES)?;
+        for i in order {
+            let part = if is_large(&i) { &mut large } else { &mut small };
+            part.push(*i);
+        }
+        Ok((large, small))
     }
 
     /// The memory of the spans.

@@ -13,7 +13,7 @@ use super::order::order;
 use super::records::Records;
 use super::sweep::{Pass, Role, run};
 use super::tuning::{DENSE, DENSE_TASK_PAIRS};
-use crate::{Aabb, OverlapRule, Pair, Result};
+use crate::{Aabb, OverlapRule, Pair, Result, room};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ pub(super) fn by_rounds(
     let mut rows = (boxes as f64 * (limit as f64 / total as f64) / 3.0) as usize;
     while first < boxes {
         rows = rows.clamp(1, boxes - first);
-        let some = all.of_boxes(first as u32, (first + rows) as u32);
+        let some = all.of_boxes(first as u32, (first + rows) as u32)?;
         let passes = [(&some, all, Role::ForthRows), (all, &some, Role::BackRows)];
         let passes = passes.map(|(from, into, role)| Pass {
             from,
@@ -71,7 +71,7 @@ pub(super) fn by_rounds(
             count,
             tests: more,
             ..
-        } = run(&passes, limit, spare);
+        } = run(&passes, limit, spare).stored()?;
         tests += more;
         if count > limit {
             rows = (rows as f64 * (limit as f64 / count as f64) * 0.8) as usize;
@@ -95,26 +95,34 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Self {
-        let held = (0..boxes.len() as u32).filter(|&i| !boxes[i as usize].is_empty());
-        let index: Vec<u32> = held.collect();
-        let bound = |of: &dyn Fn(&Aabb) -> i32| {
-            let bounds = index.iter().map(|&i| of(&boxes[i as usize]));
-            bounds.chain([0; LANES]).collect()
-        };
-        Self {
-            min: std::array::from_fn(|axis| bound(&|b| ordered(b.min[axis]) + lift(rule))),
-            max: std::array::from_fn(|axis| bound(&|b| ordered(b.max[axis]))),
-            index: index.iter().copied().chain([0; LANES]).collect(),
+    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
+        let mut index = Vec::new();
+        room::reserve(&mut index, boxes.len() + LANES)?;
+        index.extend((0..boxes.len() as u32).filter(|&i| !boxes[i as usize].is_empty()));
+        let (mut min, mut max) = (Bounds::<3>::default(), Bounds::<3>::default());
+        for axis in 0..3 {
+            let fill = |bound: &mut Vec<i32>, of: &dyn Fn(&Aabb) -> i32| -> Result<()> {
+                room::reserve(bound, index.len() + LANES)?;
+                bound.extend(index.iter().map(|&i| of(&boxes[i as usize])));
+                bound.extend([0; LANES]);
+                Ok(())
+            };
+            fill(&mut min[axis], &|b| ordered(b.min[axis]) + lift(rule))?;
+            fill(&mut max[axis], &|b| ordered(b.max[axis]))?;
         }
+        index.extend([0; LANES]);
+        Ok(Self { min, max, index })
     }
 
     /// Delivers all pairs. Tests n (n − 1) / 2 of them.
-    pub(super) fn deliver(&self, accept: &Accept, delivery: &mut Delivery) -> u64 {
+    pub(super) fn deliver(&self, accept: &Accept, delivery: &mut Delivery) -> Result<u64> {
         let n = self.index.len() - LANES;
         let rows = (DENSE_TASK_PAIRS / n.max(1)).max(1);
         let accept = accept.tests_anything().then_some(accept);
         let mut found = vec![Vec::new(); 4 * rayon::current_num_threads()];
+        for pairs in &mut found {
+            room::reserve(pairs, rows * (n + LANES))?;
+        }
         for start in (0..n).step_by(rows * found.len()) {
             found.par_iter_mut().enumerate().for_each(|(task, pairs)| {
                 let first = (start + task * rows).min(n);
@@ -129,7 +137,7 @@ impl Rows {
             found.iter().for_each(|pairs| delivery.hand(pairs));
         }
         let n = n as u64;
-        n * n.saturating_sub(1) / 2
+        Ok(n * n.saturating_sub(1) / 2)
     }
 }
 
@@ -154,6 +162,7 @@ impl Job for SomeRows<'_> {
         for i in range {
             let [least, most] = [min, max].map(|bound| std::array::from_fn(|axis| bound[axis][i]));
             let a = index[i];
+            // `deliver` has made it already.
             pairs.reserve(n - i + LANES);
             for j in (i + 1..n).step_by(LANES) {
                 // SAFETY: `j` is below n and the arrays are LANES longer; the processor suits `L`.
@@ -286,7 +295,9 @@ mod tests {
                 pairs: 0,
                 chunks: 0,
             };
-            Rows::new(&boxes, rule).deliver(&accept(true), &mut delivery);
+            let rows =
+                Rows::new(&boxes, rule).and_then(|rows| rows.deliver(&accept(true), &mut delivery));
+            assert!(rows.is_ok());
             assert!(got == expected, "{strategy} {rule:?} rows");
         }
     }

@@ -4,14 +4,17 @@ use super::columns::Span;
 use super::lanes::{LANES, Lanes, Naming};
 use super::partition::Entry;
 use super::tuning::{FIRST_BLOCK, PAIR_BLOCK};
+use crate::room::refused;
 use crate::{Error, Pair, Result, Sorts};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What all tasks of one collection share. Past the limit nothing more is stored, but all is counted.
 pub(super) struct Collector<'a> {
     limit: u64,
     stored: AtomicU64,
+    /// Whether memory was refused to some task: then nothing more is stored either.
+    refused: AtomicBool,
     spare: &'a Spare,
 }
 
@@ -84,6 +87,8 @@ pub(super) struct Found {
     pub(super) count: u64,
     /// Candidates tested.
     pub(super) tests: u64,
+    /// What memory was refused for, so that it is not whole.
+    pub(super) refused: Option<Error>,
     /// What was sorted for it.
     pub(super) sorts: Sorts,
 }
@@ -94,7 +99,21 @@ impl Found {
         self.count += other.count;
         self.tests += other.tests;
         self.sorts += other.sorts;
+        self.refused = self.refused.or(other.refused);
         self
+    }
+
+    /// Nothing, for want of memory.
+    pub(super) fn refused(error: Error) -> Self {
+        Self {
+            refused: Some(error),
+            ..Self::default()
+        }
+    }
+
+    /// An error where memory did not suffice for all of it.
+    pub(super) fn stored(mut self) -> Result<Self> {
+        self.refused.take().map_or(Ok(self), Err)
     }
 
     /// With what was sorted before the sweep.
@@ -105,9 +124,9 @@ impl Found {
 
     /// The blocks, or the exact count when they are not all there.
     pub(super) fn within(self, limit: u64) -> Result<Self> {
-        match self.count {
-            count if count > limit => Err(Error::TooManyPairs { count, limit }),
-            _ => Ok(self),
+        match self.stored()? {
+            Self { count, .. } if count > limit => Err(Error::TooManyPairs { count, limit }),
+            found => Ok(found),
         }
     }
 }
@@ -117,6 +136,7 @@ impl<'a> Collector<'a> {
         Self {
             limit,
             stored: AtomicU64::new(0),
+            refused: AtomicBool::new(false),
             spare,
         }
     }
@@ -131,7 +151,7 @@ impl<'a> Collector<'a> {
 
     /// Whether pairs are still stored. Asked once a run, so that the limit is overshot by little.
     fn storing(&self) -> bool {
-        self.stored.load(Ordering::Relaxed) <= self.limit
+        self.stored.load(Ordering::Relaxed) <= self.limit && !self.refused.load(Ordering::Relaxed)
     }
 }
 
@@ -204,14 +224,26 @@ impl Task<'_> {
         } else {
             (4 * self.buffer.capacity()).clamp(FIRST_BLOCK, PAIR_BLOCK)
         };
-        self.buffer.reserve_exact(grown - self.buffer.len());
+        let more = grown - self.buffer.len();
+        if self.found.refused.is_some() || self.buffer.try_reserve_exact(more).is_err() {
+            self.refuse(refused::<Pair>(grown));
+        }
+    }
+
+    /// Takes note of memory that was refused, and goes on without storing.
+    pub(super) fn refuse(&mut self, error: Error) {
+        self.shared.refused.store(true, Ordering::Relaxed);
+        self.found.refused.get_or_insert(error);
+        self.flush();
+        // So little that it is not worth an error; the pairs of this run may still go there.
+        self.buffer.reserve(FIRST_BLOCK);
     }
 
     fn flush(&mut self) {
         let pairs = self.buffer.len() as u64;
         self.found.count += pairs;
         let before = self.shared.stored.fetch_add(pairs, Ordering::Relaxed);
-        if before + pairs <= self.shared.limit {
+        if before + pairs <= self.shared.limit && self.found.refused.is_none() {
             let next = self.shared.spare.block();
             self.found
                 .blocks

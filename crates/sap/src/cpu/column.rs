@@ -5,6 +5,8 @@ use super::collect::{Collector, Found, Task};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
 use super::partition::Entry;
 use super::tuning::{LARGE_COLUMN, MOST_SQUARES, SWEEP_TASK};
+use crate::Result;
+use crate::room::resize;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -34,8 +36,8 @@ pub(super) struct Column {
 
 impl Column {
     /// Becomes the column of these boxes.
-    pub(super) fn load(&mut self, entries: &[Entry]) {
-        self.sort(entries);
+    pub(super) fn load(&mut self, entries: &[Entry]) -> Result<()> {
+        self.sort(entries)?;
         let n = entries.len();
         let Self {
             start,
@@ -46,12 +48,12 @@ impl Column {
             homes,
             ..
         } = self;
-        end.resize(n, 0);
+        resize(end, n, 0)?;
         for bound in [&mut *start, min_y, min_z, max_y, max_z] {
-            bound.resize(n + LANES, 0);
+            resize(bound, n + LANES, 0)?;
         }
-        index.resize(n + LANES, 0);
-        homes.resize(n + LANES, 0);
+        resize(index, n + LANES, 0)?;
+        resize(homes, n + LANES, 0)?;
         start[n..].fill(PAST);
         self.thin = false;
         for (k, &place) in self.order.iter().enumerate() {
@@ -63,20 +65,21 @@ impl Column {
             homes[k] = entry.homes;
             self.thin |= entry.start > entry.end;
         }
+        Ok(())
     }
 
     /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its step; where many share a step,
     /// by comparison.
-    fn sort(&mut self, entries: &[Entry]) {
+    fn sort(&mut self, entries: &[Entry]) -> Result<()> {
         let Self { order, counts, .. } = self;
         let steps = (entries.len() / 2).next_power_of_two().clamp(1, 1 << 16);
         let shift = 16 - steps.trailing_zeros();
         counts.clear();
-        counts.resize(steps, 0);
+        resize(counts, steps, 0)?;
         let step = |entry: &Entry| usize::from(entry.rank) >> shift;
         entries.iter().for_each(|entry| counts[step(entry)] += 1);
         let few = add_up(counts);
-        order.resize(entries.len(), 0);
+        resize(order, entries.len(), 0)?;
         for (entry, place) in entries.iter().zip(0..) {
             let next = &mut counts[step(entry)];
             let biased = entry.start as u32 ^ 0x8000_0000;
@@ -90,6 +93,7 @@ impl Column {
         } else {
             order.sort_unstable();
         }
+        Ok(())
     }
 
     /// Sweeps the column on this thread.
@@ -258,16 +262,22 @@ mod tests {
                 cuts: [Cuts::new(&[0.0, 1.0, 2.0, 3.0, 4.0], 5), Cuts::default()],
                 steps: Steps::new(0.0, 1000.0),
             };
-            let worlds = Worlds::new([None, None]);
+            let Ok(worlds) = Worlds::new([None, None]) else {
+                panic!("no memory")
+            };
             let grid = Grid {
                 columns: &columns,
                 worlds: &worlds,
                 axis: 0,
             };
             let spare = Spare::default();
-            let split = Split::new(&boxes, &grid, &plan, Vec::new());
+            let Ok(split) = Split::new(&boxes, &grid, &plan, Vec::new()) else {
+                panic!("no memory")
+            };
             assert!(!split.has_large());
-            let partition = Partition::new(&boxes, rule, 0, &columns, &split, &spare);
+            let Ok(partition) = Partition::new(&boxes, rule, 0, &columns, &split, &spare) else {
+                panic!("no memory")
+            };
             let scene = Scene::default();
             let accept = Accept::new(&scene, &scene, rule, false);
             let found = partition.sweep(&accept, &Collector::new(u64::MAX, &spare), &spare);

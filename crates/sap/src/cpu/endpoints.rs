@@ -20,6 +20,7 @@ use super::key::{biased, lift, ordered};
 use super::lanes::{Job, LANES, Lanes, run_best};
 use super::records::Records;
 use super::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
+use crate::room::{self, zeros};
 use crate::{Aabb, Config, Pair, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
@@ -37,23 +38,21 @@ impl Ranges {
     /// Steps 1 to 3.
     pub(super) fn new(boxes: &[Aabb], config: &Config, sorts: &mut Sorts) -> Result<Self> {
         let lift = lift(config.rule);
-        let held: Vec<u32> = (0..boxes.len() as u32)
-            .into_par_iter()
-            .filter(|&i| !boxes[i as usize].is_empty())
-            .collect();
+        let is_held = |&i: &u32| !boxes[i as usize].is_empty();
+        let mut held = room::gather((0..boxes.len() as u32).into_par_iter())?;
+        if !held.par_iter().all(is_held) {
+            held.retain(is_held);
+        }
         let min = |&i: &u32| biased(ordered(boxes[i as usize].min[0]) + lift);
         let max = |&i: &u32| biased(ordered(boxes[i as usize].max[0]));
         // All mins stand before all maxs, and the sort is stable.
-        let mut keys: Vec<u32> = held
-            .par_iter()
-            .map(min)
-            .chain(held.par_iter().map(max))
-            .collect();
-        let mut ends: Vec<u32> = held
-            .par_iter()
-            .map(|i| i << 1)
-            .chain(held.par_iter().map(|i| i << 1 | 1))
-            .collect();
+        let (mins, maxs) = (held.par_iter().map(min), held.par_iter().map(max));
+        let mut keys = room::gather(mins.chain(maxs))?;
+        let (mins, maxs) = (
+            held.par_iter().map(|i| i << 1),
+            held.par_iter().map(|i| i << 1 | 1),
+        );
+        let mut ends = room::gather(mins.chain(maxs))?;
         let options = SortOptions::new().algorithm(config.sort);
         *sorts += Sorts::from(&gpusort::cpu::sort_pairs(&mut keys, &mut ends, &options)?);
 
@@ -62,8 +61,9 @@ impl Ranges {
             .par_chunks(STREAM_TASK)
             .map(|part| part.iter().filter(is_min).count())
             .collect();
-        let mut order = vec![0; held.len()];
-        let until: Vec<AtomicU32> = boxes.par_iter().map(|_| AtomicU32::new(0)).collect();
+        let mut order = zeros::<u32>(held.len() + LANES)?;
+        order.truncate(held.len());
+        let until = room::gather(boxes.par_iter().map(|_| AtomicU32::new(0)))?;
         let (mut tasks, mut rest, mut first) =
             (Vec::with_capacity(counts.len()), &mut order[..], 0);
         for (part, count) in ends.chunks(STREAM_TASK).zip(counts) {
@@ -83,7 +83,7 @@ impl Ranges {
             }
         });
         Ok(Self {
-            records: in_one_column(boxes, order, 0, config),
+            records: in_one_column(boxes, order, 0, config)?,
             until,
         })
     }

@@ -1,6 +1,7 @@
 //! Which pairs started and which ended: the difference of two sorted lists, in parallel.
 
-use crate::Pair;
+use crate::room::{concat, push};
+use crate::{Pair, Result, room};
 use rayon::prelude::*;
 
 /// Pairs of `new` that one task compares.
@@ -10,9 +11,9 @@ const PART: usize = 64 * 1024;
 const BLOCK: usize = 8;
 
 /// The pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
-pub(super) fn difference(old: &[Pair], new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
+pub(super) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
     if old.is_empty() || new.is_empty() {
-        return (new.to_vec(), old.to_vec());
+        return Ok((concat(&[new])?, concat(&[old])?));
     }
     let parts = new.len().max(old.len()).div_ceil(PART).max(1);
     // Both lists are cut at the same pairs: at even steps of the longer one.
@@ -26,17 +27,17 @@ pub(super) fn difference(old: &[Pair], new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
         let range = |list: &'_ [Pair]| cut(list, part)..cut(list, part + 1);
         of_part(&old[range(old)], &new[range(new)])
     };
-    let found: Vec<_> = (0..parts).into_par_iter().map(compare).collect();
-    let (started, ended): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-    (started.concat(), ended.concat())
+    let found: Result<Vec<_>> = (0..parts).into_par_iter().map(compare).collect();
+    let (started, ended): (Vec<_>, Vec<_>) = found?.into_iter().unzip();
+    Ok((concat(&started)?, concat(&ended)?))
 }
 
-fn of_part(mut old: &[Pair], mut new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
+fn of_part(mut old: &[Pair], mut new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
     let (mut started, mut ended) = (Vec::new(), Vec::new());
     while let (Some(o), Some(n)) = (old.first(), new.first()) {
         match o.cmp(n) {
-            std::cmp::Ordering::Less => ended.push(*o),
-            std::cmp::Ordering::Greater => started.push(*n),
+            std::cmp::Ordering::Less => push(&mut ended, *o)?,
+            std::cmp::Ordering::Greater => push(&mut started, *n)?,
             std::cmp::Ordering::Equal => {
                 // Most pairs last: many are compared at once.
                 let same = |(o, n): &(&[Pair], &[Pair])| o == n;
@@ -50,9 +51,11 @@ fn of_part(mut old: &[Pair], mut new: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
         }
         (old, new) = (&old[usize::from(o <= n)..], &new[usize::from(n <= o)..]);
     }
-    started.extend_from_slice(new);
-    ended.extend_from_slice(old);
-    (started, ended)
+    for (list, rest) in [(&mut started, new), (&mut ended, old)] {
+        room::reserve(list, list.len() + rest.len())?;
+        list.extend_from_slice(rest);
+    }
+    Ok((started, ended))
 }
 
 #[cfg(test)]
@@ -82,7 +85,9 @@ mod tests {
             for new in &lists {
                 let (o, n): (BTreeSet<_>, BTreeSet<_>) =
                     (old.iter().collect(), new.iter().collect());
-                let (started, ended) = difference(old, new);
+                let Ok((started, ended)) = difference(old, new) else {
+                    panic!("no memory")
+                };
                 assert!(started.iter().eq(n.difference(&o).copied()));
                 assert!(ended.iter().eq(o.difference(&n).copied()));
             }

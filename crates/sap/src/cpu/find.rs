@@ -45,7 +45,7 @@ pub(super) fn found(
         return Ok(found.sorted_by(sorts));
     }
     let ids = scene.worlds.as_deref();
-    let worlds = Worlds::new([ids, None]);
+    let worlds = Worlds::new([ids, None])?;
     let none = Columns::default();
     let columns = if worlds.fit(&plan.columns) {
         &plan.columns
@@ -56,7 +56,7 @@ pub(super) fn found(
     if ids.is_none() && columns.count() == 1 {
         let order = order_by_min(boxes, axis, config, &mut sorts)?;
         timings.keys = clock.lap();
-        let all = one(order);
+        let all = one(order)?;
         timings.sort = clock.lap();
         let found = run(&[Pass::within(&all, &anywhere)], limit, spare);
         timings.sweep = clock.lap();
@@ -67,17 +67,17 @@ pub(super) fn found(
         worlds: &worlds,
         axis,
     };
-    let split = Split::new(boxes, &grid, plan, spare.spans());
+    let split = Split::new(boxes, &grid, plan, spare.spans())?;
     timings.keys = clock.lap();
     let collector = Collector::new(limit, spare);
     let (large, small) = if split.has_large() || ids.is_some() {
         let order = order_by_min(boxes, axis, config, &mut sorts)?;
-        order.iter().partition(|&&i| split.is_large(i as usize))
+        split.parts(&order)?
     } else {
         (Vec::new(), Vec::new())
     };
     let mut found = if ids.is_none() {
-        let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare);
+        let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare)?;
         timings.sort = clock.lap();
         partition.sweep(&in_columns, &collector, spare)
     } else {
@@ -86,7 +86,7 @@ pub(super) fn found(
         of_pass(&Pass::within(&columns, &in_columns), &collector)
     };
     if !large.is_empty() {
-        let (large, small) = (one(large), one(small));
+        let (large, small) = (one(large)?, one(small)?);
         let between = |from, into, role| Pass {
             from,
             into,
@@ -111,7 +111,7 @@ pub(super) fn found(
 /// unless they would take too many copies.
 pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<Vec<Records>> {
     let ids = |set: usize| sets.get(set).and_then(|scene| scene.worlds.as_deref());
-    let worlds = Worlds::new([ids(0), ids(1)]);
+    let worlds = Worlds::new([ids(0), ids(1)])?;
     let none = Columns::default();
     let spans = |columns| {
         let grid = Grid {
@@ -121,7 +121,7 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
         };
         sets.iter()
             .map(|scene| grid.spans(&scene.boxes))
-            .collect::<Vec<_>>()
+            .collect::<Result<Vec<_>>>()
     };
     let few = |sets: &[Vec<_>]| {
         let (boxes, copies) = sets
@@ -130,9 +130,9 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
             .fold((0, 0), |(n, copies), span| (n + 1, copies + area(span)));
         copies <= MOST_COPIES * boxes + 1_000_000
     };
-    let (columns, spans) = match spans(&plan.columns) {
+    let (columns, spans) = match spans(&plan.columns)? {
         spans if few(&spans) && worlds.fit(&plan.columns) => (&plan.columns, spans),
-        _ => (&none, spans(&none)),
+        _ => (&none, spans(&none)?),
     };
     let grid = Grid {
         columns,
@@ -143,7 +143,7 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
     let records = |(set, (scene, spans)): (usize, (&&Scene, Vec<_>))| {
         let order = order_by_min(&scene.boxes, plan.axis, config, &mut Sorts::default())?;
         if one {
-            return Ok(in_one_column(&scene.boxes, order, plan.axis, config));
+            return in_one_column(&scene.boxes, order, plan.axis, config);
         }
         grid.records(
             &scene.boxes,
@@ -209,16 +209,21 @@ mod tests {
                 let mut plan = plan(&boxes, worlds, Strategy::Subdivided);
                 let even: Vec<f32> = (0..30).map(|i| i as f32).collect();
                 plan.columns.cuts = [Cuts::new(&even, 30), Cuts::new(&even, 30)];
-                let numbers = Worlds::new([worlds, None]);
+                let Ok(numbers) = Worlds::new([worlds, None]) else {
+                    panic!("no memory")
+                };
                 let grid = Grid {
                     columns: &plan.columns,
                     worlds: &numbers,
                     axis: plan.axis,
                 };
-                let Ok(order_x) = order_by_min(&boxes, plan.axis, &config) else {
+                let sorts = &mut Sorts::default();
+                let Ok(order_x) = order_by_min(&boxes, plan.axis, &config, sorts) else {
                     panic!("the sort failed")
                 };
-                let split = Split::new(&boxes, &grid, &plan, Vec::new());
+                let Ok(split) = Split::new(&boxes, &grid, &plan, Vec::new()) else {
+                    panic!("no memory")
+                };
                 let large = order_x.iter().filter(|&&i| split.is_large(i as usize));
                 assert_eq!(
                     (large.count(), order_x.len()),

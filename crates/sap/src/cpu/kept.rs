@@ -16,8 +16,9 @@ use super::tuning::{
     FEWEST_KEPT, MEET_COST, MEET_TASK, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK,
     SWEPT_COST,
 };
-use crate::{Config, Pair, Report};
+use crate::{Config, Pair, Report, Result, room};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Some boxes of a frame.
 #[derive(Default)]
@@ -28,10 +29,12 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Adds boxes below `n`; others are passed over.
-    fn add(&mut self, n: usize, boxes: impl IntoIterator<Item = u32>) {
+    /// Adds boxes below `n`; others are passed over. Where memory is refused, none.
+    fn add(&mut self, n: usize, boxes: impl ExactSizeIterator<Item = u32>) -> Result<()> {
+        let most = self.list.len() + boxes.len();
+        room::reserve(&mut self.list, most)?;
         if self.bits.len() < n.div_ceil(64) {
-            self.bits.resize(n.div_ceil(64), 0);
+            room::resize(&mut self.bits, n.div_ceil(64), 0)?;
         }
         let new = |i: &u32| {
             let (word, bit) = (*i as usize / 64, 1 << (i % 64));
@@ -41,8 +44,9 @@ impl Changed {
             }
             new
         };
-        self.list.extend(boxes.into_iter().filter(new));
-        self.list.sort_unstable();
+        self.list.extend(boxes.filter(new));
+        self.list.par_sort_unstable();
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -70,6 +74,8 @@ impl Changed {
 pub(super) struct Kept {
     tree: Option<Tree>,
     changed: Changed,
+    /// Those that are there, neighbours near each other.
+    walk: Vec<u32>,
     /// Whether the update that the changes were noted for has succeeded. Else the tree knows them, and the last frame does not.
     settled: bool,
     /// Frames of few changes in a row, how many it takes for a tree, and how many it has served.
@@ -88,6 +94,7 @@ impl Default for Kept {
         Self {
             tree: None,
             changed: Changed::default(),
+            walk: Vec::new(),
             settled: true,
             calm: 0,
             patience: PATIENCE,
@@ -99,10 +106,10 @@ impl Default for Kept {
     }
 }
 
-/// How many of `n` boxes may have changed; none where too few are left.
+/// How many of `n` boxes may have changed; none where too few are left, or there are none at all.
 fn most_changed(n: usize, config: &Config) -> Option<usize> {
     let fewest = config.hold_from.map_or(FEWEST_KEPT, |boxes| boxes as u64);
-    let spare = (n as u64).checked_sub(fewest)? as usize;
+    let spare = (n as u64).checked_sub(fewest.max(1))? as usize;
     Some(spare.min((n as f64 * MOST_CHANGED) as usize))
 }
 
@@ -124,8 +131,7 @@ impl Kept {
         self.begin();
         let ends = n.min(before) as u32..n.max(before) as u32;
         let listed = changed.iter().copied();
-        self.changed.add(n.max(before), listed.chain(ends));
-        self.changed.list.len() <= most
+        self.note(n.max(before), listed, ends) && self.changed.list.len() <= most
     }
 
     /// Notes what has changed between two frames. False where that is too much.
@@ -136,25 +142,39 @@ impl Kept {
         };
         let differs = |&i: &usize| !scene.same_box(last, i);
         // Steps of the golden section: boxes of one kind often stand at even distances.
-        let sampled = (0..SAMPLE).map(|k| (k * 0x9e37_79b9 & 0xffff_ffff) * n >> 32);
+        let sampled = (0..SAMPLE as u32).map(|k| {
+            let part = u64::from(k.wrapping_mul(0x9e37_79b9));
+            ((part * n as u64) >> 32) as usize
+        });
         let some = sampled.filter(differs).count();
         // Twice as many as may be, lest chance decides.
         if some * n > 2 * most * SAMPLE {
             return false;
         }
         self.begin();
-        let found: Vec<u32> = (0..n)
-            .into_par_iter()
-            .with_min_len(STREAM_TASK)
-            .filter(differs)
-            .map(|i| i as u32)
-            .collect();
+        // Lists of one task each, which are small.
+        let of_task = |task: usize| -> Vec<u32> {
+            let boxes = task * STREAM_TASK..n.min((task + 1) * STREAM_TASK);
+            boxes.filter(differs).map(|i| i as u32).collect()
+        };
+        let tasks = (0..n.div_ceil(STREAM_TASK)).into_par_iter();
+        let found: Vec<Vec<u32>> = tasks.map(of_task).collect();
+        let Ok(found) = room::concat(&found) else {
+            return false;
+        };
         let before = last.boxes.len();
-        self.changed.add(
-            n.max(before),
-            found.into_iter().chain(n as u32..before as u32),
-        );
-        self.changed.list.len() <= most
+        let gone = n as u32..before.max(n) as u32;
+        self.note(n.max(before), found.into_iter(), gone) && self.changed.list.len() <= most
+    }
+
+    /// Notes boxes below `n`. False where memory for them is refused; noting more than what has changed does no harm.
+    fn note(
+        &mut self,
+        n: usize,
+        boxes: impl ExactSizeIterator<Item = u32>,
+        ends: Range<u32>,
+    ) -> bool {
+        self.changed.add(n, boxes).is_ok() && self.changed.add(n, ends).is_ok()
     }
 
     /// Forgets the last changes, unless the tree alone knows of them.
@@ -176,16 +196,24 @@ impl Kept {
         if self.calm < self.patience {
             return false;
         }
-        let n = scene.boxes.len() as u64;
-        let spent = self.excess > SWEPT_COST * n;
-        let tree = self.tree.take().filter(|_| !spent);
-        self.tree =
-            tree.and_then(|mut tree| tree.take(&scene.boxes, self.changed.list()).then_some(tree));
-        if self.tree.is_none() {
-            self.tree = Some(Tree::new(&scene.boxes, config.rule));
+        let (boxes, changed) = (&scene.boxes, self.changed.list());
+        let good = self.excess <= SWEPT_COST * boxes.len() as u64;
+        let old = self.tree.as_mut().filter(|_| good);
+        let mut walk = old.and_then(|tree| tree.take(boxes, changed));
+        if walk.is_none() {
             (self.usual, self.excess) = (0, 0);
+            self.tree = Tree::new(boxes, config.rule).ok();
+            walk = self
+                .tree
+                .as_mut()
+                .and_then(|tree| tree.take(boxes, changed));
         }
-        true
+        if walk.is_none() {
+            // Without the memory for it frames are swept as a whole.
+            self.tree = None;
+        }
+        self.walk = walk.unwrap_or_default();
+        self.tree.is_some()
     }
 
     /// Takes note of a frame that was swept as a whole: where it had many changes, the tree is of no use.
@@ -208,16 +236,18 @@ impl Kept {
     }
 
     /// All pairs of the changed boxes, after [`Kept::renew`].
-    pub(super) fn meet(&self, scene: &Scene, limit: u64, config: &Config, spare: &Spare) -> Found {
+    pub(super) fn meet(
+        &self,
+        scene: &Scene,
+        limit: u64,
+        config: &Config,
+        spare: &Spare,
+    ) -> Result<Found> {
         let Some(tree) = &self.tree else {
-            return Found::default();
+            return Ok(Found::default());
         };
         let collector = Collector::new(limit, spare);
         let accept = &Accept::new(scene, scene, config.rule, true);
-        let n = scene.boxes.len();
-        let mut walk: Vec<u32> = self.changed.list.clone();
-        walk.truncate(walk.partition_point(|&i| (i as usize) < n));
-        tree.arrange(&mut walk);
         let meet = |mut task, some: &[u32]| {
             run_best(Meet {
                 tree,
@@ -225,15 +255,20 @@ impl Kept {
                 some,
                 changed: &self.changed,
                 accept,
+                any: !accept.tests_anything(),
                 task: &mut task,
             });
             task
         };
-        if walk.len() <= MEET_TASK {
-            return meet(collector.task(), &walk).finish();
+        if self.walk.len() <= MEET_TASK {
+            return meet(collector.task(), &self.walk).finish().stored();
         }
-        let tasks = walk.par_chunks(MEET_TASK).fold(|| collector.task(), meet);
-        tasks.map(Task::finish).reduce(Found::default, Found::merge)
+        let tasks = self
+            .walk
+            .par_chunks(MEET_TASK)
+            .fold(|| collector.task(), meet);
+        let found = tasks.map(Task::finish);
+        found.reduce(Found::default, Found::merge).stored()
     }
 
     /// Takes note of the tests that an update took which has succeeded.

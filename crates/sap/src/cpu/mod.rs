@@ -31,6 +31,7 @@ mod sweep;
 mod tree;
 mod tuning;
 
+use crate::room;
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts,
     Subdivision, Timings,
@@ -47,7 +48,7 @@ use scene::Scene;
 use splice::{kept_pairs, splice};
 use std::time::Instant;
 use sweep::{Pass, Role, run};
-use tuning::{MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
+use tuning::{FEW_PAIRS, MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
 
 /// See the module.
 pub(crate) struct Engine {
@@ -130,11 +131,12 @@ impl Engine {
         {
             return Ok(Some(self.rest(last, None, &mut clock)));
         }
-        let before = self.scene.some(changed);
+        let before = self.scene.some(changed)?;
         let Some(now) = before.read_some(frame, changed, config)? else {
             return Ok(None);
         };
         let here = changed.len() <= MEET_TASK;
+        self.scene.reserve(n)?;
         let mut scene = std::mem::take(&mut self.scene);
         let n_before = scene.boxes.len();
         scene.put(changed, &now, n);
@@ -186,7 +188,7 @@ impl Engine {
         )?;
         report.timings.compact = clock.lap();
         if config.events {
-            (self.started, self.ended) = events::difference(&self.pairs, &self.spare_pairs);
+            (self.started, self.ended) = events::difference(&self.pairs, &self.spare_pairs)?;
             report.timings.events = clock.lap();
         }
         self.kept.pass(few, &report);
@@ -238,23 +240,33 @@ impl Engine {
         report.timings.bounds = clock.lap();
         let most = (self.pairs.len() as u64).saturating_add(few as u64 * n as u64);
         let limit = memory::pair_limit(config, most.min(memory::most_pairs(n)));
-        let found = self.kept.meet(scene, limit, config, &self.spare_blocks);
+        let found = self.kept.meet(scene, limit, config, &self.spare_blocks)?;
         report.tests = found.tests;
         report.sorts = Sorts {
             keys: found.count,
             ..Sorts::default()
         };
         report.timings.sweep = clock.lap();
-        let mut new = Vec::new();
         if found.count > limit {
             let count = found.count + kept_pairs(&self.pairs, changed);
             return Err(Error::TooManyPairs { count, limit });
         }
-        order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
+        let mut new = Vec::new();
+        if found.count <= FEW_PAIRS as u64 {
+            // As there are, without a look at all boxes.
+            new = room::concat(&found.blocks)?;
+            new.sort_unstable();
+            found
+                .blocks
+                .into_iter()
+                .for_each(|block| self.spare_blocks.give(block));
+        } else {
+            order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
+        }
         let gone = splice(&self.pairs, changed, &new, limit, &mut self.spare_pairs)?;
         report.timings.compact = clock.lap();
         if config.events {
-            (self.started, self.ended) = events::difference(&gone, &new);
+            (self.started, self.ended) = events::difference(&gone, &new)?;
             report.timings.events = clock.lap();
         }
         self.kept.settle(report.tests);
@@ -322,17 +334,18 @@ impl Engine {
         }
         let (mut first, mut second) = (first.1, second.1);
         if first.exact.is_some() || second.exact.is_some() {
-            first.make_exact();
-            second.make_exact();
+            first.make_exact()?;
+            second.make_exact()?;
         }
-        let both = [first.boxes.as_slice(), &second.boxes].concat();
-        let ids = |scene: &Scene| {
-            scene
-                .worlds
-                .clone()
-                .unwrap_or_else(|| vec![0; scene.boxes.len()])
-        };
-        let ids = [ids(&first), ids(&second)].concat();
+        let both = room::concat(&[&first.boxes, &second.boxes])?;
+        let mut ids = Vec::new();
+        room::reserve(&mut ids, both.len())?;
+        for scene in [&first, &second] {
+            match &scene.worlds {
+                Some(worlds) => ids.extend_from_slice(worlds),
+                None => ids.resize(ids.len() + scene.boxes.len(), 0),
+            }
+        }
         let plan = plan(&both, Some(&ids), swept(config.strategy));
         let arranged = arranged(config, &[&first, &second], &plan)?;
         let accept = Accept::new(&first, &second, config.rule, false);
@@ -391,6 +404,7 @@ impl Engine {
             &mut Timings::default(),
             &mut Clock(start),
         )?;
+        let found = found.stored()?;
         let mut tests = found.tests;
         let accept = |worlds| Accept::new(&scene, &scene, config.rule, worlds);
         if found.count <= limit {
@@ -398,7 +412,7 @@ impl Engine {
             order::order(found.blocks, frame.len(), &mut pairs, &self.spare_blocks)?;
             delivery.hand(&pairs);
         } else if is_dense(found.count, n) {
-            tests += Rows::new(&scene.boxes, config.rule).deliver(&accept(true), &mut delivery);
+            tests += Rows::new(&scene.boxes, config.rule)?.deliver(&accept(true), &mut delivery)?;
         } else {
             let plan = plan::plan(&scene.boxes, scene.worlds.as_deref(), swept(plan.strategy));
             for all in arranged(config, &[&scene], &plan)? {

@@ -3,7 +3,8 @@
 use super::collect::Spare;
 use super::rows::Scratch;
 use super::tuning::{FEW_PAIRS, PAIR_BUCKET};
-use crate::{Error, Pair, Result};
+use crate::room::{self, zeros};
+use crate::{Pair, Result};
 use rayon::prelude::*;
 
 /// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs), plus small sorts.
@@ -15,10 +16,7 @@ pub(super) fn order(
 ) -> Result<()> {
     let count: usize = blocks.iter().map(Vec::len).sum();
     sorted.clear();
-    let bytes = (count as u64).saturating_mul(size_of::<Pair>() as u64);
-    sorted
-        .try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory { bytes })?;
+    room::reserve(sorted, count)?;
     if count <= FEW_PAIRS {
         for block in blocks {
             sorted.extend_from_slice(&block);
@@ -35,31 +33,32 @@ pub(super) fn order(
         .next_power_of_two()
         .trailing_zeros();
     let buckets = (boxes >> shift) + 1;
-    let histogram = |block: &Vec<Pair>| {
-        let mut counts = vec![0_u32; buckets];
+    let mut counts = zeros::<u32>(blocks.len() * buckets)?;
+    let histogram = |(counts, block): (&mut [u32], &Vec<Pair>)| {
         block
             .iter()
             .for_each(|pair| counts[(pair.a >> shift) as usize] += 1);
-        counts
     };
-    let counts: Vec<Vec<u32>> = blocks.par_iter().map(histogram).collect();
+    counts
+        .par_chunks_mut(buckets)
+        .zip(&blocks)
+        .for_each(histogram);
     // Where each block writes its pairs of each bucket: buckets one after the other, in each the blocks in turn.
-    let mut positions: Vec<Vec<usize>> =
-        blocks.iter().map(|_| Vec::with_capacity(buckets)).collect();
+    let mut positions = zeros::<usize>(counts.len())?;
     let mut ends = Vec::with_capacity(buckets);
     let mut at = 0;
     for bucket in 0..buckets {
-        for (positions, counts) in positions.iter_mut().zip(&counts) {
-            positions.push(at);
-            at += counts[bucket] as usize;
+        for place in (bucket..counts.len()).step_by(buckets) {
+            positions[place] = at;
+            at += counts[place] as usize;
         }
         ends.push(at);
     }
     let target = Target(sorted.as_mut_ptr());
     blocks
         .into_par_iter()
-        .zip(positions)
-        .for_each(|(block, mut positions)| {
+        .zip(positions.par_chunks_mut(buckets))
+        .for_each(|(block, positions)| {
             let target = &target;
             for &pair in &block {
                 let position = &mut positions[(pair.a >> shift) as usize];

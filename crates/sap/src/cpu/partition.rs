@@ -14,7 +14,8 @@ use super::columns::{Columns, Span, Steps};
 use super::key::{lift, ordered};
 use super::records::axes;
 use super::tuning::{LARGE_COLUMN, STREAM_TASK};
-use crate::{Aabb, OverlapRule};
+use crate::room::{self, zeros};
+use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -67,7 +68,7 @@ impl Partition {
         columns: &Columns,
         split: &Split,
         spare: &Spare,
-    ) -> Self {
+    ) -> Result<Self> {
         let spans = split.spans();
         // Each part counts every column, so it should have several boxes for each.
         let part = boxes
@@ -79,8 +80,8 @@ impl Partition {
             .step_by(part)
             .map(|first| first..(first + part).min(boxes.len()))
             .collect();
-        let count = |part: &Range<usize>| {
-            let mut counts = vec![0_u32; columns.count()];
+        let mut counts = zeros::<u32>(parts.len() * columns.count())?;
+        let count = |(counts, part): (&mut [u32], &Range<usize>)| {
             for i in part.clone().filter(|&i| !split.is_large(i)) {
                 let [[y0, y1], [z0, z1]] = spans[i];
                 if y1.wrapping_sub(y0) > 1 || z1.wrapping_sub(z0) > 1 {
@@ -95,31 +96,32 @@ impl Partition {
                 add(y1, z0, more_y);
                 add(y1, z1, more_y * more_z);
             }
-            counts
         };
-        let counts: Vec<Vec<u32>> = parts.par_iter().map(count).collect();
+        counts
+            .par_chunks_mut(columns.count())
+            .zip(&parts)
+            .for_each(count);
+        // Where each part writes its boxes of each column: columns one after the other, in each the parts in turn.
+        let mut positions = zeros::<usize>(counts.len())?;
         let mut at = 0;
-        let mut ends = Vec::with_capacity(columns.count());
-        let mut positions: Vec<Vec<usize>> = parts
-            .iter()
-            .map(|_| Vec::with_capacity(columns.count()))
-            .collect();
+        let mut ends = Vec::new();
+        room::reserve(&mut ends, columns.count())?;
         for column in 0..columns.count() {
-            for (positions, counts) in positions.iter_mut().zip(&counts) {
-                positions.push(at);
-                at += counts[column] as usize;
+            for place in (column..counts.len()).step_by(columns.count()) {
+                positions[place] = at;
+                at += counts[place] as usize;
             }
             ends.push(at);
         }
         let mut entries = spare.entries();
         entries.clear();
-        entries.reserve(at);
+        room::reserve(&mut entries, at)?;
         let target = Target(entries.as_mut_ptr());
         let (axes, lift, steps) = (axes(axis), lift(rule), &columns.steps);
         parts
             .into_par_iter()
-            .zip(positions)
-            .for_each(|(part, mut positions)| {
+            .zip(positions.par_chunks_mut(columns.count()))
+            .for_each(|(part, positions)| {
                 let target = &target;
                 for i in part.filter(|&i| !split.is_large(i)) {
                     let entry = Entry::new(&boxes[i], i, axes, lift, steps);
@@ -134,7 +136,7 @@ impl Partition {
             });
         // SAFETY: `at` entries were reserved, and each of them was written above.
         unsafe { entries.set_len(at) };
-        Self { entries, ends }
+        Ok(Self { entries, ends })
     }
 
     /// Sweeps all columns and gives the memory back.
@@ -149,9 +151,11 @@ impl Partition {
             .fold(start, |(mut task, mut sorted), number| {
                 let entries = column(number);
                 if (2..=LARGE_COLUMN).contains(&entries.len()) {
-                    sorted.load(entries);
+                    match sorted.load(entries) {
+                        Ok(()) => sorted.sweep(accept, &mut task),
+                        Err(error) => task.refuse(error),
+                    }
                     task.found.sorts.keys += entries.len() as u64;
-                    sorted.sweep(accept, &mut task);
                 }
                 (task, sorted)
             })
@@ -160,9 +164,11 @@ impl Partition {
         let large = (0..self.ends.len()).filter(|&number| column(number).len() > LARGE_COLUMN);
         for number in large {
             let mut sorted = Column::default();
-            sorted.load(column(number));
             found.sorts.keys += column(number).len() as u64;
-            found = found.merge(sorted.sweep_by_all(accept, collector));
+            found = found.merge(match sorted.load(column(number)) {
+                Ok(()) => sorted.sweep_by_all(accept, collector),
+                Err(error) => Found::refused(error),
+            });
         }
         spare.give_entries(self.entries);
         found

@@ -86,16 +86,19 @@ impl Sample {
         }
     }
 
-    /// Counts the candidates on an axis and keeps some of them, evenly.
-    fn candidates(&self, axis: usize) -> (f64, Vec<[usize; 2]>) {
+    /// Counts the candidates on an axis and keeps some of them, evenly, by their places in the sample.
+    fn candidates(&self, axis: usize) -> (f64, Vec<[u16; 2]>) {
         let key = |(b, i): (&Aabb, u64)| u64::from(biased(ordered(b.min[axis]))) << 32 | i;
         let mut order: Vec<u64> = self.boxes.iter().zip(0..).map(key).collect();
         order.sort_unstable();
-        let order: Vec<usize> = order.iter().map(|&key| key as u32 as usize).collect();
-        let mins: Vec<f32> = order.iter().map(|&i| self.boxes[i].min[axis]).collect();
+        let order: Vec<u16> = order.iter().map(|&key| key as u16).collect();
+        let mins: Vec<f32> = order
+            .iter()
+            .map(|&i| self.boxes[usize::from(i)].min[axis])
+            .collect();
         // A run is all boxes that begin before this one ends.
-        let run = |(first, &i): (usize, &usize)| {
-            let most = self.boxes[i].max[axis];
+        let run = |(first, &i): (usize, &u16)| {
+            let most = self.boxes[usize::from(i)].max[axis];
             mins[first..].partition_point(|&min| min <= most).max(1) - 1
         };
         let runs: Vec<usize> = order.iter().enumerate().map(run).collect();
@@ -112,7 +115,8 @@ impl Sample {
             before += run;
         }
         let drawn = kept.len().max(1) as f64;
-        kept.retain(|&[i, j]| self.worlds[i] == self.worlds[j]);
+        let world = |i: u16| self.worlds[usize::from(i)];
+        kept.retain(|&[i, j]| world(i) == world(j));
         (count as f64 * kept.len() as f64 / drawn, kept)
     }
 
@@ -196,7 +200,8 @@ pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -
                 .sum();
             let met: f64 = kept
                 .iter()
-                .map(|&[i, j]| shared(&spans[i], &spans[j]))
+                .map(|pair| pair.map(|i| &spans[usize::from(i)]))
+                .map(|[p, q]| shared(p, q))
                 .sum();
             let tests = met * count / kept.len().max(1) as f64 * scale;
             let cost = tests * TEST + copies * sample.ratio * COPY + n * BOX;

@@ -3,7 +3,8 @@
 use super::key::{biased, lift, ordered};
 use super::lanes::{AHEAD, ALL_HOMES, Bounds, LANES, prefetch};
 use super::tuning::STREAM_TASK;
-use crate::{Aabb, OverlapRule};
+use crate::room::{self, zeros};
+use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 
 /// What stands after the last record: above every limit.
@@ -57,14 +58,16 @@ impl Records {
         axis: usize,
         mut index: Vec<u32>,
         columns: Option<&[u32]>,
-    ) -> Self {
+    ) -> Result<Self> {
         let n = index.len();
         let [x, y, z] = axes(axis);
         let lift = lift(rule);
-        let mut ends = vec![0; n];
-        let mut keys = vec![PAST; n + LANES];
-        let mut homes = vec![0; n + LANES];
-        let [mut min_y, mut max_y, mut min_z, mut max_z] = [(); 4].map(|()| vec![0; n + LANES]);
+        let mut ends = zeros(n)?;
+        let mut keys = zeros(n + LANES)?;
+        keys[n..].fill(PAST);
+        let mut homes = zeros(n + LANES)?;
+        let (mut min_y, mut max_y) = (zeros(n + LANES)?, zeros(n + LANES)?);
+        let (mut min_z, mut max_z) = (zeros(n + LANES)?, zeros(n + LANES)?);
         let parts = (
             index.par_chunks(STREAM_TASK),
             keys[..n].par_chunks_mut(STREAM_TASK),
@@ -98,8 +101,8 @@ impl Records {
             .enumerate()
             .map(write)
             .reduce(|| false, |p, q| p | q);
-        index.extend([0; LANES]);
-        Self {
+        room::resize(&mut index, n + LANES, 0)?;
+        Ok(Self {
             keys,
             ends,
             min: [min_y, min_z],
@@ -108,37 +111,27 @@ impl Records {
             homes,
             in_columns: columns.is_some(),
             thin,
-        }
+        })
     }
 
     /// The records of the boxes `first..end`, in the same order.
-    pub(super) fn of_boxes(&self, first: u32, end: u32) -> Self {
-        let kept: Vec<usize> = (0..self.len())
-            .filter(|&i| first <= self.index[i] && self.index[i] < end)
-            .collect();
-        let bound = |values: &Vec<i32>| kept.iter().map(|&i| values[i]).chain([0; LANES]).collect();
-        Self {
-            keys: kept
-                .iter()
-                .map(|&i| self.keys[i])
-                .chain([PAST; LANES])
-                .collect(),
-            ends: kept.iter().map(|&i| self.ends[i]).collect(),
-            min: std::array::from_fn(|axis| bound(&self.min[axis])),
-            max: std::array::from_fn(|axis| bound(&self.max[axis])),
-            index: kept
-                .iter()
-                .map(|&i| self.index[i])
-                .chain([0; LANES])
-                .collect(),
-            homes: kept
-                .iter()
-                .map(|&i| self.homes[i])
-                .chain([0; LANES])
-                .collect(),
+    pub(super) fn of_boxes(&self, first: u32, end: u32) -> Result<Self> {
+        let is_kept = |&i: &usize| first <= self.index[i] && self.index[i] < end;
+        let mut kept = Vec::new();
+        room::reserve(&mut kept, (0..self.len()).filter(is_kept).count())?;
+        kept.extend((0..self.len()).filter(is_kept));
+        let [min_y, min_z] = &self.min;
+        let [max_y, max_z] = &self.max;
+        Ok(Self {
+            keys: pick(&self.keys, &kept, PAST, LANES)?,
+            ends: pick(&self.ends, &kept, 0, 0)?,
+            min: [pick(min_y, &kept, 0, LANES)?, pick(min_z, &kept, 0, LANES)?],
+            max: [pick(max_y, &kept, 0, LANES)?, pick(max_z, &kept, 0, LANES)?],
+            index: pick(&self.index, &kept, 0, LANES)?,
+            homes: pick(&self.homes, &kept, 0, LANES)?,
             in_columns: self.in_columns,
             thin: self.thin,
-        }
+        })
     }
 
     /// The last key that record `i` sweeps to.
@@ -159,6 +152,15 @@ impl Records {
     pub(super) fn reaches(&self, j: usize, from: &Self, i: usize) -> bool {
         i64::from(self.ends[j]) >= from.keys[i] & 0xffff_ffff
     }
+}
+
+/// Some of all values, then `more` that are `past`.
+fn pick<T: Copy>(all: &[T], some: &[usize], past: T, more: usize) -> Result<Vec<T>> {
+    let mut picked = Vec::new();
+    room::reserve(&mut picked, some.len() + more)?;
+    picked.extend(some.iter().map(|&i| all[i]));
+    picked.resize(some.len() + more, past);
+    Ok(picked)
 }
 
 type Part<'a> = (

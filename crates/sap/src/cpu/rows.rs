@@ -4,6 +4,7 @@ use super::column::{add_up, insertion_sort};
 use super::lanes::{Job, LANES, Lanes, run_best};
 use super::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
 use crate::Pair;
+use std::collections::TryReserveError;
 
 /// What one thread sorts buckets with.
 #[derive(Default)]
@@ -16,11 +17,19 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s sorted, all at once where they
-    /// are few.
+    /// are few. In place where they are very few, or memory is refused.
     pub(super) fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
-        if range > 4 * pairs.len() {
-            return pairs.sort_unstable_by_key(|pair| pair.code());
+        if range > 4 * pairs.len() || self.sort_counted(pairs, first, range).is_err() {
+            pairs.sort_unstable_by_key(|pair| pair.code());
         }
+    }
+
+    fn sort_counted(
+        &mut self,
+        pairs: &mut [Pair],
+        first: u32,
+        range: usize,
+    ) -> Result<(), TryReserveError> {
         let Self {
             ends,
             codes,
@@ -28,13 +37,13 @@ impl Scratch {
             groups,
         } = self;
         ends.clear();
-        ends.resize(range, 0);
+        resize(ends, range)?;
         pairs
             .iter()
             .for_each(|pair| ends[(pair.a - first) as usize] += 1);
         let few = add_up(ends);
         if few && pairs.len() < SPARSE * range {
-            codes.resize(pairs.len(), 0);
+            resize(codes, pairs.len())?;
             for pair in pairs.iter() {
                 let end = &mut ends[(pair.a - first) as usize];
                 codes[*end as usize] = pair.code();
@@ -45,9 +54,9 @@ impl Scratch {
                 let (a, b) = ((code >> 32) as u32, code as u32);
                 *pair = Pair { a, b };
             }
-            return;
+            return Ok(());
         }
-        seconds.resize(pairs.len(), 0);
+        resize(seconds, pairs.len())?;
         for pair in pairs.iter() {
             let end = &mut ends[(pair.a - first) as usize];
             seconds[*end as usize] = pair.b;
@@ -60,7 +69,15 @@ impl Scratch {
             seconds,
             pairs,
         });
+        Ok(())
     }
+}
+
+/// Makes it that long; what it held need not stay.
+fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryReserveError> {
+    list.try_reserve(len.saturating_sub(list.len()))?;
+    list.resize(len, T::default());
+    Ok(())
 }
 
 /// Pairs by `a`, each `a`'s `b`s to be put in order.
@@ -83,11 +100,8 @@ impl Job for Rows<'_> {
             match seconds.len() {
                 0 => {}
                 1..INSERTED_ROW => {
-                    // Sorted by insertion.
-                    seconds.sort_unstable();
-                    for (pair, &b) in pairs.iter_mut().zip(&*seconds) {
-                        *pair = Pair { a, b };
-                    }
+                    // By insertion.
+                    in_place(a, seconds, pairs);
                 }
                 INSERTED_ROW..COUNTED_ROW => by_counting(a, seconds, pairs),
                 _ => self.groups.sort(a, seconds, pairs),
@@ -137,10 +151,11 @@ impl Groups {
         let group = |b: u32| ((b - least) >> shift) as usize;
         let Self { ends, seconds } = self;
         ends.clear();
-        ends.resize(group(most) + 1, 0);
+        if resize(ends, group(most) + 1).is_err() || resize(seconds, row.len()).is_err() {
+            return in_place(a, row, pairs);
+        }
         row.iter().for_each(|&b| ends[group(b)] += 1);
         add_up(ends);
-        seconds.resize(row.len(), 0);
         for &b in &*row {
             let end = &mut ends[group(b)];
             seconds[*end as usize] = b;
@@ -153,11 +168,16 @@ impl Groups {
             if seconds.len() < COUNTED_ROW {
                 by_counting(a, seconds, pairs);
             } else {
-                seconds.sort_unstable();
-                for (pair, &b) in pairs.iter_mut().zip(&*seconds) {
-                    *pair = Pair { a, b };
-                }
+                in_place(a, seconds, pairs);
             }
         }
+    }
+}
+
+/// Sorts a row.
+fn in_place(a: u32, seconds: &mut [u32], pairs: &mut [Pair]) {
+    seconds.sort_unstable();
+    for (pair, &b) in pairs.iter_mut().zip(&*seconds) {
+        *pair = Pair { a, b };
     }
 }

@@ -2,6 +2,7 @@
 
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
+use crate::room;
 use crate::{
     Aabb, Aabb64, Config, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result,
 };
@@ -36,14 +37,14 @@ impl Scene {
         match frame.boxes {
             Boxes::Plain(boxes) => self.fill(boxes.len(), |i| {
                 bad.unless(i, boxes[i].check(), || boxes[i])
-            }),
+            })?,
             Boxes::Swept(start, end) => self.fill(start.len(), |i| {
                 let reason = start[i].check().and_then(|()| end[i].check());
                 bad.unless(i, reason, || start[i].merged(&end[i]))
-            }),
+            })?,
             Boxes::Exact(boxes) => self.fill(boxes.len(), |i| {
                 bad.unless(i, boxes[i].check(), || boxes[i].outward())
-            }),
+            })?,
         }
         self.invalid = bad.found(frame);
         if let (
@@ -61,14 +62,13 @@ impl Scene {
             Boxes::Exact(boxes) if margin == 0.0 => Some(boxes),
             _ => None,
         };
-        copy(&mut self.exact, exact);
-        copy(&mut self.filters, frame.filters);
-        copy(&mut self.worlds, frame.worlds);
-        self.excluded.clear();
-        self.excluded.extend_from_slice(frame.excluded);
+        copy(&mut self.exact, exact)?;
+        copy(&mut self.filters, frame.filters)?;
+        copy(&mut self.worlds, frame.worlds)?;
+        room::copy(&mut self.excluded, frame.excluded)?;
         self.tight.clear();
         if margin > 0.0 {
-            self.tight.extend_from_slice(&self.boxes);
+            room::copy(&mut self.tight, &self.boxes)?;
             let stored = |(i, tight): (usize, &mut Aabb)| match last.boxes.get(i) {
                 Some(kept) if kept.contains(tight) && !tight.is_empty() => *tight = *kept,
                 _ => *tight = tight.loosened(margin),
@@ -93,17 +93,17 @@ impl Scene {
     }
 
     /// Some boxes, by number in order; those beyond the end are left out.
-    pub(super) fn some(&self, boxes: &[u32]) -> Self {
+    pub(super) fn some(&self, boxes: &[u32]) -> Result<Self> {
         let some = &boxes[..boxes.partition_point(|&i| (i as usize) < self.boxes.len())];
         let tight = if self.tight.is_empty() { &[] } else { some };
-        Self {
-            boxes: pick(&self.boxes, some),
-            tight: pick(&self.tight, tight),
-            filters: self.filters.as_ref().map(|all| pick(all, some)),
-            worlds: self.worlds.as_ref().map(|all| pick(all, some)),
-            exact: self.exact.as_ref().map(|all| pick(all, some)),
+        Ok(Self {
+            boxes: pick(&self.boxes, some)?,
+            tight: pick(&self.tight, tight)?,
+            filters: pick_some(self.filters.as_deref(), some)?,
+            worlds: pick_some(self.worlds.as_deref(), some)?,
+            exact: pick_some(self.exact.as_deref(), some)?,
             ..Self::default()
-        }
+        })
     }
 
     /// Reads some boxes of a frame, by number in order, this being what they were. None where a bad one is to be skipped.
@@ -115,21 +115,21 @@ impl Scene {
     ) -> Result<Option<Self>> {
         let some = &boxes[..boxes.partition_point(|&i| (i as usize) < frame.len())];
         let (filters, worlds) = (
-            frame.filters.map(|all| pick(all, some)),
-            frame.worlds.map(|all| pick(all, some)),
+            pick_some(frame.filters, some)?,
+            pick_some(frame.worlds, some)?,
         );
         let (first, second, exact);
         let boxes = match frame.boxes {
             Boxes::Plain(all) => {
-                first = pick(all, some);
+                first = pick(all, some)?;
                 Boxes::Plain(&first)
             }
             Boxes::Swept(start, end) => {
-                (first, second) = (pick(start, some), pick(end, some));
+                (first, second) = (pick(start, some)?, pick(end, some)?);
                 Boxes::Swept(&first, &second)
             }
             Boxes::Exact(all) => {
-                exact = pick(all, some);
+                exact = pick(all, some)?;
                 Boxes::Exact(&exact)
             }
         };
@@ -151,6 +151,20 @@ impl Scene {
         }
     }
 
+    /// Makes room for `n` boxes, so that [`Scene::put`] needs no more.
+    pub(super) fn reserve(&mut self, n: usize) -> Result<()> {
+        fn some<T>(list: &mut Option<Vec<T>>, n: usize) -> Result<()> {
+            list.as_mut().map_or(Ok(()), |list| room::reserve(list, n))
+        }
+        room::reserve(&mut self.boxes, n)?;
+        if !self.tight.is_empty() {
+            room::reserve(&mut self.tight, n)?;
+        }
+        some(&mut self.filters, n)?;
+        some(&mut self.worlds, n)?;
+        some(&mut self.exact, n)
+    }
+
     /// Puts some boxes, by number in order, into the places of this scene, which then has `n`.
     pub(super) fn put(&mut self, boxes: &[u32], some: &Self, n: usize) {
         place(&mut self.boxes, &some.boxes, boxes, n);
@@ -162,12 +176,9 @@ impl Scene {
         place_some(&mut self.exact, &some.exact, boxes, n);
     }
 
-    fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) {
-        (0..n)
-            .into_par_iter()
-            .with_min_len(STREAM_TASK)
-            .map(of)
-            .collect_into_vec(&mut self.boxes);
+    fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) -> Result<()> {
+        let boxes = (0..n).into_par_iter().with_min_len(STREAM_TASK).map(of);
+        room::fill(&mut self.boxes, boxes)
     }
 
     /// The boxes that were given.
@@ -218,24 +229,32 @@ impl Scene {
     }
 
     /// The boxes in `f64` for an exact test, made from `f32` where the frame was.
-    pub(super) fn make_exact(&mut self) {
+    pub(super) fn make_exact(&mut self) -> Result<()> {
         if self.exact.is_none() {
             let wide = |b: &Aabb| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
-            self.exact = Some(self.boxes.par_iter().map(wide).collect());
+            self.exact = Some(room::gather(self.boxes.par_iter().map(wide))?);
         }
+        Ok(())
     }
 }
 
 /// Copies a list into memory that is there already.
-fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) {
+fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) -> Result<()> {
     match from {
-        Some(from) => from.clone_into(to.get_or_insert_default()),
-        None => *to = None,
+        Some(from) => room::copy(to.get_or_insert_default(), from),
+        None => {
+            *to = None;
+            Ok(())
+        }
     }
 }
 
-fn pick<T: Copy>(all: &[T], some: &[u32]) -> Vec<T> {
-    some.iter().map(|&i| all[i as usize]).collect()
+fn pick<T: Copy>(all: &[T], some: &[u32]) -> Result<Vec<T>> {
+    room::collect(some.iter().map(|&i| all[i as usize]))
+}
+
+fn pick_some<T: Copy>(all: Option<&[T]>, some: &[u32]) -> Result<Option<Vec<T>>> {
+    all.map(|all| pick(all, some)).transpose()
 }
 
 /// The numbers in order: those beyond the end are one after the other.

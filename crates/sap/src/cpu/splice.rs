@@ -1,7 +1,7 @@
 //! Pairs of the last update without those of changed boxes, and with new ones instead.
 
 use super::kept::Changed;
-use crate::{Error, Pair, Result};
+use crate::{Error, Pair, Result, room};
 use rayon::prelude::*;
 
 /// Pairs of the last update that one task looks at.
@@ -38,28 +38,29 @@ pub(super) fn splice(
     };
     let part = |part: usize| {
         let before = &before[part * PART..before.len().min((part + 1) * PART)];
-        let gone = (0..before.len()).filter(|&i| changed.has_one(&before[i]));
-        Part {
+        let mut gone = Vec::new();
+        for i in (0..before.len()).filter(|&i| changed.has_one(&before[i])) {
+            room::push(&mut gone, i)?;
+        }
+        Ok(Part {
             before,
             new: &new[begin(part)..begin(part + 1)],
-            gone: gone.collect(),
-        }
+            gone,
+        })
     };
-    let parts: Vec<Part> = match parts {
-        1 => vec![part(0)],
+    let parts: Result<Vec<Part>> = match parts {
+        1 => part(0).map(|part| vec![part]),
         _ => (0..parts).into_par_iter().map(part).collect(),
     };
+    let parts = parts?;
     let left_out: usize = parts.iter().map(|part| part.gone.len()).sum();
     let count = before.len() - left_out + new.len();
     if count as u64 > limit {
         let count = count as u64;
         return Err(Error::TooManyPairs { count, limit });
     }
-    let bytes = (count as u64).saturating_mul(size_of::<Pair>() as u64);
     all.truncate(count);
-    all.try_reserve_exact(count - all.len())
-        .map_err(|_| Error::OutOfMemory { bytes })?;
-    all.resize(count, Pair::default());
+    room::resize(all, count, Pair::default())?;
     let (mut rest, mut tasks) = (&mut all[..], Vec::with_capacity(parts.len()));
     for part in &parts {
         let (own, after) = rest.split_at_mut(part.before.len() - part.gone.len() + part.new.len());
@@ -72,13 +73,12 @@ pub(super) fn splice(
             .into_par_iter()
             .for_each(|(part, all)| part.write(all)),
     }
-    let gone = |part: &Part| {
-        part.gone
-            .iter()
-            .map(|&i| part.before[i])
-            .collect::<Vec<_>>()
-    };
-    Ok(parts.iter().flat_map(gone).collect())
+    let mut gone = Vec::new();
+    room::reserve(&mut gone, left_out)?;
+    for part in &parts {
+        gone.extend(part.gone.iter().map(|&i| part.before[i]));
+    }
+    Ok(gone)
 }
 
 impl Part<'_> {
@@ -97,11 +97,22 @@ impl Part<'_> {
             put(&self.before[at..end]);
             at = end;
         };
+        let mut end = 0;
         for pair in self.new {
-            let end = self.before.partition_point(|other| other < pair);
+            end += position(&self.before[end..], pair);
             keep_to(end, &mut put);
             put(std::slice::from_ref(pair));
         }
         keep_to(self.before.len(), &mut put);
     }
+}
+
+/// How many of some pairs come before another; the sooner found the fewer they are.
+fn position(pairs: &[Pair], pair: &Pair) -> usize {
+    let mut reach = 1;
+    while pairs.get(reach - 1).is_some_and(|other| other < pair) {
+        reach *= 2;
+    }
+    let known = reach / 2;
+    known + pairs[known..pairs.len().min(reach)].partition_point(|other| other < pair)
 }

@@ -7,7 +7,8 @@ use super::key::{lift, ordered};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit};
 use super::tuning::{MEET_GROUP, MOST_NODES, ROOM, STREAM_TASK};
 use crate::query::morton_order;
-use crate::{Aabb, OverlapRule};
+use crate::room::{self, gather, zeros};
+use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 
 /// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the union of node `i` of level
@@ -54,14 +55,14 @@ fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
 
 impl Tree {
     /// A tree of these boxes, with room for some more. O(n log n), on all threads.
-    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Self {
-        let mut index = morton_order(boxes, |_| true);
+    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
+        let mut index = morton_order(boxes, |_| true)?;
         let n = index.len();
-        let mut places = vec![0; n];
+        let mut places = zeros(n)?;
         for (place, &i) in (0..).zip(&index) {
             places[i as usize] = place;
         }
-        index.resize((n + n / ROOM + 1).next_multiple_of(LANES), 0);
+        room::resize(&mut index, (n + n / ROOM + 1).next_multiple_of(LANES), 0)?;
         let (mut starts, mut counts) = (Vec::new(), Vec::new());
         let (mut total, mut count) = (0, index.len());
         loop {
@@ -73,22 +74,23 @@ impl Tree {
             }
             count = count.div_ceil(LANES);
         }
-        let sorted: Vec<Probe> = index[..n]
-            .par_iter()
-            .map(|&i| probe(&boxes[i as usize], rule))
-            .collect();
-        let side = |end: usize, k: usize| {
-            let mut all = vec![NONE[end][k]; total];
-            let boxes = all.par_iter_mut().zip(&sorted);
-            boxes.for_each(|(to, b)| *to = b[end][k]);
-            all
-        };
+        let probes = index[..n].par_iter();
+        let sorted = gather(probes.map(|&i| probe(&boxes[i as usize], rule)))?;
+        let (mut min, mut max) = (Bounds::<3>::default(), Bounds::<3>::default());
+        for (end, bounds) in [&mut min, &mut max].into_iter().enumerate() {
+            for (k, all) in bounds.iter_mut().enumerate() {
+                room::resize(all, total, NONE[end][k])?;
+                let boxes = all.par_iter_mut().zip(&sorted);
+                boxes.for_each(|(to, b)| *to = b[end][k]);
+            }
+        }
+        let free = room::collect((n as u32..index.len() as u32).rev())?;
         let mut tree = Self {
-            min: std::array::from_fn(|k| side(0, k)),
-            max: std::array::from_fn(|k| side(1, k)),
+            min,
+            max,
             starts,
             counts,
-            free: (n as u32..index.len() as u32).rev().collect(),
+            free,
             index,
             places,
             rule,
@@ -96,51 +98,49 @@ impl Tree {
         for level in 1..tree.starts.len() {
             tree.join_all(level);
         }
-        tree
+        Ok(tree)
     }
 
-    /// Takes the boxes that have changed, of which those beyond the end are gone. False where there is no room for the new
-    /// ones: then it is of no use any more.
-    pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> bool {
-        let mut nodes = Vec::with_capacity(changed.len());
-        for place in self.places.split_off(boxes.len().min(self.places.len())) {
-            self.set(place, &NONE);
-            self.free.push(place);
-            nodes.push(place / LANES as u32);
-        }
+    /// Takes the boxes that have changed, of which those beyond the end are gone. Gives those that are not in the order of their
+    /// places: neighbours near each other. None where there is no room for new ones, or memory is refused: then it is of no use
+    /// any more.
+    pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> Option<Vec<u32>> {
+        let here = changed.partition_point(|&i| (i as usize) < boxes.len());
+        let kept = boxes.len().min(self.places.len());
+        let (mut gone, mut places) = (Vec::new(), Vec::new());
+        room::copy(&mut gone, &self.places[kept..]).ok()?;
+        self.places.truncate(kept);
+        let free = self.free.len() + gone.len();
+        room::reserve(&mut self.free, free).ok()?;
+        room::reserve(&mut self.places, boxes.len()).ok()?;
+        room::reserve(&mut places, here + gone.len()).ok()?;
         while self.places.len() < boxes.len() {
-            let Some(place) = self.free.pop() else {
-                return false;
-            };
+            let place = self.free.pop()?;
             // A frame has fewer boxes than a u32 counts.
             self.index[place as usize] = self.places.len() as u32;
             self.places.push(place);
         }
-        for &i in changed {
-            if let Some(b) = boxes.get(i as usize) {
-                let place = self.places[i as usize];
-                self.set(place, &probe(b, self.rule));
-                nodes.push(place / LANES as u32);
-            }
+        places.extend(changed[..here].iter().map(|&i| self.places[i as usize]));
+        places.par_sort_unstable();
+        let walk = room::collect(places.iter().map(|&place| self.index[place as usize])).ok()?;
+        for (&place, &i) in places.iter().zip(&walk) {
+            self.set(place, &probe(&boxes[i as usize], self.rule));
         }
-        nodes.sort_unstable();
+        gone.iter().for_each(|&place| self.set(place, &NONE));
+        self.free.extend(&gone);
+        places.append(&mut gone);
         for level in 1..self.starts.len() {
-            nodes.dedup();
-            if nodes.len() > self.counts[level] / 4 {
+            places.iter_mut().for_each(|entry| *entry /= LANES as u32);
+            places.dedup();
+            if places.len() > self.counts[level] / 4 {
                 self.join_all(level);
             } else {
-                nodes
+                places
                     .iter()
-                    .for_each(|&node| self.join(level, node as usize));
+                    .for_each(|&entry| self.join(level, entry as usize));
             }
-            nodes.iter_mut().for_each(|node| *node /= LANES as u32);
         }
-        true
-    }
-
-    /// Puts boxes in the order of their places: neighbours near each other.
-    pub(super) fn arrange(&self, boxes: &mut [u32]) {
-        boxes.sort_unstable_by_key(|&i| self.places[i as usize]);
+        Some(walk)
     }
 
     fn set(&mut self, place: u32, [least, most]: &Probe) {
@@ -202,6 +202,8 @@ pub(super) struct Meet<'a, 'b> {
     pub(super) some: &'a [u32],
     pub(super) changed: &'a Changed,
     pub(super) accept: &'a Accept<'a>,
+    /// Whether that accepts all.
+    pub(super) any: bool,
     pub(super) task: &'a mut Task<'b>,
 }
 
@@ -248,7 +250,7 @@ impl Meet<'_, '_> {
             let q = index[start + lane];
             // Two that have changed find each other.
             let again = q <= p && self.changed.has(q);
-            let kept = !again && self.accept.keeps(p.min(q), p.max(q));
+            let kept = !again && (self.any || self.accept.keeps(p.min(q), p.max(q)));
             mask &= !(u32::from(!kept) << lane);
         });
         if storing && mask != 0 {

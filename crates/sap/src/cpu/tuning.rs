@@ -57,10 +57,11 @@ pub(super) const MOST_COPIES: u64 = 8;
 /// Pairs that one task of dense rows may find, a single longer row apart: 512 KiB, read again while still in cache.
 pub(super) const DENSE_TASK_PAIRS: usize = 64 * 1024;
 
-/// The fewest boxes at rest that are kept, and the most of a frame that may have changed beside them.
+/// The fewest boxes at rest that are kept, and the most of a frame that may have changed beside them. Time of both threads with 10^5
+/// uniform boxes: 1.0 ms with a hundredth changed (told; 1.7 compared), 6.5 with a tenth, 14 with a quarter, 11 swept as a whole.
 pub(super) const FEWEST_KEPT: u64 = 1024;
 /// See [`FEWEST_KEPT`].
-pub(super) const MOST_CHANGED: f64 = 1.0 / 3.0;
+pub(super) const MOST_CHANGED: f64 = 1.0 / 6.0;
 
 /// Boxes that are looked at to tell whether many have changed.
 pub(super) const SAMPLE: usize = 128;

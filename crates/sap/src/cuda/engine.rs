@@ -13,6 +13,7 @@ use super::source::Source;
 use super::sweep::Sweep;
 use crate::last::Last;
 use crate::query::Candidate;
+use crate::room::concat;
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
     Strategy, Subdivision, Timings,
@@ -223,6 +224,7 @@ impl Engine {
         report.timings = timings(&self.stages.finish(&stream)?);
 
         // Everything is there: the new takes the place of the last.
+        self.spare.has_bad = invalid.is_some();
         std::mem::swap(&mut self.scene, &mut self.spare);
         std::mem::swap(&mut self.list, &mut self.room);
         std::mem::swap(&mut self.events, &mut self.spare_events);
@@ -272,6 +274,7 @@ impl Engine {
         self.spare_host.iter_mut().for_each(HostPairs::clear);
         self.keep_host(&[STARTED, ENDED], from_host);
         // Boxes that moved within their margin are not where they were.
+        self.spare.has_bad = invalid.is_some();
         std::mem::swap(&mut self.scene, &mut self.spare);
         self.given.take();
         Ok(report)
@@ -351,19 +354,19 @@ impl Engine {
     }
 
     /// What there is of the last update on the host, or can be had of the device.
-    pub(crate) fn last(&self, config: &Config) -> Last {
-        let given = self.boxes().to_vec();
+    pub(crate) fn last(&self, config: &Config) -> Result<Last> {
+        let given = concat(&[self.boxes()])?;
         let stored = match self.scene.boxes() {
             Ok(boxes) if config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),
             _ => Ok(Vec::new()),
         };
-        Last {
-            pairs: self.pairs().to_vec(),
-            started: self.started().to_vec(),
-            ended: self.ended().to_vec(),
+        Ok(Last {
+            pairs: concat(&[self.pairs()])?,
+            started: concat(&[self.started()])?,
+            ended: concat(&[self.ended()])?,
             given,
             stored: stored.unwrap_or_default(),
-        }
+        })
     }
 
     pub(crate) fn device_pairs(&self) -> Result<Slice<'_, Pair>> {

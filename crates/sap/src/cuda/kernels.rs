@@ -4,6 +4,7 @@
 
 use super::events::Passed;
 use super::params::{Keys, Prepare, Sorted, SweepInput};
+use super::patch::Patch;
 use crate::{Aabb, Aabb64};
 use gpu::{ByValue, Device, Kernel, Launch, Module, Result, Slice, SliceMut, Stream, args};
 
@@ -30,6 +31,7 @@ pub(super) struct Kernels {
     unpack: Kernel,
     differences: Kernel,
     widen: Kernel,
+    patch: Kernel,
     /// Blocks of the sweep that fill the device.
     sweep_blocks: u32,
 }
@@ -70,6 +72,7 @@ impl Kernels {
             unpack: module.kernel("sap_unpack")?,
             differences: module.kernel("sap_differences")?,
             widen: module.kernel("sap_widen")?,
+            patch: module.kernel("sap_patch")?,
             sweep_blocks,
         })
     }
@@ -355,6 +358,33 @@ impl Kernels {
                 &self.widen,
                 &linear(numbers),
                 &args![boxes, numbers as u64, wide],
+            )
+        }
+    }
+
+    /// Puts boxes that have changed where they belong, with their filters and worlds.
+    ///
+    /// # Safety
+    ///
+    /// At `filters` and `worlds` is one for each box, or they are 0; the patches are of those boxes.
+    pub(super) unsafe fn patch(
+        &self,
+        stream: &Stream,
+        patches: Slice<Patch>,
+        boxes: SliceMut<Aabb>,
+        filters: u64,
+        worlds: u64,
+    ) -> Result<()> {
+        let n = patches.len();
+        if n == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            stream.launch(
+                &self.patch,
+                &linear(n),
+                &args![patches, n as u64, boxes, filters, worlds],
             )
         }
     }

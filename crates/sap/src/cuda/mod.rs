@@ -1,6 +1,6 @@
 //! The CUDA engine: from boxes to sorted pairs and events on the device, by every strategy.
 //!
-//! An update uploads the frame into the spare [`scene::Scene`] and checks and stores its boxes. [`sweep::Sweep`] sorts them
+//! An update uploads the frame, or what has changed of it ([`patch`]), into the spare [`scene::Scene`] and checks and stores its boxes. [`sweep::Sweep`] sorts them
 //! along one axis and sweeps, from the ends of boxes for [`crate::Strategy::Endpoints`] ([`endpoints`]); [`grid::Grid`] puts
 //! them into cells of several sizes for [`crate::Strategy::Subdivided`], cut by a plan of an earlier frame where that still
 //! suits ([`cut`]). Pairs are put in order by rows ([`rows`]) or by a sort, and compared with those of the last update
@@ -23,6 +23,7 @@ mod memory;
 mod offsets;
 mod pairs;
 mod params;
+mod patch;
 mod query;
 mod rows;
 mod scene;

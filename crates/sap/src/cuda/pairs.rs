@@ -33,10 +33,10 @@ impl Engine {
             uploader: &mut self.uploader,
             state: &self.sweep.state,
         };
-        self.spare.upload(&mut tools, sets, margin)?;
+        let last = (with_last && self.has_last).then_some(&self.scene);
+        self.spare.upload(&mut tools, sets, margin, last)?;
         self.stages.mark(&self.stream, "bounds")?;
         self.sweep.reset()?;
-        let last = (with_last && self.has_last).then_some(&self.scene);
         let apart = self.held.is_on() && last.is_some_and(|last| self.spare.like(last));
         let tools = Tools {
             stream: &stream,

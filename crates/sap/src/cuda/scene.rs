@@ -4,11 +4,12 @@ use super::device_frame::DeviceBoxes;
 use super::kernels::Kernels;
 use super::memory::{Grow, Uploader};
 use super::params::{Prepare, State};
+use super::patch::{Patch, patched};
 use super::source::{List, Source};
 use crate::frame::Boxes;
 use crate::{Aabb, Aabb64, Filter, Pair, Result};
 use bytemuck::Pod;
-use gpu::{Buffer, Slice, Stream};
+use gpu::{Buffer, Slice, SliceMut, Stream};
 
 /// What decides the pairs of a frame.
 #[derive(Default)]
@@ -29,6 +30,9 @@ pub(super) struct Scene {
     /// Boxes as they came, and by set where on the device they are, swept ones with their ends.
     raw: Grow<u64>,
     places: Vec<[u64; 2]>,
+    patches: Grow<Patch>,
+    /// Whether some boxes were bad: they are stored as empty ones.
+    pub(super) has_bad: bool,
 }
 
 /// What reading a frame needs of the engine.
@@ -73,8 +77,21 @@ impl Tools<'_> {
 const BOX_WORDS: usize = size_of::<Aabb>() / 8;
 
 impl Scene {
-    /// Uploads one set, or two one after the other. With a margin nothing is tested in `f64`.
-    pub(super) fn upload(&mut self, tools: &mut Tools, sets: &[Source], margin: f32) -> Result<()> {
+    /// Uploads one set, or two one after the other. With a margin nothing is tested in `f64`. Of what is as it was in the `last`
+    /// update, nothing where the caller says so.
+    pub(super) fn upload(
+        &mut self,
+        tools: &mut Tools,
+        sets: &[Source],
+        margin: f32,
+        last: Option<&Self>,
+    ) -> Result<()> {
+        self.upload_excluded(tools, sets)?;
+        if let Some((frame, patches)) = patched(sets, last)
+            && let Some(last) = last
+        {
+            return self.upload_changed(tools, frame.len(), &patches, last);
+        }
         self.n = sets.iter().map(Source::len).sum();
         self.split = if let [first, _] = sets {
             first.len()
@@ -92,6 +109,17 @@ impl Scene {
         });
         self.last_world = last_world.max().unwrap_or(0);
 
+        if margin == 0.0 && sets.iter().any(Source::is_exact) {
+            self.exact
+                .get_or_insert_default()
+                .reserve(tools.stream, self.n)?;
+        } else {
+            self.exact = None;
+        }
+        self.upload_boxes(tools, sets)
+    }
+
+    fn upload_excluded(&mut self, tools: &mut Tools, sets: &[Source]) -> Result<()> {
         self.excluded.clear();
         self.excluded
             .extend_from_slice(sets.first().map_or(&[], Source::excluded));
@@ -101,15 +129,38 @@ impl Scene {
             self.excluded_codes.reserve(tools.stream, codes.len())?,
             &codes,
         )?;
+        Ok(())
+    }
 
-        if margin == 0.0 && sets.iter().any(Source::is_exact) {
-            self.exact
-                .get_or_insert_default()
-                .reserve(tools.stream, self.n)?;
-        } else {
-            self.exact = None;
-        }
-        self.upload_boxes(tools, sets)
+    /// Takes the boxes of the last update, but for those that have changed.
+    fn upload_changed(
+        &mut self,
+        tools: &mut Tools,
+        n: usize,
+        patches: &[Patch],
+        last: &Self,
+    ) -> Result<()> {
+        let stream = tools.stream;
+        (self.n, self.split, self.exact) = (n, 0, None);
+        let worlds = patches.iter().map(|patch| patch.world);
+        self.last_world = last.last_world.max(worlds.max().unwrap_or(0));
+        copy(stream, &mut self.filters, &last.filters, n)?;
+        copy(stream, &mut self.worlds, &last.worlds, n)?;
+        let room = self.patches.reserve(stream, patches.len())?;
+        tools.uploader.upload(stream, room, patches)?;
+        let mut boxes: SliceMut<Aabb> = self.raw.reserve(stream, BOX_WORDS * n)?.cast()?;
+        stream.copy(boxes.reborrow(), last.given()?)?;
+        self.places.clear();
+        self.places.push([boxes.ptr(), 0]);
+        let patches = self.patches.part(patches.len())?;
+        let (filters, worlds) = (address(&self.filters), address(&self.worlds));
+        // SAFETY: lists that there are were made `n` long above, and the indices are below `n` (`Frame::check_lengths`).
+        unsafe {
+            tools
+                .kernels
+                .patch(stream, patches, boxes, filters, worlds)?
+        };
+        Ok(())
     }
 
     fn upload_boxes(&mut self, tools: &mut Tools, sets: &[Source]) -> Result<()> {
@@ -299,4 +350,19 @@ impl Scene {
 /// The address of a list, 0 for none.
 pub(super) fn address<T: Pod>(list: &Option<Grow<T>>) -> u64 {
     list.as_ref().map_or(0, Grow::ptr)
+}
+
+/// Copies the list of another scene, if it has one.
+fn copy<T: Pod>(
+    stream: &Stream,
+    to: &mut Option<Grow<T>>,
+    from: &Option<Grow<T>>,
+    n: usize,
+) -> Result<()> {
+    let Some(from) = from else {
+        *to = None;
+        return Ok(());
+    };
+    let room = to.get_or_insert_default().reserve(stream, n)?;
+    Ok(stream.copy(room, from.part(n)?)?)
 }

@@ -9,6 +9,7 @@ mod held;
 mod memory;
 mod queries;
 mod soak;
+mod told;
 
 use crate::common;
 use crate::common::scenes::{Random, around};
@@ -45,7 +46,8 @@ pub fn trials() -> Vec<Trial> {
         .iter()
         .chain(events::ALL)
         .chain(queries::ALL)
-        .chain(soak::ALL);
+        .chain(soak::ALL)
+        .chain(told::ALL);
     trials.extend(others.map(|&(name, check)| Trial::test(name, check)));
     let Err(error) = gpu::Device::first() else {
         // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites

@@ -13,14 +13,16 @@
 //! );
 //! ```
 //!
-//! Layers, bodies that are not dynamic, colliders of one body, and joints that turn collisions off are respected. `CollisionHooks` are
-//! not: they are a parameter of avian's own plugin.
+//! The pairs are those of avian's own: layers, static bodies, sensors, colliders of one body or of none, and joints that turn collisions
+//! off are respected. `CollisionHooks` are not: they are a parameter of avian's own plugin.
 
+use avian3d::collision::CollisionDiagnostics;
 use avian3d::collision::contact_types::ContactEdgeFlags;
 use avian3d::dynamics::joints::joint_graph::JointGraph;
 use avian3d::prelude::*;
 use bevy::prelude::*;
 use sap::{Aabb, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid};
+use std::time::Instant;
 
 /// Finds avian's pairs with radsweep.
 #[derive(Default)]
@@ -83,7 +85,9 @@ fn collect(
     bodies: Query<(&RigidBody, Has<RigidBodyDisabled>)>,
     mut contacts: ResMut<ContactGraph>,
     joints: Res<JointGraph>,
+    mut diagnostics: ResMut<CollisionDiagnostics>,
 ) {
+    let start = Instant::now();
     let Engine {
         engine,
         boxes,
@@ -95,19 +99,19 @@ fn collect(
     collided.clear();
     for (entity, aabb, layers, of, sensor, events) in &colliders {
         let body = of.map(|of| of.body);
-        let moves = body
+        let fixed = body
             .and_then(|body| bodies.get(body).ok())
-            .is_some_and(|(body, _)| body.is_dynamic());
+            .is_some_and(|(body, _)| body.is_static());
         boxes.push(Aabb::new(aabb.min.into(), aabb.max.into()));
         filters.push(Filter {
             layers: layers.memberships.0,
             mask: layers.filters.0,
-            // Colliders of one body do not pair; 0 would be no group.
-            group: body.map_or(0, |body| body.index_u32().wrapping_add(1)),
-            flags: if moves || sensor {
-                FilterFlags::NONE
-            } else {
+            // Colliders of one body do not pair, nor do those of none; 0 would be no group.
+            group: body.map_or(u32::MAX, |body| body.index_u32().wrapping_add(1)),
+            flags: if fixed && !sensor {
                 FilterFlags::STATIC
+            } else {
+                FilterFlags::NONE
             },
         });
         collided.push(Collided {
@@ -151,4 +155,5 @@ fn collect(
                 .set(ContactPairFlags::GENERATE_CONSTRAINTS, solid);
         });
     }
+    diagnostics.broad_phase += start.elapsed();
 }

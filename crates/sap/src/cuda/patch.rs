@@ -1,0 +1,55 @@
+//! What has changed of a frame, as it goes to the device where all else is there from the last update.
+
+use super::scene::Scene;
+use super::source::Source;
+use crate::frame::Boxes;
+use crate::{Aabb, Filter, Frame};
+use bytemuck::{Pod, Zeroable};
+
+/// A box that has changed, with its filter and its world: the layout of `kernels/sap/patch.cuh`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Patch {
+    bounds: Aabb,
+    filter: Filter,
+    index: u32,
+    pub(super) world: u32,
+}
+
+/// The fewest boxes of a frame of which only those changed are uploaded, and the part of it that these may be. Below that,
+/// the upload of all takes no longer than the copies on the device that are needed instead.
+const FEWEST: usize = 16 * 1024;
+const MOST_CHANGED: usize = 4;
+
+/// The frame, where it can be told by what has changed since the last, and that is little.
+pub(super) fn patched<'a>(
+    sets: &[Source<'a>],
+    last: Option<&Scene>,
+) -> Option<(&'a Frame<'a>, Vec<Patch>)> {
+    let ([Source::Host(frame)], Some(last)) = (sets, last) else {
+        return None;
+    };
+    let (Boxes::Plain(boxes), Some(changed)) = (frame.boxes, frame.changed) else {
+        return None;
+    };
+    let n = boxes.len();
+    let is_like = n == last.n
+        && last.exact.is_none()
+        && last.filters.is_some() == frame.filters.is_some()
+        && last.worlds.is_some() == frame.worlds.is_some();
+    if !is_like || last.has_bad || n < FEWEST || changed.len() > n / MOST_CHANGED {
+        return None;
+    }
+    let patch = |&index: &u32| {
+        let i = index as usize;
+        Patch {
+            bounds: boxes[i],
+            filter: frame
+                .filters
+                .map_or(Filter::default(), |filters| filters[i]),
+            index,
+            world: frame.worlds.map_or(0, |worlds| worlds[i]),
+        }
+    };
+    Some((frame, changed.iter().map(patch).collect()))
+}

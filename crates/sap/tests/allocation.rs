@@ -1,0 +1,442 @@
+//! Memory that runs out on the CPU: in calls over 100,000 boxes the first, second, third… allocation of 64 KiB or more is refused, and in
+//! another round all from there on. Either the call says how many bytes it lacked and the last result stays, or it does without
+//! them and its result is right; nothing else may happen but where [`ABORTS`] says so.
+//!
+//! A refused allocation that has no error ends the process, so the calls are made in processes of their own.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::scenes::{Random, around};
+use sap::{
+    Aabb, Aabb64, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, Pair, Strategy,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::RefCell;
+use std::env;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Names the case, the round and the first allocation that a child is to refuse.
+const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
+/// Bytes from which an allocation counts. Smaller ones are for a task or a block, not for a frame.
+const LARGE: usize = 64 << 10;
+
+struct Refusing;
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+/// Allocations until one is refused; 0 when none is to be.
+static LEFT: AtomicU64 = AtomicU64::new(0);
+/// Whether all after it are refused too.
+static FOR_GOOD: AtomicBool = AtomicBool::new(false);
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+fn refuses(bytes: usize) -> bool {
+    if bytes < LARGE {
+        return false;
+    }
+    let count = |left: u64| match left {
+        1 if FOR_GOOD.load(Ordering::Relaxed) => Some(1),
+        left => left.checked_sub(1),
+    };
+    let refuses = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(1);
+    if refuses {
+        REFUSED.store(true, Ordering::Relaxed);
+    }
+    refuses
+}
+
+// SAFETY: the system's allocator, or null, which every caller has to expect.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if refuses(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if refuses(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        if bytes > layout.size() && refuses(bytes) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(place, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+/// What is called, and how.
+#[derive(Clone, Copy)]
+enum Call {
+    /// An update with what `Frame` can have.
+    Update(Strategy, Form),
+    /// An update of which little has changed, told or not.
+    Changed {
+        told: bool,
+    },
+    Between,
+    /// Chunks, of spread or of crowded boxes.
+    Chunks {
+        crowded: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Plain,
+    /// Filters, worlds, excluded pairs and a margin.
+    Rich,
+    /// Some boxes of many columns.
+    Plates,
+    /// Most boxes in one column.
+    Row,
+    Exact,
+}
+
+const CASES: &[(&str, Call)] = &[
+    ("sweep", Call::Update(Strategy::Sweep, Form::Plain)),
+    (
+        "subdivided",
+        Call::Update(Strategy::Subdivided, Form::Plain),
+    ),
+    ("endpoints", Call::Update(Strategy::Endpoints, Form::Plain)),
+    ("auto", Call::Update(Strategy::Auto, Form::Plain)),
+    ("sweep_rich", Call::Update(Strategy::Sweep, Form::Rich)),
+    (
+        "subdivided_rich",
+        Call::Update(Strategy::Subdivided, Form::Rich),
+    ),
+    (
+        "subdivided_plates",
+        Call::Update(Strategy::Subdivided, Form::Plates),
+    ),
+    (
+        "subdivided_row",
+        Call::Update(Strategy::Subdivided, Form::Row),
+    ),
+    ("exact", Call::Update(Strategy::Auto, Form::Exact)),
+    ("changed", Call::Changed { told: false }),
+    ("changed_told", Call::Changed { told: true }),
+    ("between", Call::Between),
+    ("chunks", Call::Chunks { crowded: false }),
+    ("chunks_crowded", Call::Chunks { crowded: true }),
+];
+
+/// The cases in which a refused allocation may end the process, and how many of them at most: the memory in which `radsort`, for `gpusort`,
+/// sorts the keys of boxes, once a sort, is asked for without an error.
+const ABORTS: &[(&str, u64)] = &[
+    ("sweep", 1),
+    ("endpoints", 1),
+    ("sweep_rich", 2),
+    ("subdivided_rich", 2),
+    ("between", 4),
+];
+
+/// What came of one refused allocation.
+#[derive(Default)]
+struct Counts {
+    typed: u64,
+    absorbed: u64,
+    aborted: u64,
+}
+
+fn main() -> ExitCode {
+    if let Ok(which) = env::var(CHILD) {
+        let [case, round, first] = which.split('/').collect::<Vec<_>>()[..] else {
+            panic!("{which}");
+        };
+        let call = CASES.iter().find(|(name, _)| *name == case).unwrap().1;
+        child(call, round == "for_good", first.parse().unwrap());
+        return ExitCode::SUCCESS;
+    }
+    if env::args().any(|argument| argument == "--list") {
+        println!("allocation: test"); // a harness of one test
+        return ExitCode::SUCCESS;
+    }
+    let mut good = true;
+    for (name, _) in CASES {
+        for round in ["once", "for_good"] {
+            let counts = match refuse_all(name, round) {
+                Ok(counts) => counts,
+                Err(text) => {
+                    eprintln!("{name}, {round}: {text}");
+                    good = false;
+                    continue;
+                }
+            };
+            let Counts {
+                typed,
+                absorbed,
+                aborted,
+            } = counts;
+            println!(
+                "{name}, {round}: {typed} refused allocations are an error, {absorbed} are done without, {aborted} end the process"
+            );
+            let known = ABORTS.iter().find(|(case, _)| case == name);
+            if typed == 0 || aborted > known.map_or(0, |(_, most)| *most) {
+                eprintln!("{name}, {round}: that is not what it should be");
+                good = false;
+            }
+        }
+    }
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Has a child refuse one allocation after the other, and another one go on where it ends for want of memory.
+fn refuse_all(name: &str, round: &str) -> Result<Counts, String> {
+    let mut counts = Counts::default();
+    let mut next = 1;
+    loop {
+        let mut command = Command::new(env::current_exe().unwrap());
+        // One thread, so that the same allocation is refused each time.
+        let output = command
+            .env(CHILD, format!("{name}/{round}/{next}"))
+            .env("RAYON_NUM_THREADS", "1")
+            .output()
+            .unwrap();
+        let (text, said) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        for line in text.lines() {
+            next += 1;
+            match line {
+                "typed" => counts.typed += 1,
+                "absorbed" => counts.absorbed += 1,
+                "done" => return Ok(counts),
+                other => return Err(format!("allocation {}: {other}", next - 1)),
+            }
+        }
+        let out_of_memory = said.contains("memory allocation of") && !said.contains("panicked");
+        if output.status.success() || !out_of_memory {
+            return Err(format!("allocation {next}: {} {said}", output.status));
+        }
+        if env::var("RADSWEEP_TEST_VERBOSE").is_ok() {
+            eprintln!("{name}, {round}, allocation {next}: {said}");
+        }
+        counts.aborted += 1;
+        next += 1;
+    }
+}
+
+/// Two frames and what an update takes of them.
+struct Scenes {
+    call: Call,
+    config: Config,
+    small: Vec<Aabb>,
+    large: Vec<Aabb>,
+    exact: Vec<Aabb64>,
+    filters: Vec<Filter>,
+    worlds: Vec<u32>,
+    excluded: Vec<Pair>,
+    changed: Vec<u32>,
+}
+
+impl Scenes {
+    fn new(call: Call) -> Self {
+        let n = match call {
+            Call::Chunks { crowded: true } => 8_000,
+            _ => 100_000,
+        };
+        let mut random = Random::new(5);
+        let side = match call {
+            Call::Chunks { crowded: true } => 1.0,
+            _ => 50.0,
+        };
+        let plates = matches!(call, Call::Update(_, Form::Plates));
+        let row = matches!(call, Call::Update(_, Form::Row));
+        let one = |i: usize, random: &mut Random| {
+            let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
+            let half: [f32; 3] = std::array::from_fn(|_| random.between(0.3, 0.5));
+            if row && !i.is_multiple_of(4) {
+                return around([100.0 * center[0], 0.0, 0.0], half);
+            }
+            if plates && i.is_multiple_of(500) {
+                around(center, [25.0, 25.0, 0.005])
+            } else {
+                around(center, half)
+            }
+        };
+        let large: Vec<Aabb> = (0..n).map(|i| one(i, &mut random)).collect();
+        let is_changed = matches!(call, Call::Changed { .. });
+        let small = if is_changed {
+            large.clone()
+        } else {
+            large[..2_000].to_vec()
+        };
+        let changed: Vec<u32> = (0..n as u32).step_by(20).collect();
+        let mut large = large;
+        if is_changed {
+            for &i in &changed {
+                large[i as usize] = one(1, &mut random);
+            }
+        }
+        let (strategy, margin) = match call {
+            Call::Update(strategy, form) => (strategy, if form == Form::Rich { 0.1 } else { 0.0 }),
+            _ => (Strategy::Auto, 0.0),
+        };
+        let filters = (0..n)
+            .map(|i| Filter {
+                group: i as u32 % 1000,
+                flags: if i.is_multiple_of(3) {
+                    FilterFlags::STATIC
+                } else {
+                    FilterFlags::default()
+                },
+                ..Filter::default()
+            })
+            .collect();
+        Self {
+            call,
+            config: Config {
+                backend: Backend::Cpu,
+                strategy,
+                margin,
+                ..Config::default()
+            },
+            exact: large
+                .iter()
+                .map(|b| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from)))
+                .collect(),
+            small,
+            filters,
+            worlds: (0..n).map(|i| i as u32 % 3).collect(),
+            excluded: (0..20_000).map(|a| Pair { a, b: a + 3 }).collect(),
+            large,
+            changed,
+        }
+    }
+
+    fn frame(&self, large: bool) -> Frame<'_> {
+        let boxes = if large { &self.large } else { &self.small };
+        let n = boxes.len();
+        match self.call {
+            Call::Update(_, Form::Rich) => Frame::boxes(boxes)
+                .filters(&self.filters[..n])
+                .worlds(&self.worlds[..n])
+                .excluded(&self.excluded),
+            Call::Update(_, Form::Exact) => Frame::exact(&self.exact[..n]),
+            Call::Changed { told: true } if large => Frame::boxes(boxes).changed(&self.changed),
+            _ => Frame::boxes(boxes),
+        }
+    }
+
+    /// An engine that has an update behind it.
+    fn engine(&self) -> BroadPhase {
+        let mut broad_phase = BroadPhase::new(self.config.clone()).unwrap();
+        broad_phase.update(self.frame(false)).unwrap();
+        if matches!(self.call, Call::Changed { .. }) {
+            // Until it is seen that little changes.
+            let mut boxes = self.small.clone();
+            for round in 1..4 {
+                boxes[round].max[0] += 0.01;
+                broad_phase.update(&boxes).unwrap();
+            }
+        }
+        broad_phase
+    }
+
+    /// The call whose memory is refused: all pairs that it gives.
+    fn call(&self, broad_phase: &mut BroadPhase, into: &mut Vec<Pair>) -> Result<(), Error> {
+        into.clear();
+        match self.call {
+            Call::Update(..) | Call::Changed { .. } => {
+                broad_phase.update(self.frame(true))?;
+            }
+            Call::Between => {
+                let found = broad_phase.overlaps_between(&self.large, &self.large[..50_000])?;
+                into.extend_from_slice(&found);
+            }
+            Call::Chunks { .. } => {
+                // Its own memory is there already.
+                let hand = |pairs: &[Pair]| into.extend_from_slice(pairs);
+                broad_phase.for_each_pair_chunk(self.frame(true), 10_000, hand)?;
+            }
+        }
+        Ok(())
+    }
+
+    const fn is_update(&self) -> bool {
+        matches!(self.call, Call::Update(..) | Call::Changed { .. })
+    }
+}
+
+/// Pairs, and those that started and ended.
+type Lists = [Vec<Pair>; 3];
+
+fn lists(broad_phase: &BroadPhase) -> Lists {
+    [
+        broad_phase.pairs(),
+        broad_phase.started(),
+        broad_phase.ended(),
+    ]
+    .map(<[_]>::to_vec)
+}
+
+fn child(call: Call, for_good: bool, first: u64) {
+    let scenes = Scenes::new(call);
+    FOR_GOOD.store(for_good, Ordering::Relaxed);
+    let mut good = scenes.engine();
+    let before = lists(&good);
+    let mut expected = Vec::new();
+    scenes.call(&mut good, &mut expected).unwrap();
+    let after = lists(&good);
+    assert!(!scenes.is_update() || after != before);
+    drop(good);
+    let found = RefCell::new(Vec::with_capacity(expected.len()));
+    for allocation in first.. {
+        let mut broad_phase = scenes.engine();
+        let mut found = found.borrow_mut();
+        REFUSED.store(false, Ordering::Relaxed);
+        LEFT.store(allocation, Ordering::Relaxed);
+        let result = scenes.call(&mut broad_phase, &mut found);
+        LEFT.store(0, Ordering::Relaxed);
+        let what = match (result, REFUSED.load(Ordering::Relaxed)) {
+            (Ok(()), refused) => {
+                assert!(lists(&broad_phase) == after, "another result");
+                assert!(*found == expected, "other pairs");
+                if refused { "absorbed" } else { "done" }
+            }
+            (
+                Err(
+                    Error::OutOfMemory { bytes }
+                    | Error::Sort(gpusort::Error::OutOfMemory { bytes, .. }),
+                ),
+                true,
+            ) if bytes >= LARGE as u64 => {
+                assert!(lists(&broad_phase) == before, "the last result is gone");
+                scenes.call(&mut broad_phase, &mut found).unwrap();
+                assert!(lists(&broad_phase) == after, "the call after");
+                assert!(*found == expected, "pairs of the call after");
+                "typed"
+            }
+            (Err(error), _) => {
+                println!("{error:?}");
+                return;
+            }
+        };
+        println!("{what}");
+        if what == "done" {
+            return;
+        }
+    }
+}
