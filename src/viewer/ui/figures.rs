@@ -11,7 +11,7 @@ const SHOWN: usize = 180;
 
 /// A colour for each stage, by its place among the stages; neighbours differ.
 fn colour(index: usize) -> Color32 {
-    const COLOURS: [[u8; 3]; 12] = [
+    const COLOURS: [[u8; 3]; 14] = [
         [110, 118, 129],
         [86, 180, 233],
         [0, 114, 178],
@@ -24,6 +24,8 @@ fn colour(index: usize) -> Color32 {
         [120, 200, 160],
         [190, 150, 110],
         [150, 170, 220],
+        [225, 225, 225],
+        [128, 96, 60],
     ];
     let [r, g, b] = COLOURS[index % COLOURS.len()];
     Color32::from_rgb(r, g, b)
