@@ -29,7 +29,7 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Adds boxes below `n`; others are passed over. Where memory is refused, none.
+    /// Adds boxes below `n`, in no order; others are passed over. Where memory is refused, none.
     fn add(&mut self, n: usize, boxes: impl ExactSizeIterator<Item = u32>) -> Result<()> {
         let most = self.list.len() + boxes.len();
         room::reserve(&mut self.list, most)?;
@@ -45,7 +45,6 @@ impl Changed {
             new
         };
         self.list.extend(boxes.filter(new));
-        self.list.par_sort_unstable();
         Ok(())
     }
 
@@ -174,7 +173,9 @@ impl Kept {
         boxes: impl ExactSizeIterator<Item = u32>,
         ends: Range<u32>,
     ) -> bool {
-        self.changed.add(n, boxes).is_ok() && self.changed.add(n, ends).is_ok()
+        let noted = self.changed.add(n, boxes).is_ok() && self.changed.add(n, ends).is_ok();
+        self.changed.list.par_sort_unstable();
+        noted
     }
 
     /// Forgets the last changes, unless the tree alone knows of them.

@@ -48,7 +48,7 @@ use scene::Scene;
 use splice::{kept_pairs, splice};
 use std::time::Instant;
 use sweep::{Pass, Role, run};
-use tuning::{FEW_PAIRS, MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
+use tuning::{MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
 
 /// See the module.
 pub(crate) struct Engine {
@@ -252,17 +252,7 @@ impl Engine {
             return Err(Error::TooManyPairs { count, limit });
         }
         let mut new = Vec::new();
-        if found.count <= FEW_PAIRS as u64 {
-            // As there are, without a look at all boxes.
-            new = room::concat(&found.blocks)?;
-            new.sort_unstable();
-            found
-                .blocks
-                .into_iter()
-                .for_each(|block| self.spare_blocks.give(block));
-        } else {
-            order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
-        }
+        order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
         let gone = splice(&self.pairs, changed, &new, limit, &mut self.spare_pairs)?;
         report.timings.compact = clock.lap();
         if config.events {
