@@ -30,16 +30,16 @@
 //!
 //! A box is written only for entities whose [`Collider`] or [`Moved`] changed, as `bevy_ecs` sees it: writing through `Mut` counts,
 //! reading does not. The broad phase is told which ([`sap::Frame::changed`]), so that on the CPU the pairs of all others stay, and on CUDA only these are
-//! uploaded. A run in which nothing changed, came or went ends there. Of 10,000 entities on 2 CPU cores that were busy otherwise
+//! uploaded. A run in which nothing changed, came or went ends there. Of 10,000 entities on 2 CPU cores
 //! (`examples/bench_moving.rs`):
 //!
 //! | that move | boxes written | a run, ms | of it in the broad phase |
 //! |---|---|---|---|
-//! | 0 | 0 | 0.008 | 0 |
-//! | 1 | 1 | 0.023 | 0.015 |
-//! | 100 | 100 | 0.081 | 0.071 |
-//! | 1,000 | 1,000 | 0.57 | 0.54 |
-//! | 10,000 | 10,000 | 0.92 | 0.79 |
+//! | 0 | 0 | 0.011 | 0 |
+//! | 1 | 1 | 0.023 | 0.013 |
+//! | 100 | 100 | 0.073 | 0.060 |
+//! | 1,000 | 1,000 | 0.40 | 0.35 |
+//! | 10,000 | 10,000 | 0.69 | 0.56 |
 
 mod broad_phase;
 mod collider;
