@@ -73,6 +73,12 @@ pub enum Error {
         /// Bytes asked for.
         bytes: u64,
     },
+    /// A pool of threads was needed, in this process or as a fork of another, and the system gives none.
+    #[error("no threads to work on: {reason}")]
+    NoThreads {
+        /// The system's words.
+        reason: String,
+    },
     /// The algorithm cannot do what was asked.
     #[error("`{algorithm}` cannot take {what}")]
     Unsupported {

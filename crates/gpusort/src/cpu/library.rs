@@ -32,3 +32,8 @@ impl Library {
 pub(super) fn parallel(n: usize) -> bool {
     n >= PARALLEL && rayon::current_num_threads() > 1
 }
+
+/// Whether so many elements are to be sorted on threads of a pool, and this is none.
+pub(super) fn needs_threads(n: usize) -> bool {
+    n >= PARALLEL && rayon::current_thread_index().is_none()
+}

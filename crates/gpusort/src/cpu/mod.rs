@@ -20,6 +20,9 @@
 //! below make a new one each time. Where that memory runs out, the call fails. The crates allocate as much again, for as
 //! long as they sort, and abort where *that* runs out.
 //!
+//! Fewer than 2^20 keys are sorted without a pool. In a process that was forked, where the threads of the global pool do not
+//! exist, more are sorted on a pool of that process's own.
+//!
 //! # Why these crates
 //!
 //! Compared with `benches/cpu_sorts.rs`: `std`, `rayon`, `radsort`, `rdst`, `voracious_radix_sort` and `glidesort`. Every
@@ -96,12 +99,14 @@ mod parts;
 mod plain;
 mod scratch;
 mod sorter;
+mod threads;
 mod tuning;
 mod view;
 
 use crate::{Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 pub use sorter::Sorter;
+pub use threads::{on_threads, with_threads};
 
 /// Sorts keys. O(n) per digit that differs; n from 0 to what memory holds. Above `u32::MAX` keys with a bit window, a
 /// merge sort (`rayon`).

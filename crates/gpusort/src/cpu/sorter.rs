@@ -1,10 +1,11 @@
 //! The calls, on scratch memory that is kept.
 
 use super::entry::Entry;
-use super::library::{Library, parallel};
+use super::library::{Library, needs_threads, parallel};
 use super::parts;
 use super::plain;
 use super::scratch::{Scratch, with_room};
+use super::threads::on_threads;
 use super::tuning::PARALLEL_PAIRS;
 use super::view::View;
 use crate::{Error, Key, Result, SortOptions, SortReport};
@@ -58,6 +59,9 @@ impl Sorter {
         keys: &mut [K],
         options: &SortOptions,
     ) -> Result<SortReport> {
+        if needs_threads(keys.len()) {
+            return on_threads(|| self.sort_keys(keys, options))?;
+        }
         let mut clock = Clock::start(keys.len());
         let Some(found) = look(keys, options, &mut clock)? else {
             return Ok(clock.report);
@@ -90,6 +94,9 @@ impl Sorter {
         values: &mut [V],
         options: &SortOptions,
     ) -> Result<SortReport> {
+        if needs_threads(keys.len()) {
+            return on_threads(|| self.sort_pairs(keys, values, options))?;
+        }
         same_length(keys.len(), values.len())?;
         if Library::pick(keys.len()) == Library::Std || size_of::<V>() > 8 {
             return self.sort_records(keys, values, options);
@@ -124,6 +131,9 @@ impl Sorter {
         index: &mut [u32],
         options: &SortOptions,
     ) -> Result<SortReport> {
+        if needs_threads(keys.len()) {
+            return on_threads(|| self.sort_index(keys, index, options))?;
+        }
         let n = numbered(keys.len())?;
         same_length(keys.len(), index.len())?;
         let mut clock = Clock::start(keys.len());
@@ -152,6 +162,9 @@ impl Sorter {
         records: &mut [R],
         options: &SortOptions,
     ) -> Result<SortReport> {
+        if needs_threads(keys.len()) {
+            return on_threads(|| self.sort_records(keys, records, options))?;
+        }
         same_length(keys.len(), records.len())?;
         let mut kept = std::mem::take(&mut self.index);
         let index = kept.reserve::<u32>(keys.len())?;
@@ -189,6 +202,9 @@ fn gather<T: Pod + Send + Sync>(all: &mut [T], index: &[u32], moved: &mut [T]) {
 
 /// Whether keys are in order by the window and direction of `options`.
 pub(super) fn is_sorted<K: Key>(keys: &[K], options: &SortOptions) -> Result<bool> {
+    if needs_threads(keys.len()) {
+        return on_threads(|| is_sorted(keys, options))?;
+    }
     Ok(View::new::<K>(options)?.is_sorted(keys, parallel(keys.len())))
 }
 
