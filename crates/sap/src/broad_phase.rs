@@ -3,6 +3,7 @@
 #[cfg(cuda)]
 use crate::cuda;
 use crate::query::{self, Boxes, Index};
+use crate::threads::on_threads;
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, Strategy,
     Subdivision, cpu,
@@ -511,8 +512,12 @@ impl BroadPhase {
 
     fn index(&mut self) -> &Index {
         let engine = &self.chosen.engine;
-        self.index
-            .get_or_insert_with(|| query::Index::new(on_engine!(engine, engine => engine.boxes())))
+        self.index.get_or_insert_with(|| {
+            let boxes = on_engine!(engine, engine => engine.boxes());
+            // Queries give no error: without any thread the process ends, as without memory.
+            on_threads(|| Ok(query::Index::new(boxes)))
+                .unwrap_or_else(|error| panic!("a query: {error}"))
+        })
     }
 }
 

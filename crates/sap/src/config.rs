@@ -80,7 +80,8 @@ pub enum Backend {
     /// ([`crate::BroadPhase::fallback`]). The environment variable `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
     #[default]
     Auto,
-    /// The threads of the current rayon pool.
+    /// The threads of the current rayon pool. Up to 1,000 boxes that are swept along one axis, and have few pairs, need none
+    /// but the caller's. In a process forked since the global pool began, a pool of its own takes that one's place.
     Cpu,
     /// The first CUDA device; an error where there is none.
     Cuda,

@@ -38,6 +38,7 @@ mod query;
 mod report;
 mod room;
 mod subdivision;
+mod threads;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;

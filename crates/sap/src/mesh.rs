@@ -4,6 +4,7 @@
 //! Minimum and maximum are those of the order of all bit patterns (`-0.0` below `+0.0`), with NaN below and above all at
 //! once. So no order of the work changes a bit of the result, and `kernels/sap/bounds.cuh` gives the same.
 
+use crate::threads::on_threads;
 use crate::{Aabb, Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -28,6 +29,10 @@ const TASK: usize = 16 << 10;
 ///
 /// [`Error::VertexIndex`] with the first triangle that names a vertex that is not there.
 pub fn aabbs_from_mesh(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aabb>> {
+    on_threads(|| of_triangles(vertices, triangles))
+}
+
+fn of_triangles(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aabb>> {
     let outside = |triangle: &[u32; 3]| bad_corner(triangle, vertices.len()).is_some();
     if let Some(triangle) = triangles.par_iter().position_first(outside) {
         return Err(bad_triangle(triangle, triangles[triangle], vertices.len()));
@@ -64,6 +69,10 @@ pub fn aabbs_from_mesh(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<
 ///
 /// [`Error::Offset`] with the first offset that is below the one before it or beyond the last vertex.
 pub fn aabbs_from_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
+    on_threads(|| of_objects(vertices, offsets))
+}
+
+fn of_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
     let fits = |offset: u32| offset as usize <= vertices.len();
     let wrong = |ends: &[u32]| !fits(ends[0]) || !fits(ends[1]) || ends[1] < ends[0];
     if let Some(object) = offsets.par_windows(2).position_first(wrong) {

@@ -59,9 +59,16 @@ pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<()> {
 /// What an iterator gives that knows its length.
 pub(crate) fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
     let mut list = Vec::new();
-    reserve(&mut list, items.len())?;
-    list.extend(items);
+    refill(&mut list, items)?;
     Ok(list)
+}
+
+/// The same, in a list that is there already.
+pub(crate) fn refill<T>(list: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) -> Result<()> {
+    list.clear();
+    reserve(list, items.len())?;
+    list.extend(items);
+    Ok(())
 }
 
 /// What a parallel iterator gives, in a list that is there already.
@@ -81,4 +88,16 @@ pub(crate) fn gather<T: Send>(items: impl IndexedParallelIterator<Item = T>) -> 
     let mut list = Vec::new();
     fill(&mut list, items)?;
     Ok(list)
+}
+
+/// Maps a list, on the threads of the pool where it is longer than what one task takes.
+pub(crate) fn map<T: Sync, U: Send>(
+    all: &[T],
+    task: usize,
+    f: impl Fn(&T) -> U + Sync + Send,
+) -> Result<Vec<U>> {
+    if all.len() <= task {
+        return collect(all.iter().map(f));
+    }
+    gather(all.par_iter().with_min_len(task).map(f))
 }

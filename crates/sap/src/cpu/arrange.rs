@@ -26,7 +26,7 @@ pub(super) fn order_by_min(
             biased(ordered(b.min[axis]) + lift)
         }
     };
-    let keys = gather(boxes.par_iter().with_min_len(STREAM_TASK).map(key))?;
+    let keys = room::map(boxes, STREAM_TASK, key)?;
     // With room for what records have beyond their end.
     let mut order = zeros::<u32>(boxes.len() + LANES)?;
     order.truncate(boxes.len());

@@ -13,6 +13,7 @@ use super::order::order;
 use super::records::Records;
 use super::sweep::{Pass, Role, run};
 use super::tuning::{DENSE, DENSE_TASK_PAIRS};
+use crate::threads::on_threads;
 use crate::{Aabb, OverlapRule, Pair, Result, room};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -71,7 +72,7 @@ pub(super) fn by_rounds(
             count,
             tests: more,
             ..
-        } = run(&passes, limit, spare).stored()?;
+        } = on_threads(|| run(&passes, limit, spare).stored())?;
         tests += more;
         if count > limit {
             rows = (rows as f64 * (limit as f64 / count as f64) * 0.8) as usize;
@@ -119,12 +120,14 @@ impl Rows {
         let n = self.index.len() - LANES;
         let rows = (DENSE_TASK_PAIRS / n.max(1)).max(1);
         let accept = accept.tests_anything().then_some(accept);
-        let mut found = vec![Vec::new(); 4 * rayon::current_num_threads()];
+        let of_task = rows * (n + LANES);
+        let tasks = on_threads(|| Ok(4 * rayon::current_num_threads()))?;
+        let mut found = vec![Vec::new(); tasks];
         for pairs in &mut found {
-            room::reserve(pairs, rows * (n + LANES))?;
+            room::reserve(pairs, of_task)?;
         }
         for start in (0..n).step_by(rows * found.len()) {
-            found.par_iter_mut().enumerate().for_each(|(task, pairs)| {
+            let fill = |(task, pairs): (usize, &mut Vec<Pair>)| {
                 let first = (start + task * rows).min(n);
                 pairs.clear();
                 run_best(SomeRows {
@@ -133,7 +136,11 @@ impl Rows {
                     accept,
                     pairs,
                 });
-            });
+            };
+            on_threads(|| {
+                found.par_iter_mut().enumerate().for_each(fill);
+                Ok(())
+            })?;
             found.iter().for_each(|pairs| delivery.hand(pairs));
         }
         let n = n as u64;
@@ -295,8 +302,8 @@ mod tests {
                 pairs: 0,
                 chunks: 0,
             };
-            let rows =
-                Rows::new(&boxes, rule).and_then(|rows| rows.deliver(&accept(true), &mut delivery));
+            let rows = Rows::new(&boxes, rule)
+                .and_then(|rows| rows.deliver(&accept(true), &mut delivery));
             assert!(rows.is_ok());
             assert!(got == expected, "{strategy} {rule:?} rows");
         }

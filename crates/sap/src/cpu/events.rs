@@ -1,6 +1,7 @@
 //! Which pairs started and which ended: the difference of two sorted lists, in parallel.
 
 use crate::room::{concat, push};
+use crate::threads::on_threads;
 use crate::{Pair, Result, room};
 use rayon::prelude::*;
 
@@ -15,7 +16,10 @@ pub(super) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<P
     if old.is_empty() || new.is_empty() {
         return Ok((concat(&[new])?, concat(&[old])?));
     }
-    let parts = new.len().max(old.len()).div_ceil(PART).max(1);
+    let parts = new.len().max(old.len()).div_ceil(PART);
+    if parts == 1 {
+        return of_part(old, new);
+    }
     // Both lists are cut at the same pairs: at even steps of the longer one.
     let longer = if new.len() > old.len() { new } else { old };
     let cut = |list: &[Pair], part: usize| match part {
@@ -27,8 +31,8 @@ pub(super) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<P
         let range = |list: &'_ [Pair]| cut(list, part)..cut(list, part + 1);
         of_part(&old[range(old)], &new[range(new)])
     };
-    let found: Result<Vec<_>> = (0..parts).into_par_iter().map(compare).collect();
-    let (started, ended): (Vec<_>, Vec<_>) = found?.into_iter().unzip();
+    let found: Vec<_> = on_threads(|| (0..parts).into_par_iter().map(compare).collect())?;
+    let (started, ended): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     Ok((concat(&started)?, concat(&ended)?))
 }
 

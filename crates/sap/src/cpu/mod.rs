@@ -32,9 +32,10 @@ mod tree;
 mod tuning;
 
 use crate::room;
+use crate::threads::{in_pool, on_threads, with_threads};
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts,
-    Subdivision, Timings,
+    Strategy, Subdivision, Timings,
 };
 use accept::Accept;
 use arrange::MOST_COLUMNS;
@@ -43,12 +44,12 @@ use collect::Spare;
 use columns::{Columns, Cuts};
 use find::{arranged, found, swept};
 use kept::Kept;
-use plan::plan;
+use plan::{Plan, plan};
 use scene::Scene;
 use splice::{kept_pairs, splice};
 use std::time::Instant;
 use sweep::{Pass, Role, run};
-use tuning::{MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
+use tuning::{FEWEST_KEPT, MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME};
 
 /// See the module.
 pub(crate) struct Engine {
@@ -96,12 +97,23 @@ impl Engine {
     }
 
     pub(crate) fn update(&mut self, config: &Config, frame: &Frame) -> Result<Report> {
-        let report = match self.update_in_place(config, frame)? {
+        let told = frame.changed.is_some() && kept_from(config) < frame.len() as u64;
+        let in_place = if told {
+            with_threads(|| self.update_in_place(config, frame))?
+        } else {
+            None
+        };
+        let report = match in_place {
             Some(report) => report,
             None => {
                 let mut scene = std::mem::take(&mut self.spare_scene);
-                // On a thread of the pool: every parallel step that begins outside would cost two changes of threads.
-                let result = rayon::scope(|_| self.find(config, frame, &mut scene));
+                // A small frame on this thread, others on one of the pool: every parallel step that begins outside would cost two
+                // changes of threads.
+                let result = if frame.len() <= SMALL_FRAME {
+                    self.find(config, frame, &mut scene)
+                } else {
+                    on_threads(|| self.find(config, frame, &mut scene))
+                };
                 if result.is_ok() {
                     std::mem::swap(&mut self.scene, &mut scene);
                 }
@@ -163,8 +175,14 @@ impl Engine {
             return Ok(self.rest(last, scene.invalid, &mut clock));
         }
         let few = self.last.is_some() && self.kept.compared(scene, &self.scene, config);
-        if few && self.kept.renew(scene, config) {
-            return self.find_changed(config, scene, &mut clock);
+        if few {
+            let changed = || match self.kept.renew(scene, config) {
+                true => self.find_changed(config, scene, &mut clock).map(Some),
+                false => Ok(None),
+            };
+            if let Some(report) = on_threads(changed)? {
+                return Ok(report);
+            }
         }
         let mut report = Report {
             n: frame.len(),
@@ -175,7 +193,12 @@ impl Engine {
         let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
         report.timings.bounds = clock.lap();
         let (spare, timings) = (&self.spare_blocks, &mut report.timings);
-        let found = found(config, scene, &plan, limit, spare, timings, &mut clock)?;
+        let mut find = || found(config, scene, &plan, limit, spare, timings, &mut clock);
+        let found = if is_one_sweep(&plan, scene) {
+            find()
+        } else {
+            on_threads(find)
+        }?;
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
         report.sorts = found.sorts;
@@ -266,7 +289,12 @@ impl Engine {
     /// Puts the pairs found in the place of the last.
     fn complete(&mut self, mut report: Report) -> Report {
         // Blocks for twice as many pairs and some for each task may be needed next time; no more are kept.
-        let blocks = 2 * self.spare_pairs.len() / PAIR_BLOCK + 8 * rayon::current_num_threads();
+        let threads = if in_pool() {
+            rayon::current_num_threads()
+        } else {
+            1
+        };
+        let blocks = 2 * self.spare_pairs.len() / PAIR_BLOCK + 8 * threads;
         self.spare_blocks.keep(blocks);
         std::mem::swap(&mut self.pairs, &mut self.spare_pairs);
         report.pairs = self.pairs.len() as u64;
@@ -317,6 +345,10 @@ impl Engine {
         a: &Frame,
         b: &Frame,
     ) -> Result<Vec<Pair>> {
+        on_threads(|| self.between(config, a, b))
+    }
+
+    fn between(&self, config: &Config, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
         let [mut first, mut second] = [a, b].map(|frame| (frame, Scene::default()));
         for (frame, scene) in [&mut first, &mut second] {
             check_number(frame)?;
@@ -385,15 +417,17 @@ impl Engine {
             chunks: 0,
         };
         let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
-        let found = found(
-            config,
-            &scene,
-            &plan,
-            limit,
-            &self.spare_blocks,
-            &mut Timings::default(),
-            &mut Clock(start),
-        )?;
+        let found = on_threads(|| {
+            found(
+                config,
+                &scene,
+                &plan,
+                limit,
+                &self.spare_blocks,
+                &mut Timings::default(),
+                &mut Clock(start),
+            )
+        })?;
         let found = found.stored()?;
         let mut tests = found.tests;
         let accept = |worlds| Accept::new(&scene, &scene, config.rule, worlds);
@@ -402,10 +436,11 @@ impl Engine {
             order::order(found.blocks, frame.len(), &mut pairs, &self.spare_blocks)?;
             delivery.hand(&pairs);
         } else if is_dense(found.count, n) {
-            tests += Rows::new(&scene.boxes, config.rule)?.deliver(&accept(true), &mut delivery)?;
+            let rows = Rows::new(&scene.boxes, config.rule)?;
+            tests += rows.deliver(&accept(true), &mut delivery)?;
         } else {
             let plan = plan::plan(&scene.boxes, scene.worlds.as_deref(), swept(plan.strategy));
-            for all in arranged(config, &[&scene], &plan)? {
+            for all in on_threads(|| arranged(config, &[&scene], &plan))? {
                 tests += by_rounds(
                     &all,
                     frame.len(),
@@ -426,6 +461,16 @@ impl Engine {
             ms,
         })
     }
+}
+
+/// Boxes beyond which pairs of unchanged ones may be kept.
+fn kept_from(config: &Config) -> u64 {
+    config.hold_from.map_or(FEWEST_KEPT, |boxes| boxes as u64)
+}
+
+/// Whether all boxes are swept along one axis at once.
+fn is_one_sweep(plan: &Plan, scene: &Scene) -> bool {
+    plan.strategy != Strategy::Endpoints && plan.columns.count() == 1 && scene.worlds.is_none()
 }
 
 /// Indices have 31 bits beside the bit of an endpoint, and each of two sets may have a world for each of its boxes.

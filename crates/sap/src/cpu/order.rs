@@ -4,6 +4,7 @@ use super::collect::Spare;
 use super::rows::Scratch;
 use super::tuning::{FEW_PAIRS, PAIR_BUCKET};
 use crate::room::{self, zeros};
+use crate::threads::on_threads;
 use crate::{Pair, Result};
 use rayon::prelude::*;
 
@@ -25,6 +26,17 @@ pub(super) fn order(
         Scratch::default().sort(sorted, 0, boxes);
         return Ok(());
     }
+    on_threads(|| by_buckets(blocks, boxes, sorted, spare))
+}
+
+/// [`order`] of more pairs: `sorted` is empty and has the capacity for all.
+fn by_buckets(
+    blocks: Vec<Vec<Pair>>,
+    boxes: usize,
+    sorted: &mut Vec<Pair>,
+    spare: &Spare,
+) -> Result<()> {
+    let count: usize = blocks.iter().map(Vec::len).sum();
     // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that the write positions of
     // one block stay in cache.
     let buckets = (count as u64).div_ceil(PAIR_BUCKET).clamp(1, 4096);

@@ -68,16 +68,6 @@ impl Records {
         let mut homes = zeros(n + LANES)?;
         let (mut min_y, mut max_y) = (zeros(n + LANES)?, zeros(n + LANES)?);
         let (mut min_z, mut max_z) = (zeros(n + LANES)?, zeros(n + LANES)?);
-        let parts = (
-            index.par_chunks(STREAM_TASK),
-            keys[..n].par_chunks_mut(STREAM_TASK),
-            ends.par_chunks_mut(STREAM_TASK),
-            homes[..n].par_chunks_mut(STREAM_TASK),
-            min_y[..n].par_chunks_mut(STREAM_TASK),
-            max_y[..n].par_chunks_mut(STREAM_TASK),
-            min_z[..n].par_chunks_mut(STREAM_TASK),
-            max_z[..n].par_chunks_mut(STREAM_TASK),
-        );
         let write =
             |(task, (index, keys, ends, homes, min_y, max_y, min_z, max_z)): (usize, Part<'_>)| {
                 let mut thin = false;
@@ -96,11 +86,35 @@ impl Records {
                 }
                 thin
             };
-        let thin = parts
-            .into_par_iter()
-            .enumerate()
-            .map(write)
-            .reduce(|| false, |p, q| p | q);
+        let thin = if n <= STREAM_TASK {
+            let all = (
+                &index[..],
+                &mut keys[..],
+                &mut ends[..],
+                &mut homes[..],
+                &mut min_y[..],
+                &mut max_y[..],
+                &mut min_z[..],
+                &mut max_z[..],
+            );
+            write((0, all))
+        } else {
+            let parts = (
+                index.par_chunks(STREAM_TASK),
+                keys[..n].par_chunks_mut(STREAM_TASK),
+                ends.par_chunks_mut(STREAM_TASK),
+                homes[..n].par_chunks_mut(STREAM_TASK),
+                min_y[..n].par_chunks_mut(STREAM_TASK),
+                max_y[..n].par_chunks_mut(STREAM_TASK),
+                min_z[..n].par_chunks_mut(STREAM_TASK),
+                max_z[..n].par_chunks_mut(STREAM_TASK),
+            );
+            parts
+                .into_par_iter()
+                .enumerate()
+                .map(write)
+                .reduce(|| false, |p, q| p | q)
+        };
         room::resize(&mut index, n + LANES, 0)?;
         Ok(Self {
             keys,

@@ -3,6 +3,7 @@
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
 use crate::room;
+use crate::threads::on_threads;
 use crate::{
     Aabb, Aabb64, Config, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result,
 };
@@ -73,11 +74,15 @@ impl Scene {
                 Some(kept) if kept.contains(tight) && !tight.is_empty() => *tight = *kept,
                 _ => *tight = tight.loosened(margin),
             };
-            self.boxes
-                .par_iter_mut()
-                .with_min_len(STREAM_TASK)
-                .enumerate()
-                .for_each(stored);
+            if self.boxes.len() <= STREAM_TASK {
+                self.boxes.iter_mut().enumerate().for_each(stored);
+            } else {
+                let boxes = self.boxes.par_iter_mut().with_min_len(STREAM_TASK);
+                on_threads(|| {
+                    boxes.enumerate().for_each(stored);
+                    Ok(())
+                })?;
+            }
         }
         Ok(())
     }
@@ -177,8 +182,11 @@ impl Scene {
     }
 
     fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) -> Result<()> {
+        if n <= STREAM_TASK {
+            return room::refill(&mut self.boxes, (0..n).map(of));
+        }
         let boxes = (0..n).into_par_iter().with_min_len(STREAM_TASK).map(of);
-        room::fill(&mut self.boxes, boxes)
+        on_threads(|| room::fill(&mut self.boxes, boxes))
     }
 
     /// The boxes that were given.

@@ -5,6 +5,7 @@ use super::collect::{Collector, Found, Spare, Task};
 use super::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
 use super::records::Records;
 use super::tuning::SWEEP_TASK;
+use crate::threads::in_pool;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -57,9 +58,18 @@ pub(super) fn run(passes: &[Pass], limit: u64, spare: &Spare) -> Found {
         .fold(Found::default(), Found::merge)
 }
 
-/// One pass on all threads.
+/// One pass, on all threads of the pool that this one is of, or on this one.
 pub(super) fn of_pass(pass: &Pass, collector: &Collector) -> Found {
     let n = pass.from.len();
+    if !in_pool() {
+        let mut task = collector.task();
+        run_best(Sweep {
+            pass,
+            range: 0..n,
+            task: &mut task,
+        });
+        return task.finish();
+    }
     let sweep = |mut task, number: usize| {
         let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
         run_best(Sweep {

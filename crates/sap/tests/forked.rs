@@ -1,0 +1,283 @@
+//! Forked processes: a child has the thread that forked and no other, so nothing in it may wait for threads of the parent's pool.
+//! And small frames need no pool at all.
+//!
+//! Each case is a process of its own, so that nothing but the case has started threads.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+#[cfg(not(unix))]
+fn main() {
+    println!("skipped: this system has no fork");
+}
+
+#[cfg(unix)]
+mod common;
+
+#[cfg(unix)]
+fn main() -> std::process::ExitCode {
+    unix::main()
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::common::scenes::{Random, around};
+    use gpusort::SortOptions;
+    use sap::{
+        Aabb, Aabb64, Backend, BroadPhase, Config, Filter, Frame, Pair, Strategy, aabbs_from_mesh,
+    };
+    use std::process::{Command, ExitCode};
+    use std::time::{Duration, Instant};
+    use std::{env, thread};
+
+    /// Names the case that a child is to run.
+    const CHILD: &str = "RADSWEEP_TEST_FORKED";
+    /// How long a forked process may take: some hundred times what it needs.
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    const CASES: &[(&str, fn())] = &[
+        (
+            "small_frames_start_no_threads",
+            small_frames_start_no_threads,
+        ),
+        ("after_a_large_frame", after_a_large_frame),
+        ("before_any_frame", before_any_frame),
+        ("after_threads_of_others", after_threads_of_others),
+        ("a_child_of_a_child", a_child_of_a_child),
+        ("within_a_pool_of_the_caller", within_a_pool_of_the_caller),
+    ];
+
+    pub fn main() -> ExitCode {
+        if let Ok(which) = env::var(CHILD) {
+            CASES.iter().find(|(name, _)| *name == which).unwrap().1();
+            return ExitCode::SUCCESS;
+        }
+        if env::args().any(|argument| argument == "--list") {
+            println!("forked: test"); // a harness of one test
+            return ExitCode::SUCCESS;
+        }
+        let mut good = true;
+        for (name, _) in CASES {
+            let mut command = Command::new(env::current_exe().unwrap());
+            let status = command.env(CHILD, name).status().unwrap();
+            println!("{name}: {status}");
+            good &= status.success();
+        }
+        if good {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+
+    fn boxes(n: usize, seed: u64) -> Vec<Aabb> {
+        let mut random = Random::new(seed);
+        let side = (n as f32).cbrt();
+        let one = |_| {
+            let center = std::array::from_fn(|_| random.between(0.0, side));
+            around(center, std::array::from_fn(|_| random.between(0.2, 0.5)))
+        };
+        (0..n).map(one).collect()
+    }
+
+    fn engine(strategy: Strategy) -> BroadPhase {
+        let config = Config {
+            backend: Backend::Cpu,
+            strategy,
+            ..Config::default()
+        };
+        BroadPhase::new(config).unwrap()
+    }
+
+    /// What all calls give that may use threads.
+    #[derive(PartialEq)]
+    struct Results {
+        pairs: Vec<Vec<Pair>>,
+        found: Vec<Vec<u32>>,
+        index: Vec<u32>,
+        meshes: Vec<Aabb>,
+    }
+
+    /// Calls everything once.
+    fn results(broad_phase: &mut BroadPhase) -> Results {
+        let mut pairs = Vec::new();
+        let mut found = Vec::new();
+        for n in [3, 999, 100_000] {
+            let all = boxes(n, 1);
+            broad_phase.update(&all).unwrap();
+            pairs.push(broad_phase.pairs().to_vec());
+            found.push(broad_phase.query_box(&Aabb::new([1.0; 3], [4.0; 3])));
+            pairs.push(broad_phase.overlaps_between(&all, &boxes(n, 2)).unwrap());
+            let mut chunks = Vec::new();
+            let hand = |some: &[Pair]| chunks.extend_from_slice(some);
+            broad_phase.for_each_pair_chunk(&all, 1000, hand).unwrap();
+            pairs.push(chunks);
+        }
+        // Few changes in a row, compared and told.
+        let mut all = boxes(100_000, 1);
+        for round in 0..6 {
+            let changed: Vec<u32> = (0..2000).map(|i| i * 40 + round).collect();
+            for &i in &changed {
+                all[i as usize].max[0] += 0.5;
+            }
+            let frame = Frame::boxes(&all);
+            let frame = if round < 3 {
+                frame
+            } else {
+                frame.changed(&changed)
+            };
+            broad_phase.update(frame).unwrap();
+            pairs.push(broad_phase.pairs().to_vec());
+            pairs.push(broad_phase.started().to_vec());
+        }
+        for strategy in [Strategy::Endpoints, Strategy::Sweep, Strategy::Subdivided] {
+            let mut other = engine(strategy);
+            other.update(&boxes(50_000, 3)).unwrap();
+            pairs.push(other.pairs().to_vec());
+            other.update(&boxes(50, 3)).unwrap();
+            pairs.push(other.pairs().to_vec());
+        }
+        // Many pairs of few boxes.
+        let crowd = vec![Aabb::new([0.0; 3], [1.0; 3]); 900];
+        broad_phase.update(&crowd).unwrap();
+        pairs.push(broad_phase.pairs().to_vec());
+        let keys: Vec<u32> = (0..1 << 20)
+            .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
+            .collect();
+        let mut index = vec![0; keys.len()];
+        gpusort::cpu::sort_index(&keys, &mut index, &SortOptions::default()).unwrap();
+        assert!(!gpusort::cpu::is_sorted(&keys, &SortOptions::default()).unwrap());
+        let corner = |i: u32| [i as f32, (i % 7) as f32, (i % 3) as f32];
+        let vertices: Vec<[f32; 3]> = (0..100_000).map(corner).collect();
+        let triangles: Vec<[u32; 3]> = (0..99_998).map(|i| [i, i + 1, i + 2]).collect();
+        let meshes = aabbs_from_mesh(&vertices, &triangles).unwrap();
+        Results {
+            pairs,
+            found,
+            index,
+            meshes,
+        }
+    }
+
+    /// Runs `f` in a fork of this process, which must come to its end.
+    fn in_fork(f: impl FnOnce()) {
+        // SAFETY: the child uses memory and threads of its own, as the C library allows after a fork, and ends here.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0, "no fork");
+        if child == 0 {
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(done.is_err())) }
+        }
+        let (start, mut status) = (Instant::now(), 0);
+        loop {
+            // SAFETY: a child of this process, and a place for its status.
+            let ended = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
+            if ended == child {
+                break;
+            }
+            if start.elapsed() > DEADLINE {
+                // SAFETY: the child has not been waited for, so the number is its own.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+                panic!("the forked process hangs");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(status, 0, "the forked process failed");
+    }
+
+    #[cfg(target_os = "linux")]
+    fn threads() -> usize {
+        std::fs::read_dir("/proc/self/task").unwrap().count()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn threads() -> usize {
+        1
+    }
+
+    fn small_frames_start_no_threads() {
+        assert_eq!(threads(), 1);
+        for strategy in [Strategy::Auto, Strategy::Sweep] {
+            for margin in [0.0, 0.1] {
+                let mut broad_phase = BroadPhase::new(Config {
+                    margin,
+                    ..engine(strategy).config().clone()
+                })
+                .unwrap();
+                for (seed, n) in (0..).zip([0, 1, 3, 10, 100, 1000, 1000, 30]) {
+                    let all = boxes(n, seed);
+                    let filters: Vec<Filter> = (0..n as u32)
+                        .map(|i| Filter {
+                            group: i % 5,
+                            ..Filter::default()
+                        })
+                        .collect();
+                    let exact: Vec<Aabb64> = all
+                        .iter()
+                        .map(|b| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from)))
+                        .collect();
+                    let changed: Vec<u32> = (0..n as u32).collect();
+                    broad_phase.update(&all).unwrap();
+                    let plain = broad_phase.pairs().to_vec();
+                    broad_phase.update(Frame::exact(&exact)).unwrap();
+                    assert!(margin > 0.0 || broad_phase.pairs() == plain);
+                    broad_phase
+                        .update(Frame::boxes(&all).filters(&filters))
+                        .unwrap();
+                    broad_phase.update(Frame::swept(&all, &all)).unwrap();
+                    broad_phase
+                        .update(Frame::boxes(&all).changed(&changed))
+                        .unwrap();
+                    broad_phase
+                        .update(Frame::boxes(&all).excluded(&plain))
+                        .unwrap();
+                    assert!(margin > 0.0 || broad_phase.pairs().is_empty());
+                }
+            }
+        }
+        assert_eq!(threads(), 1, "a small frame has started threads");
+    }
+
+    fn after_a_large_frame() {
+        let mut broad_phase = engine(Strategy::Auto);
+        let expected = results(&mut broad_phase);
+        in_fork(|| assert!(results(&mut broad_phase) == expected));
+        in_fork(|| assert!(results(&mut engine(Strategy::Auto)) == expected));
+        // The parent's threads are there as before.
+        assert!(results(&mut broad_phase) == expected);
+    }
+
+    fn before_any_frame() {
+        in_fork(|| drop(results(&mut engine(Strategy::Auto))));
+        drop(results(&mut engine(Strategy::Auto)));
+    }
+
+    fn after_threads_of_others() {
+        rayon::join(|| (), || ());
+        in_fork(|| drop(results(&mut engine(Strategy::Auto))));
+        drop(results(&mut engine(Strategy::Auto)));
+    }
+
+    fn a_child_of_a_child() {
+        let expected = results(&mut engine(Strategy::Auto));
+        in_fork(|| {
+            assert!(results(&mut engine(Strategy::Auto)) == expected);
+            in_fork(|| assert!(results(&mut engine(Strategy::Auto)) == expected));
+        });
+    }
+
+    fn within_a_pool_of_the_caller() {
+        let expected = results(&mut engine(Strategy::Auto));
+        in_fork(|| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(3)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                assert!(results(&mut engine(Strategy::Auto)) == expected);
+                #[cfg(target_os = "linux")]
+                assert_eq!(threads(), 4, "another pool beside the caller's");
+            });
+        });
+    }
+}
