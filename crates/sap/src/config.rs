@@ -129,8 +129,13 @@ pub struct Config {
     pub margin: f32,
     /// Whether [`crate::BroadPhase::started`] and [`crate::BroadPhase::ended`] are computed.
     pub events: bool,
-    /// The most memory that the list of pairs may take, in bytes of 8 a pair; `None` = half of the memory available
-    /// at the time, for the list and the copy that it is sorted from.
+    /// The max memory that the list of pairs may take, in bytes of 8 a pair; `None` = on the CPU half of the memory
+    /// available at the time, for the list, the copy that it is sorted from and, with events, those that started and
+    /// ended. Up to a million pairs are always kept.
+    ///
+    /// Available is the least of what the machine has without swapping (`MemAvailable` on Linux, free and inactive pages
+    /// on macOS, `GlobalMemoryStatusEx` on Windows) and, on Linux, what the control groups of the process and all above
+    /// them leave (versions 1 and 2; the cache of files gives way), and what `ulimit -v` and `ulimit -d` leave.
     pub pair_memory: Option<u64>,
     /// Pairs to make room for at first; more are made as needed.
     pub initial_pair_capacity: Option<usize>,

@@ -115,13 +115,19 @@ impl Rows {
         Ok(Self { min, max, index })
     }
 
-    /// Delivers all pairs. Tests n (n − 1) / 2 of them.
-    pub(super) fn deliver(&self, accept: &Accept, delivery: &mut Delivery) -> Result<u64> {
+    /// Delivers all pairs, holding about `limit` of them. Tests n (n − 1) / 2 of them.
+    pub(super) fn deliver(
+        &self,
+        limit: u64,
+        accept: &Accept,
+        delivery: &mut Delivery,
+    ) -> Result<u64> {
         let n = self.index.len() - LANES;
         let rows = (DENSE_TASK_PAIRS / n.max(1)).max(1);
         let accept = accept.tests_anything().then_some(accept);
         let of_task = rows * (n + LANES);
         let tasks = on_threads(|| Ok(4 * rayon::current_num_threads()))?;
+        let tasks = tasks.min((limit / of_task as u64).max(1) as usize);
         let mut found = vec![Vec::new(); tasks];
         for pairs in &mut found {
             room::reserve(pairs, of_task)?;
@@ -303,7 +309,7 @@ mod tests {
                 chunks: 0,
             };
             let rows = Rows::new(&boxes, rule)
-                .and_then(|rows| rows.deliver(&accept(true), &mut delivery));
+                .and_then(|rows| rows.deliver(total, &accept(true), &mut delivery));
             assert!(rows.is_ok());
             assert!(got == expected, "{strategy} {rule:?} rows");
         }

@@ -62,6 +62,11 @@ impl Spare {
         give(&self.spans, spans);
     }
 
+    /// Pairs that the blocks could hold.
+    pub(super) fn capacity(&self) -> usize {
+        self.blocks().iter().map(Vec::capacity).sum()
+    }
+
     fn block(&self) -> Vec<Pair> {
         self.blocks().pop().unwrap_or_default()
     }

@@ -1,9 +1,12 @@
-//! How many pairs may be kept.
+//! How many pairs may be kept, and when the system is asked for it.
 
-use crate::{Config, Pair};
+use super::available::available;
+use super::collect::Found;
+use super::tuning::{BOX_BYTES, CARED_PAIRS};
+use crate::{Config, Pair, Result};
 
-/// Pairs of 64 MiB: not worth asking for the memory available.
-const FEW_PAIRS: u64 = 8 * 1024 * 1024;
+/// Bytes of a pair.
+const PAIR: u64 = size_of::<Pair>() as u64;
 
 /// The pairs of so many boxes when all overlap.
 pub(super) const fn most_pairs(boxes: usize) -> u64 {
@@ -11,23 +14,88 @@ pub(super) const fn most_pairs(boxes: usize) -> u64 {
     boxes * boxes.saturating_sub(1) / 2
 }
 
-/// The most pairs that an update may keep which finds no more than `most`: what [`Config::pair_memory`] holds, else half of the memory available,
-/// for the sorted list and the blocks it is sorted from; no limit where the system does not tell.
-pub(super) fn pair_limit(config: &Config, most: u64) -> u64 {
-    let pair = size_of::<Pair>() as u64;
-    match config.pair_memory {
-        Some(bytes) => bytes / pair,
-        None if most <= FEW_PAIRS => u64::MAX,
-        None => available().map_or(u64::MAX, |bytes| bytes / 2 / (2 * pair)),
-    }
+/// What decides how many pairs a call may keep.
+pub(super) struct Memory<'a> {
+    pub(super) config: &'a Config,
+    /// Boxes of the call, whose own memory comes first.
+    pub(super) boxes: usize,
+    /// The max number of pairs that they can have.
+    pub(super) max: u64,
+    /// Pairs that the call before had, if there was one.
+    pub(super) last: Option<u64>,
+    /// Bytes for pairs that the engine has already.
+    pub(super) held: u64,
+    /// Whether pairs that started and ended are listed too.
+    pub(super) events: bool,
 }
 
-/// Bytes that Linux says can be had without swapping.
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+impl<'a> Memory<'a> {
+    /// For a call that nothing is known of before.
+    pub(super) const fn new(config: &'a Config, boxes: usize, max: u64) -> Self {
+        Self {
+            config,
+            boxes,
+            max,
+            last: None,
+            held: 0,
+            events: false,
+        }
+    }
+
+    /// Collects the pairs that `sweep` finds, which stores as many as it is given and counts the others. Gives the limit too: more
+    /// pairs than that are only counted.
+    ///
+    /// The system is asked only where the last call had many pairs, or this one turns out to. A quarter of the limit is filled
+    /// before all pairs are counted, unless the last call had more; where they fit, they are then swept for once more.
+    pub(super) fn collect(
+        &self,
+        mut sweep: impl FnMut(u64) -> Result<Found>,
+    ) -> Result<(Found, u64)> {
+        if let Some(bytes) = self.config.pair_memory {
+            let limit = bytes / PAIR;
+            return Ok((sweep(limit)?, limit));
+        }
+        if self.max <= CARED_PAIRS {
+            return Ok((sweep(u64::MAX)?, u64::MAX));
+        }
+        let few = self.last.is_some_and(|last| last <= CARED_PAIRS / 2);
+        let asked = (!few).then(|| self.limit());
+        let first = match asked {
+            None => CARED_PAIRS,
+            Some(u64::MAX) => u64::MAX,
+            Some(limit) => {
+                let expected = self.last.map_or(0, |last| last + last / 4);
+                (limit / 4).max(expected).clamp(CARED_PAIRS, limit)
+            }
+        };
+        let found = sweep(first)?;
+        if found.count <= first {
+            return Ok((found, asked.unwrap_or(u64::MAX)));
+        }
+        let limit = asked.unwrap_or_else(|| self.limit());
+        if found.count > limit {
+            return Ok((found, limit));
+        }
+        drop(found);
+        Ok((sweep(limit)?, limit))
+    }
+
+    /// As many pairs as are wanted at once, or fewer where memory does not hold them.
+    pub(super) fn round(&self, wanted: u64) -> u64 {
+        if self.max <= CARED_PAIRS {
+            return wanted;
+        }
+        wanted.min(self.limit())
+    }
+
+    /// The pairs that half of the memory available holds: each in the list, in the copy that it is sorted from, and with events
+    /// in the two lists of those. As many as nobody asks for are always allowed.
+    fn limit(&self) -> u64 {
+        let lists = if self.events { 4 } else { 2 };
+        available().map_or(u64::MAX, |bytes| {
+            let boxes = self.boxes as u64 * BOX_BYTES;
+            let bytes = bytes.saturating_add(self.held).saturating_sub(boxes);
+            (bytes / 2 / (lists * PAIR)).max(CARED_PAIRS)
+        })
+    }
 }

@@ -7,6 +7,7 @@
 
 mod accept;
 mod arrange;
+mod available;
 mod chunks;
 mod collect;
 mod column;
@@ -44,6 +45,7 @@ use collect::Spare;
 use columns::{Columns, Cuts};
 use find::{arranged, found, swept};
 use kept::Kept;
+use memory::{Memory, most_pairs};
 use plan::{Plan, plan};
 use scene::Scene;
 use splice::{kept_pairs, splice};
@@ -61,6 +63,8 @@ pub(crate) struct Engine {
     kept: Kept,
     /// Those of the last update that looked at all boxes.
     columns: Columns,
+    /// Pairs between the last two sets.
+    last_between: Option<u64>,
     /// Memory to use again.
     spare_scene: Scene,
     spare_pairs: Vec<Pair>,
@@ -90,6 +94,7 @@ impl Engine {
             last: None,
             kept: Kept::default(),
             columns: Columns::default(),
+            last_between: None,
             spare_scene: Scene::default(),
             spare_pairs: pairs,
             spare_blocks: Spare::default(),
@@ -189,16 +194,23 @@ impl Engine {
             invalid: scene.invalid,
             ..Report::none(Backend::Cpu, config.strategy)
         };
-        let limit = memory::pair_limit(config, memory::most_pairs(frame.len()));
         let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
         report.timings.bounds = clock.lap();
         let (spare, timings) = (&self.spare_blocks, &mut report.timings);
-        let mut find = || found(config, scene, &plan, limit, spare, timings, &mut clock);
-        let found = if is_one_sweep(&plan, scene) {
-            find()
-        } else {
-            on_threads(find)
-        }?;
+        let memory = self.memory(config, frame.len(), most_pairs(frame.len()));
+        let (found, limit) = memory.collect(|limit| {
+            let mut laps = Timings::default();
+            let mut find = || found(config, scene, &plan, limit, spare, &mut laps, &mut clock);
+            let found = if is_one_sweep(&plan, scene) {
+                find()
+            } else {
+                on_threads(find)
+            };
+            timings.keys += laps.keys;
+            timings.sort += laps.sort;
+            timings.sweep += laps.sweep;
+            found
+        })?;
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
         report.sorts = found.sorts;
@@ -262,8 +274,9 @@ impl Engine {
         };
         report.timings.bounds = clock.lap();
         let most = (self.pairs.len() as u64).saturating_add(few as u64 * n as u64);
-        let limit = memory::pair_limit(config, most.min(memory::most_pairs(n)));
-        let found = self.kept.meet(scene, limit, config, &self.spare_blocks)?;
+        let memory = self.memory(config, n, most.min(most_pairs(n)));
+        let meet = |limit| self.kept.meet(scene, limit, config, &self.spare_blocks);
+        let (found, limit) = memory.collect(meet)?;
         report.tests = found.tests;
         report.sorts = Sorts {
             keys: found.count,
@@ -284,6 +297,23 @@ impl Engine {
         }
         self.kept.settle(report.tests);
         Ok(self.complete(report))
+    }
+
+    /// What decides how many pairs an update of so many boxes may keep.
+    fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> Memory<'a> {
+        let lists = [
+            self.pairs.capacity(),
+            self.spare_pairs.capacity(),
+            self.started.capacity(),
+            self.ended.capacity(),
+            self.spare_blocks.capacity(),
+        ];
+        Memory {
+            last: self.last.as_ref().map(|_| self.pairs.len() as u64),
+            held: (lists.iter().sum::<usize>() * size_of::<Pair>()) as u64,
+            events: config.events,
+            ..Memory::new(config, boxes, max)
+        }
     }
 
     /// Puts the pairs found in the place of the last.
@@ -345,7 +375,9 @@ impl Engine {
         a: &Frame,
         b: &Frame,
     ) -> Result<Vec<Pair>> {
-        on_threads(|| self.between(config, a, b))
+        let pairs = on_threads(|| self.between(config, a, b))?;
+        self.last_between = Some(pairs.len() as u64);
+        Ok(pairs)
     }
 
     fn between(&self, config: &Config, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
@@ -384,12 +416,14 @@ impl Engine {
             role,
             accept: &accept,
         });
-        let limit = memory::pair_limit(config, memory::most_pairs(both.len()));
+        let memory = Memory {
+            last: self.last_between,
+            ..Memory::new(config, both.len(), a.len() as u64 * b.len() as u64)
+        };
+        let (found, limit) = memory.collect(|limit| Ok(run(&passes, limit, &self.spare_blocks)))?;
         let mut pairs = Vec::new();
         order::order(
-            run(&passes, limit, &self.spare_blocks)
-                .within(limit)?
-                .blocks,
+            found.within(limit)?.blocks,
             first.boxes.len(),
             &mut pairs,
             &self.spare_blocks,
@@ -409,7 +443,8 @@ impl Engine {
         let mut scene = Scene::default();
         scene.read(frame, config.on_invalid, 0.0, &Scene::default())?;
         let n = frame.len() as u64;
-        let limit = ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * n);
+        let memory = Memory::new(config, frame.len(), most_pairs(frame.len()));
+        let limit = memory.round(ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * n));
         let mut delivery = Delivery {
             chunk,
             f,
@@ -437,7 +472,7 @@ impl Engine {
             delivery.hand(&pairs);
         } else if is_dense(found.count, n) {
             let rows = Rows::new(&scene.boxes, config.rule)?;
-            tests += rows.deliver(&accept(true), &mut delivery)?;
+            tests += rows.deliver(limit, &accept(true), &mut delivery)?;
         } else {
             let plan = plan::plan(&scene.boxes, scene.worlds.as_deref(), swept(plan.strategy));
             for all in on_threads(|| arranged(config, &[&scene], &plan))? {

@@ -40,6 +40,12 @@ pub(super) const SPARSE: usize = 4;
 /// where both are idle.
 pub(super) const SMALL_FRAME: usize = 1000;
 
+/// Pairs up to which nobody asks how much memory there is: 8 MiB, 32 with the lists beside.
+pub(super) const CARED_PAIRS: u64 = 1024 * 1024;
+
+/// Bytes that a box may take beside its pairs while a frame is swept: its record, its key and what they are sorted in.
+pub(super) const BOX_BYTES: u64 = 128;
+
 /// Pairs below which one sort on one thread beats partitioning.
 pub(super) const FEW_PAIRS: usize = 16 * 1024;
 
