@@ -31,6 +31,8 @@ pub enum Reason {
     FewCandidates,
     /// It was expected to cost the least.
     LeastCost,
+    /// What was expected to cost the least, now or some frames ago, took so many tests that the tree took its place.
+    BoundExceeded,
 }
 
 impl fmt::Display for Choice {
@@ -38,6 +40,7 @@ impl fmt::Display for Choice {
         let why = match self.reason {
             Reason::FewCandidates => "few candidates on one axis",
             Reason::LeastCost => "expected to cost the least",
+            Reason::BoundExceeded => "another took more tests than its bound",
         };
         write!(f, "{why}: sweep {:.2} ms", self.sweep_ms)?;
         match self.subdivided_ms {

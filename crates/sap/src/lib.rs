@@ -33,6 +33,7 @@ mod hash;
 #[cfg(cuda)]
 mod last;
 mod mesh;
+mod packing;
 mod pair;
 mod query;
 mod report;

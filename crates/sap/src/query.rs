@@ -1,8 +1,8 @@
-//! Queries against the boxes of the last update: by an implicit tree of eight branches over boxes in Morton order, or through a list
-//! of candidates.
+//! Queries against the boxes of the last update: by an implicit tree of eight branches over boxes in
+//! the order of [`packing`], or through a list of candidates.
 
-use crate::room::gather;
-use crate::{Aabb, OverlapRule, Result};
+use crate::packing;
+use crate::{Aabb, OverlapRule};
 use rayon::prelude::*;
 use std::alloc::{Layout, handle_alloc_error};
 
@@ -18,7 +18,7 @@ pub struct RayHit {
     pub t: f32,
 }
 
-/// The boxes in Morton order of their centres. Level 0 is those boxes; box `i` of level `l + 1` is the union of boxes
+/// The boxes in the order of [`packing`]. Level 0 is those boxes; box `i` of level `l + 1` is the union of boxes
 /// `8 i .. 8 i + 8` of level `l`; the last level has at most eight.
 pub(crate) struct Index {
     order: Vec<u32>,
@@ -28,10 +28,14 @@ pub(crate) struct Index {
 impl Index {
     /// Empty and invalid boxes are left out. O(n log n), on all threads.
     pub(crate) fn new(boxes: &[Aabb]) -> Self {
-        let held = |i: usize| (0..3).all(|axis| boxes[i].min[axis] <= boxes[i].max[axis]);
+        let scene = packing::Scene {
+            boxes,
+            ..packing::Scene::default()
+        };
         // Queries give no error: the process ends, as where any other memory of theirs is refused.
-        let order = morton_order(boxes, held)
-            .unwrap_or_else(|_| handle_alloc_error(Layout::for_value(boxes)));
+        let (mut order, held) =
+            packing::order(scene).unwrap_or_else(|_| handle_alloc_error(Layout::for_value(boxes)));
+        order.truncate(held);
         let mut level: Vec<Aabb> = order
             .par_iter()
             .map(|&index| boxes[index as usize])
@@ -155,24 +159,6 @@ pub(crate) fn around(center: [f32; 3], radius: f32) -> Aabb {
     )
 }
 
-/// The boxes that `held` accepts, in Morton order of their centres. O(n log n), on all threads.
-pub(crate) fn morton_order(
-    boxes: &[Aabb],
-    held: impl Fn(usize) -> bool + Sync,
-) -> Result<Vec<u32>> {
-    let cell = Cells::around(boxes);
-    let numbered = boxes.par_iter().enumerate();
-    // A frame has at most u32::MAX boxes, so the cast keeps the index. Codes have 63 bits.
-    let coded = |(index, b): (usize, &Aabb)| {
-        let code = if held(index) { cell.code(b) } else { u64::MAX };
-        (code, index as u32)
-    };
-    let mut coded = gather(numbered.map(coded))?;
-    coded.par_sort_unstable();
-    let held = coded.partition_point(|&(code, _)| code != u64::MAX);
-    gather(coded[..held].par_iter().map(|&(_, index)| index))
-}
-
 /// How far `value` lies outside the box on an axis.
 fn gap(b: &Aabb, axis: usize, value: f32) -> f64 {
     if value < b.min[axis] {
@@ -204,68 +190,92 @@ fn entry(b: &Aabb, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Option<f64> {
     (near <= far && near <= f64::from(f32::MAX)).then_some(near)
 }
 
-/// A grid of 2^21 cells a side around the finite centres.
-struct Cells {
-    low: [f64; 3],
-    scale: [f64; 3],
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
 
-impl Cells {
-    fn around(boxes: &[Aabb]) -> Self {
-        let none = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        let add = |(mut low, mut high): ([f64; 3], [f64; 3]), b: &Aabb| {
-            for (axis, c) in center(b)
-                .into_iter()
-                .enumerate()
-                .filter(|(_, c)| c.is_finite())
-            {
-                low[axis] = low[axis].min(c);
-                high[axis] = high[axis].max(c);
+    /// Cubes about as far from each other as they are large.
+    fn cubes(n: usize) -> Vec<Aabb> {
+        let mut state = 7_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 24) as f32
+        };
+        let side = (n as f32).cbrt();
+        let mut cube = || {
+            let min = [(); 3].map(|()| side * next());
+            Aabb::new(min, min.map(|low| low + 0.5))
+        };
+        (0..n).map(|_| cube()).collect()
+    }
+
+    /// The mean number of boxes and unions that small queries look at.
+    fn looks(boxes: &[Aabb]) -> u64 {
+        let index = Index::new(boxes);
+        let looks = Cell::new(0);
+        for k in 0..100 {
+            let query = Aabb::new([0.2 * k as f32; 3], [0.2 * k as f32 + 1.0; 3]);
+            let meets = |b: &Aabb| {
+                looks.set(looks.get() + 1);
+                b.overlaps(&query, OverlapRule::Closed)
+            };
+            let mut found = Vec::new();
+            index.visit(meets, |i, _| found.push(i));
+            found.sort_unstable();
+            let overlaps = |&i: &u32| boxes[i as usize].overlaps(&query, OverlapRule::Closed);
+            let expected: Vec<u32> = (0..boxes.len() as u32).filter(overlaps).collect();
+            assert_eq!(found, expected);
+        }
+        looks.get() / 100
+    }
+
+    #[test]
+    fn one_far_box_leaves_queries_as_they_were() {
+        let boxes = cubes(20_000);
+        let before = looks(&boxes);
+        assert!(before < 400, "{before} looks a query");
+        let far = [
+            Aabb::new([f32::MIN, -1.0, f32::MIN], [f32::MAX, 0.0, f32::MAX]),
+            Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]),
+            Aabb::new([0.0, -1e8, 0.0], [1.0, -1e8, 1.0]),
+            Aabb::new([1e30; 3], [1e30; 3]),
+            Aabb::new([f32::MAX; 3], [f32::INFINITY; 3]),
+        ];
+        for one in far {
+            for place in [0, 777, 19_999] {
+                let mut boxes = boxes.clone();
+                boxes[place] = one;
+                let after = looks(&boxes);
+                assert!(
+                    after < before + before / 4 + 16,
+                    "{one:?}: {before} to {after}"
+                );
             }
-            (low, high)
-        };
-        let join = |(l, h): ([f64; 3], [f64; 3]), (m, i): ([f64; 3], [f64; 3])| {
-            (
-                std::array::from_fn(|k| l[k].min(m[k])),
-                std::array::from_fn(|k| h[k].max(i[k])),
-            )
-        };
-        let (low, high) = boxes.par_iter().fold(|| none, add).reduce(|| none, join);
-        // One scale for all axes keeps cells cubic; a scene without extent has a scale of 0.
-        let extent = (0..3)
-            .map(|axis| high[axis] - low[axis])
-            .fold(0.0, f64::max);
-        let scale = if extent > 0.0 {
-            f64::from((1_u32 << 21) - 1) / extent
-        } else {
-            0.0
-        };
-        Self {
-            low,
-            scale: [scale; 3],
         }
     }
 
-    /// The Morton code of the centre; casts saturate, and send NaN (the centre of an infinite side) to 0.
-    fn code(&self, b: &Aabb) -> u64 {
-        let c = center(b);
-        (0..3)
-            .map(|axis| spread(((c[axis] - self.low[axis]) * self.scale[axis]) as u32) << axis)
-            .fold(0, |x, y| x | y)
+    #[test]
+    fn scales_that_differ_are_told_apart() {
+        // Two heaps of 10,000, each a point to the other; and sizes over eight decades.
+        let mut boxes = cubes(10_000);
+        let far = boxes.clone();
+        boxes.extend(far.iter().map(|b| {
+            let move_far = |side: [f32; 3]| side.map(|value| 1e-3 * value - 1e9);
+            Aabb::new(move_far(b.min), move_far(b.max))
+        }));
+        let looked = looks(&boxes);
+        assert!(looked < 500, "{looked} looks a query");
+        let mut boxes = cubes(20_000);
+        for (k, b) in boxes.iter_mut().enumerate() {
+            let scale = 10_f32.powi(k as i32 % 9 - 6);
+            *b = Aabb::new(b.min, std::array::from_fn(|axis| b.min[axis] + scale));
+        }
+        let found = boxes.iter().filter(|b| b.max[0] - b.min[0] > 1.0).count() as u64;
+        let looked = looks(&boxes);
+        assert!(
+            looked < 2 * found,
+            "{looked} looks a query, {found} large boxes"
+        );
     }
-}
-
-/// Twice the centre, less the factor that the cells take up.
-fn center(b: &Aabb) -> [f64; 3] {
-    std::array::from_fn(|axis| f64::from(b.min[axis]) + f64::from(b.max[axis]))
-}
-
-/// Bit `i` of the low 21 to bit `3 i`.
-fn spread(value: u32) -> u64 {
-    let mut x = u64::from(value) & 0x1f_ffff;
-    x = (x | x << 32) & 0x001f_0000_0000_ffff;
-    x = (x | x << 16) & 0x001f_0000_ff00_00ff;
-    x = (x | x << 8) & 0x100f_00f0_0f00_f00f;
-    x = (x | x << 4) & 0x10c3_0c30_c30c_30c3;
-    (x | x << 2) & 0x1249_2492_4924_9249
 }

@@ -45,6 +45,12 @@ impl<'a> Accept<'a> {
         any(self.a) || any(self.b) || !self.excluding.is_empty()
     }
 
+    /// Whether there is anything to test but filters and worlds.
+    pub(super) fn tests_more(&self) -> bool {
+        let exact = |scene: &Scene| scene.exact.is_some();
+        exact(self.a) || exact(self.b) || !self.excluding.is_empty()
+    }
+
     /// Whether boxes that overlap in `f32` are a pair.
     pub(super) fn keeps(&self, a: u32, b: u32) -> bool {
         let (i, j) = (a as usize, b as usize);

@@ -1,17 +1,16 @@
 //! Delivery of all pairs in bounded memory, sorted over all calls.
 //!
-//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the pairs of consecutive
-//! smaller indices: the boxes of those indices are swept against all, in both directions, which together are about two
-//! sweeps. Where a large part of all pairs overlaps, all rows are simply tested against all boxes after them, in index
+//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the pairs
+//! of consecutive smaller indices: the boxes of those indices are looked for in a tree of all. Where a large part of all pairs overlaps, all rows are simply tested against all boxes after them, in index
 //! order, so that nothing is left to sort.
 
 use super::accept::Accept;
-use super::collect::{Found, Spare};
+use super::collect::{Collector, Found, Spare};
 use super::key::{lift, ordered};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
 use super::order::order;
-use super::records::Records;
-use super::sweep::{Pass, Role, run};
+use super::scene::Scene;
+use super::tree::{Partners, Search, Tree};
 use super::tuning::{DENSE, DENSE_TASK_PAIRS};
 use crate::threads::on_threads;
 use crate::{Aabb, OverlapRule, Pair, Result, room};
@@ -43,13 +42,15 @@ pub(super) const fn is_dense(pairs: u64, boxes: u64) -> bool {
 
 /// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has more.
 pub(super) fn by_rounds(
-    all: &Records,
-    boxes: usize,
+    scene: &Scene,
+    rule: OverlapRule,
     total: u64,
     limit: u64,
-    accept: &Accept,
     delivery: &mut Delivery,
 ) -> Result<u64> {
+    let boxes = scene.boxes.len();
+    let tree = &on_threads(|| Tree::new(scene, rule))?;
+    let accept = &Accept::new(scene, scene, rule, true);
     let spare = &Spare::default();
     let mut sorted = Vec::new();
     let mut tests = 0;
@@ -58,21 +59,20 @@ pub(super) fn by_rounds(
     let mut rows = (boxes as f64 * (limit as f64 / total as f64) / 3.0) as usize;
     while first < boxes {
         rows = rows.clamp(1, boxes - first);
-        let some = all.of_boxes(first as u32, (first + rows) as u32)?;
-        let passes = [(&some, all, Role::ForthRows), (all, &some, Role::BackRows)];
-        let passes = passes.map(|(from, into, role)| Pass {
-            from,
-            into,
-            role,
+        let search = Search {
+            tree,
+            scene,
+            some: &tree.in_order(first as u32..(first + rows) as u32)?,
+            partners: Partners::Greater,
             accept,
-        });
+        };
         let limit = if rows == 1 { u64::MAX } else { limit };
         let Found {
             blocks,
             count,
             tests: more,
             ..
-        } = on_threads(|| run(&passes, limit, spare).stored())?;
+        } = on_threads(|| search.run(&Collector::new(limit, spare)).stored())?;
         tests += more;
         if count > limit {
             rows = (rows as f64 * (limit as f64 / count as f64) * 0.8) as usize;
@@ -203,9 +203,8 @@ impl Job for SomeRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find::{arranged, found};
+    use super::super::find::found;
     use super::super::plan::plan;
-    use super::super::scene::Scene;
     use super::*;
     use crate::{Config, Frame, OnInvalid, Strategy, Timings};
     use std::time::Instant;
@@ -274,10 +273,7 @@ mod tests {
             assert!(order(all.blocks, 1500, &mut expected, &spare).is_ok());
             assert!(expected.len() > 2000, "{}", expected.len());
 
-            let Ok(records) = arranged(&config, &[&scene], &plan) else {
-                panic!("the sort failed")
-            };
-            let accept = |worlds| Accept::new(&scene, &scene, rule, worlds);
+            let accept = Accept::new(&scene, &scene, rule, true);
             for limit in [1, 100, 5000, total] {
                 let mut got = Vec::new();
                 let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);
@@ -287,17 +283,7 @@ mod tests {
                     pairs: 0,
                     chunks: 0,
                 };
-                assert!(
-                    by_rounds(
-                        &records[0],
-                        1500,
-                        total,
-                        limit,
-                        &accept(false),
-                        &mut delivery
-                    )
-                    .is_ok()
-                );
+                assert!(by_rounds(&scene, rule, total, limit, &mut delivery).is_ok());
                 assert!(got == expected, "{strategy} {rule:?} {limit}");
             }
             let mut got = Vec::new();
@@ -309,7 +295,7 @@ mod tests {
                 chunks: 0,
             };
             let rows = Rows::new(&boxes, rule)
-                .and_then(|rows| rows.deliver(total, &accept(true), &mut delivery));
+                .and_then(|rows| rows.deliver(total, &accept, &mut delivery));
             assert!(rows.is_ok());
             assert!(got == expected, "{strategy} {rule:?} rows");
         }

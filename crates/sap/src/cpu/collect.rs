@@ -3,10 +3,10 @@
 use super::columns::Span;
 use super::lanes::{LANES, Lanes, Naming};
 use super::partition::Entry;
-use super::tuning::{FIRST_BLOCK, PAIR_BLOCK};
+use super::tuning::{BOX_BUDGET, DROPPED_COST, FIRST_BLOCK, PAIR_BLOCK, PAIR_BUDGET};
 use crate::room::refused;
 use crate::{Error, Pair, Result, Sorts};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What all tasks of one collection share. Past the limit nothing more is stored, but all is counted.
@@ -15,6 +15,9 @@ pub(super) struct Collector<'a> {
     stored: AtomicU64,
     /// Whether memory was refused to some task: then nothing more is stored either.
     refused: AtomicBool,
+    /// What the work may cost beyond what its pairs are worth, and what it has, in tests.
+    budget: i64,
+    spent: AtomicI64,
     spare: &'a Spare,
 }
 
@@ -96,6 +99,8 @@ pub(super) struct Found {
     pub(super) refused: Option<Error>,
     /// What was sorted for it.
     pub(super) sorts: Sorts,
+    /// Whether the tree found it.
+    pub(super) by_tree: bool,
 }
 
 impl Found {
@@ -105,6 +110,7 @@ impl Found {
         self.tests += other.tests;
         self.sorts += other.sorts;
         self.refused = self.refused.or(other.refused);
+        self.by_tree |= other.by_tree;
         self
     }
 
@@ -142,8 +148,26 @@ impl<'a> Collector<'a> {
             limit,
             stored: AtomicU64::new(0),
             refused: AtomicBool::new(false),
+            budget: i64::MAX,
+            spent: AtomicI64::new(0),
             spare,
         }
+    }
+
+    /// Bounds the work by what the tree would cost for so many boxes.
+    pub(super) const fn bounded(mut self, boxes: usize) -> Self {
+        self.budget = BOX_BUDGET.saturating_mul(boxes as i64);
+        self
+    }
+
+    /// Whether the work has cost more than its bound, so that what was found is not all.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.spent.load(Ordering::Relaxed) > self.budget
+    }
+
+    /// Memory to use again.
+    pub(super) const fn spare(&self) -> &'a Spare {
+        self.spare
     }
 
     pub(super) fn task(&self) -> Task<'_> {
@@ -151,6 +175,8 @@ impl<'a> Collector<'a> {
             shared: self,
             buffer: self.spare.block(),
             found: Found::default(),
+            dropped: 0,
+            told: 0,
         }
     }
 
@@ -165,11 +191,31 @@ pub(super) struct Task<'a> {
     shared: &'a Collector<'a>,
     buffer: Vec<Pair>,
     pub(super) found: Found,
+    /// Overlaps that are no pairs.
+    dropped: u64,
+    /// What of its cost is in the sum of all tasks.
+    told: i64,
 }
 
 impl Task<'_> {
     pub(super) fn storing(&self) -> bool {
         self.shared.storing()
+    }
+
+    /// Whether the work is still within its bound. Asked before each part of it.
+    pub(super) fn goes_on(&mut self) -> bool {
+        let pairs = self.found.count + self.buffer.len() as u64;
+        let cost = self.found.tests + DROPPED_COST * self.dropped;
+        let spent = cost as i64 - PAIR_BUDGET.saturating_mul(pairs as i64);
+        let more = spent - std::mem::replace(&mut self.told, spent);
+        let before = self.shared.spent.fetch_add(more, Ordering::Relaxed);
+        before + more <= self.shared.budget
+    }
+
+    /// Counts overlaps that are no pairs.
+    #[inline(always)]
+    pub(super) fn drop_pairs(&mut self, pairs: u32) {
+        self.dropped += u64::from(pairs);
     }
 
     /// Stores a pair and counts it.

@@ -110,7 +110,9 @@ impl Column {
                 || collector.task(),
                 |mut task, number| {
                     let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
-                    self.sweep_part(range, accept, &mut task);
+                    if task.goes_on() {
+                        self.sweep_part(range, accept, &mut task);
+                    }
                     task
                 },
             )
@@ -197,12 +199,14 @@ impl Job for Sweep<'_, '_> {
                     (within, within & overlap & L::reported_here(homes, j, home))
                 };
                 if one_by_one {
+                    let overlapping = mask.count_ones();
                     each_bit(mask, |lane| {
                         let pair = Naming::Smaller.pair(p, index[j + lane]);
                         let kept = end[j + lane] >= start[i]
                             && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b));
                         mask &= !(u32::from(!kept) << lane);
                     });
+                    task.drop_pairs(overlapping - mask.count_ones());
                 }
                 // Without a branch on the mask: a pair in every third step or so cannot be foretold.
                 if storing {
@@ -280,7 +284,7 @@ mod tests {
             };
             let scene = Scene::default();
             let accept = Accept::new(&scene, &scene, rule, false);
-            let found = partition.sweep(&accept, &Collector::new(u64::MAX, &spare), &spare);
+            let found = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
             let mut pairs = Vec::new();
             assert!(order(found.blocks, boxes.len(), &mut pairs, &spare).is_ok());
             let mut expected = Vec::new();

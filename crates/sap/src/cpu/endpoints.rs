@@ -15,7 +15,7 @@
 
 use super::accept::Accept;
 use super::arrange::in_one_column;
-use super::collect::{Collector, Found, Spare, Task};
+use super::collect::{Collector, Found, Task};
 use super::key::{biased, lift, ordered};
 use super::lanes::{Job, LANES, Lanes, run_best};
 use super::records::Records;
@@ -89,8 +89,7 @@ impl Ranges {
     }
 
     /// Step 4.
-    pub(super) fn run(&self, accept: &Accept, limit: u64, spare: &Spare) -> Found {
-        let collector = Collector::new(limit, spare);
+    pub(super) fn run(&self, accept: &Accept, collector: &Collector) -> Found {
         let n = self.records.len();
         let sweep = |mut task, number: usize| {
             let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);

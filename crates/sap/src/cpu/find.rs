@@ -11,8 +11,11 @@ use super::plan::Plan;
 use super::records::Records;
 use super::scene::Scene;
 use super::sweep::{Pass, Role, of_pass, run};
+use super::tree::{Partners, Search, Tree};
 use super::tuning::MOST_COPIES;
-use crate::{Config, Result, Sorts, Strategy, Timings};
+use crate::packing;
+use crate::threads::on_threads;
+use crate::{Config, OverlapRule, Result, Sorts, Strategy, Timings};
 
 /// What two sets and rounds are swept by: endpoint records serve one whole set.
 pub(super) fn swept(strategy: Strategy) -> Strategy {
@@ -23,7 +26,8 @@ pub(super) fn swept(strategy: Strategy) -> Strategy {
     }
 }
 
-/// The pairs of a scene; past `limit` they are only counted.
+/// The pairs of a scene; past `limit` they are only counted. Work that exceeds the bound of its plan is
+/// given up, and the tree finds them all.
 pub(super) fn found(
     config: &Config,
     scene: &Scene,
@@ -33,14 +37,74 @@ pub(super) fn found(
     timings: &mut Timings,
     clock: &mut Clock,
 ) -> Result<Found> {
-    let (boxes, axis) = (&scene.boxes, plan.axis);
+    let mut tests = 0;
+    if !plan.by_tree {
+        let mut collector = Collector::new(limit, spare);
+        if plan.is_bounded {
+            collector = collector.bounded(scene.boxes.len());
+        }
+        let found = by_plan(config, scene, plan, &collector, timings, clock)?;
+        if !collector.is_exceeded() {
+            return Ok(found);
+        }
+        tests = found.tests;
+        found.blocks.into_iter().for_each(|block| spare.give(block));
+    }
+    let mut found = on_threads(|| {
+        let tree = Tree::new(scene, config.rule)?;
+        timings.sort += clock.lap();
+        let search = Search {
+            tree: &tree,
+            scene,
+            some: tree.walk(),
+            partners: Partners::Later,
+            accept: &Accept::new(scene, scene, config.rule, true),
+        };
+        Ok(search.run(&Collector::new(limit, spare)))
+    })?;
+    timings.sweep += clock.lap();
+    found.sorts.keys += scene.boxes.len() as u64;
+    found.tests += tests;
+    found.by_tree = true;
+    Ok(found)
+}
+
+/// The pairs of two sets by a tree of the second.
+pub(super) fn between(
+    first: &Scene,
+    second: &Scene,
+    rule: OverlapRule,
+    limit: u64,
+    spare: &Spare,
+) -> Result<Found> {
+    let (some, held) = packing::order(first.packed())?;
+    let search = Search {
+        tree: &Tree::new(second, rule)?,
+        scene: first,
+        some: &some[..held],
+        partners: Partners::Others,
+        accept: &Accept::new(first, second, rule, true),
+    };
+    Ok(search.run(&Collector::new(limit, spare)))
+}
+
+/// The pairs of a scene by one of the sweeps, unless the collector's bound is exceeded.
+fn by_plan(
+    config: &Config,
+    scene: &Scene,
+    plan: &Plan,
+    collector: &Collector,
+    timings: &mut Timings,
+    clock: &mut Clock,
+) -> Result<Found> {
+    let (boxes, axis, spare) = (&scene.boxes, plan.axis, collector.spare());
     let mut sorts = Sorts::default();
     let in_columns = Accept::new(scene, scene, config.rule, false);
     let anywhere = Accept::new(scene, scene, config.rule, true);
     if plan.strategy == Strategy::Endpoints {
         let ranges = Ranges::new(boxes, config, &mut sorts)?;
         timings.sort = clock.lap();
-        let found = ranges.run(&anywhere, limit, spare);
+        let found = ranges.run(&anywhere, collector);
         timings.sweep = clock.lap();
         return Ok(found.sorted_by(sorts));
     }
@@ -58,7 +122,7 @@ pub(super) fn found(
         timings.keys = clock.lap();
         let all = one(order)?;
         timings.sort = clock.lap();
-        let found = run(&[Pass::within(&all, &anywhere)], limit, spare);
+        let found = run(&[Pass::within(&all, &anywhere)], collector);
         timings.sweep = clock.lap();
         return Ok(found.sorted_by(sorts));
     }
@@ -69,7 +133,6 @@ pub(super) fn found(
     };
     let split = Split::new(boxes, &grid, plan, spare.spans())?;
     timings.keys = clock.lap();
-    let collector = Collector::new(limit, spare);
     let (large, small) = if split.has_large() || ids.is_some() {
         let order = order_by_min(boxes, axis, config, &mut sorts)?;
         split.parts(&order)?
@@ -79,11 +142,11 @@ pub(super) fn found(
     let mut found = if ids.is_none() {
         let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare)?;
         timings.sort = clock.lap();
-        partition.sweep(&in_columns, &collector, spare)
+        partition.sweep(&in_columns, collector)
     } else {
         let columns = grid.records(boxes, ids, split.spans(), &small, config, &mut sorts)?;
         timings.sort = clock.lap();
-        of_pass(&Pass::within(&columns, &in_columns), &collector)
+        of_pass(&Pass::within(&columns, &in_columns), collector)
     };
     if !large.is_empty() {
         let (large, small) = (one(large)?, one(small)?);
@@ -99,7 +162,7 @@ pub(super) fn found(
             between(&small, &large, Role::BackPart),
         ];
         for pass in &passes {
-            found = found.merge(of_pass(pass, &collector));
+            found = found.merge(of_pass(pass, collector));
         }
     }
     spare.give_spans(split.into_spans());
@@ -159,11 +222,12 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use super::super::Engine;
     use super::super::columns::Cuts;
     use super::super::order::order;
     use super::super::plan::plan;
     use super::*;
-    use crate::{Aabb, Frame, OnInvalid, OverlapRule, Pair};
+    use crate::{Aabb, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair};
     use std::time::Instant;
 
     /// Small boxes, and plates that are thin on z and reach through all columns of x and y.
@@ -182,6 +246,148 @@ mod tests {
             Aabb::new(min, std::array::from_fn(|k| min[k] + side[k]))
         };
         (0..8000).map(&mut one).collect()
+    }
+
+    /// A frame with all that keeps boxes apart.
+    struct Mixed {
+        boxes: Vec<Aabb>,
+        filters: Vec<Filter>,
+        worlds: Vec<u32>,
+        excluded: Vec<Pair>,
+    }
+
+    impl Mixed {
+        fn new(n: usize) -> Self {
+            let boxes = plates_among_boxes()[..n].to_vec();
+            let filter = |i: u32| Filter {
+                layers: 1 << (i % 3),
+                mask: if i % 7 == 0 { 0b101 } else { 0b111 },
+                group: if i % 4 == 0 { i % 5 } else { 0 },
+                flags: FilterFlags(i % 6 & 3),
+            };
+            Self {
+                filters: (0..n as u32).map(filter).collect(),
+                worlds: (0..n as u32).map(|i| 1000 * (i / 7 % 3)).collect(),
+                excluded: (0..n as u32 - 1).map(|i| Pair { a: i, b: i + 1 }).collect(),
+                boxes,
+            }
+        }
+
+        /// With some of it, by the bits of a number.
+        fn scene(&self, with: u32) -> Scene {
+            let has = |bit: u32| with >> bit & 1 == 1;
+            let frame = Frame {
+                filters: has(0).then_some(&self.filters[..]),
+                worlds: has(1).then_some(&self.worlds[..]),
+                excluded: if has(2) { &self.excluded } else { &[] },
+                ..Frame::boxes(&self.boxes)
+            };
+            let mut scene = Scene::default();
+            let read = scene.read(&frame, OnInvalid::Error, 0.0, &Scene::default());
+            assert!(read.is_ok());
+            scene
+        }
+    }
+
+    fn pairs_of(found: Result<Found>, rows: usize) -> Vec<Pair> {
+        let Ok(Ok(found)) = found.map(Found::stored) else {
+            panic!("no memory")
+        };
+        let mut pairs = Vec::new();
+        assert!(order(found.blocks, rows, &mut pairs, &Spare::default()).is_ok());
+        pairs
+    }
+
+    #[test]
+    fn the_tree_finds_what_brute_force_finds() {
+        let (some, others) = (Mixed::new(2500), Mixed::new(700));
+        for rule in [OverlapRule::Closed, OverlapRule::Open] {
+            for with in 0..8 {
+                let config = Config {
+                    rule,
+                    ..Config::default()
+                };
+                let scene = some.scene(with);
+                let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), Strategy::Auto);
+                plan.by_tree = true;
+                let spare = Spare::default();
+                let (clock, timings) = (&mut Clock(Instant::now()), &mut Timings::default());
+                let found = found(&config, &scene, &plan, u64::MAX, &spare, timings, clock);
+                let accept = Accept::new(&scene, &scene, rule, true);
+                let all = |i: usize, j: usize| {
+                    scene.boxes[i].overlaps(&scene.boxes[j], rule)
+                        && accept.keeps(i as u32, j as u32)
+                };
+                let n = scene.boxes.len();
+                let expected: Vec<Pair> = (0..n)
+                    .flat_map(|i| (i + 1..n).map(move |j| (i, j)))
+                    .filter(|&(i, j)| all(i, j))
+                    .map(|(i, j)| Pair::new(i as u32, j as u32))
+                    .collect();
+                assert!(expected.len() > 300);
+                assert!(pairs_of(found, n) == expected, "{rule:?}, with {with:b}");
+
+                // Two sets, of which one may have no filters.
+                for second in [others.scene(with & 3), others.scene(0)] {
+                    let found = between(&scene, &second, rule, u64::MAX, &spare);
+                    let accept = Accept::new(&scene, &second, rule, true);
+                    let mut expected = Vec::new();
+                    for i in 0..n {
+                        for j in 0..second.boxes.len() {
+                            if scene.boxes[i].overlaps(&second.boxes[j], rule)
+                                && accept.keeps(i as u32, j as u32)
+                            {
+                                expected.push(Pair {
+                                    a: i as u32,
+                                    b: j as u32,
+                                });
+                            }
+                        }
+                    }
+                    assert!(pairs_of(found, n) == expected, "{rule:?}, with {with:b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn classes_that_do_not_pair_are_not_tested() {
+        let n = 20_000;
+        let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n];
+        let of = |filter: fn(u32) -> Filter| (0..n as u32).map(filter).collect::<Vec<_>>();
+        let cases = [
+            of(|_| Filter {
+                flags: FilterFlags::STATIC,
+                ..Filter::default()
+            }),
+            of(|_| Filter {
+                group: 7,
+                ..Filter::default()
+            }),
+            of(|i| Filter {
+                layers: 1 << (i % 2),
+                mask: 2 >> (i % 2) << 2,
+                ..Filter::default()
+            }),
+            of(|i| Filter {
+                group: i % 3 / 2,
+                flags: FilterFlags(3),
+                ..Filter::default()
+            }),
+        ];
+        for filters in cases {
+            let mut broad_phase = Engine::new(&Config::default());
+            let frame = Frame {
+                filters: Some(&filters),
+                ..Frame::boxes(&boxes)
+            };
+            let Ok(report) = broad_phase.update(&Config::default(), &frame) else {
+                panic!("no memory")
+            };
+            assert_eq!(report.pairs, 0);
+            // What the bound lets through before it stops, and little more.
+            assert!(report.tests < 200 * n as u64, "{} tests", report.tests);
+        }
     }
 
     #[test]

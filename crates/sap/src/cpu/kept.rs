@@ -8,13 +8,12 @@
 //! Which boxes have changed the caller tells ([`crate::Frame::changed`]), or a comparison with the last frame.
 
 use super::accept::Accept;
-use super::collect::{Collector, Found, Spare, Task};
-use super::lanes::run_best;
+use super::collect::{Collector, Found, Spare};
 use super::scene::Scene;
-use super::tree::{Meet, Tree};
+use super::tree::{Partners, Search, Tree};
 use super::tuning::{
-    FEWEST_KEPT, MEET_COST, MEET_TASK, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK,
-    SWEPT_COST,
+    FEWEST_KEPT, MEET_COST, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK, SWEPT_COST,
+    TREE_COST,
 };
 use crate::{Config, Pair, Report, Result, room};
 use rayon::prelude::*;
@@ -197,17 +196,17 @@ impl Kept {
         if self.calm < self.patience {
             return false;
         }
-        let (boxes, changed) = (&scene.boxes, self.changed.list());
-        let good = self.excess <= SWEPT_COST * boxes.len() as u64;
+        let changed = self.changed.list();
+        let good = self.excess <= TREE_COST * scene.boxes.len() as u64;
         let old = self.tree.as_mut().filter(|_| good);
-        let mut walk = old.and_then(|tree| tree.take(boxes, changed));
+        let mut walk = old.and_then(|tree| tree.take(scene, changed));
         if walk.is_none() {
             (self.usual, self.excess) = (0, 0);
-            self.tree = Tree::new(boxes, config.rule).ok();
+            self.tree = Tree::new(scene, config.rule).ok();
             walk = self
                 .tree
                 .as_mut()
-                .and_then(|tree| tree.take(boxes, changed));
+                .and_then(|tree| tree.take(scene, changed));
         }
         if walk.is_none() {
             // Without the memory for it frames are swept as a whole.
@@ -247,29 +246,14 @@ impl Kept {
         let Some(tree) = &self.tree else {
             return Ok(Found::default());
         };
-        let collector = Collector::new(limit, spare);
-        let accept = &Accept::new(scene, scene, config.rule, true);
-        let meet = |mut task, some: &[u32]| {
-            run_best(Meet {
-                tree,
-                boxes: &scene.boxes,
-                some,
-                changed: &self.changed,
-                accept,
-                any: !accept.tests_anything(),
-                task: &mut task,
-            });
-            task
+        let search = Search {
+            tree,
+            scene,
+            some: &self.walk,
+            partners: Partners::Changed(&self.changed),
+            accept: &Accept::new(scene, scene, config.rule, true),
         };
-        if self.walk.len() <= MEET_TASK {
-            return meet(collector.task(), &self.walk).finish().stored();
-        }
-        let tasks = self
-            .walk
-            .par_chunks(MEET_TASK)
-            .fold(|| collector.task(), meet);
-        let found = tasks.map(Task::finish);
-        found.reduce(Found::default, Found::merge).stored()
+        search.run(&Collector::new(limit, spare)).stored()
     }
 
     /// Takes note of the tests that an update took which has succeeded.

@@ -29,6 +29,7 @@ mod rows;
 mod scene;
 mod splice;
 mod sweep;
+mod tag;
 mod tree;
 mod tuning;
 
@@ -41,12 +42,12 @@ use crate::{
 use accept::Accept;
 use arrange::MOST_COLUMNS;
 use chunks::{Delivery, Rows, by_rounds, is_dense};
-use collect::Spare;
+use collect::{Collector, Spare};
 use columns::{Columns, Cuts};
-use find::{arranged, found, swept};
+use find::{arranged, between, found, swept};
 use kept::Kept;
 use memory::{Memory, most_pairs};
-use plan::{Plan, plan};
+use plan::{Plan, Trust, plan};
 use scene::Scene;
 use splice::{kept_pairs, splice};
 use std::time::Instant;
@@ -65,6 +66,7 @@ pub(crate) struct Engine {
     columns: Columns,
     /// Pairs between the last two sets.
     last_between: Option<u64>,
+    trust: Trust,
     /// Memory to use again.
     spare_scene: Scene,
     spare_pairs: Vec<Pair>,
@@ -95,6 +97,7 @@ impl Engine {
             kept: Kept::default(),
             columns: Columns::default(),
             last_between: None,
+            trust: Trust::default(),
             spare_scene: Scene::default(),
             spare_pairs: pairs,
             spare_blocks: Spare::default(),
@@ -194,7 +197,12 @@ impl Engine {
             invalid: scene.invalid,
             ..Report::none(Backend::Cpu, config.strategy)
         };
-        let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
+        let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
+        let trusted = !plan.is_bounded || self.trust.in_plans();
+        if !trusted {
+            plan.exceed();
+        }
+        let by_tree = plan.by_tree;
         report.timings.bounds = clock.lap();
         let (spare, timings) = (&self.spare_blocks, &mut report.timings);
         let memory = self.memory(config, frame.len(), most_pairs(frame.len()));
@@ -205,12 +213,18 @@ impl Engine {
                 find()
             } else {
                 on_threads(find)
-            };
+            }?;
             timings.keys += laps.keys;
             timings.sort += laps.sort;
             timings.sweep += laps.sweep;
-            found
+            if found.by_tree && !plan.by_tree {
+                plan.exceed();
+            }
+            Ok(found)
         })?;
+        if trusted {
+            self.trust.learn(plan.by_tree != by_tree);
+        }
         (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
         report.choice = plan.choice;
         report.sorts = found.sorts;
@@ -420,13 +434,21 @@ impl Engine {
             last: self.last_between,
             ..Memory::new(config, both.len(), a.len() as u64 * b.len() as u64)
         };
-        let (found, limit) = memory.collect(|limit| Ok(run(&passes, limit, &self.spare_blocks)))?;
+        let spare = &self.spare_blocks;
+        let (found, limit) = memory.collect(|limit| {
+            let collector = Collector::new(limit, spare).bounded(both.len());
+            let found = run(&passes, &collector);
+            if collector.is_exceeded() {
+                return between(&first, &second, config.rule, limit, spare);
+            }
+            Ok(found)
+        })?;
         let mut pairs = Vec::new();
         order::order(
             found.within(limit)?.blocks,
             first.boxes.len(),
             &mut pairs,
-            &self.spare_blocks,
+            spare,
         )?;
         Ok(pairs)
     }
@@ -465,26 +487,16 @@ impl Engine {
         })?;
         let found = found.stored()?;
         let mut tests = found.tests;
-        let accept = |worlds| Accept::new(&scene, &scene, config.rule, worlds);
         if found.count <= limit {
             let mut pairs = Vec::new();
             order::order(found.blocks, frame.len(), &mut pairs, &self.spare_blocks)?;
             delivery.hand(&pairs);
         } else if is_dense(found.count, n) {
             let rows = Rows::new(&scene.boxes, config.rule)?;
-            tests += rows.deliver(limit, &accept(true), &mut delivery)?;
+            let accept = Accept::new(&scene, &scene, config.rule, true);
+            tests += rows.deliver(limit, &accept, &mut delivery)?;
         } else {
-            let plan = plan::plan(&scene.boxes, scene.worlds.as_deref(), swept(plan.strategy));
-            for all in on_threads(|| arranged(config, &[&scene], &plan))? {
-                tests += by_rounds(
-                    &all,
-                    frame.len(),
-                    found.count,
-                    limit,
-                    &accept(false),
-                    &mut delivery,
-                )?;
-            }
+            tests += by_rounds(&scene, config.rule, found.count, limit, &mut delivery)?;
         }
         let Delivery { pairs, chunks, .. } = delivery;
         let ms = start.elapsed().as_secs_f64() * 1e3;
@@ -505,7 +517,8 @@ fn kept_from(config: &Config) -> u64 {
 
 /// Whether all boxes are swept along one axis at once.
 fn is_one_sweep(plan: &Plan, scene: &Scene) -> bool {
-    plan.strategy != Strategy::Endpoints && plan.columns.count() == 1 && scene.worlds.is_none()
+    let sweeps = plan.strategy != Strategy::Endpoints && !plan.by_tree;
+    sweeps && plan.columns.count() == 1 && scene.worlds.is_none()
 }
 
 /// Indices have 31 bits beside the bit of an endpoint, and each of two sets may have a world for each of its boxes.

@@ -140,7 +140,7 @@ impl Partition {
     }
 
     /// Sweeps all columns and gives the memory back.
-    pub(super) fn sweep(self, accept: &Accept, collector: &Collector, spare: &Spare) -> Found {
+    pub(super) fn sweep(self, accept: &Accept, collector: &Collector) -> Found {
         let column = |column: usize| {
             let first = column.checked_sub(1).map_or(0, |before| self.ends[before]);
             &self.entries[first..self.ends[column]]
@@ -150,7 +150,7 @@ impl Partition {
             .into_par_iter()
             .fold(start, |(mut task, mut sorted), number| {
                 let entries = column(number);
-                if (2..=LARGE_COLUMN).contains(&entries.len()) {
+                if (2..=LARGE_COLUMN).contains(&entries.len()) && task.goes_on() {
                     match sorted.load(entries) {
                         Ok(()) => sorted.sweep(accept, &mut task),
                         Err(error) => task.refuse(error),
@@ -162,7 +162,7 @@ impl Partition {
             .map(|(task, _)| task.finish())
             .reduce(Found::default, Found::merge);
         let large = (0..self.ends.len()).filter(|&number| column(number).len() > LARGE_COLUMN);
-        for number in large {
+        for number in large.take_while(|_| !collector.is_exceeded()) {
             let mut sorted = Column::default();
             found.sorts.keys += column(number).len() as u64;
             found = found.merge(match sorted.load(column(number)) {
@@ -170,7 +170,7 @@ impl Partition {
                 Err(error) => Found::refused(error),
             });
         }
-        spare.give_entries(self.entries);
+        collector.spare().give_entries(self.entries);
         found
     }
 }

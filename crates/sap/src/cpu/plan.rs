@@ -7,7 +7,8 @@
 use super::columns::{Columns, Cuts, Span, Steps, area};
 use super::key::{biased, ordered};
 use super::records::axes;
-use crate::{Aabb, Choice, Reason, Strategy};
+use super::tuning::{BOX_BUDGET, PAIR_BUDGET};
+use crate::{Aabb, Choice, OverlapRule, Reason, Strategy};
 
 /// Cost of a candidate, the unit: 0.3 ns of one thread.
 pub(super) const TEST: f64 = 1.0;
@@ -31,12 +32,19 @@ const FEWEST_IN_COLUMN: f64 = 16.0;
 const USUAL_WIDTH: f64 = 4.0;
 /// Copies of one box that a grid is charged for: a box of more may be swept on its own.
 const CHARGED_COPIES: u64 = 64;
+/// Frames after one whose plan was exceeded in which no plan is made, and the most of them.
+const DISTRUST: [u32; 2] = [4, 256];
 /// Milliseconds of one thread for a unit of cost.
 const UNIT_MS: f64 = 3e-7;
-/// How to sweep a frame.
+
+/// How to find the pairs of a frame.
 pub(super) struct Plan {
     pub(super) strategy: Strategy,
+    /// Whether `Subdivided` is the tree, else the columns.
+    pub(super) by_tree: bool,
     pub(super) axis: usize,
+    /// Whether the tree takes over should this cost more than the tree does.
+    pub(super) is_bounded: bool,
     /// The columns of `Subdivided`.
     pub(super) columns: Columns,
     /// `min` and `max` on the sweep axis over the sample, each sorted, to estimate a box's candidates.
@@ -48,12 +56,51 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Takes the tree instead, after work by this plan or one before it exceeded its bound.
+    pub(super) fn exceed(&mut self) {
+        self.strategy = Strategy::Subdivided;
+        self.by_tree = true;
+        self.columns = Columns::default();
+        if let Some(choice) = &mut self.choice {
+            choice.reason = Reason::BoundExceeded;
+        }
+    }
+
     /// How many boxes share the interval of this one on the sweep axis, by the sample.
     pub(super) fn candidates(&self, b: &Aabb) -> f64 {
         let [mins, maxs] = &self.ends;
         let begun = mins.partition_point(|&min| min <= b.max[self.axis]);
         let over = maxs.partition_point(|&max| max < b.min[self.axis]);
         begun.saturating_sub(over) as f64 * self.ratio
+    }
+}
+
+/// Whether plans can be trusted: one that was exceeded costs as much again as the tree.
+#[derive(Default)]
+pub(super) struct Trust {
+    /// Frames for which the tree is taken without a plan.
+    frames: u32,
+    /// How many they were the last time.
+    wait: u32,
+}
+
+impl Trust {
+    /// Whether a plan is to be made for the next frame.
+    pub(super) fn in_plans(&mut self) -> bool {
+        let trusted = self.frames == 0;
+        self.frames = self.frames.saturating_sub(1);
+        trusted
+    }
+
+    /// Takes note of what became of a plan.
+    pub(super) fn learn(&mut self, was_exceeded: bool) {
+        let [least, most] = DISTRUST;
+        self.wait = if was_exceeded {
+            (2 * self.wait).clamp(least, most)
+        } else {
+            0
+        };
+        self.frames = self.wait;
     }
 }
 
@@ -120,6 +167,14 @@ impl Sample {
         (count as f64 * kept.len() as f64 / drawn, kept)
     }
 
+    /// How many of `count` candidates overlap, by those kept.
+    fn pairs(&self, count: f64, kept: &[[u16; 2]]) -> f64 {
+        let b = |i: u16| &self.boxes[usize::from(i)];
+        let overlaps = |&&[i, j]: &&[u16; 2]| b(i).overlaps(b(j), OverlapRule::Closed);
+        let overlapping = kept.iter().filter(overlaps).count();
+        count * overlapping as f64 / kept.len().max(1) as f64
+    }
+
     fn sorted(&self, of: impl Fn(&Aabb) -> f32) -> Vec<f32> {
         let mut values: Vec<f32> = self.boxes.iter().map(of).collect();
         values.sort_unstable_by(f32::total_cmp);
@@ -132,7 +187,9 @@ impl Sample {
 pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -> Plan {
     let fixed = |axis| Plan {
         strategy,
+        by_tree: false,
         axis,
+        is_bounded: matches!(strategy, Strategy::Auto | Strategy::Subdivided),
         columns: Columns::default(),
         ends: Default::default(),
         ratio: 1.0,
@@ -218,17 +275,30 @@ pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -
                 .all(&mut rate);
         }
     }
+    let least = best
+        .as_ref()
+        .map_or(sweep_cost, |(cost, ..)| cost.min(sweep_cost));
+    let (count, kept) = &candidates[sweep_axis];
+    let tree_cost = BOX_BUDGET as f64 * n + PAIR_BUDGET as f64 * sample.pairs(*count, kept) * scale;
+    if tree_cost < least {
+        return Plan {
+            strategy: Strategy::Subdivided,
+            by_tree: true,
+            choice: choice(Reason::LeastCost, Some(tree_cost)),
+            ..fixed(sweep_axis)
+        };
+    }
     let cost = best.as_ref().map(|&(cost, ..)| cost);
     match best {
         Some((cost, axis, columns)) if strategy == Strategy::Subdivided || cost < sweep_cost => {
             let ends = [mins[axis].clone(), sample.sorted(|b| b.max[axis])];
             Plan {
                 strategy: Strategy::Subdivided,
-                axis,
                 columns,
                 ends,
                 ratio: sample.ratio,
                 choice: choice(Reason::LeastCost, Some(cost)),
+                ..fixed(axis)
             }
         }
         _ if strategy == Strategy::Subdivided => Plan { strategy, ..sweep },

@@ -128,26 +128,6 @@ impl Records {
         })
     }
 
-    /// The records of the boxes `first..end`, in the same order.
-    pub(super) fn of_boxes(&self, first: u32, end: u32) -> Result<Self> {
-        let is_kept = |&i: &usize| first <= self.index[i] && self.index[i] < end;
-        let mut kept = Vec::new();
-        room::reserve(&mut kept, (0..self.len()).filter(is_kept).count())?;
-        kept.extend((0..self.len()).filter(is_kept));
-        let [min_y, min_z] = &self.min;
-        let [max_y, max_z] = &self.max;
-        Ok(Self {
-            keys: pick(&self.keys, &kept, PAST, LANES)?,
-            ends: pick(&self.ends, &kept, 0, 0)?,
-            min: [pick(min_y, &kept, 0, LANES)?, pick(min_z, &kept, 0, LANES)?],
-            max: [pick(max_y, &kept, 0, LANES)?, pick(max_z, &kept, 0, LANES)?],
-            index: pick(&self.index, &kept, 0, LANES)?,
-            homes: pick(&self.homes, &kept, 0, LANES)?,
-            in_columns: self.in_columns,
-            thin: self.thin,
-        })
-    }
-
     /// The last key that record `i` sweeps to.
     #[inline(always)]
     pub(super) fn limit(&self, i: usize) -> i64 {
@@ -166,15 +146,6 @@ impl Records {
     pub(super) fn reaches(&self, j: usize, from: &Self, i: usize) -> bool {
         i64::from(self.ends[j]) >= from.keys[i] & 0xffff_ffff
     }
-}
-
-/// Some of all values, then `more` that are `past`.
-fn pick<T: Copy>(all: &[T], some: &[usize], past: T, more: usize) -> Result<Vec<T>> {
-    let mut picked = Vec::new();
-    room::reserve(&mut picked, some.len() + more)?;
-    picked.extend(some.iter().map(|&i| all[i]));
-    picked.resize(some.len() + more, past);
-    Ok(picked)
 }
 
 type Part<'a> = (

@@ -2,11 +2,11 @@
 
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
-use crate::room;
 use crate::threads::on_threads;
 use crate::{
     Aabb, Aabb64, Config, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result,
 };
+use crate::{packing, room};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -85,6 +85,15 @@ impl Scene {
             }
         }
         Ok(())
+    }
+
+    /// What decides where the boxes go in a tree.
+    pub(super) fn packed(&self) -> packing::Scene<'_> {
+        packing::Scene {
+            boxes: &self.boxes,
+            filters: self.filters.as_deref(),
+            worlds: self.worlds.as_deref(),
+        }
     }
 
     /// Whether a frame can be told by what has changed since this one: in the same form, with the same pairs excluded, and no box was bad.

@@ -1,7 +1,7 @@
 //! The sweep: each record goes forward through those after it until one begins past its end, eight at a time.
 
 use super::accept::Accept;
-use super::collect::{Collector, Found, Spare, Task};
+use super::collect::{Collector, Found, Task};
 use super::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
 use super::records::Records;
 use super::tuning::SWEEP_TASK;
@@ -22,10 +22,6 @@ pub(super) enum Role {
     ForthPart,
     /// See `ForthPart`.
     BackPart,
-    /// Some boxes of a set against all of it: those pairs whose smaller index is one of them.
-    ForthRows,
-    /// See `ForthRows`: all against some.
-    BackRows,
 }
 
 /// One sweep of all records of `from` through `into`.
@@ -50,37 +46,33 @@ impl<'a> Pass<'a> {
 }
 
 /// Runs the passes one after the other, each on all threads.
-pub(super) fn run(passes: &[Pass], limit: u64, spare: &Spare) -> Found {
-    let collector = Collector::new(limit, spare);
+pub(super) fn run(passes: &[Pass], collector: &Collector) -> Found {
     passes
         .iter()
-        .map(|pass| of_pass(pass, &collector))
+        .map(|pass| of_pass(pass, collector))
         .fold(Found::default(), Found::merge)
 }
 
 /// One pass, on all threads of the pool that this one is of, or on this one.
-pub(super) fn of_pass(pass: &Pass, collector: &Collector) -> Found {
+pub(super) fn of_pass<'a>(pass: &Pass, collector: &'a Collector) -> Found {
     let n = pass.from.len();
-    if !in_pool() {
-        let mut task = collector.task();
-        run_best(Sweep {
-            pass,
-            range: 0..n,
-            task: &mut task,
-        });
-        return task.finish();
-    }
-    let sweep = |mut task, number: usize| {
+    let sweep = |mut task: Task<'a>, number: usize| {
         let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
-        run_best(Sweep {
-            pass,
-            range,
-            task: &mut task,
-        });
+        if task.goes_on() {
+            run_best(Sweep {
+                pass,
+                range,
+                task: &mut task,
+            });
+        }
         task
     };
-    let tasks = (0..n.div_ceil(SWEEP_TASK)).into_par_iter();
+    let tasks = 0..n.div_ceil(SWEEP_TASK);
+    if !in_pool() {
+        return tasks.fold(collector.task(), sweep).finish();
+    }
     tasks
+        .into_par_iter()
         .fold(|| collector.task(), sweep)
         .map(Task::finish)
         .reduce(Found::default, Found::merge)
@@ -103,15 +95,14 @@ impl Job for Sweep<'_, '_> {
             role,
             accept,
         } = *pass;
-        let rows = matches!(role, Role::ForthRows | Role::BackRows);
-        let forth = matches!(role, Role::Forth | Role::ForthPart | Role::ForthRows);
+        let forth = matches!(role, Role::Forth | Role::ForthPart);
         let naming = match role {
             Role::Within | Role::ForthPart | Role::BackPart => Naming::Smaller,
-            Role::Forth | Role::ForthRows => Naming::Sweeping,
-            Role::Back | Role::BackRows => Naming::Met,
+            Role::Forth => Naming::Sweeping,
+            Role::Back => Naming::Met,
         };
         let accept = accept.tests_anything().then_some(accept);
-        let one_by_one = accept.is_some() || rows || from.thin || into.thin;
+        let one_by_one = accept.is_some() || from.thin || into.thin;
         let storing = task.storing();
         let first = from.keys[range.start];
         let follows = |key: i64, other: i64| other < key || (!forth && other == key);
@@ -148,13 +139,14 @@ impl Job for Sweep<'_, '_> {
                 }
                 if mask != 0 {
                     if one_by_one {
+                        let overlapping = mask.count_ones();
                         each_bit(mask, |lane| {
                             let pair = naming.pair(p, into.index[j + lane]);
-                            let kept = (!rows || pair.a < pair.b)
-                                && into.reaches(j + lane, from, i)
+                            let kept = into.reaches(j + lane, from, i)
                                 && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b));
                             mask &= !(u32::from(!kept) << lane);
                         });
+                        task.drop_pairs(overlapping - mask.count_ones());
                     }
                     if storing {
                         // SAFETY: as above.

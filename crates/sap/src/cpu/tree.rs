@@ -1,22 +1,28 @@
 //! A tree over the boxes of a frame, kept from frame to frame: eight children a node, a node tested at once.
 
 use super::accept::Accept;
-use super::collect::Task;
+use super::collect::{Collector, Found, Task};
 use super::kept::Changed;
 use super::key::{lift, ordered};
-use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit};
-use super::tuning::{MEET_GROUP, MOST_NODES, ROOM, STREAM_TASK};
-use crate::query::morton_order;
+use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use super::scene::Scene;
+use super::tag::Tag;
+use super::tuning::{MEET_GROUP, MEET_TASK, MOST_NODES, ROOM, STREAM_TASK};
+use crate::packing;
 use crate::room::{self, gather, zeros};
 use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the union of node `i` of level
-/// `l`; the last level is one node. Boxes were in Morton order when the tree was made.
+/// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the
+/// union of node `i` of level `l`; the last level is one node. Boxes were in the order of [`packing`]
+/// when the tree was made.
 pub(super) struct Tree {
     /// All levels one after the other, in whole nodes, what is missing filled up with boxes that overlap nothing.
     min: Bounds<3>,
     max: Bounds<3>,
+    /// What filters and worlds say of each entry; empty where a frame has neither.
+    tags: Vec<Tag>,
     /// Where each level begins, and the number of its entries.
     starts: Vec<usize>,
     counts: Vec<usize>,
@@ -28,6 +34,9 @@ pub(super) struct Tree {
     free: Vec<u32>,
     rule: OverlapRule,
 }
+
+/// Entries of a node, as a power of two.
+const LANES_LOG2: usize = LANES.trailing_zeros() as usize;
 
 /// A box as the least and the greatest bounds.
 type Probe = [[i32; 3]; 2];
@@ -55,8 +64,9 @@ fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
 
 impl Tree {
     /// A tree of these boxes, with room for some more. O(n log n), on all threads.
-    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
-        let mut index = morton_order(boxes, |_| true)?;
+    pub(super) fn new(scene: &Scene, rule: OverlapRule) -> Result<Self> {
+        let boxes = &scene.boxes;
+        let (mut index, _) = packing::order(scene.packed())?;
         let n = index.len();
         let mut places = zeros(n)?;
         for (place, &i) in (0..).zip(&index) {
@@ -84,10 +94,17 @@ impl Tree {
                 boxes.for_each(|(to, b)| *to = b[end][k]);
             }
         }
+        let mut tags = Vec::new();
+        if Tag::is_needed(scene) {
+            room::resize(&mut tags, total, Tag::NONE)?;
+            let places = tags.par_iter_mut().zip(&index[..n]);
+            places.for_each(|(tag, &i)| *tag = Tag::of(scene, i as usize));
+        }
         let free = room::collect((n as u32..index.len() as u32).rev())?;
         let mut tree = Self {
             min,
             max,
+            tags,
             starts,
             counts,
             free,
@@ -101,10 +118,27 @@ impl Tree {
         Ok(tree)
     }
 
+    /// The boxes in the order of a tree that was just made.
+    pub(super) fn walk(&self) -> &[u32] {
+        &self.index[..self.places.len()]
+    }
+
+    /// Some boxes that are not empty, neighbours near each other.
+    pub(super) fn in_order(&self, boxes: Range<u32>) -> Result<Vec<u32>> {
+        let places = &self.places[boxes.start as usize..boxes.end as usize];
+        let mut places = room::collect(places.iter().copied())?;
+        places.sort_unstable();
+        room::collect(places.into_iter().map(|place| self.index[place as usize]))
+    }
+
     /// Takes the boxes that have changed, of which those beyond the end are gone. Gives those that are not in the order of their
     /// places: neighbours near each other. None where there is no room for new ones, or memory is refused: then it is of no use
     /// any more.
-    pub(super) fn take(&mut self, boxes: &[Aabb], changed: &[u32]) -> Option<Vec<u32>> {
+    pub(super) fn take(&mut self, scene: &Scene, changed: &[u32]) -> Option<Vec<u32>> {
+        let boxes = &scene.boxes;
+        if self.tags.is_empty() == Tag::is_needed(scene) {
+            return None;
+        }
         let here = changed.partition_point(|&i| (i as usize) < boxes.len());
         let kept = boxes.len().min(self.places.len());
         let (mut gone, mut places) = (Vec::new(), Vec::new());
@@ -125,6 +159,9 @@ impl Tree {
         let walk = room::collect(places.iter().map(|&place| self.index[place as usize])).ok()?;
         for (&place, &i) in places.iter().zip(&walk) {
             self.set(place, &probe(&boxes[i as usize], self.rule));
+            if let Some(tag) = self.tags.get_mut(place as usize) {
+                *tag = Tag::of(scene, i as usize);
+            }
         }
         gone.iter().for_each(|&place| self.set(place, &NONE));
         self.free.extend(&gone);
@@ -161,6 +198,9 @@ impl Tree {
         self.max
             .iter_mut()
             .for_each(|all| all[to] = most(&all[node.clone()]));
+        if !self.tags.is_empty() {
+            self.tags[to] = Tag::union(&self.tags[node]);
+        }
     }
 
     /// Makes all entries of a level anew.
@@ -175,6 +215,14 @@ impl Tree {
         };
         self.min.iter_mut().for_each(|all| join(all, least));
         self.max.iter_mut().for_each(|all| join(all, most));
+        if !self.tags.is_empty() {
+            let (from, to) = self.tags.split_at_mut(start);
+            let nodes = from[below..].par_chunks(LANES);
+            let entries = to[..count].par_iter_mut().with_min_len(STREAM_TASK);
+            entries
+                .zip(nodes)
+                .for_each(|(to, node)| *to = Tag::union(node));
+        }
     }
 
     /// Which entries of a node overlap a probe.
@@ -195,28 +243,123 @@ impl Tree {
     }
 }
 
-/// Finds the boxes of a tree that overlap some that have changed: neighbours, best.
-pub(super) struct Meet<'a, 'b> {
+/// Which boxes of a tree a box may be paired with.
+#[derive(Clone, Copy)]
+pub(super) enum Partners<'a> {
+    /// All; two that are both among the changed find each other once.
+    Changed(&'a Changed),
+    /// Those after it in the tree, which holds all that are looked for.
+    Later,
+    /// Those of a greater index.
+    Greater,
+    /// All, of another set than its own.
+    Others,
+}
+
+/// Finds the boxes of a tree that overlap some boxes of a scene.
+pub(super) struct Search<'a> {
     pub(super) tree: &'a Tree,
-    pub(super) boxes: &'a [Aabb],
+    pub(super) scene: &'a Scene,
+    /// What to look for: neighbours near each other, best.
     pub(super) some: &'a [u32],
-    pub(super) changed: &'a Changed,
+    pub(super) partners: Partners<'a>,
     pub(super) accept: &'a Accept<'a>,
-    /// Whether that accepts all.
-    pub(super) any: bool,
-    pub(super) task: &'a mut Task<'b>,
+}
+
+impl Search<'_> {
+    /// All pairs of them; few boxes are looked for on this thread.
+    pub(super) fn run(&self, collector: &Collector) -> Found {
+        let meet = |mut task, some: &[u32]| {
+            run_best(Meet {
+                search: Search { some, ..*self },
+                task: &mut task,
+            });
+            task
+        };
+        if self.some.len() <= MEET_TASK {
+            return meet(collector.task(), self.some).finish();
+        }
+        let tasks = self.some.par_chunks(MEET_TASK);
+        tasks
+            .fold(|| collector.task(), meet)
+            .map(Task::finish)
+            .reduce(Found::default, Found::merge)
+    }
+}
+
+/// A search on one thread.
+struct Meet<'a, 'b> {
+    search: Search<'a>,
+    task: &'a mut Task<'b>,
+}
+
+/// What is looked for: a box or the union of some.
+#[derive(Clone, Copy)]
+struct Asked {
+    probe: Probe,
+    tag: Tag,
+    /// The first place of the tree that is of interest.
+    from: usize,
+}
+
+impl Asked {
+    fn union(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.probe, other.probe);
+        let least = std::array::from_fn(|k| a[k].min(c[k]));
+        Self {
+            probe: [least, std::array::from_fn(|k| b[k].max(d[k]))],
+            tag: self.tag.with(&other.tag),
+            from: self.from.min(other.from),
+        }
+    }
 }
 
 impl Meet<'_, '_> {
-    fn probe(&self, p: u32) -> Option<Probe> {
-        let b = &self.boxes[p as usize];
-        (!b.is_empty()).then(|| probe(b, self.tree.rule))
+    fn asked(&self, p: u32) -> Option<Asked> {
+        let (b, tree) = (&self.search.scene.boxes[p as usize], self.search.tree);
+        let from = match self.search.partners {
+            Partners::Later => tree.places[p as usize] as usize + 1,
+            _ => 0,
+        };
+        let tag = if tree.tags.is_empty() {
+            Tag::NONE
+        } else {
+            Tag::of(self.search.scene, p as usize)
+        };
+        let probe = probe(b, tree.rule);
+        (!b.is_empty()).then_some(Asked { probe, tag, from })
     }
 
-    /// Adds the nodes of a level that touch the probe, below the top: false where they become more than `most`.
+    /// Which entries of a node may have partners of what is asked for.
     #[inline(always)]
-    fn descend<L: Lanes>(&self, probe: &Probe, to: usize, most: usize, nodes: &mut Nodes) -> bool {
-        let (tree, top) = (self.tree, self.tree.starts.len() - 1);
+    fn touched<L: Lanes>(&mut self, level: usize, start: usize, asked: &Asked) -> u32 {
+        let tree = self.search.tree;
+        self.task.found.tests += LANES as u64;
+        // SAFETY: `start` is the first entry of the node of the last level, or of one below an entry
+        // that overlaps something.
+        let mut mask = unsafe { tree.overlap::<L>(start, &asked.probe) };
+        let first = (asked.from >> (LANES_LOG2 * level)).saturating_sub(start - tree.starts[level]);
+        mask &= u32::MAX << first.min(LANES);
+        if !tree.tags.is_empty() {
+            each_bit(mask, |lane| {
+                let may = tree.tags[start + lane].may_pair(&asked.tag);
+                mask &= !(u32::from(!may) << lane);
+            });
+        }
+        mask
+    }
+
+    /// Adds the nodes of a level that touch what is asked for, below the top: false where they become
+    /// more than `most`.
+    #[inline(always)]
+    fn descend<L: Lanes>(
+        &mut self,
+        asked: &Asked,
+        to: usize,
+        most: usize,
+        nodes: &mut Nodes,
+    ) -> bool {
+        let (tree, top) = (self.search.tree, self.search.tree.starts.len() - 1);
         nodes.found.clear();
         nodes.open.clear();
         nodes.open.push((top, tree.starts[top]));
@@ -228,8 +371,7 @@ impl Meet<'_, '_> {
                 }
                 continue;
             }
-            // SAFETY: as for `overlap`.
-            let mask = unsafe { tree.overlap::<L>(start, probe) };
+            let mask = self.touched::<L>(level, start, asked);
             each_bit(mask, |lane| {
                 nodes
                     .open
@@ -241,24 +383,50 @@ impl Meet<'_, '_> {
 
     /// The boxes below a node of level 0 that overlap box `p`.
     #[inline(always)]
-    fn leaf<L: Lanes>(&mut self, p: u32, probe: &Probe, start: usize, storing: bool) {
-        let index = &self.tree.index;
-        // SAFETY: as for `overlap`.
-        let mut mask = unsafe { self.tree.overlap::<L>(start, probe) };
-        self.task.found.tests += LANES as u64;
-        each_bit(mask, |lane| {
-            let q = index[start + lane];
-            // Two that have changed find each other.
-            let again = q <= p && self.changed.has(q);
-            let kept = !again && (self.any || self.accept.keeps(p.min(q), p.max(q)));
-            mask &= !(u32::from(!kept) << lane);
-        });
+    fn leaf<L: Lanes>(&mut self, p: u32, asked: &Asked, start: usize, storing: bool) {
+        let index = &self.search.tree.index;
+        let mut mask = self.touched::<L>(0, start, asked);
+        let (between, accept) = (
+            matches!(self.search.partners, Partners::Others),
+            self.search.accept,
+        );
+        // Tags of single boxes say all that filters and worlds say.
+        let accepts = if self.search.tree.tags.is_empty() {
+            accept.tests_anything()
+        } else {
+            accept.tests_more()
+        };
+        let one_by_one = match self.search.partners {
+            Partners::Changed(_) | Partners::Greater => true,
+            Partners::Later | Partners::Others => accepts,
+        };
+        if one_by_one {
+            let overlapping = mask.count_ones();
+            each_bit(mask, |lane| {
+                let q = index[start + lane];
+                let is_partner = match self.search.partners {
+                    Partners::Changed(changed) => q > p || !changed.has(q),
+                    Partners::Greater => q > p,
+                    Partners::Later | Partners::Others => true,
+                };
+                let (a, b) = if between {
+                    (p, q)
+                } else {
+                    (p.min(q), p.max(q))
+                };
+                let kept = is_partner && (!accepts || accept.keeps(a, b));
+                mask &= !(u32::from(!kept) << lane);
+            });
+            self.task.drop_pairs(overlapping - mask.count_ones());
+        }
         if storing && mask != 0 {
-            // SAFETY: `index` has as many entries as level 0, which is whole nodes.
-            unsafe {
-                self.task
-                    .push_mask::<L>(index, start, mask, p, Naming::Smaller)
+            let naming = if between {
+                Naming::Sweeping
+            } else {
+                Naming::Smaller
             };
+            // SAFETY: `index` has as many entries as level 0, which is whole nodes.
+            unsafe { self.task.push_mask::<L>(index, start, mask, p, naming) };
         } else {
             self.task.count(mask.count_ones());
         }
@@ -278,33 +446,29 @@ impl Job for Meet<'_, '_> {
         let storing = self.task.storing();
         let mut nodes = Nodes::default();
         // Most levels once for several boxes.
-        let low = usize::from(self.tree.starts.len() > 1);
-        for group in self.some.chunks(MEET_GROUP) {
-            let union = |[a, b]: Probe, [c, d]: Probe| {
-                let least = std::array::from_fn(|k| a[k].min(c[k]));
-                [least, std::array::from_fn(|k| b[k].max(d[k]))]
-            };
-            let Some(all) = group.iter().filter_map(|&p| self.probe(p)).reduce(union) else {
+        let low = usize::from(self.search.tree.starts.len() > 1);
+        for group in self.search.some.chunks(MEET_GROUP) {
+            let each = group.iter().filter_map(|&p| self.asked(p));
+            let Some(all) = each.reduce(Asked::union) else {
                 continue;
             };
             let near = self.descend::<L>(&all, low, MOST_NODES, &mut nodes);
             for &p in group {
-                let Some(probe) = self.probe(p) else {
+                let Some(asked) = self.asked(p) else {
                     continue;
                 };
                 if !near {
-                    self.descend::<L>(&probe, low, usize::MAX, &mut nodes);
+                    self.descend::<L>(&asked, low, usize::MAX, &mut nodes);
                 }
                 for &start in &nodes.found {
                     if low == 0 {
-                        self.leaf::<L>(p, &probe, start, storing);
+                        self.leaf::<L>(p, &asked, start, storing);
                         continue;
                     }
-                    // SAFETY: as for `overlap`.
-                    let mask = unsafe { self.tree.overlap::<L>(start, &probe) };
+                    let mask = self.touched::<L>(low, start, &asked);
                     each_bit(mask, |lane| {
-                        let leaf = self.tree.below(low, start + lane);
-                        self.leaf::<L>(p, &probe, leaf, storing);
+                        let leaf = self.search.tree.below(low, start + lane);
+                        self.leaf::<L>(p, &asked, leaf, storing);
                     });
                 }
             }

@@ -87,11 +87,21 @@ pub(super) const MOST_PATIENCE: u64 = 1024;
 /// The part of a tree that is room for boxes to come: one in this many.
 pub(super) const ROOM: usize = 16;
 
-/// What a frame costs in tests of two boxes, as the tree makes them: for each box in a frame that is swept, and for each
-/// box looked for in the tree.
+/// What a frame costs in tests of two boxes, as the tree makes them: for each box in a frame that is
+/// swept, for each box looked for in the tree beside the tests of nodes, and for each box of a new tree.
 pub(super) const SWEPT_COST: u64 = 100;
 /// See [`SWEPT_COST`].
-pub(super) const MEET_COST: u64 = 300;
+pub(super) const MEET_COST: u64 = 120;
+/// See [`SWEPT_COST`].
+pub(super) const TREE_COST: u64 = 300;
+
+/// What a sweep may cost, in tests of about 0.3 ns, before the tree takes its place: for each box what
+/// the tree costs, so that both together cost at most twice that, and for each pair what that costs.
+pub(super) const BOX_BUDGET: i64 = 1300;
+/// See [`BOX_BUDGET`].
+pub(super) const PAIR_BUDGET: i64 = 30;
+/// What an overlap costs that filters drop, in tests: 7 to 9 ns.
+pub(super) const DROPPED_COST: u64 = 25;
 
 /// Boxes that one task looks for in the tree of those at rest, of about 0.3 us each.
 pub(super) const MEET_TASK: usize = 256;
