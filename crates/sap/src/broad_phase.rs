@@ -325,7 +325,9 @@ impl BroadPhase {
     /// The boxes of the last update that overlap this one by [`Config::rule`], by index. Boxes are those given, without
     /// margin; swept ones as start and end together, `f64` ones rounded outward. A bad box overlaps nothing.
     ///
-    /// The first query after an update builds a tree, O(n log n); each then costs about O(log n + results). On CUDA the first 16 are
+    /// The first query after an update builds a tree, O(n log n). A query then looks at O(log n + results) boxes where few unions of
+    /// neighbours touch it that hold no result: so it is for boxes spread and sized in any way, whatever a few of them are (far,
+    /// huge, infinite). No tree of boxes does better than O(n^(2/3) + results) for every input. On CUDA the first 16 are
     /// scans of all boxes on the device, as long as they find no more than 16,384, and the tree comes after them.
     ///
     /// ```

@@ -31,8 +31,9 @@ pub enum Reason {
     FewCandidates,
     /// It was expected to cost the least.
     LeastCost,
-    /// What was expected to cost the least, now or some frames ago, took so many tests that the tree took its place.
-    BoundExceeded,
+    /// What was expected to cost the least took far more tests than expected, in this update or an earlier one. A tree of the
+    /// boxes took its place, which is reported as `Subdivided`.
+    TooManyTests,
 }
 
 impl fmt::Display for Choice {
@@ -40,7 +41,7 @@ impl fmt::Display for Choice {
         let why = match self.reason {
             Reason::FewCandidates => "few candidates on one axis",
             Reason::LeastCost => "expected to cost the least",
-            Reason::BoundExceeded => "another took more tests than its bound",
+            Reason::TooManyTests => "a tree, after too many tests",
         };
         write!(f, "{why}: sweep {:.2} ms", self.sweep_ms)?;
         match self.subdivided_ms {

@@ -58,7 +58,7 @@ pub enum Strategy {
     /// Least ends sorted on the best axis; every box sweeps forward while the next one begins before it ends.
     Sweep,
     /// The space cut, so that few boxes share an interval by chance: on the CPU the sweep inside columns of the other two axes,
-    /// on CUDA cells of several sizes.
+    /// on CUDA cells of several sizes, on both a tree of the boxes where those would take too many tests.
     Subdivided,
     /// Chosen from measured statistics of the frame.
     #[default]

@@ -62,7 +62,7 @@ impl Plan {
         self.by_tree = true;
         self.columns = Columns::default();
         if let Some(choice) = &mut self.choice {
-            choice.reason = Reason::BoundExceeded;
+            choice.reason = Reason::TooManyTests;
         }
     }
 
