@@ -158,7 +158,7 @@ mod linux {
         const SIZE: u64 = 100;
         let mut broad_phase = engine();
         let (mut fitted, mut refused) = (0, 0);
-        for million in 1..30 {
+        for million in [1, 2, 4, 6, 8, 12, 16, 24] {
             let groups = million * 1_000_000 / (SIZE * (SIZE - 1) / 2);
             for frame in 0..3 {
                 // Another member of each group at the end of each frame.
