@@ -1,63 +1,20 @@
 //! Owned device memory.
 
 use core::marker::PhantomData;
-use core::mem;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::{ALIGNMENT, Error, Result, Slice, SliceMut, Stream, capture};
-
-/// Device memory, and the stream that it is freed on.
-pub(crate) struct Allocation {
-    ptr: u64,
-    stream: Stream,
-}
-
-impl Allocation {
-    /// `bytes` of memory, usable by work given to the stream from now on. No bytes need none.
-    pub fn new(stream: &Stream, bytes: usize) -> Result<Allocation> {
-        stream.refuse_capture("an allocation")?;
-        let ptr = if bytes == 0 {
-            0
-        } else {
-            stream.device().allocate(stream.raw(), bytes)?
-        };
-        Ok(Allocation {
-            ptr,
-            stream: stream.clone(),
-        })
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        if self.ptr == 0 || self.stream.device().bind().is_err() {
-            return;
-        }
-        // A free cannot be part of the graph, and the graph may use the memory: it is freed after
-        // the graph.
-        if let Ok(Some(id)) = capture::id(&self.stream) {
-            let moved = Allocation {
-                ptr: mem::take(&mut self.ptr),
-                stream: self.stream.clone(),
-            };
-            match capture::keep(id, |kept| &mut kept.allocations, moved) {
-                None => return,
-                Some(mut back) => self.ptr = mem::take(&mut back.ptr),
-            }
-        }
-        // SAFETY: allocated by this device, and freed only here.
-        unsafe { self.stream.device().free(self.stream.raw(), self.ptr) };
-    }
-}
+use crate::memory::{Allocation, Owner};
+use crate::{ALIGNMENT, Error, Result, Slice, SliceMut, Stream};
 
 /// `len` elements of device memory. Dropping it, on any thread, frees it after the work that its
 /// stream was given before.
 ///
 /// Made by [`Stream::alloc`], [`Stream::alloc_zeroed`] and [`Stream::from_slice`].
 pub struct Buffer<T> {
-    allocation: Allocation,
+    allocation: Arc<Allocation>,
     len: usize,
     element: PhantomData<fn() -> T>,
 }
@@ -95,24 +52,22 @@ impl<T: Pod> Buffer<T> {
 
     /// The device address, a multiple of 256; 0 for a buffer of no bytes.
     pub fn ptr(&self) -> u64 {
-        self.allocation.ptr
+        self.allocation.ptr()
     }
 
     /// The stream that made it and frees it.
     pub fn stream(&self) -> &Stream {
-        &self.allocation.stream
+        self.allocation.stream()
     }
 
     /// All of it, to read.
     pub fn slice(&self) -> Slice<'_, T> {
-        // SAFETY: the borrow keeps the memory and keeps writers away.
-        unsafe { Slice::from_raw(self.ptr(), self.len) }
+        Slice::new(self.ptr(), self.len, Owner::Buffer(&self.allocation))
     }
 
     /// All of it, to write.
     pub fn slice_mut(&mut self) -> SliceMut<'_, T> {
-        // SAFETY: the borrow keeps the memory and keeps all others away.
-        unsafe { SliceMut::from_raw(self.ptr(), self.len) }
+        SliceMut::new(self.ptr(), self.len, Owner::Buffer(&self.allocation))
     }
 
     /// A part, to read.
@@ -137,7 +92,7 @@ impl<T: Pod> Buffer<T> {
 impl<T> core::fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Buffer")
-            .field("ptr", &self.allocation.ptr)
+            .field("ptr", &self.allocation.ptr())
             .field("len", &self.len)
             .finish()
     }

@@ -3,17 +3,48 @@
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
-use crate::buffer::Allocation;
-use crate::driver::{self, CUgraph};
-use crate::{Error, Kernel, Result, Stream};
+use crate::driver::{self, CUgraph, CUstream};
+use crate::memory::{Allocation, Owner};
+use crate::stream::Handle;
+use crate::{Device, Error, Kernel, Result, Stream};
 
 /// What a captured graph uses that may be dropped before it.
 #[derive(Default)]
 pub(crate) struct Kept {
-    pub kernels: Vec<Kernel>,
-    pub allocations: Vec<Allocation>,
+    /// The thread that captures.
+    thread: Option<ThreadId>,
+    kernels: Vec<Kernel>,
+    /// Memory that its work is known to use, by address.
+    used: BTreeMap<u64, Arc<Allocation>>,
+    /// Memory dropped during the capture, which its work may use.
+    pub dropped: Vec<Allocation>,
+    /// Streams of the capture dropped during it.
+    pub streams: Vec<Handle>,
+}
+
+impl Kept {
+    /// Keeps what a piece of work uses.
+    pub fn work<'a>(&mut self, kernel: Option<&Kernel>, owners: impl Iterator<Item = Owner<'a>>) {
+        self.kernels.extend(kernel.cloned());
+        for owner in owners {
+            if let Owner::Buffer(allocation) = owner
+                && allocation.ptr() != 0
+            {
+                let allocation = || Arc::clone(allocation);
+                self.used
+                    .entry(allocation().ptr())
+                    .or_insert_with(allocation);
+            }
+        }
+    }
+
+    pub fn allocations(&self) -> impl Iterator<Item = &Allocation> {
+        let used = self.used.values().map(Arc::as_ref);
+        used.chain(&self.dropped)
+    }
 }
 
 /// Captures in progress in this process. While there are none, streams need not be asked.
@@ -27,7 +58,7 @@ fn kept() -> MutexGuard<'static, BTreeMap<u64, Kept>> {
 }
 
 /// True while any stream of this process is being captured by [`Stream::capture`].
-pub(crate) fn any() -> bool {
+fn any() -> bool {
     ACTIVE.load(Ordering::SeqCst) != 0
 }
 
@@ -38,16 +69,30 @@ pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<R> {
     (!any()).then(f)
 }
 
-/// The capture that `stream` is part of.
-pub(crate) fn id(stream: &Stream) -> Result<Option<u64>> {
+/// The capture that a stream is part of.
+pub(crate) fn id(device: &Device, stream: CUstream) -> Result<Option<u64>> {
     if !any() {
         return Ok(None);
     }
     let (mut status, mut id) = (0, 0);
-    stream.device().bind()?;
+    device.bind()?;
     // SAFETY: a live stream, and two places to write to.
-    unsafe { driver::cuStreamGetCaptureInfo(stream.raw(), &mut status, &mut id)? };
+    unsafe { driver::cuStreamGetCaptureInfo(stream, &mut status, &mut id)? };
     Ok((status != NONE).then_some(id))
+}
+
+/// True unless another thread captures. A capture that was broken off may have no number any more:
+/// the driver refuses all work then.
+pub(crate) fn of_this_thread(id: u64) -> bool {
+    let thread = kept().get(&id).and_then(|kept| kept.thread);
+    thread.is_none_or(|thread| thread == thread::current().id())
+}
+
+/// What is kept for the graph of capture `id`.
+pub(crate) fn with(id: u64, f: impl FnOnce(&mut Kept)) {
+    if let Some(kept) = kept().get_mut(&id) {
+        f(kept);
+    }
 }
 
 /// Keeps `thing` for the graph of capture `id`; gives it back when there is no such capture.
@@ -85,8 +130,6 @@ const NONE: i32 = 0;
 
 impl<'a> Capture<'a> {
     pub fn begin(stream: &'a Stream) -> Result<Capture<'a>> {
-        stream.refuse_capture("another capture")?;
-        stream.device().bind()?;
         // Before the capture begins, so that no thread misses it; dropping `capture` takes it back.
         {
             let _not_within_apart = kept();
@@ -97,15 +140,31 @@ impl<'a> Capture<'a> {
             id: 0,
             ended: true,
         };
-        // SAFETY: a live stream.
-        unsafe { driver::cuStreamBeginCapture_v2(stream.raw(), RELAXED)? };
-        capture.ended = false;
-        let id = id(stream)?;
+        let id = stream.alone(|| {
+            if stream.capture_id()?.is_some() {
+                return Err(Error::Capturing {
+                    call: "another capture",
+                });
+            }
+            stream.device().bind()?;
+            // SAFETY: a live stream.
+            unsafe { driver::cuStreamBeginCapture_v2(stream.raw(), RELAXED)? };
+            capture.ended = false;
+            let id = stream.capture_id()?;
+            if let Some(id) = id {
+                let thread = Some(thread::current().id());
+                let own = Kept {
+                    thread,
+                    ..Kept::default()
+                };
+                kept().insert(id, own);
+            }
+            Ok(id)
+        })?;
         capture.id = id.ok_or(Error::Unsupported {
             device: stream.device().info().ordinal,
             what: "stream capture",
         })?;
-        kept().insert(capture.id, Kept::default());
         Ok(capture)
     }
 
@@ -118,9 +177,11 @@ impl<'a> Capture<'a> {
     fn finish(&mut self) -> Result<CUgraph> {
         self.ended = true;
         let mut graph = ptr::null_mut();
-        self.stream.device().bind()?;
-        // SAFETY: a live stream; whatever this returns, the stream is no longer captured.
-        unsafe { driver::cuStreamEndCapture(self.stream.raw(), &mut graph)? };
+        self.stream.alone(|| {
+            self.stream.device().bind()?;
+            // SAFETY: a live stream; whatever this returns, the stream is no longer captured.
+            unsafe { driver::cuStreamEndCapture(self.stream.raw(), &mut graph) }
+        })?;
         Ok(graph)
     }
 }

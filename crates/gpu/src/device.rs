@@ -320,27 +320,24 @@ impl Device {
         Ok(ptr)
     }
 
-    /// Frees memory of [`Device::allocate`] after the work that `stream` has now. Errors have
-    /// nowhere to go.
+    /// Frees memory of [`Device::allocate`] after the work that `stream` has now.
     ///
     /// # Safety
     ///
-    /// `ptr` came from `allocate` and is not used by work given to the stream later, nor freed
-    /// again.
-    pub(crate) unsafe fn free(&self, stream: CUstream, ptr: CUdeviceptr) {
-        if self.bind().is_err() {
-            return;
-        }
+    /// `ptr` came from `allocate` and is not used by work given to the stream later, by work of
+    /// other streams that this one does not wait for, nor freed again.
+    pub(crate) unsafe fn free(&self, stream: CUstream, ptr: CUdeviceptr) -> Result<()> {
+        self.bind()?;
         // SAFETY: the caller's promise. Without pools the free is not in stream order, so the
         // stream must be done first.
-        let _: Result<()> = unsafe {
+        unsafe {
             match self.0.pool {
                 Some(_) => driver::cuMemFreeAsync(ptr, stream),
                 None => {
                     driver::cuStreamSynchronize(stream).and_then(|()| driver::cuMemFree_v2(ptr))
                 }
             }
-        };
+        }
     }
 }
 

@@ -176,6 +176,9 @@ pub enum Error {
         /// The stream's device.
         stream: usize,
     },
+    /// A region of [`Layout::measure`](crate::Layout::measure) where memory is needed.
+    #[error("a region of Layout::measure has no memory")]
+    Measured,
     /// A call that cannot be part of a graph, on a stream that is being captured. The capture goes
     /// on.
     #[error("{call} cannot be captured into a graph: do it before Stream::capture")]

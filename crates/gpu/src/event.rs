@@ -1,7 +1,8 @@
 //! Points in a stream's work: to wait for, and to take times between.
 
-use core::fmt;
-use core::ptr;
+use core::{fmt, iter, ptr};
+use std::sync::{PoisonError, RwLock};
+use std::thread::{self, ThreadId};
 
 use crate::driver::{self, CUevent};
 use crate::error::NOT_READY;
@@ -21,6 +22,9 @@ use crate::{Device, Error, Result, Stream};
 pub struct Event {
     device: Device,
     handle: CUevent,
+    /// The thread that captured the stream when it was recorded there; a stream that waits for it
+    /// joins that capture. Held while it is recorded and waited for.
+    captured: RwLock<Option<ThreadId>>,
 }
 
 // SAFETY: the driver lets any thread use an event.
@@ -42,6 +46,7 @@ impl Event {
         Ok(Event {
             device: device.clone(),
             handle,
+            captured: RwLock::default(),
         })
     }
 
@@ -137,9 +142,14 @@ impl Stream {
     /// [`Error::OtherDevice`]; the driver's errors.
     pub fn record_into(&self, event: &Event) -> Result<()> {
         self.check_device("the event", event.device())?;
-        self.device().bind()?;
+        let lock = &event.captured;
+        let mut captured = lock.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a live event and a live stream.
-        unsafe { driver::cuEventRecord(event.handle, self.raw()) }
+        let within = self.give(None, iter::empty(), || unsafe {
+            driver::cuEventRecord(event.handle, self.raw())
+        })?;
+        *captured = within.then(|| thread::current().id());
+        Ok(())
     }
 
     /// Makes later work on this stream wait for `event`, which may be of another stream or device.
@@ -147,10 +157,25 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The driver's errors.
+    /// [`Error::Capturing`] when just one of the two, stream and event, is of a capture, unless it
+    /// is the event, of a capture of this thread; the driver's errors.
     pub fn wait(&self, event: &Event) -> Result<()> {
-        self.device().bind()?;
+        let captured = event
+            .captured
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a live event and a live stream.
-        unsafe { driver::cuStreamWaitEvent(self.raw(), event.raw(), 0) }
+        let wait = || unsafe { driver::cuStreamWaitEvent(self.raw(), event.raw(), 0) };
+        match *captured {
+            None => self.now("waiting for an event that is not captured", wait),
+            Some(thread) if thread != thread::current().id() => Err(Error::Capturing {
+                call: "the work of a thread that does not capture",
+            }),
+            Some(_) => self.alone(|| {
+                self.own_capture()?;
+                self.device().bind()?;
+                wait()
+            }),
+        }
     }
 }

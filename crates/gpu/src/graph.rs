@@ -10,20 +10,22 @@ use crate::{Device, Result, Stream};
 
 /// Work captured from a stream by [`Stream::capture`], replayed with one call.
 ///
-/// It keeps the kernels that it runs, and the buffers that were dropped while it was captured.
-/// Every other buffer that it uses must outlive it: a replay after one is gone is a use of freed
-/// device memory, against the promise made at [`Stream::launch`].
+/// It keeps alive the kernels that it runs, the buffers that it fills, copies, or has as kernels'
+/// arguments, those named by [`Stream::using`], and those that were dropped while it was captured:
+/// they are freed when the graph is dropped and its last run is done. Memory that a kernel knows
+/// otherwise, such as by an address in a struct, must outlive it, by the promise made at
+/// [`Stream::launch`].
 pub struct Graph {
     device: Device,
     // The driver wants one thread at a time on a graph.
     exec: Mutex<Exec>,
-    // Freed after `Drop::drop` has ended the graph's use of them.
+    // Freed after `Drop::drop` has told the allocations where the graph ran.
     kept: Kept,
 }
 
 struct Exec {
     handle: CUgraphExec,
-    /// Where it was launched: what was kept for it is freed when these are done.
+    /// Where it was launched: what is kept for it is freed when these are done.
     streams: Vec<Stream>,
 }
 // SAFETY: a driver handle, which any thread may use; the mutex around it lets one at a time.
@@ -69,12 +71,20 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherDevice`](crate::Error::OtherDevice); the driver's errors.
+    /// [`Error::OtherDevice`](crate::Error::OtherDevice),
+    /// [`Error::Capturing`](crate::Error::Capturing); the driver's errors.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let mut exec = self.on(stream)?;
+        let new = !exec.streams.iter().any(|other| other.same(stream));
+        if new {
+            let mut allocations = self.kept.allocations();
+            allocations.try_for_each(|allocation| allocation.enter(stream))?;
+        }
         // SAFETY: a live graph and a live stream, one thread at a time.
-        unsafe { driver::cuGraphLaunch(exec.handle, stream.raw())? };
-        if !exec.streams.iter().any(|s| s.same(stream)) {
+        stream.now("Graph::launch", || unsafe {
+            driver::cuGraphLaunch(exec.handle, stream.raw())
+        })?;
+        if new {
             exec.streams.push(stream.clone());
         }
         Ok(())
@@ -85,16 +95,17 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherDevice`](crate::Error::OtherDevice); the driver's errors.
+    /// As [`Graph::launch`].
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         let exec = self.on(stream)?;
         // SAFETY: as in `launch`.
-        unsafe { driver::cuGraphUpload(exec.handle, stream.raw()) }
+        stream.now("Graph::upload", || unsafe {
+            driver::cuGraphUpload(exec.handle, stream.raw())
+        })
     }
 
     fn on(&self, stream: &Stream) -> Result<std::sync::MutexGuard<'_, Exec>> {
         stream.check_device("the graph", &self.device)?;
-        stream.device().bind()?;
         Ok(self.exec.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -102,18 +113,14 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if self.device.bind().is_err() {
-            return;
+        for stream in &exec.streams {
+            let allocations = self.kept.allocations();
+            allocations.for_each(|allocation| allocation.leave(stream));
         }
-        if !self.kept.allocations.is_empty() {
-            for stream in &exec.streams {
-                // A stream that is being captured cannot be waited for; it is then the capture's
-                // graph that uses the buffers.
-                let _: Result<()> = stream.synchronize();
-            }
+        if self.device.bind().is_ok() {
+            // SAFETY: not used again. The driver lets a run in progress end.
+            let _: Result<()> = unsafe { driver::cuGraphExecDestroy(exec.handle) };
         }
-        // SAFETY: not used again. The driver lets a run in progress end.
-        let _: Result<()> = unsafe { driver::cuGraphExecDestroy(exec.handle) };
     }
 }
 

@@ -1,13 +1,13 @@
 //! Launching kernels: shapes and arguments.
 
 use core::ffi::c_void;
-use core::marker::PhantomData;
 use core::ptr;
 
 use bytemuck::Pod;
 
 use crate::driver::{self, LaunchAttribute, LaunchConfig};
-use crate::{DeviceInfo, Error, Kernel, Result, Slice, SliceMut, Stream, capture};
+use crate::memory::Owner;
+use crate::{DeviceInfo, Error, Kernel, Result, Slice, SliceMut, Stream};
 
 /// The shape of a launch.
 ///
@@ -134,7 +134,7 @@ impl Launch {
 pub struct Arg<'a> {
     ptr: *const c_void,
     size: usize,
-    borrow: PhantomData<&'a ()>,
+    owner: Owner<'a>,
 }
 
 /// Types that are kernel arguments: numbers, device slices (as the 64-bit device address; `None` as
@@ -155,7 +155,7 @@ impl<'a> Arg<'a> {
         Arg {
             ptr: ptr::from_ref(value).cast(),
             size: size_of::<T>(),
-            borrow: PhantomData,
+            owner: Owner::Promised,
         }
     }
 }
@@ -188,7 +188,10 @@ macro_rules! slices {
         // SAFETY: the address field, 64 bits as device pointers are.
         unsafe impl<T> KernelArg for $Slice<'_, T> {
             fn arg(&self) -> Arg<'_> {
-                Arg::new(&self.ptr)
+                Arg {
+                    owner: self.owner,
+                    ..Arg::new(&self.ptr)
+                }
             }
         }
         // SAFETY: as above, or a null that lives for ever.
@@ -282,9 +285,10 @@ impl Stream {
         .into_iter()
         .flatten()
         .collect();
+        let owners = args.iter().map(|arg| arg.owner);
         // SAFETY: a live kernel and stream of one device; the arguments are read before the call
         // returns; the rest is the caller's promise.
-        unsafe {
+        self.give(Some(kernel), owners, || unsafe {
             if launch.cluster.is_some() {
                 let config = LaunchConfig {
                     grid: [gx, gy, gz],
@@ -294,7 +298,7 @@ impl Stream {
                     attributes: attributes.as_ptr(),
                     attribute_count: attributes.len() as u32,
                 };
-                driver::cuLaunchKernelEx(&config, kernel.raw(), params, none)?;
+                driver::cuLaunchKernelEx(&config, kernel.raw(), params, none)
             } else if launch.cooperative {
                 driver::cuLaunchCooperativeKernel(
                     kernel.raw(),
@@ -307,7 +311,7 @@ impl Stream {
                     launch.dynamic_shared,
                     self.raw(),
                     params,
-                )?;
+                )
             } else {
                 driver::cuLaunchKernel(
                     kernel.raw(),
@@ -321,13 +325,9 @@ impl Stream {
                     self.raw(),
                     params,
                     none,
-                )?;
+                )
             }
-        }
-        // A graph runs the kernel for as long as it lives.
-        if let Some(id) = capture::id(self)? {
-            capture::keep(id, |kept| &mut kept.kernels, kernel.clone());
-        }
+        })?;
         Ok(())
     }
 }

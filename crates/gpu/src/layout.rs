@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 
+use crate::memory::Owner;
 use crate::{Error, Result, SliceMut};
 
 /// Every region of a [`Layout`] starts at a multiple of this many bytes, as every
@@ -39,7 +40,7 @@ pub struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Counts only: the regions are at address 0 and must not be used.
+    /// Counts only: the regions have no memory, and to use one is [`Error::Measured`].
     pub fn measure() -> Layout<'a> {
         Layout {
             memory: None,
@@ -89,7 +90,7 @@ impl<'a> Layout<'a> {
         let (Some(end), Some(padded)) = (end, padded) else {
             return Err(Error::TooLarge { len, size });
         };
-        let address = match &self.memory {
+        let (address, owner) = match &self.memory {
             // The last region needs no padding after it.
             Some(memory) if memory.len() < end => {
                 return Err(Error::Length {
@@ -98,13 +99,13 @@ impl<'a> Layout<'a> {
                     given: memory.len() as u64,
                 });
             }
-            Some(memory) => memory.ptr() + self.used as u64,
-            None => 0,
+            Some(memory) => (memory.ptr() + self.used as u64, memory.owner),
+            None => (0, Owner::Nobody),
         };
         self.used = padded;
-        // SAFETY: `used` only grows, so this part of the memory is handed out once; the memory was
-        // given away to this layout for `'a`.
-        Ok(unsafe { SliceMut::from_raw(address, len) })
+        // `used` only grows, so each part of the memory, which is this layout's for `'a`, is handed
+        // out once.
+        Ok(SliceMut::new(address, len, owner))
     }
 
     /// Bytes taken so far, a multiple of [`ALIGNMENT`]: so measured parts can be put one after the

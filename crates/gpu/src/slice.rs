@@ -5,10 +5,11 @@ use std::ops::{Bound, RangeBounds};
 
 use bytemuck::Pod;
 
+use crate::memory::{Memory, Owner};
 use crate::{Error, Result};
 
-/// Tied to the lifetime, and `Send` and `Sync` whatever `T` is: the elements are not on the host.
-type Borrow<'a, T> = PhantomData<(&'a (), fn() -> T)>;
+/// `Send` and `Sync` whatever `T` is: the elements are not on the host.
+type Element<T> = PhantomData<fn() -> T>;
 
 /// `len` elements of device memory, to read. It cannot be read on the host:
 /// [`Stream::download`](crate::Stream::download) does that.
@@ -17,7 +18,8 @@ pub struct Slice<'a, T> {
     // Kernel arguments point at this field.
     pub(crate) ptr: u64,
     len: usize,
-    borrow: Borrow<'a, T>,
+    pub(crate) owner: Owner<'a>,
+    element: Element<T>,
 }
 
 /// `len` elements of device memory, to read and write.
@@ -25,7 +27,8 @@ pub struct Slice<'a, T> {
 pub struct SliceMut<'a, T> {
     pub(crate) ptr: u64,
     len: usize,
-    borrow: Borrow<'a, T>,
+    pub(crate) owner: Owner<'a>,
+    element: Element<T>,
 }
 
 impl<T> Clone for Slice<'_, T> {
@@ -47,11 +50,28 @@ macro_rules! common {
             /// elements at `ptr` must be device memory of the stream's device, aligned for `T`,
             /// and nothing else may write them (nor read them, for a `SliceMut`).
             pub unsafe fn from_raw(ptr: u64, len: usize) -> Self {
+                Self::new(ptr, len, Owner::Promised)
+            }
+
+            /// A slice of `owner`'s memory, of which all is borrowed that is in the slice.
+            pub(crate) fn new(ptr: u64, len: usize, owner: Owner<'a>) -> Self {
                 $Slice {
                     ptr,
                     len,
-                    borrow: PhantomData,
+                    owner,
+                    element: PhantomData,
                 }
+            }
+
+            /// A share in its memory, for work that has only its address ([`Stream::using`]).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Measured`].
+            ///
+            /// [`Stream::using`]: crate::Stream::using
+            pub fn memory(&self) -> Result<Memory> {
+                Memory::of(self.owner)
             }
 
             /// The device address of the first element.
@@ -81,10 +101,8 @@ macro_rules! common {
             /// [`Error::Range`].
             pub fn range(self, range: impl RangeBounds<usize>) -> Result<Self> {
                 let (start, end) = bounds(range, self.len)?;
-                // SAFETY: a part of this slice, which is gone.
-                Ok(unsafe {
-                    Self::from_raw(self.ptr + (start * size_of::<T>()) as u64, end - start)
-                })
+                let ptr = self.ptr + (start * size_of::<T>()) as u64;
+                Ok(Self::new(ptr, end - start, self.owner))
             }
 
             /// The same bytes as elements of another type.
@@ -95,9 +113,7 @@ macro_rules! common {
             /// when the address does not fit `U`.
             pub fn cast<U: Pod>(self) -> Result<$Slice<'a, U>> {
                 let len = cast_len::<U>(self.ptr, self.bytes())?;
-                // SAFETY: the same memory, with an address that fits; plain data may be seen as any
-                // plain type.
-                Ok(unsafe { $Slice::from_raw(self.ptr, len) })
+                Ok($Slice::new(self.ptr, len, self.owner))
             }
         }
     };
@@ -108,29 +124,17 @@ common!(SliceMut);
 impl<'a, T: Pod> SliceMut<'a, T> {
     /// The same slice for a shorter time, to pass it on and keep it.
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
-        SliceMut {
-            ptr: self.ptr,
-            len: self.len,
-            borrow: PhantomData,
-        }
+        SliceMut::new(self.ptr, self.len, self.owner)
     }
 
     /// The same slice, to read, for a shorter time.
     pub fn as_slice(&self) -> Slice<'_, T> {
-        Slice {
-            ptr: self.ptr,
-            len: self.len,
-            borrow: PhantomData,
-        }
+        Slice::new(self.ptr, self.len, self.owner)
     }
 
     /// The same slice, to read from now on.
     pub fn into_slice(self) -> Slice<'a, T> {
-        Slice {
-            ptr: self.ptr,
-            len: self.len,
-            borrow: PhantomData,
-        }
+        Slice::new(self.ptr, self.len, self.owner)
     }
 
     /// The first `at` elements, and the rest.
@@ -141,13 +145,10 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     pub fn split_at(self, at: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
         let (_, at) = bounds(..at, self.len)?;
         let rest = self.ptr + (at * size_of::<T>()) as u64;
-        // SAFETY: two parts, without overlap, of this slice, which is gone.
-        unsafe {
-            Ok((
-                SliceMut::from_raw(self.ptr, at),
-                SliceMut::from_raw(rest, self.len - at),
-            ))
-        }
+        Ok((
+            SliceMut::new(self.ptr, at, self.owner),
+            SliceMut::new(rest, self.len - at, self.owner),
+        ))
     }
 }
 

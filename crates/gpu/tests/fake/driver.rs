@@ -3,19 +3,26 @@
 //!
 //! With `--cfg old`: a driver without memory pools and without the newer functions.
 
+mod order;
+
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
+use std::thread::ThreadId;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Context,
     Pool,
+    /// And the number of the capture that it is part of, 0 without one.
     Stream {
-        capturing: bool,
+        capture: u64,
     },
-    Event,
+    /// And the capture that it was recorded in.
+    Event {
+        capture: u64,
+    },
     Module,
     Memory {
         bytes: usize,
@@ -33,11 +40,29 @@ enum Kind {
 }
 
 static LIVE: Mutex<Option<HashMap<u64, Kind>>> = Mutex::new(None);
-static CAPTURES: Mutex<u64> = Mutex::new(0);
+/// Captures so far, and of each the thread that began it.
+static CAPTURES: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
+/// The memory that captures (by number), graphs and executable graphs use.
+static NODES: Mutex<Option<HashMap<u64, Vec<(u64, usize)>>>> = Mutex::new(None);
+/// Called once, before the function of that name.
+static HOOK: Mutex<Option<(CString, extern "C" fn())>> = Mutex::new(None);
 thread_local!(static CURRENT: Cell<u64> = const { Cell::new(0) });
 
 fn live<R>(f: impl FnOnce(&mut HashMap<u64, Kind>) -> R) -> R {
     f(LIVE.lock().unwrap().get_or_insert_default())
+}
+
+fn nodes<R>(f: impl FnOnce(&mut HashMap<u64, Vec<(u64, usize)>>) -> R) -> R {
+    f(NODES.lock().unwrap().get_or_insert_default())
+}
+
+/// Gives the test a chance to do something else before this function.
+fn hooked(function: &str) {
+    let mut hook = HOOK.lock().unwrap();
+    if let Some((_, call)) = hook.take_if(|(name, _)| name.as_bytes() == function.as_bytes()) {
+        drop(hook);
+        call();
+    }
 }
 
 /// The code that the test wants from this function, if any.
@@ -91,35 +116,62 @@ fn kind(handle: u64) -> Option<Kind> {
 }
 
 #[track_caller]
+fn capture(stream: u64) -> u64 {
+    bound();
+    match kind(stream) {
+        Some(Kind::Stream { capture }) => capture,
+        _ => panic!("no stream"),
+    }
+}
+
+#[track_caller]
 fn idle_stream(stream: u64) {
-    bound();
-    assert_eq!(
-        kind(stream),
-        Some(Kind::Stream { capturing: false }),
-        "breaks the capture off, or no stream"
-    );
+    assert_eq!(capture(stream), 0, "breaks the capture off");
 }
 
+/// The capture that the stream is part of, if any. Only the thread that captures may give work to it.
 #[track_caller]
-fn any_stream(stream: u64) {
-    bound();
-    assert!(
-        matches!(kind(stream), Some(Kind::Stream { .. })),
-        "no stream"
-    );
+fn own_capture(stream: u64) -> u64 {
+    let capture = capture(stream);
+    if capture != 0 {
+        let thread = CAPTURES.lock().unwrap()[capture as usize - 1];
+        assert_eq!(thread, std::thread::current().id(), "the work of another thread is captured");
+    }
+    capture
 }
 
-/// `bytes` at `ptr` must be within live memory.
+/// True when the stream does this work, on that memory, now. Otherwise it became part of a graph.
 #[track_caller]
-fn memory(ptr: u64, bytes: usize) {
-    let within = |(&at, kind): (&u64, &Kind)| matches!(*kind, Kind::Memory { bytes: len } if at <= ptr && ptr + bytes as u64 <= at + len as u64);
-    assert!(
-        live(|live| live.iter().any(within)),
-        "{bytes} bytes at {ptr:#x} are not allocated"
-    );
+fn now(stream: u64, places: &[(u64, usize)]) -> bool {
+    let capture = own_capture(stream);
+    let used: Vec<u64> = places.iter().map(|&(ptr, bytes)| memory(ptr, bytes)).collect();
+    if capture == 0 {
+        order::used(stream, &used);
+    } else {
+        nodes(|nodes| nodes.entry(capture).or_default().extend(places));
+    }
+    capture == 0
 }
 
-fn allocate(bytes: usize, out: *mut u64) -> i32 {
+/// Only pinned memory may be used by a graph: all else is lent for a call.
+#[track_caller]
+fn host(stream: u64, ptr: u64, bytes: usize) {
+    let pinned = |(&at, kind): (&u64, &Kind)| matches!(*kind, Kind::Host { bytes: len } if at <= ptr && ptr + bytes as u64 <= at + len as u64);
+    assert!(capture(stream) == 0 || live(|live| live.iter().any(pinned)), "a copy of borrowed memory is captured");
+}
+
+/// `bytes` at `ptr` must be within live memory: where that begins.
+#[track_caller]
+fn memory(ptr: u64, bytes: usize) -> u64 {
+    let within = |(&at, kind): (&u64, &Kind)| {
+        let inside = matches!(*kind, Kind::Memory { bytes: len } if at <= ptr && ptr + bytes as u64 <= at + len as u64);
+        inside.then_some(at)
+    };
+    let found = live(|live| live.iter().find_map(within));
+    found.unwrap_or_else(|| panic!("{bytes} bytes at {ptr:#x} are not allocated"))
+}
+
+fn allocate(stream: u64, bytes: usize, out: *mut u64) -> i32 {
     bound();
     let used: usize = live(|live| {
         live.values()
@@ -137,8 +189,10 @@ fn allocate(bytes: usize, out: *mut u64) -> i32 {
     }
     let ptr =
         Box::leak(vec![0u128; bytes.div_ceil(16) + 16].into_boxed_slice()).as_mut_ptr() as u64;
-    live(|live| live.insert(ptr.next_multiple_of(256), Kind::Memory { bytes }));
-    unsafe { *out = ptr.next_multiple_of(256) };
+    let ptr = ptr.next_multiple_of(256);
+    live(|live| live.insert(ptr, Kind::Memory { bytes }));
+    order::made(stream, ptr);
+    unsafe { *out = ptr };
     0
 }
 
@@ -146,6 +200,7 @@ macro_rules! driver {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $body:block)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> i32 {
+            hooked(stringify!($name));
             match ordered(stringify!($name)) {
                 0 => unsafe { $body },
                 code => code,
@@ -164,6 +219,12 @@ pub extern "C" fn fake_live() -> i32 {
         }
         live.len() as i32
     })
+}
+
+/// Has `hook` called before the next call of the function of that name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_hook(function: *const c_char, hook: extern "C" fn()) {
+    *HOOK.lock().unwrap() = Some((unsafe { CStr::from_ptr(function) }.to_owned(), hook));
 }
 
 driver! {
@@ -189,16 +250,21 @@ driver! {
     fn cuCtxSetCurrent(context: u64) { assert_eq!(kind(context), Some(Kind::Context)); CURRENT.set(context); 0 }
     fn cuCtxSynchronize() {
         bound();
-        live(|live| live.values_mut().for_each(|kind| match kind {
-            Kind::Stream { capturing } => assert!(!*capturing, "breaks the capture off"),
+        let mut streams = Vec::new();
+        live(|live| live.iter_mut().for_each(|(&handle, kind)| match kind {
+            Kind::Stream { capture } => {
+                assert_eq!(*capture, 0, "breaks the capture off");
+                streams.push(handle);
+            }
             Kind::Pending { synchronised, .. } => *synchronised = true,
             _ => {}
         }));
+        order::done(&streams);
         0
     }
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) { bound(); (*free, *total) = (4096, number("FAKE_MEMORY", 1 << 20)); 0 }
-    fn cuMemAlloc_v2(out: *mut u64, bytes: usize) { allocate(bytes, out) }
-    fn cuMemFree_v2(ptr: u64) { end(ptr) }
+    fn cuMemAlloc_v2(out: *mut u64, bytes: usize) { allocate(0, bytes, out) }
+    fn cuMemFree_v2(ptr: u64) { order::freed(0, ptr); end(ptr) }
     fn cuMemHostAlloc(out: *mut *mut c_void, bytes: usize, _flags: u32) {
         bound();
         if bytes > 1 << 20 {
@@ -209,38 +275,86 @@ driver! {
         0
     }
     fn cuMemFreeHost(ptr: u64) { end(ptr) }
-    fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) { any_stream(stream); memory(to, bytes); std::ptr::copy(from as *const u8, to as *mut u8, bytes); 0 }
-    fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) { any_stream(stream); memory(from, bytes); std::ptr::copy(from as *const u8, to as *mut u8, bytes); 0 }
-    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) { any_stream(stream); memory(to, bytes); memory(from, bytes); std::ptr::copy(from as *const u8, to as *mut u8, bytes); 0 }
-    fn cuMemsetD8Async(to: u64, byte: u8, count: usize, stream: u64) { any_stream(stream); memory(to, count); std::ptr::write_bytes(to as *mut u8, byte, count); 0 }
-    fn cuMemsetD32Async(to: u64, word: u32, count: usize, stream: u64) { any_stream(stream); memory(to, count * 4); std::slice::from_raw_parts_mut(to as *mut u32, count).fill(word); 0 }
-    fn cuStreamCreate(out: *mut u64, flags: u32) { bound(); assert_eq!(flags, 1, "not non-blocking"); make(Kind::Stream { capturing: false }, out) }
+    fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
+        host(stream, from, bytes);
+        if now(stream, &[(to, bytes)]) { std::ptr::copy(from as *const u8, to as *mut u8, bytes); }
+        0
+    }
+    fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
+        host(stream, to, bytes);
+        if now(stream, &[(from, bytes)]) { std::ptr::copy(from as *const u8, to as *mut u8, bytes); }
+        0
+    }
+    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
+        if now(stream, &[(to, bytes), (from, bytes)]) { std::ptr::copy(from as *const u8, to as *mut u8, bytes); }
+        0
+    }
+    fn cuMemsetD8Async(to: u64, byte: u8, count: usize, stream: u64) {
+        if now(stream, &[(to, count)]) { std::ptr::write_bytes(to as *mut u8, byte, count); }
+        0
+    }
+    fn cuMemsetD32Async(to: u64, word: u32, count: usize, stream: u64) {
+        if now(stream, &[(to, count * 4)]) { std::slice::from_raw_parts_mut(to as *mut u32, count).fill(word); }
+        0
+    }
+    fn cuStreamCreate(out: *mut u64, flags: u32) { bound(); assert_eq!(flags, 1, "not non-blocking"); make(Kind::Stream { capture: 0 }, out) }
     fn cuStreamDestroy_v2(stream: u64) { idle_stream(stream); end(stream) }
-    fn cuStreamSynchronize(stream: u64) { idle_stream(stream); 0 }
-    fn cuStreamQuery(stream: u64) { idle_stream(stream); 0 }
-    fn cuStreamWaitEvent(stream: u64, event: u64, _flags: u32) { any_stream(stream); assert_eq!(kind(event), Some(Kind::Event)); 0 }
+    fn cuStreamSynchronize(stream: u64) { idle_stream(stream); order::done(&[stream]); 0 }
+    fn cuStreamQuery(stream: u64) { idle_stream(stream); order::done(&[stream]); 0 }
+    fn cuStreamWaitEvent(stream: u64, event: u64, _flags: u32) {
+        let Some(Kind::Event { capture: of_event }) = kind(event) else { panic!("no event") };
+        let of_stream = own_capture(stream);
+        if of_event == 0 {
+            assert_eq!(of_stream, 0, "breaks the capture off");
+            order::waited(stream, event);
+        } else {
+            assert!([0, of_event].contains(&of_stream), "two captures meet");
+            live(|live| live.insert(stream, Kind::Stream { capture: of_event }));
+        }
+        0
+    }
     fn cuStreamBeginCapture_v2(stream: u64, _mode: i32) {
         idle_stream(stream);
-        live(|live| live.insert(stream, Kind::Stream { capturing: true }));
-        *CAPTURES.lock().unwrap() += 1;
+        let mut captures = CAPTURES.lock().unwrap();
+        captures.push(std::thread::current().id());
+        live(|live| live.insert(stream, Kind::Stream { capture: captures.len() as u64 }));
         0
     }
     fn cuStreamEndCapture(stream: u64, out: *mut u64) {
-        bound();
-        let was = live(|live| live.insert(stream, Kind::Stream { capturing: false }));
-        assert_eq!(was, Some(Kind::Stream { capturing: true }));
+        let ended = own_capture(stream);
+        assert_ne!(ended, 0);
+        live(|live| live.values_mut().for_each(|kind| match kind {
+            Kind::Stream { capture } if *capture == ended => *capture = 0,
+            _ => {}
+        }));
+        let places = nodes(|nodes| nodes.remove(&ended)).unwrap_or_default();
         // A broken capture ends too, without a graph.
-        match ordered("capture") { 0 => make(Kind::Graph, out), code => { *out = 0; code } }
-    }
-    fn cuStreamGetCaptureInfo(stream: u64, status: *mut i32, id: *mut u64) {
-        let Some(Kind::Stream { capturing }) = kind(stream) else { panic!("no stream") };
-        (*status, *id) = (capturing.into(), *CAPTURES.lock().unwrap());
+        let code = ordered("capture");
+        if code != 0 {
+            *out = 0;
+            return code;
+        }
+        make(Kind::Graph, out);
+        nodes(|nodes| nodes.insert(*out, places));
         0
     }
-    fn cuEventCreate(out: *mut u64, _flags: u32) { bound(); make(Kind::Event, out) }
-    fn cuEventRecord(event: u64, stream: u64) { any_stream(stream); assert_eq!(kind(event), Some(Kind::Event)); 0 }
-    fn cuEventQuery(event: u64) { assert_eq!(kind(event), Some(Kind::Event)); 600 }
-    fn cuEventSynchronize(event: u64) { assert_eq!(kind(event), Some(Kind::Event)); 0 }
+    fn cuStreamGetCaptureInfo(stream: u64, status: *mut i32, id: *mut u64) {
+        let capture = capture(stream);
+        (*status, *id) = ((capture != 0).into(), capture);
+        0
+    }
+    fn cuEventCreate(out: *mut u64, _flags: u32) { bound(); make(Kind::Event { capture: 0 }, out) }
+    fn cuEventRecord(event: u64, stream: u64) {
+        assert!(matches!(kind(event), Some(Kind::Event { .. })));
+        let capture = own_capture(stream);
+        live(|live| live.insert(event, Kind::Event { capture }));
+        if capture == 0 {
+            order::recorded(event, stream);
+        }
+        0
+    }
+    fn cuEventQuery(event: u64) { assert_eq!(kind(event), Some(Kind::Event { capture: 0 })); 600 }
+    fn cuEventSynchronize(event: u64) { assert_eq!(kind(event), Some(Kind::Event { capture: 0 })); 0 }
     fn cuEventDestroy_v2(event: u64) { end(event) }
     fn cuEventElapsedTime(out: *mut f32, _start: u64, _end: u64) { *out = 0.5; 0 }
     fn cuModuleLoadDataEx(out: *mut u64, image: *const u8, _count: u32, _options: *mut i32, values: *mut *mut u8) {
@@ -259,14 +373,24 @@ driver! {
     fn cuModuleGetFunction(out: *mut u64, module: u64, _name: *const c_char) { bound(); assert_eq!(kind(module), Some(Kind::Module)); *out = module; 0 }
     fn cuFuncGetAttribute(out: *mut i32, _attribute: i32, function: u64) { assert_eq!(kind(function), Some(Kind::Module)); *out = 512; 0 }
     fn cuFuncSetAttribute(function: u64, _attribute: i32, _value: i32) { assert_eq!(kind(function), Some(Kind::Module)); 0 }
-    fn cuLaunchKernel(function: u64, _gx: u32, _gy: u32, _gz: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, stream: u64, _params: u64, _extra: u64) {
-        any_stream(stream);
+    fn cuLaunchKernel(function: u64, _gx: u32, _gy: u32, _gz: u32, _bx: u32, _by: u32, _bz: u32, shared: u32, stream: u64, params: *const *const u64, _extra: u64) {
+        // With shared memory: a kernel that uses so many bytes where its first argument points.
+        if shared == 0 {
+            now(stream, &[]);
+        } else {
+            now(stream, &[(**params, shared as usize)]);
+        }
         assert_eq!(kind(function), Some(Kind::Module));
         0
     }
-    fn cuGraphLaunch(exec: u64, stream: u64) { idle_stream(stream); assert_eq!(kind(exec), Some(Kind::Exec)); 0 }
-    fn cuGraphExecDestroy(exec: u64) { end(exec) }
-    fn cuGraphDestroy(graph: u64) { end(graph) }
+    fn cuGraphLaunch(exec: u64, stream: u64) {
+        idle_stream(stream);
+        assert_eq!(kind(exec), Some(Kind::Exec));
+        now(stream, &nodes(|nodes| nodes[&exec].clone()));
+        0
+    }
+    fn cuGraphExecDestroy(exec: u64) { nodes(|nodes| nodes.remove(&exec)); end(exec) }
+    fn cuGraphDestroy(graph: u64) { nodes(|nodes| nodes.remove(&graph)); end(graph) }
     fn cuGetErrorName(code: i32, out: *mut *const c_char) {
         *out = if code == 700 { c"CUDA_ERROR_ILLEGAL_ADDRESS".as_ptr() } else { std::ptr::null() };
         i32::from((*out).is_null())
@@ -284,13 +408,22 @@ driver! {
         live(|live| live.retain(|_, kind| !matches!(kind, Kind::Pending { synchronised: true, .. })));
         0
     }
-    fn cuMemAllocFromPoolAsync(out: *mut u64, bytes: usize, pool: u64, stream: u64) { idle_stream(stream); assert_eq!(kind(pool), Some(Kind::Pool)); allocate(bytes, out) }
+    fn cuMemAllocFromPoolAsync(out: *mut u64, bytes: usize, pool: u64, stream: u64) { idle_stream(stream); assert_eq!(kind(pool), Some(Kind::Pool)); allocate(stream, bytes, out) }
     fn cuMemFreeAsync(ptr: u64, stream: u64) {
         idle_stream(stream);
         let Some(Kind::Memory { bytes }) = kind(ptr) else { panic!("freed twice, or never allocated") };
+        order::freed(stream, ptr);
         live(|live| live.insert(ptr, Kind::Pending { bytes, synchronised: false }));
         0
     }
-    fn cuGraphInstantiateWithFlags(out: *mut u64, graph: u64, _flags: u64) { assert_eq!(kind(graph), Some(Kind::Graph)); make(Kind::Exec, out) }
+    fn cuGraphInstantiateWithFlags(out: *mut u64, graph: u64, _flags: u64) {
+        assert_eq!(kind(graph), Some(Kind::Graph));
+        make(Kind::Exec, out);
+        nodes(|nodes| {
+            let places = nodes[&graph].clone();
+            nodes.insert(*out, places)
+        });
+        0
+    }
     fn cuLaunchKernelEx(_config: u64, function: u64, _params: u64, _extra: u64) { assert_eq!(kind(function), Some(Kind::Module)); 0 }
 }

@@ -5,7 +5,7 @@
 //! starts itself with the case's name. The driver that they bind is compiled from `fake/driver.rs`,
 //! and aborts when it is misused.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,13 +13,15 @@ use std::process::Command;
 use gpu::{Buffer, Device, Error, Graph, Kernel, Launch, Pinned, Scratch, Stages, Stream, args};
 use libtest_mimic::{Arguments, Failed, Trial};
 
+mod races;
+
 const CASE: &str = "GPU_TEST_CASE";
 const LIBRARY: &str = "RADSWEEP_CUDA_LIBRARY";
 
 /// Name, the driver (`new` and `old` are compiled, others are file names), the codes that it is to
 /// return, and what runs in the process.
 type Case = (&'static str, &'static str, &'static str, fn());
-const CASES: [Case; 16] = [
+const CASES: [Case; 21] = [
     ("no_driver", "/nowhere/libcuda.so.1", "", no_driver),
     ("stub_library", "new", "cuInit=34", || {
         assert!(
@@ -80,11 +82,50 @@ const CASES: [Case; 16] = [
         nothing_left();
     }),
     ("old_driver", "old", "", old_driver),
+    (
+        "captures_are_of_one_thread",
+        "new",
+        "",
+        races::captures_are_of_one_thread,
+    ),
+    (
+        "graphs_keep_what_they_use",
+        "new",
+        "",
+        races::graphs_keep_what_they_use,
+    ),
+    (
+        "buffers_wait_for_other_streams",
+        "new",
+        "",
+        races::buffers_wait_for_other_streams,
+    ),
+    (
+        "measured_regions_are_refused",
+        "new",
+        "",
+        races::measured_regions_are_refused,
+    ),
+    (
+        "streams_dropped_in_captures",
+        "new",
+        "",
+        races::streams_dropped_in_captures,
+    ),
 ];
+/// Before the function of a race's name.
+const RACE: &str = "a_capture_begins_before_";
+const JOIN: &str = "a_capture_is_joined_before_";
 
 pub fn main() {
     if let Some(name) = std::env::var_os(CASE) {
-        let case = CASES.into_iter().find(|case| *case.0 == *name).unwrap();
+        let name = name.to_str().unwrap();
+        for (prefix, joined) in [(RACE, false), (JOIN, true)] {
+            if let Some(function) = name.strip_prefix(prefix) {
+                return races::race(function, joined);
+            }
+        }
+        let case = CASES.into_iter().find(|case| case.0 == name).unwrap();
         return case.3();
     }
     let arguments = Arguments::from_args();
@@ -96,6 +137,13 @@ pub fn main() {
             compile_fake(folder.path(), name)
         }
     });
+    let races = [RACE, JOIN].into_iter().flat_map(|prefix| {
+        let new = new.clone();
+        races::RACES.map(|(function, _)| {
+            let (name, new) = (format!("{prefix}{function}"), new.clone());
+            Trial::test(name.clone(), move || run_alone(&name, &new, ""))
+        })
+    });
     let trials = CASES.into_iter().map(|(name, library, codes, _)| {
         let library = match library {
             "new" => new.clone(),
@@ -104,7 +152,7 @@ pub fn main() {
         };
         Trial::test(name, move || run_alone(name, &library, codes))
     });
-    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let conclusion = libtest_mimic::run(&arguments, trials.chain(races).collect());
     drop(folder);
     conclusion.exit();
 }
@@ -159,18 +207,8 @@ fn nothing_left() {
 
 /// How many handles and pieces of memory the driver has given and not got back.
 fn live() -> c_int {
-    unsafe extern "C" {
-        fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
-        fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
-    let path = CString::new(std::env::var(LIBRARY).unwrap()).unwrap();
-    let name: &CStr = c"fake_live";
-    // SAFETY: the fake driver, open already, and its function of this type.
-    unsafe {
-        let function = dlsym(dlopen(path.as_ptr(), 2), name.as_ptr());
-        assert!(!function.is_null());
-        std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)()
-    }
+    // SAFETY: the fake driver's function of that type.
+    unsafe { races::symbol::<extern "C" fn() -> c_int>(c"fake_live")() }
 }
 
 fn images_are_shared() {
