@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use gpu::{ByValue, Device, Error, Kernel, Launch, Layout, Pinned, Scratch, Stages, Stream, args};
 use libtest_mimic::{Arguments, Trial};
 
+mod lifetimes;
+
 const KERNELS: &[u8] = include_bytes!("../ptx/kernels.ptx");
 const CLUSTER: &[u8] = include_bytes!("../ptx/cluster.ptx");
 
 type Test = fn(&Device);
-const TESTS: [(&str, Test); 26] = [
+const TESTS: [(&str, Test); 31] = [
     ("device_tells_what_it_is", device_tells_what_it_is),
     ("opening_again_gives_the_same", opening_again_gives_the_same),
     ("copies_of_every_length", copies_of_every_length),
@@ -49,6 +51,26 @@ const TESTS: [(&str, Test); 26] = [
         failed_captures_leave_the_stream,
     ),
     ("capture_over_two_streams", capture_over_two_streams),
+    (
+        "graphs_keep_their_buffers",
+        lifetimes::graphs_keep_their_buffers,
+    ),
+    (
+        "freed_after_other_streams",
+        lifetimes::freed_after_other_streams,
+    ),
+    (
+        "allocated_before_other_streams",
+        lifetimes::allocated_before_other_streams,
+    ),
+    (
+        "captures_beside_other_threads",
+        lifetimes::captures_beside_other_threads,
+    ),
+    (
+        "measured_regions_are_refused",
+        lifetimes::measured_regions_are_refused,
+    ),
 ];
 
 pub fn main() {

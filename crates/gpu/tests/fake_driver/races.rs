@@ -19,6 +19,8 @@ pub struct Shared {
     graph: Graph,
 }
 
+/// A use of the first buffer, or of both, by a stream.
+type Use = fn(&Stream, &Kernel, &mut Buffer<u32>, &mut Buffer<u32>) -> gpu::Result<()>;
 type Call = fn(&Shared, &mut Buffer<u32>) -> gpu::Result<()>;
 
 /// The driver's function before which the other thread gets its chance, and the call that comes to it.
@@ -265,7 +267,7 @@ pub fn buffers_wait_for_other_streams() {
     let (stream, other) = (stream(), stream());
     let kernel = kernel(stream.device());
     let new = || stream.alloc::<u32>(4).unwrap();
-    let uses: [fn(&Stream, &Kernel, &mut Buffer<u32>, &mut Buffer<u32>) -> gpu::Result<()>; 7] = [
+    let uses: [Use; 7] = [
         |other, _, a, _| other.fill_u32(a.slice_mut(), 1),
         |other, _, a, _| other.fill_bytes(a.range_mut(1..)?, 1),
         |other, _, a, b| other.copy(a.slice_mut(), b.slice()),

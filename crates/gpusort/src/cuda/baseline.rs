@@ -89,7 +89,11 @@ impl Baselines {
             values_out,
             pairs,
         };
-        match which {
+        let mut memory = vec![keys_in.memory()?, keys_out.memory()?, scratch.memory()?];
+        if let Some((values_in, values_out)) = &values {
+            memory.extend([values_in.memory()?, values_out.memory()?]);
+        }
+        stream.using(&memory, || match which {
             Baseline::Split => {
                 let request = Request {
                     shape: shape(n as u64, pairs),
@@ -106,7 +110,7 @@ impl Baselines {
             }
             Baseline::Radix16 => self.radix16(stream, &job, scratch),
             Baseline::Bitonic => self.bitonic(stream, &job, scratch),
-        }
+        })
     }
 
     fn radix16(&self, stream: &Stream, job: &Job, scratch: SliceMut<'_, u8>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use bytemuck::Pod;
-use gpu::{Slice, SliceMut};
+use gpu::{Memory, Slice, SliceMut};
 
 /// One of a call's buffers.
 #[derive(Debug, Clone, Copy)]
@@ -67,13 +67,18 @@ impl Named {
 pub(super) struct Buffers {
     keys: usize,
     named: Vec<Named>,
+    /// Theirs: kernels get addresses alone.
+    memory: Vec<Memory>,
 }
 
 impl Buffers {
     /// For a call with that many keys.
     pub fn new(keys: usize) -> Self {
-        let named = Vec::new();
-        Self { keys, named }
+        Self {
+            keys,
+            named: Vec::new(),
+            memory: Vec::new(),
+        }
     }
 
     pub fn keys(&self) -> usize {
@@ -84,6 +89,7 @@ impl Buffers {
     pub fn reads<T: Pod>(&mut self, what: &'static str, slice: &Slice<'_, T>) -> Result<u64> {
         same_length(self.keys, slice.len())?;
         self.named.push(Named::read(what, slice));
+        self.memory.push(slice.memory()?);
         Ok(slice.ptr())
     }
 
@@ -91,6 +97,7 @@ impl Buffers {
     pub fn writes<T: Pod>(&mut self, what: &'static str, slice: &SliceMut<'_, T>) -> Result<u64> {
         same_length(self.keys, slice.len())?;
         self.named.push(Named::written(what, slice));
+        self.memory.push(slice.memory()?);
         Ok(slice.ptr())
     }
 
@@ -98,17 +105,19 @@ impl Buffers {
     pub fn number(&mut self, what: &'static str, slice: &Slice<'_, u64>) -> Result<u64> {
         same_length(1, slice.len())?;
         self.named.push(Named::read(what, slice));
+        self.memory.push(slice.memory()?);
         Ok(slice.ptr())
     }
 
     /// Fails unless all buffers are there, aligned, and those that are written apart from all others, and scratch memory has as many
-    /// bytes as the sort needs.
+    /// bytes as the sort needs. Returns the memory of all, for [`Stream::using`](gpu::Stream::using).
     pub fn check(
         mut self,
         scratch: &SliceMut<'_, u8>,
         needed: impl FnOnce() -> Result<u64>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Memory>> {
         self.named.push(Named::scratch(scratch));
+        self.memory.push(scratch.memory()?);
         for (i, first) in self.named.iter().enumerate() {
             first.check()?;
             for second in &self.named[i + 1..] {
@@ -124,7 +133,7 @@ impl Buffers {
         if given < needed {
             return Err(Error::ScratchTooSmall { needed, given });
         }
-        Ok(())
+        Ok(self.memory)
     }
 }
 

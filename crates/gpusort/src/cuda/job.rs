@@ -93,48 +93,50 @@ impl Job {
             records: self.records.is_some(),
         };
         plan.check_count()?;
-        self.buffers.check(&scratch, || plan.scratch_bytes())?;
+        let memory = self.buffers.check(&scratch, || plan.scratch_bytes())?;
         let as_measured = window == (0..K::BITS) && self.device_count == 0;
         let calibration = &context.calibration;
         plan.algorithm = calibration.resolve(plan.algorithm, &plan.shape, as_measured);
-        let mut regions = plan.carve(&mut Layout::over(scratch)?)?;
-
-        context.begin();
-        if plan.shape.n == 0 {
-            let mut outcome = regions.family.range(..size_of::<Outcome>())?.cast()?;
-            stream.fill_bytes(outcome.reborrow(), 0)?;
-            return Ok(stream.fill_u32(outcome.range(..1)?, family_id(Algorithm::Onesweep))?);
-        }
         let order = KeyOrder::new(K::TYPE, options.order, window);
-        let spare_bytes = plan.shape.n * plan.shape.key_bytes() as u64;
-        let requests = (0..).zip(&self.arrays).map(|(i, array)| Request {
-            shape: plan.shape,
-            order,
-            keys_in: array.keys_in,
-            keys_out: array
-                .keys_out
-                .unwrap_or(regions.spare_keys.ptr() + i * spare_bytes),
-            drop_keys: plan.spare_keys,
-            values_in: array.values_in,
-            values_out: if plan.records {
-                regions.index.ptr()
-            } else {
-                array.values_out
-            },
-            device_count: self.device_count,
-            nearly_sorted: options.nearly_sorted,
-        });
-        let requests: Vec<_> = requests.collect();
-        family(plan.algorithm).sort_arrays(
-            context,
-            stream,
-            &requests,
-            regions.family.reborrow(),
-        )?;
-        if let Some(records) = &self.records {
-            gather::launch(context, stream, plan.shape.n, regions.index.ptr(), records)?;
-        }
-        context.mark(stream, "end")
+        stream.using(&memory, || {
+            let mut regions = plan.carve(&mut Layout::over(scratch)?)?;
+
+            context.begin();
+            if plan.shape.n == 0 {
+                let mut outcome = regions.family.range(..size_of::<Outcome>())?.cast()?;
+                stream.fill_bytes(outcome.reborrow(), 0)?;
+                return Ok(stream.fill_u32(outcome.range(..1)?, family_id(Algorithm::Onesweep))?);
+            }
+            let spare_bytes = plan.shape.n * plan.shape.key_bytes() as u64;
+            let requests = (0..).zip(&self.arrays).map(|(i, array)| Request {
+                shape: plan.shape,
+                order,
+                keys_in: array.keys_in,
+                keys_out: array
+                    .keys_out
+                    .unwrap_or(regions.spare_keys.ptr() + i * spare_bytes),
+                drop_keys: plan.spare_keys,
+                values_in: array.values_in,
+                values_out: if plan.records {
+                    regions.index.ptr()
+                } else {
+                    array.values_out
+                },
+                device_count: self.device_count,
+                nearly_sorted: options.nearly_sorted,
+            });
+            let requests: Vec<_> = requests.collect();
+            family(plan.algorithm).sort_arrays(
+                context,
+                stream,
+                &requests,
+                regions.family.reborrow(),
+            )?;
+            if let Some(records) = &self.records {
+                gather::launch(context, stream, plan.shape.n, regions.index.ptr(), records)?;
+            }
+            context.mark(stream, "end")
+        })
     }
 }
 

@@ -390,13 +390,15 @@ impl Sorter {
         let window = options.window::<K>()?;
         let mut buffers = Buffers::new(keys.len());
         buffers.reads("keys", &keys)?;
-        buffers.check(&scratch, || Ok(onesweep::HEADER_BYTES as u64))?;
+        let memory = buffers.check(&scratch, || Ok(onesweep::HEADER_BYTES as u64))?;
         if keys.is_empty() {
             return Ok(true);
         }
         let shape = self.shape::<K>(keys.len() as u64, 0);
         let order = KeyOrder::new(K::TYPE, options.order, window);
-        onesweep::is_sorted(&self.0, stream, &shape, order, keys.ptr(), scratch)
+        stream.using(&memory, || {
+            onesweep::is_sorted(&self.0, stream, &shape, order, keys.ptr(), scratch)
+        })
     }
 
     /// What the last sort with this scratch memory did; waits for it. Stages have times where [`SorterConfig::timings`] is set, and are

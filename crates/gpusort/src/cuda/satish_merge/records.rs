@@ -10,7 +10,7 @@ use crate::cuda::family::{Context, Outcome, measured};
 use crate::cuda::gather;
 use crate::{Error, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{Device, Layout, Slice, SliceMut, Stream};
+use gpu::{Device, Layout, Memory, Slice, SliceMut, Stream};
 use radsweep_kernels::sources;
 use std::ffi::OsStr;
 use std::fmt;
@@ -231,17 +231,13 @@ impl<R: Pod> Comparator<R> {
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
         let n = records.len() as u64;
-        let [records, index] = self.checked(&records, ("index", &index), &scratch)?;
+        let ([records, index], memory) = self.checked(&records, ("index", &index), &scratch)?;
         let plan = Plan::new(n, INDEX_TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan, 4, false)?;
-        self.run(
-            stream,
-            &self.inner.index,
-            (&plan, INDEX_TILE),
-            records,
-            index,
-            regions,
-        )
+        let sorted = (&plan, INDEX_TILE);
+        stream.using(&memory, || {
+            self.run(stream, &self.inner.index, sorted, records, index, regions)
+        })
     }
 
     /// Sorts records. Those of up to 32 bytes are moved each pass; larger ones once, by their index.
@@ -257,45 +253,44 @@ impl<R: Pod> Comparator<R> {
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
         let n = records.len() as u64;
-        let [records, output] = self.checked(&records, ("records_out", &records_out), &scratch)?;
+        let ([records, output], memory) =
+            self.checked(&records, ("records_out", &records_out), &scratch)?;
         if let (Some(kernels), Some(tile)) = (&self.inner.records, record_tile(Self::BYTES)) {
             let plan = Plan::new(n, tile);
             let regions = carve(&mut Layout::over(scratch)?, &plan, Self::BYTES, false)?;
-            return self.run(stream, kernels, (&plan, tile), records, output, regions);
+            return stream.using(&memory, || {
+                self.run(stream, kernels, (&plan, tile), records, output, regions)
+            });
         }
         let plan = Plan::new(n, INDEX_TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan, 4, true)?;
         let index = regions.index.ptr();
-        self.run(
-            stream,
-            &self.inner.index,
-            (&plan, INDEX_TILE),
-            records,
-            index,
-            regions,
-        )?;
         let moved = gather::Records {
             input: records,
             output,
             bytes: Self::BYTES,
         };
-        gather::launch(&self.inner.context, stream, n, index, &moved)
+        let sorted = (&plan, INDEX_TILE);
+        stream.using(&memory, || {
+            self.run(stream, &self.inner.index, sorted, records, index, regions)?;
+            gather::launch(&self.inner.context, stream, n, index, &moved)
+        })
     }
 
-    /// The addresses of a call's two buffers.
+    /// The addresses of a call's two buffers, and its memory.
     fn checked<T: Pod>(
         &self,
         records: &Slice<'_, R>,
         (what, output): (&'static str, &SliceMut<'_, T>),
         scratch: &SliceMut<'_, u8>,
-    ) -> Result<[u64; 2]> {
+    ) -> Result<([u64; 2], Vec<Memory>)> {
         let mut buffers = Buffers::new(records.len());
         let addresses = [
             buffers.reads("records", records)?,
             buffers.writes(what, output)?,
         ];
-        buffers.check(scratch, || self.scratch_bytes(records.len() as u64))?;
-        Ok(addresses)
+        let memory = buffers.check(scratch, || self.scratch_bytes(records.len() as u64))?;
+        Ok((addresses, memory))
     }
 
     fn run(

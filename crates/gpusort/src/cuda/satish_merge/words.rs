@@ -153,7 +153,7 @@ impl MergeSorter {
         let keys_out = keys_out
             .map(|out| buffers.writes("keys_out", &out))
             .transpose()?;
-        buffers.check(&scratch, || Self::scratch_bytes::<K>(n))?;
+        let memory = buffers.check(&scratch, || Self::scratch_bytes::<K>(n))?;
         let plan = Plan::new(n, TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan)?;
         if n == 0 {
@@ -184,22 +184,24 @@ impl MergeSorter {
             flags: if step.last { LAST } else { 0 },
             unused: 0,
         };
-        steps::run(
-            &self.0,
-            stream,
-            &self.kernels(K::WORD_BITS)?,
-            (&plan, TILE),
-            args,
-        )?;
-        let Some(keys_out) = keys_out else {
-            return Ok(());
-        };
-        let moved = gather::Records {
-            input: keys,
-            output: keys_out,
-            bytes: size_of::<K>(),
-        };
-        gather::launch(&self.0, stream, n, index, &moved)
+        stream.using(&memory, || {
+            steps::run(
+                &self.0,
+                stream,
+                &self.kernels(K::WORD_BITS)?,
+                (&plan, TILE),
+                args,
+            )?;
+            let Some(keys_out) = keys_out else {
+                return Ok(());
+            };
+            let moved = gather::Records {
+                input: keys,
+                output: keys_out,
+                bytes: size_of::<K>(),
+            };
+            gather::launch(&self.0, stream, n, index, &moved)
+        })
     }
 
     fn kernels(&self, word_bits: u32) -> Result<Kernels> {
