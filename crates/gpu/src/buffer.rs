@@ -10,7 +10,8 @@ use crate::memory::{Allocation, Owner};
 use crate::{ALIGNMENT, Error, Result, Slice, SliceMut, Stream};
 
 /// `len` elements of device memory. Dropping it, on any thread, frees it after the work that its
-/// stream was given before.
+/// stream was given before and the work of other streams that used it, or with the last graph that
+/// uses it.
 ///
 /// Made by [`Stream::alloc`], [`Stream::alloc_zeroed`] and [`Stream::from_slice`].
 pub struct Buffer<T> {

@@ -8,7 +8,8 @@ use crate::driver::{self, CUevent};
 use crate::error::NOT_READY;
 use crate::{Device, Error, Result, Stream};
 
-/// A point in a stream's work, with its time.
+/// A point in a stream's work, with its time. One that is recorded during a capture is of that
+/// capture: only the thread that captures has streams wait for it.
 ///
 /// ```
 /// # fn time(stream: &gpu::Stream) -> gpu::Result<f32> {

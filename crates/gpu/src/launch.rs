@@ -253,10 +253,9 @@ impl Stream {
     ///
     /// The arguments are what the kernel's parameters are. All memory that the kernel reads and
     /// writes exists, may be so used (no buffer borrowed for reading is written), and stays
-    /// until the kernel is done: buffers of this stream do when they are dropped any time later,
-    /// those of others when events order the two streams. When the stream is being captured this
-    /// holds for every run of the graph: memory that the kernel uses must live as long as the
-    /// graph, unless dropped within the capture.
+    /// until the kernel is done, when the stream is being captured in every run of the graph.
+    /// Buffers that are arguments as slices, or named by [`Stream::using`], stay whenever they are
+    /// dropped; of others, buffers of this stream do, unless the launch is captured.
     pub unsafe fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg<'_>]) -> Result<()> {
         self.check_device("the kernel", kernel.device())?;
         launch.check(

@@ -21,8 +21,27 @@
 //!
 //! Work on one stream runs in order. A buffer belongs to the stream that made it and is freed
 //! there, after the work given to that stream before. To use it on another stream, order the two
-//! with events ([`Stream::record`], [`Stream::wait`]), and back again before the buffer is dropped;
-//! otherwise the contents of device memory are unspecified.
+//! with events ([`Stream::record`], [`Stream::wait`]); otherwise the contents of device memory are
+//! unspecified.
+//!
+//! # What makes it safe
+//!
+//! - Memory is there for all work that uses it. A slice knows its buffer, so every copy, fill and
+//!   launch that has it orders its stream after the allocation, and the free after itself, with
+//!   events of its own where the streams differ. For addresses in structs [`Stream::using`] does.
+//! - A call that lends host memory to a stream gives the work and waits for it in one step, in
+//!   which no capture of the stream begins and the stream joins none. So do all calls that a
+//!   capture would turn into something else, such as allocations and frees.
+//! - While a stream is part of a capture, only the thread that captures gives it work; all other
+//!   calls are [`Error::Capturing`]. So a graph has no work of anyone who does not know of it.
+//! - A [`Graph`] keeps the kernels and buffers of its work. What is dropped while it is captured,
+//!   streams too, lives until the graph or the capture ends. The last handle of a module waits for
+//!   the device before it unloads it, and leaves it loaded where that would break off a capture.
+//! - Slices, streams, kernels and events of two devices do not meet: [`Error::OtherDevice`].
+//!   Regions that a [`Layout`] only measured have no memory: [`Error::Measured`].
+//! - What remains is promised: [`Stream::launch`] (what a kernel does with its arguments),
+//!   [`Stream::upload_pinned`] and [`Stream::download_pinned`] (how long the host memory lasts),
+//!   [`Slice::from_raw`] and [`SliceMut::from_raw`].
 //!
 //! ```
 //! # fn main() -> gpu::Result<()> {

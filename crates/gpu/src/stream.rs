@@ -400,10 +400,10 @@ impl Stream {
         if dst.bytes() == 0 {
             return Ok(());
         }
-        let owners = [dst.owner, src.owner].into_iter();
+        let owners = [dst.owner, src.owner];
         // SAFETY: both sides have that many bytes of device memory, which buffers free only after
         // this copy.
-        self.give(None, owners, || unsafe {
+        self.give(None, owners.iter().copied(), || unsafe {
             driver::cuMemcpyDtoDAsync_v2(dst.ptr(), src.ptr(), dst.bytes(), self.raw())
         })?;
         Ok(())

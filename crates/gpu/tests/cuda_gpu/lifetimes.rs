@@ -85,8 +85,7 @@ pub fn captures_beside_other_threads(device: &Device) {
     let ended = AtomicBool::new(false);
     let work = |i: u32| {
         let expected = numbers(N);
-        let mut done = 0;
-        while !ended.load(Ordering::Relaxed) || done == 0 {
+        while !ended.load(Ordering::Relaxed) {
             let step = || {
                 let mut buffer = stream.from_slice(&expected)?;
                 assert_eq!(stream.to_vec(buffer.slice())?, expected);
@@ -105,13 +104,13 @@ pub fn captures_beside_other_threads(device: &Device) {
                 Ok(())
             };
             match step() {
-                Ok(()) => done += 1,
-                Err(Error::Capturing { .. }) => {}
+                Ok(()) | Err(Error::Capturing { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
         }
     };
     std::thread::scope(|scope| {
+        let _ended = Sets(&ended);
         for i in 0..3 {
             let work = &work;
             scope.spawn(move || work(i));
@@ -125,8 +124,16 @@ pub fn captures_beside_other_threads(device: &Device) {
             assert_eq!(own.to_vec(filled.slice()).unwrap(), [value; N]);
             std::thread::yield_now();
         }
-        ended.store(true, Ordering::Relaxed);
     });
+}
+
+/// Sets the flag at its end, a panic's too, so that no thread waits for ever.
+struct Sets<'a>(&'a AtomicBool);
+
+impl Drop for Sets<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A measured region has no memory, at whatever address it is.
