@@ -33,10 +33,8 @@ impl Kept {
             if let Owner::Buffer(allocation) = owner
                 && allocation.ptr() != 0
             {
-                let allocation = || Arc::clone(allocation);
-                self.used
-                    .entry(allocation().ptr())
-                    .or_insert_with(allocation);
+                let used = self.used.entry(allocation.ptr());
+                used.or_insert_with(|| Arc::clone(allocation));
             }
         }
     }

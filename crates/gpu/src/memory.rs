@@ -101,16 +101,12 @@ impl Allocation {
 
     /// A capture that one of its streams is part of.
     fn capture(&self) -> Result<Option<u64>> {
-        let own = self.stream.capture_id()?;
-        let mut others = self.others().clone().into_iter();
-        own.map_or_else(
-            || {
-                others
-                    .find_map(|other| other.capture_id().transpose())
-                    .transpose()
-            },
-            |id| Ok(Some(id)),
-        )
+        for stream in [&self.stream].into_iter().chain(&*self.others()) {
+            if let Some(id) = stream.capture_id()? {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 }
 
