@@ -38,6 +38,8 @@ pub use sap_ecs;
 pub use gpu;
 
 pub mod npy;
+#[doc(hidden)]
+pub mod output;
 pub mod scenes;
 
 /// What the README and the guide show compiles and runs.

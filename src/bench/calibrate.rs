@@ -144,9 +144,12 @@ mod measured {
                 calibration.set(key, payload, from, algorithm);
             }
         }
-        calibration
-            .save(&path)
-            .map_err(|error| format!("cannot keep the calibration: {error}"))?;
+        path.parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| radsweep::output::write(&path, calibration.to_string().as_bytes()))
+            .map_err(|error| {
+                format!("cannot keep the calibration in {}: {error}", path.display())
+            })?;
         print(&winners)?;
         let seconds = begun.elapsed().as_secs_f64();
         Ok(writeln!(

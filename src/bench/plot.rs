@@ -3,6 +3,9 @@
 use crate::cli::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use radsweep::output::{self, Output};
+use std::error::Error;
+use std::io;
 use std::path::Path;
 
 const WIDTH: u32 = 900;
@@ -30,6 +33,18 @@ pub(super) struct Panel {
     pub series: Vec<(String, Vec<(usize, f64)>)>,
 }
 
+/// Refuses a path that cannot be written, before the work.
+pub(super) fn check(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    Output::create(path)
+        .map(drop)
+        .map_err(|error| refused(path, error))
+}
+
+fn refused(path: &Path, error: io::Error) -> Box<dyn Error> {
+    format!("cannot write {}: {error}", path.display()).into()
+}
+
 /// Writes the panels below each other into one file.
 pub(super) fn write(path: &Path, panels: &[Panel]) -> Result<()> {
     let mut svg = String::new();
@@ -43,8 +58,7 @@ pub(super) fn write(path: &Path, panels: &[Panel]) -> Result<()> {
         }
         root.present()?;
     }
-    std::fs::write(path, svg)
-        .map_err(|error| format!("cannot write {}: {error}", path.display()).into())
+    output::write(path, svg.as_bytes()).map_err(|error| refused(path, error))
 }
 
 impl Panel {

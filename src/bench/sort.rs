@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub(crate) fn run(args: &BenchSort) -> Result<()> {
+    plot::check(args.plot.as_deref())?;
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() && !args.algorithms.is_empty() {
         note("the CPU has one sort, whatever the algorithm is called");

@@ -25,6 +25,7 @@ use std::time::Duration;
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 pub(crate) fn main() -> ExitCode {
+    radsweep::output::remove_on_signals();
     let done = match Cli::try_parse() {
         Ok(cli) => dispatch(cli),
         Err(error)

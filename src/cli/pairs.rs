@@ -6,10 +6,12 @@ use super::table::{Stages, hex, sorts};
 use super::{Result, note, progress, spinner};
 use radsweep::npy::{self, Writer};
 use sap::{
-    Aabb, BroadPhase, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, PairHasher, Sorts,
+    Aabb, BroadPhase, ChunkReport, Config, Error, Invalid, OnInvalid, OverlapRule, Pair,
+    PairHasher, Sorts,
 };
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::time::Instant;
 
@@ -110,16 +112,15 @@ fn in_pieces(
     }
     let bar = progress(count, "pairs");
     let mut hasher = PairHasher::new();
-    let mut written = Ok(());
-    let report = broad_phase.for_each_pair_chunk(boxes, CHUNK, |pairs| {
+    let report = deliver(broad_phase, boxes, CHUNK, |pairs| {
         hasher.write(pairs);
-        if let (Some(writer), Ok(())) = (output.as_mut(), &written) {
-            written = writer.append::<u32>(bytemuck::cast_slice(pairs));
+        if let Some(writer) = output {
+            writer.append::<u32>(bytemuck::cast_slice(pairs))?;
         }
         bar.inc(pairs.len() as u64);
+        Ok(())
     })?;
     bar.finish_and_clear();
-    written?;
     Ok(Found {
         pairs: report.pairs,
         hash: hasher.finish(),
@@ -129,6 +130,28 @@ fn in_pieces(
         strategy: broad_phase.config().strategy.name(),
         sorts: None,
     })
+}
+
+/// Hands out pairs in pieces until the first error. The broad phase has no call that stops on the way, so an error
+/// unwinds through it.
+fn deliver(
+    broad_phase: &mut BroadPhase,
+    boxes: &[Aabb],
+    chunk: usize,
+    mut f: impl FnMut(&[Pair]) -> npy::Result<()>,
+) -> Result<ChunkReport> {
+    let delivered = panic::catch_unwind(AssertUnwindSafe(|| {
+        broad_phase.for_each_pair_chunk(boxes, chunk, |pairs| {
+            f(pairs).unwrap_or_else(|error| panic::resume_unwind(Box::new(error)));
+        })
+    }));
+    match delivered {
+        Ok(report) => Ok(report?),
+        Err(panic) => match panic.downcast::<npy::Error>() {
+            Ok(error) => Err(error),
+            Err(panic) => panic::resume_unwind(panic),
+        },
+    }
 }
 
 fn between(
@@ -268,5 +291,31 @@ mod tests {
         assert_eq!(file.shape(), [1225, 2]);
         let numbers: Vec<u32> = file.into_vec().expect("numbers");
         assert_eq!(numbers, bytemuck::cast_slice::<Pair, u32>(&expected));
+    }
+
+    #[test]
+    fn an_output_that_fails_ends_the_work_at_once() {
+        let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 50];
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        let mut calls = 0;
+        let done = deliver(&mut broad_phase, &boxes, 10, |_| {
+            calls += 1;
+            let missing = Path::new("/nowhere/at/all.npy");
+            if calls == 2 {
+                Writer::create(missing).map(drop)
+            } else {
+                Ok(())
+            }
+        });
+        let error = done.expect_err("the output has failed").to_string();
+        assert!(
+            error.starts_with("cannot write /nowhere/at/all.npy"),
+            "{error}"
+        );
+        assert_eq!(calls, 2);
     }
 }

@@ -1,33 +1,22 @@
 //! Files that are there as a whole or not at all.
 
 use super::Error;
-use std::fs;
-use std::io::{self, Write};
+use radsweep::output;
+use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
-/// Writes beside `path` and renames; what is no regular file, such as `/dev/null`, is written directly.
+/// Writes a whole file.
 pub(super) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let write = || {
-        let special = fs::metadata(path).is_ok_and(|target| !target.is_file());
-        if special {
-            return fs::write(path, bytes);
-        }
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        file.write_all(bytes)?;
-        // A temporary file is for its owner alone; the result is like any file.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file()
-                .set_permissions(fs::Permissions::from_mode(0o644))?;
-        }
-        file.persist(path).map(drop).map_err(|error| error.error)
-    };
-    write().map_err(|source| Error::Save {
+    output::write(path, bytes).map_err(|source| Error::Save {
+        path: path.into(),
+        source,
+    })
+}
+
+/// Refuses a path that cannot be written, before the work.
+pub(super) fn check(path: &Path) -> Result<(), Error> {
+    let checked = output::Output::create(path).map(drop);
+    checked.map_err(|source| Error::Save {
         path: path.into(),
         source,
     })
@@ -67,6 +56,7 @@ pub(super) fn free_name(scene: &str, extension: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_picture_comes_back_as_it_was() {
@@ -86,9 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn a_folder_that_is_missing_is_named_as_given() {
         let error = save(Path::new("/nowhere/at/all.csv"), b"").expect_err("no folder");
-        assert!(error.to_string().contains("/nowhere/at/all.csv"), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("cannot write /nowhere/at/all.csv: "),
+            "{text}"
+        );
+        assert_eq!(text.matches('/').count(), 3, "{text}"); // and no other path
         save(Path::new("/dev/null"), b"x").expect("takes all");
         assert!(!fs::metadata("/dev/null").expect("still there").is_file());
     }

@@ -3,7 +3,7 @@
 use super::look::{Colour, Look};
 use super::overlay::Overlay;
 use super::render::{Clock, Gpu, Picture, Renderer};
-use super::save::save_png;
+use super::save::{self, save_png};
 use super::simulation::{Settings, State, Update};
 use super::sorting::SortLimit;
 use super::state::Viewer;
@@ -47,6 +47,7 @@ pub(crate) struct Screenshot {
 /// machine that cannot draw says so at once.
 pub(crate) fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
     let mut studio = Studio::new(wanted.size)?;
+    save::check(&wanted.path)?;
     let settings = wanted.settings.clone();
     let mut broad_phase = BroadPhase::new(settings.config.clone())?;
     let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;

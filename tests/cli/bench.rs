@@ -187,24 +187,13 @@ fn nonsense_is_refused_with_what_is_known() {
     refuses_naming(2, &["calibrate", "--sizes", "x"], &["x"]);
     let folder = Folder::new();
     let nowhere = folder.path("no").join("plot.svg").display().to_string();
-    let output = run(&[
-        "bench",
-        "sort",
-        "--backend",
-        "cpu",
-        "--sizes",
-        "9",
-        "--runs",
-        "1",
-        "--plot",
-        &nowhere,
-    ]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("cannot write"),
-        "{}",
-        text(&output.stderr)
-    );
+    for what in ["sort", "sap"] {
+        refuses_naming(
+            1,
+            &["bench", what, "--backend", "cpu", "--plot", &nowhere],
+            &[&format!("cannot write {nowhere}: ")],
+        );
+    }
 }
 
 #[test]

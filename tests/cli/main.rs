@@ -11,7 +11,7 @@ use npyz::WriterBuilder;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -111,14 +111,7 @@ impl Folder {
 
     /// A file with this header dict and data.
     fn raw(&self, name: &str, version: u8, dict: &str, data: &[u8]) -> String {
-        let mut bytes = vec![0x93, b'N', b'U', b'M', b'P', b'Y', version, 0];
-        match version {
-            1 => bytes.extend((dict.len() as u16).to_le_bytes()),
-            _ => bytes.extend((dict.len() as u32).to_le_bytes()),
-        }
-        bytes.extend(dict.as_bytes());
-        bytes.extend(data);
-        self.bytes(name, &bytes)
+        self.bytes(name, &npy(version, dict, data))
     }
 
     fn names(&self) -> Vec<String> {
@@ -135,6 +128,18 @@ impl Folder {
         names.sort();
         names
     }
+}
+
+/// A file's bytes with this header dict and data.
+fn npy(version: u8, dict: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x93, b'N', b'U', b'M', b'P', b'Y', version, 0];
+    match version {
+        1 => bytes.extend((dict.len() as u16).to_le_bytes()),
+        _ => bytes.extend((dict.len() as u32).to_le_bytes()),
+    }
+    bytes.extend(dict.as_bytes());
+    bytes.extend(data);
+    bytes
 }
 
 /// Shape and elements of a file, as `npyz` reads them.

@@ -14,6 +14,7 @@ fn places_that_cannot_be_written_are_refused_before_the_work() {
         ),
         (folder.0.path().display().to_string(), "is a folder"),
         (in_file, "Not a directory"),
+        (folder.string("pairs.npy/"), "is a folder"),
     ] {
         refuses_naming(1, &["pairs", &boxes, "-o", &output], &[&output, part]);
     }
@@ -124,6 +125,107 @@ fn a_stdout_that_is_full_is_an_error() {
             text(&output.stderr).starts_with("error: cannot write to stdout"),
             "{}",
             text(&output.stderr)
+        );
+    }
+}
+
+/// What systems say of a file that outgrows a limit, and not a signal that ends the process.
+#[cfg(unix)]
+#[test]
+fn a_file_that_outgrows_its_limit_is_an_error_and_leaves_nothing() {
+    let folder = Folder::new();
+    let keys: Vec<u32> = (0..10_000).rev().collect();
+    let keys = folder.array("keys.npy", &[10_000], &keys);
+    let sorted = folder.string("sorted.npy");
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_radsweep"))
+        .args(["sort", &keys, "-o", &sorted, "--backend", "cpu"])
+        .output()
+        .expect("a shell starts");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.starts_with(&format!("error: cannot write {sorted}: File too large")),
+        "{message}"
+    );
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert_eq!(folder.names(), ["keys.npy"]);
+}
+
+/// Signals that end the program while it waits for its input, with its output begun: it reads from a pipe.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_program_and_leaves_no_temporary_file() {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::os::unix::process::ExitStatusExt;
+    // Nothing that runs in a process outlives this one: only a file without a name leaves nothing then.
+    let kill = cfg!(target_os = "linux").then_some(Signal::KILL);
+    let signals = [Signal::HUP, Signal::INT, Signal::TERM];
+    for signal in signals.into_iter().chain(kill) {
+        for existing in [false, true] {
+            let folder = Folder::new();
+            let sorted = folder.string("sorted.npy");
+            if existing {
+                folder.bytes("sorted.npy", b"old");
+            }
+            let mut child = command()
+                .args(["sort", "/dev/stdin", "-o", &sorted, "--backend", "cpu"])
+                .stdin(Stdio::piped())
+                .spawn()
+                .expect("the program starts");
+            let mut stdin = child.stdin.take().expect("a pipe");
+            // More than a pipe holds: all is taken once the program reads, after it has begun its output.
+            let dict = "{'descr': '<u4', 'fortran_order': False, 'shape': (1000000, ), }\n";
+            stdin.write_all(&npy(1, dict, &[0; 1 << 20])).expect("read");
+            let pid = Pid::from_child(&child);
+            kill_process(pid, signal).expect("it runs");
+            let status = child.wait().expect("an end");
+            assert_eq!(status.signal(), Some(signal.as_raw()), "{status:?}");
+            let left: &[&str] = if existing { &["sorted.npy"] } else { &[] };
+            assert_eq!(folder.names(), left, "{signal:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dangling_link_stays_one_and_its_target_is_made() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    let boxes = folder.boxes("boxes.npy", &ROW);
+    fs::create_dir(folder.path("other")).expect("made");
+    // One link leads to the next, each from its own folder.
+    symlink("other/second.npy", folder.path("first.npy")).expect("linked");
+    symlink("../target.npy", folder.path("other/second.npy")).expect("linked");
+    for _ in 0..2 {
+        succeeds(&["pairs", &boxes, "-o", &folder.string("first.npy")]);
+        for link in ["first.npy", "other/second.npy"] {
+            let metadata = fs::symlink_metadata(folder.path(link)).expect("there");
+            assert!(metadata.is_symlink(), "{link}");
+        }
+        assert_eq!(array::<u32>(&folder.path("target.npy")).0, [2, 2]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_refused_by_its_own_name() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    let boxes = folder.boxes("boxes.npy", &ROW);
+    symlink("missing/pairs.npy", folder.path("lost.npy")).expect("linked");
+    symlink("b.npy", folder.path("a.npy")).expect("linked");
+    symlink("a.npy", folder.path("b.npy")).expect("linked");
+    for (name, reason) in [
+        ("lost.npy", "No such file or directory (os error 2)"),
+        ("a.npy", "Too many levels of symbolic links"),
+    ] {
+        let output = folder.string(name);
+        let message = refuses(1, &["pairs", &boxes, "-o", &output]);
+        assert!(
+            message.starts_with(&format!("error: cannot write {output}: {reason}")),
+            "{message}"
         );
     }
 }

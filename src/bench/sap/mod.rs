@@ -13,7 +13,7 @@ pub(crate) use figure::{Updates, updates};
 pub(crate) use input::{Motion, Source};
 pub(crate) use peers::Peer;
 
-use super::{Bench, Missing, Times};
+use super::{Bench, Missing, Times, plot};
 use crate::cli::args::BenchSap;
 use crate::cli::{Result, note, progress};
 use contender::{Contender, Ready, Update, expected};
@@ -72,6 +72,7 @@ impl Measured {
 }
 
 pub(crate) fn run(args: &BenchSap) -> Result<()> {
+    plot::check(args.plot.as_deref())?;
     let bench = Bench::new(args.common.backend)?;
     let sources = if args.scenes.is_empty() {
         [

@@ -1,0 +1,363 @@
+//! Writing files so that each is either unchanged or complete, whatever ends the process.
+//!
+//! On Linux the data goes into a file without a name (`O_TMPFILE`), which the kernel removes with the process: even
+//! `SIGKILL` leaves nothing. Where there are no such files it goes into a temporary file beside the target, which a
+//! program that has called [`remove_on_signals`] removes when a signal ends it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use tempfile::{Builder, NamedTempFile};
+
+/// A file on its way to its target, where nothing is seen of it until [`Output::finish`]; dropped before, it leaves
+/// nothing. A target that is not a regular file, such as `/dev/null` or a pipe, is written directly.
+#[derive(Debug)]
+pub struct Output(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    #[cfg(target_os = "linux")]
+    Nameless {
+        file: File,
+        target: PathBuf,
+    },
+    Named {
+        file: NamedTempFile,
+        target: PathBuf,
+    },
+    Direct(File),
+}
+
+impl Output {
+    /// Checks that `path` can be written, without touching it. A link stays a link: what it points to is written, even
+    /// where that is missing.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; [`io::ErrorKind::IsADirectory`] for a folder.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let existing = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(metadata) if !metadata.is_file() => {
+                let file = File::options().write(true).open(path)?;
+                return Ok(Self(Kind::Direct(file)));
+            }
+            Ok(metadata) => {
+                File::options().write(true).open(path)?;
+                Some(metadata)
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(_) if ends_in_separator(path) => return Err(io::ErrorKind::IsADirectory.into()),
+            Err(_) => None,
+        };
+        let target = match existing {
+            Some(_) => fs::canonicalize(path)?,
+            None => behind_links(path),
+        };
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = nameless(folder(&target)) {
+            keep_permissions(&file, existing)?;
+            return Ok(Self(Kind::Nameless { file, target }));
+        }
+        let file = named(folder(&target))?;
+        keep_permissions(file.as_file(), existing)?;
+        Ok(Self(Kind::Named { file, target }))
+    }
+
+    /// Puts the file where it belongs.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; the target is then unchanged.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            #[cfg(target_os = "linux")]
+            Kind::Nameless { file, target } => publish(&file, &target),
+            Kind::Named { file, target } => file.persist(target).map(drop).map_err(io::Error::from),
+            Kind::Direct(mut file) => file.flush(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            #[cfg(target_os = "linux")]
+            Kind::Nameless { file, .. } => file.write(bytes),
+            // The other `write` adds the temporary file's name to its errors.
+            Kind::Named { file, .. } => file.as_file_mut().write(bytes),
+            Kind::Direct(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(()) // Nothing is buffered.
+    }
+}
+
+/// Writes a whole file, completely or not at all.
+///
+/// # Errors
+///
+/// As [`Output`].
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut output = Output::create(path)?;
+    output.write_all(bytes)?;
+    output.finish()
+}
+
+/// The file that a path leads to, where that is missing: system calls that look for it tell nothing then.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut target = path.to_owned();
+    // Ends, as links in a circle are an error of `metadata`.
+    while let Ok(link) = fs::read_link(&target) {
+        target = folder(&target).join(link);
+    }
+    target
+}
+
+fn ends_in_separator(path: &Path) -> bool {
+    let last = path.as_os_str().as_encoded_bytes().last();
+    last.is_some_and(|&byte| std::path::is_separator(byte.into()))
+}
+
+fn folder(path: &Path) -> &Path {
+    let parent = path.parent();
+    parent
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// Gives a file the permissions of the one that it will replace. A new one has the usual, less the process's mask.
+fn keep_permissions(file: &File, existing: Option<fs::Metadata>) -> io::Result<()> {
+    existing.map_or(Ok(()), |metadata| {
+        file.set_permissions(metadata.permissions())
+    })
+}
+
+/// An empty file in this folder that no path leads to.
+#[cfg(target_os = "linux")]
+fn nameless(folder: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = OFlags::TMPFILE.bits().cast_signed();
+    let file = File::options()
+        .write(true)
+        .mode(0o666)
+        .custom_flags(flags)
+        .open(folder)?;
+    // It gets its name through there.
+    fs::metadata(descriptor(&file))?;
+    Ok(file)
+}
+
+#[cfg(target_os = "linux")]
+fn descriptor(file: &File) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Gives a nameless file its name. A link cannot replace a file: where there is one, a second name replaces it.
+#[cfg(target_os = "linux")]
+fn publish(file: &File, target: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let descriptor = descriptor(file);
+    let link = |name: &Path| -> io::Result<()> {
+        let linked = linkat(CWD, &*descriptor, CWD, name, AtFlags::SYMLINK_FOLLOW);
+        linked.map_err(io::Error::from)
+    };
+    match link(target) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let second = names().make_in(folder(target), link)?;
+            Ok(second.persist(target).map(drop)?)
+        }
+        done => done,
+    }
+}
+
+fn names<'a>() -> Builder<'a, 'a> {
+    let mut names = Builder::new();
+    names.prefix(".radsweep-").suffix(".tmp");
+    names
+}
+
+/// Every temporary file that has had a name. One that is gone since does no harm here.
+static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static REMOVE_ON_SIGNALS: AtomicBool = AtomicBool::new(false);
+
+/// Has signals that end the process remove its temporary files first, where these have names. It ends by the same
+/// signal; one that the process was started to ignore stays ignored. Handlers are installed with the first such file.
+/// A file that outgrows the process's limit is an error of the write from now on, and no signal that ends the process.
+pub fn remove_on_signals() {
+    REMOVE_ON_SIGNALS.store(true, Ordering::Relaxed);
+    // Any handler will do; without one the limit ends the process, as it would any other.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
+}
+
+/// An empty temporary file in this folder.
+fn named(folder: &Path) -> io::Result<NamedTempFile> {
+    static INSTALL: Once = Once::new();
+    if REMOVE_ON_SIGNALS.load(Ordering::Relaxed) {
+        // Without handlers a signal leaves a file, which is better than no output at all.
+        INSTALL.call_once(|| _ = install());
+    }
+    let mut names = names();
+    // Temporary files are private otherwise.
+    #[cfg(unix)]
+    names.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // Locked, so that no file is made after a signal has removed the others.
+    let mut list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = names.tempfile_in(folder).map_err(without_path)?;
+    list.push(file.path().to_owned());
+    Ok(file)
+}
+
+/// `tempfile` adds the name of its file, which says nothing to who asked for another.
+fn without_path(error: io::Error) -> io::Error {
+    let inner = error
+        .get_ref()
+        .and_then(|wrapped| wrapped.source()?.downcast_ref::<io::Error>());
+    let code = inner.and_then(io::Error::raw_os_error);
+    code.map_or(error, io::Error::from_raw_os_error)
+}
+
+/// Removes what is in [`NAMED`], then ends the process, before another file is made.
+fn remove_and(end: impl FnOnce()) {
+    let list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in list.iter() {
+        let _ = fs::remove_file(path);
+    }
+    end();
+}
+
+#[cfg(unix)]
+fn install() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
+    let heeded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].map(|signal| (signal, is_ignored(signal)));
+    let heeded = heeded.into_iter().filter(|signal| !signal.1);
+    let mut signals = Signals::new(heeded.map(|signal| signal.0))?;
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            remove_and(|| _ = emulate_default_handler(signal));
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(wait).map(drop)
+}
+
+/// Whether the process was started to ignore a signal, as by `nohup`.
+#[cfg(unix)]
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: all zeros is a value of this C struct.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is set, and what is set now is written to a struct of the right type.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+#[cfg(windows)]
+fn install() -> Result<(), ctrlc::Error> {
+    /// `STATUS_CONTROL_C_EXIT`, by which Windows ends a process at Ctrl-C.
+    const ENDED: u32 = 0xC000_013A;
+    ctrlc::set_handler(|| remove_and(|| std::process::exit(ENDED.cast_signed())))
+}
+
+#[cfg(not(any(unix, windows)))]
+fn install() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<_> = names
+            .map(|name| name.into_string().expect("text"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// As it is where the system has no nameless files.
+    fn create_named(target: &Path) -> Output {
+        Output(Kind::Named {
+            file: named(folder(target)).expect("a temporary file"),
+            target: target.into(),
+        })
+    }
+
+    #[test]
+    fn a_file_is_there_as_a_whole_or_not_at_all() {
+        type Create = fn(&Path) -> Output;
+        let creates: [Create; 2] = [|path| Output::create(path).expect("writable"), create_named];
+        for create in creates {
+            let place = tempfile::tempdir().expect("a folder");
+            let path = place.path().join("out");
+            for text in ["new", "newer"] {
+                let before = names_in(place.path());
+                let mut output = create(&path);
+                output.write_all(b"half").expect("written");
+                drop(output);
+                assert_eq!(names_in(place.path()), before);
+                let mut output = create(&path);
+                output.write_all(text.as_bytes()).expect("written");
+                output.finish().expect("published");
+                assert_eq!(fs::read_to_string(&path).expect("there"), text);
+                assert_eq!(names_in(place.path()), ["out"]);
+            }
+        }
+    }
+
+    /// The named kind in a process of its own, which a signal then ends: what systems without nameless files do.
+    #[cfg(unix)]
+    #[test]
+    fn signals_remove_a_temporary_file_that_has_a_name() {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        use std::os::unix::process::ExitStatusExt;
+        use std::process::Command;
+        const CHILD: &str = "RADSWEEP_TEST_OUTPUT_CHILD";
+        if let Ok(order) = std::env::var(CHILD) {
+            let (signal, place) = order.split_once(' ').expect("two words");
+            remove_on_signals();
+            let mut output = create_named(&Path::new(place).join("out"));
+            output.write_all(b"half").expect("written");
+            assert_eq!(names_in(Path::new(place)).len(), 1);
+            signal_hook::low_level::raise(signal.parse().expect("a number")).expect("raised");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        for (signal, ignored) in [
+            (SIGHUP, false),
+            (SIGINT, false),
+            (SIGTERM, false),
+            (SIGHUP, true),
+        ] {
+            let place = tempfile::tempdir().expect("a folder");
+            let own = std::env::current_exe().expect("this program");
+            let script = if ignored {
+                "trap '' HUP; (sleep 2; kill $$) & exec \"$0\" \"$@\""
+            } else {
+                "exec \"$0\" \"$@\""
+            };
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", script])
+                .arg(own)
+                .env(CHILD, format!("{signal} {}", place.path().display()));
+            command.args([
+                "--exact",
+                "output::tests::signals_remove_a_temporary_file_that_has_a_name",
+            ]);
+            let ended = command.output().expect("it starts").status;
+            let expected = if ignored { SIGTERM } else { signal };
+            assert_eq!(ended.signal(), Some(expected), "{ended:?}");
+            assert_eq!(names_in(place.path()), [""; 0]);
+        }
+    }
+}
