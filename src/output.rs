@@ -180,6 +180,9 @@ fn publish(file: &File, target: &Path) -> io::Result<()> {
 fn names<'a>() -> Builder<'a, 'a> {
     let mut names = Builder::new();
     names.prefix(".radsweep-").suffix(".tmp");
+    // Temporary files are private otherwise.
+    #[cfg(unix)]
+    names.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     names
 }
 
@@ -204,13 +207,9 @@ fn named(folder: &Path) -> io::Result<NamedTempFile> {
         // Without handlers a signal leaves a file, which is better than no output at all.
         INSTALL.call_once(|| _ = install());
     }
-    let mut names = names();
-    // Temporary files are private otherwise.
-    #[cfg(unix)]
-    names.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // Locked, so that no file is made after a signal has removed the others.
     let mut list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = names.tempfile_in(folder).map_err(without_path)?;
+    let file = names().tempfile_in(folder).map_err(without_path)?;
     list.push(file.path().to_owned());
     Ok(file)
 }
@@ -311,53 +310,62 @@ mod tests {
                 output.finish().expect("published");
                 assert_eq!(fs::read_to_string(&path).expect("there"), text);
                 assert_eq!(names_in(place.path()), ["out"]);
+                let usual = tempfile::tempdir().expect("a folder");
+                fs::write(usual.path().join("out"), text).expect("written");
+                let permissions = [usual.path().join("out"), path.clone()]
+                    .map(|path| fs::metadata(path).expect("there").permissions());
+                assert_eq!(permissions[0], permissions[1]);
             }
         }
     }
 
-    /// The named kind in a process of its own, which a signal then ends: what systems without nameless files do.
+    /// The named kind in a process of its own, which a signal then ends: what systems without nameless files do. A
+    /// signal that was ignored stays so.
     #[cfg(unix)]
     #[test]
     fn signals_remove_a_temporary_file_that_has_a_name() {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        use std::os::unix::process::ExitStatusExt;
+        use std::os::unix::process::{CommandExt, ExitStatusExt};
         use std::process::Command;
         const CHILD: &str = "RADSWEEP_TEST_OUTPUT_CHILD";
         if let Ok(order) = std::env::var(CHILD) {
-            let (signal, place) = order.split_once(' ').expect("two words");
+            let mut order = order.split(' ');
+            let place = PathBuf::from(order.next().expect("a folder"));
             remove_on_signals();
-            let mut output = create_named(&Path::new(place).join("out"));
+            let mut output = create_named(&place.join("out"));
             output.write_all(b"half").expect("written");
-            assert_eq!(names_in(Path::new(place)).len(), 1);
-            signal_hook::low_level::raise(signal.parse().expect("a number")).expect("raised");
+            assert_eq!(names_in(&place).len(), 1);
+            for signal in order {
+                signal_hook::low_level::raise(signal.parse().expect("a number")).expect("raised");
+            }
             std::thread::sleep(std::time::Duration::from_secs(60));
+            std::process::exit(0);
         }
-        for (signal, ignored) in [
-            (SIGHUP, false),
-            (SIGINT, false),
-            (SIGTERM, false),
-            (SIGHUP, true),
-        ] {
+        let died = |signals: &[libc::c_int], hangups: libc::sighandler_t| {
             let place = tempfile::tempdir().expect("a folder");
-            let own = std::env::current_exe().expect("this program");
-            let script = if ignored {
-                "trap '' HUP; (sleep 2; kill $$) & exec \"$0\" \"$@\""
-            } else {
-                "exec \"$0\" \"$@\""
+            let mut order = place.path().display().to_string();
+            signals
+                .iter()
+                .for_each(|signal| order += &format!(" {signal}"));
+            let mut command = Command::new(std::env::current_exe().expect("this program"));
+            let name = "output::tests::signals_remove_a_temporary_file_that_has_a_name";
+            command.env(CHILD, order).args(["--exact", name]);
+            let prepare = move || {
+                // SAFETY: both are handlers that any process may set for these signals.
+                unsafe { libc::signal(SIGHUP, hangups) };
+                // SAFETY: as above.
+                unsafe { libc::signal(SIGINT, libc::SIG_DFL) };
+                Ok(())
             };
-            let mut command = Command::new("sh");
-            command
-                .args(["-c", script])
-                .arg(own)
-                .env(CHILD, format!("{signal} {}", place.path().display()));
-            command.args([
-                "--exact",
-                "output::tests::signals_remove_a_temporary_file_that_has_a_name",
-            ]);
-            let ended = command.output().expect("it starts").status;
-            let expected = if ignored { SIGTERM } else { signal };
-            assert_eq!(ended.signal(), Some(expected), "{ended:?}");
+            // SAFETY: `signal` may be called between fork and exec.
+            unsafe { command.pre_exec(prepare) };
+            let status = command.output().expect("it starts").status;
             assert_eq!(names_in(place.path()), [""; 0]);
+            status.signal()
+        };
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            assert_eq!(died(&[signal], libc::SIG_DFL), Some(signal));
         }
+        assert_eq!(died(&[SIGHUP, SIGTERM], libc::SIG_IGN), Some(SIGTERM));
     }
 }
