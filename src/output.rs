@@ -97,6 +97,19 @@ impl Write for Output {
     }
 }
 
+/// Checks that a file can be written later. A device or a pipe is not opened: whoever reads it would see an end.
+///
+/// # Errors
+///
+/// As [`Output::create`].
+pub fn check(path: &Path) -> io::Result<()> {
+    let is_special = |metadata: fs::Metadata| !metadata.is_file() && !metadata.is_dir();
+    if fs::metadata(path).is_ok_and(is_special) {
+        return Ok(());
+    }
+    Output::create(path).map(drop)
+}
+
 /// Writes a whole file, completely or not at all.
 ///
 /// # Errors

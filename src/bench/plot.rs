@@ -3,7 +3,7 @@
 use crate::cli::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use radsweep::output::{self, Output};
+use radsweep::output;
 use std::error::Error;
 use std::io;
 use std::path::Path;
@@ -36,9 +36,7 @@ pub(super) struct Panel {
 /// Refuses a path that cannot be written, before the work.
 pub(super) fn check(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    Output::create(path)
-        .map(drop)
-        .map_err(|error| refused(path, error))
+    output::check(path).map_err(|error| refused(path, error))
 }
 
 fn refused(path: &Path, error: io::Error) -> Box<dyn Error> {

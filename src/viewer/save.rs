@@ -7,19 +7,17 @@ use std::path::{Path, PathBuf};
 
 /// Writes a whole file.
 pub(super) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    output::write(path, bytes).map_err(|source| Error::Save {
-        path: path.into(),
-        source,
-    })
+    output::write(path, bytes).map_err(|source| refused(path, source))
 }
 
 /// Refuses a path that cannot be written, before the work.
 pub(super) fn check(path: &Path) -> Result<(), Error> {
-    let checked = output::Output::create(path).map(drop);
-    checked.map_err(|source| Error::Save {
-        path: path.into(),
-        source,
-    })
+    output::check(path).map_err(|source| refused(path, source))
+}
+
+fn refused(path: &Path, source: io::Error) -> Error {
+    let path = path.into();
+    Error::Save { path, source }
 }
 
 /// A picture of red, green, blue and opacity by bytes.
@@ -39,10 +37,7 @@ pub(super) fn save_png(path: &Path, size: [u32; 2], pixels: &[u8]) -> Result<(),
         writer.write_image_data(&colours)?;
         writer.finish()
     });
-    encoded.map_err(|error| Error::Save {
-        path: path.into(),
-        source: io::Error::other(error),
-    })?;
+    encoded.map_err(|error| refused(path, io::Error::other(error)))?;
     save(path, &bytes)
 }
 
