@@ -7,11 +7,14 @@ pub mod allocated;
 pub mod behaviour;
 pub mod churn;
 pub mod data;
+pub mod generators;
 pub mod held;
 pub mod kept;
 pub mod mesh;
 pub mod oracle;
+pub mod random;
 pub mod scenes;
+pub mod shapes;
 
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};

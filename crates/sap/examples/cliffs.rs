@@ -1,0 +1,362 @@
+//! Searches for the scenes on which the CPU engine is worst, and prints them as a table of Markdown.
+//!
+//! `cargo run --release -p radsweep-sap --example cliffs [-- [tests|time|moving|queries] [SECONDS [SEED]]]`
+//! `cargo run --release -p radsweep-sap --example cliffs -- SCENE...` measures scenes of an earlier table.
+//!
+//! It mutates what was worst so far, of each shape by itself. What it maximises:
+//! - `tests`: [`sap::Report::tests`] for each box and pair. The same on every machine.
+//! - `time`: time of an update, against parry3d's `Bvh` built anew and traversed.
+//! - `moving`: tests where one box in a hundred moves and is told, for each of those and its pairs.
+//! - `queries`: time of `query_box`, against the same `Bvh`, built before.
+//!
+//! Strategy `auto`, one thread each. Pairs are compared in number.
+
+#[path = "../tests/common/generators.rs"]
+mod generators;
+#[path = "../tests/common/random.rs"]
+mod random;
+#[path = "../tests/common/shapes.rs"]
+mod shapes;
+
+use generators::{Made, Scene};
+use parry3d::bounding_volume::Aabb as ParryAabb;
+use parry3d::math::Vector;
+use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
+use random::Random;
+use sap::{Aabb, Backend, BroadPhase, Config, Error};
+use shapes::Shape;
+use std::time::{Duration, Instant};
+
+/// Boxes while searching, and where the result is measured.
+const SEARCHED: usize = 5_000;
+const MEASURED: [usize; 2] = [20_000, 200_000];
+/// Overlaps, dropped by filters or not, beyond which a scene is of no interest: finding them is all the work there is.
+const MOST_OVERLAPS: u64 = 20_000_000;
+/// Queries that are timed.
+const QUERIES: usize = 1_000;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Objective {
+    Tests,
+    Time,
+    Moving,
+    Queries,
+}
+
+/// What a scene costs.
+struct Measured {
+    scene: Scene,
+    pairs: u64,
+    tests: u64,
+    /// Tests for each box and pair, of those that were looked for.
+    each: f64,
+    ours_ms: f64,
+    parry_ms: f64,
+    parry_pairs: u64,
+}
+
+impl Measured {
+    fn ratio(&self) -> f64 {
+        self.ours_ms / self.parry_ms
+    }
+
+    fn score(&self, objective: Objective) -> f64 {
+        match objective {
+            Objective::Tests | Objective::Moving => self.each,
+            Objective::Time | Objective::Queries => self.ratio(),
+        }
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1).peekable();
+    let objective = match arguments.peek().map(String::as_str) {
+        None | Some("tests") => Objective::Tests,
+        Some("time") => Objective::Time,
+        Some("moving") => Objective::Moving,
+        Some("queries") => Objective::Queries,
+        Some(_) => {
+            let scenes: Result<Vec<Scene>, String> = arguments.map(|text| text.parse()).collect();
+            let scenes = scenes?;
+            return one_thread()?.install(|| named(&scenes));
+        }
+    };
+    arguments.next();
+    let seconds = arguments.next().map_or(Ok(120), |text| text.parse())?;
+    let seed = arguments.next().map_or(Ok(1), |text| text.parse())?;
+    one_thread()?.install(|| {
+        let worst = search(objective, Duration::from_secs(seconds), seed);
+        report(objective, &worst)
+    })
+}
+
+fn one_thread() -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build()
+}
+
+/// Scenes by name, as they are, by every measure.
+fn named(scenes: &[Scene]) -> Result<(), Failure> {
+    for objective in [Objective::Time, Objective::Moving, Objective::Queries] {
+        head(objective);
+        for scene in scenes {
+            match measure(scene, objective, 3)? {
+                Some(measured) => row(&measured),
+                None => println!("| `{scene}` | too many overlaps |"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The worst scene of each shape: climbs from what was worst so far, or begins anywhere.
+fn search(objective: Objective, time: Duration, seed: u64) -> Vec<Scene> {
+    let mut random = Random::new(seed);
+    let end = Instant::now() + time;
+    let mut worst: Vec<(f64, Scene)> = Shape::ALL
+        .iter()
+        .map(|&shape| (0.0, Scene::of(shape, [128; 4], SEARCHED)))
+        .collect();
+    let mut tried = 0;
+    while Instant::now() < end {
+        for (score, best) in &mut worst {
+            let mut scene = best.clone();
+            if *score == 0.0 || random.chance(5) {
+                scene = Scene::any(best.parts[0].shape, SEARCHED, &mut random);
+            } else {
+                for _ in 0..=random.below(3) {
+                    scene.mutate(&mut random);
+                }
+            }
+            let runs = if matches!(objective, Objective::Time | Objective::Queries) {
+                3
+            } else {
+                1
+            };
+            tried += 1;
+            if let Ok(Some(measured)) = measure(&scene, objective, runs)
+                && measured.score(objective) > *score
+            {
+                (*score, *best) = (measured.score(objective), scene);
+            }
+        }
+    }
+    eprintln!(
+        "{tried} scenes of {SEARCHED} boxes in {} s, seed {seed}",
+        time.as_secs()
+    );
+    worst.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    worst.into_iter().map(|(_, scene)| scene).collect()
+}
+
+/// The table, with as many boxes as the overlaps allow.
+fn report(objective: Objective, worst: &[Scene]) -> Result<(), Failure> {
+    head(objective);
+    for scene in worst {
+        let mut best = None;
+        let mut overlaps = 0;
+        for n in MEASURED {
+            let larger = Scene { n, ..scene.clone() };
+            // They grow as the square at most.
+            if overlaps > 10 * MOST_OVERLAPS / 100 {
+                break;
+            }
+            let Some(measured) = measure(&larger, objective, 2)? else {
+                break;
+            };
+            overlaps = overlapping(&larger.make());
+            best = Some(measured);
+        }
+        match best.or(measure(scene, objective, 2)?) {
+            Some(measured) => row(&measured),
+            None => println!("| `{scene}` | too many overlaps |"),
+        }
+    }
+    Ok(())
+}
+
+fn head(objective: Objective) {
+    let of = match objective {
+        Objective::Tests | Objective::Time => "n + pairs",
+        Objective::Moving => "moved + their pairs",
+        Objective::Queries => "no tests are counted",
+    };
+    println!("\n| scene | n | pairs | tests | tests per ({of}) | ours, ms | parry, ms | ratio |");
+    println!("|---|---|---|---|---|---|---|---|");
+}
+
+fn row(m: &Measured) {
+    let differ = if m.pairs == m.parry_pairs {
+        String::new()
+    } else {
+        format!(" (parry: {})", m.parry_pairs)
+    };
+    println!(
+        "| `{}` | {} | {}{differ} | {} | {:.1} | {:.3} | {:.3} | {:.2} |",
+        m.scene,
+        m.scene.n,
+        m.pairs,
+        m.tests,
+        m.each,
+        m.ours_ms,
+        m.parry_ms,
+        m.ratio()
+    );
+}
+
+/// What a scene costs, the least time of some runs; none where it has too many overlaps.
+fn measure(scene: &Scene, objective: Objective, runs: usize) -> sap::Result<Option<Measured>> {
+    let made = scene.make();
+    let measured = match objective {
+        Objective::Tests | Objective::Time => update(&made, runs),
+        Objective::Moving => moving(&made),
+        Objective::Queries => queries(&made, runs),
+    };
+    match measured {
+        Ok(Some(measured)) => Ok(Some(Measured {
+            scene: scene.clone(),
+            ..measured
+        })),
+        Ok(None) | Err(Error::TooManyPairs { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn engine() -> sap::Result<BroadPhase> {
+    BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        pair_memory: Some(8 * MOST_OVERLAPS),
+        events: false,
+        ..Config::default()
+    })
+}
+
+fn update(made: &Made, runs: usize) -> sap::Result<Option<Measured>> {
+    let mut all = empty();
+    for _ in 0..runs {
+        let mut engine = engine()?;
+        let start = Instant::now();
+        let report = engine.update(made.frame())?.clone();
+        all.ours_ms = all.ours_ms.min(ms(start));
+        (all.pairs, all.tests) = (report.pairs, report.tests);
+        all.each = report.tests as f64 / (report.n as u64 + report.pairs) as f64;
+    }
+    parry(made, runs, &mut all);
+    Ok(Some(all))
+}
+
+/// One box in a hundred takes a step each frame and is told; the worst frame of those from a tree on.
+fn moving(made: &Made) -> sap::Result<Option<Measured>> {
+    let mut engine = engine()?;
+    let mut boxes = made.boxes.clone();
+    let mut all = empty();
+    let n = boxes.len();
+    for frame in 0..10 {
+        let changed: Vec<u32> = (frame..n).step_by(100).map(|i| i as u32).collect();
+        for &i in &changed {
+            let b = &mut boxes[i as usize];
+            let step = 0.1 * (b.max[0] - b.min[0]);
+            if step.is_finite() {
+                (b.min[0], b.max[0]) = (b.min[0] + step, b.max[0] + step);
+            }
+        }
+        let start = Instant::now();
+        let report = engine.update(made.with(&boxes).changed(&changed))?.clone();
+        let time = ms(start);
+        let is_changed = |i: u32| i as usize % 100 == frame % 100;
+        let near = engine
+            .pairs()
+            .iter()
+            .filter(|pair| is_changed(pair.a) || is_changed(pair.b));
+        let each = report.tests as f64 / (changed.len() + near.count()) as f64;
+        if frame > 3 && each > all.each {
+            (all.tests, all.each, all.ours_ms) = (report.tests, each, time);
+        }
+    }
+    all.pairs = engine.pairs().len() as u64;
+    let moved = Made {
+        boxes,
+        filters: made.filters.clone(),
+        worlds: made.worlds.clone(),
+    };
+    parry(&moved, 1, &mut all);
+    Ok(Some(all))
+}
+
+/// Boxes of the scene as queries.
+fn queries(made: &Made, runs: usize) -> sap::Result<Option<Measured>> {
+    let mut engine = engine()?;
+    engine.update(made.frame())?;
+    let step = made.boxes.len().div_ceil(QUERIES);
+    let asked: Vec<Aabb> = made.boxes.iter().step_by(step).copied().collect();
+    engine.query_box(&asked[0]);
+    let tree = built(&made.boxes);
+    let mut all = empty();
+    for _ in 0..runs {
+        let start = Instant::now();
+        all.pairs = asked
+            .iter()
+            .map(|query| engine.query_box(query).len() as u64)
+            .sum();
+        all.ours_ms = all.ours_ms.min(ms(start));
+        let start = Instant::now();
+        let found = |query: &Aabb| {
+            let mut found: Vec<u32> = tree.intersect_aabb(&parry_box(query)).collect();
+            found.sort_unstable();
+            found.len() as u64
+        };
+        all.parry_pairs = asked.iter().map(found).sum();
+        all.parry_ms = all.parry_ms.min(ms(start));
+    }
+    Ok(Some(all))
+}
+
+fn empty() -> Measured {
+    Measured {
+        scene: Scene::of(Shape::Uniform, [0; 4], 0),
+        pairs: 0,
+        tests: 0,
+        each: 0.0,
+        ours_ms: f64::INFINITY,
+        parry_ms: f64::INFINITY,
+        parry_pairs: 0,
+    }
+}
+
+fn ms(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+fn parry_box(b: &Aabb) -> ParryAabb {
+    ParryAabb::new(Vector::from_array(b.min), Vector::from_array(b.max))
+}
+
+fn built(boxes: &[Aabb]) -> Bvh {
+    let leaves: Vec<ParryAabb> = boxes.iter().map(parry_box).collect();
+    Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves)
+}
+
+/// parry's tree built anew and traversed against itself; pairs that may not be are dropped.
+fn parry(made: &Made, runs: usize, all: &mut Measured) {
+    for _ in 0..runs {
+        let start = Instant::now();
+        let tree = built(&made.boxes);
+        let mut pairs = Vec::new();
+        tree.traverse_bvtt_single_tree::<false>(&mut BvhWorkspace::default(), &mut |a, b| {
+            if made.allows(a as usize, b as usize) {
+                pairs.push([a, b]);
+            }
+        });
+        all.parry_ms = all.parry_ms.min(ms(start));
+        all.parry_pairs = pairs.len() as u64;
+    }
+}
+
+/// How many boxes overlap, whether they may pair or not.
+fn overlapping(made: &Made) -> u64 {
+    let mut count = 0;
+    built(&made.boxes)
+        .traverse_bvtt_single_tree::<false>(&mut BvhWorkspace::default(), &mut |_, _| count += 1);
+    count
+}

@@ -1,0 +1,41 @@
+//! Numbers that look random, and boxes by centre.
+
+use sap::Aabb;
+
+/// Numbers that look random and are the same everywhere: splitmix64.
+#[derive(Clone)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+
+    pub fn chance(&mut self, one_in: usize) -> bool {
+        self.below(one_in) == 0
+    }
+
+    /// At least `low`, below `high`.
+    pub fn between(&mut self, low: f32, high: f32) -> f32 {
+        low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
+    }
+}
+
+pub fn around(center: [f32; 3], half: [f32; 3]) -> Aabb {
+    Aabb::new(
+        std::array::from_fn(|k| center[k] - half[k]),
+        std::array::from_fn(|k| center[k] + half[k]),
+    )
+}
