@@ -30,8 +30,10 @@ use std::time::{Duration, Instant};
 /// Boxes while searching, and where the result is measured.
 const SEARCHED: usize = 5_000;
 const MEASURED: [usize; 2] = [20_000, 200_000];
-/// Overlaps, dropped by filters or not, beyond which a scene is of no interest: finding them is all the work there is.
-const MOST_OVERLAPS: u64 = 20_000_000;
+/// Beyond this many pairs a scene is of no interest: finding them is all the work there is.
+const MOST_PAIRS: u64 = 20_000_000;
+/// What measuring a scene may take, were it quadratic.
+const MOST_MS: f64 = 40_000.0;
 /// Queries that are timed.
 const QUERIES: usize = 1_000;
 
@@ -60,6 +62,13 @@ struct Measured {
 impl Measured {
     fn ratio(&self) -> f64 {
         self.ours_ms / self.parry_ms
+    }
+
+    /// Whether as many boxes would take minutes, or memory without end, if time grew as the square.
+    fn is_too_long(&self, n: usize) -> bool {
+        let more = n as f64 / self.scene.n as f64;
+        let ms = self.ours_ms.max(self.parry_ms) * more * more;
+        ms > MOST_MS || self.pairs as f64 * more * more > MOST_PAIRS as f64 * 10.0
     }
 
     fn score(&self, objective: Objective) -> f64 {
@@ -101,9 +110,9 @@ fn named(scenes: &[Scene]) -> Result<(), Failure> {
     for objective in [Objective::Time, Objective::Moving, Objective::Queries] {
         head(objective);
         for scene in scenes {
-            match measure(scene, objective, 3)? {
+            match measure(scene, objective, Runs(3, 3))? {
                 Some(measured) => row(&measured),
-                None => println!("| `{scene}` | too many overlaps |"),
+                None => println!("| `{scene}` | too many pairs |"),
             }
         }
     }
@@ -129,11 +138,8 @@ fn search(objective: Objective, time: Duration, seed: u64) -> Vec<Scene> {
                     scene.mutate(&mut random);
                 }
             }
-            let runs = if matches!(objective, Objective::Time | Objective::Queries) {
-                3
-            } else {
-                1
-            };
+            let timed = matches!(objective, Objective::Time | Objective::Queries);
+            let runs = if timed { Runs(2, 2) } else { Runs(1, 0) };
             tried += 1;
             if let Ok(Some(measured)) = measure(&scene, objective, runs)
                 && measured.score(objective) > *score
@@ -150,27 +156,28 @@ fn search(objective: Objective, time: Duration, seed: u64) -> Vec<Scene> {
     worst.into_iter().map(|(_, scene)| scene).collect()
 }
 
-/// The table, with as many boxes as the overlaps allow.
+/// How often ours is timed, and parry.
+#[derive(Clone, Copy)]
+struct Runs(usize, usize);
+
+/// The table, with as many boxes as pairs and patience allow.
 fn report(objective: Objective, worst: &[Scene]) -> Result<(), Failure> {
     head(objective);
     for scene in worst {
-        let mut best = None;
-        let mut overlaps = 0;
+        let mut best: Option<Measured> = None;
         for n in MEASURED {
             let larger = Scene { n, ..scene.clone() };
-            // They grow as the square at most.
-            if overlaps > 10 * MOST_OVERLAPS / 100 {
+            if best.as_ref().is_some_and(|smaller| smaller.is_too_long(n)) {
                 break;
             }
-            let Some(measured) = measure(&larger, objective, 2)? else {
+            let Some(measured) = measure(&larger, objective, Runs(2, 2))? else {
                 break;
             };
-            overlaps = overlapping(&larger.make());
             best = Some(measured);
         }
-        match best.or(measure(scene, objective, 2)?) {
+        match best.or(measure(scene, objective, Runs(2, 2))?) {
             Some(measured) => row(&measured),
-            None => println!("| `{scene}` | too many overlaps |"),
+            None => println!("| `{scene}` | too many pairs |"),
         }
     }
     Ok(())
@@ -205,12 +212,12 @@ fn row(m: &Measured) {
     );
 }
 
-/// What a scene costs, the least time of some runs; none where it has too many overlaps.
-fn measure(scene: &Scene, objective: Objective, runs: usize) -> sap::Result<Option<Measured>> {
+/// What a scene costs, the least time of some runs; none where it has too many pairs.
+fn measure(scene: &Scene, objective: Objective, runs: Runs) -> sap::Result<Option<Measured>> {
     let made = scene.make();
     let measured = match objective {
         Objective::Tests | Objective::Time => update(&made, runs),
-        Objective::Moving => moving(&made),
+        Objective::Moving => moving(made, runs),
         Objective::Queries => queries(&made, runs),
     };
     match measured {
@@ -226,15 +233,15 @@ fn measure(scene: &Scene, objective: Objective, runs: usize) -> sap::Result<Opti
 fn engine() -> sap::Result<BroadPhase> {
     BroadPhase::new(Config {
         backend: Backend::Cpu,
-        pair_memory: Some(8 * MOST_OVERLAPS),
+        pair_memory: Some(8 * MOST_PAIRS),
         events: false,
         ..Config::default()
     })
 }
 
-fn update(made: &Made, runs: usize) -> sap::Result<Option<Measured>> {
+fn update(made: &Made, runs: Runs) -> sap::Result<Option<Measured>> {
     let mut all = empty();
-    for _ in 0..runs {
+    for _ in 0..runs.0 {
         let mut engine = engine()?;
         let start = Instant::now();
         let report = engine.update(made.frame())?.clone();
@@ -247,24 +254,15 @@ fn update(made: &Made, runs: usize) -> sap::Result<Option<Measured>> {
 }
 
 /// One box in a hundred takes a step each frame and is told; the worst frame of those from a tree on.
-fn moving(made: &Made) -> sap::Result<Option<Measured>> {
+fn moving(mut made: Made, runs: Runs) -> sap::Result<Option<Measured>> {
     let mut engine = engine()?;
-    let mut boxes = made.boxes.clone();
     let mut all = empty();
-    let n = boxes.len();
     for frame in 0..10 {
-        let changed: Vec<u32> = (frame..n).step_by(100).map(|i| i as u32).collect();
-        for &i in &changed {
-            let b = &mut boxes[i as usize];
-            let step = 0.1 * (b.max[0] - b.min[0]);
-            if step.is_finite() {
-                (b.min[0], b.max[0]) = (b.min[0] + step, b.max[0] + step);
-            }
-        }
+        let changed = made.step(frame);
         let start = Instant::now();
-        let report = engine.update(made.with(&boxes).changed(&changed))?.clone();
+        let report = engine.update(made.frame().changed(&changed))?.clone();
         let time = ms(start);
-        let is_changed = |i: u32| i as usize % 100 == frame % 100;
+        let is_changed = |i: u32| i as usize % 100 == frame;
         let near = engine
             .pairs()
             .iter()
@@ -275,17 +273,12 @@ fn moving(made: &Made) -> sap::Result<Option<Measured>> {
         }
     }
     all.pairs = engine.pairs().len() as u64;
-    let moved = Made {
-        boxes,
-        filters: made.filters.clone(),
-        worlds: made.worlds.clone(),
-    };
-    parry(&moved, 1, &mut all);
+    parry(&made, runs, &mut all);
     Ok(Some(all))
 }
 
 /// Boxes of the scene as queries.
-fn queries(made: &Made, runs: usize) -> sap::Result<Option<Measured>> {
+fn queries(made: &Made, runs: Runs) -> sap::Result<Option<Measured>> {
     let mut engine = engine()?;
     engine.update(made.frame())?;
     let step = made.boxes.len().div_ceil(QUERIES);
@@ -293,7 +286,7 @@ fn queries(made: &Made, runs: usize) -> sap::Result<Option<Measured>> {
     engine.query_box(&asked[0]);
     let tree = built(&made.boxes);
     let mut all = empty();
-    for _ in 0..runs {
+    for _ in 0..runs.0 {
         let start = Instant::now();
         all.pairs = asked
             .iter()
@@ -338,8 +331,8 @@ fn built(boxes: &[Aabb]) -> Bvh {
 }
 
 /// parry's tree built anew and traversed against itself; pairs that may not be are dropped.
-fn parry(made: &Made, runs: usize, all: &mut Measured) {
-    for _ in 0..runs {
+fn parry(made: &Made, runs: Runs, all: &mut Measured) {
+    for _ in 0..runs.1 {
         let start = Instant::now();
         let tree = built(&made.boxes);
         let mut pairs = Vec::new();
@@ -351,12 +344,4 @@ fn parry(made: &Made, runs: usize, all: &mut Measured) {
         all.parry_ms = all.parry_ms.min(ms(start));
         all.parry_pairs = pairs.len() as u64;
     }
-}
-
-/// How many boxes overlap, whether they may pair or not.
-fn overlapping(made: &Made) -> u64 {
-    let mut count = 0;
-    built(&made.boxes)
-        .traverse_bvtt_single_tree::<false>(&mut BvhWorkspace::default(), &mut |_, _| count += 1);
-    count
 }

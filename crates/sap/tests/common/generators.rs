@@ -110,12 +110,7 @@ pub struct Made {
 
 impl Made {
     pub fn frame(&self) -> Frame<'_> {
-        self.with(&self.boxes)
-    }
-
-    /// Other boxes with these filters and worlds.
-    pub fn with<'a>(&'a self, boxes: &'a [Aabb]) -> Frame<'a> {
-        let mut frame = Frame::boxes(boxes);
+        let mut frame = Frame::boxes(&self.boxes);
         if let Some(filters) = &self.filters {
             frame = frame.filters(filters);
         }
@@ -123,6 +118,22 @@ impl Made {
             frame = frame.worlds(worlds);
         }
         frame
+    }
+
+    /// Moves one box in a hundred by a tenth of its width, others in each frame, and says which.
+    pub fn step(&mut self, frame: usize) -> Vec<u32> {
+        let moved: Vec<u32> = (frame % 100..self.boxes.len())
+            .step_by(100)
+            .map(|i| i as u32)
+            .collect();
+        for &i in &moved {
+            let b = &mut self.boxes[i as usize];
+            let step = 0.1 * (b.max[0] - b.min[0]);
+            if step.is_finite() {
+                (b.min[0], b.max[0]) = (b.min[0] + step, b.max[0] + step);
+            }
+        }
+        moved
     }
 
     /// Whether two boxes may pair, wherever they are.

@@ -9,12 +9,14 @@ pub mod churn;
 pub mod data;
 pub mod generators;
 pub mod held;
+pub mod independent;
 pub mod kept;
 pub mod mesh;
 pub mod oracle;
 pub mod random;
 pub mod scenes;
 pub mod shapes;
+pub mod worst;
 
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};

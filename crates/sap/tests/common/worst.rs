@@ -1,0 +1,45 @@
+//! What the search of `examples/cliffs.rs` found to be worst, and a scene of every shape.
+
+use super::generators::Scene;
+use super::random::Random;
+use super::shapes::Shape;
+
+/// Scenes that cost much once, as the search names them; boxes and seed apart, they stay what they are.
+const FOUND: &[&str] = &[
+    "rooms:0.0.0.0",
+    "rooms:60.0.0.0/order=shuffled",
+    "rooms:0.255.0.40",
+    "sticks:0.255.60.100",
+    "sticks:0.255.0.255",
+    "plates:0.128.0.60",
+    "uniform:170.0.0.0/far=plane",
+    "uniform:170.0.0.0/far=fallen",
+    "uniform:170.0.0.0/far=half-space",
+    "uniform:170.0.0.0/far=ends",
+    "uniform:0.0.255.255/order=hidden",
+    "uniform:255.255.0.0/order=hidden",
+    "point:0.0.0.0/filters=static",
+    "point:0.0.0.0/filters=one-group",
+    "point:0.0.0.0/filters=apart",
+    "point:0.0.0.0/filters=groups",
+    "point:0.0.0.0/worlds=many",
+    "islands:128.255.200.255",
+    "clusters:200.128.255.200",
+    "heavy:60.200.255.255",
+    "giants:60.255.128.128",
+];
+
+/// The scenes found, and some of every shape by chance, with `n` boxes.
+pub fn scenes(n: usize, each: u64) -> Vec<Scene> {
+    let found = FOUND
+        .iter()
+        .map(|text| text.parse::<Scene>().expect("the name of a scene"));
+    let any = |(&shape, seed)| Scene::any(shape, n, &mut Random::new(seed));
+    let others = Shape::ALL
+        .iter()
+        .flat_map(|shape| (0..each).map(move |seed| (shape, seed)));
+    found
+        .map(|scene| Scene { n, ..scene })
+        .chain(numbered.map(any))
+        .collect()
+}

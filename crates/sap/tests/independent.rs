@@ -1,0 +1,28 @@
+//! Scenes of 33,000 boxes pair by pair against parry's tree: every strategy of the CPU engine.
+//!
+//! `RADSWEEP_INDEPENDENT` is the number of scenes of each shape, beside those that were found to be worst.
+
+mod common;
+
+use common::{independent, quick, worst};
+use libtest_mimic::{Arguments, Trial};
+use sap::{Backend, Strategy};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let wished = std::env::var("RADSWEEP_INDEPENDENT").ok();
+    let each = wished
+        .as_ref()
+        .map_or(1, |number| number.parse().expect("a number"));
+    let n = if quick() { 700 } else { 33_000 };
+    let scenes = worst::scenes(n, each).into_iter().enumerate();
+    // Those that are quadratic take seconds.
+    let few = |(turn, _): &(usize, _)| wished.is_some() || turn % 7 == 0;
+    let trial = |(turn, scene): (usize, common::generators::Scene)| {
+        Trial::test(scene.to_string(), move || {
+            independent::check(&scene, Backend::Cpu, Strategy::ALL, turn).map(|_| ())
+        })
+    };
+    let trials = scenes.filter(few).map(trial).collect();
+    libtest_mimic::run(&arguments, trials).exit();
+}
