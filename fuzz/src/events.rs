@@ -1,244 +1,402 @@
-//! Scenes that change from frame to frame, against a rebuild by force of each: pairs, events, chunks and queries, on every strategy.
+//! Scenes that change from frame to frame, against a rebuild by force of each: pairs, events, chunks and queries, on every strategy,
+//! in every form of boxes, and told wrongly.
 
+use crate::boxes::{Form, Item, Maker, any_filter};
+use crate::truth::{Truth, store};
 use arbitrary::{Result, Unstructured};
 use sap::{
-    Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, OnInvalid, OverlapRule,
-    Pair, Strategy,
+    Aabb, Aabb64, Backend, BroadPhase, Config, Error, Filter, Frame, OnInvalid, OverlapRule, Pair,
+    Strategy,
 };
+
+/// Boxes of a frame at most.
+const MOST: usize = 320;
 
 pub fn target(data: &[u8]) {
     // Too few bytes end the stream, which is no finding.
     let _ = run(&mut Unstructured::new(data));
 }
 
+/// The lists of a frame, as it borrows them.
+struct Lists {
+    starts: Vec<Aabb>,
+    ends: Vec<Aabb>,
+    wide: Vec<Aabb64>,
+    filters: Vec<Filter>,
+    worlds: Vec<u32>,
+}
+
+impl Lists {
+    fn new(items: &[Item]) -> Self {
+        Self {
+            starts: items.iter().map(|item| item.start).collect(),
+            ends: items.iter().map(|item| item.end).collect(),
+            wide: items.iter().map(|item| item.wide).collect(),
+            filters: items.iter().map(|item| item.filter).collect(),
+            worlds: items.iter().map(|item| item.world).collect(),
+        }
+    }
+
+    fn frame(&self, truth: &Truth) -> Frame<'_> {
+        let mut frame = match truth.form {
+            Form::Plain => Frame::boxes(&self.starts),
+            Form::Swept => Frame::swept(&self.starts, &self.ends),
+            Form::Exact => Frame::exact(&self.wide),
+        };
+        if truth.filtered {
+            frame = frame.filters(&self.filters);
+        }
+        if truth.parted {
+            frame = frame.worlds(&self.worlds);
+        }
+        frame
+    }
+}
+
+/// A run: an engine, and what is known of its last good update.
+struct Run {
+    config: Config,
+    engine: BroadPhase,
+    last: Truth,
+    stored: Vec<Aabb>,
+    pairs: Vec<Pair>,
+    /// Boxes that changed and were not told since: they may be taken as they were or as they are.
+    open: Vec<bool>,
+}
+
 fn run(bytes: &mut Unstructured) -> Result<()> {
-    let config = Config {
+    let config = any_config(bytes)?;
+    let maker = Maker::new(bytes)?;
+    let mut truth = Truth {
+        items: Vec::new(),
+        form: any_form(bytes)?,
+        filtered: false,
+        parted: false,
+        excluded: Vec::new(),
+        rule: config.rule,
+    };
+    let mut run = Run {
+        engine: BroadPhase::new(config.clone()).expect("the CPU is there"),
+        config,
+        last: truth.clone(),
+        stored: Vec::new(),
+        pairs: Vec::new(),
+        open: Vec::new(),
+    };
+    let lies = bytes.ratio(1, 4)?;
+    while !bytes.is_empty() {
+        for _ in 0..bytes.int_in_range(1..=12)? {
+            change(bytes, &maker, &mut truth)?;
+        }
+        if bytes.ratio(1, 60)? {
+            run.clear(&truth);
+        }
+        run.update(bytes, &truth, lies)?;
+        run.query(bytes, &maker)?;
+        if bytes.ratio(1, 8)? {
+            run.chunks(bytes, &truth)?;
+        }
+        if bytes.ratio(1, 12)? {
+            run.between(bytes, &truth)?;
+        }
+    }
+    Ok(())
+}
+
+fn any_config(bytes: &mut Unstructured) -> Result<Config> {
+    let mut some = |ratio: u32, most: usize| -> Result<Option<usize>> {
+        Ok(if bytes.ratio(1, ratio)? {
+            Some(bytes.int_in_range(0..=most)?)
+        } else {
+            None
+        })
+    };
+    // Few boxes are kept from frame to frame only where that is asked for.
+    let hold_from = match some(1, 40)? {
+        Some(few @ 0..=30) => Some(few),
+        _ => None,
+    };
+    Ok(Config {
         backend: Backend::Cpu,
+        pair_memory: some(8, 400)?.map(|memory| memory as u64),
+        hold_from,
         strategy: *bytes.choose(Strategy::ALL)?,
         rule: *bytes.choose(&[OverlapRule::Closed, OverlapRule::Open])?,
         on_invalid: *bytes.choose(&[OnInvalid::Error, OnInvalid::Skip])?,
-        pair_memory: if bytes.ratio(1, 8)? {
-            Some(bytes.int_in_range(0..=400)?)
-        } else {
-            None
-        },
-        // So that boxes at rest are kept, few as they are.
-        hold_from: if bytes.ratio(3, 4)? {
-            Some(bytes.int_in_range(0..=20)?)
-        } else {
-            None
-        },
+        margin: *bytes.choose(&[0.0, 0.0, 0.0, 0.0, 0.25, 1e-3, 1e-44, 1e30, f32::MAX])?,
         ..Config::default()
-    };
-    let mut broad_phase = BroadPhase::new(config.clone()).expect("the CPU is there");
-    let (mut boxes, mut filters, mut worlds) = (Vec::new(), Vec::new(), Vec::new());
-    let mut last: Vec<Pair> = Vec::new();
-    let mut tested: Vec<Aabb> = Vec::new();
-    let mut seen = (Vec::new(), Vec::new());
-    while !bytes.is_empty() {
-        for _ in 0..bytes.int_in_range(1..=12)? {
-            change(bytes, &mut boxes, &mut filters, &mut worlds)?;
-        }
-        let mut frame = Frame::boxes(&boxes);
-        let filtered = bytes.ratio(1, 2)?;
-        if filtered {
-            frame = frame.filters(&filters);
-        }
-        let parted = bytes.ratio(1, 4)?;
-        if parted {
-            frame = frame.worlds(&worlds);
-        }
-        let changed = if bytes.ratio(1, 2)? {
-            let differs = |&i: &usize| {
-                boxes.get(i).map(bits) != tested.get(i).map(bits)
-                    || (filters.get(i), worlds.get(i)) != (seen.0.get(i), seen.1.get(i))
-            };
-            let listed = (0..boxes.len()).filter(differs);
-            let mut changed: Vec<u32> = listed.map(|i| i as u32).collect();
-            changed.push(bytes.choose_index(boxes.len().max(1))? as u32);
-            changed.retain(|&i| (i as usize) < boxes.len());
-            changed.reverse();
-            Some(changed)
-        } else {
-            None
-        };
-        if let Some(changed) = &changed {
-            frame = frame.changed(changed);
-        }
-        let bad = boxes.iter().position(|b| b.check().is_err());
-        let allowed = |a: usize, b: usize| {
-            (!filtered || filters[a].allows(&filters[b])) && (!parted || worlds[a] == worlds[b])
-        };
-        let expected = by_force(&boxes, config.rule, allowed);
-        match (broad_phase.update(frame).cloned(), bad) {
-            (Ok(report), bad) => {
-                assert!(
-                    bad.is_none() || config.on_invalid == OnInvalid::Skip,
-                    "an invalid box was taken"
-                );
-                assert_eq!(report.invalid.map(|invalid| invalid.first), bad);
-                assert_eq!(broad_phase.pairs(), expected);
-                let new = |a: &[Pair], b: &[Pair]| -> Vec<Pair> {
-                    a.iter()
-                        .filter(|pair| b.binary_search(pair).is_err())
-                        .copied()
-                        .collect()
-                };
-                assert_eq!(broad_phase.started(), new(&expected, &last));
-                assert_eq!(broad_phase.ended(), new(&last, &expected));
-                assert_eq!(
-                    (report.n, report.pairs),
-                    (boxes.len(), expected.len() as u64)
-                );
-                last.clone_from(&expected);
-                tested.clone_from(&boxes);
-                seen = (filters.clone(), worlds.clone());
-            }
-            (Err(Error::InvalidAabb { index, .. }), Some(first)) => {
-                assert_eq!(config.on_invalid, OnInvalid::Error);
-                assert_eq!(index, first);
-            }
-            (Err(Error::TooManyPairs { count, limit }), _) => {
-                assert!(config.pair_memory.is_some() && count > limit);
-                assert_eq!(count, expected.len() as u64);
-            }
-            (Err(error), bad) => panic!("{error}, the first bad box being {bad:?}"),
-        }
-        assert_eq!(
-            broad_phase.pairs(),
-            last,
-            "whatever happened, the pairs are those of the last good update"
-        );
-        query(bytes, &mut broad_phase, &tested, config.rule)?;
-        if bytes.ratio(1, 8)? {
-            let chunk = bytes.int_in_range(0..=70)?;
-            let mut all = Vec::new();
-            let delivered = broad_phase.for_each_pair_chunk(frame, chunk, |pairs| {
-                assert!(!pairs.is_empty() && pairs.len() <= chunk.max(1));
-                all.extend_from_slice(pairs);
-            });
-            match delivered {
-                Ok(report) => {
-                    assert_eq!(all, expected);
-                    assert_eq!(report.pairs, expected.len() as u64);
-                }
-                Err(Error::InvalidAabb { index, .. }) => assert_eq!(Some(index), bad),
-                Err(error) => panic!("{error}"),
-            }
-        }
-    }
-    Ok(())
-}
-
-fn bits(b: &Aabb) -> [[u32; 3]; 2] {
-    [b.min, b.max].map(|corner| corner.map(f32::to_bits))
-}
-
-fn change(
-    bytes: &mut Unstructured,
-    boxes: &mut Vec<Aabb>,
-    filters: &mut Vec<Filter>,
-    worlds: &mut Vec<u32>,
-) -> Result<()> {
-    if boxes.len() < 3 || (boxes.len() < 90 && bytes.ratio(2, 5)?) {
-        for _ in 0..bytes.int_in_range(1..=9)? {
-            boxes.push(any_box(bytes)?);
-            filters.push(any_filter(bytes)?);
-            worlds.push(bytes.int_in_range(0..=2)?);
-        }
-        return Ok(());
-    }
-    let at = bytes.choose_index(boxes.len())?;
-    match bytes.int_in_range(0..=9)? {
-        0 => boxes[at] = Aabb::EMPTY,
-        1 => filters[at] = any_filter(bytes)?,
-        2 => worlds[at] = bytes.int_in_range(0..=2)?,
-        3 => {
-            boxes.truncate(at);
-            filters.truncate(at);
-            worlds.truncate(at);
-        }
-        4 => boxes[at] = boxes[bytes.choose_index(boxes.len())?],
-        _ => boxes[at] = any_box(bytes)?,
-    }
-    Ok(())
-}
-
-/// Mostly boxes of a small grid, so that borders meet; now and then any bits.
-fn any_box(bytes: &mut Unstructured) -> Result<Aabb> {
-    let mut number = || -> Result<f32> {
-        Ok(match bytes.int_in_range(0..=40_u8)? {
-            0 => f32::from_bits(bytes.arbitrary()?),
-            1 => -0.0,
-            2 => f32::INFINITY,
-            3 => f32::NEG_INFINITY,
-            4 => f32::from_bits(bytes.int_in_range(0..=3)?),
-            _ => f32::from(bytes.int_in_range(-8..=8_i8)?) * 0.5,
-        })
-    };
-    let corner = [
-        [number()?, number()?, number()?],
-        [number()?, number()?, number()?],
-    ];
-    if bytes.ratio(1, 50)? {
-        return Ok(Aabb::new(corner[0], corner[1])); // likely inverted
-    }
-    let pick =
-        |f: fn(f32, f32) -> f32| std::array::from_fn(|axis| f(corner[0][axis], corner[1][axis]));
-    Ok(Aabb::new(pick(f32::min), pick(f32::max)))
-}
-
-fn any_filter(bytes: &mut Unstructured) -> Result<Filter> {
-    if bytes.ratio(1, 2)? {
-        return Ok(Filter::default());
-    }
-    Ok(Filter {
-        layers: bytes.int_in_range(0..=7)?,
-        mask: bytes.int_in_range(0..=7)?,
-        group: bytes.int_in_range(0..=2)?,
-        flags: FilterFlags(bytes.int_in_range(0..=3)?),
     })
 }
 
-fn by_force(
-    boxes: &[Aabb],
-    rule: OverlapRule,
-    allowed: impl Fn(usize, usize) -> bool,
-) -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for a in 0..boxes.len() {
-        for b in a + 1..boxes.len() {
-            if boxes[a].overlaps(&boxes[b], rule) && allowed(a, b) {
-                pairs.push(Pair::new(a as u32, b as u32));
-            }
-        }
-    }
-    pairs
+fn any_form(bytes: &mut Unstructured) -> Result<Form> {
+    Ok(*bytes.choose(&[Form::Plain, Form::Plain, Form::Swept, Form::Exact])?)
 }
 
-fn query(
-    bytes: &mut Unstructured,
-    broad_phase: &mut BroadPhase,
-    boxes: &[Aabb],
-    rule: OverlapRule,
-) -> Result<()> {
-    if bytes.ratio(1, 4)? {
-        let query = any_box(bytes)?;
-        let by_force = (0..boxes.len()).filter(|&index| boxes[index].overlaps(&query, rule));
-        let expected: Vec<u32> = by_force.map(|index| index as u32).collect();
-        assert_eq!(broad_phase.query_box(&query), expected);
+fn change(bytes: &mut Unstructured, maker: &Maker, truth: &mut Truth) -> Result<()> {
+    let items = &mut truth.items;
+    if items.len() < 3 || (items.len() < 90 && bytes.ratio(2, 5)?) {
+        if bytes.ratio(1, 12)? {
+            items.extend(maker.scene(bytes)?);
+            items.truncate(MOST);
+            return Ok(());
+        }
+        for _ in 0..bytes.int_in_range(1..=9)? {
+            items.push(maker.item(bytes)?);
+        }
+        return Ok(());
     }
-    if bytes.ratio(1, 8)? {
-        // Any numbers: nothing to compare with but that each index is one.
-        let numbers: [u32; 7] = bytes.arbitrary()?;
-        let [a, b, c, d, e, f, t] = numbers.map(f32::from_bits);
-        let hits = broad_phase.query_ray([a, b, c], [d, e, f], t);
-        assert!(
-            hits.is_sorted_by(|x, y| x.t <= y.t)
-                && hits.iter().all(|hit| (hit.index as usize) < boxes.len())
-        );
-        let near = broad_phase.query_sphere([a, b, c], t);
-        assert!(near.is_sorted() && near.iter().all(|&index| (index as usize) < boxes.len()));
+    let at = bytes.choose_index(items.len())?;
+    match bytes.int_in_range(0..=19)? {
+        0 => {
+            let item = &mut items[at];
+            (item.start, item.end, item.wide) = (Aabb::EMPTY, Aabb::EMPTY, Aabb64::EMPTY);
+        }
+        1 | 2 => items[at].filter = any_filter(bytes)?,
+        3 | 4 => items[at].world = bytes.int_in_range(0..=2)?,
+        5 => items.truncate(at),
+        6 => items[at] = items[bytes.choose_index(items.len())?],
+        7 if bytes.ratio(1, 4)? => truth.form = any_form(bytes)?,
+        8 => truth.filtered ^= true,
+        9 => truth.parted ^= true,
+        10 => {
+            let some = |bytes: &mut Unstructured| -> Result<Pair> {
+                let [a, b] = [
+                    bytes.int_in_range(0..=MOST)?,
+                    bytes.choose_index(items.len())?,
+                ];
+                Ok(Pair::new(a as u32, b as u32))
+            };
+            let many = bytes.int_in_range(0..=30)?;
+            let pairs: Result<Vec<Pair>> = (0..many).map(|_| some(bytes)).collect();
+            truth.excluded = pairs?;
+            truth.excluded.retain(|pair| pair.a < pair.b);
+            truth.excluded.sort_unstable();
+        }
+        _ => items[at] = maker.item(bytes)?,
     }
     Ok(())
+}
+
+/// What of `these` is not in `those`, both sorted.
+fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
+    let missing = |pair: &&Pair| those.binary_search(pair).is_err();
+    these.iter().filter(missing).copied().collect()
+}
+
+impl Run {
+    fn clear(&mut self, truth: &Truth) {
+        self.engine.clear();
+        self.last = Truth {
+            items: Vec::new(),
+            ..truth.clone()
+        };
+        self.stored.clear();
+        self.pairs.clear();
+        self.open.clear();
+        assert_eq!(self.engine.pairs(), []);
+    }
+
+    /// What may differ from the last good update, some of it twice, and some that does not; when lying, not all of it.
+    fn told(&self, bytes: &mut Unstructured, truth: &Truth, lie: bool) -> Result<Vec<u32>> {
+        let (form, last) = (truth.form, &self.last);
+        let differs = |i: usize| match last.items.get(i) {
+            Some(old) => !truth.items[i].is_same(form, old, last.form),
+            None => true,
+        };
+        let listed = (0..truth.items.len()).filter(|&i| differs(i));
+        let mut told: Vec<u32> = listed.map(|i| i as u32).collect();
+        if lie {
+            let mut kept = Vec::new();
+            for i in told {
+                if bytes.ratio(1, 2)? {
+                    kept.push(i);
+                }
+            }
+            told = kept;
+        }
+        told.push(bytes.choose_index(truth.items.len().max(1))? as u32);
+        told.retain(|&i| (i as usize) < truth.items.len());
+        told.reverse();
+        Ok(told)
+    }
+
+    fn update(&mut self, bytes: &mut Unstructured, truth: &Truth, lies: bool) -> Result<()> {
+        let lists = Lists::new(&truth.items);
+        let mut frame = lists.frame(truth).excluded(&truth.excluded);
+        let lie = lies && bytes.ratio(1, 2)?;
+        let told = if bytes.ratio(1, 2)? {
+            Some(self.told(bytes, truth, lie)?)
+        } else {
+            None
+        };
+        let open = self.still_open(truth, told.as_deref());
+        if let Some(told) = &told {
+            if bytes.ratio(1, 60)? {
+                let beyond = [truth.items.len() as u32 + bytes.int_in_range(0..=3)?];
+                let refused = self.engine.update(frame.changed(&beyond));
+                assert!(matches!(refused, Err(Error::ChangedIndex { .. })));
+            }
+            frame = frame.changed(told);
+        }
+        let margin = self.config.margin;
+        let mut stored = self.stored.clone();
+        if margin > 0.0 {
+            store(&mut stored, &truth.given(), margin);
+        }
+        let expected = truth.pairs((margin > 0.0).then_some(&stored[..]));
+        let (all_known, bad) = (!open.contains(&true), truth.first_bad());
+        match self.engine.update(frame).cloned() {
+            Ok(report) => {
+                let skips = self.config.on_invalid == OnInvalid::Skip;
+                let refused = truth.items.iter().zip(&open);
+                let mut refused =
+                    refused.map(|(item, open)| item.given(truth.form).is_none() && !open);
+                assert!(skips || !refused.any(|bad| bad), "an invalid box was taken");
+                if all_known {
+                    assert_eq!(report.invalid.map(|invalid| invalid.first), bad);
+                }
+                let found = self.engine.pairs();
+                compare(found, &expected, &open);
+                assert_eq!(self.engine.started(), without(found, &self.pairs));
+                assert_eq!(self.engine.ended(), without(&self.pairs, found));
+                assert_eq!(
+                    (report.n, report.pairs),
+                    (truth.items.len(), found.len() as u64)
+                );
+                self.pairs = found.to_vec();
+                self.last = truth.clone();
+                (self.open, self.stored) = (open, stored);
+            }
+            Err(Error::InvalidAabb { index, .. }) => {
+                assert_eq!(self.config.on_invalid, OnInvalid::Error);
+                assert!(truth.items[index].given(truth.form).is_none());
+                assert!(!all_known || bad == Some(index));
+            }
+            Err(Error::TooManyPairs { count, limit }) => {
+                assert!(self.config.pair_memory.is_some() && count > limit);
+                assert!(!all_known || count == expected.len() as u64);
+            }
+            Err(error) => panic!("{error}, the first bad box being {bad:?}"),
+        }
+        assert_eq!(
+            self.engine.pairs(),
+            self.pairs,
+            "whatever happened, the pairs are those of the last good update"
+        );
+        Ok(())
+    }
+
+    /// Which boxes are open after an update that tells this.
+    fn still_open(&self, truth: &Truth, told: Option<&[u32]>) -> Vec<bool> {
+        let Some(told) = told else {
+            return vec![false; truth.items.len()];
+        };
+        let open = |i: usize| {
+            !told.contains(&(i as u32))
+                && self.last.items.get(i).is_some_and(|old| {
+                    self.open[i] || !truth.items[i].is_same(truth.form, old, self.last.form)
+                })
+        };
+        (0..truth.items.len()).map(open).collect()
+    }
+
+    fn chunks(&mut self, bytes: &mut Unstructured, truth: &Truth) -> Result<()> {
+        let lists = Lists::new(&truth.items);
+        let frame = lists.frame(truth).excluded(&truth.excluded);
+        let chunk = bytes.int_in_range(0..=70)?;
+        let mut all = Vec::new();
+        let delivered = self.engine.for_each_pair_chunk(frame, chunk, |pairs| {
+            assert!(!pairs.is_empty() && pairs.len() <= chunk.max(1));
+            all.extend_from_slice(pairs);
+        });
+        match delivered {
+            Ok(report) => {
+                assert_eq!(all, truth.pairs(None));
+                assert_eq!(report.pairs, all.len() as u64);
+            }
+            Err(Error::InvalidAabb { index, .. }) => assert_eq!(Some(index), truth.first_bad()),
+            Err(error) => panic!("{error}"),
+        }
+        Ok(())
+    }
+
+    fn between(&mut self, bytes: &mut Unstructured, truth: &Truth) -> Result<()> {
+        let cut = bytes.int_in_range(0..=truth.items.len())?;
+        let (a, b) = truth.items.split_at(cut);
+        let (a, b) = (Lists::new(a), Lists::new(b));
+        match self.engine.overlaps_between(a.frame(truth), b.frame(truth)) {
+            Ok(pairs) => assert_eq!(pairs, truth.between(cut)),
+            Err(Error::InvalidAabb { index, .. }) => {
+                let bad = truth.first_bad().expect("a bad box");
+                assert_eq!(index, if bad < cut { bad } else { bad - cut });
+            }
+            Err(Error::TooManyPairs { count, .. }) => {
+                assert_eq!(count, truth.between(cut).len() as u64);
+            }
+            Err(error) => panic!("{error}"),
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, bytes: &mut Unstructured, maker: &Maker) -> Result<()> {
+        let any_known = !self.open.contains(&true);
+        let n = self.last.items.len();
+        let mut numbers = || -> Result<[f32; 3]> {
+            Ok([
+                maker.number(bytes)?,
+                maker.number(bytes)?,
+                maker.number(bytes)?,
+            ])
+        };
+        let (center, dir) = (numbers()?, numbers()?);
+        let far = maker.number(bytes)?;
+        let check = |found: &[u32], expected: Vec<u32>| {
+            assert!(found.is_sorted_by(|x, y| x < y));
+            assert!(found.iter().all(|&index| (index as usize) < n));
+            assert!(
+                !any_known || found == expected,
+                "{found:?}, expected {expected:?}"
+            );
+        };
+        match bytes.int_in_range(0..=11)? {
+            0 | 1 => {
+                let query = maker.any_box(bytes)?;
+                check(&self.engine.query_box(&query), self.last.touching(&query));
+            }
+            2 => {
+                let point = Aabb::new(center, center);
+                check(&self.engine.query_point(center), self.last.touching(&point));
+            }
+            3 => check(
+                &self.engine.query_sphere(center, far),
+                self.last.within(center, far),
+            ),
+            4 => {
+                let hits = self.engine.query_ray(center, dir, far);
+                assert!(hits.is_sorted_by(|x, y| (x.t, x.index) < (y.t, y.index)));
+                let mut found: Vec<u32> = hits.iter().map(|hit| hit.index).collect();
+                found.sort_unstable();
+                check(&found, self.last.along(center, dir, far));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The pairs are sorted, each once, and those of known boxes are the ones expected.
+fn compare(found: &[Pair], expected: &[Pair], open: &[bool]) {
+    if !open.contains(&true) {
+        assert_eq!(found, expected);
+        return;
+    }
+    assert!(found.is_sorted_by(|x, y| x < y));
+    assert!(
+        found
+            .iter()
+            .all(|pair| pair.a < pair.b && (pair.b as usize) < open.len())
+    );
+    let known = |pair: &&Pair| !open[pair.a as usize] && !open[pair.b as usize];
+    let known_of = |pairs: &[Pair]| -> Vec<Pair> { pairs.iter().filter(known).copied().collect() };
+    assert_eq!(known_of(found), known_of(expected));
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -- TARGET [SECONDS] [SEED]`, or `cargo run --release -- TARGET FILE` for an input that was found.
 
-use radsweep_fuzz::{capi, events, npy};
+use radsweep_fuzz::{capi, cliffs, events, npy};
 use std::time::{Duration, Instant};
 use std::{env, fs, panic, process};
 
@@ -29,8 +29,9 @@ fn main() {
         "npy" => (npy::target, npy::seeds()),
         "capi" => (capi::target, Vec::new()),
         "events" => (events::target, Vec::new()),
+        "cliffs" => (cliffs::target, Vec::new()),
         _ => {
-            eprintln!("usage: radsweep-fuzz npy|capi|events [SECONDS [SEED] | FILE]");
+            eprintln!("usage: radsweep-fuzz npy|capi|events|cliffs [SECONDS [SEED] | FILE]");
             process::exit(2);
         }
     };

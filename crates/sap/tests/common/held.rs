@@ -159,7 +159,19 @@ fn update(
     scene: &Scene,
     what: &str,
 ) -> Result<Report, Failed> {
-    let found = engine.update(scene.frame())?.clone();
+    update_told(engine, plain, scene, None, what)
+}
+
+fn update_told(
+    engine: &mut BroadPhase,
+    plain: &mut BroadPhase,
+    scene: &Scene,
+    told: Option<&[u32]>,
+    what: &str,
+) -> Result<Report, Failed> {
+    let frame = scene.frame();
+    let frame = told.map_or(frame, |told| frame.changed(told));
+    let found = engine.update(frame)?.clone();
     let expected = plain.update(scene.frame())?.clone();
     let counts = |report: &Report| {
         (
@@ -259,4 +271,95 @@ pub fn costs_nothing(backend: Backend, strategy: Strategy) -> Result<(), Failed>
         }
     }
     Ok(())
+}
+
+/// What decides the pairs of a box, to the bit.
+fn state(scene: &Scene, i: usize) -> ([u32; 6], Filter, u32) {
+    let bits = bytemuck::cast(scene.boxes[i]);
+    let world = scene.worlds.as_ref().map_or(0, |worlds| worlds[i]);
+    (bits, scene.filters[i], world)
+}
+
+/// Calm frames, then some that disturb the rest in several ways at once, again and again; what changed is told in every other
+/// run. Queries too.
+pub fn churn(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Result<(), Failed> {
+    for seed in 0..seeds {
+        let config = Config {
+            backend,
+            strategy,
+            rule: [OverlapRule::Closed, OverlapRule::Open][seed as usize / 2 % 2],
+            margin: if seed % 5 == 4 { 0.05 } else { 0.0 },
+            on_invalid: OnInvalid::Skip,
+            hold_from: Some(1),
+            ..Config::default()
+        };
+        let mut scene = Scene::new(97 * seed + 5, n, 2 + seed as usize % 7);
+        let (mut engine, mut plain) = (BroadPhase::new(config.clone())?, rebuild(&config)?);
+        let mut last = Vec::new();
+        let mut rested = 0;
+        for episode in 0..8 {
+            let calm = 1 + scene.random.below(14);
+            for number in 0..calm {
+                if number == 0 && episode > 0 {
+                    disturb_much(&mut scene, n);
+                } else if scene.random.chance(4) {
+                    let i = scene.any(false);
+                    scene.boxes[i] = one(&mut scene.random);
+                } else if !scene.random.chance(5) {
+                    scene.move_the_others();
+                }
+                let now: Vec<_> = (0..scene.boxes.len()).map(|i| state(&scene, i)).collect();
+                let differs = |&i: &u32| now.get(i as usize) != last.get(i as usize);
+                let told: Vec<u32> = (0..now.len() as u32).rev().filter(differs).collect();
+                let told = (seed % 2 == 1).then_some(&told[..]);
+                let what = format!("seed {seed}, episode {episode}, frame {number} of {calm}");
+                rested += update_told(&mut engine, &mut plain, &scene, told, &what)?.resting;
+                last = now;
+                let query = one(&mut scene.random);
+                equal(engine.query_box(&query), plain.query_box(&query))?;
+            }
+        }
+        equal(rested > 0, true)?;
+    }
+    Ok(())
+}
+
+/// Several ways of [`Scene::disturb`] in one frame, and some that are not among them.
+fn disturb_much(scene: &mut Scene, most: usize) {
+    for _ in 0..=scene.random.below(4) {
+        let how = scene.random.below(DISTURBANCES + 4);
+        let n = scene.boxes.len();
+        match how - how.min(DISTURBANCES) {
+            _ if how < DISTURBANCES && (how != 5 || n < most) => scene.disturb(how),
+            0 | 1 => {
+                // Not so many that none is left to move, or to rest.
+                let less = n - scene.random.below(n / 10);
+                scene.boxes.truncate(less);
+                scene.filters.truncate(less);
+                if let Some(worlds) = &mut scene.worlds {
+                    worlds.truncate(less);
+                }
+            }
+            2 => {
+                // Falls asleep where it is.
+                let i = scene.any(false);
+                scene.filters[i].flags = FilterFlags::ASLEEP;
+            }
+            _ => {
+                let new = [scene.random.below(n), scene.random.below(n)].map(|i| i as u32);
+                scene.excluded.push(Pair::new(new[0], new[1]));
+                scene.excluded.retain(|pair| pair.a < pair.b);
+                scene.excluded.sort_unstable();
+            }
+        }
+    }
+    // Some on the move at all times.
+    for i in 0..4 {
+        scene.filters[i].flags = FilterFlags::NONE;
+    }
+    for b in &mut scene.boxes {
+        if b.min[0].is_nan() && scene.random.chance(2) {
+            *b = one(&mut scene.random);
+        }
+    }
 }

@@ -31,15 +31,12 @@ const FOUND: &[&str] = &[
 
 /// The scenes found, and some of every shape by chance, with `n` boxes.
 pub fn scenes(n: usize, each: u64) -> Vec<Scene> {
-    let found = FOUND
-        .iter()
-        .map(|text| text.parse::<Scene>().expect("the name of a scene"));
-    let any = |(&shape, seed)| Scene::any(shape, n, &mut Random::new(seed));
-    let others = Shape::ALL
-        .iter()
-        .flat_map(|shape| (0..each).map(move |seed| (shape, seed)));
-    found
-        .map(|scene| Scene { n, ..scene })
-        .chain(numbered.map(any))
-        .collect()
+    let found = FOUND.iter().map(|text| {
+        let scene: Scene = text.parse().expect("the name of a scene");
+        Scene { n, ..scene }
+    });
+    let shapes = Shape::ALL.iter().zip(0..);
+    let numbered = shapes.flat_map(|(&shape, i)| (0..each).map(move |k| (shape, 1000 * i + k)));
+    let any = |(shape, seed)| Scene::any(shape, n, &mut Random::new(seed));
+    found.chain(numbered.map(any)).collect()
 }

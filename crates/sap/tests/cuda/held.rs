@@ -8,6 +8,7 @@ use sap::{Backend, Strategy};
 pub const ALL: &[(&str, Check)] = &[
     ("held::frames", frames),
     ("held::costs_nothing", costs_nothing),
+    ("held::churn", churn),
 ];
 
 fn frames(strategy: Strategy) -> Result<(), Failed> {
@@ -17,6 +18,14 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
         sized(2000, 150),
         sized(9, 3) as u64,
     )
+}
+
+fn churn(strategy: Strategy) -> Result<(), Failed> {
+    let seeds = std::env::var("RADSWEEP_HELD_SEEDS").ok();
+    let seeds = seeds.map_or(sized(20, 5) as u64, |seeds| {
+        seeds.parse().expect("a number")
+    });
+    held::churn(Backend::Cuda, strategy, sized(2000, 120), seeds)
 }
 
 fn costs_nothing(strategy: Strategy) -> Result<(), Failed> {

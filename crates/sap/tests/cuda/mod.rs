@@ -6,6 +6,7 @@ mod device;
 mod events;
 mod graph;
 mod held;
+mod independent;
 mod memory;
 mod queries;
 mod soak;
@@ -45,6 +46,7 @@ pub fn trials() -> Vec<Trial> {
     let others = bounds::ALL
         .iter()
         .chain(events::ALL)
+        .chain(independent::ALL)
         .chain(queries::ALL)
         .chain(soak::ALL)
         .chain(told::ALL);

@@ -1,0 +1,42 @@
+//! Scenes that are hard to sweep: an update makes no more tests than is promised for their boxes and pairs.
+
+use crate::generators::Scene;
+use crate::random::Random;
+use crate::shapes::Shape;
+use arbitrary::{Result, Unstructured};
+use sap::{Backend, BroadPhase, Config, Error};
+
+/// As in `crates/sap/tests/cliffs.rs`, but of so few boxes that a test of every two is more.
+const N: usize = 3_000;
+const MOST_TESTS: u64 = 700;
+
+pub fn target(data: &[u8]) {
+    let _ = run(&mut Unstructured::new(data));
+}
+
+fn run(bytes: &mut Unstructured) -> Result<()> {
+    let shape = *bytes.choose(Shape::ALL)?;
+    let mut scene = Scene::any(shape, N, &mut Random::new(bytes.arbitrary()?));
+    for part in &mut scene.parts {
+        part.knobs = bytes.arbitrary()?;
+    }
+    let config = Config {
+        backend: Backend::Cpu,
+        pair_memory: Some(8 << 20),
+        ..Config::default()
+    };
+    let mut engine = BroadPhase::new(config).expect("the CPU is there");
+    match engine.update(scene.make().frame()) {
+        Ok(report) => {
+            let most = MOST_TESTS * (report.n as u64 + report.pairs);
+            assert!(
+                report.tests <= most,
+                "{} tests, not {most}: {scene}",
+                report.tests
+            );
+        }
+        Err(Error::TooManyPairs { .. }) => {}
+        Err(error) => panic!("{error}: {scene}"),
+    }
+    Ok(())
+}
