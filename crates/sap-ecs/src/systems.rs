@@ -36,13 +36,15 @@ pub enum BroadPhaseSystems {
 /// Those of [`sap::BroadPhase::new`]; the world is then as it was.
 pub fn install(world: &mut World, config: sap::Config) -> Result<(), Error> {
     let mut broad_phase = BroadPhase::new(config)?;
-    let mut colliders = world.query::<(Entity, &mut BoxIndex, Option<(&Collider, &Moved)>)>();
-    for (entity, mut index, placed) in colliders.iter_mut(world) {
-        index.set(placed.map(|(collider, moved)| {
+    let mut colliders = world.query::<(Entity, &mut BoxIndex, Option<&Collider>, Option<&Moved>)>();
+    for (entity, mut index, collider, moved) in colliders.iter_mut(world) {
+        index.set(collider.map(|collider| {
             let slot = broad_phase.slots.take(entity);
-            broad_phase
-                .slots
-                .write(slot, collider.placed(moved), collider.filter);
+            // Without a place the box stays empty until there is one.
+            if let Some(moved) = moved {
+                let placed = collider.placed(moved);
+                broad_phase.slots.write(slot, placed, collider.filter);
+            }
             slot
         }));
     }
