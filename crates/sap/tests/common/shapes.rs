@@ -117,12 +117,12 @@ fn axis(choice: usize, i: usize) -> usize {
 fn sticks(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(3, 1e-3, 1.0));
     let (long, thick) = (side * knobs.log(1, 0.01, 1.0), knobs.log(2, 1e-3, 0.5));
-    let mut one = |i: usize| {
+    let one = |i: usize| {
         let mut half = [thick; 3];
         half[axis(knobs.choice(0, 4), i)] = long / 2.0;
         around(within(random, [side; 3]), half)
     };
-    (0..n).map(|i| one(i)).collect()
+    (0..n).map(one).collect()
 }
 
 /// Six plates are a room; rooms within rooms, in several places. No two plates touch. Knobs: how many places; how thick the
@@ -152,12 +152,12 @@ fn rooms(n: usize, knobs: Knobs) -> Vec<Aabb> {
 fn plates(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(3, 1e-6, 1.0));
     let (wide, thick) = (side * knobs.log(1, 0.01, 1.0), knobs.log(2, 1e-4, 0.5));
-    let mut one = |i: usize| {
+    let one = |i: usize| {
         let mut half = [wide / 2.0; 3];
         half[axis(knobs.choice(0, 4), i)] = thick;
         around(within(random, [side; 3]), half)
     };
-    (0..n).map(|i| one(i)).collect()
+    (0..n).map(one).collect()
 }
 
 /// Along a diagonal of the space, or on a plane across it. Knobs: which; size; distance from it; how flat.
@@ -206,11 +206,11 @@ fn giants(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let many = (knobs.log(0, 1e-4, 0.3) * n as f32) as usize;
     let (giant, dust) = (side * knobs.log(1, 0.05, 1.0), knobs.log(2, 1e-4, 1.0));
     let step = n / many.max(1) + 1;
-    let mut one = |i: usize| {
+    let one = |i: usize| {
         let half = if i.is_multiple_of(step) { giant } else { dust };
         around(within(random, [side; 3]), [half; 3])
     };
-    (0..n).map(|i| one(i)).collect()
+    (0..n).map(one).collect()
 }
 
 /// A grid of cubes. Knobs: how flat on y and on z; the step, 1 being where they touch; which axis they are thin on.
@@ -283,7 +283,7 @@ fn islands(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(2, 1e-2, 4.0));
     let many = (knobs.log(0, 1e-4, 0.5) * n as f32) as usize;
     let (far, axes) = (knobs.log(1, 1e2, 1e37), 1 + knobs.choice(3, 7));
-    let mut one = |i: usize| {
+    let one = |i: usize| {
         let mut center = within(random, [side; 3]);
         for (k, c) in center.iter_mut().enumerate() {
             if i <= many && axes >> k & 1 == 1 {
@@ -292,7 +292,7 @@ fn islands(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
         }
         around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
     };
-    (0..n).map(|i| one(i)).collect()
+    (0..n).map(one).collect()
 }
 
 /// A uniform scene shrunk, down to numbers that have no normal form. Knobs: by how much on each axis; size of a box.

@@ -27,6 +27,20 @@ const FOUND: &[&str] = &[
     "clusters:200.128.255.200",
     "heavy:60.200.255.255",
     "giants:60.255.128.128",
+    // By the search of tests, of time, of what moves, and of queries.
+    "few:6.160.193.214/far=half-space/filters=one-group/order=hidden",
+    "rooms:20.247.0.19/far=plane/filters=groups/order=shuffled",
+    "plates:250.247.8.12,rooms:69.255.0.150/far=plane/filters=apart/order=hidden",
+    "giants:195.94.255.251,few:63.148.16.126/far=ends/filters=apart/order=hidden",
+    "tiny:72.0.169.98,rooms:0.81.18.237/far=half-space/filters=apart/order=hidden",
+    "grid:0.206.92.197/far=half-space/filters=static/order=hidden",
+    "rooms:20.251.107.15,giants:84.79.27.214",
+    "rooms:20.252.106.15/filters=groups",
+    "heavy:255.255.77.255/far=plane/worlds=many",
+    "diagonal:0.116.172.123/far=ends/filters=one-group/order=hidden",
+    "diagonal:0.21.248.1/far=plane/filters=layers",
+    "islands:24.84.34.79/filters=random-layers/worlds=few",
+    "tails:182.61.18.150/worlds=many/order=hidden",
 ];
 
 /// The scenes found, and some of every shape by chance, with `n` boxes.
