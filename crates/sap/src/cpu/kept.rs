@@ -13,7 +13,6 @@ use super::scene::Scene;
 use super::tree::{Partners, Search, Tree};
 use super::tuning::{
     FEWEST_KEPT, MEET_COST, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK, SWEPT_COST,
-    TREE_COST,
 };
 use crate::{Config, Pair, Report, Result, room};
 use rayon::prelude::*;
@@ -197,7 +196,7 @@ impl Kept {
             return false;
         }
         let changed = self.changed.list();
-        let good = self.excess <= TREE_COST * scene.boxes.len() as u64;
+        let good = self.excess <= SWEPT_COST * scene.boxes.len() as u64;
         let old = self.tree.as_mut().filter(|_| good);
         let mut walk = old.and_then(|tree| tree.take(scene, changed));
         if walk.is_none() {

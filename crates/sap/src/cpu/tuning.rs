@@ -88,12 +88,10 @@ pub(super) const MOST_PATIENCE: u64 = 1024;
 pub(super) const ROOM: usize = 16;
 
 /// What a frame costs in tests of two boxes, as the tree makes them: for each box in a frame that is
-/// swept, for each box looked for in the tree beside the tests of nodes, and for each box of a new tree.
+/// swept or of a new tree, and for each box looked for in the tree beside its tests of nodes.
 pub(super) const SWEPT_COST: u64 = 100;
 /// See [`SWEPT_COST`].
 pub(super) const MEET_COST: u64 = 120;
-/// See [`SWEPT_COST`].
-pub(super) const TREE_COST: u64 = 300;
 
 /// What a sweep may cost, in tests of about 0.3 ns, before the tree takes its place: for each box what
 /// the tree costs, so that both together cost at most twice that, and for each pair what that costs.
