@@ -275,6 +275,22 @@ pub fn all() -> Vec<Scene> {
     planes.push(Aabb::new([inf; 3], [inf; 3]));
     planes.push(Aabb::new([-inf; 3], [-inf; 3]));
     scenes.push(Scene::new("infinite_sides", planes));
+    // The first two overlap the third where both lie at infinity.
+    let mut ends_of_range = vec![
+        Aabb::new([-0.5, -1e38, f32::MIN], [inf, 1.0, 2.0]),
+        Aabb::new([f32::MIN, 1e30, -0.5], [-1e-40, inf, -0.0]),
+        Aabb::new([inf, -inf, -1e-45], [inf, -1e38, 1e38]),
+    ];
+    let ends = [-inf, f32::MIN, -1e-45, 0.0, 1e-45, f32::MAX, inf];
+    let mut random = Random::new(27);
+    ends_of_range.extend((0..297).map(|_| {
+        let sides = [(); 3].map(|()| {
+            let (first, second) = (random.below(ends.len()), random.below(ends.len()));
+            (ends[first.min(second)], ends[first.max(second)])
+        });
+        Aabb::new(sides.map(|side| side.0), sides.map(|side| side.1))
+    }));
+    scenes.push(Scene::new("ends_of_the_range", ends_of_range));
     let shaft = (0..400).map(|i| Aabb::new([-inf, i as f32, -inf], [inf, i as f32 + 1.0, inf]));
     scenes.push(Scene::new("infinite_slabs_400", shaft.collect()).counts(399, 0));
 
