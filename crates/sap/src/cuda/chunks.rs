@@ -58,7 +58,7 @@ impl Engine {
         let mut delivery = Delivery::new(&stream, chunk.min(MOST_HANDED), f)?;
         for (a, pairs) in groups.into_iter().filter(|(_, pairs)| *pairs > 0) {
             let pairs = pairs as usize;
-            self.find_pairs(config, a, false)?;
+            self.find_pairs(config, &sets, a, false)?;
             delivery.hand(&stream, self.room.part(pairs)?.cast()?)?;
         }
         delivery.finish();

@@ -180,12 +180,11 @@ impl Engine {
         }
         self.arrange(config, may_rest)?;
 
-        let (state, regrown) = self.find_pairs(config, 0..n as u64, config.events)?;
+        let (state, regrown) = self.find_pairs(config, &[source], 0..n as u64, config.events)?;
         if self.apart && state.still_changed != 0 {
             return self.find_as_one(config, source);
         }
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
-        refuse(config, invalid)?;
         if may_rest && state.changed == 0 {
             return self.rest(config, n, invalid, &state, from_host);
         }
@@ -410,8 +409,7 @@ impl Engine {
     fn find_between(&mut self, config: &Config, sets: [Source; 2]) -> Result<Vec<Pair>> {
         self.read_apart(&sets)?;
         self.arrange(config, false)?;
-        let (state, _) = self.find_pairs(config, 0..sets[0].len() as u64, false)?;
-        self.refuse_invalid(config, &sets, &state)?;
+        let (state, _) = self.find_pairs(config, &sets, 0..sets[0].len() as u64, false)?;
         let count = state.pairs as usize;
         let mut pairs = zeroed_pairs(count)?;
         self.stream

@@ -199,8 +199,7 @@ fn prepare(
     let all = 0..frame.len() as u64;
     engine.read_apart(&sources)?;
     engine.arrange(config, false)?;
-    let (state, _) = engine.find_pairs(config, all.clone(), false)?;
-    engine.refuse_invalid(config, &sources, &state)?;
+    engine.find_pairs(config, &sources, all.clone(), false)?;
     engine.found.reserve_exact(&engine.stream, capacity)?;
     // Again, with all that there is room for; and with another plan, should that of the first time have been bad.
     engine.arrange(config, false)?;

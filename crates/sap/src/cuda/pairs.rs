@@ -156,10 +156,11 @@ impl Engine {
 
     /// Finds the pairs of the frame at hand with `a` in a range and puts them in order in `room`, which grows until all fit;
     /// with `events` they are compared with the last list too. Waits once for each time. Gives the counters, and how often
-    /// it grew.
+    /// it grew. Bad boxes of the `sets` are an error first.
     pub(super) fn find_pairs(
         &mut self,
         config: &Config,
+        sets: &[Source],
         a: Range<u64>,
         events: bool,
     ) -> Result<(State, u32)> {
@@ -184,6 +185,7 @@ impl Engine {
             if self.apart && state.still_changed != 0 {
                 return Ok((state, regrown));
             }
+            self.refuse_invalid(config, sets, &state)?;
             if state.pairs > self.found.capacity() as u64 {
                 let limit = self.pair_limit(config)?;
                 self.make_room(config, state.pairs, limit)?;

@@ -15,6 +15,7 @@ type Check = fn(&Setup) -> Result<(), Failed>;
 pub const ALL: &[(&str, Check)] = &[
     ("invalid_is_an_error_naming_the_first", invalid_errors),
     ("invalid_is_skipped", invalid_skipped),
+    ("errors_in_one_order", errors_in_one_order),
     ("pair_memory_short_by_one_and_by_far", pair_memory),
     ("pair_capacity_grows", pair_capacity),
     ("added_and_removed", added_and_removed),
@@ -100,6 +101,68 @@ fn invalid_errors(setup: &Setup) -> Result<(), Failed> {
         other => return Err(other.to_string().into()),
     }
     same(broad_phase.pairs(), &before)
+}
+
+/// A frame with everything wrong, mended step by step: lengths, excluded pairs, bad boxes, too many pairs.
+fn errors_in_one_order(setup: &Setup) -> Result<(), Failed> {
+    let n = 200;
+    let mut engine = BroadPhase::new(Config {
+        pair_memory: Some(8),
+        ..setup.config()
+    })?;
+    let mut boxes = vec![at(0.0, 0.0, 0.0); n];
+    boxes[150].min[1] = f32::NAN;
+    boxes[120].min[0] = 3.0;
+    let (filters, worlds) = (vec![Filter::default(); n], vec![0; n]);
+    let wrong = [Pair::new(3, 5), Pair::new(2, 7)];
+    let frame = || Frame::boxes(&boxes).filters(&filters).worlds(&worlds);
+    let short = frame()
+        .filters(&filters[1..])
+        .worlds(&worlds[1..])
+        .excluded(&wrong);
+    let length = |error: Error| match error {
+        Error::LengthMismatch { what, .. } => Ok(what),
+        other => Err(Failed::from(other.to_string())),
+    };
+    equal(length(fails(engine.update(short))?)?, "filters")?;
+    equal(
+        length(fails(engine.update(short.filters(&filters)))?)?,
+        "worlds",
+    )?;
+    let order = |error: Error| matches!(error, Error::ExcludedOrder { index: 1, .. });
+    equal(order(fails(engine.update(frame().excluded(&wrong)))?), true)?;
+    let bad = |error: Error| match error {
+        Error::InvalidAabb { index, .. } => Ok(index),
+        other => Err(Failed::from(other.to_string())),
+    };
+    equal(bad(fails(engine.update(frame()))?)?, 120)?;
+    equal(bad(fails(engine.update(&boxes))?)?, 120)?;
+    let none = |_: &[Pair]| {};
+    equal(
+        bad(fails(engine.for_each_pair_chunk(&boxes, 10, none))?)?,
+        120,
+    )?;
+    // The first set is looked at first.
+    equal(
+        bad(fails(engine.overlaps_between(&boxes, &boxes[140..]))?)?,
+        120,
+    )?;
+    equal(
+        bad(fails(
+            engine.overlaps_between(&boxes[..100], &boxes[140..]),
+        )?)?,
+        10,
+    )?;
+    let many = |error: Error| matches!(error, Error::TooManyPairs { .. });
+    let (good, few) = (&boxes[..120], &boxes[121..150]);
+    equal(many(fails(engine.update(good))?), true)?;
+    equal(many(fails(engine.overlaps_between(good, few))?), true)?;
+    // Bad boxes that are skipped are no error, but the pairs of the others are.
+    let mut skipping = BroadPhase::new(Config {
+        on_invalid: OnInvalid::Skip,
+        ..engine.config().clone()
+    })?;
+    equal(many(fails(skipping.update(&boxes))?), true)
 }
 
 fn invalid_skipped(setup: &Setup) -> Result<(), Failed> {
