@@ -1,6 +1,6 @@
 // Where accepted pairs go: to a list as keys `a * 2^bits + b` in no order, or only counted by `a`.
 //
-// Every lane of the warp takes part in each call. Keys gather in shared memory and go out 128 at a time: one 64-bit
+// Every lane of the warp takes part in each call. Where they are counted by `a`, they are counted all together too. Keys gather in shared memory and go out 128 at a time: one 64-bit
 // atomic each. Nothing is written beyond the capacity, but everything is counted.
 #pragma once
 #include "types.cuh"
@@ -89,17 +89,23 @@ struct Emitter<Keys> {
 template <>
 struct Emitter<Counts> {
     const Counts& to;
+    u64* count;
+    u32 taken;
 
-    __device__ __forceinline__ Emitter(const Counts& to, u64*, WarpOut&) : to(to) {}
+    __device__ __forceinline__ Emitter(const Counts& to, u64* count, WarpOut&) : to(to), count(count), taken(0) {}
 
     // One atomic for all lanes with the same `a`.
     __device__ __forceinline__ void take(bool hit, u32 a, u32) {
         const u32 hits = __ballot_sync(ALL_LANES, hit);
+        taken += __popc(hits);
         if (!hit) return;
         const u32 peers = __match_any_sync(hits, a);
         if (lane_index() == __ffs(peers) - 1) atomicAdd(&to.by_a[a], (u32)__popc(peers));
     }
 
-    __device__ __forceinline__ void flush() {}
-    __device__ __forceinline__ void flush_block() {}
+    __device__ __forceinline__ void flush() {
+        if (lane_index() == 0 && taken > 0) atomicAdd(count, (u64)taken);
+        taken = 0;
+    }
+    __device__ __forceinline__ void flush_block() { flush(); }
 };

@@ -118,7 +118,7 @@ struct ApartWarp : GridWarp<BOXES, Output, true> {
         }
         while (waiting > 0) this->pop();
         emitter.flush();
-        if (lane == 0 && tests > 0) atomicAdd(&in.state->between, tests);
+        if (lane == 0 && tests > 0) atomicAdd(this->counter(), tests);
     }
 };
 
@@ -146,6 +146,10 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS)
     const u32 place = blockIdx.x * blockDim.x + threadIdx.x, warp_start = place - lane_index();
     if (large == 0 || warp_start >= placed) return;
     const GridInput& grid = in.grid;
+    if (grid.limit < (u64)large * placed / SWEPT_A_TEST) {
+        if (place == 0) grid.state->stopped = 1;
+        return;
+    }
     Emitter<Keys> emitter(keys, &grid.state->pairs, out[threadIdx.x / WARP]);
     const bool present = place < placed;
     const Record record = present ? grid.records[place] : Record{};

@@ -35,8 +35,10 @@ struct GridInput {
     const State* table;  // with `placed` and `levels` of these records
     State* state;        // counters of the frame
     Accept accept;
+    u64 limit;           // tests that it may take, beside those for pairs; 2^64 - 1 = any number
 };
 
+constexpr u32 REPORT = 512;   // tests a box of a warp after which it looks whether they are too many
 constexpr u32 WINDOW = 2048;  // tests whose runs are marked at a time
 
 // Combinations of steps (dz, dy) to rows, two bits each for dz + 1 and dy + 1: first those of the own level.
@@ -80,7 +82,8 @@ struct GridWarp {
     Shared& shared;
     Emitter<Output> emitter;
     u32 waiting = 0;
-    u64 tests = 0;
+    u64 tests = 0;  // not counted yet
+    bool stopped = false;
 
     __device__ __forceinline__ GridWarp(const GridInput& in, const Output& output, Shared& shared)
         : in(in), shared(shared), emitter(output, &in.state->pairs, shared.out) {}
@@ -161,13 +164,36 @@ struct GridWarp {
         return before;
     }
 
+    __device__ __forceinline__ u64* counter() const { return APART ? &in.state->between : &in.state->tests; }
+
+    // Counts this warp's tests, with `next` that it is about to take, and gives up where all warps have more than they may.
+    __device__ __forceinline__ void stop(u64 next) {
+        if (in.limit == ~0ull) return;
+        emitter.flush();
+        u64 all = 0;
+        if (lane_index() == 0) {
+            all = atomicAdd(counter(), tests) + tests;
+            const u64 pairs = *const_cast<const volatile u64*>(&in.state->pairs);
+            stopped = all > in.limit && (all - in.limit) / TESTS_A_PAIR > pairs;
+            if (stopped) {
+                in.state->stopped = 1;
+                atomicAdd(counter(), 0 - next);
+            }
+        }
+        stopped = __shfl_sync(ALL_LANES, (u32)stopped, 0);
+        tests = 0;
+    }
+
     // Tests the `count` runs listed, none of them empty. Lanes take equal shares of them to add up.
     __device__ __forceinline__ void test_runs(u32 count) {
         const u32 each = (count + WARP - 1) / WARP, first = lane_index() * each, end = min(first + each, count);
         u64 own = 0;
         for (u32 k = first; k < end; ++k) own += shared.lens[k];
         const u64 inclusive = warp_scan(own), total = __shfl_sync(ALL_LANES, inclusive, WARP - 1);
+        if (stopped) return;
         tests += total;
+        if (tests >= REPORT * BOXES && !stopped) stop(total);
+        if (stopped) return;
         u32 before = 0;
         for (u64 window = 0; window < total; window += WINDOW) {
             const u32 here = (u32)min(total - window, (u64)WINDOW);
@@ -268,7 +294,7 @@ struct GridWarp {
             count_tests();
         } else {
             emitter.flush();
-            if (lane == 0 && tests > 0) atomicAdd(&in.state->tests, tests);
+            if (lane == 0 && tests > 0) atomicAdd(this->counter(), tests);
         }
     }
 

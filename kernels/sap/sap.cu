@@ -55,6 +55,7 @@
 #include "sweep.cuh"
 #include "grid_sweep.cuh"
 #include "grid_apart.cuh"
+#include "tree.cuh"
 #include "apart.cuh"
 #include "pairs.cuh"
 #include "rows.cuh"

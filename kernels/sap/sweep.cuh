@@ -34,6 +34,7 @@ constexpr u32 SWEEP_WARPS = 8;
 constexpr u32 GROUP = 8;                // boxes j between two votes
 constexpr u32 ITEMS = WARP / GROUP;     // stack entries that a warp tests at once
 constexpr u32 STACK_FULL = WARP;        // a push adds at most 32
+constexpr u64 SWEPT_A_TEST = 16;        // tests here that take as long as one in cells
 constexpr u32 SHARES = 8;               // shares a warp takes, about: more is more even, fewer is fewer searches
 
 // What a warp keeps in shared memory.
@@ -49,6 +50,7 @@ struct SweepInput {
     u32 tiles;
     State* state;
     Accept accept;
+    u64 limit;          // tests that it may take, beside those for pairs; 2^64 - 1 = any number
 };
 
 // The tile that unit `unit` belongs to: the last one whose first unit is not above it. The warp tests 32 places at once.
@@ -186,6 +188,17 @@ struct Warp {
         }
     }
 
+    // Whether all warps together have taken more tests than they may; a test here costs a part of one in cells (grid_sweep.cuh).
+    __device__ __forceinline__ bool stopped(u64 unit) {
+        const u64 tests = unit * (TILE * CHUNK);
+        if (tests <= in.limit) return false;
+        emitter.flush();
+        const u64 pairs = __shfl_sync(ALL_LANES, *const_cast<const volatile u64*>(&in.state->pairs), 0);
+        if ((tests - in.limit) / (SWEPT_A_TEST * TESTS_A_PAIR) <= pairs) return false;
+        if (lane_index() == 0) in.state->stopped = 1;
+        return true;
+    }
+
     __device__ __forceinline__ void run() {
         const u64* first_unit = in.sorted.first_unit;
         const u64 units = first_unit[in.tiles];
@@ -195,7 +208,7 @@ struct Warp {
             u64 unit = 0;
             if (lane_index() == 0) unit = atomicAdd(&in.state->work, share);
             unit = __shfl_sync(ALL_LANES, unit, 0);
-            if (unit >= units) break;
+            if (unit >= units || stopped(unit)) break;
             const u64 stop = min(unit + share, units);
             while (unit < stop) {
                 const u32 tile = find_tile(first_unit, in.tiles, unit);

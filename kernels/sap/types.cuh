@@ -19,6 +19,7 @@ struct State {
     u64 longest;        // pairs of the `a` that has the most
     u64 between;        // tests of boxes against those held apart
     u64 large;          // boxes too large to look those held apart up by rows
+    u64 stopped;        // 1 when a sweep was given up: it took more tests than allowed
     u64 tests;          // candidates on the sweep axis
     u64 invalid;        // bad boxes
     u64 first_invalid;  // 2^32 - index of the first bad box; 0 = none
@@ -35,6 +36,9 @@ struct State {
     u64 started;        // pairs that the last update did not have
     u64 ended;          // pairs of the last update that are gone
 };
+
+// Tests that a sweep may take for each pair found, beyond those it may take anyway. Rust has them as well.
+constexpr u64 TESTS_A_PAIR = 32;
 
 __device__ __forceinline__ u32 lane_index() { return threadIdx.x % WARP; }
 

@@ -22,7 +22,10 @@ impl Engine {
         chunk: usize,
         f: &mut dyn FnMut(&[Pair]),
     ) -> Result<ChunkReport> {
+        self.wasted = 0;
+        let is_bounded = self.is_bounded;
         let result = self.deliver(config, frame, chunk, f);
+        self.is_bounded = is_bounded;
         self.forget_stages();
         result
     }
@@ -42,8 +45,9 @@ impl Engine {
         let n = frame.len();
 
         let mut by_a = stream.alloc::<u32>(n)?;
-        self.count_by_a(by_a.slice_mut())?;
-        let state = self.sweep.read()?;
+        let state = self.count_by_a(by_a.slice_mut())?;
+        // A group has few of the pairs, and all of the tests.
+        self.is_bounded = false;
         let invalid = self.refuse_invalid(config, &sets, &state)?;
         let counts = stream.to_vec(by_a.slice())?;
         drop(by_a);
@@ -67,7 +71,7 @@ impl Engine {
             pairs,
             chunks,
             invalid,
-            tests: state.tests,
+            tests: state.tests + self.wasted,
             ms: start.elapsed().as_secs_f64() * 1e3,
         })
     }

@@ -81,7 +81,7 @@ impl Cut {
         let there = || sample.iter().filter(|sampled| !sampled.aabb.is_empty());
         let boxes: Vec<Aabb> = there().map(|sampled| sampled.aabb).collect();
         let sides: [f64; 3] =
-            std::array::from_fn(|axis| quantile(sorted(boxes.iter().map(|b| side(b, axis))), 0.5));
+            std::array::from_fn(|axis| quantile(&sorted(boxes.iter().map(|b| side(b, axis))), 0.5));
         let places: [Vec<f64>; 3] =
             std::array::from_fn(|axis| sorted(boxes.iter().map(|b| f64::from(b.min[axis]))));
         // Axes are taken in units of their own typical side, where that is not next to nothing.
@@ -90,11 +90,10 @@ impl Cut {
             0.0 => 1.0,
             _ => side.max(largest / 1024.0),
         });
-        let origin = std::array::from_fn(|axis| quantile(places[axis].clone(), 0.5) as f32);
+        let origin = std::array::from_fn(|axis| quantile(&places[axis], 0.5) as f32);
         let spread = (0..3)
             .map(|axis| {
-                (quantile(places[axis].clone(), 0.95) - quantile(places[axis].clone(), 0.05))
-                    / units[axis]
+                (quantile(&places[axis], 0.95) - quantile(&places[axis], 0.05)) / units[axis]
             })
             .fold(0.0, f64::max);
         let sizes = sorted(boxes.iter().map(|b| {
@@ -120,13 +119,12 @@ impl Cut {
                 ..Self::zeroed()
             }
         };
-        let mut tried: Vec<f64> = QUANTILES
-            .iter()
-            .map(|&q| (quantile(sizes.clone(), q) * SLACK).max(least))
-            .collect();
+        let size_of = |q: f64| (quantile(&sizes, q) * SLACK).max(least);
+        let mut tried: Vec<f64> = QUANTILES.iter().map(|&q| size_of(q)).collect();
         tried.dedup();
-        let first = tried[0];
-        let crowd = Crowd::new(there(), &cut_for(first));
+        // In cells of the middle size, which no box alone can make large.
+        let middle = size_of(0.5);
+        let crowd = Crowd::new(there(), &cut_for(middle));
         let scale = n as f64 / boxes.len().max(1) as f64;
         let mut best: Option<(f64, Self)> = None;
         for size in tried {
@@ -135,7 +133,7 @@ impl Cut {
             for b in &boxes {
                 at_level[cut.least_level(b)] += scale;
             }
-            let share = |level: usize| crowd.share(level as f64 + (size / first).log2());
+            let share = |level: usize| crowd.share(level as f64 + (size / middle).log2());
             let (cost, levels) = cheapest(&at_level, share);
             if best.as_ref().is_none_or(|&(least, _)| cost < least) {
                 // Larger boxes than any of the sample go no higher than they must: a level without boxes costs nothing.
@@ -179,14 +177,16 @@ impl Cut {
             at_level[self.level(b)] += 1;
         }
         let main = (0..TOP).max_by_key(|&level| at_level[level]).unwrap_or(0);
-        // The sample's cells and a little more.
+        // The sample's cells and a little more. A few far away on each side do not count: they come into the outermost cells.
         let mut sides = [(0, 1_u64); 3];
         for (axis, side) in sides.iter_mut().enumerate() {
-            let cells = boxes
+            let mut cells: Vec<i64> = boxes
                 .iter()
                 .filter(|b| self.level(b) == main)
-                .map(|b| i64::from(self.cell(axis, b.min[axis]) >> main));
-            let (low, high) = (cells.clone().min().unwrap_or(0), cells.max().unwrap_or(0));
+                .map(|b| i64::from(self.cell(axis, b.min[axis]) >> main))
+                .collect();
+            cells.sort_unstable();
+            let (low, high) = ends(&cells);
             let more = 1 + (high - low) / 512;
             *side = (low - more, (high - low + 2 * more + 1) as u64);
         }
@@ -214,6 +214,32 @@ impl Cut {
 
 /// Cells of a block for each box, at most.
 const CELLS_A_BOX: u64 = 3;
+
+/// One cell in so many may be far away at each end, if the distance is more than that of all others: as many boxes in one outermost
+/// cell cost no more tests than all others have, up to some millions.
+const FAR_SHARE: usize = 512;
+
+/// The first and last of sorted cells, without a few that are as far from the others as those are from each other.
+fn ends(cells: &[i64]) -> (i64, i64) {
+    let few = cells.len() / FAR_SHARE;
+    let (Some(&low), Some(&high)) = (cells.first(), cells.last()) else {
+        return (0, 0);
+    };
+    let (inner_low, inner_high) = (cells[few], cells[cells.len() - 1 - few]);
+    let far = (inner_high - inner_low).max(1);
+    (
+        if inner_low - low > far {
+            inner_low
+        } else {
+            low
+        },
+        if high - inner_high > far {
+            inner_high
+        } else {
+            high
+        },
+    )
+}
 
 /// The levels that cost least, and their cost in tests. `at_level` are the boxes whose lowest level is that; `share` is how
 /// likely another box is in the same cell.
@@ -366,7 +392,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// 0 of nothing.
-fn quantile(sorted: Vec<f64>, q: f64) -> f64 {
+fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted
         .get((last as f64 * q).round() as usize)
@@ -397,12 +423,16 @@ mod tests {
             .collect()
     }
 
-    fn cut(boxes: &[Aabb], n: usize) -> Cut {
-        let sampled = |&aabb: &Aabb| Sampled {
+    fn sampled(boxes: &[Aabb]) -> Vec<Sampled> {
+        let one = |&aabb: &Aabb| Sampled {
             aabb,
             ..Sampled::zeroed()
         };
-        Cut::new(&boxes.iter().map(sampled).collect::<Vec<_>>(), n, false).0
+        boxes.iter().map(one).collect()
+    }
+
+    fn cut(boxes: &[Aabb], n: usize) -> Cut {
+        Cut::new(&sampled(boxes), n, false).0
     }
 
     fn used(cut: &Cut, boxes: &[Aabb]) -> Vec<usize> {
@@ -434,6 +464,35 @@ mod tests {
         let boxes = boxes(2048, |x| if x < 0.01 { 12.0 } else { 0.3 });
         let cut = cut(&boxes, 2048 * 500);
         assert!(used(&cut, &boxes).len() >= 2, "{cut:?}");
+    }
+
+    #[test]
+    fn a_few_far_boxes_change_nothing_for_the_others() {
+        let uniform = boxes(2048, |x| 0.4 + 0.6 * x);
+        let plain = cut(&uniform, 2048);
+        assert!(plain.main < 32, "{plain:?}");
+        let far = [
+            Aabb::new([f32::MIN; 3], [f32::MAX, 0.0, f32::MAX]),
+            Aabb::new([3.0, -1e8, 3.0], [4.0, -1e8 + 16.0, 4.0]),
+            Aabb::new([1e30; 3], [1.1e30; 3]),
+            Aabb::new([3.0, -2e7, 3.0], [4.0, -2e7, 4.0]),
+        ];
+        for some in [&far[..1], &far[1..2], &far[2..3], &far[3..], &far[..]] {
+            let mut with = uniform.clone();
+            with[500..500 + some.len()].copy_from_slice(some);
+            let (cut, cost) = Cut::new(&sampled(&with), 2048, false);
+            let (_, plain_cost) = Cut::new(&sampled(&uniform), 2048, false);
+            assert_eq!((cut.main, cut.size), (plain.main, plain.size), "{some:?}");
+            assert!(
+                (0.9..1.1).contains(&(cut.inverse[0] / plain.inverse[0])),
+                "{cut:?}"
+            );
+            // A look at a higher level for each, and a test.
+            assert!(
+                cost < 2.0 * plain_cost + 60.0 * 2048.0,
+                "{cost} {plain_cost}"
+            );
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The engine: what is kept between updates, and the calls.
 
+use super::bound::{Bound, Finder};
 use super::device_frame::DeviceFrame;
 use super::events::Difference;
 use super::grid::Grid;
@@ -11,6 +12,7 @@ use super::query::{Queries, Question};
 use super::scene::Scene;
 use super::source::Source;
 use super::sweep::Sweep;
+use super::tree::Tree;
 use crate::last::Last;
 use crate::query::Candidate;
 use crate::room::concat;
@@ -26,11 +28,16 @@ pub(crate) struct Engine {
     pub(super) stream: Stream,
     pub(super) sweep: Sweep,
     pub(super) grid: Grid,
+    pub(super) tree: Tree,
     pub(super) held: Held,
     /// Whether the frame at hand leaves those out.
     pub(super) apart: bool,
     /// What finds the pairs of the frame.
-    pub(super) strategy: Strategy,
+    pub(super) finder: Finder,
+    /// What `Auto` knows of its work, whether that is bounded at all, and the tests of this call that were given up.
+    pub(super) bound: Bound,
+    pub(super) is_bounded: bool,
+    pub(super) wasted: u64,
     /// Why, where it was chosen.
     pub(super) choice: Option<Choice>,
     /// Whether they are counted by row.
@@ -110,9 +117,13 @@ impl Engine {
             stream,
             sweep,
             grid,
+            tree: Tree::new(&device)?,
             held,
             apart: false,
-            strategy: config.strategy,
+            finder: Finder::Axis(config.strategy),
+            bound: Bound::default(),
+            is_bounded: config.strategy == Strategy::Auto,
+            wasted: 0,
             choice: None,
             by_rows: false,
             uploader: Uploader::default(),
@@ -147,6 +158,7 @@ impl Engine {
     }
 
     fn update_from(&mut self, config: &Config, source: Source) -> Result<Report> {
+        self.wasted = 0;
         let result = self.find(config, source);
         if result.is_err() {
             self.forget_stages();
@@ -181,7 +193,7 @@ impl Engine {
         self.arrange(config, may_rest)?;
 
         let (state, regrown) = self.find_pairs(config, &[source], 0..n as u64, config.events)?;
-        if self.apart && state.still_changed != 0 {
+        if self.apart && (state.still_changed != 0 || state.stopped != 0) {
             return self.find_as_one(config, source);
         }
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
@@ -206,7 +218,7 @@ impl Engine {
             pairs: state.pairs,
             started: started.len() as u64,
             ended: ended.len() as u64,
-            tests: state.tests + state.between,
+            tests: state.tests + state.between + self.wasted,
             resting: self.held.len() as u64,
             regrown,
             sorts: state.sorts(),
@@ -237,7 +249,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Finds the pairs again, of all boxes: those held apart were not as they had been.
+    /// Finds the pairs again, of all boxes: those held apart were not as they had been, or took too many tests.
     fn find_as_one(&mut self, config: &Config, source: Source) -> Result<Report> {
         self.held.release();
         self.find(config, source)
@@ -249,7 +261,7 @@ impl Engine {
             invalid,
             axis,
             choice: self.choice,
-            ..Report::none(Backend::Cuda, self.strategy)
+            ..Report::none(Backend::Cuda, self.finder.strategy())
         }
     }
 
@@ -294,7 +306,7 @@ impl Engine {
     }
 
     pub(crate) fn subdivision(&self) -> Option<Subdivision> {
-        self.grid.subdivision()
+        (self.finder == Finder::Cells).then(|| self.grid.subdivision())?
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {

@@ -4,7 +4,7 @@
 use super::device_frame::DeviceFrame;
 use super::engine::Engine;
 use super::source::Source;
-use crate::{Aabb, Config, Error, Filter, Pair, Report, Result};
+use crate::{Aabb, Config, Error, Filter, Pair, Report, Result, Strategy};
 use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 
 /// A frame of boxes on the device, recorded once and launched by one call each time: checked boxes in, sorted pairs out, without
@@ -197,9 +197,12 @@ fn prepare(
 ) -> Result<usize> {
     let sources = [Source::Device(frame)];
     let all = 0..frame.len() as u64;
+    engine.is_bounded = config.strategy == Strategy::Auto;
     engine.read_apart(&sources)?;
     engine.arrange(config, false)?;
     engine.find_pairs(config, &sources, all.clone(), false)?;
+    // A graph takes what was found to do here, whatever work the boxes to come make of it.
+    engine.is_bounded = false;
     engine.found.reserve_exact(&engine.stream, capacity)?;
     // Again, with all that there is room for; and with another plan, should that of the first time have been bad.
     engine.arrange(config, false)?;

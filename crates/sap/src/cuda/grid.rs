@@ -38,6 +38,8 @@ pub(super) struct Asked {
     pub(super) accept: Accept,
     pub(super) worlds: u64,
     pub(super) state: u64,
+    /// Tests that may be taken, beside those for pairs.
+    pub(super) limit: u64,
 }
 
 /// A box in its place, as the kernels have it.
@@ -53,6 +55,7 @@ struct Input {
     table: u64,
     state: u64,
     accept: Accept,
+    limit: u64,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -272,6 +275,7 @@ impl Grid {
             table,
             state: asked.state,
             accept: asked.accept,
+            limit: asked.limit,
         }
     }
 

@@ -5,6 +5,7 @@
 //! Whether they are still as they were is seen by the pass that reads all boxes, so the host learns it with the counters of the
 //! frame: if not, the frame is done again as a whole, and it takes longer until boxes are held apart the next time.
 
+use super::bound::Finder;
 use super::grid::{Asked, Grid};
 use super::kernels::{Kernels, blocks, linear, module};
 use super::memory::Grow;
@@ -166,10 +167,12 @@ impl Held {
             accept,
             worlds: address(&scene.worlds),
             state: table,
+            limit: Finder::Cells.limit(n),
         };
         // SAFETY: the caller's promise.
-        unsafe { self.find_pairs(stream, asked, bits, limit)? };
-        (self.on, self.wait) = (true, wait);
+        if unsafe { self.find_pairs(stream, asked, bits, limit)? } {
+            (self.on, self.wait) = (true, wait);
+        }
         Ok(())
     }
 
@@ -211,7 +214,8 @@ impl Held {
         Ok(total.first().map_or(0, |&count| count as usize))
     }
 
-    /// Finds the pairs among the boxes held, which `grid` has in their places. Waits.
+    /// Finds the pairs among the boxes held, which `grid` has in their places. Waits. Answers whether they could be found: cells do
+    /// not suit all scenes.
     ///
     /// # Safety
     ///
@@ -222,7 +226,7 @@ impl Held {
         asked: Asked,
         bits: u32,
         limit: u64,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.pairs.reserve_exact(stream, FIRST_PAIRS)?;
         loop {
             let zero = self.table.slice_mut().cast::<u64>()?.range(..GRID_WORDS)?;
@@ -238,13 +242,18 @@ impl Held {
             // SAFETY: the caller's promise; the keys have room for the capacity.
             unsafe { self.grid.find(stream, self.held.n, asked, keys)? };
             let state = stream.to_vec(self.table.slice())?;
-            let count = state.first().map_or(0, |state| state.pairs);
+            let (count, stopped) = state
+                .first()
+                .map_or((0, 0), |state| (state.pairs, state.stopped));
+            if stopped != 0 {
+                return Ok(false);
+            }
             if count > limit {
                 return Err(Error::TooManyPairs { count, limit });
             }
             if count <= keys.capacity {
                 self.pair_count = count as usize;
-                return Ok(());
+                return Ok(true);
             }
             self.pairs.reserve_exact(stream, count as usize)?;
         }

@@ -3,11 +3,12 @@
 //! An update uploads the frame, or what has changed of it ([`patch`]), into the spare [`scene::Scene`] and checks and stores its boxes. [`sweep::Sweep`] sorts them
 //! along one axis and sweeps, from the ends of boxes for [`crate::Strategy::Endpoints`] ([`endpoints`]); [`grid::Grid`] puts
 //! them into cells of several sizes for [`crate::Strategy::Subdivided`], cut by a plan of an earlier frame where that still
-//! suits ([`cut`]). Pairs are put in order by rows ([`rows`]) or by a sort, and compared with those of the last update
+//! suits ([`cut`]); [`tree::Tree`] comes after either where [`crate::Strategy::Auto`] goes beyond its bound ([`bound`]). Pairs are put in order by rows ([`rows`]) or by a sort, and compared with those of the last update
 //! ([`events`]), as many as the device has counted: the host waits once, at the end, and has the pairs found again with more
 //! room where there was too little. For updates from the host the lists are then downloaded. What the last update left is in
 //! other memory, and changes places with the new at the very end: an update that fails changes nothing that can be seen.
 
+mod bound;
 mod bounds;
 mod chunks;
 mod cut;
@@ -29,6 +30,7 @@ mod rows;
 mod scene;
 mod source;
 mod sweep;
+mod tree;
 
 pub use bounds::MeshBounds;
 pub use device_frame::DeviceFrame;

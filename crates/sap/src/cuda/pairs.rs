@@ -1,13 +1,15 @@
 //! From a frame to its pairs in order: what an update, chunks, two sets and a graph have in common.
 
+use super::bound::Finder;
 use super::engine::Engine;
 use super::events::Difference;
 use super::grid::Asked;
+use super::held::Held;
 use super::params::{GRID_WORDS, List, SWEEP_WORDS, State};
 use super::scene::{Scene, Tools, address};
 use super::source::Source;
 use super::sweep::{index_bits, packed};
-use crate::{Config, Error, Pair, Result, Strategy};
+use crate::{Choice, Config, Error, Pair, Result, Strategy};
 use gpu::SliceMut;
 use gpusort::Algorithm;
 use std::ops::Range;
@@ -53,52 +55,83 @@ impl Engine {
         self.read(sets, 0.0, false)
     }
 
-    /// Puts the boxes of the frame at hand in order for the sweep.
+    /// Chooses what finds the pairs of the frame at hand, and puts its boxes in order for that.
     pub(super) fn arrange(&mut self, config: &Config, may_rest: bool) -> Result<()> {
         self.stages.mark(&self.stream, "keys")?;
-        self.strategy = config.strategy;
         self.choice = None;
-        let scene = if self.apart {
-            self.held.moving()
-        } else {
-            &self.spare
+        let scene = swept(&self.held, &self.spare, self.apart);
+        self.finder = match config.strategy {
+            Strategy::Auto if self.bound.begin(self.spare.n) => Finder::Tree,
+            Strategy::Auto | Strategy::Subdivided => {
+                self.grid.plan(&self.stream, scene)?;
+                Finder::Cells
+            }
+            strategy => Finder::Axis(strategy),
         };
+        if config.strategy == Strategy::Auto {
+            self.choice = self.grid.choice();
+            let sweeps = |choice: Choice| {
+                let cells = choice.subdivided_ms;
+                cells.is_none_or(|ms| choice.sweep_ms < SURE * ms)
+            };
+            if self.finder == Finder::Cells && self.choice.is_some_and(sweeps) {
+                self.finder = Finder::Axis(Strategy::Sweep);
+            }
+        }
+        self.put_boxes_in_order(may_rest)
+    }
+
+    fn put_boxes_in_order(&mut self, may_rest: bool) -> Result<()> {
+        let asked = self.asked(0..self.spare.n as u64);
+        let scene = swept(&self.held, &self.spare, self.apart);
         let ids = if self.apart {
             self.held.moving_ids()
         } else {
             0
         };
-        if matches!(config.strategy, Strategy::Auto | Strategy::Subdivided) {
-            self.grid.plan(&self.stream, scene)?;
+        match self.finder {
+            Finder::Cells => {
+                self.stages.mark(&self.stream, "sort")?;
+                self.grid.arrange(&self.stream, scene, ids, asked.state)
+            }
+            Finder::Tree => {
+                self.choice = self.bound.choice();
+                self.stages.mark(&self.stream, "sort")?;
+                let mut tools = self.sweep.sort_tools();
+                // SAFETY: the lists are those of this frame.
+                unsafe { self.tree.arrange(&mut tools, scene, ids, asked) }
+            }
+            Finder::Axis(_) => {
+                self.sweep.choose_axis(scene)?;
+                self.sweep.make_keys(scene)?;
+                self.stages.mark(&self.stream, "sort")?;
+                self.sweep.sort(scene, may_rest)?;
+                if self.apart {
+                    // SAFETY: the boxes that were sorted have a place each.
+                    unsafe { self.held.number(&self.stream, self.sweep.index())? };
+                }
+                Ok(())
+            }
         }
-        if config.strategy == Strategy::Auto {
-            self.choice = self.grid.choice();
-            let sweeps = self.choice.is_some_and(|choice| {
-                choice
-                    .subdivided_ms
-                    .is_none_or(|ms| choice.sweep_ms < SURE * ms)
-            });
-            self.strategy = if sweeps {
-                Strategy::Sweep
-            } else {
-                Strategy::Subdivided
-            };
+    }
+
+    /// Takes the tree where what was chosen has been given up. Answers whether the pairs are to be found again.
+    fn is_given_up(&mut self, state: &State) -> Result<bool> {
+        if state.stopped == 0 {
+            if self.is_bounded && self.finder != Finder::Tree {
+                self.bound.kept();
+            }
+            return Ok(false);
         }
-        if self.strategy == Strategy::Subdivided {
-            self.stages.mark(&self.stream, "sort")?;
-            return self
-                .grid
-                .arrange(&self.stream, scene, ids, self.sweep.state.ptr());
+        self.bound.exceeded(self.spare.n, self.choice);
+        self.wasted += state.tests + state.between;
+        self.grid.forget();
+        // The boxes held apart, if any, are to be found with the others.
+        if !self.apart {
+            self.finder = Finder::Tree;
+            self.put_boxes_in_order(false)?;
         }
-        self.sweep.choose_axis(scene)?;
-        self.sweep.make_keys(scene)?;
-        self.stages.mark(&self.stream, "sort")?;
-        self.sweep.sort(scene, may_rest)?;
-        if self.apart {
-            // SAFETY: the boxes that were sorted have a place each.
-            unsafe { self.held.number(&self.stream, self.sweep.index())? };
-        }
-        Ok(())
+        Ok(true)
     }
 
     /// What is asked of a grid for the frame at hand.
@@ -107,6 +140,11 @@ impl Engine {
             accept: self.sweep.accept(&self.spare, a),
             worlds: address(&self.spare.worlds),
             state: self.sweep.state.ptr(),
+            limit: if self.is_bounded {
+                self.finder.limit(self.spare.n)
+            } else {
+                u64::MAX
+            },
         }
     }
 
@@ -124,34 +162,58 @@ impl Engine {
         };
         self.by_rows = rows.is_some();
         let keys = packed(&self.spare, &self.found.part_mut(capacity)?, rows);
-        let in_cells = self.strategy == Strategy::Subdivided;
+        let on_axis = matches!(self.finder, Finder::Axis(_));
         self.sweep
-            .zero(if in_cells { GRID_WORDS } else { SWEEP_WORDS })?;
+            .zero(if on_axis { SWEEP_WORDS } else { GRID_WORDS })?;
         let asked = self.asked(a.clone());
         // SAFETY: the addresses are those of this frame and this engine.
         unsafe {
             if self.apart {
                 self.held.seed(&self.stream, keys, asked.state)?;
+                let limit = Finder::Cells.limit(self.spare.n);
+                let limit = if self.is_bounded { limit } else { u64::MAX };
+                let asked = Asked { limit, ..asked };
                 self.held.find(&self.stream, asked, keys)?;
             }
-            if in_cells {
-                return self.grid.find(&self.stream, self.swept().n, asked, keys);
+            match self.finder {
+                Finder::Cells => self.grid.find(&self.stream, self.swept().n, asked, keys),
+                Finder::Tree => {
+                    let (scene, ids) = if self.apart {
+                        (self.held.moving(), self.held.moving_ids())
+                    } else {
+                        (&self.spare, 0)
+                    };
+                    self.tree.find(&self.stream, scene, ids, asked, keys)
+                }
+                Finder::Axis(_) => self.sweep.find(&self.spare, a, keys, asked.limit),
             }
         }
-        self.sweep.find(&self.spare, a, keys)
     }
 
-    /// Counts the pairs of the frame arranged by `a`.
-    pub(super) fn count_by_a(&mut self, mut by_a: SliceMut<u32>) -> Result<()> {
-        if self.strategy != Strategy::Subdivided {
-            return self.sweep.count_by_a(&self.spare, by_a);
+    /// Counts the pairs of the frame arranged by `a`, and gives the counters. Waits.
+    pub(super) fn count_by_a(&mut self, mut by_a: SliceMut<u32>) -> Result<State> {
+        loop {
+            let asked = self.asked(0..self.spare.n as u64);
+            let on_axis = matches!(self.finder, Finder::Axis(_));
+            self.sweep
+                .zero(if on_axis { SWEEP_WORDS } else { GRID_WORDS })?;
+            self.stream.fill_u32(by_a.reborrow(), 0)?;
+            let (stream, counts) = (&self.stream, by_a.reborrow());
+            // SAFETY: as in `sweep`.
+            unsafe {
+                match self.finder {
+                    Finder::Cells => self.grid.count_by_a(stream, self.spare.n, asked, counts)?,
+                    Finder::Tree => self.tree.count_by_a(stream, &self.spare, asked, counts)?,
+                    Finder::Axis(_) => {
+                        self.sweep.count_by_a(&self.spare, counts, asked.limit)?;
+                    }
+                }
+            }
+            let state = self.sweep.read()?;
+            if !self.is_given_up(&state)? {
+                return Ok(state);
+            }
         }
-        self.sweep.zero(GRID_WORDS)?;
-        self.stream.fill_u32(by_a.reborrow(), 0)?;
-        let n = self.spare.n;
-        let asked = self.asked(0..n as u64);
-        // SAFETY: as in `sweep`.
-        unsafe { self.grid.count_by_a(&self.stream, n, asked, by_a) }
     }
 
     /// Finds the pairs of the frame at hand with `a` in a range and puts them in order in `room`, which grows until all fit;
@@ -179,13 +241,19 @@ impl Engine {
             self.stages.mark(&self.stream, HOST)?;
             let state = self.sweep.read()?;
             let short = !self.by_rows || self.sweep.rows.are_short(&state);
-            if self.strategy == Strategy::Subdivided {
+            if self.finder == Finder::Cells {
                 self.grid.note(self.swept().n, &state);
             }
             if self.apart && state.still_changed != 0 {
                 return Ok((state, regrown));
             }
             self.refuse_invalid(config, sets, &state)?;
+            if self.is_given_up(&state)? {
+                if self.apart {
+                    return Ok((state, regrown));
+                }
+                continue;
+            }
             if state.pairs > self.found.capacity() as u64 {
                 let limit = self.pair_limit(config)?;
                 self.make_room(config, state.pairs, limit)?;
@@ -283,12 +351,13 @@ impl Engine {
 
     /// The boxes of the frame at hand that are sorted and swept.
     pub(super) const fn swept(&self) -> &Scene {
-        if self.apart {
-            self.held.moving()
-        } else {
-            &self.spare
-        }
+        swept(&self.held, &self.spare, self.apart)
     }
+}
+
+/// The boxes of the frame `spare` that are sorted and swept: without those held apart, if they are.
+const fn swept<'a>(held: &'a Held, spare: &'a Scene, apart: bool) -> &'a Scene {
+    if apart { held.moving() } else { spare }
 }
 
 /// Device bytes that a pair takes: as found, in the list, in that of the last update and while it is sorted; with events it may

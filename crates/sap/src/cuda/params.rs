@@ -12,6 +12,7 @@ pub(super) struct State {
     pub(super) longest: u64,
     pub(super) between: u64,
     pub(super) large: u64,
+    pub(super) stopped: u64,
     pub(super) tests: u64,
     pub(super) invalid: u64,
     pub(super) first_invalid: u64,
@@ -67,8 +68,8 @@ impl State {
 }
 
 /// The words of [`State`] that a sweep starts from zero: those before `tests`, and `tests` too where the sweep itself counts them.
-pub(super) const SWEEP_WORDS: usize = 5;
-pub(super) const GRID_WORDS: usize = 6;
+pub(super) const SWEEP_WORDS: usize = 6;
+pub(super) const GRID_WORDS: usize = 7;
 
 /// Addresses are those of device memory; 0 where there is none.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -124,6 +125,7 @@ pub(super) struct SweepInput {
     pub(super) pad: u32,
     pub(super) state: u64,
     pub(super) accept: Accept,
+    pub(super) limit: u64,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]

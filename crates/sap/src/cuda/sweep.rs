@@ -3,11 +3,10 @@
 use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
 use super::memory::Grow;
-use super::params::{
-    Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, SWEEP_WORDS, Sorted, State, SweepInput,
-};
+use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, Sorted, State, SweepInput};
 use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
+use super::tree;
 use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
 use gpu::{Buffer, Pinned, Slice, SliceMut, Stream};
@@ -256,7 +255,7 @@ impl Sweep {
         }
     }
 
-    fn input(&self, scene: &Scene, a: Range<u64>) -> SweepInput {
+    fn input(&self, scene: &Scene, a: Range<u64>, limit: u64) -> SweepInput {
         SweepInput {
             sorted: self.sorted(),
             index: self.index.ptr(),
@@ -264,6 +263,7 @@ impl Sweep {
             pad: 0,
             state: self.state.ptr(),
             accept: self.accept(scene, a),
+            limit,
         }
     }
 
@@ -282,36 +282,55 @@ impl Sweep {
         }
     }
 
+    /// What the tree needs to sort.
+    pub(super) fn sort_tools(&mut self) -> tree::Tools<'_> {
+        tree::Tools {
+            stream: &self.stream,
+            sorter: &self.sorter,
+            options: &self.options,
+            scratch: &mut self.scratch,
+        }
+    }
+
     /// The address of the boxes' numbers in the order of the sweep.
     pub(super) fn index(&self) -> u64 {
         self.index.ptr()
     }
 
     /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all. The counters of a
-    /// sweep must be zero, but for pairs that are in the list already.
-    pub(super) fn find(&mut self, scene: &Scene, a: Range<u64>, keys: Keys) -> Result<()> {
+    /// sweep must be zero, but for pairs that are in the list already. It is given up beyond `limit` tests.
+    pub(super) fn find(
+        &mut self,
+        scene: &Scene,
+        a: Range<u64>,
+        keys: Keys,
+        limit: u64,
+    ) -> Result<()> {
         if self.n == 0 {
             return Ok(());
         }
         // SAFETY: `sort` has filled the arrays of this scene.
         unsafe {
             self.kernels
-                .sweep(&self.stream, self.input(scene, a), keys)?
+                .sweep(&self.stream, self.input(scene, a, limit), keys)?
         };
         Ok(())
     }
 
-    /// Counts the pairs by `a`.
-    pub(super) fn count_by_a(&mut self, scene: &Scene, mut by_a: SliceMut<u32>) -> Result<()> {
-        self.zero(SWEEP_WORDS)?;
-        self.stream.fill_u32(by_a.reborrow(), 0)?;
+    /// Counts the pairs by `a`; the counts must be zero, else as `find`.
+    pub(super) fn count_by_a(
+        &mut self,
+        scene: &Scene,
+        by_a: SliceMut<u32>,
+        limit: u64,
+    ) -> Result<()> {
         if self.n == 0 {
             return Ok(());
         }
         // SAFETY: as in `find`; `by_a` has a count for each box.
         unsafe {
-            self.kernels
-                .sweep_count(&self.stream, self.input(scene, 0..scene.n as u64), by_a)?
+            let input = self.input(scene, 0..scene.n as u64, limit);
+            self.kernels.sweep_count(&self.stream, input, by_a)?
         };
         Ok(())
     }

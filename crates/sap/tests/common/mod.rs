@@ -8,6 +8,7 @@ pub mod behaviour;
 pub mod churn;
 pub mod data;
 pub mod generators;
+pub mod hard;
 pub mod held;
 pub mod independent;
 pub mod kept;

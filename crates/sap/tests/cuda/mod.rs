@@ -5,6 +5,7 @@ mod bounds;
 mod device;
 mod events;
 mod graph;
+mod hard;
 mod held;
 mod independent;
 mod memory;
@@ -47,6 +48,7 @@ pub fn trials() -> Vec<Trial> {
         .iter()
         .chain(events::ALL)
         .chain(independent::ALL)
+        .chain(hard::ALL)
         .chain(queries::ALL)
         .chain(soak::ALL)
         .chain(told::ALL);
