@@ -123,7 +123,7 @@ pub struct Report {
     /// Bad boxes, if there were any.
     pub invalid: Option<Invalid>,
     /// Candidates: pairs whose intervals overlap on the sweep axis, each tested on the other axes. In columns, a pair
-    /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts; where few boxes
+    /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts, and in a tree, on CUDA too, each child of the nodes looked at; where few boxes
     /// changed, on the CPU, each box of the nodes of a tree. 0 when nothing had changed since the update before.
     pub tests: u64,
     /// Boxes that stayed as they were and were neither sorted nor tested against each other: on the CPU any, where few others changed;

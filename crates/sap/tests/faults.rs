@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use sap::{Aabb, Backend, BroadPhase, Config, Pair, Strategy};
+use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Reason, Strategy};
 use std::collections::BTreeSet;
 use std::env;
 use std::process::{Command, ExitCode};
@@ -32,6 +32,9 @@ fn main() -> ExitCode {
     }
     trials.push(Trial::test("updates/device_lost", || {
         lost().map_err(Failed::from)
+    }));
+    trials.push(Trial::test("updates/no_memory_for_the_tree", || {
+        no_tree().map_err(Failed::from)
     }));
     for &(name, check) in AUTO {
         let trial = move || check().map_err(Failed::from);
@@ -107,6 +110,60 @@ fn check(what: &str, found: &[Pair], expected: &[Pair]) -> Result<(), String> {
 fn without(a: &[Pair], b: &[Pair]) -> Vec<Pair> {
     let b: BTreeSet<_> = b.iter().collect();
     a.iter().filter(|pair| !b.contains(pair)).copied().collect()
+}
+
+/// There is no more memory from one call after the other on, in an update whose work goes beyond its bound: it is done without the
+/// tree, or fails.
+fn no_tree() -> Result<(), String> {
+    // All in one place, and static but for the last.
+    let at = |i: usize| [i % 31, i % 37, i % 41].map(|x| x as f32 / 80.0);
+    let boxes: Vec<Aabb> = (0..2000)
+        .map(at)
+        .map(|min| Aabb::new(min, min.map(|x| x + 2.0)))
+        .collect();
+    let fixed = Filter {
+        flags: FilterFlags::STATIC,
+        ..Filter::default()
+    };
+    let mut filters = vec![fixed; 1999];
+    filters.push(Filter::default());
+    // Lists of events would need memory of their own.
+    let without_events = Config {
+        events: false,
+        ..config(Backend::Cuda, Strategy::Auto)
+    };
+    let (mut with, mut without) = (0, 0);
+    for call in 1..100 {
+        let mut broad_phase =
+            BroadPhase::new(without_events.clone()).map_err(|error| error.to_string())?;
+        let frame = Frame::boxes(&boxes).filters(&filters);
+        set(Some(&format!("cuMemAllocFromPoolAsync {call}+ 2")));
+        let result = broad_phase.update(frame).cloned();
+        set(None);
+        if let Ok(report) = result {
+            if report.pairs != 1999 {
+                return Err(format!("call {call}: {report:?}"));
+            }
+            match report.choice.map(|choice| choice.reason) {
+                Some(Reason::TooManyTests) => with += 1,
+                _ => without += 1,
+            }
+        }
+        let report = broad_phase
+            .update(frame)
+            .map_err(|error| error.to_string())?;
+        if report.pairs != 1999 {
+            return Err(format!("after call {call}: {report:?}"));
+        }
+        // No call failed any more.
+        if with > 0 {
+            break;
+        }
+    }
+    match (with, without) {
+        (1, 1..) => Ok(()),
+        counts => Err(format!("with the tree and without: {counts:?}")),
+    }
 }
 
 /// One call after the other fails, in an update that follows a good one.

@@ -3,7 +3,7 @@
 
 use super::engine::Engine;
 use super::source::Source;
-use crate::{ChunkReport, Config, Frame, Pair, Result};
+use crate::{ChunkReport, Config, Frame, Pair, Result, Strategy};
 use gpu::{Pinned, Slice, Stream};
 use std::ops::Range;
 use std::time::Instant;
@@ -23,9 +23,8 @@ impl Engine {
         f: &mut dyn FnMut(&[Pair]),
     ) -> Result<ChunkReport> {
         self.wasted = 0;
-        let is_bounded = self.is_bounded;
+        self.is_bounded = config.strategy == Strategy::Auto;
         let result = self.deliver(config, frame, chunk, f);
-        self.is_bounded = is_bounded;
         self.forget_stages();
         result
     }

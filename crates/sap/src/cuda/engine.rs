@@ -122,7 +122,7 @@ impl Engine {
             apart: false,
             finder: Finder::Axis(config.strategy),
             bound: Bound::default(),
-            is_bounded: config.strategy == Strategy::Auto,
+            is_bounded: false,
             wasted: 0,
             choice: None,
             by_rows: false,
@@ -159,6 +159,7 @@ impl Engine {
 
     fn update_from(&mut self, config: &Config, source: Source) -> Result<Report> {
         self.wasted = 0;
+        self.is_bounded = config.strategy == Strategy::Auto;
         let result = self.find(config, source);
         if result.is_err() {
             self.forget_stages();
@@ -413,6 +414,7 @@ impl Engine {
         if boxes > limit {
             return Err(Error::TooManyBoxes { boxes, limit });
         }
+        self.is_bounded = config.strategy == Strategy::Auto;
         let result = self.find_between(config, [Source::Host(a), Source::Host(b)]);
         self.forget_stages();
         result

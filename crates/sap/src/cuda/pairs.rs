@@ -1,11 +1,11 @@
 //! From a frame to its pairs in order: what an update, chunks, two sets and a graph have in common.
 
-use super::bound::Finder;
+use super::bound::{Bound, Finder};
 use super::engine::Engine;
 use super::events::Difference;
 use super::grid::Asked;
 use super::held::Held;
-use super::params::{GRID_WORDS, List, SWEEP_WORDS, State};
+use super::params::{GRID_WORDS, List, OF_BOXES, SWEEP_WORDS, State};
 use super::scene::{Scene, Tools, address};
 use super::source::Source;
 use super::sweep::{index_bits, packed};
@@ -78,7 +78,18 @@ impl Engine {
                 self.finder = Finder::Axis(Strategy::Sweep);
             }
         }
-        self.put_boxes_in_order(may_rest)
+        let arranged = self.put_boxes_in_order(may_rest);
+        if self.finder == Finder::Tree && arranged.as_ref().is_err_and(is_out_of_memory) {
+            self.do_without_tree();
+            return self.arrange(config, may_rest);
+        }
+        arranged
+    }
+
+    /// Lets the call take any number of tests: there is no memory for the tree.
+    fn do_without_tree(&mut self) {
+        self.bound = Bound::default();
+        self.is_bounded = false;
     }
 
     fn put_boxes_in_order(&mut self, may_rest: bool) -> Result<()> {
@@ -95,11 +106,12 @@ impl Engine {
                 self.grid.arrange(&self.stream, scene, ids, asked.state)
             }
             Finder::Tree => {
-                self.choice = self.bound.choice();
                 self.stages.mark(&self.stream, "sort")?;
                 let mut tools = self.sweep.sort_tools();
                 // SAFETY: the lists are those of this frame.
-                unsafe { self.tree.arrange(&mut tools, scene, ids, asked) }
+                unsafe { self.tree.arrange(&mut tools, scene, ids, asked)? };
+                self.choice = self.bound.choice();
+                self.sweep.keep_outcome(OF_BOXES)
             }
             Finder::Axis(_) => {
                 self.sweep.choose_axis(scene)?;
@@ -128,8 +140,15 @@ impl Engine {
         self.grid.forget();
         // The boxes held apart, if any, are to be found with the others.
         if !self.apart {
-            self.finder = Finder::Tree;
-            self.put_boxes_in_order(false)?;
+            let given_up = std::mem::replace(&mut self.finder, Finder::Tree);
+            match self.put_boxes_in_order(false) {
+                // The boxes are in the order of what was given up still.
+                Err(error) if is_out_of_memory(&error) => {
+                    self.finder = given_up;
+                    self.do_without_tree();
+                }
+                arranged => arranged?,
+            }
         }
         Ok(true)
     }
@@ -365,6 +384,14 @@ const fn swept<'a>(held: &'a Held, spare: &'a Scene, apart: bool) -> &'a Scene {
 const fn bytes_a_pair(config: &Config) -> u64 {
     let lists = if config.events { 6 } else { 4 };
     lists * size_of::<Pair>() as u64
+}
+
+const fn is_out_of_memory(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Gpu(gpu::Error::OutOfMemory { .. })
+            | Error::Sort(gpusort::Error::Gpu(gpu::Error::OutOfMemory { .. }))
+    )
 }
 
 /// Device memory that ran out for the sake of `count` pairs means that they are too many.

@@ -233,7 +233,7 @@ impl Sweep {
     }
 
     /// Copies what the last sort left to the counters, with which the host reads it.
-    fn keep_outcome(&mut self, place: usize) -> Result<()> {
+    pub(super) fn keep_outcome(&mut self, place: usize) -> Result<()> {
         let bytes = size_of::<Outcome>();
         let at = std::mem::offset_of!(State, sorts) + place * bytes;
         let to = self.state.slice_mut().cast::<u8>()?.range(at..at + bytes)?;

@@ -28,7 +28,7 @@ const fn heap(name: &'static str, filter: fn(usize) -> Filter) -> Hard {
 
 /// All of them.
 pub const ALL: &[Hard] = &[
-    plain("uniform", |n| uniform(n)),
+    plain("uniform", uniform),
     plain("clusters", clusters),
     plain("far_plane", |n| {
         with(n, Aabb::new([f32::MIN; 3], [f32::MAX, 0.0, f32::MAX]))
@@ -154,7 +154,7 @@ fn rooms(n: usize, places: usize) -> Vec<Aabb> {
         let (wall, room) = (i % 6, i / 6);
         let (place, room) = (room % places, room / places);
         let half = 1.0 + room as f32 * 1e-2;
-        let (axis, out) = (wall / 2, if wall % 2 == 0 { half } else { -half });
+        let (axis, out) = (wall / 2, if wall.is_multiple_of(2) { half } else { -half });
         // Neither meets the walls beside it, nor those of the next room.
         let mut sides = [half - 2e-3; 3];
         sides[axis] = 1e-3;
@@ -258,7 +258,7 @@ pub fn sampled(n: usize) -> Vec<usize> {
 fn needles(n: usize) -> Vec<Aabb> {
     let one = |i: usize| {
         let x = i as f32 * 1e-3;
-        if i % 2 == 0 {
+        if i.is_multiple_of(2) {
             Aabb::new([x, -1e3, 0.0], [x, 1e3, 0.0])
         } else {
             Aabb::new([x, x, 1.0], [x, x, 1.0])

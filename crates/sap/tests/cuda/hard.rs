@@ -90,7 +90,7 @@ fn with_heap(boxes: &[Aabb]) -> (Vec<Aabb>, Vec<bool>) {
     (all, in_heap)
 }
 
-const ALL_BOXES: usize = 6500;
+const ALL_BOXES: usize = 5500;
 const SAMPLED: usize = 2048;
 
 fn is_tree(report: &Report) -> bool {
