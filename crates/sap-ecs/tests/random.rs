@@ -51,7 +51,7 @@ impl Run {
             rule: [OverlapRule::Closed, OverlapRule::Open][random.random_range(0..2)],
             on_invalid: [OnInvalid::Error, OnInvalid::Skip][random.random_range(0..2)],
             // So that few boxes are kept from frame to frame.
-            hold_from: (seed % 4 != 0).then_some(1),
+            hold_from: (!seed.is_multiple_of(4)).then_some(1),
             pair_memory: (seed % 6 == 5).then_some(8 * 150),
             ..Config::default()
         };
