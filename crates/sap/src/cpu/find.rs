@@ -261,9 +261,9 @@ mod tests {
             let boxes = plates_among_boxes()[..n].to_vec();
             let filter = |i: u32| Filter {
                 layers: 1 << (i % 3),
-                mask: if i % 7 == 0 { 0b101 } else { 0b111 },
-                group: if i % 4 == 0 { i % 5 } else { 0 },
-                flags: FilterFlags(i % 6 & 3),
+                mask: if i.is_multiple_of(7) { 0b101 } else { 0b111 },
+                group: if i.is_multiple_of(4) { i % 5 } else { 0 },
+                flags: FilterFlags((i % 6) & 3),
             };
             Self {
                 filters: (0..n as u32).map(filter).collect(),
