@@ -227,13 +227,12 @@ fn named(folder: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// `tempfile` adds the name of its file, which says nothing to who asked for another.
+/// `tempfile` adds " at path" and the name of its file, which says nothing to who asked for another.
 fn without_path(error: io::Error) -> io::Error {
-    let inner = error
-        .get_ref()
-        .and_then(|wrapped| wrapped.source()?.downcast_ref::<io::Error>());
-    let code = inner.and_then(io::Error::raw_os_error);
-    code.map_or(error, io::Error::from_raw_os_error)
+    match error.to_string().rsplit_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what),
+        None => error,
+    }
 }
 
 /// Removes what is in [`NAMED`], then ends the process, before another file is made.
