@@ -6,9 +6,9 @@ use crate::shapes::Shape;
 use arbitrary::{Result, Unstructured};
 use sap::{Backend, BroadPhase, Config, Error};
 
-/// As in `crates/sap/tests/cliffs.rs`, but of so few boxes that a test of every two is more.
-const N: usize = 3_000;
-const MOST_TESTS: u64 = 700;
+/// As in `crates/sap/tests/cliffs.rs`, of as few boxes as have twice as many tests of every two.
+const N: usize = 8_000;
+const MOST_TESTS: u64 = 2_000;
 
 pub fn target(data: &[u8]) {
     let _ = run(&mut Unstructured::new(data));
