@@ -24,7 +24,13 @@
 //   3 offsets    offsets.cuh       8 a bucket          2,048 buckets a block of 256                 8         12
 //   4 place      grid.cuh          32 r, 32, 32 w      a thread a box                              20         26
 //   5 sweep      grid_sweep.cuh    32 a test           2, 8 or 32 boxes a warp                     38        112
-//   both
+//   the tree (tree.cuh), where the others would test far more than they find; one pass for each 3 bits of n / 32
+//   2 choose     tree.cuh          24 a sample         a warp a segment
+//   3 keys       tree.cuh          28 r, 8 w           a thread a box
+//   4 sort       ../sort           index sort of 64-bit keys; then permute, 8 r, 4 w
+//   5 nodes      tree.cuh          60 r, 33 w          a thread a box, then a warp a node of each level
+//   6 sweep      tree.cuh          32 a child          a warp a box
+//   all
 //   7 order      rows.cuh          44 a pair           a thread a pair; or ../sort and unpack      32         57; 108
 //   8 unpack     pairs.cuh         16 a pair           a thread a pair                              8          8
 //   9 events     events.cuh        16 a pair, twice    1,024 pairs a block of 256, both lists      20

@@ -203,7 +203,8 @@ struct Warp {
         const u64* first_unit = in.sorted.first_unit;
         const u64 units = first_unit[in.tiles];
         const u64 warps = (u64)gridDim.x * SWEEP_WARPS;
-        const u64 share = max(units / (warps * SHARES), 1ull);
+        // All shares at once are at most an eighth of the limit, so that little is tested beyond it.
+        const u64 share = max(min(units / (warps * SHARES), in.limit / (8 * warps * (TILE * CHUNK))), 1ull);
         for (;;) {
             u64 unit = 0;
             if (lane_index() == 0) unit = atomicAdd(&in.state->work, share);

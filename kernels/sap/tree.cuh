@@ -22,7 +22,8 @@
 //   place    28 read (16 with filters, 4 with worlds), 32 written (16, 8)
 //   union    32 read (16, 8) for each child
 //   sweep    a warp a box: it takes a node off its stack and tests the 32 children at once, each a lane, those alone that
-//            have later positions than its own; hits are boxes for `accept`, or nodes for the stack
+//            have later positions than its own; hits are boxes for `accept`, or nodes for the stack; after 128 nodes it
+//            leaves those that wait to warps that are done
 #pragma once
 #include "accept.cuh"
 #include "emit.cuh"
@@ -35,8 +36,19 @@ constexpr u32 TREE_THREADS = 256;
 constexpr u32 TREE_STACK = WARP * TREE_LEVELS;
 // Properties that boxes of a segment are sorted by: centers and sides on three axes from here on, world, class, none.
 constexpr u32 BY_CENTER = 0, BY_SIDE = 3, BY_WORLD = 6, BY_CLASS = 7, AS_THEY_ARE = 8;
+// Nodes that a warp visits for a box before it leaves the rest to others, and how many there is memory for.
+constexpr u32 VISITS = 128, LEFT = 1 << 14;
+constexpr u64 TAKEN = ~0ull;
 // As many classes are told apart in all; of more, only flags and sets.
 constexpr u64 FEW_CLASSES = 64;
+
+// What warps left to others: a box overlaps as many nodes as it likes, and one warp would be at it long after all others.
+// An item is a position and, below, a node as on the stack. Whoever comes second to an item's place, the warp that leaves it or the
+// one that takes it, has it; so nobody waits for anybody.
+struct Left {
+    u64 count, taken;
+    u64 items[LEFT];  // 0 = nobody has come
+};
 
 // Names and order are those of `Input` in crates/sap/src/cuda/tree.rs.
 struct TreeInput {
@@ -47,6 +59,7 @@ struct TreeInput {
     uint4* classes;       // by node; null without filters
     uint2* worlds;        // the least and greatest; null without worlds
     u64* kinds;           // places where the class changes, as boxes begin
+    Left* left;           // zeros before a sweep
     u64 first[TREE_LEVELS];
     u32 n, levels;
     const u32* world_of;  // by number in the frame
@@ -264,53 +277,96 @@ extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_union(const 
     if (lane_index() == 0) store_node(in, in.first[level] + number, node);
 }
 
+// One warp's part of the sweep.
+template <class Output>
+struct TreeWarp {
+    const TreeInput& in;
+    Emitter<Output> emitter;
+    u32* const stack;  // nodes of `own` that wait, as level and number
+    u32 waiting = 0;
+    u64 tests = 0;
+
+    __device__ __forceinline__ TreeWarp(const TreeInput& in, const Output& output, WarpOut& out, u32* stack)
+        : in(in), emitter(output, &in.state->pairs, out), stack(stack) {}
+
+    // Tests the children of a node, and all that this leads to, against the box at `position`.
+    __device__ __forceinline__ void walk(u32 position, u32 node) {
+        const u32 lane = lane_index();
+        const Node own = load_node(in, position);
+        if (no_box(own)) return;
+        for (u32 visits = 1;; ++visits) {
+            const u32 below = (node >> 29) - 1;
+            const u64 child = (u64)(node & 0x1fffffff) * WARP + lane, end = in.count(below);
+            // Only what holds a later position.
+            const bool there = child < end && (below == 0 ? child > position : (child + 1) << 5 * below > position + 1ull);
+            tests += __popc(__ballot_sync(ALL_LANES, there));
+            const bool meets = there && may_pair(own, load_node(in, in.first[below] + child), in.accept.split);
+            if (below == 0) {
+                u32 a = 0, b = 0;
+                bool hit = meets;
+                if (hit) {
+                    const Record record = in.nodes[child];
+                    if (in.accept.open) hit = overlap_openly(own.low, own.high, record.low, record.high);
+                    hit = hit && accept(in.accept, own.least(), __float_as_uint(record.high.z), a, b);
+                }
+                emitter.take(hit, a, b);
+            } else {
+                const u32 hits = __ballot_sync(ALL_LANES, meets);
+                if (meets) stack[waiting + __popc(hits & lanes_below())] = below << 29 | (u32)child;
+                waiting += __popc(hits);
+                __syncwarp();
+            }
+            if (visits % VISITS == 0) leave(position);
+            if (waiting == 0) break;
+            node = stack[--waiting];
+            __syncwarp();
+        }
+    }
+
+    // Leaves what waits to other warps, but for what there is no memory for and what one came for too early.
+    __device__ __forceinline__ void leave(u32 position) {
+        u64 slot = 0;
+        if (lane_index() == 0) slot = atomicAdd(&in.left->count, (u64)waiting);
+        slot = __shfl_sync(ALL_LANES, slot, 0) + lane_index();
+        u32 kept = 0;
+        for (u32 k = lane_index(); k - lane_index() < waiting; k += WARP, slot += WARP) {
+            const u32 node = k < waiting ? stack[k] : 0;
+            const bool keeps = node != 0 && (slot >= LEFT || atomicExch(&in.left->items[slot], (u64)position << 32 | node) != 0);
+            const u32 keepers = __ballot_sync(ALL_LANES, keeps);
+            if (keeps) stack[kept + __popc(keepers & lanes_below())] = node;
+            kept += __popc(keepers);
+            __syncwarp();
+        }
+        waiting = kept;
+    }
+
+    // Takes what some warp has left; 0 where there is nothing.
+    __device__ __forceinline__ u64 take() {
+        u64 item = 0;
+        if (lane_index() == 0) {
+            volatile const u64 *count = &in.left->count, *taken = &in.left->taken;
+            while (item == 0 && *taken < min(*count, (u64)LEFT)) {
+                const u64 slot = atomicAdd(&in.left->taken, 1ull);
+                if (slot < LEFT) item = atomicExch(&in.left->items[slot], TAKEN);
+            }
+        }
+        return __shfl_sync(ALL_LANES, item, 0);
+    }
+};
+
 template <class Output>
 __device__ __forceinline__ void tree_sweep(const TreeInput& in, const Output& output) {
     constexpr u32 WARPS = TREE_THREADS / WARP;
     __shared__ WarpOut outs[WARPS];
     __shared__ u32 stacks[WARPS][TREE_STACK];
-    const u32 warp = threadIdx.x / WARP, lane = lane_index();
+    const u32 warp = threadIdx.x / WARP;
     const u64 position = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (position >= in.n) return;
-    const Node own = load_node(in, position);
-    if (no_box(own)) return;
-    const u32 i = own.least();
-    u32* const stack = stacks[warp];
-    Emitter<Output> emitter(output, &in.state->pairs, outs[warp]);
-    u64 tests = 0;
-    u32 waiting = 0;
+    TreeWarp<Output> own(in, output, outs[warp], stacks[warp]);
     // The top level's nodes are tested as the children of one that is never stored.
-    u32 level = in.levels, number = 0;
-    for (;;) {
-        const u32 below = level - 1;
-        const u64 child = (u64)number * WARP + lane, end = in.count(below);
-        // Only what holds a later position.
-        const bool there = child < end && (below == 0 ? child > position : (child + 1) << 5 * below > position + 1);
-        tests += __popc(__ballot_sync(ALL_LANES, there));
-        const bool meets = there && may_pair(own, load_node(in, in.first[below] + child), in.accept.split);
-        if (below == 0) {
-            u32 a = 0, b = 0;
-            bool hit = meets;
-            if (hit) {
-                const Record record = in.nodes[child];
-                if (in.accept.open) hit = overlap_openly(own.low, own.high, record.low, record.high);
-                hit = hit && accept(in.accept, i, __float_as_uint(record.high.z), a, b);
-            }
-            emitter.take(hit, a, b);
-        } else {
-            const u32 hits = __ballot_sync(ALL_LANES, meets);
-            if (meets) stack[waiting + __popc(hits & lanes_below())] = below << 29 | (u32)child;
-            waiting += __popc(hits);
-            __syncwarp();
-        }
-        if (waiting == 0) break;
-        const u32 next = stack[--waiting];
-        __syncwarp();
-        level = next >> 29;
-        number = next & 0x1fffffff;
-    }
-    emitter.flush();
-    if (lane == 0 && tests > 0) atomicAdd(&in.state->tests, tests);
+    for (u64 item = position << 32 | in.levels << 29; item != 0; item = own.take()) own.walk((u32)(item >> 32), (u32)item);
+    own.emitter.flush();
+    if (lane_index() == 0 && own.tests > 0) atomicAdd(&in.state->tests, own.tests);
 }
 
 extern "C" __global__ void __launch_bounds__(TREE_THREADS)

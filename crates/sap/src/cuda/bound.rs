@@ -2,6 +2,8 @@
 //! which any scene can mislead; so the device counts the tests, and gives up where they are far more than pairs found are worth.
 //! The same update then finds its pairs by a tree ([`super::tree`]), and so do the next ones.
 
+use super::kernels::{CHUNK, TILE};
+use super::params::State;
 use crate::{Choice, Reason, Strategy};
 
 /// Tests a box that cells may take, beside those for pairs (`TESTS_A_PAIR` of the kernels). On an H200 a million boxes then lose
@@ -9,6 +11,8 @@ use crate::{Choice, Reason, Strategy};
 const TESTS_A_BOX: u64 = 512;
 /// Tests of the sweep for one in cells: `SWEPT_A_TEST` of the kernels, by the measurement of `grid::choice`.
 const SWEPT_A_TEST: u64 = 16;
+/// Tests of a unit of the sweep's work.
+const UNIT: u64 = (TILE * CHUNK) as u64;
 /// Frames of the tree before the others are tried again: at first, and at most, doubled each time in vain. A try costs as much
 /// as several frames, so it is one in 16 at first.
 const FIRST_WAIT: u32 = 16;
@@ -32,6 +36,15 @@ impl Finder {
             Self::Axis(strategy) => strategy,
             Self::Cells | Self::Tree => Strategy::Subdivided,
         }
+    }
+
+    /// The tests, at most, that it made before it was given up.
+    pub(super) fn made(self, state: &State) -> u64 {
+        let of_boxes = match self {
+            Self::Axis(_) => state.tests.min(state.work.saturating_mul(UNIT)),
+            Self::Cells | Self::Tree => state.tests,
+        };
+        of_boxes + state.between
     }
 
     /// The tests that it may take for `n` boxes.

@@ -10,6 +10,8 @@ use gpu::{ByValue, Device, Kernel, Launch, Module, Result, Slice, SliceMut, Stre
 
 /// Positions of a tile, and threads of the blocks that work on one tile a warp.
 pub(super) const TILE: usize = 128;
+/// Boxes that a tile is tested against at a time.
+pub(super) const CHUNK: usize = 32;
 pub(super) const ORDER_THREADS: u32 = 128;
 /// Pairs of one list that a block compares.
 pub(super) const EVENT_ITEMS: usize = 1024;

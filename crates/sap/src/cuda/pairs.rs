@@ -136,7 +136,7 @@ impl Engine {
             return Ok(false);
         }
         self.bound.exceeded(self.spare.n, self.choice);
-        self.wasted += state.tests + state.between;
+        self.wasted += self.finder.made(state);
         self.grid.forget();
         // The boxes held apart, if any, are to be found with the others.
         if !self.apart {

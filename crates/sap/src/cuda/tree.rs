@@ -20,6 +20,8 @@ const CHILD_BITS: u32 = 5;
 const LEVELS: usize = 7;
 /// Parts of a segment after a pass, as a power of two.
 const PASS_BITS: u32 = 3;
+/// Words of the list of what warps leave to others: `Left`.
+const LEFT: usize = 2 + (1 << 14);
 /// `BY_CLASS`.
 const BY_CLASS: u32 = 7;
 
@@ -34,6 +36,7 @@ struct Input {
     classes: u64,
     worlds: u64,
     kinds: u64,
+    left: u64,
     first: [u64; LEVELS],
     n: u32,
     levels: u32,
@@ -60,6 +63,7 @@ pub(super) struct Tree {
     classes: Grow<[u32; 4]>,
     worlds: Grow<[u32; 2]>,
     kinds: Grow<u64>,
+    left: Grow<u64>,
 }
 
 /// What sorting needs of the engine.
@@ -108,6 +112,7 @@ impl Tree {
             classes: Grow::default(),
             worlds: Grow::default(),
             kinds: Grow::default(),
+            left: Grow::default(),
         })
     }
 
@@ -128,6 +133,7 @@ impl Tree {
             classes: some(asked.accept.filters != 0, self.classes.ptr()),
             worlds: some(asked.worlds != 0, self.worlds.ptr()),
             kinds: self.kinds.ptr(),
+            left: self.left.ptr(),
             first,
             n: scene.n as u32,
             levels: counts.len() as u32,
@@ -163,6 +169,7 @@ impl Tree {
         self.index.reserve(stream, n)?;
         self.nodes.reserve(stream, all)?;
         self.kinds.reserve(stream, 1)?;
+        self.left.reserve(stream, LEFT)?;
         stream.fill_bytes(self.kinds.part_mut(1)?, 0)?;
         if asked.accept.filters != 0 {
             self.classes.reserve(stream, all)?;
@@ -277,7 +284,7 @@ impl Tree {
     ///
     /// As for [`super::grid::Grid::find`], with the scene, `ids` and lists of [`Self::arrange`].
     pub(super) unsafe fn find(
-        &self,
+        &mut self,
         stream: &Stream,
         scene: &Scene,
         ids: u64,
@@ -287,6 +294,7 @@ impl Tree {
         if scene.n == 0 {
             return Ok(());
         }
+        stream.fill_bytes(self.left.part_mut(LEFT)?, 0)?;
         let input = self.input(scene, ids, asked)?;
         // SAFETY: the caller's promise.
         unsafe { stream.launch(&self.sweep, &warps(scene.n), &args![input, ByValue(keys)])? };
@@ -299,7 +307,7 @@ impl Tree {
     ///
     /// As for `find`; `by_a` has a count for each box.
     pub(super) unsafe fn count_by_a(
-        &self,
+        &mut self,
         stream: &Stream,
         scene: &Scene,
         asked: Asked,
@@ -308,6 +316,7 @@ impl Tree {
         if scene.n == 0 {
             return Ok(());
         }
+        stream.fill_bytes(self.left.part_mut(LEFT)?, 0)?;
         let input = self.input(scene, 0, asked)?;
         // SAFETY: the caller's promise.
         unsafe { stream.launch(&self.count, &warps(scene.n), &args![input, by_a])? };
