@@ -130,8 +130,8 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` they are on the device: empty here
-    /// until [`BroadPhase::download`].
+    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` they are on the device, and this is empty until
+    /// [`BroadPhase::download`]; a build with debug assertions panics in the place of that.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -146,8 +146,8 @@ impl BroadPhase {
         on_engine!(&self.chosen.engine, engine => engine.pairs())
     }
 
-    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off, and after an
-    /// `update_device` until [`BroadPhase::download`].
+    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off; after an
+    /// `update_device` as [`BroadPhase::pairs`].
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};

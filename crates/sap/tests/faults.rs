@@ -579,13 +579,8 @@ fn what_is_on_the_device() -> Result<(), String> {
         set(Some(&format!("cuMemcpyDtoHAsync_v2 {call}+ 719")));
         let failed = broad_phase.download().is_err();
         set(None);
-        let lists = [
-            broad_phase.pairs(),
-            broad_phase.started(),
-            broad_phase.ended(),
-        ];
-        if !failed || lists.iter().any(|list| !list.is_empty()) {
-            return Err(format!("copy {call}: {failed}, {lists:?}"));
+        if !failed {
+            return Err(format!("copy {call} did not fail"));
         }
         broad_phase.download().map_err(text)?;
         check("pairs", broad_phase.pairs(), &pairs)?;

@@ -302,15 +302,23 @@ impl Engine {
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {
-        &self.host[PAIRS]
+        self.on_host(PAIRS)
     }
 
     pub(crate) fn started(&self) -> &[Pair] {
-        &self.host[STARTED]
+        self.on_host(STARTED)
     }
 
     pub(crate) fn ended(&self) -> &[Pair] {
-        &self.host[ENDED]
+        self.on_host(ENDED)
+    }
+
+    fn on_host(&self, list: usize) -> &[Pair] {
+        debug_assert!(
+            self.is_on_host,
+            "the lists are on the device: call `download` before they are read"
+        );
+        &self.host[list]
     }
 
     /// Copies the lists of the last update to the host, unless they are there. After an error none is.
@@ -365,9 +373,9 @@ impl Engine {
             _ => Ok(Vec::new()),
         };
         Ok(Last {
-            pairs: concat(&[self.pairs()])?,
-            started: concat(&[self.started()])?,
-            ended: concat(&[self.ended()])?,
+            pairs: concat(&[&self.host[PAIRS]])?,
+            started: concat(&[&self.host[STARTED]])?,
+            ended: concat(&[&self.host[ENDED]])?,
             given,
             stored: stored.unwrap_or_default(),
         })

@@ -41,7 +41,6 @@ fn resident(strategy: Strategy) -> Result<(), Failed> {
         same(&stream.to_vec(list).map_err(text)?, host.pairs())?;
         // Every other frame leaves the lists on the device.
         if number % 2 == 1 {
-            holds(device.pairs().is_empty(), || "on the host".to_owned())?;
             device.download()?;
             same(device.pairs(), host.pairs())?;
             same(device.started(), host.started())?;
@@ -248,7 +247,6 @@ fn unchanged_from_the_host(strategy: Strategy) -> Result<(), Failed> {
     let on_device = stream.from_slice(&boxes)?;
     for _ in 0..3 {
         broad_phase.update_device(on_device.slice())?;
-        holds(broad_phase.pairs().is_empty(), || "there".to_owned())?;
     }
     let report = broad_phase.update(&boxes)?;
     equal(report.tests, 0)?;
