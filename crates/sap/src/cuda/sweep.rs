@@ -2,14 +2,14 @@
 
 use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
-use super::memory::Grow;
+use super::memory::{Grow, HostBuffer};
 use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, Sorted, State, SweepInput};
 use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
 use super::tree;
 use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
-use gpu::{Buffer, Pinned, Slice, SliceMut, Stream};
+use gpu::{Buffer, Slice, SliceMut, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Sorter};
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(super) struct Sweep {
     /// With that strategy.
     endpoints: Option<Endpoints>,
     pub(super) state: Buffer<State>,
-    state_read: Pinned<State>,
+    state_read: HostBuffer<State>,
     n: usize,
     keys: Grow<u32>,
     keys_sorted: Grow<u32>,
@@ -57,7 +57,7 @@ impl Sweep {
             options: SortOptions::new().algorithm(config.sort),
             open: config.rule == OverlapRule::Open,
             state: stream.alloc_zeroed(1)?,
-            state_read: Pinned::new(device, 1)?,
+            state_read: HostBuffer::new(device, 1)?,
             stream: stream.clone(),
             n: 0,
             keys: Grow::default(),
@@ -358,7 +358,7 @@ impl Sweep {
 
     /// Waits for the work so far and reads the counters.
     pub(super) fn read(&mut self) -> Result<State> {
-        // SAFETY: the pinned counters are read after waiting for the stream only, which `Engine::drop` does too.
+        // SAFETY: the counters are read after waiting for the stream only, which `Engine::drop` does too.
         unsafe {
             self.stream
                 .download_pinned(self.state.slice(), &mut self.state_read)?
