@@ -131,7 +131,10 @@ fn uniform_boxes_have_the_sizes_and_the_room_documented_and_drift() {
             .zip(scene.boxes().expect("boxes of the host"))
             .all(|(before, after)| before != after)
     );
-    for aabb in first.iter().chain(scene.boxes().expect("boxes of the host")) {
+    for aabb in first
+        .iter()
+        .chain(scene.boxes().expect("boxes of the host"))
+    {
         assert!(
             sizes(aabb)
                 .iter()

@@ -322,7 +322,10 @@ mod tests {
         let (snapshot, scene, broad_phase) = taken(Kind::Stack, 200, watch);
         let picked = snapshot.picked.as_ref().expect("it is there");
         assert_eq!((picked.body, picked.boxes.len()), (body, 1));
-        assert_eq!(picked.boxes[0].aabb, scene.boxes().expect("boxes of the host")[body as usize]);
+        assert_eq!(
+            picked.boxes[0].aabb,
+            scene.boxes().expect("boxes of the host")[body as usize]
+        );
         assert_eq!(picked.boxes[0].filter, Some(scene.filters()[body as usize]));
         let pairs = broad_phase.pairs().iter();
         let with = pairs

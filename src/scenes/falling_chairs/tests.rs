@@ -140,7 +140,11 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
                 );
             }
             999 => {
-                assert_eq!(scene.boxes().expect("boxes of the host"), rested, "asleep is still");
+                assert_eq!(
+                    scene.boxes().expect("boxes of the host"),
+                    rested,
+                    "asleep is still"
+                );
                 drop_one(&mut scene);
             }
             1000..1100 => fewest = fewest.min(asleep(&scene)),

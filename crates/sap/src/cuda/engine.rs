@@ -373,9 +373,9 @@ impl Engine {
             _ => Ok(Vec::new()),
         };
         Ok(Last {
-            pairs: concat(&[&self.host[PAIRS]])?,
-            started: concat(&[&self.host[STARTED]])?,
-            ended: concat(&[&self.host[ENDED]])?,
+            pairs: concat(&[&*self.host[PAIRS]])?,
+            started: concat(&[&*self.host[STARTED]])?,
+            ended: concat(&[&*self.host[ENDED]])?,
             given,
             stored: stored.unwrap_or_default(),
         })
