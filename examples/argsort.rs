@@ -1,14 +1,14 @@
 //! An index sort and what it is for: 200,000 transparent particles in the order in which they must be drawn, farthest first, without
 //! moving them. The CPU's sort and, where a device answers, every sort on the GPU must give the same order.
 //!
-//! `cargo run --release --example argsort`
+//! `cargo run --release -p radsweep --example argsort`
 
-use radsweep::gpusort::{SortOptions, cpu};
+use radsweep::sort::{SortOptions, cpu};
 use std::time::Instant;
 
 const PARTICLES: u32 = 200_000;
 
-fn main() -> Result<(), radsweep::gpusort::Error> {
+fn main() -> Result<(), radsweep::sort::Error> {
     let camera = [3.0_f32, 2.0, -40.0];
     let places: Vec<[f32; 3]> = (0..PARTICLES).map(place).collect();
     let depth: Vec<f32> = places
@@ -62,10 +62,10 @@ fn on_a_device(
     depth: &[f32],
     expected: &[u32],
     options: &SortOptions,
-) -> Result<(), radsweep::gpusort::Error> {
+) -> Result<(), radsweep::sort::Error> {
     use radsweep::gpu::{Device, Stream};
-    use radsweep::gpusort::Algorithm;
-    use radsweep::gpusort::cuda::{Payload, Sorter, SorterConfig};
+    use radsweep::sort::Algorithm;
+    use radsweep::sort::cuda::{Payload, Sorter, SorterConfig};
 
     let device = match Device::first() {
         Ok(device) => device,
@@ -114,7 +114,7 @@ fn on_a_device(
 }
 
 #[cfg(not(cuda))]
-fn on_a_device(_: &[f32], _: &[u32], _: &SortOptions) -> Result<(), radsweep::gpusort::Error> {
+fn on_a_device(_: &[f32], _: &[u32], _: &SortOptions) -> Result<(), radsweep::sort::Error> {
     println!("built without the feature `cuda`, so only the CPU's sort was shown");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Boxes that never leave the GPU: a kernel of our own moves bodies and writes their boxes, the broad phase reads them where they are,
 //! and its pairs stay there too. Only the numbers of the report come to the host; the last frame is downloaded once, to be checked.
 //!
-//! `cargo run --release --example device_resident`. Without a GPU it says so and ends.
+//! `cargo run --release -p radsweep --features cuda --example device_resident`. Without a GPU it says so and ends.
 
 #[cfg(not(cuda))]
 fn main() {
@@ -12,7 +12,7 @@ fn main() {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use device::Bodies;
     use radsweep::gpu::{Device, Stream};
-    use radsweep::sap::{Backend, BroadPhase, Config};
+    use radsweep::{Backend, BroadPhase, Config};
 
     let device = match Device::first() {
         Ok(device) => device,
@@ -68,8 +68,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(cuda)]
 mod device {
+    use radsweep::Aabb;
     use radsweep::gpu::{Buffer, Device, Kernel, Launch, Result, Slice, Stream, args};
-    use radsweep::sap::Aabb;
 
     const PTX: &str = include_str!("ptx/device_resident.ptx");
     const RADIUS: f32 = 0.5;

@@ -1,13 +1,11 @@
 //! The broad phase in a world of `bevy_ecs`: 10,000 sparks of which 1 % move at a time, with a system that counts how often each was hit.
 //! Shows that boxes are written only for what moved, and that pairs and messages name entities.
 //!
-//! `cargo run --release --example ecs`
+//! `cargo run --release -p radsweep --features ecs --example ecs`
 
 use bevy_ecs::prelude::*;
-use radsweep::sap::Config;
-use radsweep::sap_ecs::{
-    self, BroadPhase, BroadPhaseSystems, Collider, Moved, PairEnded, PairStarted,
-};
+use radsweep::Config;
+use radsweep::ecs::{self, BroadPhase, BroadPhaseSystems, Collider, Moved, PairEnded, PairStarted};
 
 #[derive(Component, Default)]
 struct Spark {
@@ -57,9 +55,9 @@ fn print(
     frame.0 += 1;
 }
 
-fn main() -> Result<(), sap_ecs::Error> {
+fn main() -> Result<(), ecs::Error> {
     let mut world = World::new();
-    sap_ecs::install(&mut world, Config::default())?;
+    ecs::install(&mut world, Config::default())?;
     world.init_resource::<Frame>();
     world.spawn_batch((0..10_000_u32).map(|number| {
         let place = [number % 25, number / 625, number / 25 % 25].map(|cell| cell as f32 * 1.05);
@@ -69,7 +67,7 @@ fn main() -> Result<(), sap_ecs::Error> {
 
     let mut schedule = Schedule::default();
     schedule.add_systems((
-        sap_ecs::systems(),
+        ecs::systems(),
         step.before(BroadPhaseSystems::Write),
         (count_hits, print).after(BroadPhaseSystems::Update),
     ));

@@ -1,7 +1,7 @@
-//! Chairs fall, pile up and fall asleep, on the pairs of the broad phase: `cargo run --release --example falling_chairs [CHAIRS]`.
+//! Chairs fall, pile up and fall asleep, on the pairs of the broad phase: `cargo run --release -p radsweep-scenes --example falling_chairs [CHAIRS]`.
 
-use radsweep::sap::{BroadPhase, Config};
-use radsweep::scenes::{Kind, Options, Picture, Scene};
+use radsweep::{BroadPhase, Config};
+use radsweep_scenes::{Kind, Options, Picture, Scene};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bodies = std::env::args().nth(1).map(|n| n.parse()).transpose()?;

@@ -1,7 +1,7 @@
-//! Two galaxies meet: `cargo run --release --example galaxy [BODIES]`, such as 65536 on a GPU.
+//! Two galaxies meet: `cargo run --release -p radsweep-scenes --example galaxy [BODIES]`, such as 65536 on a GPU.
 
-use radsweep::sap::{BroadPhase, Config};
-use radsweep::scenes::{Kind, Options, Picture, Scene};
+use radsweep::{BroadPhase, Config};
+use radsweep_scenes::{Kind, Options, Picture, Scene};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bodies = std::env::args().nth(1).map(|n| n.parse()).transpose()?;

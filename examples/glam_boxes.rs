@@ -1,10 +1,10 @@
 //! `glam` beside the broad phase: a slice of pairs of `Vec3` is a slice of boxes, and back, without a copy. A swarm turns around a post,
 //! and rays ask what they meet.
 //!
-//! `cargo run --release --example glam_boxes`
+//! `cargo run --release -p radsweep --example glam_boxes`
 
 use glam::{Quat, Vec3};
-use radsweep::sap::{Aabb, BroadPhase, Config};
+use radsweep::{Aabb, BroadPhase, Config};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let half = Vec3::new(0.3, 0.2, 0.3);

@@ -1,8 +1,8 @@
-//! A thousand boxes that move, and the pairs that start and end: `cargo run --release --example minimal`.
+//! A thousand boxes that move, and the pairs that start and end: `cargo run --release -p radsweep --example minimal`.
 
-use radsweep::sap::{Aabb, BroadPhase, Config};
+use radsweep::{Aabb, BroadPhase, Config};
 
-fn main() -> Result<(), radsweep::sap::Error> {
+fn main() -> Result<(), radsweep::Error> {
     // CUDA where a driver answers, else all CPU threads; the strategy is chosen from the boxes.
     let mut broad_phase = BroadPhase::new(Config::default())?;
     for frame in 0..5 {

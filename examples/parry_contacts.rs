@@ -1,13 +1,13 @@
 //! `parry3d` beside the broad phase: its boxes are ours without a copy, and its contact manifolds are computed on our pairs only. 2,000
 //! balls, capsules and cuboids, turned at random.
 //!
-//! `cargo run --release --example parry_contacts`
+//! `cargo run --release -p radsweep --example parry_contacts`
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::{Pose3, Vector};
 use parry3d::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
 use parry3d::shape::SharedShape;
-use radsweep::sap::{Aabb, BroadPhase, Config};
+use radsweep::{Aabb, BroadPhase, Config};
 use std::time::Instant;
 
 const SHAPES: u32 = 2_000;

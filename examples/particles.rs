@@ -1,8 +1,8 @@
-//! Particles flow down a landscape; on a GPU they never leave it, but for these figures: `cargo run --release --example particles
+//! Particles flow down a landscape; on a GPU they never leave it, but for these figures: `cargo run --release -p radsweep-scenes --example particles
 //! [PARTICLES]`, such as 1000000 on a GPU.
 
-use radsweep::sap::{BroadPhase, Config};
-use radsweep::scenes::{Kind, Options, Picture, Scene};
+use radsweep::{BroadPhase, Config};
+use radsweep_scenes::{Kind, Options, Picture, Scene};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bodies = std::env::args().nth(1).map(|n| n.parse()).transpose()?;

@@ -1,10 +1,10 @@
 //! A physics loop of one's own that takes its pairs from `radsweep-sap`: 3,000 balls of three materials fall onto a gate that lets one of
 //! them through, and onto the floor below. Energy may only fall, and only one material may be below the gate: a pair too few would show.
 //!
-//! `cargo run --release --example physics_dependency`
+//! `cargo run --release -p radsweep --example physics_dependency`
 
 use glam::Vec3;
-use radsweep::sap::{Aabb, BroadPhase, Config, Filter, FilterFlags, Frame};
+use radsweep::{Aabb, BroadPhase, Config, Filter, FilterFlags, Frame};
 
 const BALLS: usize = 3_000;
 const STEP: f32 = 1.0 / 240.0;
@@ -20,7 +20,7 @@ struct Ball {
     radius: f32,
 }
 
-fn main() -> Result<(), radsweep::sap::Error> {
+fn main() -> Result<(), radsweep::Error> {
     let mut balls: Vec<Ball> = (0..BALLS).map(ball).collect();
     // What stands still: a floor that is a half-space, and a gate that the first material does not meet.
     let floor = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY, 0.0, f32::INFINITY]);

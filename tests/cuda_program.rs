@@ -3,10 +3,10 @@
 //! on CUDA as on the CPU, measures, and calibrates; it is found where cargo built it, or beside the folder of this binary.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use radsweep::gpusort::Algorithm;
-use radsweep::npy::{self, Element};
-use radsweep::sap::{Backend, BroadPhase, Config, Strategy, pair_hash};
-use radsweep::scenes::{Instance, Kind, Options, Picture, Scene};
+use radsweep::sort::Algorithm;
+use radsweep::{Backend, BroadPhase, Config, Strategy, pair_hash};
+use radsweep_common::npy::{self, Element};
+use radsweep_scenes::{Instance, Kind, Options, Picture, Scene};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
         .collect();
     apart.sort_by(f64::total_cmp);
     let (most, allowed) = (apart[bodies * 9 / 10], 0.02);
-    // The masses of `src/scenes/galaxy.rs`: two parts of five are in the centre, the rest is shared evenly.
+    // The masses of `crates/scenes/src/galaxy.rs`: two parts of five are in the centre, the rest is shared evenly.
     let half = bodies / 2;
     let mass = |body: usize| {
         if body.is_multiple_of(half) {

@@ -77,6 +77,10 @@ fn messages_are_those_of_the_program() {
     let mut text = String::new();
     for folder in [
         "src",
+        "crates/bench/src",
+        "crates/common/src",
+        "crates/scenes/src",
+        "crates/viewer/src",
         "crates/sap/src",
         "crates/sap-ecs/src",
         "crates/gpu/src",

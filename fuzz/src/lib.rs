@@ -5,12 +5,6 @@ pub mod capi;
 pub mod cliffs;
 pub mod events;
 pub mod npy;
-/// What [`program_npy`] writes files with.
-#[path = "../../src/output.rs"]
-pub mod output;
-/// The program's own, without the rest of the program, which takes minutes to build.
-#[path = "../../src/npy/mod.rs"]
-pub mod program_npy;
 mod truth;
 
 // As the tests of `sap` have them.

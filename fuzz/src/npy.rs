@@ -1,6 +1,6 @@
 //! `.npy` files of any bytes: read or refused, never a panic, and nothing is made of what is not in the file.
 
-use crate::program_npy::{self as npy, Keys};
+use radsweep_common::npy::{self, Keys};
 use std::path::PathBuf;
 use std::{env, fs, process};
 

@@ -14,8 +14,8 @@ from .parts import BENCHES, BINARIES, ROOT, images_are_fresh
 from .record import all_hashes
 from .run import BUNDLE, PACK
 
-PACKAGES = ["radsweep-gpu", "gpusort", "radsweep-sap", "radsweep"]
-FEATURES = "gpusort/cuda,radsweep-sap/cuda,radsweep/cuda"
+PACKAGES = ["radsweep-gpu", "gpusort", "radsweep-sap", "radsweep-cli"]
+FEATURES = "gpusort/cuda,radsweep-sap/cuda,radsweep-cli/cuda"
 CUB_HEADERS = "nvidia-cuda-cccl==13.3.5.0.6"
 MOST_BYTES = 60 << 20
 
@@ -66,7 +66,7 @@ def pack():
     shutil.rmtree(PACK, ignore_errors=True)
     for folder in ("tests", "benches", "cub"):
         (PACK / folder).mkdir(parents=True)
-    places = {("radsweep", "radsweep"): PACK / "radsweep"}
+    places = {("radsweep-cli", "radsweep"): PACK / "radsweep"}
     places |= {target: PACK / "tests" / name for name, target in tests.items()}
     places |= {target: PACK / "benches" / name for name, target in benches.items()}
     for (package, name), place in places.items():

@@ -18,7 +18,9 @@ KINDS = [TESTS, *SANITIZERS, SCENES, BENCH]
 DEVICE = ["crates/libcuda-shim/src", "crates/gpu/src"]
 SORTS = [*DEVICE, "crates/gpusort/src"]
 PAIRS = [*SORTS, "crates/sap/src"]
-PROGRAM = [*PAIRS, "src/bench"]
+PROGRAM = [*PAIRS, "crates/bench/src", "crates/common/src/byte_limit.rs"]
+# What else of the program a scene goes through.
+LIBRARIES = ["crates/common/src", "crates/radsweep/src", "crates/scenes/src"]
 # Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the images are.
 FAMILIES = ["ha_radix", "satish_radix", "satish_merge", "quicksort", "bucket_sort"]
 # Every family's tests sort by bit windows and move records, which Onesweep and the gather do.
@@ -44,7 +46,7 @@ BINARIES = dict(
         of_gpusort("cuda_quicksort", ["quicksort_*"]),
         of_gpusort("cuda_bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
-        ("radsweep.cuda_program", (["*", "demo"], [*PROGRAM, "src/scenes/device"], ["src", "tests/cuda_program.rs"])),
+        ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
 # The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and `n` of a CUB line is set beside it.

@@ -76,7 +76,7 @@ class Sources(unittest.TestCase):
                 return now
 
             everything = {part for part in before if part != (BENCH, "cub")}
-            whole = {(kind, name) for kind in (TESTS, RACECHECK, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep.cuda_program")}
+            whole = {(kind, name) for kind in (TESTS, RACECHECK, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-cli.cuda_program")}
             whole |= {(parts.SCENES, "radsweep"), (BENCH, "bench_sweep")}
             self.assertEqual(changed("crates/gpu/src/stream.rs"), everything)
             self.assertEqual(changed("kernels/prebuilt/sap.ptx"), whole)

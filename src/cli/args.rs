@@ -1,14 +1,12 @@
 //! The command line.
 
-use crate::bench::{
-    Distribution, Load, Motion, Peer, Sizes, Source, parse_figure, parse_size, parse_type,
-};
-#[cfg(feature = "viewer")]
-use crate::viewer::Colour;
 use clap::{Args, Parser, Subcommand, value_parser};
-use gpusort::{Algorithm, KeyType};
-use radsweep::scenes::Kind;
-use sap::{Backend, Strategy};
+use radsweep::sort::Algorithm;
+use radsweep::{Backend, Strategy};
+use radsweep_bench::{Calibrate, Command as Bench};
+use radsweep_scenes::Kind;
+#[cfg(feature = "viewer")]
+use radsweep_viewer::Colour;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -180,129 +178,6 @@ pub(crate) struct Sort {
     pub json: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Bench {
-    /// Rates of the sorts by size, key type, payload and distribution
-    Sort(BenchSort),
-    /// Times of the broad phase by scene, size and strategy, beside what others use
-    Sap(BenchSap),
-    /// The figures and tables of the five papers again, on this machine
-    Paper(BenchPaper),
-}
-
-/// Where a bench runs, and how it prints.
-#[derive(Debug, Args)]
-pub(crate) struct BenchCommon {
-    /// auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
-    pub backend: Backend,
-    /// One JSON object
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
-    /// Comma-separated values
-    #[arg(long)]
-    pub csv: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchSort {
-    /// Numbers of elements, such as 1000 or 2^20 [default: 2^10 to 2^24 by fours; 2^20 on the CPU]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
-    pub sizes: Vec<usize>,
-    /// u32, i32, f32, u64, i64 or f64
-    #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "u32", value_parser = parse_type)]
-    pub types: Vec<KeyType>,
-    /// keys, u32, u64, index, or records of 32 bytes, or of 4 to 128: records-16
-    #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "keys,u32", value_parser = Load::from_str)]
-    pub payload: Vec<Load>,
-    /// uniform, gaussian, sorted, reverse, zero, bucket, staggered, zipf, and-entropy-1 to and-entropy-5, bits-8, bits-16, bits-24,
-    /// bits-32, nearly-sorted, distances
-    #[arg(long, value_name = "D,…", value_delimiter = ',', default_value = "uniform", value_parser = Distribution::from_str)]
-    pub distributions: Vec<Distribution>,
-    /// Sorts that run on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep, auto [default: all but
-    /// auto]
-    #[arg(long, value_name = "ALG,…", value_delimiter = ',', value_parser = Algorithm::from_str)]
-    pub algorithms: Vec<Algorithm>,
-    /// Runs of each sort, of which the median counts; fewer where they take more than two seconds
-    #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
-    pub runs: usize,
-    #[command(flatten)]
-    pub common: BenchCommon,
-    /// Where to draw the rates
-    #[arg(long, value_name = "F.svg")]
-    pub plot: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchSap {
-    /// Scenes by name, or .npy files of boxes, float32 of shape (n, 6) [default: uniform,clustered,mixed-sizes,stack,falling-chairs]
-    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Source::from_str)]
-    pub scenes: Vec<Source>,
-    /// Numbers of boxes, such as 1000 or 10^7 [default: 1000,10000,100000]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
-    pub sizes: Vec<usize>,
-    /// Whether boxes move between frames: moving, still
-    #[arg(
-        long,
-        value_name = "F,…",
-        value_delimiter = ',',
-        default_value = "moving"
-    )]
-    pub frames: Vec<Motion>,
-    /// endpoints, sweep, subdivided, auto [default: all; without endpoints and sweep beyond 300000 boxes]
-    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Strategy::from_str)]
-    pub strategies: Vec<Strategy>,
-    /// parry-rebuild, parry-update, parry-update-1, obvhs, bvh, plain-sweep [default: all in this build; without plain-sweep beyond
-    /// 300000 boxes]
-    #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = Peer::from_str, conflicts_with = "no_peers")]
-    pub peers: Vec<Peer>,
-    /// Ours alone
-    #[arg(long)]
-    pub no_peers: bool,
-    /// Pairs only, not which of them started and ended
-    #[arg(long)]
-    pub no_events: bool,
-    /// Updates of each, of which the median counts; fewer where they take more than three seconds
-    #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
-    pub runs: usize,
-    #[command(flatten)]
-    pub common: BenchCommon,
-    /// Where to draw boxes a second by number of boxes
-    #[arg(long, value_name = "F.svg")]
-    pub plot: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchPaper {
-    /// Only these, such as dehne-steps, or those of a paper: ha, satish, cederman, dehne [default: all]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse_figure)]
-    pub figure: Vec<String>,
-    /// How large the inputs are
-    #[arg(long, value_name = "S", default_value = "small")]
-    pub sizes: Sizes,
-    #[command(flatten)]
-    pub common: BenchCommon,
-    /// A folder to draw the figures in
-    #[arg(long, value_name = "DIR")]
-    pub plot: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Calibrate {
-    /// Numbers of keys to measure [default: 2^8 to 2^24 by twos]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
-    pub sizes: Vec<usize>,
-    /// Measures no further sizes after so many seconds
-    #[arg(long, value_name = "S", default_value_t = 20.0)]
-    pub seconds: f64,
-}
-
-/// A number from 1 on.
-fn runs(text: &str) -> Result<usize, String> {
-    let found = text.parse().ok().filter(|&runs| runs > 0);
-    found.ok_or_else(|| format!("`{text}` is not a number of runs"))
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Info {
     /// One JSON object
@@ -325,12 +200,12 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub fn config(&self) -> sap::Config {
-        sap::Config {
+    pub fn config(&self) -> radsweep::Config {
+        radsweep::Config {
             backend: self.backend,
             strategy: self.strategy,
             sort: self.sort,
-            ..sap::Config::default()
+            ..radsweep::Config::default()
         }
     }
 }

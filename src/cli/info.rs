@@ -1,8 +1,8 @@
 //! `radsweep info`: devices, driver, and the backend chosen and why.
 
 use super::args::Info;
-use super::{Result, backend};
-use sap::Backend;
+use radsweep::Backend;
+use radsweep_common::{Result, backend};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -52,8 +52,8 @@ pub(super) fn run(args: &Info) -> Result<()> {
 #[cfg(cuda)]
 fn cuda() -> Value {
     let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");
-    let device = |ordinal| -> gpu::Result<Value> {
-        let device = gpu::Device::open(ordinal)?;
+    let device = |ordinal| -> radsweep::gpu::Result<Value> {
+        let device = radsweep::gpu::Device::open(ordinal)?;
         let info = device.info();
         let (free, _) = device.memory()?;
         Ok(json!({
@@ -67,13 +67,13 @@ fn cuda() -> Value {
             "clock_khz": info.clock_khz,
         }))
     };
-    let devices: gpu::Result<Vec<Value>> =
-        gpu::Device::count().and_then(|count| (0..count).map(device).collect());
+    let devices: radsweep::gpu::Result<Vec<Value>> =
+        radsweep::gpu::Device::count().and_then(|count| (0..count).map(device).collect());
     let (devices, error) = match devices {
         Ok(devices) => (devices, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let driver = gpu::driver_version().ok().map(version);
+    let driver = radsweep::gpu::driver_version().ok().map(version);
     json!({"built": true, "driver": driver, "devices": devices, "error": error})
 }
 #[cfg(not(cuda))]

@@ -1,14 +1,15 @@
 //! `radsweep pairs`: boxes in a file to pairs in a file.
 
 use super::args::Pairs;
-use super::backend::Fallback;
 use super::table::{Stages, hex, sorts};
-use super::{Result, note, progress, spinner};
-use radsweep::npy::{self, Writer};
-use sap::{
+use radsweep::{
     Aabb, BroadPhase, ChunkReport, Config, Error, Invalid, OnInvalid, OverlapRule, Pair,
     PairHasher, Sorts,
 };
+use radsweep_common::Result;
+use radsweep_common::backend::Fallback;
+use radsweep_common::npy::{self, Writer};
+use radsweep_common::terminal::{note, progress, spinner};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
@@ -91,7 +92,7 @@ fn among(
     write(output, pairs)?;
     Ok(Found {
         pairs: report.pairs,
-        hash: sap::pair_hash(pairs),
+        hash: radsweep::pair_hash(pairs),
         stages: report.timings.stages().collect(),
         total_ms: report.timings.total,
         invalid: report.invalid,
@@ -188,7 +189,7 @@ fn between(
     write(output, &pairs)?;
     Ok(Found {
         pairs: pairs.len() as u64,
-        hash: sap::pair_hash(&pairs),
+        hash: radsweep::pair_hash(&pairs),
         stages: Stages::default(),
         total_ms,
         invalid: None,
@@ -255,7 +256,7 @@ fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sap::Backend;
+    use radsweep::Backend;
 
     /// 50 boxes that all overlap, and memory for 10 pairs.
     #[test]
@@ -285,7 +286,10 @@ mod tests {
         let expected: Vec<Pair> = (0..50)
             .flat_map(|a| (a + 1..50).map(move |b| Pair { a, b }))
             .collect();
-        assert_eq!((found.pairs, found.hash), (1225, sap::pair_hash(&expected)));
+        assert_eq!(
+            (found.pairs, found.hash),
+            (1225, radsweep::pair_hash(&expected))
+        );
         let bytes = std::fs::read(&path).expect("bytes");
         let file = npyz::NpyFile::new(bytes.as_slice()).expect("a header");
         assert_eq!(file.shape(), [1225, 2]);

@@ -1,11 +1,12 @@
 //! `radsweep run`: a scene without a window.
 
 use super::args::Run;
-use super::backend::Fallback;
 use super::table::{Stages, hex, sorts};
-use super::{Result, progress};
-use radsweep::scenes::{Options, Scene, Step};
-use sap::BroadPhase;
+use radsweep::BroadPhase;
+use radsweep_common::Result;
+use radsweep_common::backend::Fallback;
+use radsweep_common::terminal::progress;
+use radsweep_scenes::{Options, Scene, Step};
 use serde_json::json;
 use std::io::{self, Write};
 
@@ -30,7 +31,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
             .map_err(|error| format!("frame {frame}: {error}"))?;
         sums.add(&step);
         broad_phase.download()?;
-        let hash = hex(sap::pair_hash(broad_phase.pairs()));
+        let hash = hex(radsweep::pair_hash(broad_phase.pairs()));
         bar.suspend(|| -> io::Result<()> {
             fallback.tell(&broad_phase);
             if args.json {
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
 fn row(out: &mut impl Write, frame: u32, step: &Step, hash: &str) -> io::Result<()> {
     let report = &step.report;
     let (n, pairs, started, ended) = (report.n, report.pairs, report.started, report.ended);
-    let ms = total(step);
+    let ms = step.total();
     writeln!(
         out,
         "{frame:>6} {n:>9} {pairs:>10} {started:>9} {ended:>9} {ms:>9.3}  {hash}"
@@ -80,24 +81,8 @@ fn record(frame: u32, step: &Step, hash: &str) -> serde_json::Value {
         "backend": report.backend.name(),
         "strategy": report.strategy.name(),
         "sorts": sorts(&report.sorts),
-        "ms": stages(step).json(total(step)),
+        "ms": step.all_stages().collect::<Stages>().json(step.total()),
     })
-}
-
-/// The scene's `place`, the stages of the broad phase, then what the scene does with the pairs.
-pub(crate) fn stages(step: &Step) -> Stages {
-    let (before, after) = step.stages.split_at(1);
-    before
-        .iter()
-        .copied()
-        .chain(step.report.timings.stages())
-        .chain(after.iter().copied())
-        .collect()
-}
-
-/// Milliseconds of the whole frame.
-pub(crate) fn total(step: &Step) -> f64 {
-    step.report.timings.total + step.stages.iter().map(|stage| stage.1).sum::<f64>()
 }
 
 /// What the table at the end is made of.
@@ -111,10 +96,10 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, step: &Step) {
-        for (name, ms) in stages(step).iter() {
+        for (name, ms) in step.all_stages() {
             self.stages.add(name, ms);
         }
-        self.total += total(step);
+        self.total += step.total();
         self.pairs += step.report.pairs;
         let ran = format!("{} on {}", step.report.strategy, step.report.backend);
         match self.ran.iter_mut().find(|known| known.0 == ran) {

@@ -1,12 +1,13 @@
 //! `radsweep sort`: keys in a file to sorted keys and the argsort in files.
 
 use super::args::Sort;
-use super::backend::{self, Device};
 use super::table::{Stages, round};
-use super::{Result, note, spinner};
-use gpusort::{Order, SortOptions, SortReport, cpu};
-use radsweep::npy::{self, Element, Keys, Writer};
-use sap::Backend;
+use radsweep::Backend;
+use radsweep::sort::{Order, SortOptions, SortReport, cpu};
+use radsweep_common::Result;
+use radsweep_common::backend::{self, Device};
+use radsweep_common::npy::{self, Element, Keys, Writer};
+use radsweep_common::terminal::{note, spinner};
 use serde_json::json;
 use std::io::{self, Write};
 
@@ -82,7 +83,7 @@ impl Work {
         &self,
         keys: &mut [K],
         mut index: Option<&mut [u32]>,
-    ) -> gpusort::Result<SortReport> {
+    ) -> radsweep::sort::Result<SortReport> {
         if let Some(device) = &self.device {
             match on_device(device, keys, index.as_deref_mut(), &self.options) {
                 Err(error) if self.may_fall_back && is_out_of_memory(&error) => {
@@ -105,9 +106,9 @@ fn on_device<K: Element>(
     keys: &mut [K],
     index: Option<&mut [u32]>,
     options: &SortOptions,
-) -> gpusort::Result<SortReport> {
-    use gpusort::Algorithm;
-    use gpusort::cuda::{Calibration, Payload, Sorter, SorterConfig};
+) -> radsweep::sort::Result<SortReport> {
+    use radsweep::sort::Algorithm;
+    use radsweep::sort::cuda::{Calibration, Payload, Sorter, SorterConfig};
     let n = keys.len();
     let payload = if index.is_some() {
         Payload::Index
@@ -120,11 +121,11 @@ fn on_device<K: Element>(
         ..SorterConfig::default()
     };
     let calibration = match options.algorithm {
-        Algorithm::Auto => super::calibration::load(device),
+        Algorithm::Auto => radsweep_common::calibration::load(device),
         _ => Calibration::default(),
     };
     let sorter = Sorter::with_calibration(device, config, calibration)?;
-    let stream = gpu::Stream::new(device)?;
+    let stream = radsweep::gpu::Stream::new(device)?;
     let input = stream.from_slice(keys)?;
     let mut output = stream.alloc(n)?;
     let mut scratch = stream.alloc(usize::try_from(scratch_bytes).unwrap_or(usize::MAX))?;
@@ -165,25 +166,25 @@ fn on_device<K>(
     _: &mut [K],
     _: Option<&mut [u32]>,
     _: &SortOptions,
-) -> gpusort::Result<SortReport> {
+) -> radsweep::sort::Result<SortReport> {
     match *device {}
 }
 
 /// Whether the device has no room for the keys.
-fn is_out_of_memory(error: &gpusort::Error) -> bool {
+fn is_out_of_memory(error: &radsweep::sort::Error) -> bool {
     match error {
         #[cfg(cuda)]
-        gpusort::Error::Gpu(gpu::Error::OutOfMemory { .. }) => true,
+        radsweep::sort::Error::Gpu(radsweep::gpu::Error::OutOfMemory { .. }) => true,
         _ => false,
     }
 }
 
 /// 0, 1, 2 and so on, as many as there are keys.
-fn iota(keys: usize) -> gpusort::Result<Vec<u32>> {
+fn iota(keys: usize) -> radsweep::sort::Result<Vec<u32>> {
     let limit = u64::from(u32::MAX);
     match u32::try_from(keys) {
         Ok(count) => Ok((0..count).collect()),
-        Err(_) => Err(gpusort::Error::TooManyKeys {
+        Err(_) => Err(radsweep::sort::Error::TooManyKeys {
             keys: keys as u64,
             limit,
         }),

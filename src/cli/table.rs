@@ -1,6 +1,6 @@
 //! Stage times as a table and as JSON.
 
-use sap::Sorts;
+use radsweep::Sorts;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 

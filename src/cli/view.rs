@@ -1,13 +1,15 @@
 //! `radsweep view`: a scene in a window, or in a picture, or neither where nothing can show it.
 
 use super::args::{Run, View};
+use super::run;
+use radsweep_common::Result;
+use radsweep_common::terminal::note;
 #[cfg(feature = "viewer")]
-use super::progress;
-use super::{Result, note, run};
+use radsweep_common::terminal::progress;
 #[cfg(feature = "viewer")]
-use crate::viewer::{self, Screenshot, Settings};
+use radsweep_scenes::Options;
 #[cfg(feature = "viewer")]
-use radsweep::scenes::Options;
+use radsweep_viewer::{self as viewer, Screenshot, Settings};
 
 /// Frames between two that a human reads where there is no window.
 const EVERY: u32 = 20;

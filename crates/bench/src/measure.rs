@@ -1,0 +1,373 @@
+//! What is measured of sorts, and what comes of it.
+
+#[cfg(cuda)]
+use crate::cuda;
+use crate::{cpu, input::Distribution};
+use radsweep::Backend;
+use radsweep::sort::{Algorithm, KeyType};
+use radsweep_common::Result;
+use radsweep_common::backend::{self, Device};
+use radsweep_common::byte_limit::index_sort_bytes;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// What goes with the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Nothing.
+    Keys,
+    /// A value of 4 bytes, moved with its key.
+    U32,
+    /// A value of 8 bytes.
+    U64,
+    /// The keys' places: an index sort that keeps no keys.
+    Index,
+    /// Records of that many bytes: an index sort, then one gather.
+    Records(usize),
+}
+
+impl Load {
+    /// Bytes of records by their names.
+    pub const RECORDS: [usize; 6] = [4, 8, 16, 32, 64, 128];
+
+    pub fn all() -> impl Iterator<Item = Self> {
+        let plain = [Self::Keys, Self::U32, Self::U64, Self::Index];
+        plain.into_iter().chain(Self::RECORDS.map(Self::Records))
+    }
+
+    /// Bytes that come in beside each key.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Keys | Self::Index => 0,
+            Self::U32 => 4,
+            Self::U64 => 8,
+            Self::Records(bytes) => bytes,
+        }
+    }
+
+    /// Bytes that an algorithm moves for an element, out of its table; a record is read and written once, in sectors of 32 bytes, by an index that is read.
+    pub fn bytes_moved(self, algorithm: Algorithm, key_bytes: usize, n: u64) -> f64 {
+        let table = |value_bytes| algorithm.bytes_per_element(key_bytes, value_bytes, n);
+        let index = index_sort_bytes(algorithm, key_bytes, n);
+        match self {
+            Self::Keys | Self::U32 | Self::U64 => table(self.bytes()),
+            Self::Index => index,
+            Self::Records(bytes) => index + (4 + bytes.max(32) + bytes) as f64,
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&match self {
+            Self::Keys => "keys".into(),
+            Self::U32 => "u32".into(),
+            Self::U64 => "u64".into(),
+            Self::Index => "index".into(),
+            Self::Records(bytes) => format!("records-{bytes}"),
+        })
+    }
+}
+
+impl FromStr for Load {
+    type Err = String;
+
+    /// `records` alone are of 32 bytes.
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        if name == "records" {
+            return Ok(Self::Records(32));
+        }
+        let found = Self::all().find(|load| load.to_string() == name);
+        found.ok_or_else(|| {
+            let known: Vec<_> = Self::all().map(|load| load.to_string()).collect();
+            format!(
+                "unknown payload `{name}`: known are {}, records",
+                known.join(", ")
+            )
+        })
+    }
+}
+
+/// The sorts that the papers compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Baseline {
+    /// A bitonic network, as GPUSort (Govindaraju et al. 2005).
+    Bitonic,
+    /// A radix sort of 1-bit splits, as CUDPP (Sengupta et al. 2007).
+    OneBit,
+    /// A radix sort of 4-bit digits whose tiles are not sorted before the scatter, as Le Grand's (2007).
+    Radix16,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contender {
+    Algorithm(Algorithm),
+    Baseline(Baseline),
+    /// The one sort of `radsweep::sort::cpu`.
+    Cpu,
+}
+
+impl Contender {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Algorithm(algorithm) => algorithm.name(),
+            Self::Baseline(Baseline::Bitonic) => "bitonic",
+            Self::Baseline(Baseline::OneBit) => "one-bit",
+            Self::Baseline(Baseline::Radix16) => "radix-16",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+/// What is sorted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub key: KeyType,
+    pub load: Load,
+    pub distribution: Distribution,
+    pub n: usize,
+    /// Window of the key's bits that is sorted by; all other bits are the same in all keys.
+    pub window: Option<Range<u32>>,
+}
+
+/// How often a sort is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    pub warm_up: usize,
+    pub runs: usize,
+    /// No further run is begun after so long; three are made in any case.
+    pub seconds: f64,
+    /// Compare the first result with that of the CPU.
+    pub check: bool,
+    /// Times of the stages too.
+    #[cfg_attr(not(cuda), expect(dead_code, reason = "the CPU's are in its report"))]
+    pub stages: bool,
+}
+
+/// Milliseconds of one sort.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Times {
+    pub median: f64,
+    /// Of the middle half of the runs.
+    pub quartiles: [f64; 2],
+    pub min: f64,
+    pub max: f64,
+    pub runs: usize,
+    /// What ran: the algorithm that `Auto` became, the library of a CPU sort.
+    pub ran: &'static str,
+    pub stages: Vec<(&'static str, f64)>,
+    /// Keys of the largest bucket, from the sort that has buckets.
+    pub largest_bucket: u64,
+}
+
+impl Times {
+    /// `all` holds at least one time.
+    pub fn new(mut all: Vec<f64>) -> Self {
+        all.sort_by(f64::total_cmp);
+        let at = |part: f64| all[((all.len() - 1) as f64 * part).round() as usize];
+        Self {
+            median: at(0.5),
+            quartiles: [at(0.25), at(0.75)],
+            min: at(0.0),
+            max: at(1.0),
+            runs: all.len(),
+            ran: "",
+            stages: Vec::new(),
+            largest_bucket: 0,
+        }
+    }
+
+    /// Width of the middle half of the runs over the median.
+    pub fn spread(&self) -> f64 {
+        (self.quartiles[1] - self.quartiles[0]) / self.median
+    }
+}
+
+/// Why there is no time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Missing {
+    /// The sort does not take this, or there is no memory for it.
+    Unsupported(String),
+    /// It gave another result than the CPU.
+    Wrong(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported(why) => write!(f, "not run: {why}"),
+            Self::Wrong(what) => write!(f, "WRONG RESULT: {what}"),
+        }
+    }
+}
+
+pub(crate) type Measured = std::result::Result<Times, Missing>;
+
+/// Where sorts are measured.
+pub(crate) enum Bench {
+    Cpu(cpu::Bench),
+    #[cfg(cuda)]
+    Cuda(Box<cuda::Bench>),
+}
+
+impl Bench {
+    pub fn new(asked: Backend) -> Result<Self> {
+        match backend::choose(asked)?.device {
+            Some(device) => Self::on(&device),
+            None => Ok(Self::Cpu(cpu::Bench::new())),
+        }
+    }
+
+    #[cfg(cuda)]
+    pub fn on(device: &Device) -> Result<Self> {
+        let calibration = radsweep_common::calibration::load(device);
+        Ok(Self::Cuda(Box::new(cuda::Bench::new(device, calibration)?)))
+    }
+    #[cfg(not(cuda))]
+    pub fn on(device: &Device) -> Result<Self> {
+        match *device {}
+    }
+
+    pub fn is_cpu(&self) -> bool {
+        matches!(self, Self::Cpu(_))
+    }
+
+    pub fn backend(&self) -> &'static str {
+        if self.is_cpu() { "cpu" } else { "cuda" }
+    }
+
+    pub fn device(&self) -> String {
+        match self {
+            Self::Cpu(_) => format!("{} CPU threads", rayon::current_num_threads()),
+            #[cfg(cuda)]
+            Self::Cuda(bench) => bench.device(),
+        }
+    }
+
+    /// Bytes read plus bytes written by a plain copy, in GB/s.
+    pub fn copy_rate(&self) -> f64 {
+        match self {
+            Self::Cpu(bench) => bench.copy_rate(),
+            #[cfg(cuda)]
+            Self::Cuda(bench) => bench.copy_rate(),
+        }
+    }
+
+    /// One sort by one contender, with the paper's parameter or that of the library.
+    pub fn measure(
+        &mut self,
+        case: &Case,
+        contender: Contender,
+        #[cfg_attr(not(cuda), expect(unused_variables, reason = "a GPU family's"))]
+        parameter: Option<u32>,
+        effort: Effort,
+    ) -> Result<Measured> {
+        match self {
+            Self::Cpu(bench) => bench.measure(case, contender, effort),
+            #[cfg(cuda)]
+            Self::Cuda(bench) => bench.measure(case, contender, parameter, effort),
+        }
+    }
+
+    /// Share of the time that moving the algorithm's bytes would take at the rate of a copy; none on the CPU, where bytes are not what
+    /// bounds a sort, and none for baselines.
+    pub fn limit_share(&self, case: &Case, times: &Times) -> Option<f64> {
+        let algorithm: Algorithm = times.ran.parse().ok().filter(|_| !self.is_cpu())?;
+        let key_bytes = case.key.bits() as usize / 8;
+        let moved = case.load.bytes_moved(algorithm, key_bytes, case.n as u64) * case.n as f64;
+        Some(moved / self.copy_rate() / 1e6 / times.median)
+    }
+}
+
+/// Elements per second, in thousand millions.
+pub(crate) fn rate(n: usize, times: &Times) -> f64 {
+    n as f64 / times.median / 1e6
+}
+
+/// Runs `once` as often as asked; it gives milliseconds.
+pub(crate) fn repeat(
+    effort: Effort,
+    mut once: impl FnMut(usize) -> Result<f64>,
+) -> Result<Vec<f64>> {
+    let begun = std::time::Instant::now();
+    let mut times = Vec::new();
+    for run in 0..effort.warm_up + effort.runs {
+        let ms = once(run)?;
+        if run >= effort.warm_up {
+            times.push(ms);
+        }
+        if times.len() >= 3 && begun.elapsed().as_secs_f64() > effort.seconds {
+            break;
+        }
+    }
+    Ok(times)
+}
+
+/// Does some work and says how long it took.
+pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let begun = std::time::Instant::now();
+    let done = work();
+    (begun.elapsed().as_secs_f64() * 1e3, done)
+}
+
+/// What goes with key `i` of an input, as words: the first is `i` itself.
+pub(crate) fn value_word(i: u32, word: usize) -> u32 {
+    i ^ (word as u32).wrapping_mul(0x9e37_79b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_parse_back_and_unknown_ones_list_the_known() {
+        for load in Load::all() {
+            assert_eq!(load.to_string().parse(), Ok(load));
+        }
+        assert_eq!("records".parse(), Ok(Load::Records(32)));
+        let error = "u16".parse::<Load>().expect_err("unknown");
+        assert!(error.contains("records-64"), "{error}");
+    }
+
+    #[test]
+    fn index_and_record_sorts_move_less_than_pairs_and_then_the_records() {
+        let moved = |load: Load| load.bytes_moved(Algorithm::Onesweep, 4, 1 << 20);
+        assert_eq!(moved(Load::U32), 68.0);
+        assert_eq!(moved(Load::Index), 60.0);
+        assert_eq!(moved(Load::Records(16)), 60.0 + 4.0 + 32.0 + 16.0);
+        assert_eq!(moved(Load::Records(64)), 60.0 + 4.0 + 128.0);
+    }
+
+    #[test]
+    fn times_have_median_and_quartiles() {
+        let times = Times::new(vec![5.0, 1.0, 2.0, 4.0, 3.0]);
+        assert_eq!((times.min, times.median, times.max), (1.0, 3.0, 5.0));
+        assert_eq!(times.quartiles, [2.0, 4.0]);
+        assert!((times.spread() - 2.0 / 3.0).abs() < 1e-12);
+        let one = Times::new(vec![7.0]);
+        assert_eq!(
+            (one.min, one.median, one.max, one.spread()),
+            (7.0, 7.0, 7.0, 0.0)
+        );
+    }
+
+    #[test]
+    fn runs_end_with_the_time_but_not_before_the_third() {
+        let effort = Effort {
+            warm_up: 2,
+            runs: 9,
+            seconds: 0.0,
+            check: false,
+            stages: false,
+        };
+        let mut calls = 0;
+        let times = repeat(effort, |run| {
+            calls += 1;
+            Ok(run as f64)
+        });
+        assert_eq!(times.expect("no error"), [2.0, 3.0, 4.0]);
+        assert_eq!(calls, 5);
+    }
+}

@@ -1,0 +1,164 @@
+//! What `bench sap` measures with: frames of boxes, from a scene or from a file.
+
+use radsweep::{Aabb, Backend, BroadPhase, Config};
+use radsweep_common::Result;
+use radsweep_common::npy;
+use radsweep_scenes::{Kind, Options, Scene};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Boxes of one chair of `falling-chairs`.
+const CHAIR: usize = 9;
+/// Frames until chairs, or particles, have met.
+const FALL: usize = 60;
+/// Boxes of a file move by at most this part of their half extents from where they are.
+const DRIFT: f32 = 0.05;
+
+/// Where boxes come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Scene(Kind),
+    /// float32 of shape (n, 6).
+    File(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scene(kind) => kind.fmt(f),
+            Self::File(path) => f.pad(&path.file_stem().unwrap_or_default().to_string_lossy()),
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        if Path::new(name).extension().is_some_and(|end| end == "npy") {
+            return Ok(Self::File(name.into()));
+        }
+        let kind = name.parse::<Kind>();
+        kind.map(Self::Scene)
+            .map_err(|error| format!("{error}, or a file of boxes that ends in .npy"))
+    }
+}
+
+/// What the boxes do between frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Motion {
+    /// Every frame is another, near the last
+    Moving,
+    /// The same frame again and again
+    Still,
+}
+
+impl Motion {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Moving => "moving",
+            Self::Still => "still",
+        }
+    }
+}
+
+impl Source {
+    /// `count` frames of about `n` boxes (a file has as many as it has), each near the one before it.
+    pub fn frames(&self, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
+        match self {
+            Self::Scene(kind) => of_scene(*kind, n, count),
+            Self::File(path) => {
+                let boxes = npy::read_boxes(path)?;
+                let moved = |frame: usize| match frame {
+                    0 => boxes.clone(),
+                    _ => moved(&boxes, frame as u64),
+                };
+                Ok((0..count).map(moved).collect())
+            }
+        }
+    }
+}
+
+fn of_scene(kind: Kind, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
+    let (bodies, skipped) = match kind {
+        Kind::FallingChairs => (n.div_ceil(CHAIR), FALL),
+        Kind::Particles => (n, FALL),
+        _ => (n, 0),
+    };
+    let options = Options {
+        bodies: Some(bodies),
+        ..Options::default()
+    };
+    let mut scene = Scene::new(kind, &options)?;
+    let mut broad_phase = BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        ..Config::default()
+    })?;
+    let mut frames = Vec::new();
+    for frame in 0..skipped + count {
+        scene.step(&mut broad_phase)?;
+        if frame >= skipped {
+            frames.push(scene.boxes()?.to_vec());
+        }
+    }
+    Ok(frames)
+}
+
+fn moved(boxes: &[Aabb], seed: u64) -> Vec<Aabb> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut one = |b: &Aabb| {
+        let by: [f32; 3] = std::array::from_fn(|k| {
+            let by = rng.random_range(-0.5..0.5) * DRIFT * (b.max[k] - b.min[k]);
+            if by.is_finite() { by } else { 0.0 }
+        });
+        let add = |corner: [f32; 3]| std::array::from_fn(|k| corner[k] + by[k]);
+        Aabb::new(add(b.min), add(b.max))
+    };
+    boxes.iter().map(&mut one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_scene_or_a_file() {
+        assert_eq!("uniform".parse(), Ok(Source::Scene(Kind::Uniform)));
+        let file: Source = "data/some_boxes.npy".parse().expect("a file");
+        assert_eq!(file.to_string(), "some_boxes");
+        let error = "cubes".parse::<Source>().expect_err("unknown");
+        assert!(error.contains("stack") && error.contains(".npy"), "{error}");
+    }
+
+    #[test]
+    fn frames_follow_each_other_closely_and_are_the_same_again() {
+        for kind in [Kind::Uniform, Kind::FallingChairs, Kind::Particles] {
+            let source = Source::Scene(kind);
+            let frames = source.frames(500, 3).expect("frames");
+            assert_eq!(frames, source.frames(500, 3).expect("frames"));
+            assert_eq!(frames.len(), 3);
+            assert!(frames[0].len() >= 500 && frames[0] != frames[1]);
+            for (a, b) in frames[0].iter().zip(&frames[1]) {
+                let near = (0..3).all(|k| (a.min[k] - b.min[k]).abs() < 0.5);
+                assert!(near, "{kind}: {a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_of_a_file_move_by_little_and_infinite_sides_stay() {
+        let plane = Aabb::new(
+            [f32::NEG_INFINITY, f32::NEG_INFINITY, -1.0],
+            [f32::INFINITY, f32::INFINITY, 0.0],
+        );
+        let boxes = [Aabb::new([0.0; 3], [2.0; 3]), plane, Aabb::EMPTY];
+        let after = moved(&boxes, 7);
+        assert!((0..3).all(|k| after[0].min[k].abs() <= DRIFT));
+        assert_ne!(after[0], boxes[0]);
+        assert_eq!(after[1].min[..2], plane.min[..2]);
+        assert_eq!(after[2], Aabb::EMPTY);
+    }
+}

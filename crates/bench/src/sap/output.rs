@@ -1,0 +1,205 @@
+//! Table, CSV, JSON and drawing of `bench sap`.
+
+use super::Line;
+use crate::args::Sap;
+use crate::measure::Bench;
+use crate::output::{self, digits, quoted};
+use crate::plot::{self, Panel};
+use radsweep_common::Result;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+
+impl Line {
+    /// As one JSON object.
+    fn json(&self, bench: &Bench) -> Value {
+        let mut object = json!({
+            "scene": self.source,
+            "frames": self.motion.name(),
+            "n": self.n,
+            "contender": self.contender.name(),
+        });
+        let measured = match &self.measured {
+            Ok(measured) => measured,
+            Err(missing) => {
+                object["error"] = missing.to_string().into();
+                return object;
+            }
+        };
+        let times = &measured.times;
+        object["ms"] = digits(times.median);
+        object["ms_sorted"] = digits(measured.sorted.median);
+        object["spread"] = digits(times.spread());
+        object["min_ms"] = digits(times.min);
+        object["max_ms"] = digits(times.max);
+        object["runs"] = times.runs.into();
+        object["mboxes_per_s"] = digits(self.n as f64 / times.median / 1e3);
+        object["pairs"] = measured.pairs.into();
+        if let Some(report) = &measured.report {
+            object["strategy"] = report.strategy.name().into();
+            object["axis"] = report.axis.into();
+            object["choice"] = report.choice.map(|choice| choice.to_string()).into();
+            object["tests"] = report.tests.into();
+            object["tests_per_pair"] = measured.tests_per_pair().map(digits).into();
+            let stages = times.stages.iter();
+            object["stages"] = stages.map(|&(name, ms)| (name, digits(ms))).collect();
+        }
+        if let Some(bytes) = measured.bytes(self.n) {
+            object["bytes"] = digits(bytes);
+            object["byte_limit_share"] = digits(bytes / bench.copy_rate() / 1e6 / times.median);
+        }
+        object
+    }
+}
+
+/// Columns of the CSV; a stage is a column too.
+const COLUMNS: [&str; 19] = [
+    "scene",
+    "frames",
+    "n",
+    "contender",
+    "ms",
+    "ms_sorted",
+    "spread",
+    "min_ms",
+    "max_ms",
+    "runs",
+    "pairs",
+    "strategy",
+    "axis",
+    "choice",
+    "tests",
+    "tests_per_pair",
+    "bytes",
+    "byte_limit_share",
+    "error",
+];
+
+pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if args.common.json {
+        let mut record = output::head(bench, "sap");
+        record["events"] = (!args.no_events).into();
+        record["results"] = lines.iter().map(|line| line.json(bench)).collect::<Value>();
+        return Ok(writeln!(out, "{record}")?);
+    }
+    if args.common.csv {
+        let timings = radsweep::Timings::default();
+        let stages = || timings.stages().map(|(name, _)| name);
+        let names = COLUMNS.map(str::to_owned).into_iter();
+        let names: Vec<String> = names
+            .chain(stages().map(|name| format!("{name}_ms")))
+            .collect();
+        writeln!(out, "{}", names.join(","))?;
+        for line in lines {
+            let object = line.json(bench);
+            let cell = |value: &Value| match value {
+                Value::Null => String::new(),
+                Value::String(text) => quoted(text),
+                other => other.to_string(),
+            };
+            let cells = COLUMNS.map(|name| cell(&object[name])).into_iter();
+            let cells: Vec<String> = cells
+                .chain(stages().map(|name| cell(&object["stages"][name])))
+                .collect();
+            writeln!(out, "{}", cells.join(","))?;
+        }
+        return Ok(());
+    }
+    let events = if args.no_events { "off" } else { "on" };
+    writeln!(
+        out,
+        "{}, events {events}\nms: median of boxes in, all pairs out; best: the fastest; sorted: the median with the pairs in order, as ours always are",
+        output::heading(bench)
+    )?;
+    let mut group = String::new();
+    for line in lines {
+        let pairs = line.measured.as_ref().map_or(0, |measured| measured.pairs);
+        let this = format!(
+            "{} of {} boxes, {}",
+            line.source,
+            line.n,
+            line.motion.name()
+        );
+        if this != group {
+            writeln!(
+                out,
+                "\n{this}, {pairs} pairs\n{:<15} {:>10} {:>10} {:>10} {:>7} {:>10} {:>6}  ran: stages, ms",
+                "contender", "ms", "best", "sorted", "spread", "tests/pair", "limit"
+            )?;
+            group = this;
+        }
+        writeln!(out, "{}", line.row(bench))?;
+    }
+    Ok(())
+}
+
+impl Line {
+    fn row(&self, bench: &Bench) -> String {
+        let name = self.contender.name();
+        let measured = match &self.measured {
+            Ok(measured) => measured,
+            Err(missing) => return format!("{name:<15} {missing}"),
+        };
+        let times = &measured.times;
+        let or_dash = |number: Option<f64>, digits: usize| {
+            number.map_or("-".into(), |number| format!("{number:.digits$}"))
+        };
+        let share = measured
+            .bytes(self.n)
+            .map(|bytes| bytes / bench.copy_rate() / 1e6 / times.median);
+        let stages: Vec<String> = times
+            .stages
+            .iter()
+            .filter(|stage| stage.1 > 0.0)
+            .map(|(name, ms)| format!("{name} {ms:.3}"))
+            .collect();
+        let ran = measured
+            .report
+            .as_ref()
+            .map_or(String::new(), |report| format!("{}: ", report.strategy));
+        format!(
+            "{name:<15} {:>10.4} {:>10.4} {:>10.4} {:>6.1}% {:>10} {:>6}  {ran}{}",
+            times.median,
+            times.min,
+            measured.sorted.median,
+            100.0 * times.spread(),
+            or_dash(measured.tests_per_pair(), 1),
+            or_dash(share, 3),
+            stages.join(", ")
+        )
+    }
+}
+
+/// A panel for each scene: boxes a second by number of boxes, a line for each contender.
+pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
+    let mut panels: Vec<(Panel, Vec<usize>)> = Vec::new();
+    for line in lines {
+        let title = format!("{}, {}", line.source, line.motion.name());
+        if panels.last().is_none_or(|(panel, _)| panel.title != title) {
+            let mut sizes: Vec<usize> = lines
+                .iter()
+                .filter(|other| other.source == line.source && other.motion == line.motion)
+                .map(|other| other.n)
+                .collect();
+            sizes.sort_unstable();
+            sizes.dedup();
+            let panel = Panel {
+                title,
+                x: "boxes".into(),
+                y: "million boxes a second".into(),
+                labels: sizes.iter().map(|&n| plot::size(n)).collect(),
+                series: Vec::new(),
+            };
+            panels.push((panel, sizes));
+        }
+        let (Some((panel, sizes)), Ok(measured)) = (panels.last_mut(), &line.measured) else {
+            continue;
+        };
+        let rate = line.n as f64 / measured.sorted.median / 1e3;
+        let place = sizes.partition_point(|&n| n < line.n);
+        panel.add(line.contender.name(), place, rate);
+    }
+    let panels: Vec<Panel> = panels.into_iter().map(|(panel, _)| panel).collect();
+    plot::write(path, &panels)
+}

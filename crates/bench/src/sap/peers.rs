@@ -1,0 +1,330 @@
+//! What people use for a broad phase on the CPU: trees of other crates, and a plain sweep. Each is given the boxes of a frame as slices and
+//! gives the full list of overlapping pairs, in any order, on all threads where it can.
+
+use parry3d::bounding_volume::Aabb as ParryAabb;
+use parry3d::math::Vector;
+use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
+use radsweep::{Aabb, Pair};
+use rayon::prelude::*;
+use std::fmt;
+use std::str::FromStr;
+
+/// Boxes that a task asks about.
+#[cfg(feature = "peers")]
+const QUERIES: usize = 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// parry's `Bvh` built anew and traversed against itself.
+    ParryRebuild,
+    /// parry's `Bvh` kept: all leaves updated, optimised a little, refitted, and traversed against itself.
+    ParryUpdate,
+    /// The same on one thread, as its documentation shows it.
+    ParryUpdate1,
+    /// `obvhs`: PLOC, then a query for each box.
+    Obvhs,
+    /// `bvh`: SAH, then a query for each box.
+    Bvh,
+    /// Boxes sorted along x; each against those that begin before it ends.
+    PlainSweep,
+}
+
+impl Peer {
+    pub const ALL: [Self; 6] = [
+        Self::ParryRebuild,
+        Self::ParryUpdate,
+        Self::ParryUpdate1,
+        Self::Obvhs,
+        Self::Bvh,
+        Self::PlainSweep,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ParryRebuild => "parry-rebuild",
+            Self::ParryUpdate => "parry-update",
+            Self::ParryUpdate1 => "parry-update-1",
+            Self::Obvhs => "obvhs",
+            Self::Bvh => "bvh",
+            Self::PlainSweep => "plain-sweep",
+        }
+    }
+
+    /// Whether this build has it.
+    pub fn is_here(self) -> bool {
+        cfg!(feature = "peers") || !matches!(self, Self::Obvhs | Self::Bvh)
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Peer {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|peer| peer.name() == name);
+        let peer = found.ok_or_else(|| format!("unknown peer `{name}`: known are {}", known()))?;
+        if peer.is_here() {
+            return Ok(peer);
+        }
+        Err(format!(
+            "this build has no {name}: build with `--features peers`"
+        ))
+    }
+}
+
+/// A peer with what it keeps from frame to frame.
+pub(super) enum Running {
+    ParryRebuild(BvhWorkspace),
+    ParryUpdate {
+        tree: Bvh,
+        workspace: BvhWorkspace,
+        parallel: bool,
+    },
+    #[cfg(feature = "peers")]
+    Obvhs(crates::Obvhs),
+    #[cfg(feature = "peers")]
+    Bvh,
+    PlainSweep,
+}
+
+impl Running {
+    /// `None` where this build does not have it.
+    pub fn new(peer: Peer) -> Option<Self> {
+        let update = |parallel| Self::ParryUpdate {
+            tree: Bvh::new(),
+            workspace: BvhWorkspace::default(),
+            parallel,
+        };
+        Some(match peer {
+            Peer::ParryRebuild => Self::ParryRebuild(BvhWorkspace::default()),
+            Peer::ParryUpdate => update(true),
+            Peer::ParryUpdate1 => update(false),
+            #[cfg(feature = "peers")]
+            Peer::Obvhs => Self::Obvhs(crates::Obvhs::default()),
+            #[cfg(feature = "peers")]
+            Peer::Bvh => Self::Bvh,
+            #[cfg(not(feature = "peers"))]
+            Peer::Obvhs | Peer::Bvh => return None,
+            Peer::PlainSweep => Self::PlainSweep,
+        })
+    }
+
+    /// All overlapping pairs, in any order.
+    pub fn find(&mut self, boxes: &[Aabb]) -> Vec<Pair> {
+        match self {
+            Self::ParryRebuild(workspace) => {
+                let leaves: Vec<ParryAabb> = boxes.iter().map(parry).collect();
+                let tree = Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves);
+                walk(&tree, workspace, true)
+            }
+            Self::ParryUpdate {
+                tree,
+                workspace,
+                parallel,
+            } => {
+                if tree.leaf_count() as usize != boxes.len() {
+                    let leaves: Vec<ParryAabb> = boxes.iter().map(parry).collect();
+                    *tree = Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves);
+                } else {
+                    for (b, leaf) in boxes.iter().zip(0..) {
+                        tree.insert_or_update_partially(parry(b), leaf, 0.0);
+                    }
+                    tree.optimize_incremental(workspace);
+                    if *parallel {
+                        tree.refit_parallel(workspace);
+                    } else {
+                        tree.refit(workspace);
+                    }
+                }
+                walk(tree, workspace, *parallel)
+            }
+            #[cfg(feature = "peers")]
+            Self::Obvhs(obvhs) => obvhs.find(boxes),
+            #[cfg(feature = "peers")]
+            Self::Bvh => crates::bvh(boxes),
+            Self::PlainSweep => plain_sweep(boxes),
+        }
+    }
+}
+
+fn parry(b: &Aabb) -> ParryAabb {
+    ParryAabb::new(Vector::from_array(b.min), Vector::from_array(b.max))
+}
+
+/// All pairs of leaves of a tree that overlap.
+fn walk(tree: &Bvh, workspace: &mut BvhWorkspace, parallel: bool) -> Vec<Pair> {
+    if parallel {
+        let pairs = tree.traverse_bvtt_single_tree_parallel::<false>();
+        return pairs.into_iter().map(|(a, b)| Pair::new(a, b)).collect();
+    }
+    let mut pairs = Vec::new();
+    tree.traverse_bvtt_single_tree::<false>(workspace, &mut |a, b| pairs.push(Pair::new(a, b)));
+    pairs
+}
+
+fn plain_sweep(boxes: &[Aabb]) -> Vec<Pair> {
+    let mut sorted: Vec<(u32, Aabb)> = (0..).zip(boxes.iter().copied()).collect();
+    sorted.par_sort_unstable_by(|(_, a), (_, b)| a.min[0].total_cmp(&b.min[0]));
+    let places = (0..sorted.len()).into_par_iter().with_min_len(256);
+    let sweep = |place: usize| {
+        let (i, a) = &sorted[place];
+        let candidates = sorted[place + 1..].iter();
+        let candidates = candidates.take_while(|(_, b)| b.min[0] <= a.max[0]);
+        let overlaps = |b: &Aabb| (1..3).all(|k| a.min[k] <= b.max[k] && b.min[k] <= a.max[k]);
+        candidates
+            .filter(move |(_, b)| overlaps(b))
+            .map(|(j, _)| Pair::new(*i, *j))
+    };
+    places.flat_map_iter(sweep).collect()
+}
+
+/// The crates of the feature `peers`.
+#[cfg(feature = "peers")]
+mod crates {
+    use super::{Aabb, Pair, QUERIES};
+    use bvh::aabb::{Aabb as BvhAabb, Bounded};
+    use bvh::bounding_hierarchy::BHShape;
+    use bvh::bvh::{Bvh, rayon_executor};
+    use nalgebra::Point3;
+    use obvhs::aabb::Aabb as ObvhsAabb;
+    use obvhs::bvh2::Bvh2;
+    use obvhs::ploc::{PlocBuilder, PlocSearchDistance, SortPrecision};
+    use rayon::prelude::*;
+
+    /// A tree that is built anew in the memory of the last.
+    #[derive(Default)]
+    pub struct Obvhs {
+        builder: PlocBuilder,
+        tree: Bvh2,
+    }
+
+    impl Obvhs {
+        pub fn find(&mut self, boxes: &[Aabb]) -> Vec<Pair> {
+            let leaves: Vec<ObvhsAabb> = boxes
+                .par_iter()
+                .map(|b| ObvhsAabb::new(b.min.into(), b.max.into()))
+                .collect();
+            // Its fastest build: those that search further gain less in the queries than they cost.
+            self.builder.build_with_bvh(
+                &mut self.tree,
+                PlocSearchDistance::Minimum,
+                &leaves,
+                (0..boxes.len() as u32).collect(),
+                SortPrecision::U64,
+                0,
+            );
+            let ask = |a: usize| {
+                let mut found = Vec::new();
+                self.tree.aabb_traverse(leaves[a], |tree, node| {
+                    let node = &tree.nodes[node as usize];
+                    let first = node.first_index as usize;
+                    for &b in &tree.primitive_indices[first..first + node.prim_count as usize] {
+                        if (a as u32) < b && leaves[a].intersect_aabb(&leaves[b as usize]) {
+                            found.push(Pair { a: a as u32, b });
+                        }
+                    }
+                    true
+                });
+                found
+            };
+            let asked = (0..boxes.len()).into_par_iter().with_min_len(QUERIES);
+            asked.flat_map_iter(ask).collect()
+        }
+    }
+
+    struct Shape {
+        bounds: BvhAabb<f32, 3>,
+        index: u32,
+        node: usize,
+    }
+
+    impl Bounded<f32, 3> for Shape {
+        fn aabb(&self) -> BvhAabb<f32, 3> {
+            self.bounds
+        }
+    }
+
+    impl BHShape<f32, 3> for Shape {
+        fn set_bh_node_index(&mut self, node: usize) {
+            self.node = node;
+        }
+
+        fn bh_node_index(&self) -> usize {
+            self.node
+        }
+    }
+
+    pub fn bvh(boxes: &[Aabb]) -> Vec<Pair> {
+        let shape = |(b, index): (&Aabb, u32)| Shape {
+            bounds: BvhAabb::with_bounds(Point3::from(b.min), Point3::from(b.max)),
+            index,
+            node: 0,
+        };
+        let mut shapes: Vec<Shape> = boxes.iter().zip(0..).map(shape).collect();
+        let tree = Bvh::build_with_executor(&mut shapes, rayon_executor);
+        let ask = |a: usize| {
+            let a = &shapes[a];
+            let hit = tree.traverse_iterator(&a.bounds, &shapes);
+            hit.filter(|b| a.index < b.index).map(|b| Pair {
+                a: a.index,
+                b: b.index,
+            })
+        };
+        let asked = (0..shapes.len()).into_par_iter().with_min_len(QUERIES);
+        asked.flat_map_iter(ask).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use radsweep::{Backend, BroadPhase, Config};
+
+    /// A lattice of boxes that touch, and some inside others.
+    fn boxes(shift: f32) -> Vec<Aabb> {
+        (0..600_u16)
+            .map(|i| {
+                let at = [i % 10, i / 10 % 10, i / 100].map(|k| f32::from(k) + shift);
+                let side = if i % 7 == 0 { 1.5 } else { 1.0 };
+                Aabb::new(at, at.map(|x| x + side))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn all_peers_find_our_pairs_frame_after_frame() {
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        for peer in Peer::ALL {
+            let Some(mut running) = Running::new(peer) else {
+                assert!(!peer.is_here());
+                continue;
+            };
+            for shift in [0.0, 0.25, 8.0, 0.5] {
+                let boxes = boxes(shift);
+                let mut pairs = running.find(&boxes);
+                pairs.sort_unstable();
+                broad_phase.update(&boxes).expect("pairs");
+                assert!(pairs == broad_phase.pairs(), "{peer} at {shift}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_parse_back_and_an_unknown_one_lists_the_known() {
+        for peer in Peer::ALL {
+            assert_eq!(peer.name().parse::<Peer>().is_ok(), peer.is_here());
+        }
+        let error = "embree".parse::<Peer>().expect_err("unknown");
+        assert!(error.contains("parry-update"), "{error}");
+    }
+}

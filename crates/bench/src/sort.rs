@@ -1,0 +1,214 @@
+//! `radsweep bench sort`: rates of the sorts by size.
+
+use super::args::Sort;
+use super::measure::{Bench, Case, Contender, Effort, Measured, Missing, rate};
+use super::output::{self, Line};
+use super::plot::{self, Panel};
+use radsweep::sort::{Algorithm, KeyType};
+use radsweep_common::Result;
+use radsweep_common::terminal::{note, progress};
+use serde_json::Value;
+use std::io::{self, Write};
+use std::path::Path;
+
+pub(crate) fn run(args: &Sort) -> Result<()> {
+    plot::check(args.plot.as_deref())?;
+    let mut bench = Bench::new(args.common.backend)?;
+    if bench.is_cpu() && !args.algorithms.is_empty() {
+        note("the CPU has one sort, whatever the algorithm is called");
+    }
+    let contenders: Vec<Contender> = match (bench.is_cpu(), &args.algorithms[..]) {
+        (true, _) => vec![Contender::Cpu],
+        (false, []) => all().collect(),
+        (false, some) => some.iter().map(|&one| Contender::Algorithm(one)).collect(),
+    };
+    let sizes = if args.sizes.is_empty() {
+        default_sizes(&bench)
+    } else {
+        args.sizes.clone()
+    };
+    let mut cases = Vec::new();
+    // Inputs are made once for all payloads.
+    for &key in &args.types {
+        for &distribution in &args.distributions {
+            for &n in &sizes {
+                for &load in &args.payload {
+                    cases.push(Case {
+                        key,
+                        load,
+                        distribution,
+                        n,
+                        window: None,
+                    });
+                }
+            }
+        }
+    }
+    let effort = Effort {
+        warm_up: 3,
+        runs: args.runs,
+        seconds: 2.0,
+        check: true,
+        stages: false,
+    };
+    let bar = progress((cases.len() * contenders.len()) as u64, "sorts");
+    let mut lines = Vec::new();
+    for case in cases {
+        for &contender in &contenders {
+            let measured = bench.measure(&case, contender, None, effort)?;
+            let limit_share = measured
+                .as_ref()
+                .ok()
+                .and_then(|times| bench.limit_share(&case, times));
+            lines.push(Line {
+                case: case.clone(),
+                contender,
+                measured,
+                limit_share,
+            });
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    // By type, payload and distribution, then by size.
+    lines.sort_by_key(|line| {
+        let place = |found: Option<usize>| found.unwrap_or(0);
+        let case = &line.case;
+        (
+            place(args.types.iter().position(|&key| key == case.key)),
+            place(args.payload.iter().position(|&load| load == case.load)),
+            place(
+                args.distributions
+                    .iter()
+                    .position(|&one| one == case.distribution),
+            ),
+        )
+    });
+    print(args, &bench, &lines)?;
+    if let Some(path) = &args.plot {
+        draw(path, &lines)?;
+    }
+    refuse_wrong(lines.iter().map(|line| &line.measured))
+}
+
+/// Every algorithm but the one that stands for another.
+pub(super) fn all() -> impl Iterator<Item = Contender> {
+    let all = Algorithm::ALL.iter().copied();
+    all.filter(|&one| one != Algorithm::Auto)
+        .map(Contender::Algorithm)
+}
+
+fn default_sizes(bench: &Bench) -> Vec<usize> {
+    let last = if bench.is_cpu() { 20 } else { 24 };
+    (10..=last).step_by(2).map(|power| 1 << power).collect()
+}
+
+fn print(args: &Sort, bench: &Bench, lines: &[Line]) -> Result<()> {
+    if args.common.csv {
+        return output::csv(lines);
+    }
+    if args.common.json {
+        let mut record = output::head(bench, "sort");
+        record["results"] = lines.iter().map(Line::json).collect::<Value>();
+        return Ok(writeln!(io::stdout().lock(), "{record}")?);
+    }
+    output::table(bench, lines)
+}
+
+/// An error where a sort gave a wrong result: no rate makes up for that.
+pub(super) fn refuse_wrong<'a>(all: impl Iterator<Item = &'a Measured>) -> Result<()> {
+    let wrong = all
+        .filter(|one| matches!(one, Err(Missing::Wrong(_))))
+        .count();
+    if wrong > 0 {
+        return Err(format!("{wrong} sorts gave a wrong result").into());
+    }
+    Ok(())
+}
+
+fn draw(path: &Path, lines: &[Line]) -> Result<()> {
+    let mut sizes: Vec<usize> = lines.iter().map(|line| line.case.n).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut panels: Vec<Panel> = Vec::new();
+    for line in lines {
+        let case = &line.case;
+        let title = format!("{}, {}, {}", case.key, case.load, case.distribution);
+        if panels.last().is_none_or(|panel| panel.title != title) {
+            panels.push(Panel {
+                title,
+                x: "elements".into(),
+                y: "G elements/s".into(),
+                labels: sizes.iter().map(|&n| plot::size(n)).collect(),
+                series: Vec::new(),
+            });
+        }
+        let (Some(panel), Ok(times)) = (panels.last_mut(), &line.measured) else {
+            continue;
+        };
+        let place = sizes.partition_point(|&n| n < case.n);
+        panel.add(line.contender.name(), place, rate(case.n, times));
+    }
+    plot::write(path, &panels)
+}
+
+/// `2^20` or `1000`; up to as many as a `u32` numbers.
+pub(crate) fn parse_size(text: &str) -> std::result::Result<usize, String> {
+    let wrong = || format!("`{text}` is not a number of elements such as 1000 or 2^20");
+    let number = |text: &str| text.parse::<u64>().ok();
+    let n = match text.split_once('^') {
+        None => number(text),
+        Some((base, power)) => match (number(base), power.parse().ok()) {
+            (Some(base), Some(power)) => base.checked_pow(power),
+            _ => None,
+        },
+    };
+    match n {
+        Some(n @ 1..=0xffff_ffff) => usize::try_from(n).map_err(|_| wrong()),
+        Some(_) => Err(format!("`{text}` is not between 1 and {}", u32::MAX)),
+        None => Err(wrong()),
+    }
+}
+
+pub(crate) fn parse_type(text: &str) -> std::result::Result<KeyType, String> {
+    use KeyType::{F32, F64, I32, I64, U32, U64};
+    let found = [U32, I32, F32, U64, I64, F64]
+        .into_iter()
+        .find(|one| one.name() == text);
+    found
+        .ok_or_else(|| format!("unknown key type `{text}`: known are u32, i32, f32, u64, i64, f64"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_or_powers() {
+        assert_eq!(parse_size("1000"), Ok(1000));
+        assert_eq!(parse_size("2^20"), Ok(1 << 20));
+        assert_eq!(parse_size("10^6"), Ok(1_000_000));
+        assert_eq!(parse_size("4294967295"), Ok(0xffff_ffff));
+        for bad in [
+            "",
+            "x",
+            "0",
+            "-1",
+            "2^",
+            "^3",
+            "2^32",
+            "2^400",
+            "1e6",
+            "2^-1",
+            "4294967296",
+        ] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn types_are_those_of_keys() {
+        assert_eq!(parse_type("f64"), Ok(KeyType::F64));
+        assert!(parse_type("u8").expect_err("no key").contains("i64"));
+    }
+}

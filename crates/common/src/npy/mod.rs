@@ -1,0 +1,442 @@
+//! NumPy `.npy` files in and out: boxes as `<f4` of shape `(n, 6)`, keys as one-dimensional `<u4 <i4 <f4 <u8 <i8 <f8`.
+//!
+//! Format versions 1 to 3, little-endian, row-major. Headers are read and written by `npyz`, and checked against the
+//! length of the file before anything is allocated, so that a file of a hundred bytes that claims 10^18 rows costs
+//! nothing. Whatever is wrong is an [`Error`] that names the file.
+
+mod header;
+mod write;
+
+pub use write::{Writer, write};
+
+use npyz::{DType, NpyHeader, Order};
+use radsweep::Aabb;
+use radsweep::sort::KeyType;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+#[cfg(target_endian = "big")]
+compile_error!("arrays are moved as little-endian bytes without conversion");
+
+/// The result of every call here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a file was not read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file is missing or cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There is a folder of that name.
+    #[error("{} is a folder, not a file", path.display())]
+    Directory {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Not an `.npy` file, or a version that is not known, or a damaged header.
+    #[error("{} is not a readable .npy file: {reason}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What was found wrong.
+        reason: String,
+    },
+    /// The elements are of another type.
+    #[error("{} holds elements of type {found}, expected {expected}", path.display())]
+    Type {
+        /// The file.
+        path: PathBuf,
+        /// The types that can be read.
+        expected: &'static str,
+        /// The type in NumPy's notation.
+        found: String,
+    },
+    /// The array has another shape.
+    #[error("{} has shape {}, expected {expected}", path.display(), tuple(shape))]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// The shape that can be read.
+        expected: String,
+        /// The shape in the file.
+        shape: Vec<u64>,
+    },
+    /// The array is column-major.
+    #[error("{} is in Fortran order, expected C order: save numpy.ascontiguousarray(a)", path.display())]
+    FortranOrder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is cut short, or goes on after the array.
+    #[error("{} has {found} bytes of data, but its shape {} of {descr} takes {}", path.display(), tuple(shape), takes(*expected))]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// The shape in the file.
+        shape: Vec<u64>,
+        /// The type in NumPy's notation.
+        descr: &'static str,
+        /// Bytes that shape and type take; `None` when more than 2^64.
+        expected: Option<u64>,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// Host memory does not hold the array.
+    #[error("no memory for the {bytes} bytes of {}", path.display())]
+    OutOfMemory {
+        /// The file.
+        path: PathBuf,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+/// A shape as Python writes it.
+fn tuple(shape: &[u64]) -> String {
+    let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    format!("({}{comma})", sides.join(", "))
+}
+
+fn shape_error(path: &Path, expected: impl Into<String>, shape: &[u64]) -> Error {
+    Error::Shape {
+        path: path.into(),
+        expected: expected.into(),
+        shape: shape.into(),
+    }
+}
+
+fn takes(expected: Option<u64>) -> String {
+    expected.map_or("more than 2^64".into(), |bytes| bytes.to_string())
+}
+
+/// The type in NumPy's notation.
+fn descr(header: &NpyHeader) -> String {
+    match header.dtype() {
+        DType::Plain(plain) => plain.to_string(),
+        structured => structured.descr().replace(", ]", "]"),
+    }
+}
+
+/// A number that `.npy` files hold. Sealed: the six key types of `gpusort`.
+pub trait Element: radsweep::sort::Key + npyz::AutoSerialize {
+    /// The type in NumPy's notation, such as `<f4`.
+    const DESCR: &'static str;
+}
+
+macro_rules! elements {
+    ($($type:ty, $variant:ident, $descr:literal, $doc:literal;)*) => {
+        $(impl Element for $type {
+            const DESCR: &'static str = $descr;
+        })*
+
+        /// Keys of one of the six types.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Keys {
+            $(#[doc = $doc] $variant(Vec<$type>),)*
+        }
+
+        impl Keys {
+            /// Number of keys.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                match self { $(Self::$variant(keys) => keys.len(),)* }
+            }
+
+            /// The type of the keys.
+            #[must_use]
+            pub fn key_type(&self) -> KeyType {
+                match self { $(Self::$variant(_) => <$type as radsweep::sort::Key>::TYPE,)* }
+            }
+        }
+
+        const KEY_TYPES: &str = concat!("one of", $(" ", $descr),*);
+
+        fn keys(file: NpyFile) -> Result<Keys> {
+            match descr(&file.header).as_str() {
+                $($descr => Ok(Keys::$variant(file.elements()?)),)*
+                _ => Err(file.wrong_type(KEY_TYPES)),
+            }
+        }
+    };
+}
+
+elements! {
+    u32, U32, "<u4", "`<u4`";
+    i32, I32, "<i4", "`<i4`";
+    f32, F32, "<f4", "`<f4`";
+    u64, U64, "<u8", "`<u8`";
+    i64, I64, "<i8", "`<i8`";
+    f64, F64, "<f8", "`<f8`";
+}
+
+impl Keys {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Reads boxes: `<f4` of shape `(n, 6)`, the min corner's x, y, z, then the max corner's. The boxes themselves are not
+/// checked: that is the broad phase's work.
+///
+/// # Errors
+///
+/// All of [`Error`] but [`Error::Write`].
+///
+/// ```
+/// use radsweep_common::npy;
+/// use radsweep::Aabb;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("boxes.npy");
+/// npy::write(&path, &[2, 6], &[0.0_f32, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0])?;
+/// let boxes = npy::read_boxes(&path)?;
+/// assert_eq!(boxes[1], Aabb::new([2.0; 3], [3.0; 3]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_boxes(path: &Path) -> Result<Vec<Aabb>> {
+    let file = NpyFile::open(path)?;
+    if descr(&file.header) != f32::DESCR {
+        return Err(file.wrong_type("<f4"));
+    }
+    file.expect_shape("(n, 6)", |shape| matches!(shape, [_, 6]))?;
+    let numbers = file.elements::<f32>()?;
+    // Same alignment, and 6 numbers a box: the vector is taken over as it is, not copied, where its capacity allows.
+    bytemuck::try_cast_vec(numbers)
+        .or_else(|(_, numbers)| Ok(bytemuck::cast_slice(&numbers).to_vec()))
+}
+
+/// Reads a one-dimensional array of keys of any of the six types.
+///
+/// # Errors
+///
+/// All of [`Error`] but [`Error::Write`].
+pub fn read_keys(path: &Path) -> Result<Keys> {
+    let file = NpyFile::open(path)?;
+    file.expect_shape("(n,)", |shape| shape.len() == 1)?;
+    keys(file)
+}
+
+/// An open file, past its header.
+struct NpyFile {
+    path: PathBuf,
+    input: File,
+    header: NpyHeader,
+    /// Bytes after the header, where the system knows: not for a pipe.
+    data_bytes: Option<u64>,
+}
+
+impl NpyFile {
+    fn open(path: &Path) -> Result<Self> {
+        let read_error = |source| Error::Read {
+            path: path.into(),
+            source,
+        };
+        let mut input = File::open(path).map_err(read_error)?;
+        let metadata = input.metadata().map_err(read_error)?;
+        if metadata.is_dir() {
+            return Err(Error::Directory { path: path.into() });
+        }
+        let (header, header_bytes) =
+            header::read(&mut input).map_err(|source| match source.kind() {
+                io::ErrorKind::InvalidData => Error::Foreign {
+                    path: path.into(),
+                    reason: source.to_string(),
+                },
+                io::ErrorKind::UnexpectedEof => Error::Foreign {
+                    path: path.into(),
+                    reason: "it ends within its header".into(),
+                },
+                _ => read_error(source),
+            })?;
+        let length = metadata.is_file().then_some(metadata.len());
+        Ok(Self {
+            path: path.into(),
+            input,
+            header,
+            data_bytes: length.map(|length| length.saturating_sub(header_bytes)),
+        })
+    }
+
+    fn wrong_type(self, expected: &'static str) -> Error {
+        Error::Type {
+            path: self.path,
+            expected,
+            found: descr(&self.header),
+        }
+    }
+
+    fn expect_shape(&self, expected: &str, fits: impl Fn(&[u64]) -> bool) -> Result<()> {
+        let shape = self.header.shape();
+        if !fits(shape) {
+            return Err(shape_error(&self.path, expected, shape));
+        }
+        // An array of one row or column is both.
+        if self.header.order() == Order::Fortran
+            && shape.iter().filter(|&&side| side > 1).count() > 1
+        {
+            return Err(Error::FortranOrder {
+                path: self.path.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// All elements, read in pieces that grow only as data arrives where the length is not known beforehand.
+    fn elements<T: Element>(mut self) -> Result<Vec<T>> {
+        let expected = self.header.len().checked_mul(size_of::<T>() as u64);
+        let length = |found| Error::Length {
+            path: self.path.clone(),
+            shape: self.header.shape().into(),
+            descr: T::DESCR,
+            expected,
+            found,
+        };
+        let known = self.data_bytes;
+        let fits = |&bytes: &u64| known.is_none_or(|found| found == bytes);
+        let bytes = expected
+            .filter(fits)
+            .ok_or_else(|| length(known.unwrap_or(0)))?;
+        let memory = |_| Error::OutOfMemory {
+            path: self.path.clone(),
+            bytes,
+        };
+        let count = usize::try_from(self.header.len()).unwrap_or(usize::MAX);
+        let mut elements = Vec::new();
+        let trusted = known.map_or(0, |_| count);
+        elements.try_reserve_exact(trusted).map_err(memory)?;
+        const PIECE: usize = 1 << 20;
+        while elements.len() < count {
+            let start = elements.len();
+            let piece = PIECE.min(count - start);
+            elements.try_reserve(piece).map_err(memory)?;
+            elements.resize(start + piece, T::zeroed());
+            let room: &mut [u8] = bytemuck::cast_slice_mut(&mut elements[start..]);
+            self.input
+                .read_exact(room)
+                .map_err(|source| match source.kind() {
+                    io::ErrorKind::UnexpectedEof => length((start * size_of::<T>()) as u64),
+                    _ => Error::Read {
+                        path: self.path.clone(),
+                        source,
+                    },
+                })?;
+        }
+        Ok(elements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("array.npy");
+        std::fs::write(&path, bytes).expect("written");
+        (folder, path)
+    }
+
+    #[test]
+    fn what_is_written_is_the_format_and_is_read_back() {
+        let (_folder, path) = file(b"");
+        let keys = [3.5_f64, f64::NAN, -0.0, f64::MIN_POSITIVE / 2.0];
+        write(&path, &[4], &keys).expect("written");
+        let Ok(Keys::F64(read)) = read_keys(&path) else {
+            panic!("not read as f64")
+        };
+        let bits = |keys: &[f64]| keys.iter().map(|key| key.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&read), bits(&keys));
+        // Version 1.0, 118 = 128 - 10 bytes of text, so that the data starts at a multiple of 64.
+        let dict = "{'descr': '<f8', 'fortran_order': False, 'shape': (4, ), }";
+        let mut expected = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        expected.extend(format!("{dict:<117}\n").bytes());
+        expected.extend(keys.iter().flat_map(|key| key.to_le_bytes()));
+        assert_eq!(std::fs::read(&path).expect("bytes"), expected);
+    }
+
+    #[test]
+    fn more_keys_than_one_piece_are_read_whole() {
+        let (_folder, path) = file(b"");
+        let keys: Vec<u32> = (0..(1 << 20) + 7).collect();
+        write(&path, &[keys.len() as u64], &keys).expect("written");
+        assert!(matches!(read_keys(&path), Ok(Keys::U32(read)) if read == keys));
+    }
+
+    #[test]
+    fn a_shape_that_does_not_count_the_elements_is_not_written() {
+        let (_folder, path) = file(b"old");
+        for shape in [&[3][..], &[2, 3], &[u64::MAX, u64::MAX]] {
+            assert!(
+                matches!(write(&path, shape, &[1_u32, 2]), Err(Error::Shape { .. })),
+                "{shape:?}"
+            );
+        }
+        let header =
+            Writer::create(&path).and_then(|mut writer| writer.header::<u32>(&[u64::MAX, 2]));
+        assert!(matches!(header, Err(Error::Shape { .. })));
+        assert_eq!(std::fs::read(&path).expect("bytes"), b"old");
+    }
+
+    #[test]
+    fn a_writer_that_is_dropped_leaves_the_target_and_the_folder_as_they_were() {
+        let (folder, path) = file(b"old");
+        let mut writer = Writer::create(&path).expect("writable");
+        writer.header::<u32>(&[1]).expect("written");
+        drop(writer);
+        assert_eq!(std::fs::read(&path).expect("bytes"), b"old");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).expect("entries").count(),
+            1
+        );
+    }
+
+    #[test]
+    fn arrays_of_one_row_are_the_same_in_both_orders() {
+        let (_folder, path) = file(b"");
+        write(&path, &[1, 6], &[0.0_f32; 6]).expect("written");
+        let mut bytes = std::fs::read(&path).expect("bytes");
+        let at = bytes
+            .windows(5)
+            .position(|part| part == b"False")
+            .expect("the order");
+        bytes[at..at + 5].copy_from_slice(b"True ");
+        std::fs::write(&path, &bytes).expect("written");
+        assert_eq!(read_boxes(&path).expect("read").len(), 1);
+    }
+
+    #[test]
+    fn no_cut_and_no_changed_byte_of_a_file_is_a_panic() {
+        let (_folder, path) = file(b"");
+        write(&path, &[2, 6], &[0.5_f32; 12]).expect("written");
+        let whole = std::fs::read(&path).expect("bytes");
+        for at in 0..whole.len() {
+            std::fs::write(&path, &whole[..at]).expect("written");
+            assert!(read_boxes(&path).is_err(), "cut at {at}");
+            for byte in [0, b'9', b'(', b'\'', 0xff] {
+                let mut changed = whole.clone();
+                changed[at] = byte;
+                std::fs::write(&path, &changed).expect("written");
+                let _ = read_boxes(&path);
+                let _ = read_keys(&path);
+            }
+        }
+    }
+}

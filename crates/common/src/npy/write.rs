@@ -1,0 +1,112 @@
+//! Writing `.npy` files so that the target is either what it was before or complete.
+
+use super::{Element, Error, Result, shape_error};
+use crate::output::Output;
+use npyz::{WriteOptions, WriterBuilder};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// An array on its way into a file. Nothing is seen at the target until [`Writer::finish`]: the data goes to a temporary
+/// file in the same folder, on Linux one without a name, which then takes the target's name, and which is removed where
+/// the writer is dropped before. A link is followed. A target that is not a regular file, such as `/dev/null` or a pipe,
+/// is written directly.
+///
+/// ```
+/// use radsweep_common::npy::{self, Writer};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("keys.npy");
+/// let mut writer = Writer::create(&path)?;
+/// writer.header::<u32>(&[3])?;
+/// writer.append(&[7_u32, 8, 9])?;
+/// writer.finish()?;
+/// assert!(matches!(npy::read_keys(&path)?, npy::Keys::U32(keys) if keys == [7, 8, 9]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    output: Output,
+}
+
+impl Writer {
+    /// Checks that `path` can be written, without touching it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Directory`], or [`Error::Write`] where the folder is missing or not writable.
+    pub fn create(path: &Path) -> Result<Self> {
+        let output = Output::create(path).map_err(|source| write_error(path, source))?;
+        Ok(Self {
+            path: path.into(),
+            output,
+        })
+    }
+
+    /// Starts an array of this shape; as many elements as that are to be appended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`], as for [`Writer::append`]; [`Error::Shape`] where the shape counts 2^64 elements or more.
+    pub fn header<T: Element>(&mut self, shape: &[u64]) -> Result<()> {
+        if count(shape).is_none() {
+            return Err(shape_error(&self.path, "fewer than 2^64 elements", shape));
+        }
+        let written = WriteOptions::<T>::new()
+            .default_dtype()
+            .shape(shape)
+            .writer(&mut self.output)
+            .write_header_only()
+            .map(drop);
+        written.map_err(|source| write_error(&self.path, source))
+    }
+
+    /// Adds elements in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`], a full disk among them.
+    pub fn append<T: Element>(&mut self, elements: &[T]) -> Result<()> {
+        let written = self.output.write_all(bytemuck::cast_slice(elements));
+        written.map_err(|source| write_error(&self.path, source))
+    }
+
+    /// Puts the file where it belongs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`]; the target is then unchanged.
+    pub fn finish(self) -> Result<()> {
+        let done = self.output.finish();
+        done.map_err(|source| write_error(&self.path, source))
+    }
+}
+
+/// Writes a whole array of this shape to `path`, completely or not at all.
+///
+/// # Errors
+///
+/// As [`Writer`]; [`Error::Shape`] where the shape does not count the elements.
+pub fn write<T: Element>(path: &Path, shape: &[u64], elements: &[T]) -> Result<()> {
+    if count(shape) != Some(elements.len() as u64) {
+        let expected = format!("a shape of {} elements", elements.len());
+        return Err(shape_error(path, expected, shape));
+    }
+    let mut writer = Writer::create(path)?;
+    writer.header::<T>(shape)?;
+    writer.append(elements)?;
+    writer.finish()
+}
+
+/// Number of elements, where it fits.
+fn count(shape: &[u64]) -> Option<u64> {
+    shape.iter().try_fold(1_u64, |n, &side| n.checked_mul(side))
+}
+
+fn write_error(path: &Path, source: io::Error) -> Error {
+    let path = path.into();
+    match source.kind() {
+        io::ErrorKind::IsADirectory => Error::Directory { path },
+        _ => Error::Write { path, source },
+    }
+}

@@ -1,0 +1,169 @@
+//! `galaxy` on the device (`kernels/demo/galaxy.cuh`).
+
+use super::neighbours::Neighbours;
+use super::{Bodies, linear, module};
+use crate::galaxy::{self, RULES};
+use crate::{Error, Instance, Picture};
+use glam::{Vec4, Vec4Swizzles};
+use radsweep::gpu::{Buffer, ByValue, Kernel, Launch, Slice, Stages, Stream, args};
+use radsweep::{Aabb, Pair};
+
+/// Threads of a block of gravity, and the bodies that it adds up for.
+const GRAVITY_THREADS: u32 = 128;
+const GRAVITY_BODIES: usize = 256;
+/// Blocks of gravity for each multiprocessor, at least: enough warps to hide what each waits for.
+const GRAVITY_BLOCKS: usize = 8;
+
+/// Bodies under each other's gravity.
+pub(crate) struct Galaxy {
+    step: Kernel,
+    gravity: Kernel,
+    kick: Kernel,
+    partner: Kernel,
+    bounce: Kernel,
+    at: Buffer<Vec4>,
+    /// Taken by turns: before the bounces and after.
+    moves: [Buffer<Vec4>; 2],
+    pulls: Buffer<Vec4>,
+    /// Bodies that a block of gravity goes through, and the sums of each such part.
+    share: usize,
+    parts: Buffer<Vec4>,
+    partners: Buffer<u32>,
+    boxes: Buffer<Aabb>,
+    neighbours: Neighbours,
+}
+
+impl Galaxy {
+    pub fn new(stream: &Stream, bodies: &galaxy::Bodies) -> Result<Self, Error> {
+        let module = module(stream.device())?;
+        let n = bodies.at.len();
+        let blocks = stream.device().info().multiprocessors as usize * GRAVITY_BLOCKS;
+        let parts = blocks.div_ceil(n.div_ceil(GRAVITY_BODIES));
+        let tile = GRAVITY_THREADS as usize;
+        let share = n.div_ceil(parts).next_multiple_of(tile);
+        Ok(Self {
+            step: module.kernel("demo_move")?,
+            gravity: module.kernel("demo_gravity")?,
+            kick: module.kernel("demo_kick")?,
+            partner: module.kernel("demo_partner")?,
+            bounce: module.kernel("demo_bounce")?,
+            at: stream.from_slice(&bodies.at)?,
+            moves: [stream.from_slice(&bodies.moves)?, stream.alloc(n)?],
+            pulls: stream.alloc_zeroed(n)?,
+            share,
+            parts: stream.alloc(n * n.div_ceil(share))?,
+            partners: stream.alloc(n)?,
+            boxes: stream.from_slice(&vec![Aabb::EMPTY; n])?,
+            neighbours: Neighbours::new(stream, &module, n)?,
+        })
+    }
+}
+
+impl Bodies for Galaxy {
+    fn place(&mut self, stream: &Stream) -> radsweep::gpu::Result<()> {
+        let n = self.at.len();
+        // SAFETY: each list has an element for each of the `n` bodies.
+        unsafe {
+            stream.launch(
+                &self.step,
+                &linear(n),
+                &args![
+                    self.at.slice_mut(),
+                    self.moves[0].slice_mut(),
+                    self.pulls.slice(),
+                    self.boxes.slice_mut(),
+                    n as u32,
+                    RULES.frame
+                ],
+            )
+        }
+    }
+
+    fn boxes(&self) -> Slice<'_, Aabb> {
+        self.boxes.slice()
+    }
+
+    fn respond(
+        &mut self,
+        stream: &Stream,
+        pairs: Slice<'_, Pair>,
+        stages: &mut Stages,
+    ) -> radsweep::Result<()> {
+        let n = self.at.len();
+        let count = n.div_ceil(self.share) as u32;
+        stages.mark(stream, "gravity")?;
+        let launch = Launch {
+            grid: (n.div_ceil(GRAVITY_BODIES) as u32, count, 1),
+            ..Launch::linear(1, GRAVITY_THREADS)
+        };
+        let [moves, after] = &mut self.moves;
+        // SAFETY: as in `place`; there is room for a sum of each body in each part.
+        unsafe {
+            stream.launch(
+                &self.gravity,
+                &launch,
+                &args![
+                    self.at.slice(),
+                    self.parts.slice_mut(),
+                    n as u32,
+                    self.share as u32,
+                    RULES.softening * RULES.softening
+                ],
+            )?;
+            stream.launch(
+                &self.kick,
+                &linear(n),
+                &args![
+                    self.parts.slice(),
+                    count,
+                    self.pulls.slice_mut(),
+                    moves.slice_mut(),
+                    n as u32,
+                    RULES.frame
+                ],
+            )?;
+        }
+        stages.mark(stream, "neighbours")?;
+        let rows = self.neighbours.find(stream, pairs)?;
+        stages.mark(stream, "collide")?;
+        // SAFETY: as above; the rows name bodies, and so do the partners.
+        unsafe {
+            stream.launch(
+                &self.partner,
+                &linear(n),
+                &args![
+                    self.at.slice(),
+                    moves.slice(),
+                    ByValue(rows),
+                    self.partners.slice_mut(),
+                    n as u32
+                ],
+            )?;
+            stream.launch(
+                &self.bounce,
+                &linear(n),
+                &args![
+                    self.at.slice(),
+                    moves.slice(),
+                    self.partners.slice(),
+                    after.slice_mut(),
+                    n as u32
+                ],
+            )?;
+        }
+        std::mem::swap(moves, after);
+        Ok(())
+    }
+
+    fn draw(&self, stream: &Stream, picture: &mut Picture) -> radsweep::gpu::Result<()> {
+        let at = stream.to_vec(self.at.slice())?;
+        let moves = stream.to_vec(self.moves[0].slice())?;
+        let each = at.iter().zip(&moves).zip(0..);
+        picture.spheres.extend(
+            each.map(|((at, moves), body)| {
+                Instance::of_ball(at.xyz().extend(moves.w), *moves, body)
+            }),
+        );
+        Ok(())
+    }
+}

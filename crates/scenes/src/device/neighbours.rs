@@ -1,0 +1,110 @@
+//! The neighbours of every body from the pairs on the device (`kernels/demo/neighbours.cuh`).
+
+use super::{linear, reserve};
+use crate::Error;
+use bytemuck::{Pod, Zeroable};
+use radsweep::Pair;
+use radsweep::gpu::{Buffer, Kernel, Module, Scratch, Slice, Stream, args};
+use radsweep::sort::cuda::{Payload, Sorter, SorterConfig};
+use radsweep::sort::{Algorithm, SortOptions};
+
+/// Pairs by either side: those of the broad phase are in order of `a`, a stable sort puts them in order of `b`.
+pub(super) struct Neighbours {
+    split: Kernel,
+    rows: Kernel,
+    sorter: Sorter,
+    scratch: Scratch,
+    /// `b` and `a` of each pair, then the same sorted by `b`.
+    lists: [Buffer<u32>; 4],
+    upper: Buffer<[u32; 2]>,
+    lower: Buffer<[u32; 2]>,
+}
+
+/// As the kernels see it: four addresses.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Rows([u64; 4]);
+
+impl Neighbours {
+    pub fn new(stream: &Stream, module: &Module, bodies: usize) -> Result<Self, Error> {
+        let sorter = Sorter::new(stream.device(), SorterConfig::default())?;
+        // Now, not in the first frame: the driver compiles them for seconds when it has never seen them.
+        sorter.prepare::<u32>(Algorithm::Onesweep, 8 * bodies as u64)?;
+        Ok(Self {
+            split: module.kernel("demo_split")?,
+            rows: module.kernel("demo_rows")?,
+            sorter,
+            scratch: Scratch::new(),
+            lists: [
+                stream.alloc(0)?,
+                stream.alloc(0)?,
+                stream.alloc(0)?,
+                stream.alloc(0)?,
+            ],
+            upper: stream.alloc(bodies)?,
+            lower: stream.alloc(bodies)?,
+        })
+    }
+
+    /// Finds the rows of every body. They point into `pairs` and into memory kept here: good until either changes.
+    pub fn find(&mut self, stream: &Stream, pairs: Slice<'_, Pair>) -> radsweep::Result<Rows> {
+        let bodies = self.upper.len();
+        let m = pairs.len();
+        let limit = u64::from(u32::MAX);
+        let count = u32::try_from(m).map_err(|_| radsweep::Error::TooManyPairs {
+            count: m as u64,
+            limit,
+        })?;
+        stream.fill_bytes(self.upper.slice_mut(), 0)?;
+        stream.fill_bytes(self.lower.slice_mut(), 0)?;
+        for list in &mut self.lists {
+            reserve(stream, list, m)?;
+        }
+        let [b, a, b_sorted, a_sorted] = &mut self.lists;
+        if m > 0 {
+            // SAFETY: the lists hold an element for each pair, the rows one for each body, and pairs name bodies.
+            unsafe {
+                stream.launch(
+                    &self.split,
+                    &linear(m),
+                    &args![
+                        pairs,
+                        count,
+                        b.slice_mut(),
+                        a.slice_mut(),
+                        self.upper.slice_mut()
+                    ],
+                )?;
+            }
+            let bits = u32::BITS - (bodies as u32).leading_zeros();
+            let options = SortOptions::new()
+                .algorithm(Algorithm::Onesweep)
+                .bits(0..bits);
+            let bytes =
+                Sorter::scratch_bytes_for::<u32>(Algorithm::Onesweep, m as u64, Payload::U32)?;
+            self.sorter.sort_pairs(
+                stream,
+                b.range(..m)?,
+                a.range(..m)?,
+                b_sorted.range_mut(..m)?,
+                a_sorted.range_mut(..m)?,
+                self.scratch.reserve(stream, bytes as usize)?,
+                &options,
+            )?;
+            // SAFETY: as above.
+            unsafe {
+                stream.launch(
+                    &self.rows,
+                    &linear(m),
+                    &args![b_sorted.slice(), count, self.lower.slice_mut()],
+                )?;
+            }
+        }
+        Ok(Rows([
+            pairs.ptr(),
+            a_sorted.ptr(),
+            self.upper.ptr(),
+            self.lower.ptr(),
+        ]))
+    }
+}

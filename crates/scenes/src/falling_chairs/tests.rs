@@ -1,0 +1,224 @@
+//! Chairs fall, pile up, sleep and wake.
+
+use super::*;
+use crate::{Kind, Options, Step};
+use radsweep::{Backend, BroadPhase, Config};
+
+fn scene(bodies: usize) -> (Scene, BroadPhase) {
+    let options = Options {
+        bodies: Some(bodies),
+        ..Options::default()
+    };
+    let scene = Scene::new(Kind::FallingChairs, &options).expect("a scene");
+    let config = Config {
+        backend: Backend::Cpu,
+        ..Config::default()
+    };
+    (scene, BroadPhase::new(config).expect("the CPU is there"))
+}
+
+fn step(scene: &mut Scene, broad_phase: &mut BroadPhase) -> Step {
+    scene.step(broad_phase).expect("valid boxes")
+}
+
+/// Kinetic and potential, in joules.
+fn energy(body: &Body) -> f32 {
+    let spin = body.pose.rotation.inverse() * body.angular;
+    let kinetic = body.linear.length_squared() / body.inverse_mass + spin.dot(body.inertia * spin);
+    kinetic / 2.0 - solver::GRAVITY.dot(body.pose.translation) / body.inverse_mass
+}
+
+/// The lowest corner of a box.
+fn lowest(placed: &Placed) -> f32 {
+    let axes = Mat3::from_quat(placed.pose.rotation);
+    let height = Vec3::new(axes.x_axis.y, axes.y_axis.y, axes.z_axis.y)
+        .abs()
+        .dot(placed.half);
+    placed.pose.translation.y - height
+}
+
+#[test]
+fn chairs_fall_tumble_pile_up_and_come_to_rest() {
+    let (mut scene, mut broad_phase) = scene(60);
+    let mut before = f32::MAX;
+    let mut first = 0.0;
+    let mut turned: f32 = 0.0;
+    for frame in 0..600 {
+        let start = scene.world.resource::<Physics>().bodies.clone();
+        step(&mut scene, &mut broad_phase);
+        let physics = scene.world.resource::<Physics>();
+        let chairs = &physics.bodies[1..];
+        assert!(
+            chairs.iter().all(|body| body.pose.is_finite()),
+            "frame {frame}"
+        );
+        let now: f32 = chairs.iter().map(energy).sum();
+        if frame == 0 {
+            (before, first) = (now, now);
+        }
+        // Nothing drives them. Undoing penetration lifts a little.
+        assert!(
+            now < before + 1e-3 * first,
+            "frame {frame}: {before} J, then {now} J"
+        );
+        before = now;
+        let turns = start
+            .iter()
+            .skip(1)
+            .zip(chairs)
+            .map(|(a, b)| a.pose.rotation.angle_between(b.pose.rotation));
+        turned += turns.sum::<f32>() / 60.0;
+    }
+    let physics = scene.world.resource::<Physics>();
+    let chairs = &physics.bodies[1..];
+    assert!(before < 0.12 * first, "they fell: {before} of {first} J");
+    assert!(turned > 1.0, "they tumbled: {turned} radians each");
+
+    let awake = chairs.iter().filter(|body| body.is_awake()).count();
+    assert_eq!(awake, 0, "they came to rest");
+    assert!(broad_phase.pairs().is_empty());
+    let bottom = physics.boxes[1..]
+        .iter()
+        .map(lowest)
+        .fold(f32::MAX, f32::min);
+    assert!(bottom > -4.0 * solver::SLOP, "the floor holds: {bottom} m");
+    let mut depths: Vec<f32> = physics
+        .dormant
+        .iter()
+        .map(|contact| contact.separation)
+        .collect();
+    depths.sort_by(f32::total_cmp);
+    assert!(depths[0] > -0.03, "none is inside another: {} m", depths[0]);
+    assert!(
+        depths[depths.len() / 100] > -0.005,
+        "few are deeper than the slop: {} m",
+        depths[depths.len() / 100]
+    );
+
+    let mut on_floor = vec![false; physics.bodies.len()];
+    let touching = physics
+        .dormant
+        .iter()
+        .filter(|contact| contact.separation < 0.002);
+    for contact in touching.filter(|contact| contact.bodies[0] == 0) {
+        on_floor[contact.bodies[1] as usize] = true;
+    }
+    let above = on_floor[1..].iter().filter(|&&touches| !touches).count();
+    assert!(
+        above > 10 && above < 50,
+        "they piled up: {above} of 60 lie on others"
+    );
+    let furthest = chairs
+        .iter()
+        .map(|body| body.pose.translation.with_y(0.0).length())
+        .fold(0.0, f32::max);
+    assert!(furthest < 12.0, "they stayed together: {furthest} m");
+}
+
+#[test]
+fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_in_2000_frames() {
+    let (mut scene, mut broad_phase) = scene(40);
+    let asleep = |scene: &Scene| {
+        let bodies = &scene.world.resource::<Physics>().bodies[1..];
+        bodies.iter().filter(|body| body.asleep).count()
+    };
+    let (mut sunk, mut fewest) = (0, usize::MAX);
+    let mut rested = Vec::new();
+    for frame in 0..2000 {
+        step(&mut scene, &mut broad_phase);
+        let placed = &scene.world.resource::<Physics>().boxes[1..];
+        let below = |placed: &&Placed| lowest(placed) < -0.02;
+        sunk += placed.iter().filter(below).count();
+        match frame {
+            699 => {
+                assert_eq!(asleep(&scene), 40);
+                rested = scene.boxes().expect("boxes of the host").to_vec();
+                assert!(
+                    scene.filters()[1..]
+                        .iter()
+                        .all(|f| f.flags == FilterFlags::ASLEEP)
+                );
+            }
+            999 => {
+                assert_eq!(
+                    scene.boxes().expect("boxes of the host"),
+                    rested,
+                    "asleep is still"
+                );
+                drop_one(&mut scene);
+            }
+            1000..1100 => fewest = fewest.min(asleep(&scene)),
+            _ => {}
+        }
+    }
+    assert_eq!(sunk, 0, "boxes below the floor, over all frames");
+    assert!(
+        fewest < 30,
+        "at least {fewest} of 40 slept on when one was hit"
+    );
+    assert_eq!(asleep(&scene), 40, "and all sleep again");
+    let mut picture = Picture::default();
+    scene.picture(&mut picture).expect("a picture");
+    assert_eq!([picture.boxes.len(), picture.chairs.len()], [1, 40]);
+    let at_rest = |chair: &Instance| chair.asleep == 1 && chair.speed == 0.0;
+    assert!(picture.chairs.iter().all(at_rest));
+}
+
+/// Lifts the last chair over the heap, and lets it fall.
+fn drop_one(scene: &mut Scene) {
+    let mut chairs = scene
+        .world
+        .query::<(&RigidBody, &mut Pose, &mut Velocity, &mut Asleep)>();
+    let all = chairs.iter_mut(&mut scene.world);
+    let last = all.max_by_key(|(body, ..)| body.index);
+    let (_, mut pose, mut velocity, mut asleep) = last.expect("chairs");
+    pose.0.translation = Vec3::new(0.0, 6.0, 0.0);
+    velocity.linear = Vec3::new(0.0, -2.0, 0.0);
+    asleep.0 = false;
+}
+
+#[test]
+fn the_same_bits_on_any_number_of_threads() {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.expect("threads").install(|| {
+            let (mut scene, mut broad_phase) = scene(80);
+            for _ in 0..150 {
+                step(&mut scene, &mut broad_phase);
+            }
+            scene.boxes().expect("boxes of the host").to_vec()
+        })
+    };
+    assert_eq!(run(1), run(4));
+}
+
+#[test]
+fn a_chair_in_the_air_falls_as_gravity_says() {
+    let (mut scene, mut broad_phase) = scene(12);
+    step(&mut scene, &mut broad_phase);
+    let top = |scene: &Scene| scene.world.resource::<Physics>().bodies[12].clone();
+    let start = top(&scene);
+    for _ in 0..30 {
+        step(&mut scene, &mut broad_phase);
+    }
+    let (end, seconds) = (top(&scene), 0.5);
+    let expected = start.linear * seconds + solver::GRAVITY * seconds * seconds / 2.0;
+    let fallen = end.pose.translation - start.pose.translation;
+    assert!(fallen.abs_diff_eq(expected, 0.01), "{fallen} {expected}");
+}
+
+#[test]
+fn boxes_of_one_chair_never_pair() {
+    let (mut scene, mut broad_phase) = scene(30);
+    for _ in 0..90 {
+        step(&mut scene, &mut broad_phase);
+    }
+    assert!(broad_phase.pairs().len() > 100);
+    let group = |index: u32| scene.filters()[index as usize].group;
+    assert!(
+        broad_phase
+            .pairs()
+            .iter()
+            .all(|pair| group(pair.a) != group(pair.b))
+    );
+}

@@ -1,0 +1,336 @@
+//! Two galaxies that meet: n bodies under each other's gravity, which bounce where they touch.
+//!
+//! Gravity is the sum over all on CUDA (`kernels/demo/galaxy.cuh`), a tree on the CPU ([`super::barnes_hut`]). Half a kick,
+//! a step, the other half (leapfrog), which keeps the energy of orbits over any time; bodies bounce between the halves.
+
+use super::barnes_hut::Tree;
+use super::neighbours::Neighbours;
+use super::{Boxes, Instance, Pairs, Picture, Scene, schedule};
+use bevy_ecs::prelude::*;
+use bytemuck::{Pod, Zeroable};
+use glam::{Quat, Vec3, Vec4, Vec4Swizzles};
+use radsweep::Aabb;
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus as Rng;
+use rayon::prelude::*;
+
+/// Mass of a galaxy, for a gravitational constant of 1: a body half way out goes round in five seconds.
+const MASS: f32 = 25_000.0;
+/// Part of it in the body at its centre; the rest is shared evenly by the others.
+const CORE: f32 = 0.4;
+/// Where the disc begins and ends.
+const DISC: [f32; 2] = [5.0, 50.0];
+/// Radius of a body, times the cube root of their number: one of ten touches another in the discs.
+const RADIUS: f32 = 4.0;
+/// Radius of the bodies at the centres.
+const CORE_RADIUS: f32 = 1.0;
+/// Bodies that a thread takes at once.
+const GRAIN: usize = 256;
+
+/// What the steps need to know besides the bodies: passed to the kernels as it is.
+#[repr(C)]
+#[derive(Resource, Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Rules {
+    /// One frame, in seconds.
+    pub frame: f32,
+    /// Length below which gravity does not grow any more.
+    pub softening: f32,
+}
+
+pub(super) const RULES: Rules = Rules {
+    frame: 1.0 / 60.0,
+    softening: 2.0,
+};
+
+/// The bodies, by number.
+#[derive(Resource, Debug, Default)]
+pub(super) struct Bodies {
+    /// Positions and masses.
+    pub at: Vec<Vec4>,
+    /// Velocities and radii.
+    pub moves: Vec<Vec4>,
+    /// Accelerations.
+    pulls: Vec<Vec3>,
+    /// Velocities and radii before the collisions.
+    before: Vec<Vec4>,
+    /// Whom each one wants to bounce off; itself where there is none.
+    partners: Vec<u32>,
+    tree: Tree,
+}
+
+/// The start: two discs, the second one tilted, which fall towards each other and pass.
+pub(super) fn start(count: usize, rng: &mut Rng) -> Bodies {
+    let mut bodies = Bodies::default();
+    let radius = RADIUS / (count as f32).cbrt();
+    let counts = [count.div_ceil(2), count / 2];
+    let tilts = [Quat::from_rotation_x(0.25), Quat::from_rotation_z(1.0)];
+    let [apart, speed] = [Vec3::new(62.0, 8.0, 22.0), Vec3::new(-9.0, 0.0, 2.0)];
+    for (galaxy, sign) in [1.0_f32, -1.0].into_iter().enumerate() {
+        let members = counts[galaxy];
+        for member in 0..members {
+            let (at, velocity, mass, radius) = if member == 0 {
+                let mass = if members > 1 { CORE * MASS } else { MASS };
+                (Vec3::ZERO, Vec3::ZERO, mass, CORE_RADIUS)
+            } else {
+                let mass = (1.0 - CORE) * MASS / (members - 1) as f32;
+                // Even in the distance: as dense as 1/r, so that the mass inside grows as r.
+                let part: f32 = rng.random();
+                let out = DISC[0] + part * (DISC[1] - DISC[0]);
+                let (sin, cos) = rng.random_range(0.0..std::f32::consts::TAU).sin_cos();
+                let inside = MASS * (CORE + part * (1.0 - CORE));
+                let soft = out * out + RULES.softening * RULES.softening;
+                let round = (inside * out * out / (soft * soft.sqrt())).sqrt();
+                let thick = 0.02 * DISC[1] * (rng.random::<f32>() - rng.random::<f32>());
+                let at = Vec3::new(out * cos, thick, out * sin);
+                (at, Vec3::new(-sin, 0.0, cos) * round, mass, radius)
+            };
+            let tilt = tilts[galaxy];
+            bodies.at.push((tilt * at + apart * sign).extend(mass));
+            bodies
+                .moves
+                .push((tilt * velocity + speed * sign).extend(radius));
+        }
+    }
+    // Seen from the middle of all mass, which then stays where it is.
+    let weight: f32 = bodies.at.iter().map(|at| at.w).sum();
+    let momenta = bodies.at.iter().zip(&bodies.moves);
+    let drift = momenta.map(|(at, moves)| moves.xyz() * at.w).sum::<Vec3>() / weight;
+    for moves in &mut bodies.moves {
+        *moves -= drift.extend(0.0);
+    }
+    bodies.before.clone_from(&bodies.moves);
+    bodies.pulls = vec![Vec3::ZERO; count];
+    bodies
+}
+
+pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
+    let mut world = World::new();
+    world.insert_resource(Boxes::new(count));
+    world.insert_resource(RULES);
+    world.insert_resource(start(count, rng));
+    world.init_resource::<Pairs>();
+    world.init_resource::<Neighbours>();
+    let respond = vec![
+        ("gravity", schedule(gravity)),
+        ("neighbours", schedule(find_neighbours)),
+        ("collide", schedule(collide)),
+    ];
+    Scene::on_host(world, schedule(place), respond, draw)
+}
+
+fn place(mut bodies: ResMut<Bodies>, mut boxes: ResMut<Boxes>, rules: Res<Rules>) {
+    let Bodies {
+        at, moves, pulls, ..
+    } = &mut *bodies;
+    let half = rules.frame / 2.0;
+    for (((at, moves), pull), aabb) in at.iter_mut().zip(moves).zip(pulls).zip(&mut boxes.aabbs) {
+        *moves += (*pull * half).extend(0.0);
+        *at += (moves.xyz() * rules.frame).extend(0.0);
+        *aabb = Aabb::new((at.xyz() - moves.w).into(), (at.xyz() + moves.w).into());
+    }
+}
+
+/// Every body is pulled by all others.
+fn gravity(mut bodies: ResMut<Bodies>, rules: Res<Rules>) {
+    let Bodies {
+        at,
+        moves,
+        pulls,
+        tree,
+        ..
+    } = &mut *bodies;
+    tree.accelerations(at, rules.softening, pulls);
+    for (moves, pull) in moves.iter_mut().zip(pulls) {
+        *moves += (*pull * (rules.frame / 2.0)).extend(0.0);
+    }
+}
+
+fn find_neighbours(pairs: Res<Pairs>, bodies: Res<Bodies>, mut found: ResMut<Neighbours>) {
+    found.rebuild(bodies.at.len(), &pairs.0);
+}
+
+/// Bodies that touch and come closer bounce, without loss. Each wants to bounce off the one that it overlaps most; where that one
+/// wants the same they do, and as much momentum as the one gets the other loses. The rest wait for the next frame.
+fn collide(mut bodies: ResMut<Bodies>, neighbours: Res<Neighbours>) {
+    let Bodies {
+        at,
+        moves,
+        before,
+        partners,
+        ..
+    } = &mut *bodies;
+    std::mem::swap(moves, before);
+    let body = |index: usize| [at[index], before[index]];
+    (0..at.len())
+        .into_par_iter()
+        .with_min_len(GRAIN)
+        .map(|index| partner(index, neighbours.of(index), body))
+        .collect_into_vec(partners);
+    let met = |(index, moves): (usize, &mut Vec4)| {
+        let other = partners[index] as usize;
+        let agreed = other != index && partners[other] as usize == index;
+        *moves = if agreed {
+            bounced(body(index), body(other))
+        } else {
+            before[index]
+        };
+    };
+    moves
+        .par_iter_mut()
+        .with_min_len(GRAIN)
+        .enumerate()
+        .for_each(met);
+}
+
+/// Of the neighbours that touch a body and come closer the one that it overlaps most; itself if there is none. A body is its position
+/// and mass, and its velocity and radius. `kernels/demo/galaxy.cuh` takes the same steps.
+fn partner(index: usize, row: &[u32], body: impl Fn(usize) -> [Vec4; 2]) -> u32 {
+    let own = body(index);
+    let (mut found, mut least) = (index as u32, 1.0);
+    for &other in row {
+        let met = body(other as usize);
+        let apart = own[0].xyz() - met[0].xyz();
+        let closing = (own[1].xyz() - met[1].xyz()).dot(apart);
+        let reach = own[1].w + met[1].w;
+        let part = apart.dot(apart) / (reach * reach);
+        if closing < 0.0 && part < least {
+            (found, least) = (other, part);
+        }
+    }
+    found
+}
+
+/// Velocity and radius of a body after it met another.
+fn bounced(own: [Vec4; 2], other: [Vec4; 2]) -> Vec4 {
+    let apart = own[0].xyz() - other[0].xyz();
+    let closing = (own[1].xyz() - other[1].xyz()).dot(apart);
+    let share = other[0].w / (own[0].w + other[0].w);
+    let change = apart * (-2.0 * share * closing / apart.dot(apart));
+    own[1] + change.extend(0.0)
+}
+
+fn draw(world: &World, picture: &mut Picture) {
+    let bodies = world.resource::<Bodies>();
+    let instances = bodies.at.iter().zip(&bodies.moves).zip(0..);
+    picture.spheres.extend(
+        instances
+            .map(|((at, moves), body)| Instance::of_ball(at.xyz().extend(moves.w), *moves, body)),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Options};
+    use radsweep::{Backend, BroadPhase, Config};
+
+    fn scene(bodies: usize) -> (Scene, BroadPhase) {
+        let options = Options {
+            bodies: Some(bodies),
+            ..Options::default()
+        };
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        let scene = Scene::new(Kind::Galaxy, &options).expect("a scene");
+        (scene, BroadPhase::new(config).expect("the CPU is there"))
+    }
+
+    /// Momentum, and the sum of the sizes of what it is the sum of.
+    fn momentum(bodies: &Bodies) -> (Vec3, f32) {
+        let each = bodies.at.iter().zip(&bodies.moves);
+        let each = each.map(|(at, moves)| moves.xyz() * at.w);
+        each.fold((Vec3::ZERO, 0.0), |(sum, size), one| {
+            (sum + one, size + one.length())
+        })
+    }
+
+    /// Kinetic and potential.
+    fn energy(bodies: &Bodies) -> f64 {
+        let soft = RULES.softening * RULES.softening;
+        let of_one = |index: usize| {
+            let (at, moves) = (bodies.at[index], bodies.moves[index].xyz());
+            let others = bodies.at[..index].iter().map(|other| {
+                let apart = (at - *other).xyz();
+                f64::from(at.w * other.w) / f64::from(apart.dot(apart) + soft).sqrt()
+            });
+            f64::from(at.w * moves.dot(moves)) / 2.0 - others.sum::<f64>()
+        };
+        (0..bodies.at.len()).map(of_one).sum()
+    }
+
+    #[test]
+    fn momentum_and_energy_are_kept_while_the_galaxies_meet() {
+        let (mut scene, mut broad_phase) = scene(800);
+        let before = energy(scene.world.resource::<Bodies>());
+        let (mut nearest, mut bounced) = (f32::MAX, 0);
+        for frame in 0..800 {
+            let step = scene.step(&mut broad_phase).expect("valid boxes");
+            bounced += step.report.pairs;
+            let bodies = scene.world.resource::<Bodies>();
+            assert!(bodies.at.iter().all(|at| at.is_finite()), "frame {frame}");
+            nearest = nearest.min((bodies.at[0] - bodies.at[400]).xyz().length());
+            if frame % 100 == 99 {
+                let (sum, size) = momentum(bodies);
+                let left = sum.length() / size;
+                assert!(left < 1e-3, "frame {frame}: momentum {left}");
+                let now = energy(bodies) / before;
+                assert!((now - 1.0).abs() < 0.02, "frame {frame}: energy {now}");
+            }
+        }
+        assert!(nearest < 50.0, "they met: {nearest}");
+        assert!(bounced > 1000, "bodies touched: {bounced} pairs");
+    }
+
+    #[test]
+    fn a_body_of_a_disc_goes_round_its_centre() {
+        let (mut scene, mut broad_phase) = scene(400);
+        for _ in 0..40 {
+            scene.step(&mut broad_phase).expect("valid boxes");
+        }
+        let bodies = scene.world.resource::<Bodies>();
+        let out = |index: usize| (bodies.at[index] - bodies.at[0]).xyz().length();
+        let inside = (1..200).filter(|&index| (3.0..56.0).contains(&out(index)));
+        let stayed = inside.count();
+        assert!(stayed > 190, "{stayed} of 199");
+    }
+
+    #[test]
+    fn two_that_meet_keep_momentum_and_energy_and_part() {
+        let a = [Vec4::new(0.0, 0.0, 0.0, 3.0), Vec4::new(1.0, 0.2, 0.0, 0.5)];
+        let b = [
+            Vec4::new(0.8, 0.1, 0.0, 1.0),
+            Vec4::new(-2.0, 0.0, 0.1, 0.5),
+        ];
+        let bodies = [a, b];
+        let body = |index: usize| bodies[index];
+        assert_eq!([partner(0, &[1], body), partner(1, &[0], body)], [1, 0]);
+        let after = [bounced(a, b), bounced(b, a)];
+        let momentum = |of: [Vec4; 2]| of[0].xyz() * a[0].w + of[1].xyz() * b[0].w;
+        let energy = |of: [Vec4; 2]| {
+            of[0].xyz().length_squared() * a[0].w + of[1].xyz().length_squared() * b[0].w
+        };
+        let before = [a[1], b[1]];
+        assert!(momentum(after).abs_diff_eq(momentum(before), 1e-5));
+        assert!((energy(after) - energy(before)).abs() < 1e-4);
+        assert_eq!([after[0].w, after[1].w], [0.5; 2]);
+        let parting = [[a[0], after[0]], [b[0], after[1]]];
+        assert_eq!(partner(0, &[1], |index| parting[index]), 0);
+    }
+
+    #[test]
+    fn the_same_bits_on_any_number_of_threads() {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.expect("threads").install(|| {
+                let (mut scene, mut broad_phase) = scene(3000);
+                for _ in 0..20 {
+                    scene.step(&mut broad_phase).expect("valid boxes");
+                }
+                scene.boxes().expect("boxes of the host").to_vec()
+            })
+        };
+        assert_eq!(run(1), run(4));
+    }
+}

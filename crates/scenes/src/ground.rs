@@ -1,0 +1,78 @@
+//! The landscape of `particles`: heights from `assets/landscape.npy`, scaled, and what is below a point.
+
+use super::Landscape;
+use glam::Vec3;
+
+/// Height of the highest mountain above the deepest valley, as part of the side.
+const RELIEF: f32 = 0.3;
+
+impl Landscape {
+    /// The landscape of the asset over a square of this side, its lowest point at y = 0.
+    pub(super) fn of_side(side: f32) -> Self {
+        // The file is part of the program: a test reads it. Without it the ground would be flat.
+        let file = &include_bytes!("../assets/landscape.npy")[..];
+        let words: Vec<u16> = npyz::NpyFile::new(file)
+            .and_then(npyz::NpyFile::into_vec)
+            .unwrap_or_else(|_| vec![0; 4]);
+        let width = words.len().isqrt();
+        let unit = side * RELIEF / f32::from(u16::MAX);
+        Self {
+            origin: [0.0; 2],
+            spacing: side / (width - 1) as f32,
+            width,
+            heights: words.iter().map(|&word| f32::from(word) * unit).collect(),
+        }
+    }
+
+    /// The height of the ground at (x, z), and how much it rises along x and along z: bilinear between four points.
+    ///
+    /// The same steps in the same order as `ground_at` in `kernels/demo/particles.cuh`, so that the bits agree.
+    pub(super) fn at(&self, x: f32, z: f32) -> Vec3 {
+        let (column, u) = self.cell((x - self.origin[0]) / self.spacing);
+        let (row, v) = self.cell((z - self.origin[1]) / self.spacing);
+        let at = row * self.width + column;
+        let [a, b] = [self.heights[at], self.heights[at + 1]];
+        let [c, d] = [
+            self.heights[at + self.width],
+            self.heights[at + self.width + 1],
+        ];
+        let (near, far) = (a + (b - a) * u, c + (d - c) * u);
+        let along_x = ((b - a) + ((d - c) - (b - a)) * v) / self.spacing;
+        Vec3::new(
+            along_x,
+            near + (far - near) * v,
+            (far - near) / self.spacing,
+        )
+    }
+
+    /// The cell that a coordinate falls in, and how far into it.
+    fn cell(&self, at: f32) -> (usize, f32) {
+        let cell = (at as usize).min(self.width - 2);
+        (cell, at - cell as f32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heights_meet_the_points_and_slopes_are_those_of_the_surface() {
+        let ground = Landscape::of_side(100.0);
+        assert_eq!(ground.heights.len(), ground.width * ground.width);
+        assert!(ground.width > 100, "the asset was read");
+        let high = ground.heights.iter().copied().fold(0.0, f32::max);
+        assert!((high - 100.0 * RELIEF).abs() < 1e-3, "{high}");
+        for (column, row) in [(0, 0), (7, 200), (256, 256), (31, 100)] {
+            let found = ground.at(column as f32 * ground.spacing, row as f32 * ground.spacing);
+            let expected = ground.heights[row * ground.width + column];
+            assert!((found.y - expected).abs() < 1e-3, "{column} {row}");
+        }
+        let (x, z, step) = (41.3, 57.9, 0.01);
+        let here = ground.at(x, z);
+        let slope_x = (ground.at(x + step, z).y - here.y) / step;
+        let slope_z = (ground.at(x, z + step).y - here.y) / step;
+        assert!((slope_x - here.x).abs() < 0.02, "{slope_x} {here}");
+        assert!((slope_z - here.z).abs() < 0.02, "{slope_z} {here}");
+    }
+}

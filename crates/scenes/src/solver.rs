@@ -1,0 +1,157 @@
+//! Rigid bodies under gravity with contacts: sequential impulses with soft contacts and small steps.
+//!
+//! Sources: E. Catto, "Iterative Dynamics with Temporal Coherence" (GDC 2005): sequential impulses, accumulated and clamped,
+//! warm started. M. Macklin et al., "Small Steps in Physics Simulation" (SCA 2019): one iteration in each of many substeps.
+//! E. Catto, "Soft Constraints" (GDC 2011) and "Solver2D" (2024): contacts as stiff damped springs, and after each
+//! position update a second pass without springs, which takes out the speed that the springs put in.
+//! E. Catto, "Numerical Methods" (GDC 2015): the gyroscopic torque by one implicit Newton step.
+//!
+//! Contacts are found once a frame. Within it each contact point keeps its normal and its two anchors, which turn with
+//! their bodies; the distance between the anchors along the normal is the separation that a substep sees.
+//! The contacts of two bodies are solved together, in the order of the list; pairs of bodies that share none that moves are solved at
+//! the same time ([`super::colours`]). So the result is the same for any number of threads.
+
+use super::colours::{self, Colour};
+use super::constraint::{Motion, Spring, Velocity};
+use glam::{Mat3, Quat, Vec3};
+use parry3d::math::Pose3;
+use radsweep::Pair;
+use rayon::prelude::*;
+
+pub(super) const GRAVITY: Vec3 = Vec3::new(0.0, -9.81, 0.0);
+/// One frame, in seconds.
+pub(super) const FRAME: f32 = 1.0 / 60.0;
+const SUBSTEPS: u32 = 8;
+pub(super) const SUBSTEP: f32 = FRAME / SUBSTEPS as f32;
+/// Penetration that is left alone, so that resting contacts stay contacts, in metres.
+pub(super) const SLOP: f32 = 0.002;
+/// Damping of rotation, per second: air, and the friction that point contacts lack.
+const ANGULAR_DAMPING: f32 = 0.1;
+/// Bodies that a thread takes at once.
+const GRAIN: usize = 64;
+
+/// A rigid body; `inverse_mass` 0 does not move.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    /// Of the centre of mass.
+    pub pose: Pose3,
+    pub linear: Vec3,
+    pub angular: Vec3,
+    pub inverse_mass: f32,
+    /// In the body's own axes.
+    pub inertia: Mat3,
+    pub inverse_inertia: Mat3,
+    /// It stands still, and others rest on it as on the floor.
+    pub asleep: bool,
+}
+
+impl Body {
+    /// Whether it moves and contacts can change its velocity.
+    pub fn is_awake(&self) -> bool {
+        self.inverse_mass > 0.0 && !self.asleep
+    }
+}
+
+/// One point of contact between two boxes of different bodies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Contact {
+    /// The boxes, and the features that meet: what a contact of the next frame is recognised by.
+    pub pair: Pair,
+    pub features: (u32, u32),
+    /// Indices of the bodies.
+    pub bodies: [u32; 2],
+    /// From the first body to the second.
+    pub normal: Vec3,
+    /// From each body's centre of mass, along the world's axes.
+    pub anchors: [Vec3; 2],
+    /// Distance along the normal, negative inside.
+    pub separation: f32,
+    /// Accumulated impulse along the normal and the two tangents of the last substep.
+    pub impulse: Vec3,
+}
+
+/// Moves the bodies by one frame and leaves the impulses in the contacts.
+pub(super) fn step(bodies: &mut [Body], contacts: &mut [Contact]) {
+    // Inside of the pool from here on: the many parallel steps are too short to be given to it one by one.
+    rayon::scope(|_| {
+        let mut motions: Vec<Motion> = bodies.iter().map(Motion::new).collect();
+        let mut velocities: Vec<Velocity> = bodies.iter().map(Velocity::of).collect();
+        let mut colours = colours::paint(bodies, contacts, &motions);
+        // As stiff as the substep can follow; overdamped, so that it never swings.
+        let spring = Spring::new(0.125 / SUBSTEP, 10.0, SUBSTEP);
+        for _ in 0..SUBSTEPS {
+            each(
+                bodies,
+                &mut velocities,
+                &mut motions,
+                |body, velocity, _| {
+                    apply_forces(body, velocity);
+                },
+            );
+            for colour in &colours {
+                colour.warm_start(&mut velocities);
+            }
+            for colour in &mut colours {
+                colour.solve(&mut velocities, &motions, &spring);
+            }
+            each(bodies, &mut velocities, &mut motions, advance);
+            for colour in &mut colours {
+                colour.relax(&mut velocities, &motions);
+            }
+        }
+        for colour in &mut colours {
+            colour.bounce(&mut velocities, &motions);
+        }
+        colours
+            .iter()
+            .for_each(|colour: &Colour| colour.keep(contacts));
+        for (body, velocity) in bodies.iter_mut().zip(&velocities) {
+            (body.linear, body.angular) = (velocity.linear.into(), velocity.angular.into());
+        }
+    });
+}
+
+/// Does something to every body that moves.
+fn each(
+    bodies: &mut [Body],
+    velocities: &mut [Velocity],
+    motions: &mut [Motion],
+    run: impl Fn(&mut Body, &mut Velocity, &mut Motion) + Sync,
+) {
+    bodies
+        .par_iter_mut()
+        .zip(velocities)
+        .zip(motions)
+        .with_min_len(GRAIN)
+        .filter(|((body, _), _)| body.is_awake())
+        .for_each(|((body, velocity), motion)| run(body, velocity, motion));
+}
+
+fn apply_forces(body: &mut Body, velocity: &mut Velocity) {
+    velocity.linear += glam::Vec3A::from(GRAVITY * SUBSTEP);
+    let spin = body.pose.rotation.inverse() * Vec3::from(velocity.angular);
+    let momentum = body.inertia * spin;
+    let residual = spin.cross(momentum) * SUBSTEP;
+    let slope = body.inertia + (skew(spin) * body.inertia - skew(momentum)) * SUBSTEP;
+    let spin = spin - slope.inverse() * residual;
+    velocity.angular = (body.pose.rotation * spin / (1.0 + SUBSTEP * ANGULAR_DAMPING)).into();
+}
+
+fn advance(body: &mut Body, velocity: &mut Velocity, motion: &mut Motion) {
+    body.pose.translation += Vec3::from(velocity.linear) * SUBSTEP;
+    let turn = Quat::from_scaled_axis(Vec3::from(velocity.angular) * SUBSTEP);
+    body.pose.rotation = (turn * body.pose.rotation).normalize();
+    motion.follow(&body.pose);
+}
+
+/// The matrix whose product is the cross product with `v`.
+fn skew(v: Vec3) -> Mat3 {
+    Mat3::from_cols(
+        Vec3::new(0.0, v.z, -v.y),
+        Vec3::new(-v.z, 0.0, v.x),
+        Vec3::new(v.y, -v.x, 0.0),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! What of a frame is drawn, and the lines that explain it.
+
+use super::cells::cuts;
+use super::render::Line;
+use super::snapshot::{Extent, Picked, Snapshot, Watch};
+use glam::Vec3;
+use radsweep::Aabb;
+use radsweep_scenes::Kind;
+
+/// What the colour of a body says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// Which body it is.
+    #[default]
+    Body,
+    /// How many pairs it has.
+    Overlaps,
+    /// Whether it sleeps.
+    Asleep,
+    /// How fast it is.
+    Speed,
+}
+
+impl Colour {
+    /// Every one, in the order of the list.
+    pub const ALL: [Self; 4] = [Self::Body, Self::Overlaps, Self::Asleep, Self::Speed];
+
+    /// The name on the command line and in the panels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Overlaps => "overlaps",
+            Self::Asleep => "sleeping",
+            Self::Speed => "speed",
+        }
+    }
+}
+
+impl std::str::FromStr for Colour {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|colour| colour.name() == name);
+        let known = Self::ALL.map(Self::name).join(", ");
+        found.ok_or_else(|| format!("unknown colouring `{name}`: known are {known}"))
+    }
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Look {
+    pub colour: Colour,
+    /// The boxes that the broad phase sees.
+    pub wireframes: bool,
+    /// The columns or cells that the space was cut into.
+    pub cells: bool,
+    /// The sweep axis.
+    pub axis: bool,
+    /// Lines from the picked body to those it has pairs with.
+    pub pairs: bool,
+    /// Darkness all around instead of a sky.
+    pub space: bool,
+}
+
+impl Look {
+    /// What suits a scene.
+    pub fn of(kind: Kind) -> Self {
+        Self {
+            colour: match kind {
+                Kind::FallingChairs | Kind::Stack => Colour::Body,
+                Kind::Particles | Kind::Galaxy => Colour::Speed,
+                _ => Colour::Overlaps,
+            },
+            space: kind == Kind::Galaxy,
+            pairs: true,
+            ..Self::default()
+        }
+    }
+
+    /// What the simulation has to tell for it.
+    pub fn watch(&self, body: Option<u32>) -> Watch {
+        Watch {
+            overlaps: self.colour == Colour::Overlaps,
+            boxes: self.wireframes,
+            cells: self.cells,
+            body,
+        }
+    }
+
+    /// The lines to draw over a frame.
+    pub fn lines(&self, snapshot: &Snapshot, lines: &mut Vec<Line>) {
+        lines.clear();
+        if self.cells
+            && let (Some(subdivision), Some(extent)) = (&snapshot.subdivision, snapshot.extent)
+        {
+            cuts(subdivision, most_bodies(&extent), lines);
+        }
+        if self.axis {
+            sweep_axis(snapshot, lines);
+        }
+        if let Some(picked) = &snapshot.picked {
+            picked_boxes(picked, lines);
+            if self.pairs {
+                let links = picked.pairs.iter().map(|pair| {
+                    let [from, to] = pair.aabbs.map(|aabb| middle(&aabb));
+                    line(from, to, LINK, 2.0)
+                });
+                lines.extend(links);
+            }
+        }
+    }
+}
+
+const AXIS: [f32; 4] = [0.95, 0.12, 0.10, 0.95];
+const MARKED: [f32; 4] = [1.0, 0.62, 0.02, 1.0];
+const PARTNER: [f32; 4] = [0.0, 0.45, 0.85, 0.9];
+const LINK: [f32; 4] = [0.9, 0.95, 1.0, 0.85];
+
+pub(super) const fn line(from: Vec3, to: Vec3, colour: [f32; 4], width: f32) -> Line {
+    Line {
+        from,
+        width,
+        to,
+        colour,
+    }
+}
+
+fn middle(aabb: &Aabb) -> Vec3 {
+    (Vec3::from(aabb.min) + Vec3::from(aabb.max)) / 2.0
+}
+
+/// Corners of what most bodies fill, in case some have gone far.
+fn most_bodies(extent: &Extent) -> [Vec3; 2] {
+    let [low, high] = extent.corners;
+    let reach = Vec3::splat(extent.radius);
+    [
+        low.max(extent.center - reach),
+        high.min(extent.center + reach),
+    ]
+}
+
+/// An arrow along the bodies' lower edge in the direction of the sweep, and where the picked body's boxes begin and end on it.
+fn sweep_axis(snapshot: &Snapshot, lines: &mut Vec<Line>) {
+    let Some(extent) = snapshot.extent else {
+        return;
+    };
+    let axis = Vec3::AXES[snapshot.axis.min(2)];
+    let [low, high] = most_bodies(&extent);
+    // Just outside.
+    let room = extent.radius * 0.06;
+    let base = low - (Vec3::ONE - axis) * room;
+    let at = |value: f32| base * (Vec3::ONE - axis) + axis * value;
+    let (from, to) = (at(low.dot(axis) - room), at(high.dot(axis) + room));
+    lines.push(line(from, to, AXIS, 4.0));
+    let head = extent.radius * 0.08;
+    let (u, v) = axis.any_orthonormal_pair();
+    for side in [u, -u, v, -v] {
+        lines.push(line(to, to - axis * head + side * head * 0.4, AXIS, 4.0));
+    }
+    for own in snapshot.picked.iter().flat_map(|picked| &picked.boxes) {
+        let (low, high) = (Vec3::from(own.aabb.min), Vec3::from(own.aabb.max));
+        let (begin, end) = (at(low.dot(axis)), at(high.dot(axis)));
+        lines.push(line(begin, end, MARKED, 7.0));
+        lines.push(line(begin, low, MARKED, 1.0));
+        let across = high * axis + low * (Vec3::ONE - axis);
+        lines.push(line(end, across, MARKED, 1.0));
+    }
+}
+
+fn picked_boxes(picked: &Picked, lines: &mut Vec<Line>) {
+    for pair in &picked.pairs {
+        edges(&pair.aabbs[1], PARTNER, 1.5, lines);
+    }
+    for own in &picked.boxes {
+        edges(&own.aabb, MARKED, 2.5, lines);
+    }
+}
+
+pub(super) fn edges(aabb: &Aabb, colour: [f32; 4], width: f32, lines: &mut Vec<Line>) {
+    let ends = [Vec3::from(aabb.min), Vec3::from(aabb.max)];
+    if !ends.iter().all(|end| end.is_finite()) {
+        return;
+    }
+    let corner = |bits: usize| {
+        Vec3::new(
+            ends[bits & 1].x,
+            ends[bits >> 1 & 1].y,
+            ends[bits >> 2 & 1].z,
+        )
+    };
+    for bits in 0..8 {
+        let others = (0..3)
+            .map(|axis| bits | 1 << axis)
+            .filter(|&other| other != bits);
+        lines.extend(others.map(|other| line(corner(bits), corner(other), colour, width)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::snapshot::{PickedBox, PickedPair};
+    use super::*;
+
+    const UNIT: Aabb = Aabb::new([0.0; 3], [1.0; 3]);
+
+    fn snapshot() -> Snapshot {
+        let other = Aabb::new([0.5; 3], [1.5; 3]);
+        Snapshot {
+            axis: 1,
+            extent: Some(Extent {
+                center: Vec3::splat(0.5),
+                radius: 2.0,
+                corners: [Vec3::ZERO, Vec3::ONE],
+                speed: 1.0,
+                overlaps: 1.0,
+            }),
+            picked: Some(Picked {
+                body: 0,
+                boxes: vec![PickedBox {
+                    index: 0,
+                    aabb: UNIT,
+                    filter: None,
+                }],
+                pairs: vec![PickedPair {
+                    own: 0,
+                    other: 1,
+                    other_body: 1,
+                    aabbs: [UNIT, other],
+                }],
+            }),
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn a_picked_body_has_its_box_its_partners_and_a_line_for_each_pair() {
+        let mut lines = Vec::new();
+        let mut look = Look::of(Kind::Uniform);
+        look.lines(&snapshot(), &mut lines);
+        assert_eq!(lines.len(), 12 + 12 + 1);
+        let length = |line: &Line| line.from.distance(line.to);
+        assert!(
+            lines[..24]
+                .iter()
+                .all(|line| (length(line) - 1.0).abs() < 1e-6)
+        );
+        assert_eq!(lines[24].from, Vec3::splat(0.5));
+        assert_eq!(lines[24].to, Vec3::ONE);
+        look.pairs = false;
+        look.lines(&snapshot(), &mut lines);
+        assert_eq!(lines.len(), 24);
+    }
+
+    #[test]
+    fn the_sweep_axis_runs_past_all_bodies_and_shows_the_interval() {
+        let mut lines = Vec::new();
+        let look = Look {
+            axis: true,
+            ..Look::default()
+        };
+        look.lines(&snapshot(), &mut lines);
+        let arrow = lines[0];
+        assert!(arrow.from.y < 0.0 && arrow.to.y > 1.0);
+        assert_eq!((arrow.from.x, arrow.from.z), (arrow.to.x, arrow.to.z));
+        let interval = lines.iter().find(|line| line.width == 7.0).expect("one");
+        assert_eq!((interval.from.y, interval.to.y), (0.0, 1.0));
+        look.lines(&Snapshot::default(), &mut lines);
+        assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn an_infinite_box_has_no_edges() {
+        let mut lines = Vec::new();
+        edges(&Aabb::EMPTY, AXIS, 1.0, &mut lines);
+        assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn only_what_is_looked_at_is_asked_for() {
+        let mut look = Look::of(Kind::FallingChairs);
+        assert_eq!(look.watch(None), Watch::default());
+        look.colour = Colour::Overlaps;
+        look.wireframes = true;
+        look.cells = true;
+        let watch = look.watch(Some(3));
+        assert!(watch.overlaps && watch.boxes && watch.cells && watch.body == Some(3));
+    }
+}

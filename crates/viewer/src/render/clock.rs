@@ -1,0 +1,134 @@
+//! How long the device draws, by its own clock, where it has one that can be read.
+
+use super::Gpu;
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver};
+use wgpu::{
+    Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, Features, MapMode, PollType,
+    QuerySet, QuerySetDescriptor, QueryType,
+};
+
+/// Times of pictures, which come some pictures later: none waits for them.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    /// Nothing on devices without.
+    queries: Option<Queries>,
+    /// Pictures under way, oldest first.
+    running: VecDeque<Running>,
+    spare: Vec<Buffer>,
+}
+
+/// Beginning and end of a picture, and where they are written on the device.
+#[derive(Debug)]
+struct Queries {
+    set: QuerySet,
+    resolved: Buffer,
+    ms_a_tick: f64,
+}
+
+#[derive(Debug)]
+struct Running {
+    frame: u64,
+    buffer: Buffer,
+    /// Whether it can be read, once it was submitted.
+    mapped: Option<Receiver<bool>>,
+}
+
+/// Two times of eight bytes.
+const BYTES: u64 = 16;
+/// Pictures under way that are measured; a driver has two or three.
+const MOST: usize = 8;
+
+impl Clock {
+    /// What a device must have for it.
+    pub const FEATURES: Features =
+        Features::TIMESTAMP_QUERY.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
+
+    pub fn new(gpu: &Gpu) -> Self {
+        let there = gpu.device.features().contains(Self::FEATURES);
+        Self {
+            queries: there.then(|| Queries {
+                set: gpu.device.create_query_set(&QuerySetDescriptor {
+                    label: Some("clock"),
+                    ty: QueryType::Timestamp,
+                    count: 2,
+                }),
+                resolved: buffer(
+                    &gpu.device,
+                    BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC,
+                ),
+                ms_a_tick: f64::from(gpu.queue.get_timestamp_period()) / 1e6,
+            }),
+            running: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// A picture begins.
+    pub fn begin(&self, encoder: &mut CommandEncoder) {
+        if let Some(queries) = &self.queries {
+            encoder.write_timestamp(&queries.set, 0);
+        }
+    }
+
+    /// The picture of this frame ends.
+    pub fn end(&mut self, device: &Device, encoder: &mut CommandEncoder, frame: u64) {
+        let Some(queries) = self.queries.as_ref().filter(|_| self.running.len() < MOST) else {
+            return;
+        };
+        encoder.write_timestamp(&queries.set, 1);
+        encoder.resolve_query_set(&queries.set, 0..2, &queries.resolved, 0);
+        let spare = self.spare.pop();
+        let buffer = spare
+            .unwrap_or_else(|| buffer(device, BufferUsages::COPY_DST | BufferUsages::MAP_READ));
+        encoder.copy_buffer_to_buffer(&queries.resolved, 0, &buffer, 0, BYTES);
+        self.running.push_back(Running {
+            frame,
+            buffer,
+            mapped: None,
+        });
+    }
+
+    /// All that was recorded was submitted. Gives the frames whose times have come since, with milliseconds.
+    pub fn submitted(&mut self, device: &Device) -> Vec<(u64, f64)> {
+        for running in self.running.iter_mut().filter(|r| r.mapped.is_none()) {
+            let (done, mapped) = mpsc::channel();
+            let tell = move |result: Result<_, _>| done.send(result.is_ok()).unwrap_or_default();
+            running.buffer.map_async(MapMode::Read, .., tell);
+            running.mapped = Some(mapped);
+        }
+        // What goes wrong here, drawing says.
+        let _ = device.poll(PollType::Poll);
+        let mut times = Vec::new();
+        while let Some(running) = self.running.front()
+            && let Some(Ok(mapped)) = running.mapped.as_ref().map(Receiver::try_recv)
+        {
+            let ticks = running.ticks().filter(|_| mapped);
+            if let Some((ticks, queries)) = ticks.zip(self.queries.as_ref()) {
+                times.push((running.frame, ticks as f64 * queries.ms_a_tick));
+            }
+            if let Some(Running { buffer, .. }) = self.running.pop_front().filter(|_| mapped) {
+                buffer.unmap();
+                self.spare.push(buffer);
+            }
+        }
+        times
+    }
+}
+
+impl Running {
+    fn ticks(&self) -> Option<u64> {
+        let bytes = self.buffer.get_mapped_range(..).ok()?;
+        let [begin, end] = bytemuck::pod_read_unaligned::<[u64; 2]>(bytes.get(..BYTES as usize)?);
+        end.checked_sub(begin)
+    }
+}
+
+fn buffer(device: &Device, usage: BufferUsages) -> Buffer {
+    device.create_buffer(&BufferDescriptor {
+        label: Some("clock"),
+        size: BYTES,
+        usage,
+        mapped_at_creation: false,
+    })
+}

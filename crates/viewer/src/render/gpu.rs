@@ -1,0 +1,84 @@
+//! The device that draws.
+
+use super::Clock;
+use crate::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+use wgpu::{
+    Adapter, Device, DeviceDescriptor, DeviceType, Instance, InstanceDescriptor, Limits,
+    PowerPreference, Queue, RequestAdapterOptions, Surface,
+};
+
+/// A device, its queue, and the first thing that went wrong with it.
+#[derive(Debug, Clone)]
+pub(crate) struct Gpu {
+    pub adapter: Adapter,
+    pub device: Device,
+    pub queue: Queue,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Gpu {
+    /// Drivers are those of the platform, software ones too; `WGPU_BACKEND` picks between them.
+    pub fn instance() -> Instance {
+        Instance::new(InstanceDescriptor::new_without_display_handle_from_env())
+    }
+
+    /// The fastest device that can show `surface`; any without one.
+    pub fn new(instance: &Instance, surface: Option<&Surface<'_>>) -> Result<Self, Error> {
+        let options = RequestAdapterOptions {
+            power_preference: PowerPreference::HighPerformance,
+            force_fallback_adapter: false,
+            compatible_surface: surface,
+            apply_limit_buckets: false,
+        };
+        let adapter = pollster::block_on(instance.request_adapter(&options));
+        let adapter = adapter.map_err(|_| Error::NoAdapter)?;
+        let descriptor = DeviceDescriptor {
+            label: Some("radsweep"),
+            required_features: adapter.features() & Clock::FEATURES,
+            required_limits: Limits::downlevel_defaults().using_resolution(adapter.limits()),
+            ..DeviceDescriptor::default()
+        };
+        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
+            .map_err(|error| Error::Device(error.to_string()))?;
+        let trouble = Arc::new(Mutex::new(None));
+        let note = {
+            let trouble = Arc::clone(&trouble);
+            move |message: String| {
+                let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(message);
+            }
+        };
+        let lost = note.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| note(error.to_string())));
+        device.set_device_lost_callback(move |_, message| lost(format!("device lost: {message}")));
+        Ok(Self {
+            adapter,
+            device,
+            queue,
+            trouble,
+        })
+    }
+
+    /// What went wrong, if anything did: the device is of no use any more.
+    pub fn trouble(&self) -> Option<Error> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.clone().map(Error::Device)
+    }
+
+    /// "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan".
+    pub fn name(&self) -> String {
+        let info = self.adapter.get_info();
+        format!("{}, {}", info.name, info.backend)
+    }
+
+    /// Whether the driver draws on the CPU.
+    pub fn is_software(&self) -> bool {
+        self.adapter.get_info().device_type == DeviceType::Cpu
+    }
+
+    /// The longest side of a picture.
+    pub fn most_pixels(&self) -> u32 {
+        self.device.limits().max_texture_dimension_2d
+    }
+}

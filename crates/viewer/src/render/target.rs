@@ -1,0 +1,148 @@
+//! What is drawn into: several samples a pixel with depth, and pictures that can be read back.
+
+use super::Gpu;
+use crate::Error;
+use std::sync::mpsc;
+use wgpu::{
+    BufferDescriptor, BufferUsages, CommandEncoder, Device, Extent3d, MapMode, PollType,
+    TexelCopyBufferInfo, TexelCopyBufferLayout, Texture, TextureDescriptor, TextureDimension,
+    TextureFormat, TextureUsages, TextureView,
+};
+
+/// Samples of a pixel: what every driver offers.
+pub(super) const SAMPLES: u32 = 4;
+pub(super) const DEPTH: TextureFormat = TextureFormat::Depth32Float;
+
+fn texture(
+    device: &Device,
+    size: [u32; 2],
+    samples: u32,
+    format: TextureFormat,
+    usage: TextureUsages,
+) -> Texture {
+    device.create_texture(&TextureDescriptor {
+        label: None,
+        size: extent(size),
+        mip_level_count: 1,
+        sample_count: samples,
+        dimension: TextureDimension::D2,
+        format,
+        usage,
+        view_formats: &[],
+    })
+}
+
+const fn extent([width, height]: [u32; 2]) -> Extent3d {
+    Extent3d {
+        width,
+        height,
+        depth_or_array_layers: 1,
+    }
+}
+
+/// Colour and depth with several samples, for pictures of one size.
+#[derive(Debug)]
+pub(super) struct Targets {
+    pub size: [u32; 2],
+    pub colour: TextureView,
+    pub depth: TextureView,
+}
+
+impl Targets {
+    pub fn new(device: &Device, format: TextureFormat, size: [u32; 2]) -> Self {
+        let view = |format| {
+            let usage = TextureUsages::RENDER_ATTACHMENT;
+            texture(device, size, SAMPLES, format, usage).create_view(&Default::default())
+        };
+        Self {
+            size,
+            colour: view(format),
+            depth: view(DEPTH),
+        }
+    }
+}
+
+/// A picture without a window.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub size: [u32; 2],
+    pub view: TextureView,
+    texture: Texture,
+}
+
+impl Picture {
+    /// With four channels of a byte each, in this format.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Size`] for a side of 0 or more pixels than the device can.
+    pub fn new(gpu: &Gpu, size: [u32; 2], format: TextureFormat) -> Result<Self, Error> {
+        let most = gpu.most_pixels();
+        if size.iter().any(|side| !(1..=most).contains(side)) {
+            return Err(Error::Size { size, most });
+        }
+        let usage = TextureUsages::RENDER_ATTACHMENT | TextureUsages::COPY_SRC;
+        let texture = texture(&gpu.device, size, 1, format, usage);
+        Ok(Self {
+            size,
+            view: texture.create_view(&Default::default()),
+            texture,
+        })
+    }
+
+    /// Runs what was recorded, and reads the picture: red, green, blue and opacity by bytes, row after row from the top.
+    pub fn read(&self, gpu: &Gpu, mut encoder: CommandEncoder) -> Result<Vec<u8>, Error> {
+        let [width, height] = self.size;
+        let row = (4 * width).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
+        let buffer = gpu.device.create_buffer(&BufferDescriptor {
+            label: Some("picture"),
+            size: u64::from(row) * u64::from(height),
+            usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        });
+        let layout = TexelCopyBufferInfo {
+            buffer: &buffer,
+            layout: TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(row),
+                rows_per_image: None,
+            },
+        };
+        encoder.copy_texture_to_buffer(self.texture.as_image_copy(), layout, extent(self.size));
+        gpu.queue.submit([encoder.finish()]);
+        let (done, mapped) = mpsc::channel();
+        let tell = move |result| done.send(result).unwrap_or_default();
+        buffer.map_async(MapMode::Read, .., tell);
+        let failed = |what: &dyn ToString| Error::Device(what.to_string());
+        gpu.device
+            .poll(PollType::wait_indefinitely())
+            .map_err(|error| failed(&error))?;
+        if let Some(trouble) = gpu.trouble() {
+            return Err(trouble);
+        }
+        mapped
+            .recv()
+            .map_err(|error| failed(&error))?
+            .map_err(|error| failed(&error))?;
+        let bytes = buffer
+            .get_mapped_range(..)
+            .map_err(|error| failed(&error))?;
+        let rows = bytes.chunks_exact(row as usize);
+        let mut pixels: Vec<u8> = rows
+            .flat_map(|row| &row[..4 * width as usize])
+            .copied()
+            .collect();
+        // The soft edges of balls leave their coverage there; a picture is opaque.
+        let blue_first = matches!(
+            self.texture.format(),
+            TextureFormat::Bgra8Unorm | TextureFormat::Bgra8UnormSrgb
+        );
+        for pixel in pixels.chunks_exact_mut(4) {
+            pixel[3] = u8::MAX;
+            if blue_first {
+                pixel.swap(0, 2);
+            }
+        }
+        Ok(pixels)
+    }
+}

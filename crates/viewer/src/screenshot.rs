@@ -1,0 +1,207 @@
+//! Pictures without a window, by any driver that draws.
+
+use super::look::{Colour, Look};
+use super::overlay::Overlay;
+use super::render::{Clock, Gpu, Picture, Renderer};
+use super::save::{self, save_png};
+use super::simulation::{Settings, State, Update};
+use super::sorting::SortLimit;
+use super::state::Viewer;
+use super::timeline::Record;
+use super::{Error, ui};
+use egui::{RawInput, Rect, pos2, vec2};
+use radsweep::BroadPhase;
+use radsweep_scenes::Scene;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use wgpu::TextureFormat;
+
+const FORMAT: TextureFormat = TextureFormat::Rgba8UnormSrgb;
+
+/// The part of its way to what moves that the camera goes from one picture of a row to the next.
+const FOLLOWING: f32 = 0.1;
+
+/// What to take a picture of.
+#[derive(Debug, Clone)]
+pub struct Screenshot {
+    /// What runs.
+    pub settings: Settings,
+    /// Where the last picture goes.
+    pub path: PathBuf,
+    /// Frames that run; the last is drawn.
+    pub frames: u32,
+    /// A picture each so many frames too, under the name with its number: `F-0010.png`.
+    pub every: Option<u32>,
+    /// Width and height in pixels.
+    pub size: [u32; 2],
+    /// Whether the panels are drawn.
+    pub overlay: bool,
+    /// What colours tell; none for what suits the scene.
+    pub colour: Option<Colour>,
+    /// Whether the boxes that the broad phase sees are drawn.
+    pub wireframes: bool,
+    /// Whether columns or cells are drawn.
+    pub cells: bool,
+    /// A body to pick and to focus on.
+    pub body: Option<u32>,
+}
+
+/// Runs the frames and writes the pictures; `progress` is called after each frame. The devices are asked for first, so that a
+/// machine that cannot draw says so at once.
+///
+/// # Errors
+///
+/// [`Error::NoAdapter`] where nothing draws; a size, a scene or a file that cannot be; a frame or a device that failed.
+pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
+    let mut studio = Studio::new(wanted.size)?;
+    save::check(&wanted.path)?;
+    let settings = wanted.settings.clone();
+    let mut broad_phase = BroadPhase::new(settings.config.clone())?;
+    let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
+    let limit = SortLimit::new(&settings.config, &broad_phase);
+    let mut viewer = Viewer::new(settings.clone(), true);
+    viewer.look = Look {
+        colour: wanted.colour.unwrap_or(viewer.look.colour),
+        wireframes: wanted.wireframes,
+        cells: wanted.cells,
+        axis: wanted.body.is_some() || wanted.cells,
+        ..viewer.look
+    };
+    viewer.drawn_by(&studio.gpu);
+    for frame in 1..=u64::from(wanted.frames) {
+        let step = scene.step(&mut broad_phase);
+        let step = step.map_err(|source| Error::Step { frame, source })?;
+        let every = wanted
+            .every
+            .is_some_and(|every| frame % u64::from(every) == 0);
+        let last = frame == u64::from(wanted.frames);
+        let mut snapshot = viewer.snapshot.take();
+        if every || last {
+            let shown = snapshot.get_or_insert_default();
+            let taken = shown.take(&scene, &mut broad_phase, viewer.look.watch(wanted.body));
+            taken.map_err(|source| Error::Step { frame, source })?;
+            shown.serial = frame;
+            shown.scene = 1;
+            shown.frame = frame;
+            shown.world = Some((settings.kind, settings.options.bodies));
+            if shown.landscape.is_none() {
+                shown.landscape = scene.landscape().cloned().map(Into::into);
+            }
+        }
+        viewer.take(Update {
+            snapshot,
+            records: [Record::new(frame, step, limit)].into(),
+            state: State::Running,
+        })?;
+        if every || last {
+            let extent = viewer
+                .snapshot
+                .as_ref()
+                .and_then(|snapshot| snapshot.extent);
+            if wanted.body.is_some() {
+                viewer.focus();
+            } else if let Some(extent) = extent.filter(|_| wanted.every.is_some()) {
+                viewer
+                    .camera
+                    .follow(extent.center, extent.radius, FOLLOWING);
+            }
+            let mut pixels = Vec::new();
+            // Panels find their sizes in a first pass, in which a driver may still compile; the time of the drawing is known after the
+            // second.
+            for _ in 0..if wanted.overlay { 3 } else { 1 } {
+                pixels = studio.draw(&mut viewer, frame, wanted.overlay)?;
+            }
+            if every {
+                save_png(&numbered(&wanted.path, frame), wanted.size, &pixels)?;
+            }
+            if last {
+                save_png(&wanted.path, wanted.size, &pixels)?;
+            }
+        }
+        progress();
+    }
+    Ok(())
+}
+
+/// Everything that draws.
+struct Studio {
+    gpu: Gpu,
+    picture: Picture,
+    renderer: Renderer,
+    overlay: Overlay,
+    clock: Clock,
+    context: egui::Context,
+}
+
+impl Studio {
+    fn new(size: [u32; 2]) -> Result<Self, Error> {
+        let gpu = Gpu::new(&Gpu::instance(), None)?;
+        let context = egui::Context::default();
+        ui::style(&context);
+        Ok(Self {
+            picture: Picture::new(&gpu, size, FORMAT)?,
+            renderer: Renderer::new(&gpu, FORMAT),
+            overlay: Overlay::new(&gpu, FORMAT),
+            clock: Clock::new(&gpu),
+            context,
+            gpu,
+        })
+    }
+
+    /// One picture of what the viewer shows; notes what it took.
+    fn draw(&mut self, viewer: &mut Viewer, frame: u64, panels: bool) -> Result<Vec<u8>, Error> {
+        let start = Instant::now();
+        let Self { gpu, picture, .. } = self;
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        self.clock.begin(&mut encoder);
+        let size = picture.size;
+        if panels {
+            let [width, height] = size.map(|pixels| pixels as f32);
+            let input = RawInput {
+                screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height))),
+                max_texture_side: Some(gpu.most_pixels() as usize),
+                ..RawInput::default()
+            };
+            let output = self.context.run_ui(input, |ui| viewer.ui(ui));
+            self.overlay
+                .prepare(gpu, &mut encoder, size, &self.context, output);
+        }
+        self.renderer
+            .draw(&mut encoder, &picture.view, size, 1.0, viewer);
+        if panels {
+            self.overlay.paint(&mut encoder, &picture.view, false);
+        }
+        self.clock.end(&gpu.device, &mut encoder, frame);
+        let pixels = picture.read(gpu, encoder)?;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        viewer.timeline.drawn(frame, ms);
+        for (frame, ms) in self.clock.submitted(&gpu.device) {
+            viewer.timeline.rendered(frame, ms);
+        }
+        Ok(pixels)
+    }
+}
+
+/// `dir/name.png` as `dir/name-0042.png`.
+fn numbered(path: &Path, frame: u64) -> PathBuf {
+    let mut name = path.file_stem().map_or_else(OsString::new, OsString::from);
+    name.push(format!("-{frame:04}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_before_the_extension() {
+        let name = |path: &str| numbered(Path::new(path), 42).display().to_string();
+        assert_eq!(name("a/b.c.png"), "a/b.c-0042.png");
+        assert_eq!(name("b"), "b-0042");
+    }
+}

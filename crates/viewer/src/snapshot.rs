@@ -1,0 +1,370 @@
+//! What the simulation hands over to be looked at: the bodies of one frame, and what is asked about them.
+
+use glam::Vec3;
+use radsweep::{Aabb, BroadPhase, Filter, FilterFlags, Pair, Subdivision};
+use radsweep_scenes::{Instance, Kind, Landscape, Picture, Scene, Shape};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// What is wanted of a frame beyond its bodies.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Watch {
+    /// How many pairs each body has.
+    pub overlaps: bool,
+    /// All boxes.
+    pub boxes: bool,
+    /// Columns or cells.
+    pub cells: bool,
+    /// A body with its boxes and pairs.
+    pub body: Option<u32>,
+}
+
+/// Bits of a [`Snapshot::marks`] entry above the number of pairs; the shader knows them too.
+pub(super) mod mark {
+    /// The numbers of pairs that fit below.
+    pub const MOST_PAIRS: u32 = (1 << 24) - 1;
+    /// A body that never moves.
+    pub const STATIC: u32 = 1 << 31;
+    /// The body that was picked.
+    pub const PICKED: u32 = 1 << 30;
+    /// A body that has a pair with it.
+    pub const PARTNER: u32 = 1 << 29;
+}
+
+/// A box of the picked body.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PickedBox {
+    pub index: u32,
+    pub aabb: Aabb,
+    pub filter: Option<Filter>,
+}
+
+/// A pair of a box of the picked body (`own`) with another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct PickedPair {
+    pub own: u32,
+    pub other: u32,
+    pub other_body: u32,
+    /// The boxes of the two.
+    pub aabbs: [Aabb; 2],
+}
+
+/// What there is to know about the picked body.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Picked {
+    pub body: u32,
+    pub boxes: Vec<PickedBox>,
+    pub pairs: Vec<PickedPair>,
+}
+
+/// Where the bodies that move are, roughly: for the camera and for the colours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Extent {
+    pub center: Vec3,
+    /// Of a ball that holds nearly all.
+    pub radius: f32,
+    /// Corners of the box around their centres.
+    pub corners: [Vec3; 2],
+    /// A high speed and the most pairs of a body, as the colours count.
+    pub speed: f32,
+    pub overlaps: f32,
+}
+
+/// A scene and the bodies asked for.
+pub(super) type World = (Kind, Option<usize>);
+
+/// One frame to look at. Its lists are used again for later frames.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    /// Another number is another thing to draw.
+    pub serial: u64,
+    /// Which scene since the program started, and what it is.
+    pub scene: u64,
+    pub world: Option<World>,
+    /// Counted from 1 since the scene was built.
+    pub frame: u64,
+    pub picture: Picture,
+    /// For each body of each shape (boxes, chairs, spheres): how many pairs it has, where asked, and bits of [`mark`].
+    pub marks: [Vec<u32>; 3],
+    /// All boxes, where asked.
+    pub boxes: Vec<Aabb>,
+    pub axis: usize,
+    /// Columns or cells, where asked and where there are any.
+    pub subdivision: Option<Subdivision>,
+    pub picked: Option<Picked>,
+    pub extent: Option<Extent>,
+    pub landscape: Option<Arc<Landscape>>,
+    /// By body: bits of [`mark`] and numbers of pairs. Only while it is made.
+    pub(super) by_body: Vec<u32>,
+}
+
+impl Snapshot {
+    pub const SHAPES: [Shape; 3] = [Shape::Box, Shape::Chair, Shape::Sphere];
+
+    /// Takes over the scene's last frame. O(boxes + pairs).
+    ///
+    /// # Errors
+    ///
+    /// What a device reports that has it; only a part has been taken over then.
+    pub fn take(
+        &mut self,
+        scene: &Scene,
+        broad_phase: &mut BroadPhase,
+        watch: Watch,
+    ) -> radsweep::Result<()> {
+        scene.picture(&mut self.picture)?;
+        broad_phase.download()?;
+        self.axis = broad_phase.report().axis;
+        let subdivision = watch.cells.then(|| broad_phase.subdivision());
+        self.subdivision = subdivision.flatten();
+        self.boxes.clear();
+        if watch.boxes {
+            self.boxes.extend_from_slice(scene.boxes()?);
+        }
+        self.mark(scene, broad_phase.pairs(), watch)?;
+        self.extent = self.measure();
+        Ok(())
+    }
+
+    fn mark(&mut self, scene: &Scene, pairs: &[Pair], watch: Watch) -> radsweep::Result<()> {
+        let (filters, body_of_box) = (scene.filters(), scene.body_of_box());
+        let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
+        let shapes = Self::SHAPES.map(|shape| self.picture.of(shape));
+        let last = shapes
+            .iter()
+            .filter_map(|list| list.last())
+            .map(|i| i.body)
+            .max();
+        let bodies = last.map_or(0, |body| body as usize + 1);
+        self.by_body.clear();
+        self.by_body.resize(bodies, 0);
+        let marks = &mut self.by_body;
+        let mut add = |body: u32, bits: u32, count: u32| {
+            if let Some(mark) = marks.get_mut(body as usize) {
+                let counted = (*mark & mark::MOST_PAIRS) + count;
+                *mark = *mark & !mark::MOST_PAIRS | bits | counted.min(mark::MOST_PAIRS);
+            }
+        };
+        for (filter, index) in filters.iter().zip(0..) {
+            if filter.flags.contains(FilterFlags::STATIC) {
+                add(body_of(index), mark::STATIC, 0);
+            }
+        }
+        if watch.overlaps {
+            for pair in pairs {
+                add(body_of(pair.a), 0, 1);
+                add(body_of(pair.b), 0, 1);
+            }
+        }
+        let picked = watch.body.filter(|&body| (body as usize) < bodies);
+        let picked = picked.map(|body| look_at(scene, pairs, body));
+        self.picked = picked.transpose()?;
+        if let Some(picked) = &self.picked {
+            add(picked.body, mark::PICKED, 0);
+            for pair in &picked.pairs {
+                add(pair.other_body, mark::PARTNER, 0);
+            }
+        }
+        for (marks, list) in self.marks.iter_mut().zip(shapes) {
+            marks.clear();
+            marks.extend(list.iter().map(|i| self.by_body[i.body as usize]));
+        }
+        Ok(())
+    }
+
+    /// Of the bodies that can move; of all where none can.
+    fn measure(&self) -> Option<Extent> {
+        let of = |moving: bool| {
+            let lists = Self::SHAPES.map(|shape| self.picture.of(shape));
+            let mut sums = Sums::default();
+            for (list, marks) in lists.into_iter().zip(&self.marks) {
+                let both = list.iter().zip(marks);
+                both.filter(|(_, mark)| !moving || *mark & mark::STATIC == 0)
+                    .for_each(|(instance, &mark)| sums.add(instance, mark));
+            }
+            sums.extent()
+        };
+        of(true).or_else(|| of(false))
+    }
+}
+
+/// Boxes, filters and pairs of a body. O(boxes + pairs), on all threads.
+fn look_at(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked> {
+    let (aabbs, filters, body_of_box) = (scene.boxes()?, scene.filters(), scene.body_of_box());
+    let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
+    let boxes = aabbs
+        .iter()
+        .zip(0..)
+        .filter(|&(_, index)| body_of(index) == body);
+    let boxes = boxes.map(|(&aabb, index)| PickedBox {
+        index,
+        aabb,
+        filter: filters.get(index as usize).copied(),
+    });
+    let ours = |pair: &&Pair| body_of(pair.a) == body || body_of(pair.b) == body;
+    let pairs = pairs.par_iter().filter(ours).map(|pair| {
+        let (own, other) = if body_of(pair.a) == body {
+            (pair.a, pair.b)
+        } else {
+            (pair.b, pair.a)
+        };
+        PickedPair {
+            own,
+            other,
+            other_body: body_of(other),
+            aabbs: [own, other].map(|index| aabbs[index as usize]),
+        }
+    });
+    Ok(Picked {
+        body,
+        boxes: boxes.collect(),
+        pairs: pairs.collect(),
+    })
+}
+
+/// Sums over bodies, in `f64`: a million of them are added up.
+#[derive(Default)]
+struct Sums {
+    count: f64,
+    position: glam::DVec3,
+    squares: f64,
+    size: f64,
+    speed: f64,
+    overlaps: u32,
+    corners: Option<[Vec3; 2]>,
+}
+
+impl Sums {
+    fn add(&mut self, instance: &Instance, mark: u32) {
+        let position = Vec3::from(instance.position);
+        let size = Vec3::from(instance.scale).max_element();
+        if !position.is_finite() || !size.is_finite() {
+            return;
+        }
+        self.count += 1.0;
+        self.position += position.as_dvec3();
+        self.squares += position.as_dvec3().length_squared();
+        self.size += f64::from(size);
+        self.speed += f64::from(instance.speed);
+        self.overlaps = self.overlaps.max(mark & mark::MOST_PAIRS);
+        let [low, high] = self.corners.unwrap_or([position; 2]);
+        self.corners = Some([low.min(position), high.max(position)]);
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        let corners = self.corners?;
+        let mean = self.position / self.count;
+        let spread = (self.squares / self.count - mean.length_squared()).max(0.0);
+        let half = (corners[1] - corners[0]).length() / 2.0;
+        // This much of the spread holds a cube, a ball and a disc; outliers do not count.
+        let radius = (1.62 * spread.sqrt() as f32).min(half) + (self.size / self.count) as f32;
+        Some(Extent {
+            center: mean.as_vec3(),
+            radius: radius.max(f32::MIN_POSITIVE),
+            corners,
+            speed: (2.5 * self.speed / self.count) as f32,
+            overlaps: self.overlaps as f32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use radsweep::{Backend, Config};
+    use radsweep_scenes::Options;
+
+    fn taken(kind: Kind, bodies: usize, watch: Watch) -> (Snapshot, Scene, BroadPhase) {
+        let options = Options {
+            bodies: Some(bodies),
+            ..Options::default()
+        };
+        let mut scene = Scene::new(kind, &options).expect("a scene");
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        scene.step(&mut broad_phase).expect("valid boxes");
+        let mut snapshot = Snapshot::default();
+        let taken = snapshot.take(&scene, &mut broad_phase, watch);
+        taken.expect("all is on the host");
+        (snapshot, scene, broad_phase)
+    }
+
+    #[test]
+    fn every_body_knows_its_number_of_pairs() {
+        let watch = Watch {
+            overlaps: true,
+            boxes: true,
+            ..Watch::default()
+        };
+        let (snapshot, scene, broad_phase) = taken(Kind::Uniform, 500, watch);
+        let marks: usize = snapshot.marks.iter().map(Vec::len).sum();
+        assert_eq!(marks, 500);
+        let sum: u32 = snapshot.marks.iter().flatten().sum();
+        assert_eq!(sum as usize, 2 * broad_phase.pairs().len());
+        assert!(sum > 500);
+        assert_eq!(snapshot.boxes, scene.boxes().expect("boxes of the host"));
+        let none = taken(Kind::Uniform, 500, Watch::default()).0;
+        assert!(none.boxes.is_empty() && none.marks.iter().flatten().all(|&mark| mark == 0));
+    }
+
+    #[test]
+    fn a_picked_body_shows_its_boxes_pairs_and_filters() {
+        let (first, _, broad_phase) = taken(Kind::Stack, 200, Watch::default());
+        assert_eq!(first.picked, None);
+        let body = broad_phase.pairs()[40].b;
+        let watch = Watch {
+            body: Some(body),
+            ..Watch::default()
+        };
+        let (snapshot, scene, broad_phase) = taken(Kind::Stack, 200, watch);
+        let picked = snapshot.picked.as_ref().expect("it is there");
+        assert_eq!((picked.body, picked.boxes.len()), (body, 1));
+        assert_eq!(
+            picked.boxes[0].aabb,
+            scene.boxes().expect("boxes of the host")[body as usize]
+        );
+        assert_eq!(picked.boxes[0].filter, Some(scene.filters()[body as usize]));
+        let pairs = broad_phase.pairs().iter();
+        let with = pairs
+            .filter(|pair| pair.a == body || pair.b == body)
+            .count();
+        assert_eq!(picked.pairs.len(), with);
+        assert!(with > 0 && picked.pairs.iter().all(|pair| pair.own == body));
+        let count = |bit| {
+            let marks = snapshot.marks.iter().flatten();
+            marks.filter(|&mark| mark & bit != 0).count()
+        };
+        assert_eq!(count(mark::PICKED), 1);
+        assert_eq!(count(mark::PARTNER), with);
+        assert_eq!(count(mark::STATIC), 1, "the plate");
+    }
+
+    #[test]
+    fn a_body_that_is_gone_is_not_looked_at() {
+        let watch = Watch {
+            body: Some(1_000_000),
+            ..Watch::default()
+        };
+        assert_eq!(taken(Kind::Uniform, 10, watch).0.picked, None);
+    }
+
+    #[test]
+    fn the_extent_is_that_of_what_moves() {
+        let extent = |kind, bodies| {
+            taken(kind, bodies, Watch::default())
+                .0
+                .extent
+                .expect("bodies")
+        };
+        let cube = extent(Kind::Uniform, 1000);
+        assert!(cube.center.abs_diff_eq(Vec3::splat(5.0), 0.7), "{cube:?}");
+        assert!((7.0..10.0).contains(&cube.radius), "{cube:?}");
+        // The floor under the chairs is far wider than their block.
+        let chairs = extent(Kind::FallingChairs, 12);
+        assert!(chairs.radius < 12.0, "{chairs:?}");
+        assert!(extent(Kind::Uniform, 1).radius > 0.1);
+    }
+}

@@ -1,0 +1,138 @@
+//! How fast an update sorted, and how near that is to what the memory of the device allows.
+
+use radsweep::sort::Algorithm;
+use radsweep::{Backend, BroadPhase, Config, Report, Strategy};
+use radsweep_common::byte_limit::{copy_rate_of, index_sort_bytes};
+
+/// What the byte limit of a sort depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct SortLimit {
+    algorithm: Algorithm,
+    /// GB/s that a copy on the device reads and writes; nothing on the CPU, whose caches hold what is sorted.
+    copy_rate: Option<f64>,
+}
+
+impl SortLimit {
+    /// Measures how fast the device copies: some milliseconds.
+    pub fn new(config: &Config, broad_phase: &BroadPhase) -> Self {
+        Self {
+            algorithm: config.sort,
+            copy_rate: copy_rate_of(broad_phase),
+        }
+    }
+}
+
+/// The largest sort of an update whose time is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sorting {
+    /// Keys a second. The time is that of the stage, which does a little more than to sort.
+    pub rate: f64,
+    /// Of the rate at which the bytes that the algorithm must move would be copied.
+    pub share: Option<f64>,
+}
+
+impl Sorting {
+    /// Of the sorts of an update; nothing where there was none to speak of.
+    pub fn of(report: &Report, limit: SortLimit) -> Option<Self> {
+        let (all, times) = (report.sorts.keys, &report.timings);
+        let moved = (report.n as u64).saturating_sub(report.resting);
+        let (keys, ms, bytes) = match (report.backend, report.strategy) {
+            // A column is sorted when it is swept: only the pairs have a time of their own.
+            (Backend::Cpu, Strategy::Subdivided) => (all.min(report.pairs), times.compact, 0.0),
+            (Backend::Cpu, _) => (all, times.keys + times.sort + times.compact, 0.0),
+            (_, Strategy::Sweep | Strategy::Endpoints) if all > 0 => {
+                let ends = if report.strategy == Strategy::Sweep {
+                    1
+                } else {
+                    2
+                };
+                let keys = all.min(ends * moved);
+                let bytes = index_sort_bytes(limit.algorithm, 4, keys);
+                (keys, times.sort, bytes)
+            }
+            // Cells are counted, not sorted; pairs are, in words of eight bytes, where they are many.
+            _ => {
+                let bytes = limit.algorithm.bytes_per_element(8, 0, all);
+                (all, times.compact, bytes)
+            }
+        };
+        let rate = keys as f64 / ms * 1e3;
+        (keys > 0 && ms > 0.0).then(|| Self {
+            rate,
+            share: limit.copy_rate.map(|copied| rate * bytes / (copied * 1e9)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::tests::record;
+    use super::*;
+    use radsweep::{Sorts, Timings};
+
+    fn report(backend: Backend, strategy: Strategy, keys: u64) -> Report {
+        Report {
+            n: 3000,
+            resting: 1000,
+            pairs: 400,
+            backend,
+            strategy,
+            sorts: Sorts {
+                keys,
+                ..Sorts::default()
+            },
+            timings: Timings {
+                keys: 0.25,
+                sort: 0.5,
+                sweep: 100.0,
+                compact: 0.25,
+                ..Timings::default()
+            },
+            ..record(1, &[]).report
+        }
+    }
+
+    fn rate(backend: Backend, strategy: Strategy, keys: u64) -> Option<f64> {
+        let sorting = Sorting::of(&report(backend, strategy, keys), SortLimit::default());
+        sorting.map(|sorting| sorting.rate)
+    }
+
+    #[test]
+    fn the_rate_is_keys_by_the_time_of_their_stages() {
+        let cpu = |strategy, keys| rate(Backend::Cpu, strategy, keys);
+        assert_eq!(cpu(Strategy::Sweep, 3400), Some(3.4e6));
+        assert_eq!(cpu(Strategy::Subdivided, 9000), Some(400.0 / 0.25 * 1e3));
+        let cuda = |strategy, keys| rate(Backend::Cuda, strategy, keys);
+        assert_eq!(cuda(Strategy::Sweep, 2400), Some(2000.0 / 0.5 * 1e3));
+        assert_eq!(cuda(Strategy::Endpoints, 4400), Some(4000.0 / 0.5 * 1e3));
+        assert_eq!(cuda(Strategy::Subdivided, 400), Some(400.0 / 0.25 * 1e3));
+        for backend in [Backend::Cpu, Backend::Cuda] {
+            for strategy in [Strategy::Sweep, Strategy::Subdivided] {
+                assert_eq!(rate(backend, strategy, 0), None, "nothing was sorted");
+            }
+        }
+    }
+
+    #[test]
+    fn the_byte_limit_is_that_of_a_copy() {
+        let limit = SortLimit {
+            algorithm: Algorithm::Onesweep,
+            copy_rate: Some(0.5),
+        };
+        let share = |backend, strategy, keys| {
+            let sorting = Sorting::of(&report(backend, strategy, keys), limit)?;
+            sorting.share
+        };
+        // Four passes of an index sort move 4 + 4 * 16 bytes, less the indices not read and the keys not written: 60.
+        let swept = share(Backend::Cuda, Strategy::Sweep, 2400).expect("a share");
+        assert!((swept - 4e6 * 60.0 / 0.5e9).abs() < 1e-9, "{swept}");
+        // Eight passes over words of eight bytes: 8 + 8 * 16.
+        let pairs = share(Backend::Cuda, Strategy::Subdivided, 400).expect("a share");
+        assert!((pairs - 1.6e6 * 136.0 / 0.5e9).abs() < 1e-9, "{pairs}");
+        let none = Sorting::of(
+            &report(Backend::Cuda, Strategy::Sweep, 9),
+            SortLimit::default(),
+        );
+        assert_eq!(none.expect("a rate").share, None);
+    }
+}

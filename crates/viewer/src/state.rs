@@ -1,0 +1,449 @@
+//! What the viewer shows and what was asked of it, apart from any window or device.
+
+use super::Error;
+use super::camera::{Camera, Ray};
+use super::look::Look;
+use super::pick;
+use super::render::Gpu;
+use super::simulation::{Command, Settings, State, Update};
+use super::snapshot::{Snapshot, Watch, World};
+use super::timeline::{Record, Timeline};
+use egui::{Pos2, Rect, vec2};
+use glam::Vec3;
+use radsweep_scenes::{Mesh, chair_mesh};
+use std::path::Path;
+
+/// What has to be done for the viewer by those who run it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Request {
+    Simulation(Command),
+    SaveCsv,
+    SavePicture,
+    Quit,
+}
+
+/// Everything that is shown.
+pub(super) struct Viewer {
+    /// What is wanted; what runs, once the simulation followed.
+    pub settings: Settings,
+    pub look: Look,
+    pub camera: Camera,
+    pub timeline: Timeline,
+    pub snapshot: Option<Box<Snapshot>>,
+    pub playing: bool,
+    /// Times as fast as 60 frames a second.
+    pub speed: f64,
+    pub picked: Option<u32>,
+    /// A frame of the timeline that is looked at instead of the last.
+    pub inspected: Option<u64>,
+    /// Where the scene is in the window, in points.
+    pub area: Option<Rect>,
+    /// Whether panels are drawn.
+    pub panels: bool,
+    pub help: bool,
+    /// What it is busy with before there is anything to see.
+    pub starting: Option<&'static str>,
+    /// What went wrong, or was done, last.
+    pub message: Option<String>,
+    /// What draws, by name.
+    pub device: String,
+    /// Whether drawing has its part of the stacked bars.
+    pub drawing: bool,
+    /// What the simulation was last told; it is started with the first.
+    pub watched: Watch,
+    scene: u64,
+    /// What the camera was turned to.
+    fitted: Option<World>,
+    requests: Vec<Request>,
+    chair: Mesh,
+}
+
+impl Viewer {
+    /// Slowest and fastest.
+    pub const SPEEDS: (f64, f64) = (1.0 / 16.0, 16.0);
+    /// Frames a second at speed 1.
+    const RATE: f64 = 60.0;
+
+    pub fn new(settings: Settings, playing: bool) -> Self {
+        let look = Look::of(settings.kind);
+        Self {
+            watched: look.watch(None),
+            look,
+            settings,
+            camera: Camera::around(Vec3::ZERO, 10.0),
+            timeline: Timeline::default(),
+            snapshot: None,
+            playing,
+            speed: 1.0,
+            picked: None,
+            inspected: None,
+            area: None,
+            panels: true,
+            help: false,
+            starting: Some("starting"),
+            message: None,
+            device: String::new(),
+            drawing: true,
+            scene: 0,
+            fitted: None,
+            requests: Vec::new(),
+            chair: chair_mesh(),
+        }
+    }
+
+    /// Notes what draws. On the CPU drawing would dwarf all else.
+    pub fn drawn_by(&mut self, gpu: &Gpu) {
+        self.device = gpu.name();
+        self.drawing = !gpu.is_software();
+    }
+
+    /// Takes over what is new of the simulation.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong where there never was a frame.
+    pub fn take(&mut self, update: Update) -> Result<(), Error> {
+        for record in update.records {
+            self.timeline.push(record);
+        }
+        match update.state {
+            State::Starting(what) => self.starting = Some(what),
+            State::Running => self.starting = None,
+            State::Failed(message, _) if update.snapshot.is_none() => {
+                return Err(Error::Start(message));
+            }
+            State::Failed(message, settings) => {
+                self.message = Some(message);
+                self.settings = *settings;
+                self.starting = None;
+            }
+        }
+        self.show(update.snapshot);
+        Ok(())
+    }
+
+    /// Shows this frame. The camera turns to what it has not seen before.
+    pub fn show(&mut self, snapshot: Option<Box<Snapshot>>) {
+        self.snapshot = snapshot;
+        let Some(snapshot) = &self.snapshot else {
+            return;
+        };
+        if self.scene != snapshot.scene {
+            self.scene = snapshot.scene;
+            self.picked = None;
+            self.inspected = None;
+        }
+        if let Some(extent) = snapshot.extent
+            && self.fitted != snapshot.world
+        {
+            self.fitted = snapshot.world;
+            self.camera = Camera::around(extent.center, extent.radius);
+        }
+    }
+
+    /// What is to be done since the last time.
+    pub fn requests(&mut self) -> Vec<Request> {
+        let watch = self.look.watch(self.picked);
+        if watch != self.watched {
+            self.watched = watch;
+            self.command(Command::Watch(watch));
+        }
+        std::mem::take(&mut self.requests)
+    }
+
+    pub fn request(&mut self, request: Request) {
+        self.requests.push(request);
+    }
+
+    fn command(&mut self, command: Command) {
+        self.request(Request::Simulation(command));
+    }
+
+    pub fn play(&mut self, playing: bool) {
+        self.playing = playing;
+        if playing {
+            self.inspected = None;
+        }
+        self.command(Command::Play(playing));
+    }
+
+    /// One frame, and no more.
+    pub fn step(&mut self) {
+        self.play(false);
+        self.inspected = None;
+        self.command(Command::Step);
+    }
+
+    pub fn reset(&mut self) {
+        self.command(Command::Reset);
+    }
+
+    pub fn set_speed(&mut self, speed: f64) {
+        self.speed = speed.clamp(Self::SPEEDS.0, Self::SPEEDS.1);
+        self.command(Command::Rate(Self::RATE * self.speed));
+    }
+
+    /// Another scene, number of bodies, seed, or way to find pairs.
+    pub fn change(&mut self, change: impl FnOnce(&mut Settings)) {
+        let old = self.settings.clone();
+        change(&mut self.settings);
+        if self.settings.kind != old.kind {
+            self.look = Look::of(self.settings.kind);
+            self.settings.options.bodies = None;
+        }
+        if self.settings != old {
+            self.message = None;
+            self.command(Command::Settings(Box::new(self.settings.clone())));
+        }
+    }
+
+    /// Picks the body that the ray meets first, or none.
+    pub fn pick(&mut self, ray: Ray) {
+        let snapshot = self.snapshot.as_ref();
+        let hit = snapshot.and_then(|snapshot| pick::pick(&snapshot.picture, &self.chair, ray));
+        self.picked = hit.map(|hit| hit.body);
+    }
+
+    /// Turns the camera to the picked body, or to all.
+    pub fn focus(&mut self) {
+        let Some(snapshot) = &self.snapshot else {
+            return;
+        };
+        let boxes = snapshot.picked.iter().flat_map(|picked| &picked.boxes);
+        let ends = boxes.map(|own| [Vec3::from(own.aabb.min), Vec3::from(own.aabb.max)]);
+        let around = ends.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+        match (around, snapshot.extent) {
+            (Some([low, high]), _) if low.is_finite() && high.is_finite() => {
+                let radius = low.distance(high) / 2.0;
+                // With room for those around it.
+                self.camera.focus((low + high) / 2.0, 2.5 * radius);
+            }
+            (_, Some(extent)) => self.camera.focus(extent.center, extent.radius),
+            _ => {}
+        }
+    }
+
+    /// Stops at a frame of the timeline, to look at its figures.
+    pub fn inspect(&mut self, frame: u64) {
+        if self.timeline.find(frame).is_some() {
+            self.inspected = Some(frame);
+            if self.playing {
+                self.play(false);
+            }
+        }
+    }
+
+    /// Says what came of a file.
+    pub fn saved(&mut self, path: &Path, result: Result<(), Error>) {
+        self.message = Some(match result {
+            Ok(()) => format!("saved {}", path.display()),
+            Err(error) => error.to_string(),
+        });
+    }
+
+    /// Where the scene is in a picture of this size, in pixels: left, top, width, height.
+    pub fn area(&self, size: [u32; 2], pixels_per_point: f32) -> [f32; 4] {
+        let [width, height] = size.map(|pixels| pixels as f32);
+        let whole = Rect::from_min_size(Pos2::ZERO, vec2(width, height));
+        let area = self.area.map(|area| (area * pixels_per_point).round());
+        let area = area.map(|area| area.intersect(whole));
+        let area = area.filter(Rect::is_positive).unwrap_or(whole);
+        [area.left(), area.top(), area.width(), area.height()]
+    }
+
+    /// The frame whose figures are shown.
+    pub fn record(&self) -> Option<&Record> {
+        let inspected = self.inspected.and_then(|frame| self.timeline.find(frame));
+        inspected.or_else(|| self.timeline.last())
+    }
+}
+
+/// The one after it in a list, and the first after the last.
+pub(super) fn next<T: Copy + PartialEq>(all: &[T], now: T) -> T {
+    let at = all.iter().position(|&one| one == now);
+    at.and_then(|at| all.get(at + 1))
+        .or(all.first())
+        .copied()
+        .unwrap_or(now)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::look::Colour;
+    use super::super::sorting::SortLimit;
+    use super::super::timeline::tests::record;
+    use super::*;
+    use radsweep::{Backend, BroadPhase, Config, Strategy};
+    use radsweep_scenes::{Kind, Options, Scene};
+
+    pub fn settings() -> Settings {
+        Settings {
+            kind: Kind::Uniform,
+            options: Options {
+                bodies: Some(200),
+                ..Options::default()
+            },
+            config: Config {
+                backend: Backend::Cpu,
+                ..Config::default()
+            },
+        }
+    }
+
+    /// A viewer that shows the first frame, and what it watches.
+    pub fn viewer() -> Viewer {
+        let mut viewer = Viewer::new(settings(), true);
+        let mut scene = Scene::new(Kind::Uniform, &viewer.settings.options).expect("a scene");
+        let mut broad_phase = BroadPhase::new(viewer.settings.config.clone()).expect("the CPU");
+        let step = scene.step(&mut broad_phase).expect("valid");
+        let mut snapshot = Box::new(Snapshot {
+            scene: 1,
+            frame: 1,
+            world: Some((Kind::Uniform, Some(200))),
+            ..Snapshot::default()
+        });
+        let taken = snapshot.take(&scene, &mut broad_phase, viewer.look.watch(Some(5)));
+        taken.expect("all is on the host");
+        let taken = viewer.take(Update {
+            snapshot: Some(snapshot),
+            records: [Record::new(1, step, SortLimit::default())].into(),
+            state: State::Running,
+        });
+        taken.expect("a frame");
+        viewer.requests();
+        viewer
+    }
+
+    fn commands(viewer: &mut Viewer) -> Vec<Command> {
+        let requests = viewer.requests().into_iter();
+        requests
+            .map(|request| match request {
+                Request::Simulation(command) => command,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_camera_turns_to_a_new_world_and_stays_for_the_same() {
+        let mut viewer = viewer();
+        let center = viewer.camera.target;
+        assert!(center.distance(Vec3::splat(2.9)) < 0.8, "{center}");
+        viewer.camera.target = Vec3::ZERO;
+        viewer.picked = Some(3);
+        let mut again = viewer.snapshot.take().expect("a frame");
+        again.scene = 2;
+        viewer.show(Some(again));
+        assert_eq!(viewer.camera.target, Vec3::ZERO, "a reset keeps the view");
+        assert_eq!(viewer.picked, None, "but not the body");
+        let mut other = viewer.snapshot.take().expect("a frame");
+        other.world = Some((Kind::Stack, None));
+        viewer.show(Some(other));
+        assert_ne!(viewer.camera.target, Vec3::ZERO);
+    }
+
+    #[test]
+    fn playing_stepping_and_speed_are_told_to_the_simulation() {
+        let mut viewer = viewer();
+        viewer.step();
+        viewer.set_speed(1e9);
+        viewer.reset();
+        assert!(!viewer.playing);
+        let fastest = Command::Rate(60.0 * Viewer::SPEEDS.1);
+        let expected = [Command::Play(false), Command::Step, fastest, Command::Reset];
+        assert_eq!(commands(&mut viewer), expected);
+    }
+
+    #[test]
+    fn only_a_real_change_is_told() {
+        let mut viewer = viewer();
+        viewer.change(|_| {});
+        assert_eq!(commands(&mut viewer), []);
+        viewer.change(|settings| settings.config.strategy = Strategy::Sweep);
+        let mut expected = settings();
+        expected.config.strategy = Strategy::Sweep;
+        assert_eq!(
+            commands(&mut viewer),
+            [Command::Settings(Box::new(expected))]
+        );
+        // Another scene begins with its own number of bodies and its own look.
+        viewer.change(|settings| settings.kind = Kind::FallingChairs);
+        assert_eq!(viewer.settings.options.bodies, None);
+        assert_eq!(viewer.look.colour, Colour::Body);
+    }
+
+    #[test]
+    fn a_failure_is_shown_and_the_settings_go_back() {
+        let mut viewer = viewer();
+        viewer.change(|settings| settings.config.backend = Backend::Cuda);
+        let snapshot = viewer.snapshot.take();
+        let failed = |snapshot| Update {
+            snapshot,
+            records: Default::default(),
+            state: State::Failed("no CUDA".into(), Box::new(settings())),
+        };
+        assert!(viewer.take(failed(snapshot)).is_ok());
+        assert_eq!(viewer.message.as_deref(), Some("no CUDA"));
+        assert_eq!(viewer.settings, settings());
+        // Where there never was a frame, there is nothing to show it beside.
+        let mut first = Viewer::new(settings(), true);
+        let error = first.take(failed(None)).expect_err("no frame");
+        assert_eq!(error.to_string(), "no CUDA");
+    }
+
+    #[test]
+    fn a_picked_body_is_watched_and_focused() {
+        let mut viewer = viewer();
+        let middle = viewer.camera.ray(glam::Vec2::ZERO, 1.0);
+        viewer.pick(middle);
+        let body = viewer.picked.expect("the middle of a crowd");
+        let watch = Watch {
+            overlaps: true,
+            body: Some(body),
+            ..Watch::default()
+        };
+        assert_eq!(commands(&mut viewer), [Command::Watch(watch)]);
+        assert_eq!(commands(&mut viewer), [], "once");
+        let far = viewer.camera.distance;
+        viewer.focus(); // body 5 is what the frame has
+        assert!(viewer.camera.distance < far);
+        let away = Ray {
+            origin: Vec3::splat(-100.0),
+            dir: Vec3::NEG_X,
+        };
+        viewer.pick(away);
+        assert_eq!(viewer.picked, None);
+    }
+
+    #[test]
+    fn inspecting_a_frame_stops_and_shows_its_figures() {
+        let mut viewer = viewer();
+        for frame in 2..10 {
+            viewer.timeline.push(record(frame, &[("sort", 1.0)]));
+        }
+        viewer.inspect(4);
+        assert!(!viewer.playing);
+        assert_eq!(viewer.record().map(|record| record.frame), Some(4));
+        viewer.inspect(99); // not there
+        assert_eq!(viewer.record().map(|record| record.frame), Some(4));
+        viewer.play(true);
+        assert_eq!(viewer.record().map(|record| record.frame), Some(9));
+    }
+
+    #[test]
+    fn the_scene_is_within_the_picture() {
+        let mut viewer = viewer();
+        assert_eq!(viewer.area([30, 20], 1.0), [0.0, 0.0, 30.0, 20.0]);
+        viewer.area = Some(Rect::from_min_size(Pos2::new(5.0, 2.0), vec2(5.0, 80.0)));
+        assert_eq!(viewer.area([30, 20], 2.0), [10.0, 4.0, 10.0, 16.0]);
+        viewer.area = Some(Rect::NOTHING);
+        assert_eq!(viewer.area([30, 20], 2.0), [0.0, 0.0, 30.0, 20.0]);
+    }
+
+    #[test]
+    fn next_goes_around() {
+        assert_eq!([1, 2, 3].map(|one| next(&[1, 2, 3], one)), [2, 3, 1]);
+        assert_eq!(next(&[1, 2], 9), 1);
+        assert_eq!(next(&[], 9), 9);
+    }
+}

@@ -1,0 +1,299 @@
+//! What the last frames did and how long each stage took: the figures behind the overlay, and their CSV.
+
+use super::sorting::{SortLimit, Sorting};
+use radsweep::Report;
+use radsweep_scenes::Step;
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+/// One simulated frame.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    /// Counted from 1 since the scene was built.
+    pub frame: u64,
+    pub report: Report,
+    /// Milliseconds of every stage, those of the scene around those of the broad phase, in the order they run.
+    pub stages: Vec<(&'static str, f64)>,
+    /// Their sum, with what the broad phase spends between its stages.
+    pub total: f64,
+    /// How fast it sorted, where it did.
+    pub sorting: Option<Sorting>,
+    /// Milliseconds of the host to draw it, once it was drawn.
+    pub draw: Option<f64>,
+    /// Milliseconds of the device that drew it, where that has a clock.
+    pub render: Option<f64>,
+}
+
+impl Record {
+    pub fn new(frame: u64, step: Step, limit: SortLimit) -> Self {
+        Self {
+            frame,
+            stages: step.all_stages().collect(),
+            total: step.total(),
+            sorting: Sorting::of(&step.report, limit),
+            report: step.report,
+            draw: None,
+            render: None,
+        }
+    }
+
+    /// Milliseconds of a stage, of the whole frame or of drawing; of a name that it does not have, nothing.
+    pub fn stage(&self, name: &str) -> Option<f64> {
+        match name {
+            FRAME => Some(self.total),
+            DRAW => self.draw,
+            RENDER => self.render,
+            _ => {
+                let found = self.stages.iter().find(|stage| stage.0 == name);
+                found.map(|stage| stage.1)
+            }
+        }
+    }
+}
+
+/// Median and tail of a stage over some frames, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Row {
+    pub name: &'static str,
+    pub median: f64,
+    pub p99: f64,
+}
+
+/// The newest records, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    records: VecDeque<Record>,
+}
+
+/// The names under which drawing stands beside the stages: the host's part, and that of the device.
+pub(super) const DRAW: &str = "draw";
+pub(super) const RENDER: &str = "render";
+/// The name of the whole frame without drawing.
+pub(super) const FRAME: &str = "frame";
+
+impl Timeline {
+    /// Frames that are kept: ten seconds at 60 a second.
+    pub const CAPACITY: usize = 600;
+
+    pub fn push(&mut self, record: Record) {
+        // A new scene begins to count again; its frames do not belong with those before.
+        if self
+            .records
+            .back()
+            .is_some_and(|last| record.frame <= last.frame)
+        {
+            self.records.clear();
+        }
+        if self.records.len() == Self::CAPACITY {
+            self.records.pop_front();
+        }
+        self.records.push_back(record);
+    }
+
+    /// The host drew the frame in so many milliseconds.
+    pub fn drawn(&mut self, frame: u64, ms: f64) {
+        if let Some(at) = self.place(frame) {
+            self.records[at].draw = Some(ms);
+        }
+    }
+
+    /// The device drew the frame in so many milliseconds.
+    pub fn rendered(&mut self, frame: u64, ms: f64) {
+        if let Some(at) = self.place(frame) {
+            self.records[at].render = Some(ms);
+        }
+    }
+
+    fn place(&self, frame: u64) -> Option<usize> {
+        let found = self
+            .records
+            .binary_search_by_key(&frame, |record| record.frame);
+        found.ok()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
+        self.records.iter()
+    }
+
+    pub fn last(&self) -> Option<&Record> {
+        self.records.back()
+    }
+
+    pub fn find(&self, frame: u64) -> Option<&Record> {
+        self.place(frame).map(|at| &self.records[at])
+    }
+
+    /// Every stage that any of the records has, in the order they run.
+    pub fn stages(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for &(name, _) in self.records.iter().flat_map(|record| &record.stages) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Median and 99th percentile of every stage, of the whole frame and of drawing, over all that is kept.
+    /// O(stages · records · log records).
+    pub fn summary(&self) -> Vec<Row> {
+        let row = |name: &'static str| {
+            let times = self.records.iter().filter_map(|record| record.stage(name));
+            let [median, p99] = quantiles(times.collect(), [0.5, 0.99])?;
+            Some(Row { name, median, p99 })
+        };
+        let names = self.stages().into_iter().chain([FRAME, DRAW, RENDER]);
+        names.filter_map(row).collect()
+    }
+
+    /// One line a frame under a line of names; what was not measured stays empty.
+    pub fn csv(&self) -> String {
+        let names = self.stages();
+        let mut csv =
+            String::from("frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown");
+        csv += ",sorted,passes_run,passes_skipped,early_exits";
+        let names = [names, vec![FRAME, DRAW, RENDER]].concat();
+        for name in &names {
+            let _ = write!(csv, ",{name}_ms");
+        }
+        csv.push('\n');
+        for record in &self.records {
+            let (report, sorts) = (&record.report, &record.report.sorts);
+            let _ = write!(
+                csv,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                record.frame,
+                report.n,
+                report.pairs,
+                report.started,
+                report.ended,
+                report.tests,
+                report.backend,
+                report.strategy,
+                axis_name(report.axis),
+                report.regrown,
+                sorts.keys,
+                sorts.passes_run,
+                sorts.passes_skipped,
+                sorts.early_exits
+            );
+            for ms in names.iter().map(|name| record.stage(name)) {
+                csv.push(',');
+                if let Some(ms) = ms {
+                    let _ = write!(csv, "{ms:.4}");
+                }
+            }
+            csv.push('\n');
+        }
+        csv
+    }
+}
+
+/// x, y or z.
+pub(super) const fn axis_name(axis: usize) -> &'static str {
+    match axis {
+        0 => "x",
+        1 => "y",
+        _ => "z",
+    }
+}
+
+/// The values at these parts of the sorted list (nearest rank); nothing of an empty list.
+fn quantiles<const N: usize>(mut values: Vec<f64>, parts: [f64; N]) -> Option<[f64; N]> {
+    let last = values.len().checked_sub(1)?;
+    values.sort_unstable_by(f64::total_cmp);
+    Some(parts.map(|part| {
+        let rank = (part * values.len() as f64).ceil() as usize;
+        values[rank.saturating_sub(1).min(last)]
+    }))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use radsweep::{Aabb, Backend, BroadPhase, Config};
+
+    /// A record of an update of two boxes, with these stages and their sum.
+    pub fn record(frame: u64, stages: &[(&'static str, f64)]) -> Record {
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 2];
+        Record {
+            frame,
+            report: broad_phase.update(&boxes).expect("valid").clone(),
+            stages: stages.to_vec(),
+            total: stages.iter().map(|stage| stage.1).sum(),
+            sorting: None,
+            draw: None,
+            render: None,
+        }
+    }
+
+    #[test]
+    fn quantiles_are_by_nearest_rank() {
+        let hundred = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(
+            quantiles(hundred, [0.5, 0.99, 1.0]),
+            Some([50.0, 99.0, 100.0])
+        );
+        assert_eq!(quantiles(vec![3.0], [0.0, 0.5, 0.99]), Some([3.0; 3]));
+        assert_eq!(quantiles(Vec::new(), [0.5]), None);
+    }
+
+    #[test]
+    fn the_summary_has_every_stage_the_frame_and_the_drawing() {
+        let mut timeline = Timeline::default();
+        for frame in 1..=100 {
+            timeline.push(record(frame, &[("sort", frame as f64), ("sweep", 1.0)]));
+        }
+        timeline.drawn(100, 3.0);
+        timeline.rendered(99, 7.0);
+        timeline.rendered(101, 9.0); // not there
+        let rows = timeline.summary();
+        let row = |name: &str| rows.iter().find(|row| row.name == name).copied();
+        let expected = |name, median, p99| Some(Row { name, median, p99 });
+        assert_eq!(row("sort"), expected("sort", 50.0, 99.0));
+        assert_eq!(row("sweep"), expected("sweep", 1.0, 1.0));
+        assert_eq!(row(FRAME), expected(FRAME, 51.0, 100.0));
+        assert_eq!(row(DRAW), expected(DRAW, 3.0, 3.0));
+        assert_eq!(row(RENDER), expected(RENDER, 7.0, 7.0));
+        assert_eq!(rows.len(), 5);
+    }
+
+    #[test]
+    fn old_frames_go_and_a_new_scene_begins_anew() {
+        let mut timeline = Timeline::default();
+        for frame in 1..=Timeline::CAPACITY as u64 + 5 {
+            timeline.push(record(frame, &[]));
+        }
+        assert_eq!(timeline.iter().len(), Timeline::CAPACITY);
+        assert_eq!(timeline.iter().next().map(|record| record.frame), Some(6));
+        assert!(timeline.find(5).is_none() && timeline.find(6).is_some());
+        timeline.push(record(1, &[]));
+        assert_eq!(timeline.iter().len(), 1);
+    }
+
+    #[test]
+    fn the_csv_has_a_column_for_every_stage_of_any_frame() {
+        let mut timeline = Timeline::default();
+        timeline.push(record(1, &[("sort", 0.5)]));
+        timeline.push(record(2, &[("sort", 0.25), ("solve", 2.0)]));
+        timeline.rendered(2, 3.0);
+        let csv = timeline.csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown,\
+                     sorted,passes_run,passes_skipped,early_exits";
+        assert_eq!(
+            lines[0],
+            format!("{names},sort_ms,solve_ms,frame_ms,draw_ms,render_ms")
+        );
+        assert!(lines[1].starts_with("1,2,1,1,0,"), "{csv}");
+        assert!(lines[1].ends_with(",0.5000,,0.5000,,"), "{csv}");
+        assert!(lines[2].ends_with(",0.2500,2.0000,2.2500,,3.0000"), "{csv}");
+        let columns = |line: &str| line.split(',').count();
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+    }
+}

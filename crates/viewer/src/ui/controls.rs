@@ -1,0 +1,113 @@
+//! The panel on the left: what is simulated, how it runs, and what is drawn of it.
+
+use crate::look::Colour;
+use crate::state::{Request, Viewer};
+use egui::{ComboBox, DragValue, Slider, Ui};
+use radsweep::sort::Algorithm;
+use radsweep::{Backend, Strategy};
+use radsweep_scenes::{Kind, Options};
+use std::fmt::Display;
+
+impl Viewer {
+    pub(super) fn controls(&mut self, ui: &mut Ui) {
+        ui.heading("radsweep");
+        ui.horizontal(|ui| {
+            let play = if self.playing { "Pause" } else { "Play" };
+            if ui.button(play).clicked() {
+                self.play(!self.playing);
+            }
+            if ui.button("Step").clicked() {
+                self.step();
+            }
+            if ui.button("Reset").clicked() {
+                self.reset();
+            }
+        });
+        let mut speed = self.speed;
+        let (slowest, fastest) = Self::SPEEDS;
+        ui.label("Speed");
+        let slider = Slider::new(&mut speed, slowest..=fastest).logarithmic(true);
+        if ui.add(slider.suffix("x").max_decimals(2)).changed() {
+            self.set_speed(speed);
+        }
+        ui.separator();
+        self.simulated(ui);
+        ui.separator();
+        self.drawn(ui);
+        ui.separator();
+        ui.horizontal(|ui| {
+            if ui.button("Save CSV").clicked() {
+                self.request(Request::SaveCsv);
+            }
+            if ui.button("Save picture").clicked() {
+                self.request(Request::SavePicture);
+            }
+        });
+        if ui.button("Keys (F1)").clicked() {
+            self.help ^= true;
+        }
+        if !self.device.is_empty() {
+            ui.small(format!("drawn by {}", self.device));
+        }
+    }
+
+    fn simulated(&mut self, ui: &mut Ui) {
+        let mut wanted = self.settings.clone();
+        choice(ui, "Scene", &mut wanted.kind, Kind::ALL);
+        let (config, options) = (&mut wanted.config, &mut wanted.options);
+        ui.horizontal(|ui| {
+            ui.label("Bodies");
+            let mut bodies = options.bodies.unwrap_or(wanted.kind.default_bodies());
+            let speed = (bodies as f64 / 50.0).max(1.0);
+            let drag = DragValue::new(&mut bodies).range(1..=Options::MAX_BOXES);
+            // While it is dragged or typed, a scene for every value on the way would be built.
+            let response = ui.add(drag.speed(speed).update_while_editing(false));
+            let id = response.id.with("bodies");
+            if response.changed() {
+                ui.data_mut(|data| data.insert_temp(id, bodies));
+            }
+            if !response.dragged()
+                && let Some(bodies) = ui.data_mut(|data| data.remove_temp(id))
+            {
+                options.bodies = Some(bodies);
+            }
+        });
+        ui.horizontal(|ui| {
+            ui.label("Seed");
+            ui.add(DragValue::new(&mut options.seed).update_while_editing(false));
+        });
+        choice(ui, "Backend", &mut config.backend, Backend::ALL);
+        choice(ui, "Strategy", &mut config.strategy, Strategy::ALL);
+        choice(ui, "Sort", &mut config.sort, Algorithm::ALL);
+        self.change(|settings| *settings = wanted);
+    }
+
+    fn drawn(&mut self, ui: &mut Ui) {
+        let look = &mut self.look;
+        let mut name = look.colour.name();
+        let names = Colour::ALL.map(Colour::name);
+        choice(ui, "Colour", &mut name, &names);
+        look.colour = name.parse().unwrap_or(look.colour);
+        ui.checkbox(&mut look.wireframes, "Boxes (AABBs)");
+        ui.checkbox(&mut look.axis, "Sweep axis");
+        ui.checkbox(&mut look.cells, "Columns, cells");
+        ui.checkbox(&mut look.pairs, "Pairs of the picked body");
+        ui.checkbox(&mut self.drawing, "Drawing in the bars");
+        if ui.button("Focus (F)").clicked() {
+            self.focus();
+        }
+    }
+}
+
+/// One of a list, by name.
+fn choice<T: Copy + PartialEq + Display>(ui: &mut Ui, label: &str, chosen: &mut T, all: &[T]) {
+    ui.horizontal(|ui| {
+        ui.label(label);
+        let list = ComboBox::from_id_salt(label).selected_text(chosen.to_string());
+        list.show_ui(ui, |ui| {
+            for &one in all {
+                ui.selectable_value(chosen, one, one.to_string());
+            }
+        });
+    });
+}

@@ -1,0 +1,431 @@
+//! The panels and what pointer and keys do. All of it is egui, so it runs in tests without a window or a device.
+
+mod controls;
+mod figures;
+mod picked;
+
+use super::look::Colour;
+use super::state::{Request, Viewer, next};
+use egui::{
+    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2, Sense,
+    Ui, vec2,
+};
+use glam::{Vec2, Vec3};
+use radsweep::{Backend, Strategy};
+
+/// Colours, spacing and fonts of the panels.
+pub(super) fn style(context: &Context) {
+    context.set_theme(egui::Theme::Dark);
+    context.all_styles_mut(|style| {
+        style.visuals.panel_fill = Color32::from_rgb(24, 28, 35);
+        style.visuals.window_fill = style.visuals.panel_fill;
+        style.visuals.override_text_color = Some(Color32::from_gray(212));
+        style.visuals.widgets.inactive.bg_fill = Color32::from_gray(70);
+        style.visuals.selection.bg_fill = Color32::from_rgb(32, 92, 140);
+        style.spacing.item_spacing = egui::vec2(6.0, 4.0);
+    });
+}
+
+impl Viewer {
+    /// One pass: panels, then the scene's part of the window.
+    pub fn ui(&mut self, ui: &mut Ui) {
+        self.keys(ui.ctx());
+        if self.panels {
+            let frame = Frame::side_top_panel(ui.style());
+            Panel::left("controls")
+                .exact_size(206.0)
+                .frame(frame)
+                .show(ui, |ui| {
+                    egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
+                });
+            Panel::right("figures")
+                .exact_size(322.0)
+                .frame(frame)
+                .show(ui, |ui| {
+                    egui::ScrollArea::vertical().show(ui, |ui| {
+                        self.figures(ui);
+                        self.picked(ui);
+                    });
+                });
+            Panel::bottom("timeline")
+                .exact_size(168.0)
+                .frame(frame)
+                .show(ui, |ui| self.stacked(ui));
+        }
+        CentralPanel::no_frame().show(ui, |ui| self.scene(ui));
+        if self.help {
+            // Over the scene, not over the panel whose button opens it.
+            let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
+            help(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
+        }
+    }
+
+    /// Where the scene is seen: the pointer turns the camera and picks.
+    fn scene(&mut self, ui: &mut Ui) {
+        let response = ui.allocate_response(ui.available_size(), Sense::click_and_drag());
+        let area = response.rect;
+        self.area = Some(area);
+        let shift = ui.input(|input| input.modifiers.shift);
+        let delta = response.drag_delta() / area.height().max(1.0);
+        let by = Vec2::new(delta.x, delta.y);
+        if response.dragged_by(PointerButton::Middle)
+            || response.dragged_by(PointerButton::Primary) && shift
+        {
+            self.camera.pan(by);
+        } else if response.dragged_by(PointerButton::Primary) {
+            self.camera.orbit(by);
+        } else if response.dragged_by(PointerButton::Secondary) {
+            self.camera.look(by);
+        }
+        if response.hovered() {
+            let (scroll, pinch) =
+                ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+            self.camera.zoom(scroll / 40.0 + 8.0 * pinch.ln());
+        }
+        if response.clicked()
+            && let Some(at) = response.interact_pointer_pos()
+        {
+            let at = (at - area.center()) / (area.size() / 2.0);
+            let ray = self.camera.ray(Vec2::new(at.x, -at.y), area.aspect_ratio());
+            self.pick(ray);
+        }
+        if response.double_clicked() {
+            self.focus();
+        }
+        let note = self
+            .starting
+            .map(str::to_owned)
+            .map(|what| format!("{what} …"));
+        let note = note.or_else(|| self.message.clone());
+        if let Some(note) = note {
+            let painter = ui.painter_at(response.rect);
+            let font = egui::FontId::proportional(16.0);
+            let color = Color32::from_gray(235);
+            let wrap = response.rect.width() * 0.8;
+            let text = painter.layout(note, font, color, wrap);
+            let at = Align2::CENTER_CENTER.anchor_size(response.rect.center(), text.size());
+            let at = if self.snapshot.is_some() {
+                at.translate(egui::vec2(0.0, response.rect.top() - at.top() + 20.0))
+            } else {
+                at
+            };
+            painter.rect_filled(at.expand(10.0), 6.0, Color32::from_black_alpha(200));
+            painter.galley(at.min, text, color);
+        }
+    }
+
+    fn keys(&mut self, context: &Context) {
+        if context.egui_wants_keyboard_input() {
+            return;
+        }
+        // By the events themselves: a quick press may be over before this pass.
+        let events = context.input(|input| input.events.clone());
+        let with = |wanted, command| {
+            events.iter().any(|event| {
+                let &Event::Key {
+                    key,
+                    pressed,
+                    repeat,
+                    modifiers,
+                    ..
+                } = event
+                else {
+                    return false;
+                };
+                let once = !repeat || wanted == Key::Period;
+                key == wanted && pressed && once && modifiers.command == command
+            })
+        };
+        if with(Key::Q, true) || with(Key::W, true) {
+            self.request(Request::Quit);
+        }
+        let pressed = |key| with(key, false);
+        if pressed(Key::Space) {
+            self.play(!self.playing);
+        }
+        if pressed(Key::Period) {
+            self.step();
+        }
+        if pressed(Key::R) {
+            self.reset();
+        }
+        if pressed(Key::Plus) || pressed(Key::Equals) {
+            self.set_speed(self.speed * 2.0);
+        }
+        if pressed(Key::Minus) {
+            self.set_speed(self.speed / 2.0);
+        }
+        if pressed(Key::T) {
+            self.change(|settings| {
+                settings.config.strategy = next(Strategy::ALL, settings.config.strategy);
+            });
+        }
+        if pressed(Key::Y) {
+            self.change(|settings| {
+                settings.config.sort = next(radsweep::sort::Algorithm::ALL, settings.config.sort);
+            });
+        }
+        if pressed(Key::B) {
+            self.change(|settings| {
+                settings.config.backend = next(Backend::ALL, settings.config.backend);
+            });
+        }
+        if pressed(Key::C) {
+            self.look.colour = next(&Colour::ALL, self.look.colour);
+        }
+        if pressed(Key::X) {
+            self.look.wireframes ^= true;
+        }
+        if pressed(Key::V) {
+            self.look.axis ^= true;
+        }
+        if pressed(Key::G) {
+            self.look.cells ^= true;
+        }
+        if pressed(Key::L) {
+            self.look.pairs ^= true;
+        }
+        if pressed(Key::F) {
+            self.focus();
+        }
+        if pressed(Key::H) {
+            self.panels ^= true;
+        }
+        if pressed(Key::F1) {
+            self.help ^= true;
+        }
+        if pressed(Key::Escape) {
+            self.picked = None;
+            self.inspected = None;
+            self.message = None;
+        }
+        if pressed(Key::P) {
+            self.request(Request::SavePicture);
+        }
+        if pressed(Key::K) {
+            self.request(Request::SaveCsv);
+        }
+        self.fly(context);
+    }
+
+    fn fly(&mut self, context: &Context) {
+        let by = context.input(|input| {
+            let held = |key| f32::from(u8::from(input.key_down(key) && !input.modifiers.command));
+            let axes = Vec3::new(
+                held(Key::D) - held(Key::A),
+                held(Key::E) - held(Key::Q),
+                held(Key::W) - held(Key::S),
+            );
+            let quick = if input.modifiers.shift { 4.0 } else { 1.0 };
+            // A late frame must not throw one far.
+            axes * quick * input.stable_dt.min(0.1) * 0.6
+        });
+        if by != Vec3::ZERO {
+            self.camera.fly(by);
+            context.request_repaint();
+        }
+    }
+}
+
+/// Keys and pointer: what, and what it does.
+const HELP: [(&str, &str); 23] = [
+    ("drag", "turn around the middle"),
+    ("right drag", "look around"),
+    ("middle or shift drag", "shift"),
+    ("wheel", "nearer, further"),
+    ("W A S D Q E", "fly; with shift faster"),
+    ("click", "pick a body"),
+    (
+        "double click, F",
+        "focus on it; on all where none is picked",
+    ),
+    ("Escape", "let go"),
+    ("Space", "play, pause"),
+    (".", "one frame"),
+    ("R", "reset"),
+    ("+  -", "faster, slower"),
+    ("T", "next strategy"),
+    ("Y", "next sort"),
+    ("B", "next backend"),
+    ("C", "next colouring"),
+    ("X", "boxes"),
+    ("V", "sweep axis"),
+    ("G", "columns or cells of subdivided"),
+    ("L", "pairs of the picked body"),
+    ("P  K", "save a picture, save the times as CSV"),
+    ("H  F1", "panels, this list"),
+    ("Ctrl Q", "close"),
+];
+
+fn help(context: &Context, open: &mut bool, at: Pos2) {
+    egui::Window::new("Keys")
+        .open(open)
+        .resizable(false)
+        .default_pos(at)
+        .show(context, |ui| {
+            egui::Grid::new("keys").num_columns(2).show(ui, |ui| {
+                for (key, what) in HELP {
+                    ui.strong(key);
+                    ui.label(what);
+                    ui.end_row();
+                }
+            });
+        });
+}
+
+/// 1,234,567.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let threes: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8_lossy(&threes.join(&b',')).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulation::Command;
+    use super::super::state::tests::viewer;
+    use super::*;
+    use egui::{Modifiers, RawInput, pos2};
+
+    /// A context with a window of this size, and its passes.
+    struct Window(Context);
+
+    impl Window {
+        fn new() -> Self {
+            let context = Context::default();
+            style(&context);
+            Self(context)
+        }
+
+        fn pass(&self, viewer: &mut Viewer, events: Vec<Event>) {
+            let size = egui::vec2(1280.0, 800.0);
+            let input = RawInput {
+                screen_rect: Some(egui::Rect::from_min_size(pos2(0.0, 0.0), size)),
+                events,
+                ..RawInput::default()
+            };
+            let mut output = self.0.run_ui(input, |ui| viewer.ui(ui));
+            output.textures_delta.clear(); // nothing draws
+            assert!(!output.shapes.is_empty());
+        }
+
+        fn press(&self, viewer: &mut Viewer, key: Key, modifiers: Modifiers) {
+            let event = |pressed| Event::Key {
+                key,
+                physical_key: None,
+                pressed,
+                repeat: false,
+                modifiers,
+            };
+            self.pass(viewer, vec![event(true)]);
+            self.pass(viewer, vec![event(false)]);
+        }
+
+        fn drag(&self, viewer: &mut Viewer, button: PointerButton, from: [f32; 2], to: [f32; 2]) {
+            let event = |at: [f32; 2], pressed| Event::PointerButton {
+                pos: at.into(),
+                button,
+                pressed,
+                modifiers: Modifiers::NONE,
+            };
+            let moved = |at: [f32; 2]| Event::PointerMoved(at.into());
+            self.pass(viewer, vec![moved(from)]);
+            self.pass(viewer, vec![event(from, true)]);
+            self.pass(viewer, vec![moved(to)]);
+            self.pass(viewer, vec![event(to, false)]);
+        }
+    }
+
+    /// The middle of the scene's part of the window.
+    const MIDDLE: [f32; 2] = [600.0, 300.0];
+
+    #[test]
+    fn every_key_does_what_the_help_says() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        let sent = |viewer: &mut Viewer, key| {
+            window.press(viewer, key, Modifiers::NONE);
+            viewer.requests()
+        };
+        let play = |playing| Request::Simulation(Command::Play(playing));
+        assert_eq!(sent(&mut viewer, Key::Space), [play(false)]);
+        assert_eq!(sent(&mut viewer, Key::Space), [play(true)]);
+        let step = Request::Simulation(Command::Step);
+        assert_eq!(sent(&mut viewer, Key::Period), [play(false), step]);
+        let reset = Request::Simulation(Command::Reset);
+        assert_eq!(sent(&mut viewer, Key::R), [reset]);
+        let rate = |rate| Request::Simulation(Command::Rate(rate));
+        assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0)]);
+        assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0)]);
+        assert_eq!(sent(&mut viewer, Key::P), [Request::SavePicture]);
+        assert_eq!(sent(&mut viewer, Key::K), [Request::SaveCsv]);
+        for key in [Key::T, Key::Y, Key::B] {
+            let before = viewer.settings.clone();
+            let requests = sent(&mut viewer, key);
+            assert_ne!(viewer.settings, before, "{key:?}");
+            let settings = Box::new(viewer.settings.clone());
+            assert_eq!(requests, [Request::Simulation(Command::Settings(settings))]);
+        }
+        for key in [Key::C, Key::X, Key::V, Key::G, Key::L] {
+            let before = viewer.look;
+            sent(&mut viewer, key);
+            assert_ne!(viewer.look, before, "{key:?}");
+        }
+        window.press(&mut viewer, Key::Q, Modifiers::COMMAND);
+        assert_eq!(viewer.requests(), [Request::Quit]);
+        sent(&mut viewer, Key::H);
+        assert!(!viewer.panels);
+        sent(&mut viewer, Key::F1);
+        assert!(viewer.help);
+        viewer.message = Some("something".into());
+        viewer.picked = Some(3);
+        sent(&mut viewer, Key::Escape);
+        assert_eq!((viewer.message, viewer.picked), (None, None));
+    }
+
+    #[test]
+    fn the_pointer_turns_looks_shifts_and_picks() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        let to = [MIDDLE[0] + 80.0, MIDDLE[1] + 40.0];
+        let before = viewer.camera;
+        window.drag(&mut viewer, PointerButton::Primary, MIDDLE, to);
+        assert_ne!(viewer.camera.yaw, before.yaw);
+        assert_eq!(viewer.camera.target, before.target);
+        let before = viewer.camera;
+        window.drag(&mut viewer, PointerButton::Secondary, MIDDLE, to);
+        assert!(viewer.camera.eye().abs_diff_eq(before.eye(), 1e-3));
+        let before = viewer.camera;
+        window.drag(&mut viewer, PointerButton::Middle, MIDDLE, to);
+        assert_eq!(viewer.camera.yaw, before.yaw);
+        assert_ne!(viewer.camera.target, before.target);
+        assert_eq!(viewer.picked, None, "a drag is no click");
+        viewer.focus();
+        viewer.camera.target = viewer
+            .snapshot
+            .as_ref()
+            .and_then(|s| s.extent)
+            .expect("bodies")
+            .center;
+        let middle = viewer.area.expect("drawn before").center().into();
+        window.drag(&mut viewer, PointerButton::Primary, middle, middle);
+        assert!(viewer.picked.is_some());
+    }
+
+    #[test]
+    fn panels_show_whatever_state_there_is() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        viewer.inspected = Some(1);
+        viewer.help = true;
+        window.pass(&mut viewer, Vec::new());
+        viewer.snapshot = None;
+        viewer.starting = Some("compiling shaders");
+        viewer.timeline = Default::default();
+        window.pass(&mut viewer, Vec::new());
+        assert_eq!(viewer.requests(), [], "looking changes nothing");
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_threes() {
+        let numbers = [0, 999, 1000, 1_234_567];
+        assert_eq!(numbers.map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

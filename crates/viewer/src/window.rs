@@ -1,0 +1,443 @@
+//! The window: winit's events to egui, frames to the screen, and nothing drawn that nobody can see or that has not changed.
+
+use super::overlay::Overlay;
+use super::render::{Clock, Gpu, Picture, Renderer};
+use super::save::{free_name, save, save_png};
+use super::simulation::{Settings, Simulation};
+use super::state::{Request, Viewer};
+use super::{Error, ui};
+use egui::ViewportId;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+use wgpu::{
+    CurrentSurfaceTexture, Instance, PresentMode, Surface, SurfaceConfiguration, TextureUsages,
+};
+use winit::application::ApplicationHandler;
+use winit::dpi::{LogicalSize, PhysicalSize};
+use winit::event::{StartCause, WindowEvent};
+use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
+use winit::window::{Window, WindowId};
+
+/// Something new from another thread.
+#[derive(Debug, Clone, Copy)]
+struct Woken;
+
+/// No more than 60 pictures a second, also where the driver does not wait for the screen.
+const PERIOD: Duration = Duration::from_micros(16_600);
+/// How long to wait before a surface that gave no picture is asked again.
+const RETRY: Duration = Duration::from_millis(100);
+/// Failures of the device in a row before giving up.
+const MOST_FAILURES: u32 = 3;
+
+/// Opens a window on the scene and returns when it is closed.
+///
+/// # Errors
+///
+/// [`Error::NoDisplay`] where no window system answers, [`Error::NoAdapter`] where nothing draws, [`Error::Device`] where the
+/// device that draws fails again and again.
+pub fn window(settings: Settings) -> Result<(), Error> {
+    let no_display = |error: winit::error::EventLoopError| Error::NoDisplay(error.to_string());
+    let events = EventLoop::with_user_event().build().map_err(no_display)?;
+    let mut app = App {
+        proxy: events.create_proxy(),
+        viewer: Viewer::new(settings, true),
+        simulation: None,
+        screen: None,
+        redraw_at: None,
+        failures: 0,
+        error: None,
+    };
+    events.run_app(&mut app).map_err(no_display)?;
+    app.error.map_or(Ok(()), Err)
+}
+
+struct App {
+    proxy: EventLoopProxy<Woken>,
+    viewer: Viewer,
+    simulation: Option<Simulation>,
+    screen: Option<Screen>,
+    /// When to draw next, if there is anything new to show.
+    redraw_at: Option<Instant>,
+    failures: u32,
+    error: Option<Error>,
+}
+
+/// The window and all that draws in it.
+struct Screen {
+    // Dropped in this order: the surface before its window.
+    surface: Surface<'static>,
+    renderer: Shaders,
+    overlay: Overlay,
+    clock: Clock,
+    gpu: Gpu,
+    instance: Instance,
+    config: SurfaceConfiguration,
+    input: egui_winit::State,
+    window: Arc<Window>,
+    visible: bool,
+    drawn: Instant,
+    /// Where the next picture goes, besides the window.
+    save_to: Option<PathBuf>,
+}
+
+/// The scene's renderer, which takes a while to compile: until it is there, the panels say so.
+enum Shaders {
+    Compiling(Receiver<Renderer>),
+    Ready(Box<Renderer>),
+}
+
+impl App {
+    fn fail(&mut self, events: &ActiveEventLoop, error: Error) {
+        self.error = Some(error);
+        events.exit();
+    }
+
+    fn redraw_soon(&mut self) {
+        let now = Instant::now();
+        let soonest = self
+            .screen
+            .as_ref()
+            .map_or(now, |screen| screen.drawn + PERIOD);
+        self.redraw_by(soonest.max(now));
+    }
+
+    fn redraw_by(&mut self, time: Instant) {
+        let earlier = self.redraw_at.is_none_or(|planned| time < planned);
+        if earlier {
+            self.redraw_at = Some(time);
+        }
+    }
+
+    fn open(&mut self, events: &ActiveEventLoop) -> Result<(), Error> {
+        let screen = match self.screen.take() {
+            // The same window again, with a new device.
+            Some(old) => {
+                let window = Arc::clone(&old.window);
+                drop(old);
+                Screen::new(window, events, &self.proxy)?
+            }
+            None => {
+                let attributes = Window::default_attributes()
+                    .with_title("radsweep")
+                    .with_inner_size(LogicalSize::new(1280, 800));
+                let window = events.create_window(attributes);
+                let window = window.map_err(|error| Error::NoDisplay(error.to_string()))?;
+                Screen::new(Arc::new(window), events, &self.proxy)?
+            }
+        };
+        self.viewer.drawn_by(&screen.gpu);
+        self.screen = Some(screen);
+        // At once, so that the window is not black while scene, kernels and shaders are made.
+        self.draw(events);
+        if self.simulation.is_none() {
+            let proxy = self.proxy.clone();
+            // Fails only when the event loop is gone.
+            let wake = move || proxy.send_event(Woken).unwrap_or_default();
+            let simulation = Simulation::start(
+                self.viewer.settings.clone(),
+                self.viewer.playing,
+                self.viewer.watched,
+                wake,
+            );
+            self.simulation = Some(simulation.map_err(Error::Thread)?);
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self, events: &ActiveEventLoop) {
+        let Some(screen) = &mut self.screen else {
+            return;
+        };
+        self.redraw_at = None;
+        if let Some(simulation) = &self.simulation {
+            let update = simulation.take(self.viewer.snapshot.take());
+            if let Err(error) = self.viewer.take(update) {
+                return self.fail(events, error);
+            }
+        }
+        let drawn = screen.draw(&mut self.viewer);
+        let requests = self.viewer.requests();
+        match drawn {
+            Ok(Drawn { again }) => {
+                self.failures = 0;
+                if let Some(wait) = again {
+                    let time = Instant::now() + wait.max(PERIOD);
+                    self.redraw_by(time);
+                }
+            }
+            Err(error) => {
+                self.failures += 1;
+                let reopened = if self.failures < MOST_FAILURES {
+                    self.open(events)
+                } else {
+                    Err(error)
+                };
+                if let Err(error) = reopened {
+                    self.fail(events, error);
+                }
+                return;
+            }
+        }
+        for request in requests {
+            self.fulfil(request, events);
+        }
+    }
+
+    fn fulfil(&mut self, request: Request, events: &ActiveEventLoop) {
+        match request {
+            Request::Quit => events.exit(),
+            Request::Simulation(command) => {
+                if let Some(simulation) = &self.simulation {
+                    simulation.send(command);
+                }
+            }
+            Request::SaveCsv => {
+                let path = free_name(self.viewer.settings.kind.name(), "csv");
+                let saved = save(&path, self.viewer.timeline.csv().as_bytes());
+                self.viewer.saved(&path, saved);
+                self.redraw_soon();
+            }
+            Request::SavePicture => {
+                if let Some(screen) = &mut self.screen {
+                    let path = free_name(self.viewer.settings.kind.name(), "png");
+                    screen.save_to = Some(path);
+                }
+                self.redraw_soon();
+            }
+        }
+    }
+}
+
+impl ApplicationHandler<Woken> for App {
+    fn new_events(&mut self, _: &ActiveEventLoop, _: StartCause) {
+        if self.redraw_at.is_some_and(|time| time <= Instant::now())
+            && let Some(screen) = &self.screen
+        {
+            self.redraw_at = None;
+            screen.window.request_redraw();
+        }
+    }
+
+    fn resumed(&mut self, events: &ActiveEventLoop) {
+        if self.screen.is_none()
+            && let Err(error) = self.open(events)
+        {
+            self.fail(events, error);
+        }
+    }
+
+    fn user_event(&mut self, _: &ActiveEventLoop, _: Woken) {
+        self.redraw_soon();
+    }
+
+    fn window_event(&mut self, events: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
+        let Some(screen) = &mut self.screen else {
+            return;
+        };
+        let response = screen.input.on_window_event(&screen.window, &event);
+        match event {
+            WindowEvent::CloseRequested | WindowEvent::Destroyed => events.exit(),
+            WindowEvent::Occluded(occluded) => screen.visible = !occluded,
+            WindowEvent::RedrawRequested => {
+                self.draw(events);
+                return;
+            }
+            _ => {}
+        }
+        if response.repaint {
+            self.redraw_soon();
+        }
+    }
+
+    fn about_to_wait(&mut self, events: &ActiveEventLoop) {
+        let flow = self
+            .redraw_at
+            .map_or(ControlFlow::Wait, ControlFlow::WaitUntil);
+        events.set_control_flow(flow);
+    }
+}
+
+/// What came of drawing.
+struct Drawn {
+    /// When it has to be drawn again though nothing happens.
+    again: Option<Duration>,
+}
+
+impl Screen {
+    fn new(
+        window: Arc<Window>,
+        events: &ActiveEventLoop,
+        proxy: &EventLoopProxy<Woken>,
+    ) -> Result<Self, Error> {
+        let instance = Gpu::instance();
+        let surface = create_surface(&instance, &window)?;
+        let gpu = Gpu::new(&instance, Some(&surface))?;
+        let size = window.inner_size();
+        let capabilities = surface.get_capabilities(&gpu.adapter);
+        let config =
+            surface.get_default_config(&gpu.adapter, size.width.max(1), size.height.max(1));
+        let config = config.ok_or(Error::NoAdapter)?;
+        let srgb = capabilities.formats.iter().find(|format| format.is_srgb());
+        let config = SurfaceConfiguration {
+            usage: TextureUsages::RENDER_ATTACHMENT,
+            format: srgb.copied().unwrap_or(config.format),
+            present_mode: PresentMode::Fifo,
+            ..config
+        };
+        surface.configure(&gpu.device, &config);
+        let format = config.format;
+        let (done, compiling) = mpsc::channel();
+        let (gpu_there, proxy) = (gpu.clone(), proxy.clone());
+        let compile = move || {
+            // Either fails only when the window is closed already.
+            let _ = done.send(Renderer::new(&gpu_there, format));
+            let _ = proxy.send_event(Woken);
+        };
+        std::thread::Builder::new()
+            .name("shaders".into())
+            .spawn(compile)
+            .map_err(Error::Thread)?;
+        let context = egui::Context::default();
+        ui::style(&context);
+        let scale = window.scale_factor() as f32;
+        let most = gpu.most_pixels() as usize;
+        let input = egui_winit::State::new(
+            context,
+            ViewportId::ROOT,
+            events,
+            Some(scale),
+            None,
+            Some(most),
+        );
+        Ok(Self {
+            overlay: Overlay::new(&gpu, format),
+            clock: Clock::new(&gpu),
+            renderer: Shaders::Compiling(compiling),
+            surface,
+            gpu,
+            instance,
+            config,
+            input,
+            window,
+            visible: true,
+            drawn: Instant::now(),
+            save_to: None,
+        })
+    }
+
+    /// Shows the viewer in the window, if that can be seen.
+    fn draw(&mut self, viewer: &mut Viewer) -> Result<Drawn, Error> {
+        if let Some(trouble) = self.gpu.trouble() {
+            return Err(trouble);
+        }
+        let nothing = Ok(Drawn { again: None });
+        let later = Ok(Drawn { again: Some(RETRY) });
+        // A resize storm configures once a picture, not once an event. A window without area, or that is hidden, waits for
+        // the event that brings it back.
+        let PhysicalSize { width, height } = self.window.inner_size();
+        if width == 0 || height == 0 || !self.visible {
+            return nothing;
+        }
+        let most = self.gpu.most_pixels();
+        let size = [width.min(most), height.min(most)];
+        if size != [self.config.width, self.config.height] {
+            [self.config.width, self.config.height] = size;
+            self.surface.configure(&self.gpu.device, &self.config);
+        }
+        let texture = match self.surface.get_current_texture() {
+            CurrentSurfaceTexture::Success(texture)
+            | CurrentSurfaceTexture::Suboptimal(texture) => texture,
+            CurrentSurfaceTexture::Lost => {
+                self.surface = create_surface(&self.instance, &self.window)?;
+                self.surface.configure(&self.gpu.device, &self.config);
+                return later;
+            }
+            CurrentSurfaceTexture::Outdated | CurrentSurfaceTexture::Validation => {
+                self.surface.configure(&self.gpu.device, &self.config);
+                return later;
+            }
+            CurrentSurfaceTexture::Timeout | CurrentSurfaceTexture::Occluded => return later,
+        };
+        self.drawn = Instant::now();
+        let view = texture.texture.create_view(&Default::default());
+        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        self.clock.begin(&mut encoder);
+        if let Shaders::Compiling(renderer) = &self.renderer
+            && let Ok(renderer) = renderer.try_recv()
+        {
+            self.renderer = Shaders::Ready(Box::new(renderer));
+        }
+        let input = self.input.take_egui_input(&self.window);
+        let context = self.input.egui_ctx().clone();
+        let compiling = matches!(self.renderer, Shaders::Compiling(_));
+        if compiling && viewer.starting.is_none() {
+            viewer.starting = Some("compiling shaders");
+        }
+        let output = context.run_ui(input, |ui| viewer.ui(ui));
+        self.input
+            .handle_platform_output(&self.window, output.platform_output.clone());
+        let again = output
+            .viewport_output
+            .get(&ViewportId::ROOT)
+            .map(|viewport| viewport.repaint_delay);
+        self.overlay
+            .prepare(&self.gpu, &mut encoder, size, &context, output);
+        let scene = self.draw_scene(viewer, &mut encoder, &view, size);
+        self.overlay.paint(&mut encoder, &view, !scene);
+        let shown = viewer.snapshot.as_ref().filter(|_| scene);
+        let shown = shown.map(|snapshot| snapshot.frame);
+        if let Some(frame) = shown {
+            self.clock.end(&self.gpu.device, &mut encoder, frame);
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+        self.window.pre_present_notify();
+        let ms = self.drawn.elapsed().as_secs_f64() * 1e3;
+        self.gpu.queue.present(texture);
+        if let Some(frame) = shown {
+            viewer.timeline.drawn(frame, ms);
+        }
+        for (frame, ms) in self.clock.submitted(&self.gpu.device) {
+            viewer.timeline.rendered(frame, ms);
+        }
+        if let Some(path) = self.save_to.take() {
+            let saved = self.save(&path, viewer, size);
+            viewer.saved(&path, saved);
+            self.window.request_redraw();
+        }
+        // A very long delay means never.
+        Ok(Drawn {
+            again: again.filter(|delay| *delay < Duration::from_secs(3600)),
+        })
+    }
+
+    /// Whether there was a scene to draw, and the shaders to draw it.
+    fn draw_scene(
+        &mut self,
+        viewer: &Viewer,
+        encoder: &mut wgpu::CommandEncoder,
+        view: &wgpu::TextureView,
+        size: [u32; 2],
+    ) -> bool {
+        let Shaders::Ready(renderer) = &mut self.renderer else {
+            return false;
+        };
+        let pixels_per_point = self.input.egui_ctx().pixels_per_point();
+        renderer.draw(encoder, view, size, pixels_per_point, viewer)
+    }
+
+    /// Draws the picture that the window shows into a file.
+    fn save(&mut self, path: &Path, viewer: &Viewer, size: [u32; 2]) -> Result<(), Error> {
+        let picture = Picture::new(&self.gpu, size, self.config.format)?;
+        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        let scene = self.draw_scene(viewer, &mut encoder, &picture.view, size);
+        self.overlay.paint(&mut encoder, &picture.view, !scene);
+        save_png(path, size, &picture.read(&self.gpu, encoder)?)
+    }
+}
+
+fn create_surface(instance: &Instance, window: &Arc<Window>) -> Result<Surface<'static>, Error> {
+    let surface = instance.create_surface(Arc::clone(window));
+    surface.map_err(|error| Error::Device(error.to_string()))
+}

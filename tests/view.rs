@@ -1,0 +1,197 @@
+//! `radsweep view` from outside: what its flags draw, what it refuses, and what it says where there is no driver, or no display.
+//!
+//! `RADSWEEP_VIEWER=required` makes a missing driver a failure.
+
+#[path = "../crates/viewer/tests/pictures/image.rs"]
+mod image;
+
+use image::{Image, Result, check};
+use libtest_mimic::{Arguments, Trial};
+use radsweep_scenes::Kind;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Bodies and frames of a scene: enough to know it by, and quick in a debug build.
+fn scale(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::FallingChairs => ("40", "70"),
+        Kind::Particles => ("4000", "30"),
+        _ => ("2000", "5"),
+    }
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let missing = missing();
+    let required = std::env::var("RADSWEEP_VIEWER").is_ok_and(|value| value == "required");
+    if let (Some(reason), true) = (&missing, required) {
+        panic!("the viewer's tests are required here: {reason}");
+    }
+    if let Some(reason) = &missing {
+        eprintln!("SKIPPED: the viewer's pictures: {reason}");
+    }
+    let drawn = [
+        Trial::test("a_picked_body_and_boxes_are_seen", picked),
+        Trial::test("numbered_pictures_show_the_frames_on_the_way", numbered),
+        Trial::test("bad_sizes_and_folders_are_refused", refused),
+    ];
+    let drawn = drawn.map(|trial| trial.with_ignored_flag(missing.is_some()));
+    let mut trials = Vec::from(drawn);
+    trials.push(Trial::test(
+        "no_display_is_said_and_the_scene_runs",
+        no_display,
+    ));
+    trials.push(Trial::test(
+        "no_driver_is_one_line_that_says_what_to_install",
+        no_driver,
+    ));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_radsweep"));
+    // The pairs, so the pictures, are the same on every backend; the report in the panels is not.
+    command.env("RADSWEEP_BACKEND", "cpu");
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    command
+}
+
+fn error_of(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // A driver may have something to say by itself, such as Wayland's library that XDG_RUNTIME_DIR is not set.
+    let ours = |line: &&str| line.starts_with("error: ") && !line.contains("XDG_RUNTIME_DIR");
+    stderr.lines().filter(ours).collect::<Vec<_>>().join("\n")
+}
+
+/// Why nothing draws here, if so.
+fn missing() -> Option<String> {
+    let folder = TempDir::new().expect("a temporary folder");
+    let output = take(
+        &folder.path().join("probe.png"),
+        Kind::Uniform,
+        &["--size", "8x8"],
+    );
+    let error = error_of(&output);
+    error.contains("no graphics driver").then_some(error)
+}
+
+fn take(path: &Path, kind: Kind, more: &[&str]) -> Output {
+    let (bodies, frames) = scale(kind);
+    let mut command = program();
+    command.args(["view", kind.name(), "--bodies", bodies, "--frames", frames]);
+    command.arg("--screenshot").arg(path).args(more);
+    command.output().expect("the program starts")
+}
+
+/// A picture of this scene.
+fn picture(kind: Kind, more: &[&str]) -> Result<Image> {
+    let folder = TempDir::new()?;
+    let path = folder.path().join("picture.png");
+    let size = ["--size", "480x300"];
+    let size = if more.contains(&"--size") {
+        &[]
+    } else {
+        &size[..]
+    };
+    let output = take(&path, kind, &[size, more].concat());
+    if !output.status.success() {
+        return Err(error_of(&output).into());
+    }
+    Image::read(&path)
+}
+
+fn picked() -> Result {
+    let plain = picture(Kind::Stack, &["--no-overlay"])?;
+    for more in [
+        ["--body", "700"].as_slice(),
+        &["--boxes"],
+        &["--colour", "overlaps"],
+    ] {
+        let other = picture(Kind::Stack, &[&["--no-overlay"], more].concat())?;
+        let (mean, worst) = plain.difference(&other);
+        check(mean > 0.2 && worst > 10.0, (more, mean, worst))?;
+    }
+    Ok(())
+}
+
+fn numbered() -> Result {
+    let folder = TempDir::new()?;
+    let path = folder.path().join("f.png");
+    let size = ["--size", "480x300", "--no-overlay", "--every", "30"];
+    let output = take(&path, Kind::FallingChairs, &size);
+    check(output.status.success(), error_of(&output))?;
+    let read = |name: &str| Image::read(&folder.path().join(name));
+    let (first, second, last) = (read("f-0030.png")?, read("f-0060.png")?, read("f.png")?);
+    check(first.difference(&second).0 > 0.5, "the chairs fell")?;
+    check(second.difference(&last).0 > 0.05, "and fell on")?;
+    check(
+        std::fs::read_dir(folder.path())?.count() == 3,
+        "no other file",
+    )
+}
+
+fn refused() -> Result {
+    let folder = TempDir::new()?;
+    let path = folder.path().join("f.png");
+    for (size, part) in [("0x5", "0x5"), ("100000x5", "100000x5"), ("5", "`5`")] {
+        let output = take(&path, Kind::Uniform, &["--size", size]);
+        let error = error_of(&output);
+        check(!output.status.success() && error.contains(part), error)?;
+    }
+    let output = take(&folder.path().join("no/f.png"), Kind::Uniform, &[]);
+    let error = error_of(&output);
+    check(
+        !output.status.success() && error.contains("no/f.png"),
+        error,
+    )?;
+    let none = ["--bodies", "0"];
+    let mut command = program();
+    command
+        .args(["view", "uniform"])
+        .args(none)
+        .arg("--screenshot")
+        .arg(&path);
+    let output = command.output()?;
+    let error = error_of(&output);
+    check(
+        !output.status.success() && error.contains("0 bodies"),
+        error,
+    )?;
+    check(!path.exists(), "nothing was written")
+}
+
+fn no_display() -> Result {
+    let mut command = program();
+    command.args(["view", "uniform", "--bodies", "300", "--frames", "2"]);
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let note = String::from_utf8_lossy(&output.stderr);
+    check(output.status.success(), &note)?;
+    check(note.contains("note: no display answers"), &note)?;
+    check(
+        text.contains("pairs a frame") && text.contains("sweep"),
+        text,
+    )
+}
+
+fn no_driver() -> Result {
+    let folder = TempDir::new()?;
+    let path = folder.path().join("f.png");
+    let mut command = program();
+    for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
+        command.env(variable, "/dev/null");
+    }
+    command.args(["view", "uniform", "--bodies", "9", "--frames", "1"]);
+    let output = command.arg("--screenshot").arg(&path).output()?;
+    if cfg!(not(target_os = "linux")) {
+        return Ok(()); // these variables are Vulkan's alone
+    }
+    let error = error_of(&output);
+    check(output.status.code() == Some(1), &error)?;
+    check(
+        error.contains("mesa-vulkan-drivers") && error.lines().count() == 1,
+        &error,
+    )?;
+    check(!path.exists(), "nothing was written")
+}
