@@ -87,12 +87,6 @@ pub enum Error {
         /// What it cannot take.
         what: &'static str,
     },
-    /// No algorithm of that name is built.
-    #[error("unknown sort algorithm `{name}`: known are {}", known_algorithms())]
-    UnknownAlgorithm {
-        /// The name asked for.
-        name: String,
-    },
     /// No NVRTC, which a [`Comparator`](crate::cuda::Comparator) is compiled by.
     #[cfg(cuda)]
     #[error("no CUDA compiler library: looked for {looked_for} ({reason})")]
@@ -122,12 +116,4 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
-}
-
-fn known_algorithms() -> String {
-    let names: Vec<_> = Algorithm::ALL
-        .iter()
-        .map(|algorithm| algorithm.name())
-        .collect();
-    names.join(", ")
 }

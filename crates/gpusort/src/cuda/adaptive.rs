@@ -1,7 +1,8 @@
 //! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted; and
 //! what Onesweep for small inputs, which sorts windows itself, asks about them.
 
-use super::family::{Context, Request};
+use super::context::Context;
+use super::family::Request;
 use super::order::KeyOrder;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};

@@ -2,9 +2,11 @@
 //! described there; keys of 32 bits, alone or with values of 32 bits, ascending, out of place.
 
 use super::config::SorterConfig;
-use super::family::{Context, Family, Payload, Request, Shape};
+use super::context::Context;
+use super::family::{Family, Request, Shape};
 use super::ha_radix::SPLIT;
 use super::order::KeyOrder;
+use super::payload::Payload;
 use crate::{Error, KeyType, Order, Result};
 use gpu::{Device, Launch, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;

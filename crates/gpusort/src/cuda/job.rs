@@ -1,10 +1,13 @@
 //! One call's work, from its buffers to its launches: named and measured, checked, carved, and given to a family.
 
-use super::auto;
+use super::auto::{self, Calibration};
 use super::buffers::Buffers;
-use super::family::{Context, Outcome, Request, Shape, family, family_id, measured};
+use super::context::Context;
+use super::family::{Request, Shape, measured};
 use super::gather::{self, Records};
 use super::order::KeyOrder;
+use super::outcome::{Outcome, algorithm_id};
+use super::registry::family;
 use crate::{Algorithm, Error, Key, Result, SortOptions};
 use gpu::{Layout, Slice, SliceMut, Stream};
 
@@ -72,7 +75,7 @@ impl Job {
     /// Checks everything, then launches the sort.
     pub fn run<K: Key>(
         self,
-        context: &Context,
+        (context, calibration): (&Context, &Calibration),
         stream: &Stream,
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
@@ -95,7 +98,6 @@ impl Job {
         plan.check_count()?;
         let memory = self.buffers.check(&scratch, || plan.scratch_bytes())?;
         let as_measured = window == (0..K::BITS) && self.device_count == 0;
-        let calibration = &context.calibration;
         plan.algorithm = calibration.resolve(plan.algorithm, &plan.shape, as_measured);
         let order = KeyOrder::new(K::TYPE, options.order, window);
         stream.using(&memory, || {
@@ -105,7 +107,7 @@ impl Job {
             if plan.shape.n == 0 {
                 let mut outcome = regions.family.range(..size_of::<Outcome>())?.cast()?;
                 stream.fill_bytes(outcome.reborrow(), 0)?;
-                return Ok(stream.fill_u32(outcome.range(..1)?, family_id(Algorithm::Onesweep))?);
+                return Ok(stream.fill_u32(outcome.range(..1)?, algorithm_id(Algorithm::Onesweep))?);
             }
             let spare_bytes = plan.shape.n * plan.shape.key_bytes() as u64;
             let requests = (0..).zip(&self.arrays).map(|(i, array)| Request {

@@ -2,11 +2,15 @@
 
 use super::auto::Calibration;
 use super::buffers::Buffers;
-use super::config::{SorterConfig, Value};
-use super::family::{Context, Outcome, Payload, Shape, family};
+use super::config::SorterConfig;
+use super::context::Context;
+use super::family::Shape;
 use super::gather::{self, Records};
 use super::job::{Job, Plan};
 use super::order::KeyOrder;
+use super::outcome::Outcome;
+use super::payload::{Payload, Value};
+use super::registry::family;
 use super::{adaptive, onesweep};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
@@ -39,7 +43,13 @@ use std::sync::Arc;
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Sorter(Arc<Context>);
+pub struct Sorter(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    context: Context,
+    calibration: Calibration,
+}
 
 impl Sorter {
     /// A sorter for `device`. Kernels are loaded, and compiled by the driver where it has not kept them from before, by the first sort of
@@ -62,8 +72,10 @@ impl Sorter {
         config: SorterConfig,
         calibration: Calibration,
     ) -> Result<Self> {
-        let context = Context::with_calibration(device, config, calibration);
-        Ok(Self(Arc::new(context)))
+        Ok(Self(Arc::new(Inner {
+            context: Context::new(device, config),
+            calibration,
+        })))
     }
 
     /// Loads the kernels for sorts of up to `n` keys of type `K` by `algorithm`, with any payload.
@@ -75,10 +87,10 @@ impl Sorter {
         for payload in [Payload::None, Payload::U32, Payload::U64] {
             let shape = self.shape::<K>(n, payload.value_bytes());
             for algorithm in self.0.calibration.may_run(algorithm, &shape) {
-                family(algorithm).prepare(&self.0, &shape)?;
+                family(algorithm).prepare(&self.0.context, &shape)?;
             }
         }
-        gather::kernel(&self.0, 4).map(drop)
+        gather::kernel(&self.0.context, 4).map(drop)
     }
 
     /// Bytes of scratch memory for a sort of `n` keys by [`Algorithm::Auto`], aligned to [`gpu::ALIGNMENT`]: enough for whichever
@@ -136,7 +148,12 @@ impl Sorter {
     ) -> Result<()> {
         let mut job = Job::of("input", &input)?;
         job.arrays[0].keys_out = Some(job.buffers.writes("output", &output)?);
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// As [`Sorter::sort_keys`], for as many keys as `count` says when the sort runs, at most those of `input`: the host need not know.
@@ -157,7 +174,12 @@ impl Sorter {
         let mut job = Job::of("input", &input)?;
         job.arrays[0].keys_out = Some(job.buffers.writes("output", &output)?);
         job.device_count = job.buffers.number("count", &count)?;
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Sorts `keys` where they are.
@@ -173,7 +195,12 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<()> {
         let job = Job::in_place("keys", &keys)?;
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Sorts keys into `keys_out` and moves the value of each key to the same place of `values_out`.
@@ -196,7 +223,12 @@ impl Sorter {
         options: &SortOptions,
     ) -> Result<()> {
         let job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// As [`Sorter::sort_pairs`], for as many pairs as `count` says when the sort runs; see [`Sorter::sort_keys_counted`].
@@ -221,7 +253,12 @@ impl Sorter {
     ) -> Result<()> {
         let mut job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
         job.device_count = job.buffers.number("count", &count)?;
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Sorts keys and their values where they are.
@@ -242,7 +279,12 @@ impl Sorter {
         let address = job.buffers.writes("values", &values)?;
         job.arrays[0].values_in = address;
         job.arrays[0].values_out = address;
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on; and the sorted keys where asked for.
@@ -266,7 +308,12 @@ impl Sorter {
         if let Some(keys_out) = keys_out {
             job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", &keys_out)?);
         }
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Sorts records of any size by their keys: an index sort, then one read and one write of each record, in pieces of up to 16
@@ -299,7 +346,12 @@ impl Sorter {
         if let Some(keys_out) = keys_out {
             job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", &keys_out)?);
         }
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Sorts `N` arrays of one length, 1 to 3, such as a coordinate of each axis, side by side: in as many launches as one takes.
@@ -320,7 +372,12 @@ impl Sorter {
         for (axis, output) in outputs.iter().enumerate() {
             job.arrays[axis].keys_out = Some(job.buffers.writes("output", output)?);
         }
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// As [`Sorter::sort_keys_axes`], writing the permutation of each array, as [`Sorter::sort_index`] does, and its sorted keys where
@@ -371,7 +428,12 @@ impl Sorter {
         for (axis, keys_out) in keys_out.iter().flatten().enumerate() {
             job.arrays[axis].keys_out = Some(job.buffers.writes("keys_out", keys_out)?);
         }
-        job.run::<K>(&self.0, stream, scratch, options)
+        job.run::<K>(
+            (&self.0.context, &self.0.calibration),
+            stream,
+            scratch,
+            options,
+        )
     }
 
     /// Whether the keys are in the order that `options` ask for. Reads each key once and waits for the answer.
@@ -397,7 +459,7 @@ impl Sorter {
         let shape = self.shape::<K>(keys.len() as u64, 0);
         let order = KeyOrder::new(K::TYPE, options.order, window);
         stream.using(&memory, || {
-            onesweep::is_sorted(&self.0, stream, &shape, order, keys.ptr(), scratch)
+            onesweep::is_sorted(&self.0.context, stream, &shape, order, keys.ptr(), scratch)
         })
     }
 
@@ -415,7 +477,7 @@ impl Sorter {
                 given: scratch.len() as u64,
             });
         }
-        let stages = self.0.times(stream)?;
+        let stages = self.0.context.times(stream)?;
         let mut outcome = [Outcome::default()];
         stream.download(scratch.range(..bytes)?.cast()?, &mut outcome)?;
         Ok(outcome[0].report(stages))
@@ -438,8 +500,8 @@ impl Sorter {
             n,
             key: K::TYPE,
             value_bytes,
-            large: self.0.config.force_large,
-            parameter: self.0.config.parameter,
+            large: self.0.context.config.force_large,
+            parameter: self.0.context.config.parameter,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 mod plan;
 
-use super::family::{Context, Family, Request, Shape, measured, no_device_count};
+use super::context::Context;
+use super::family::{Family, Request, Shape, measured, no_device_count};
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use plan::{

@@ -3,8 +3,9 @@
 
 use super::tuning::{Tile, tile_for};
 use crate::Result;
-use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::Outcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
 

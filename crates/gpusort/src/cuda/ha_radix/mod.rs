@@ -3,7 +3,9 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape, family_id, measured};
+use super::context::Context;
+use super::family::{Family, Request, Shape, measured};
+use super::outcome::algorithm_id;
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
@@ -74,7 +76,7 @@ impl Family for HaRadix {
             flags: in_place | drop_keys,
             parts,
             passes,
-            algorithm: family_id(self.algorithm),
+            algorithm: algorithm_id(self.algorithm),
         });
 
         context.mark(stream, "start")?;

@@ -1,12 +1,13 @@
 //! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
 //! The kernels' side is in `kernels/sort/onesweep_types.cuh`.
 
-use super::small;
+use super::small_tuning::{LEAST_TILE, LIMIT};
 use super::tuning::{GROUP, Shapes};
 use crate::Result;
 use crate::cuda::adaptive;
-use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::Outcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DeviceInfo, Layout, SliceMut};
@@ -149,6 +150,23 @@ pub(super) struct Regions<'a> {
 /// Bytes of the header's place.
 pub(in crate::cuda) const HEADER_BYTES: usize = 256;
 
+/// `Header` in onesweep_small_types.cuh.
+const SMALL_HEADER_BYTES: usize = 256;
+/// What a block of a small sort keeps in scratch memory: `Seen` in onesweep_small_types.cuh, and twice 256 counts of 16 bits.
+const SMALL_BLOCK_BYTES: usize = 32 + 1024;
+/// The most blocks of a small sort for one array.
+pub(super) const MAX_SMALL_BLOCKS: u64 = 256;
+
+/// Bytes of scratch memory for a small sort's headers and counts, on whatever device.
+fn small_scratch_bytes(n: u64, arrays: usize) -> usize {
+    let blocks = if n <= LIMIT {
+        n.div_ceil(LEAST_TILE).min(MAX_SMALL_BLOCKS)
+    } else {
+        0
+    };
+    arrays * (SMALL_HEADER_BYTES + SMALL_BLOCK_BYTES * blocks as usize)
+}
+
 /// Carves, or measures, the scratch memory of a sort of that many arrays.
 pub(super) fn carve<'a>(
     layout: &mut Layout<'a>,
@@ -168,7 +186,7 @@ pub(super) fn carve<'a>(
     let control = stride.saturating_mul(arrays);
     let bytes = |each: usize| n.saturating_mul(each * arrays);
     Ok(Regions {
-        control: layout.take(control.max(small::scratch_bytes(sizes.n, arrays)))?,
+        control: layout.take(control.max(small_scratch_bytes(sizes.n, arrays)))?,
         stride: stride as u64,
         bins: HEADER_BYTES as u64,
         own: bins_end as u64,

@@ -8,16 +8,17 @@ mod small_tuning;
 mod tuning;
 
 use super::adaptive;
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Request, Shape, measured};
 use super::order::KeyOrder;
 use crate::Result;
 use gpu::{ByValue, Launch, Layout, SliceMut, Stream};
-pub(super) use kernels::Kernels;
+use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
 use layout::{
     Args, CLEARED, DROP_KEYS, Header, IN_PLACE, MAX_ARRAYS, NEARLY_SORTED, Regions, Sizes, carve,
 };
-pub(super) use small::SmallKernels;
+use std::sync::Arc;
 use tuning::{HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
 
 /// Adinets and Merrill 2022.
@@ -45,7 +46,7 @@ impl Family for Onesweep {
 
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
         let mut less = *shape;
-        less.n = less.n.min(small::LIMIT);
+        less.n = less.n.min(small_tuning::LIMIT);
         small::plan(context, &less, 1, false)?;
         if small::plan(context, shape, MAX_ARRAYS, false)?.is_none() {
             kernels(context, &Sizes::new(shape))?;
@@ -185,15 +186,11 @@ pub(super) fn is_sorted(
     Ok(answer[0].unsorted == 0)
 }
 
-fn kernels<'a>(context: &'a Context, sizes: &Sizes) -> Result<&'a Kernels> {
-    let place = &context.onesweep[usize::from(sizes.key_bytes == 8) * 2 + usize::from(sizes.large)];
-    match place.get() {
-        Some(kernels) => Ok(kernels),
-        None => {
-            let loaded = Kernels::load(&context.device, sizes.key_bytes, sizes.large)?;
-            Ok(place.get_or_init(|| loaded))
-        }
-    }
+fn kernels(context: &Context, sizes: &Sizes) -> Result<Arc<Kernels>> {
+    let which = usize::from(sizes.key_bytes == 8) * 2 + usize::from(sizes.large);
+    context.loaded(which, || {
+        Kernels::load(&context.device, sizes.key_bytes, sizes.large)
+    })
 }
 
 fn launch_histogram(
@@ -204,7 +201,8 @@ fn launch_histogram(
     arrays: u32,
 ) -> Result<()> {
     let sizes = Sizes::new(shape);
-    let (kernel, most) = kernels(context, &sizes)?.histogram(shape.key);
+    let kernels = kernels(context, &sizes)?;
+    let (kernel, most) = kernels.histogram(shape.key);
     let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
     let most = u64::from(most / arrays).max(1);
     let mut launch = Launch::linear(chunks.clamp(1, most) as u32, HISTOGRAM_THREADS);

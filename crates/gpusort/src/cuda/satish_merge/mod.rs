@@ -8,11 +8,12 @@ mod records;
 mod steps;
 mod words;
 
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Request, Shape, measured};
 use crate::Result;
 use gpu::{Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, LAST, carve, plain, shared_bytes};
-use plan::{Plan, Tile};
+use plan::{Plan, tile_for};
 use radsweep_kernels as images;
 pub use records::Comparator;
 use steps::{Kernels, Step};
@@ -21,17 +22,6 @@ pub use words::{MergeSorter, Words};
 /// The sort of the built-in keys.
 #[derive(Debug)]
 pub(super) struct SatishMerge;
-
-/// The shape of a block by the bytes of a key; `THREADS` and `ITEMS` in satish_merge_items.cuh.
-///
-/// Three blocks share a multiprocessor of the H200 (80 registers a thread), and a tile of keys with tags fits the 64 KiB of shared
-/// memory that a block has on Turing. Odd items a thread: writes of a warp's items then go to different banks.
-const fn tile_for(key_bytes: usize) -> Tile {
-    Tile {
-        threads: 256,
-        items_per_thread: if key_bytes == 4 { 23 } else { 15 },
-    }
-}
 
 fn plan(shape: &Shape) -> Plan {
     Plan::new(shape.n, tile_for(shape.key_bytes()))

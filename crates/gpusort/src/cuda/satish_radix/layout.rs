@@ -3,8 +3,9 @@
 
 use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
-use crate::cuda::family::{Outcome, Request, Shape};
+use crate::cuda::family::{Request, Shape};
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::Outcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};

@@ -3,7 +3,8 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Request, Shape, measured};
 use super::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
