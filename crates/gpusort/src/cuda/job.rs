@@ -6,7 +6,7 @@ use super::context::Context;
 use super::family::{Request, Shape, measured};
 use super::gather::{self, Records};
 use super::order::KeyOrder;
-use super::outcome::{Outcome, algorithm_id};
+use super::outcome::{SortOutcome, algorithm_id};
 use super::registry::family;
 use crate::{Algorithm, Error, Key, Result, SortOptions};
 use gpu::{Layout, Slice, SliceMut, Stream};
@@ -105,7 +105,7 @@ impl Job {
 
             context.begin();
             if plan.shape.n == 0 {
-                let mut outcome = regions.family.range(..size_of::<Outcome>())?.cast()?;
+                let mut outcome = regions.family.range(..size_of::<SortOutcome>())?.cast()?;
                 stream.fill_bytes(outcome.reborrow(), 0)?;
                 return Ok(stream.fill_u32(outcome.range(..1)?, algorithm_id(Algorithm::Onesweep))?);
             }

@@ -27,6 +27,7 @@ pub use auto::{Calibration, CalibrationError};
 #[doc(hidden)]
 pub use bucket_sort::bucket_count;
 pub use config::SorterConfig;
+pub use outcome::SortOutcome;
 pub use payload::{Payload, Value};
 pub use satish_merge::{Comparator, MergeSorter, Words};
 pub use sorter::Sorter;

@@ -8,7 +8,7 @@ use super::family::Shape;
 use super::gather::{self, Records};
 use super::job::{Job, Plan};
 use super::order::KeyOrder;
-use super::outcome::Outcome;
+use super::outcome::SortOutcome;
 use super::payload::{Payload, Value};
 use super::registry::family;
 use super::{adaptive, onesweep};
@@ -470,17 +470,27 @@ impl Sorter {
     ///
     /// [`Error::ScratchTooSmall`] where no sort can have used the memory; [`Error::Gpu`] for the driver's.
     pub fn report(&self, stream: &Stream, scratch: Slice<'_, u8>) -> Result<SortReport> {
-        let bytes = size_of::<Outcome>();
+        let outcome = Self::outcome(scratch)?;
+        let stages = self.0.context.times(stream)?;
+        let mut downloaded = [SortOutcome::default()];
+        stream.download(outcome, &mut downloaded)?;
+        Ok(downloaded[0].report(stages))
+    }
+
+    /// Where the last sort with this scratch memory left its [`SortOutcome`]. Memory that no sort has used may hold anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ScratchTooSmall`] where no sort can have used the memory.
+    pub fn outcome(scratch: Slice<'_, u8>) -> Result<Slice<'_, SortOutcome>> {
+        let bytes = size_of::<SortOutcome>();
         if scratch.len() < bytes {
             return Err(Error::ScratchTooSmall {
                 needed: bytes as u64,
                 given: scratch.len() as u64,
             });
         }
-        let stages = self.0.context.times(stream)?;
-        let mut outcome = [Outcome::default()];
-        stream.download(scratch.range(..bytes)?.cast()?, &mut outcome)?;
-        Ok(outcome[0].report(stages))
+        Ok(scratch.range(..bytes)?.cast()?)
     }
 
     /// For tests: keys of a tile, where sizes are worth trying.

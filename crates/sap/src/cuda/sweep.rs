@@ -3,7 +3,7 @@
 use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
 use super::memory::Grow;
-use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, Sorted, State, SweepInput};
+use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInput};
 use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
 use super::tree;
@@ -11,7 +11,7 @@ use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
 use gpu::{Buffer, Pinned, Slice, SliceMut, Stream};
 use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Sorter};
+use gpusort::cuda::{Payload, SortOutcome, Sorter};
 use std::ops::Range;
 
 /// Boxes in sorted order, and what makes them; used again by every update.
@@ -234,12 +234,13 @@ impl Sweep {
 
     /// Copies what the last sort left to the counters, with which the host reads it.
     pub(super) fn keep_outcome(&mut self, place: usize) -> Result<()> {
-        let bytes = size_of::<Outcome>();
+        let bytes = size_of::<SortOutcome>();
         let at = std::mem::offset_of!(State, sorts) + place * bytes;
-        let to = self.state.slice_mut().cast::<u8>()?.range(at..at + bytes)?;
+        let state = self.state.slice_mut().cast::<u8>()?;
         // The memory that the sort was given: it is as large at least.
         let from = self.scratch.reserve(&self.stream, bytes)?;
-        self.stream.copy(to, from.as_slice())?;
+        let to = state.range(at..at + bytes)?.cast()?;
+        self.stream.copy(to, Sorter::outcome(from.as_slice())?)?;
         Ok(())
     }
 

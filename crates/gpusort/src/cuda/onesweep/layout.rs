@@ -7,7 +7,7 @@ use crate::Result;
 use crate::cuda::adaptive;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
-use crate::cuda::outcome::Outcome;
+use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DeviceInfo, Layout, SliceMut};
@@ -70,7 +70,7 @@ impl Args {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(super) struct Header {
-    pub outcome: Outcome,
+    pub outcome: SortOutcome,
     pub unsorted: u32,
     pub finished: u32,
     pub copy_back: u32,

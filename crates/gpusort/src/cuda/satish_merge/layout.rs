@@ -4,7 +4,7 @@
 use super::plan::{Level, Plan, SAMPLE, Tile};
 use crate::Result;
 use crate::cuda::order::KeyOrder;
-use crate::cuda::outcome::Outcome;
+use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
 
@@ -60,7 +60,7 @@ pub(super) fn plain(order: &KeyOrder, key_bytes: usize) -> bool {
 /// Scratch memory, carved.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    pub outcome: SliceMut<'a, Outcome>,
+    pub outcome: SliceMut<'a, SortOutcome>,
     pub samples: SliceMut<'a, u8>,
     pub splits: SliceMut<'a, u8>,
     pub keys: SliceMut<'a, u8>,

@@ -9,7 +9,7 @@ use crate::cuda::config::SorterConfig;
 use crate::cuda::context::Context;
 use crate::cuda::family::measured;
 use crate::cuda::gather;
-use crate::cuda::outcome::Outcome;
+use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Device, Layout, Memory, Slice, SliceMut, Stream};
@@ -326,7 +326,7 @@ impl<R: Pod> Comparator<R> {
 
 /// Scratch memory, carved.
 struct Regions<'a> {
-    outcome: SliceMut<'a, Outcome>,
+    outcome: SliceMut<'a, SortOutcome>,
     samples: SliceMut<'a, u8>,
     splits: SliceMut<'a, u8>,
     spare: SliceMut<'a, u8>,

@@ -8,7 +8,7 @@ use crate::cuda::config::SorterConfig;
 use crate::cuda::context::Context;
 use crate::cuda::family::measured;
 use crate::cuda::gather;
-use crate::cuda::outcome::Outcome;
+use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Order, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Device, Layout, Slice, SliceMut, Stream};
@@ -222,7 +222,7 @@ impl MergeSorter {
 
 /// Scratch memory, carved.
 struct Regions<'a> {
-    outcome: SliceMut<'a, Outcome>,
+    outcome: SliceMut<'a, SortOutcome>,
     sample_prefixes: SliceMut<'a, u64>,
     sample_index: SliceMut<'a, u32>,
     splits: SliceMut<'a, u8>,

@@ -5,7 +5,7 @@ use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
 use crate::cuda::family::{Request, Shape};
 use crate::cuda::order::KeyOrder;
-use crate::cuda::outcome::Outcome;
+use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
@@ -60,7 +60,7 @@ impl Args {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Header {
-    outcome: Outcome,
+    outcome: SortOutcome,
     varying: u64,
 }
 
