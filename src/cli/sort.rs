@@ -107,7 +107,7 @@ fn on_device<K: Element>(
     options: &SortOptions,
 ) -> gpusort::Result<SortReport> {
     use gpusort::Algorithm;
-    use gpusort::cuda::{Calibration, Payload, Sorter, SorterConfig};
+    use gpusort::cuda::{Calibration, Payload, Request, Sorter, SorterConfig};
     let n = keys.len();
     let payload = if index.is_some() {
         Payload::Index
@@ -130,10 +130,9 @@ fn on_device<K: Element>(
     let mut scratch = stream.alloc(usize::try_from(scratch_bytes).unwrap_or(usize::MAX))?;
     let report = match index {
         None => {
-            sorter.sort_keys(
+            sorter.sort(
                 &stream,
-                input.slice(),
-                output.slice_mut(),
+                Request::keys(input.slice(), output.slice_mut()),
                 scratch.slice_mut(),
                 options,
             )?;
@@ -142,11 +141,9 @@ fn on_device<K: Element>(
         Some(index) => {
             let mut order = stream.alloc(n)?;
             let (sorted, order_out) = (output.slice_mut(), order.slice_mut());
-            sorter.sort_index(
+            sorter.sort(
                 &stream,
-                input.slice(),
-                Some(sorted),
-                order_out,
+                Request::index(input.slice(), order_out).keys_out(sorted),
                 scratch.slice_mut(),
                 options,
             )?;

@@ -51,6 +51,14 @@ pub enum Error {
         /// The other.
         second: &'static str,
     },
+    /// Two parts of a request exclude each other.
+    #[error("`{first}` cannot be asked for together with `{second}`")]
+    Conflict {
+        /// The part that was added last, such as `"values"`.
+        first: &'static str,
+        /// What it cannot be added to.
+        second: &'static str,
+    },
     /// A buffer does not start where its elements may.
     #[error("{what} starts at address {address:#x}, which is not a multiple of {alignment}")]
     Misaligned {

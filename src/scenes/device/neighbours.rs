@@ -4,7 +4,7 @@ use super::{linear, reserve};
 use crate::scenes::Error;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Buffer, Kernel, Module, Scratch, Slice, Stream, args};
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions};
 use sap::Pair;
 
@@ -82,12 +82,10 @@ impl Neighbours {
                 .bits(0..bits);
             let bytes =
                 Sorter::scratch_bytes_for::<u32>(Algorithm::Onesweep, m as u64, Payload::U32)?;
-            self.sorter.sort_pairs(
+            self.sorter.sort(
                 stream,
-                b.range(..m)?,
-                a.range(..m)?,
-                b_sorted.range_mut(..m)?,
-                a_sorted.range_mut(..m)?,
+                Request::keys(b.range(..m)?, b_sorted.range_mut(..m)?)
+                    .values(a.range(..m)?, a_sorted.range_mut(..m)?),
                 self.scratch.reserve(stream, bytes as usize)?,
                 &options,
             )?;

@@ -3,7 +3,7 @@
 
 use super::config::SorterConfig;
 use super::context::Context;
-use super::family::{Family, Request, Shape};
+use super::family::{Family, Shape, Task};
 use super::ha_radix::SPLIT;
 use super::order::KeyOrder;
 use super::payload::Payload;
@@ -97,7 +97,7 @@ impl Baselines {
         }
         stream.using(&memory, || match which {
             Baseline::Split => {
-                let request = Request {
+                let task = Task {
                     shape: shape(n as u64, pairs),
                     order: KeyOrder::new(KeyType::U32, Order::Ascending, 0..32),
                     keys_in: job.keys_in,
@@ -108,7 +108,7 @@ impl Baselines {
                     device_count: 0,
                     nearly_sorted: false,
                 };
-                SPLIT.sort(&self.0, stream, &request, scratch)
+                SPLIT.sort(&self.0, stream, &task, scratch)
             }
             Baseline::Radix16 => self.radix16(stream, &job, scratch),
             Baseline::Bitonic => self.bitonic(stream, &job, scratch),

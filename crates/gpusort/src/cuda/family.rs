@@ -35,9 +35,9 @@ impl Shape {
     }
 }
 
-/// A sort, checked: every address is aligned for its type and has room for `shape.n` elements; `shape.n` is not 0.
+/// A [`Request`](super::Request) that was checked: every address is aligned for its type and has room for `shape.n` elements; `shape.n` is not 0.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
+pub(super) struct Task {
     pub shape: Shape,
     pub order: KeyOrder,
     pub keys_in: u64,
@@ -55,7 +55,7 @@ pub(super) struct Request {
     pub nearly_sorted: bool,
 }
 
-impl Request {
+impl Task {
     pub fn in_place(&self) -> bool {
         self.keys_in == self.keys_out
     }
@@ -76,11 +76,6 @@ pub(super) trait Family: Sync {
     /// Bytes of scratch memory. Needs no device. `Outcome` lies at their start.
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64>;
 
-    /// The same for that many arrays of one length, sorted side by side.
-    fn scratch_bytes_arrays(&self, shape: &Shape, _arrays: usize) -> Result<u64> {
-        self.scratch_bytes(shape)
-    }
-
     /// For tests: keys of a tile, where sizes are worth trying.
     fn tile_keys(&self, shape: &Shape) -> usize;
 
@@ -92,28 +87,14 @@ pub(super) trait Family: Sync {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()>;
-
-    /// Launches the sorts of arrays of one length, with [`Family::scratch_bytes_arrays`]; their requests differ in the buffers only.
-    /// One after the other where the family has no better way.
-    fn sort_arrays(
-        &self,
-        context: &Context,
-        stream: &Stream,
-        requests: &[Request],
-        mut scratch: SliceMut<'_, u8>,
-    ) -> Result<()> {
-        requests
-            .iter()
-            .try_for_each(|request| self.sort(context, stream, request, scratch.reborrow()))
-    }
 }
 
 /// Fails where a sort cannot take its number of keys from the device.
-pub(super) fn no_device_count(algorithm: Algorithm, request: &Request) -> Result<()> {
-    if request.device_count == 0 {
+pub(super) fn no_device_count(algorithm: Algorithm, task: &Task) -> Result<()> {
+    if task.device_count == 0 {
         return Ok(());
     }
     Err(Error::Unsupported {

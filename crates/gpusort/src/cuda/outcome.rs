@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 /// downloads one and adds the times.
 ///
 /// ```
-/// use gpusort::cuda::{Payload, SortOutcome, Sorter, SorterConfig};
+/// use gpusort::cuda::{Payload, Request, SortOutcome, Sorter, SorterConfig};
 /// use gpusort::SortOptions;
 ///
 /// # fn main() -> gpusort::Result<()> {
@@ -19,7 +19,7 @@ use bytemuck::{Pod, Zeroable};
 /// let mut keys = stream.from_slice(&[1_u32, 2, 3])?;
 /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::None)? as usize)?;
 /// let mut kept = stream.alloc::<SortOutcome>(1)?;
-/// sorter.sort_keys_in_place(&stream, keys.slice_mut(), scratch.slice_mut(), &SortOptions::new())?;
+/// sorter.sort(&stream, Request::in_place(keys.slice_mut()), scratch.slice_mut(), &SortOptions::new())?;
 /// stream.copy(kept.slice_mut(), Sorter::outcome(scratch.slice())?)?; // the scratch memory is free for the next sort
 /// let outcome = stream.to_vec(kept.slice())?[0];
 /// assert_eq!(outcome.n(), 3);

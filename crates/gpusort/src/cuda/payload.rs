@@ -6,15 +6,15 @@ use bytemuck::Pod;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Payload {
-    /// Nothing: `sort_keys`.
+    /// Nothing.
     None,
-    /// A 4-byte value: `sort_pairs`.
+    /// A value of 4 bytes: [`Request::values`](super::Request::values).
     U32,
-    /// An 8-byte value: `sort_pairs`.
+    /// A value of 8 bytes.
     U64,
-    /// Their places in the input: `sort_index`.
+    /// Their places in the input: [`Request::index`](super::Request::index).
     Index,
-    /// Records of any size: `sort_records`.
+    /// Records of any size: [`Request::records`](super::Request::records).
     Records,
 }
 
@@ -33,7 +33,7 @@ impl Payload {
     }
 }
 
-/// A type that `sort_pairs` moves with a key: `u32` or `u64`. Sealed.
+/// A type that [`Request::values`](super::Request::values) moves with a key: `u32` or `u64`. Sealed.
 pub trait Value: Pod + Send + Sync + sealed::Sealed {
     /// The same, for [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes).
     const PAYLOAD: Payload;

@@ -11,7 +11,7 @@ use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
 use gpu::{Buffer, Pinned, Slice, SliceMut, Stream};
 use gpusort::SortOptions;
-use gpusort::cuda::{Payload, SortOutcome, Sorter};
+use gpusort::cuda::{Payload, Request, SortOutcome, Sorter};
 use std::ops::Range;
 
 /// Boxes in sorted order, and what makes them; used again by every update.
@@ -204,11 +204,9 @@ impl Sweep {
                     as usize,
             )?;
             let sorted = self.world_keys_sorted.reserve(stream, n)?;
-            self.sorter.sort_index(
+            self.sorter.sort(
                 stream,
-                self.world_keys.part(n)?,
-                Some(sorted),
-                index,
+                Request::index(self.world_keys.part(n)?, index).keys_out(sorted),
                 scratch,
                 &options,
             )?;
@@ -220,11 +218,9 @@ impl Sweep {
                     as usize,
             )?;
             let sorted = self.keys_sorted.reserve(stream, n)?;
-            self.sorter.sort_index(
+            self.sorter.sort(
                 stream,
-                self.keys.part(n)?,
-                Some(sorted),
-                index,
+                Request::index(self.keys.part(n)?, index).keys_out(sorted),
                 scratch,
                 &self.options,
             )?;
@@ -401,11 +397,9 @@ impl Sweep {
             Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
         )?;
         let count = self.state.slice().cast::<u64>()?.range(..1)?;
-        self.sorter.sort_keys_counted(
+        self.sorter.sort(
             &self.stream,
-            count,
-            packed,
-            pairs.reborrow(),
+            Request::keys(packed, pairs.reborrow()).count(count),
             scratch,
             &options,
         )?;

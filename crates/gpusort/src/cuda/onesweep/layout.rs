@@ -134,9 +134,9 @@ impl Sizes {
 /// Scratch memory, carved.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    /// Header, bins, and the counts of tiles and groups of each array, set to 0 before each sort; or what `small.rs` keeps there.
+    /// Header, bins, and the counts of tiles and groups, set to 0 before each sort; or what `small.rs` keeps there.
     pub control: SliceMut<'a, u8>,
-    /// Bytes from one array's to the next one's in it, and where the bins and the counts begin in one.
+    /// Bytes of it that steps of their own use, and where the bins and the counts begin in it.
     pub stride: u64,
     pub bins: u64,
     pub own: u64,
@@ -158,21 +158,17 @@ const SMALL_BLOCK_BYTES: usize = 32 + 1024;
 pub(super) const MAX_SMALL_BLOCKS: u64 = 256;
 
 /// Bytes of scratch memory for a small sort's headers and counts, on whatever device.
-fn small_scratch_bytes(n: u64, arrays: usize) -> usize {
+fn small_scratch_bytes(n: u64) -> usize {
     let blocks = if n <= LIMIT {
         n.div_ceil(LEAST_TILE).min(MAX_SMALL_BLOCKS)
     } else {
         0
     };
-    arrays * (SMALL_HEADER_BYTES + SMALL_BLOCK_BYTES * blocks as usize)
+    SMALL_HEADER_BYTES + SMALL_BLOCK_BYTES * blocks as usize
 }
 
-/// Carves, or measures, the scratch memory of a sort of that many arrays.
-pub(super) fn carve<'a>(
-    layout: &mut Layout<'a>,
-    sizes: &Sizes,
-    arrays: usize,
-) -> Result<Regions<'a>> {
+/// Carves, or measures, the scratch memory of a sort.
+pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
     // A product beyond an address saturates, and `take` refuses it.
     let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
     let digits = 256 * sizes.offset_bytes();
@@ -183,18 +179,15 @@ pub(super) fn carve<'a>(
         .div_ceil(GROUP)
         .saturating_mul(digits)
         .saturating_add(own_end);
-    let control = stride.saturating_mul(arrays);
-    let bytes = |each: usize| n.saturating_mul(each * arrays);
     Ok(Regions {
-        control: layout.take(control.max(small_scratch_bytes(sizes.n, arrays)))?,
+        control: layout.take(stride.max(small_scratch_bytes(sizes.n)))?,
         stride: stride as u64,
         bins: HEADER_BYTES as u64,
         own: bins_end as u64,
         groups: own_end as u64,
-        keys: layout.take(bytes(sizes.key_bytes))?,
-        values: layout.take(bytes(sizes.value_bytes))?,
-        windows: layout
-            .take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes).saturating_mul(arrays))?,
+        keys: layout.take(n.saturating_mul(sizes.key_bytes))?,
+        values: layout.take(n.saturating_mul(sizes.value_bytes))?,
+        windows: layout.take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes))?,
     })
 }
 

@@ -4,7 +4,7 @@ use super::layout::{DROP_KEYS, MAX_ARRAYS, MAX_SMALL_BLOCKS, NEARLY_SORTED, Regi
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
 use crate::cuda::adaptive::Window;
 use crate::cuda::context::Context;
-use crate::cuda::family::{Request, Shape};
+use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
@@ -104,17 +104,12 @@ pub(super) struct Small {
     shape: &'static SmallShape,
     fit: Fit,
     blocks: u32,
-    /// Windows of each array, where the input may be nearly sorted; else 0.
+    /// Windows, where the input may be nearly sorted; else 0.
     windows: u32,
 }
 
-/// The launch for arrays of that shape, which are nearly sorted where the hint says so; none where they are too large for the device.
-pub(super) fn plan(
-    context: &Context,
-    shape: &Shape,
-    arrays: usize,
-    hinted: bool,
-) -> Result<Option<Small>> {
+/// The launch for a sort of that shape, of nearly sorted input where the hint says so; none where it is too large for the device.
+pub(super) fn plan(context: &Context, shape: &Shape, hinted: bool) -> Result<Option<Small>> {
     let off = shape.large || context.config.no_small || context.config.stall.is_some();
     let wide = shape.key_bytes() + shape.value_bytes > 4;
     // The hint costs nothing there, and a launch in the other place.
@@ -131,7 +126,7 @@ pub(super) fn plan(
     let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
         let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
-        let most = MAX_SMALL_BLOCKS.min(fit.resident / arrays as u64);
+        let most = MAX_SMALL_BLOCKS.min(fit.resident);
         let mut windows = 0;
         if hinted && blocks > 1 {
             let room = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
@@ -153,18 +148,16 @@ pub(super) fn plan(
 }
 
 impl Small {
-    /// Launches it, with each request's `temporary` keys and values.
+    /// Launches it.
     pub fn launch(
         &self,
         context: &Context,
         stream: &Stream,
-        requests: &[Request],
-        temporary: &[[u64; 2]],
+        task: &Task,
         regions: Regions<'_>,
     ) -> Result<()> {
         let header = regions.control.ptr();
-        let (first, shape) = (&requests[0], &requests[0].shape);
-        let (n, arrays) = (shape.n as u32, requests.len() as u32);
+        let n = task.shape.n as u32;
         let threads = self.shape.threads;
         let rows = if self.blocks == 1 {
             n.div_ceil(threads)
@@ -173,32 +166,30 @@ impl Small {
         };
         let mut args = Args {
             scratch: header,
-            device_count: first.device_count,
-            order: first.order,
+            device_count: task.device_count,
+            order: task.order,
             n,
             rows,
             capacity: threads * self.fit.capacity,
-            flags: if first.drop_keys { DROP_KEYS } else { 0 }
+            flags: if task.drop_keys { DROP_KEYS } else { 0 }
                 | if self.windows > 0 { NEARLY_SORTED } else { 0 },
             records: regions.windows.ptr(),
             windows: self.windows,
             minus_one: u32::MAX,
             ..Args::zeroed()
         };
-        let arrays_of = requests.iter().zip(temporary);
-        for (to, (request, [keys, values])) in args.buffers.iter_mut().zip(arrays_of) {
-            to.keys = [request.keys_in, request.keys_out, *keys];
-            to.values = [request.values_in, request.values_out, *values];
-        }
+        args.buffers[0] = Buffers {
+            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
+            values: [task.values_in, task.values_out, regions.values.ptr()],
+        };
         let mut launch = Launch::linear(self.blocks, threads).dynamic_shared(self.fit.shared_bytes);
-        launch.grid.1 = arrays;
         if self.blocks == 1 {
             context.mark(stream, "one block")?;
         } else {
             context.mark(stream, "one grid")?;
             launch = launch.cooperative();
         }
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
         // regions the sizes that the kernels count on.
         unsafe { stream.launch(&self.kernel, &launch, &gpu::args![ByValue(args)])? };
         Ok(())

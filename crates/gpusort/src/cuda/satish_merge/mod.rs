@@ -9,7 +9,7 @@ mod steps;
 mod words;
 
 use super::context::Context;
-use super::family::{Family, Request, Shape, measured};
+use super::family::{Family, Shape, Task, measured};
 use crate::Result;
 use gpu::{Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, LAST, carve, plain, shared_bytes};
@@ -77,10 +77,10 @@ impl Family for SatishMerge {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        let (shape, order) = (&request.shape, &request.order);
+        let (shape, order) = (&task.shape, &task.order);
         let key_bytes = shape.key_bytes();
         let plan = plan(shape);
         let regions = carve(
@@ -90,18 +90,18 @@ impl Family for SatishMerge {
             shape.value_bytes,
         )?;
         let kernels = kernels(context, shape, plain(order, key_bytes))?;
-        let keys = [request.keys_out, regions.keys.ptr()];
-        let values = [request.values_out, regions.values.ptr()];
-        let drop_keys = if request.drop_keys { DROP_KEYS } else { 0 };
+        let keys = [task.keys_out, regions.keys.ptr()];
+        let values = [task.values_out, regions.values.ptr()];
+        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = |step: &Step| Args {
             keys_in: if step.first {
-                request.keys_in
+                task.keys_in
             } else {
                 keys[step.from]
             },
             keys_out: keys[step.to],
             values_in: if step.first {
-                request.values_in
+                task.values_in
             } else {
                 values[step.from]
             },
@@ -109,7 +109,7 @@ impl Family for SatishMerge {
             samples: regions.samples.ptr(),
             splits: regions.splits.ptr(),
             outcome: regions.outcome.ptr(),
-            device_count: request.device_count,
+            device_count: task.device_count,
             n: shape.n,
             level: step.level,
             passes: plan.levels.len() as u32,
