@@ -3,7 +3,7 @@
 use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
 use super::memory::{Grow, HostBuffer};
-use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, Sorted, State, SweepInput};
+use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInput};
 use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
 use super::tree;
@@ -11,7 +11,7 @@ use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
 use gpu::{Buffer, Slice, SliceMut, Stream};
 use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Sorter};
+use gpusort::cuda::{Payload, Request, SortOutcome, Sorter};
 use std::ops::Range;
 
 /// Boxes in sorted order, and what makes them; used again by every update.
@@ -204,11 +204,9 @@ impl Sweep {
                     as usize,
             )?;
             let sorted = self.world_keys_sorted.reserve(stream, n)?;
-            self.sorter.sort_index(
+            self.sorter.sort(
                 stream,
-                self.world_keys.part(n)?,
-                Some(sorted),
-                index,
+                Request::index(self.world_keys.part(n)?, index).keys_out(sorted),
                 scratch,
                 &options,
             )?;
@@ -220,11 +218,9 @@ impl Sweep {
                     as usize,
             )?;
             let sorted = self.keys_sorted.reserve(stream, n)?;
-            self.sorter.sort_index(
+            self.sorter.sort(
                 stream,
-                self.keys.part(n)?,
-                Some(sorted),
-                index,
+                Request::index(self.keys.part(n)?, index).keys_out(sorted),
                 scratch,
                 &self.options,
             )?;
@@ -234,12 +230,13 @@ impl Sweep {
 
     /// Copies what the last sort left to the counters, with which the host reads it.
     pub(super) fn keep_outcome(&mut self, place: usize) -> Result<()> {
-        let bytes = size_of::<Outcome>();
+        let bytes = size_of::<SortOutcome>();
         let at = std::mem::offset_of!(State, sorts) + place * bytes;
-        let to = self.state.slice_mut().cast::<u8>()?.range(at..at + bytes)?;
+        let state = self.state.slice_mut().cast::<u8>()?;
         // The memory that the sort was given: it is as large at least.
         let from = self.scratch.reserve(&self.stream, bytes)?;
-        self.stream.copy(to, from.as_slice())?;
+        let to = state.range(at..at + bytes)?.cast()?;
+        self.stream.copy(to, Sorter::outcome(from.as_slice())?)?;
         Ok(())
     }
 
@@ -400,11 +397,9 @@ impl Sweep {
             Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
         )?;
         let count = self.state.slice().cast::<u64>()?.range(..1)?;
-        self.sorter.sort_keys_counted(
+        self.sorter.sort(
             &self.stream,
-            count,
-            packed,
-            pairs.reborrow(),
+            Request::keys(packed, pairs.reborrow()).count(count),
             scratch,
             &options,
         )?;
