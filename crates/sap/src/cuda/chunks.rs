@@ -1,9 +1,9 @@
 //! All pairs in bounded memory: counted by their smaller index first, then found, sorted and handed out by groups of
 //! consecutive smaller indices that fit.
 
-use super::engine::Engine;
-use super::memory::HostBuffer;
-use super::source::Source;
+use crate::cuda::engine::Engine;
+use crate::cuda::input::source::Source;
+use crate::cuda::memory::HostBuffer;
 use crate::{ChunkReport, Config, Frame, Pair, Result, Strategy};
 use gpu::{Slice, Stream};
 use std::ops::Range;

@@ -1,18 +1,18 @@
 //! The engine: what is kept between updates, and the calls.
 
-use super::bound::{Bound, Finder};
-use super::device_frame::DeviceFrame;
-use super::events::Difference;
-use super::grid::Grid;
-use super::held::Held;
-use super::memory::{Grow, HostPairs, Uploader};
-use super::pairs::{HOST, is_out_of_memory, out_of_memory};
-use super::params::State;
-use super::query::{Queries, Question};
-use super::scene::Scene;
-use super::source::Source;
-use super::sweep::Sweep;
-use super::tree::Tree;
+use crate::cuda::abi::State;
+use crate::cuda::events::Difference;
+use crate::cuda::find::bound::{Bound, Finder};
+use crate::cuda::find::grid::Grid;
+use crate::cuda::find::sweep::Sweep;
+use crate::cuda::find::tree::Tree;
+use crate::cuda::input::device_frame::DeviceFrame;
+use crate::cuda::input::scene::Scene;
+use crate::cuda::input::source::Source;
+use crate::cuda::memory::{Grow, HostPairs, Uploader};
+use crate::cuda::query::{Queries, Question};
+use crate::cuda::resting::Held;
+use crate::cuda::update::{HOST, is_out_of_memory, out_of_memory};
 use crate::last::Last;
 use crate::query::Candidate;
 use crate::room::{concat, zeros};
@@ -105,7 +105,10 @@ impl Engine {
         let stream = Stream::new(&device).map_err(missing)?;
         let sweep = Sweep::new(&stream, config)?;
         let grid = Grid::new(&device)?;
-        let held = Held::new(&stream, config.hold_from.unwrap_or(super::held::FEWEST))?;
+        let held = Held::new(
+            &stream,
+            config.hold_from.unwrap_or(crate::cuda::resting::FEWEST),
+        )?;
         let mut found = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
         let allowed = config.pair_memory.map_or(usize::MAX, |bytes| {

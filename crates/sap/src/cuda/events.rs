@@ -1,8 +1,8 @@
 //! Which pairs started and which ended: differences of two sorted lists, on the device.
 
-use super::kernels::{EVENT_ITEMS, Kernels};
-use super::memory::Grow;
-use super::params::List;
+use crate::cuda::abi::List;
+use crate::cuda::kernels::{EVENT_ITEMS, Kernels};
+use crate::cuda::memory::Grow;
 use crate::{Pair, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Slice, Stream};

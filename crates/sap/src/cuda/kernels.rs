@@ -2,9 +2,9 @@
 //!
 //! The calls are `unsafe` where addresses are passed by value: whoever fills such a struct vouches for them.
 
-use super::events::Passed;
-use super::params::{Keys, Prepare, Sorted, SweepInput};
-use super::patch::Patch;
+use crate::cuda::abi::{Keys, Prepare, Sorted, SweepInput};
+use crate::cuda::events::Passed;
+use crate::cuda::input::patch::Patch;
 use crate::{Aabb, Aabb64};
 use gpu::{ByValue, Device, Kernel, Launch, Module, Result, Slice, SliceMut, Stream, args};
 

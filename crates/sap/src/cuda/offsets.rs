@@ -1,8 +1,8 @@
 //! Counts, and where what is counted begins: `kernels/sap/offsets.cuh`.
 
-use super::kernels::{blocks, module};
-use super::memory::Grow;
 use crate::Result;
+use crate::cuda::kernels::{blocks, module};
+use crate::cuda::memory::Grow;
 use gpu::{Device, Kernel, Launch, Stream, args};
 
 const THREADS: u32 = 256;

@@ -1,7 +1,7 @@
 //! Single queries on the device: `kernels/sap/query.cuh`.
 
-use super::kernels::{linear, module};
-use super::memory::Grow;
+use crate::cuda::kernels::{linear, module};
+use crate::cuda::memory::Grow;
 use crate::query::Candidate;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};

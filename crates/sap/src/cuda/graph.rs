@@ -1,9 +1,9 @@
 //! A whole frame as one graph: everything from the boxes to their pairs in order is launched by one call, and the host waits for
 //! nothing.
 
-use super::device_frame::DeviceFrame;
-use super::engine::Engine;
-use super::source::Source;
+use crate::cuda::engine::Engine;
+use crate::cuda::input::device_frame::DeviceFrame;
+use crate::cuda::input::source::Source;
 use crate::{Aabb, Config, Error, Filter, Pair, Report, Result, Strategy};
 use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 

@@ -1,7 +1,7 @@
 //! What has changed of a frame, as it goes to the device where all else is there from the last update.
 
-use super::scene::Scene;
-use super::source::Source;
+use crate::cuda::input::scene::Scene;
+use crate::cuda::input::source::Source;
 use crate::frame::Boxes;
 use crate::{Aabb, Filter, Frame};
 use bytemuck::{Pod, Zeroable};
@@ -9,11 +9,11 @@ use bytemuck::{Pod, Zeroable};
 /// A box that has changed, with its filter and its world: the layout of `kernels/sap/patch.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Patch {
+pub(crate) struct Patch {
     bounds: Aabb,
     filter: Filter,
     index: u32,
-    pub(super) world: u32,
+    pub(crate) world: u32,
 }
 
 /// The fewest boxes of a frame of which only those changed are uploaded, and the part of it that these may be. Below that,
@@ -22,7 +22,7 @@ const FEWEST: usize = 16 * 1024;
 const MOST_CHANGED: usize = 4;
 
 /// The frame, where it can be told by what has changed since the last, and that is little.
-pub(super) fn patched<'a>(
+pub(crate) fn patched<'a>(
     sets: &[Source<'a>],
     last: Option<&Scene>,
 ) -> Option<(&'a Frame<'a>, Vec<Patch>)> {

@@ -1,14 +1,14 @@
 //! From a frame to its pairs in order: what an update, chunks, two sets and a graph have in common.
 
-use super::bound::{Bound, Finder};
-use super::engine::Engine;
-use super::events::Difference;
-use super::grid::Asked;
-use super::held::Held;
-use super::params::{GRID_WORDS, List, OF_BOXES, SWEEP_WORDS, State};
-use super::scene::{Scene, Tools, address};
-use super::source::Source;
-use super::sweep::{index_bits, packed};
+use crate::cuda::abi::{GRID_WORDS, List, OF_BOXES, SWEEP_WORDS, State};
+use crate::cuda::engine::Engine;
+use crate::cuda::events::Difference;
+use crate::cuda::find::bound::{Bound, Finder};
+use crate::cuda::find::grid::Asked;
+use crate::cuda::find::sweep::{index_bits, packed};
+use crate::cuda::input::scene::{Scene, Tools, address};
+use crate::cuda::input::source::Source;
+use crate::cuda::resting::Held;
 use crate::{Choice, Config, Error, Pair, Result, Strategy};
 use gpu::SliceMut;
 use gpusort::Algorithm;

@@ -5,12 +5,12 @@
 //! Whether they are still as they were is seen by the pass that reads all boxes, so the host learns it with the counters of the
 //! frame: if not, the frame is done again as a whole, and it takes longer until boxes are held apart the next time.
 
-use super::bound::Finder;
-use super::grid::{Asked, Grid};
-use super::kernels::{Kernels, blocks, linear, module};
-use super::memory::Grow;
-use super::params::{Accept, GRID_WORDS, Keys, State};
-use super::scene::{Scene, address};
+use crate::cuda::abi::{Accept, GRID_WORDS, Keys, State};
+use crate::cuda::find::bound::Finder;
+use crate::cuda::find::grid::{Asked, Grid};
+use crate::cuda::input::scene::{Scene, address};
+use crate::cuda::kernels::{Kernels, blocks, linear, module};
+use crate::cuda::memory::Grow;
 use crate::{Error, Filter, Result};
 use gpu::{Buffer, ByValue, Device, Kernel, Launch, Slice, Stream, args};
 
