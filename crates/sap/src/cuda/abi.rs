@@ -7,39 +7,39 @@ use gpusort::cuda::SortOutcome;
 /// Counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct State {
-    pub(super) pairs: u64,
-    pub(super) work: u64,
-    pub(super) longest: u64,
-    pub(super) between: u64,
-    pub(super) large: u64,
-    pub(super) stopped: u64,
-    pub(super) tests: u64,
-    pub(super) invalid: u64,
-    pub(super) first_invalid: u64,
-    pub(super) empty: u64,
-    pub(super) changed: u64,
-    pub(super) still_changed: u64,
-    pub(super) axis: u64,
-    pub(super) axis_tests: [u64; 3],
-    pub(super) axis_blocks: u64,
-    pub(super) invalid_b: u64,
-    pub(super) first_invalid_b: u64,
-    pub(super) levels: u64,
-    pub(super) placed: u64,
-    pub(super) started: u64,
-    pub(super) ended: u64,
+pub(crate) struct State {
+    pub(crate) pairs: u64,
+    pub(crate) work: u64,
+    pub(crate) longest: u64,
+    pub(crate) between: u64,
+    pub(crate) large: u64,
+    pub(crate) stopped: u64,
+    pub(crate) tests: u64,
+    pub(crate) invalid: u64,
+    pub(crate) first_invalid: u64,
+    pub(crate) empty: u64,
+    pub(crate) changed: u64,
+    pub(crate) still_changed: u64,
+    pub(crate) axis: u64,
+    pub(crate) axis_tests: [u64; 3],
+    pub(crate) axis_blocks: u64,
+    pub(crate) invalid_b: u64,
+    pub(crate) first_invalid_b: u64,
+    pub(crate) levels: u64,
+    pub(crate) placed: u64,
+    pub(crate) started: u64,
+    pub(crate) ended: u64,
     /// What the sorts of [`OF_BOXES`] and [`OF_PAIRS`] left; the kernels here do not know of it.
-    pub(super) sorts: [SortOutcome; 2],
+    pub(crate) sorts: [SortOutcome; 2],
 }
 
 /// Places in [`State::sorts`].
-pub(super) const OF_BOXES: usize = 0;
-pub(super) const OF_PAIRS: usize = 1;
+pub(crate) const OF_BOXES: usize = 0;
+pub(crate) const OF_PAIRS: usize = 1;
 
 impl State {
     /// What was sorted.
-    pub(super) fn sorts(&self) -> Sorts {
+    pub(crate) fn sorts(&self) -> Sorts {
         let mut all = Sorts::default();
         for sort in &self.sorts {
             all += Sorts {
@@ -54,82 +54,93 @@ impl State {
 }
 
 /// The words of [`State`] that a sweep starts from zero: those before `tests`, and `tests` too where the sweep itself counts them.
-pub(super) const SWEEP_WORDS: usize = 6;
-pub(super) const GRID_WORDS: usize = 7;
+pub(crate) const SWEEP_WORDS: usize = 6;
+pub(crate) const GRID_WORDS: usize = 7;
 
 /// Addresses are those of device memory; 0 where there is none.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Prepare {
-    pub(super) n: u32,
-    pub(super) base: u32,
-    pub(super) second: u32,
-    pub(super) known: u32,
-    pub(super) margin: f32,
-    pub(super) apart: u32,
-    pub(super) last: u64,
-    pub(super) stored: u64,
-    pub(super) given: u64,
-    pub(super) filters: u64,
-    pub(super) last_filters: u64,
-    pub(super) worlds: u64,
-    pub(super) last_worlds: u64,
-    pub(super) state: u64,
+pub(crate) struct Prepare {
+    pub(crate) n: u32,
+    pub(crate) base: u32,
+    pub(crate) second: u32,
+    pub(crate) known: u32,
+    pub(crate) margin: f32,
+    pub(crate) apart: u32,
+    pub(crate) last: u64,
+    pub(crate) stored: u64,
+    pub(crate) given: u64,
+    pub(crate) filters: u64,
+    pub(crate) last_filters: u64,
+    pub(crate) worlds: u64,
+    pub(crate) last_worlds: u64,
+    pub(crate) state: u64,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Sorted {
-    pub(super) sides: u64,
-    pub(super) span: u64,
-    pub(super) end: u64,
-    pub(super) slots: u64,
-    pub(super) reach: u64,
-    pub(super) units: u64,
-    pub(super) first_unit: u64,
+pub(crate) struct Sorted {
+    pub(crate) sides: u64,
+    pub(crate) span: u64,
+    pub(crate) end: u64,
+    pub(crate) slots: u64,
+    pub(crate) reach: u64,
+    pub(crate) units: u64,
+    pub(crate) first_unit: u64,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Accept {
-    pub(super) filters: u64,
-    pub(super) exact: u64,
-    pub(super) excluded: u64,
-    pub(super) excluded_len: u64,
-    pub(super) split: u64,
-    pub(super) a_begin: u64,
-    pub(super) a_end: u64,
-    pub(super) open: u64,
+pub(crate) struct Accept {
+    pub(crate) filters: u64,
+    pub(crate) exact: u64,
+    pub(crate) excluded: u64,
+    pub(crate) excluded_len: u64,
+    pub(crate) split: u64,
+    pub(crate) a_begin: u64,
+    pub(crate) a_end: u64,
+    pub(crate) open: u64,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct SweepInput {
-    pub(super) sorted: Sorted,
-    pub(super) index: u64,
-    pub(super) tiles: u32,
-    pub(super) pad: u32,
-    pub(super) state: u64,
-    pub(super) accept: Accept,
-    pub(super) limit: u64,
+pub(crate) struct SweepInput {
+    pub(crate) sorted: Sorted,
+    pub(crate) index: u64,
+    pub(crate) tiles: u32,
+    pub(crate) pad: u32,
+    pub(crate) state: u64,
+    pub(crate) accept: Accept,
+    pub(crate) limit: u64,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Keys {
-    pub(super) keys: u64,
-    pub(super) capacity: u64,
-    pub(super) rows: u64,
-    pub(super) ranks: u64,
-    pub(super) bits: u32,
-    pub(super) pad: u32,
+pub(crate) struct Keys {
+    pub(crate) keys: u64,
+    pub(crate) capacity: u64,
+    pub(crate) rows: u64,
+    pub(crate) ranks: u64,
+    pub(crate) bits: u32,
+    pub(crate) pad: u32,
 }
 
 /// A sorted list of `n` pairs, or of as many as the number at `count` says, at most `n`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct List {
-    pub(super) pairs: u64,
-    pub(super) n: u64,
-    pub(super) count: u64,
+pub(crate) struct List {
+    pub(crate) pairs: u64,
+    pub(crate) n: u64,
+    pub(crate) count: u64,
+}
+
+/// What the kernel is passed, by the list that has the pairs: `Differences` of `kernels/sap/events.cuh`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct PassedDifferences {
+    pub(crate) lists: [List; 2],
+    pub(crate) words: [u64; 2],
+    pub(crate) out: [u64; 2],
+    pub(crate) room: [u64; 2],
+    pub(crate) totals: [u64; 2],
 }

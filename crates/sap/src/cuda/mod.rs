@@ -9,6 +9,7 @@
 //! other memory, and changes places with the new at the very end: an update that fails changes nothing that can be seen.
 
 mod abi;
+mod between;
 mod bounds;
 mod chunks;
 mod engine;
@@ -17,11 +18,13 @@ mod find;
 mod graph;
 mod input;
 mod kernels;
+mod limits;
 mod memory;
 mod offsets;
 mod order;
 mod query;
 mod resting;
+mod stages;
 mod update;
 
 pub use bounds::MeshBounds;

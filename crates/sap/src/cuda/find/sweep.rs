@@ -4,7 +4,7 @@ use crate::cuda::abi::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInp
 use crate::cuda::find::endpoints::{Endpoints, Tools};
 use crate::cuda::find::tree;
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::kernels::{Kernels, TILE};
+use crate::cuda::kernels::{Kernels, SortedBoxes, SortedKeys, SweepRule, TILE};
 use crate::cuda::memory::{Grow, HostBuffer};
 use crate::cuda::order::rows::{RowCounts, Rows};
 use crate::{Config, OverlapRule, Result, Strategy};
@@ -160,10 +160,14 @@ impl Sweep {
                     endpoints.order(stream, index, scene, may_rest, state, sorted)?
                 }
                 None => {
-                    let worlds = scene.worlds.is_some();
-                    self.kernels.order(
-                        stream, worlds, keys, index, boxes, self.open, may_rest, state, sorted,
-                    )?
+                    let boxes = SortedBoxes {
+                        keys,
+                        index,
+                        stored: boxes,
+                    };
+                    let open = self.open;
+                    let rule = SweepRule { open, may_rest };
+                    self.kernels.order(stream, boxes, rule, state, sorted)?
                 }
             }
         }
@@ -180,7 +184,7 @@ impl Sweep {
     }
 
     /// Puts the boxes in order, in `index`. Gives the address of the sorted keys; 0 for endpoints, which need them no more.
-    fn sort_boxes(&mut self, scene: &Scene) -> Result<u64> {
+    fn sort_boxes(&mut self, scene: &Scene) -> Result<SortedKeys> {
         let (stream, n) = (&self.stream, scene.n);
         let index = self.index.reserve(stream, n)?;
         if let Some(endpoints) = &mut self.endpoints {
@@ -193,7 +197,7 @@ impl Sweep {
                 open: self.open,
             };
             endpoints.sort(&mut tools, scene, index)?;
-            return Ok(0);
+            return Ok(SortedKeys::Plain(0));
         }
         Ok(if scene.worlds.is_some() {
             let bits = 64 - scene.last_world.leading_zeros();
@@ -210,7 +214,7 @@ impl Sweep {
                 scratch,
                 &options,
             )?;
-            self.world_keys_sorted.ptr()
+            SortedKeys::WithWorlds(self.world_keys_sorted.ptr())
         } else {
             let scratch = self.scratch.reserve(
                 stream,
@@ -224,7 +228,7 @@ impl Sweep {
                 scratch,
                 &self.options,
             )?;
-            self.keys_sorted.ptr()
+            SortedKeys::Plain(self.keys_sorted.ptr())
         })
     }
 

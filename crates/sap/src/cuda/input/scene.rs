@@ -7,7 +7,7 @@ use crate::cuda::input::source::{List, Source};
 use crate::cuda::kernels::Kernels;
 use crate::cuda::memory::{Grow, Uploader};
 use crate::frame::Boxes;
-use crate::{Aabb, Aabb64, Filter, Pair, Result};
+use crate::{Aabb, Aabb64, Filter, Frame, Pair, Result};
 use bytemuck::Pod;
 use gpu::{Buffer, Slice, SliceMut, Stream};
 
@@ -77,8 +77,8 @@ impl Tools<'_> {
 const BOX_WORDS: usize = size_of::<Aabb>() / 8;
 
 impl Scene {
-    /// Uploads one set, or two one after the other. With a margin nothing is tested in `f64`. Of what is as it was in the `last`
-    /// update, nothing where the caller says so.
+    /// Uploads one set, or two one after the other. With a margin nothing is tested in `f64`. When the frame
+    /// lists its changed boxes, only those are uploaded, and the rest is copied from `last`.
     pub(crate) fn upload(
         &mut self,
         tools: &mut Tools,
@@ -87,8 +87,8 @@ impl Scene {
         last: Option<&Self>,
     ) -> Result<()> {
         self.upload_excluded(tools, sets)?;
-        if let Some((frame, patches)) = patched(sets, last)
-            && let Some(last) = last
+        if let Some(last) = last
+            && let Some((frame, patches)) = patched(sets, |frame| last.takes_patches_of(frame))
         {
             return self.upload_changed(tools, frame.len(), &patches, last);
         }
@@ -117,6 +117,15 @@ impl Scene {
             self.exact = None;
         }
         self.upload_boxes(tools, sets)
+    }
+
+    /// Whether a frame on the host has the lists that this one has, so that patches make the one of the other.
+    fn takes_patches_of(&self, frame: &Frame) -> bool {
+        self.n == frame.len()
+            && !self.has_bad
+            && self.exact.is_none()
+            && self.filters.is_some() == frame.filters.is_some()
+            && self.worlds.is_some() == frame.worlds.is_some()
     }
 
     fn upload_excluded(&mut self, tools: &mut Tools, sets: &[Source]) -> Result<()> {

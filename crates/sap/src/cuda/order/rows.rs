@@ -106,12 +106,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Whether rows were short enough to be in order now.
-    pub(crate) fn are_short(&mut self, state: &State) -> bool {
-        let short = state.longest <= LONGEST;
-        if !short {
-            self.wait = WAIT;
-        }
-        short
+    /// Whether the rows of a frame were short enough for their pairs to be in order now.
+    pub(crate) const fn are_short(state: &State) -> bool {
+        state.longest <= LONGEST
+    }
+
+    /// Has the next frames sorted by keys.
+    pub(crate) fn give_up(&mut self) {
+        self.wait = WAIT;
     }
 }
