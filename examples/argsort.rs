@@ -65,7 +65,7 @@ fn on_a_device(
 ) -> Result<(), radsweep::sort::Error> {
     use radsweep::gpu::{Device, Stream};
     use radsweep::sort::Algorithm;
-    use radsweep::sort::cuda::{Payload, Sorter, SorterConfig};
+    use radsweep::sort::cuda::{Payload, Request, Sorter, SorterConfig};
 
     let device = match Device::first() {
         Ok(device) => device,
@@ -88,14 +88,8 @@ fn on_a_device(
         let mut milliseconds = 0.0;
         for _ in 0..2 {
             let begin = stream.record()?;
-            sorter.sort_index(
-                &stream,
-                keys.slice(),
-                None,
-                index.slice_mut(),
-                scratch.slice_mut(),
-                &options,
-            )?;
+            let request = Request::index(keys.slice(), index.slice_mut());
+            sorter.sort(&stream, request, scratch.slice_mut(), &options)?;
             let end = stream.record()?;
             end.synchronize()?;
             milliseconds = begin.elapsed_ms(&end)?;

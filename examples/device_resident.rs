@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..config
     })?;
     on_cpu.update(&boxes)?;
+    broad_phase.download()?;
     if broad_phase.pairs() != on_cpu.pairs() {
         return Err("the CPU finds other pairs in the same boxes".into());
     }

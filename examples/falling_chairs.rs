@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
         total += step.report.timings.total + own;
         if frame % 50 == 0 {
-            scene.picture(&mut picture);
+            scene.picture(&mut picture)?;
             let asleep = picture.chairs.iter().filter(|chair| chair.asleep == 1);
             println!(
                 "frame {frame}: {} of {} chairs asleep, {} pairs in {:.2} ms, the rest {own:.2} ms",

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
         total += step.report.timings.total + own;
         if frame % 50 == 0 {
-            scene.picture(&mut picture);
+            scene.picture(&mut picture)?;
             // The bodies at the centres are the first of each half.
             let stars = &picture.spheres;
             let [a, b] = [0, stars.len().div_ceil(2)].map(|core| stars.get(core));

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Vec3::new(0.0, 4.0, 0.0),
             Vec3::new(1.0, 0.0, 0.3).normalize(),
         );
-        let hits = broad_phase.query_ray(from.into(), towards.into(), 20.0);
+        let hits = broad_phase.query_ray(from.into(), towards.into(), 20.0)?;
         let nearest = hits.first().map(|hit| {
             let point = from + towards * hit.t;
             format!("box {} at {point:.2}", hit.index)

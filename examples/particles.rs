@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
         total += step.report.timings.total + own;
         if frame % 50 == 0 {
-            scene.picture(&mut picture);
+            scene.picture(&mut picture)?;
             let count = picture.spheres.len() as f32;
             let height: f32 = picture.spheres.iter().map(|ball| ball.position[1]).sum();
             let speed: f32 = picture.spheres.iter().map(|ball| ball.speed).sum();

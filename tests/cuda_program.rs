@@ -51,6 +51,7 @@ fn frames(
     (0..frames)
         .map(|_| {
             let step = scene.step(&mut broad_phase)?;
+            broad_phase.download()?;
             let report = step.report;
             if report.backend != backend {
                 return Err(format!("ran on {}", report.backend).into());
@@ -94,10 +95,10 @@ fn at_home(kind: Kind, bodies: usize, backend: Backend) -> Result<(Scene, BroadP
     Ok((Scene::new_on(kind, &options, &broad_phase)?, broad_phase))
 }
 
-fn spheres(scene: &Scene) -> Vec<Instance> {
+fn spheres(scene: &Scene) -> Result<Vec<Instance>, Failed> {
     let mut picture = Picture::default();
-    scene.picture(&mut picture);
-    picture.spheres
+    scene.picture(&mut picture)?;
+    Ok(picture.spheres)
 }
 
 /// Particles that live on the device move as those on the CPU do, to the bit.
@@ -111,6 +112,7 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
     for frame in 0..count {
         let [on_cuda, on_cpu] = [&mut *cuda, &mut *cpu].map(|(scene, broad_phase)| {
             let step = scene.step(broad_phase)?;
+            broad_phase.download()?;
             Ok::<_, Failed>((
                 step.report.pairs,
                 pair_hash(broad_phase.pairs()),
@@ -124,11 +126,11 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
             );
         }
         most = most.max(on_cpu.0);
-        if cuda.0.boxes() != cpu.0.boxes() {
+        if cuda.0.boxes()? != cpu.0.boxes()? {
             return Err(format!("frame {frame}: other boxes").into());
         }
     }
-    let [on_cuda, on_cpu] = [spheres(&cuda.0), spheres(&cpu.0)];
+    let [on_cuda, on_cpu] = [spheres(&cuda.0)?, spheres(&cpu.0)?];
     if on_cuda != on_cpu {
         return Err("the pictures differ".into());
     }
@@ -152,17 +154,17 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
     let (mut near, mut near_broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cpu)?;
     scene.step(&mut broad_phase)?;
     near.step(&mut near_broad_phase)?;
-    let first = spheres(&scene);
+    let first = spheres(&scene)?;
     let mut pairs = 0;
     for _ in 1..COMPARED {
         pairs += scene.step(&mut broad_phase)?.report.pairs;
         near.step(&mut near_broad_phase)?;
     }
-    let (compared, expected) = (spheres(&scene), spheres(&near));
+    let (compared, expected) = (spheres(&scene)?, spheres(&near)?);
     for _ in COMPARED..count {
         pairs += scene.step(&mut broad_phase)?.report.pairs;
     }
-    let last = spheres(&scene);
+    let last = spheres(&scene)?;
     let distance = |a: &Instance, b: &Instance| -> f64 {
         let square = |axis: usize| f64::from(a.position[axis] - b.position[axis]).powi(2);
         (0..3).map(square).sum::<f64>().sqrt()

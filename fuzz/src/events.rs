@@ -361,18 +361,24 @@ impl Run {
         match bytes.int_in_range(0..=11)? {
             0 | 1 => {
                 let query = maker.any_box(bytes)?;
-                check(&self.engine.query_box(&query), self.last.touching(&query));
+                check(
+                    &self.engine.query_box(&query).expect("an answer"),
+                    self.last.touching(&query),
+                );
             }
             2 => {
                 let point = Aabb::new(center, center);
-                check(&self.engine.query_point(center), self.last.touching(&point));
+                check(
+                    &self.engine.query_point(center).expect("an answer"),
+                    self.last.touching(&point),
+                );
             }
             3 => check(
-                &self.engine.query_sphere(center, far),
+                &self.engine.query_sphere(center, far).expect("an answer"),
                 self.last.within(center, far),
             ),
             4 => {
-                let hits = self.engine.query_ray(center, dir, far);
+                let hits = self.engine.query_ray(center, dir, far).expect("an answer");
                 assert!(hits.is_sorted_by(|x, y| (x.t, x.index) < (y.t, y.index)));
                 let mut found: Vec<u32> = hits.iter().map(|hit| hit.index).collect();
                 found.sort_unstable();

@@ -30,6 +30,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
             .step(&mut broad_phase)
             .map_err(|error| format!("frame {frame}: {error}"))?;
         sums.add(&step);
+        broad_phase.download()?;
         let hash = hex(radsweep::pair_hash(broad_phase.pairs()));
         bar.suspend(|| -> io::Result<()> {
             fallback.tell(&broad_phase);

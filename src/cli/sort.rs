@@ -108,7 +108,7 @@ fn on_device<K: Element>(
     options: &SortOptions,
 ) -> radsweep::sort::Result<SortReport> {
     use radsweep::sort::Algorithm;
-    use radsweep::sort::cuda::{Calibration, Payload, Sorter, SorterConfig};
+    use radsweep::sort::cuda::{Calibration, Payload, Request, Sorter, SorterConfig};
     let n = keys.len();
     let payload = if index.is_some() {
         Payload::Index
@@ -131,10 +131,9 @@ fn on_device<K: Element>(
     let mut scratch = stream.alloc(usize::try_from(scratch_bytes).unwrap_or(usize::MAX))?;
     let report = match index {
         None => {
-            sorter.sort_keys(
+            sorter.sort(
                 &stream,
-                input.slice(),
-                output.slice_mut(),
+                Request::keys(input.slice(), output.slice_mut()),
                 scratch.slice_mut(),
                 options,
             )?;
@@ -143,11 +142,9 @@ fn on_device<K: Element>(
         Some(index) => {
             let mut order = stream.alloc(n)?;
             let (sorted, order_out) = (output.slice_mut(), order.slice_mut());
-            sorter.sort_index(
+            sorter.sort(
                 &stream,
-                input.slice(),
-                Some(sorted),
-                order_out,
+                Request::index(input.slice(), order_out).keys_out(sorted),
                 scratch.slice_mut(),
                 options,
             )?;

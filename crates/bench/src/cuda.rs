@@ -10,7 +10,7 @@ use super::measure::{
 use bytemuck::Pod;
 use radsweep::gpu::{Buffer, Device, Slice, Stream};
 use radsweep::sort::cuda::baseline::{self, Baselines};
-use radsweep::sort::cuda::{Calibration, Payload, Sorter, SorterConfig, Value};
+use radsweep::sort::cuda::{Calibration, Payload, Request, Sorter, SorterConfig, Value};
 use radsweep::sort::{Algorithm, KeyType, SortOptions, SortReport, cpu};
 use radsweep_common::Result;
 use radsweep_common::byte_limit::copy_rate;
@@ -375,11 +375,11 @@ impl Job<'_> {
         match self.load {
             Load::Keys => {
                 let out = self.keys_out.slice_mut().cast()?;
-                Ok(sorter.sort_keys(stream, keys, out, scratch, options)?)
+                Ok(sorter.sort(stream, Request::keys(keys, out), scratch, options)?)
             }
             Load::Index => {
                 let out = self.values_out.slice_mut().cast()?;
-                Ok(sorter.sort_index(stream, keys, None, out, scratch, options)?)
+                Ok(sorter.sort(stream, Request::index(keys, out), scratch, options)?)
             }
             Load::U32 => self.pairs::<K, u32>(sorter, run),
             Load::U64 => self.pairs::<K, u64>(sorter, run),
@@ -402,12 +402,9 @@ impl Job<'_> {
             self.values_out.slice_mut().cast()?,
             self.scratch.slice_mut(),
         );
-        Ok(sorter.sort_pairs(
+        Ok(sorter.sort(
             self.stream,
-            keys,
-            values,
-            keys_out,
-            values_out,
+            Request::keys(keys, keys_out).values(values, values_out),
             scratch,
             &self.options,
         )?)
@@ -420,12 +417,9 @@ impl Job<'_> {
             self.values_out.slice_mut().cast()?,
         );
         let scratch = self.scratch.slice_mut();
-        Ok(sorter.sort_records(
+        Ok(sorter.sort(
             self.stream,
-            keys,
-            records,
-            None,
-            out,
+            Request::records(keys, records, out),
             scratch,
             &self.options,
         )?)

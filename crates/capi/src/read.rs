@@ -67,8 +67,9 @@ pub(crate) unsafe fn lend<T>(
     }
 }
 
-fn pairs(state: &State, which: u32) -> Result<&[RadsweepPair], Failure> {
-    let broad_phase = &state.broad_phase;
+fn pairs(state: &mut State, which: u32) -> Result<&[RadsweepPair], Failure> {
+    let broad_phase = &mut state.broad_phase;
+    broad_phase.download()?;
     let pairs = match which {
         RADSWEEP_PAIRS_ALL => broad_phase.pairs(),
         RADSWEEP_PAIRS_STARTED => broad_phase.started(),
@@ -282,7 +283,7 @@ pub unsafe extern "C" fn radsweep_query_box(
     unsafe {
         query(broad_phase, out, count, |broad_phase| {
             let boxes: &[sap::Aabb] = cast_slice(list(query_box, 1, "query_box")?);
-            Ok(broad_phase.query_box(&boxes[0]))
+            Ok(broad_phase.query_box(&boxes[0])?)
         })
     }
 }
@@ -302,7 +303,7 @@ pub unsafe extern "C" fn radsweep_query_point(
     // SAFETY: the caller's promise.
     unsafe {
         query(broad_phase, out, count, |broad_phase| {
-            Ok(broad_phase.query_point(vector(point, "point")?))
+            Ok(broad_phase.query_point(vector(point, "point")?)?)
         })
     }
 }
@@ -323,7 +324,7 @@ pub unsafe extern "C" fn radsweep_query_sphere(
     // SAFETY: the caller's promise.
     unsafe {
         query(broad_phase, out, count, |broad_phase| {
-            Ok(broad_phase.query_sphere(vector(center, "center")?, radius))
+            Ok(broad_phase.query_sphere(vector(center, "center")?, radius)?)
         })
     }
 }
@@ -352,7 +353,7 @@ pub unsafe extern "C" fn radsweep_query_ray(
             pointer::check_out(count, "count")?;
             let hits = state
                 .broad_phase
-                .query_ray(origin, direction, max_t)
+                .query_ray(origin, direction, max_t)?
                 .into_iter();
             let hits = hits.map(|hit| RadsweepRayHit {
                 index: hit.index,

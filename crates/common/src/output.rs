@@ -239,6 +239,7 @@ fn without_path(error: io::Error) -> io::Error {
 fn remove_and(end: impl FnOnce()) {
     let list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
     for path in list.iter() {
+        // The process ends: whatever keeps the file there, nothing more can be done about it.
         let _ = fs::remove_file(path);
     }
     end();

@@ -190,6 +190,7 @@ impl Drop for Capture<'_> {
             && let Ok(graph) = self.finish()
             && !graph.is_null()
         {
+            // The error that ended the capture is the one to tell.
             // SAFETY: the graph came from the capture just now and nobody else has it.
             let _ = unsafe { driver::cuGraphDestroy(graph) };
         }

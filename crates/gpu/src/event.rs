@@ -110,6 +110,7 @@ pub(crate) fn ready(answer: Result<()>) -> Result<bool> {
 impl Drop for Event {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
+            // A drop can tell nobody; a device that has failed says so at the next call.
             // SAFETY: not used again. The driver lets work that waits for it go on.
             let _ = unsafe { driver::cuEventDestroy_v2(self.handle) };
         }

@@ -37,6 +37,7 @@ struct Captured(CUgraph);
 impl Drop for Captured {
     fn drop(&mut self) {
         if !self.0.is_null() {
+            // A drop can tell nobody; a device that has failed says so at the next call.
             // SAFETY: owned by this value alone; a graph made ready to run does not need it.
             let _ = unsafe { driver::cuGraphDestroy(self.0) };
         }

@@ -102,6 +102,7 @@ impl<T> DerefMut for Pinned<T> {
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
         if self.len * size_of::<T>() != 0 && self.device.bind().is_ok() {
+            // A drop can tell nobody; a device that has failed says so at the next call.
             // SAFETY: allocated in `new` and freed only here.
             let _ = unsafe { driver::cuMemFreeHost(self.ptr.as_ptr().cast()) };
         }

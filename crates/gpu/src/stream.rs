@@ -53,6 +53,7 @@ impl Drop for Handle {
             }
         }
         if !self.raw.is_null() && self.device.bind().is_ok() {
+            // A drop can tell nobody; a device that has failed says so at the next call.
             // SAFETY: not used again. The driver lets the work already queued end.
             let _ = unsafe { driver::cuStreamDestroy_v2(self.raw) };
         }

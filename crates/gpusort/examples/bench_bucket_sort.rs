@@ -9,7 +9,7 @@ mod common;
 
 use common::{Distribution, TestKey};
 use gpu::{Device, Stream};
-use gpusort::cuda::{Payload, Sorter, SorterConfig, bucket_count};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig, bucket_count};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use rayon::prelude::*;
 use std::error::Error;
@@ -133,26 +133,25 @@ impl Bench {
         let mut run = |sorter: &Sorter| -> Outcome<()> {
             let (from, to, memory) = (input.slice(), output.slice_mut(), scratch.slice_mut());
             Ok(match payload {
-                Payload::U32 => sorter.sort_pairs(
+                Payload::U32 => sorter.sort(
                     stream,
-                    from,
-                    v32.slice(),
-                    to,
-                    w32.slice_mut(),
+                    Request::keys(from, to).values(v32.slice(), w32.slice_mut()),
                     memory,
                     &options,
                 ),
-                Payload::U64 => sorter.sort_pairs(
+                Payload::U64 => sorter.sort(
                     stream,
-                    from,
-                    v64.slice(),
-                    to,
-                    w64.slice_mut(),
+                    Request::keys(from, to).values(v64.slice(), w64.slice_mut()),
                     memory,
                     &options,
                 ),
-                Payload::None => sorter.sort_keys(stream, from, to, memory, &options),
-                _ => sorter.sort_index(stream, from, Some(to), w32.slice_mut(), memory, &options),
+                Payload::None => sorter.sort(stream, Request::keys(from, to), memory, &options),
+                _ => sorter.sort(
+                    stream,
+                    Request::index(from, w32.slice_mut()).keys_out(to),
+                    memory,
+                    &options,
+                ),
             }?)
         };
         let mut times = Vec::new();

@@ -2,7 +2,7 @@
 //! `bench_nearly_sorted [n ...]`. Medians over GPU events; every result is checked against the CPU.
 
 use gpu::{Buffer, Device, Stream};
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, cpu};
 use std::error::Error;
 
@@ -68,12 +68,9 @@ fn tile_sorts(device: &Device, n: usize) -> Outcome<f64> {
     for _ in 0..RUNS {
         let (k, v) = (keys_out.slice_mut(), values_out.slice_mut());
         let memory = scratch.slice_mut();
-        sorter.sort_pairs(
+        sorter.sort(
             &stream,
-            keys.slice(),
-            values.slice(),
-            k,
-            v,
+            Request::keys(keys.slice(), k).values(values.slice(), v),
             memory,
             &options,
         )?;
@@ -111,12 +108,9 @@ fn compare(device: &Device, name: &str, keys: &[u32]) -> Outcome<()> {
             stream.fill_bytes(values_out.slice_mut(), 0xee)?;
             let start = stream.record()?;
             let (k, v) = (keys_out.slice_mut(), values_out.slice_mut());
-            sorter.sort_pairs(
+            sorter.sort(
                 &stream,
-                input.slice(),
-                values.slice(),
-                k,
-                v,
+                Request::keys(input.slice(), k).values(values.slice(), v),
                 scratch.slice_mut(),
                 &options,
             )?;

@@ -7,7 +7,7 @@
 
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, Stream};
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, Key, SortOptions, cpu};
 use rayon::prelude::*;
 use std::error::Error;
@@ -178,19 +178,17 @@ impl Bench<'_> {
         let mut scratch = self.scratch::<K>(n, Payload::None)?;
         let (sorter, options) = (self.sorter, self.options.clone());
         let ms = self.median(|stream, run| {
-            Ok(sorter.sort_keys(
+            Ok(sorter.sort(
                 stream,
-                inputs.next(run),
-                output.slice_mut(),
+                Request::keys(inputs.next(run), output.slice_mut()),
                 scratch.slice_mut(),
                 &options,
             )?)
         })?;
         self.stream.fill_bytes(output.slice_mut(), 0xee)?;
-        sorter.sort_keys(
+        sorter.sort(
             self.stream,
-            inputs.next(0),
-            output.slice_mut(),
+            Request::keys(inputs.next(0), output.slice_mut()),
             scratch.slice_mut(),
             &options,
         )?;
@@ -219,12 +217,9 @@ impl Bench<'_> {
                 stream.fill_bytes(values_out.slice_mut(), 0xee)?;
             }
             let (k, v) = (keys_out.slice_mut(), values_out.slice_mut());
-            Ok(sorter.sort_pairs(
+            Ok(sorter.sort(
                 stream,
-                inputs.next(run),
-                values.next(run),
-                k,
-                v,
+                Request::keys(inputs.next(run), k).values(values.next(run), v),
                 scratch.slice_mut(),
                 &options,
             )?)
@@ -251,11 +246,9 @@ impl Bench<'_> {
                 stream.fill_bytes(index.slice_mut(), 0xee)?;
             }
             let input = inputs.next(run);
-            Ok(sorter.sort_index(
+            Ok(sorter.sort(
                 stream,
-                input,
-                None,
-                index.slice_mut(),
+                Request::index(input, index.slice_mut()),
                 scratch.slice_mut(),
                 &options,
             )?)
@@ -287,7 +280,7 @@ impl Bench<'_> {
             let (from, to, scratch) = (inputs.next(0), output.slice_mut(), scratch.slice_mut());
             refused = self
                 .sorter
-                .sort_keys(stream, from, to, scratch, &self.options)
+                .sort(stream, Request::keys(from, to), scratch, &self.options)
                 .err();
             Ok(())
         })?;
@@ -312,10 +305,9 @@ impl Bench<'_> {
         let mut output = self.stream.alloc::<u32>(n)?;
         let mut scratch = self.scratch::<u32>(n, Payload::None)?;
         for run in 0..WARM_UP {
-            timed.sort_keys(
+            timed.sort(
                 self.stream,
-                inputs.next(run),
-                output.slice_mut(),
+                Request::keys(inputs.next(run), output.slice_mut()),
                 scratch.slice_mut(),
                 &self.options,
             )?;

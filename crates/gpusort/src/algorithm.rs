@@ -1,6 +1,5 @@
 //! The sorts by name.
 
-use crate::Error;
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,7 +13,7 @@ use std::str::FromStr;
 /// assert_eq!("onesweep".parse::<Algorithm>()?, Algorithm::Onesweep);
 /// assert_eq!(Algorithm::Auto.to_string(), "auto");
 /// assert!("bogo".parse::<Algorithm>().is_err());
-/// # Ok::<(), gpusort::Error>(())
+/// # Ok::<(), gpusort::UnknownAlgorithm>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -73,15 +72,28 @@ impl fmt::Display for Algorithm {
     }
 }
 
-impl FromStr for Algorithm {
-    type Err = Error;
+/// No algorithm has that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown sort algorithm `{name}`: known are {}", known())]
+pub struct UnknownAlgorithm {
+    /// The name asked for.
+    pub name: String,
+}
 
-    /// [`Error::UnknownAlgorithm`] lists the names that are known.
-    fn from_str(name: &str) -> Result<Self, Error> {
+fn known() -> String {
+    let names = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    /// [`UnknownAlgorithm`] lists the names that are known.
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
         let found = Self::ALL.iter().find(|algorithm| algorithm.name() == name);
         found
             .copied()
-            .ok_or_else(|| Error::UnknownAlgorithm { name: name.into() })
+            .ok_or_else(|| UnknownAlgorithm { name: name.into() })
     }
 }
 

@@ -51,6 +51,14 @@ pub enum Error {
         /// The other.
         second: &'static str,
     },
+    /// Two parts of a request exclude each other.
+    #[error("`{first}` cannot be asked for together with `{second}`")]
+    Conflict {
+        /// The part that was added last, such as `"values"`.
+        first: &'static str,
+        /// What it cannot be added to.
+        second: &'static str,
+    },
     /// A buffer does not start where its elements may.
     #[error("{what} starts at address {address:#x}, which is not a multiple of {alignment}")]
     Misaligned {
@@ -87,12 +95,6 @@ pub enum Error {
         /// What it cannot take.
         what: &'static str,
     },
-    /// No algorithm of that name is built.
-    #[error("unknown sort algorithm `{name}`: known are {}", known_algorithms())]
-    UnknownAlgorithm {
-        /// The name asked for.
-        name: String,
-    },
     /// No NVRTC, which a [`Comparator`](crate::cuda::Comparator) is compiled by.
     #[cfg(cuda)]
     #[error("no CUDA compiler library: looked for {looked_for} ({reason})")]
@@ -122,12 +124,4 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
-}
-
-fn known_algorithms() -> String {
-    let names: Vec<_> = Algorithm::ALL
-        .iter()
-        .map(|algorithm| algorithm.name())
-        .collect();
-    names.join(", ")
 }

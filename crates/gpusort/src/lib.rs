@@ -33,7 +33,7 @@ mod key;
 mod options;
 mod report;
 
-pub use algorithm::Algorithm;
+pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use error::{Error, Result};
 pub use key::{Key, KeyType, OrderedBits};
 pub use options::{Order, SortOptions};

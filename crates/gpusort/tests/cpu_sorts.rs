@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Distribution, TestKey, around, assert_same_bits, by_index, expected_index};
+use gpusort::cpu::RadixSort;
 use gpusort::{Key, Order, SortOptions, SortReport, cpu};
 use proptest::prelude::*;
 use std::ops::Range;
@@ -18,6 +19,22 @@ impl Record {
     }
 }
 
+/// The methods of slices that take no options.
+fn check_methods<K: TestKey>(keys: &[K], sorted: &[K], expected: &[u32], context: &str) {
+    let mut got = keys.to_vec();
+    got.radix_sort().expect(context);
+    assert_same_bits(&got, sorted, context);
+    assert_eq!(keys.radix_argsort().expect(context), expected, "{context}");
+    got.copy_from_slice(keys);
+    let mut values: Vec<_> = (0..keys.len() as u32).map(Record::new).collect();
+    let moved: Vec<_> = expected.iter().map(|&i| Record::new(i)).collect();
+    got.radix_sort_with(&mut values).expect(context);
+    assert_same_bits(&got, sorted, context);
+    assert!(values == moved, "records: {context}");
+    let fewer = &mut values[..keys.len().saturating_sub(1)];
+    assert_eq!(got.radix_sort_with(fewer).is_err(), !keys.is_empty());
+}
+
 /// All calls on one input: keys, index, and pairs and records of several sizes.
 fn check<K: TestKey>(sorter: &mut cpu::Sorter, keys: &[K], options: &SortOptions, context: &str) {
     let context = &format!("{} x {} {options:?} {context}", keys.len(), K::TYPE);
@@ -29,6 +46,14 @@ fn check<K: TestKey>(sorter: &mut cpu::Sorter, keys: &[K], options: &SortOptions
     assert_same_bits(&got, &sorted, context);
     check_report::<K>(&report, keys, options, &expected, context);
     assert!(cpu::is_sorted(&got, options).expect(context), "{context}");
+
+    got.copy_from_slice(keys);
+    let report = got.radix_sort_by(options).expect(context);
+    assert_same_bits(&got, &sorted, context);
+    check_report::<K>(&report, keys, options, &expected, context);
+    if *options == SortOptions::new() {
+        check_methods(keys, &sorted, &expected, context);
+    }
 
     let mut index = vec![u32::MAX; keys.len()];
     let report = sorter.sort_index(keys, &mut index, options).expect(context);

@@ -8,7 +8,7 @@ mod suite;
 
 use common::{Distribution, TestKey, by_index};
 use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, reference, text, unless_quick};
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
@@ -24,7 +24,6 @@ fn main() {
         suite.add("nearly sorted: zeros of both signs", zeros);
         suite.add("nearly sorted: where the hint is not taken", not_taken);
         suite.add("nearly sorted: stages", stages);
-        suite.add("nearly sorted: one array of three", axes);
         suite.add("nearly sorted: millions", millions);
     });
 }
@@ -49,12 +48,9 @@ fn report<K: TestKey>(gpu: &Gpu, keys: &[K], options: &SortOptions) -> Result<So
     let (mut ko, mut vo) = (stream.alloc::<K>(n)?, stream.alloc::<u32>(n)?);
     let mut scratch = Scratch::new::<K>(&stream, options.algorithm, n, Payload::U32, false)?;
     let (to, moved) = (ko.slice_mut(), vo.slice_mut());
-    gpu.sorter.sort_pairs(
+    gpu.sorter.sort(
         &stream,
-        ki.slice(),
-        vi.slice(),
-        to,
-        moved,
+        Request::keys(ki.slice(), to).values(vi.slice(), moved),
         scratch.slice_mut(),
         options,
     )?;
@@ -439,11 +435,9 @@ fn not_taken(gpu: &Gpu) -> Outcome {
     let mut output = stream.alloc::<u32>(n)?;
     let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
     let (from, to) = (input.slice(), output.slice_mut());
-    gpu.sorter.sort_keys_counted(
+    gpu.sorter.sort(
         &stream,
-        count.slice(),
-        from,
-        to,
+        Request::keys(from, to).count(count.slice()),
         scratch.slice_mut(),
         &options,
     )?;
@@ -477,60 +471,6 @@ fn stages(gpu: &Gpu) -> Outcome {
         let launched = names.contains(&"nearly sorted");
         if names[0] != first || launched != no_small || report.displaced != Some(0) {
             return Err(format!("{report:?}").into());
-        }
-    }
-    Ok(())
-}
-
-/// Each array takes its own path.
-fn axes(gpu: &Gpu) -> Outcome {
-    let (stream, options, n) = (gpu.stream()?, gpu.options(), 20_000);
-    for sorter in [&gpu.sorter, &gpu.large] {
-        for first in 0..3 {
-            let ranks = [
-                reinserted(n, 0.01, 1000, 13),
-                reinserted(n, 1.0, n, 14),
-                in_order(n),
-            ];
-            let keys: Vec<Vec<u32>> = (0..3)
-                .map(|i| distinct(&ranks[(first + i) % 3], &options))
-                .collect();
-            let inputs = [&keys[0], &keys[1], &keys[2]].map(|keys| stream.from_slice(keys));
-            let [a, b, c] = inputs;
-            let (a, b, c) = (a?, b?, c?);
-            let (mut x, mut y, mut z) = (
-                stream.alloc::<u32>(n)?,
-                stream.alloc::<u32>(n)?,
-                stream.alloc::<u32>(n)?,
-            );
-            let bytes =
-                Sorter::scratch_bytes_axes::<u32, 3>(gpu.algorithm, n as u64, Payload::Index)?;
-            let mut scratch = stream.alloc::<u8>(2 * bytes as usize)?; // 64-bit offsets take more
-            stream.fill_bytes(scratch.slice_mut(), 0xc3)?;
-            sorter.sort_index_axes(
-                &stream,
-                [a.slice(), b.slice(), c.slice()],
-                None,
-                [x.slice_mut(), y.slice_mut(), z.slice_mut()],
-                scratch.slice_mut(),
-                &options,
-            )?;
-            for (keys, index) in keys.iter().zip([&x, &y, &z]) {
-                let got = stream.to_vec(index.slice())?;
-                gpu_rig::same("index", &got, &reference(keys, &options))?;
-            }
-            let displaced = sorter.report(&stream, scratch.slice())?.displaced;
-            if [
-                displaced.is_some_and(|count| count > 0),
-                displaced.is_none(),
-                displaced == Some(0),
-            ]
-            .iter()
-            .position(|&taken| taken)
-                != Some(first)
-            {
-                return Err(format!("first array {first}: {displaced:?}").into());
-            }
         }
     }
     Ok(())

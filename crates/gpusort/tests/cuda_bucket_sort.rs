@@ -7,7 +7,7 @@ mod suite;
 
 use common::{Distribution, TestKey};
 use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, same, unless_quick};
-use gpusort::cuda::{Payload, Sorter, SorterConfig, bucket_count};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig, bucket_count};
 use gpusort::{Algorithm, SortReport};
 
 fn main() {
@@ -32,7 +32,12 @@ fn sorted<K: TestKey>(gpu: &Gpu, keys: &[K]) -> Result<SortReport, libtest_mimic
     let mut index = stream.alloc::<u32>(keys.len())?;
     let mut scratch = Scratch::new::<K>(&stream, gpu.algorithm, keys.len(), Payload::Index, false)?;
     let (places, memory) = (index.slice_mut(), scratch.slice_mut());
-    sorter.sort_index(&stream, input.slice(), None, places, memory, &options)?;
+    sorter.sort(
+        &stream,
+        Request::index(input.slice(), places),
+        memory,
+        &options,
+    )?;
     let report = sorter.report(&stream, scratch.slice())?;
     let expected = gpu_rig::reference(keys, &options);
     same("index", &stream.to_vec(index.slice())?, &expected)?;
@@ -166,11 +171,9 @@ fn no_counts(gpu: &Gpu) -> Outcome {
     let (mut output, count) = (stream.alloc::<u32>(3)?, stream.from_slice(&[2_u64])?);
     let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, 3, Payload::None, false)?;
     let (keys, memory) = (output.slice_mut(), scratch.slice_mut());
-    let result = gpu.sorter.sort_keys_counted(
+    let result = gpu.sorter.sort(
         &stream,
-        count.slice(),
-        input.slice(),
-        keys,
+        Request::keys(input.slice(), keys).count(count.slice()),
         memory,
         &gpu.options(),
     );

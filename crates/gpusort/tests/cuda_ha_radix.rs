@@ -8,7 +8,7 @@ mod suite;
 use common::{Distribution, TestKey, by_index};
 use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, reference, same, text, unless_quick};
 use gpusort::cuda::baseline::{Baseline, Baselines};
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use libtest_mimic::Failed;
 use suite::{Suite, check_counted};
@@ -118,10 +118,9 @@ fn report_of<K: TestKey>(
     let input = Guarded::new(&stream, keys)?;
     let mut output = Guarded::poisoned(&stream, n)?;
     let mut scratch = Scratch::new::<K>(&stream, gpu.algorithm, n, Payload::None, false)?;
-    sorter.sort_keys(
+    sorter.sort(
         &stream,
-        input.slice(),
-        output.slice_mut(),
+        Request::keys(input.slice(), output.slice_mut()),
         scratch.slice_mut(),
         options,
     )?;

@@ -7,7 +7,7 @@ mod suite;
 
 use common::{Distribution, TestKey, by_index};
 use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, unless_quick};
-use gpusort::cuda::{Payload, Sorter};
+use gpusort::cuda::{Payload, Request, Sorter};
 use gpusort::{Algorithm, SortReport};
 use suite::check_counted;
 
@@ -61,10 +61,9 @@ fn report<K: TestKey>(gpu: &Gpu, keys: &[K]) -> Result<SortReport, libtest_mimic
     let input = Guarded::new(&stream, keys)?;
     let mut output = Guarded::poisoned(&stream, keys.len())?;
     let mut scratch = Scratch::new::<K>(&stream, gpu.algorithm, keys.len(), Payload::None, false)?;
-    gpu.sorter.sort_keys(
+    gpu.sorter.sort(
         &stream,
-        input.slice(),
-        output.slice_mut(),
+        Request::keys(input.slice(), output.slice_mut()),
         scratch.slice_mut(),
         &options,
     )?;

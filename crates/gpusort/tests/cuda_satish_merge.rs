@@ -8,7 +8,7 @@ mod suite;
 use bytemuck::Pod;
 use common::{Distribution, TestKey, by_index};
 use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, same, text, unless_quick};
-use gpusort::cuda::{Comparator, MergeSorter, Payload, Sorter, Words};
+use gpusort::cuda::{Comparator, MergeSorter, Payload, Request, Sorter, Words};
 use gpusort::{Algorithm, Error, Order};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -88,10 +88,9 @@ fn bounded_pieces(gpu: &Gpu) -> Outcome {
             let input = Guarded::new(&stream, &keys)?;
             let mut output = Guarded::<u32>::poisoned(&stream, n)?;
             let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
-            gpu.sorter.sort_keys(
+            gpu.sorter.sort(
                 &stream,
-                input.slice(),
-                output.slice_mut(),
+                Request::keys(input.slice(), output.slice_mut()),
                 scratch.slice_mut(),
                 &gpu.options(),
             )?;

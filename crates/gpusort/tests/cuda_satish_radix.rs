@@ -8,7 +8,7 @@ mod suite;
 use common::{Distribution, TestKey, around};
 use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, text, unless_quick};
 use gpusort::Algorithm;
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use suite::{Suite, check_counted, many_keys};
 
 /// Keys that one block sorts by all digits (`SMALL` in tuning.rs), by bytes of the larger of key and value.
@@ -147,7 +147,12 @@ fn reports(gpu: &Gpu) -> Outcome {
             let mut output = stream.alloc::<u32>(n)?;
             let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
             let (out, options) = (output.slice_mut(), gpu.options().bits(window.clone()));
-            timed.sort_keys(&stream, keys.slice(), out, scratch.slice_mut(), &options)?;
+            timed.sort(
+                &stream,
+                Request::keys(keys.slice(), out),
+                scratch.slice_mut(),
+                &options,
+            )?;
             let report = timed.report(&stream, scratch.slice())?;
             let got = (
                 report.passes_run,

@@ -10,7 +10,7 @@ use common::{Distribution, TestKey, by_index};
 use gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
 };
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::Failed;
 use suite::{Suite, all_distributions, check_counted, many_keys};
@@ -21,6 +21,10 @@ fn main() {
         each_type!(suite, "is_sorted", is_sorted);
         onesweep::add(suite);
         suite.add("misuse is an error and writes nothing", misuse);
+        suite.add(
+            "parts of a request that exclude each other are an error",
+            conflicts,
+        );
         suite.add("scratch sizes are known without a device", scratch_sizes);
         suite.add("stalled blocks in the look-back", stalled_blocks);
         suite.add("reports: passes, skips, early exit, times", reports);
@@ -99,14 +103,20 @@ fn reports(gpu: &Gpu) -> Outcome {
         let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
         let options = gpu.options().bits(window.clone());
         for sorter in [&gpu.sorter, &timed] {
-            sorter.sort_keys(
+            sorter.sort(
                 &stream,
-                keys.slice(),
-                output.slice_mut(),
+                Request::keys(keys.slice(), output.slice_mut()),
                 scratch.slice_mut(),
                 &options,
             )?;
             let report = sorter.report(&stream, scratch.slice())?;
+            let outcome = stream.to_vec(Sorter::outcome(scratch.slice())?)?[0];
+            let told = (outcome.passes_run(), outcome.passes_skipped());
+            if (told, outcome.early_exit(), outcome.n()) != ((run, skipped), early, n as u64)
+                || outcome.algorithm() != Some(Algorithm::Onesweep)
+            {
+                return Err(format!("{spread:?} {window:?}: {outcome:?}").into());
+            }
             let got = (
                 report.passes_run,
                 report.passes_skipped,
@@ -120,10 +130,9 @@ fn reports(gpu: &Gpu) -> Outcome {
             }
         }
         let report = {
-            timed.sort_keys(
+            timed.sort(
                 &stream,
-                keys.slice(),
-                output.slice_mut(),
+                Request::keys(keys.slice(), output.slice_mut()),
                 scratch.slice_mut(),
                 &options,
             )?;
@@ -143,9 +152,9 @@ fn reports(gpu: &Gpu) -> Outcome {
     }
     let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, 0, Payload::None, false)?;
     let mut empty = stream.alloc::<u32>(0)?;
-    gpu.sorter.sort_keys_in_place(
+    gpu.sorter.sort(
         &stream,
-        empty.slice_mut(),
+        Request::in_place(empty.slice_mut()),
         scratch.slice_mut(),
         &gpu.options(),
     )?;
@@ -275,10 +284,9 @@ fn misuse(gpu: &Gpu) -> Outcome {
     let part = output.slice_mut().as_slice().ptr();
 
     let mut to = |window: std::ops::Range<u32>| {
-        sorter.sort_keys(
+        sorter.sort(
             &stream,
-            input.slice(),
-            output.slice_mut(),
+            Request::keys(input.slice(), output.slice_mut()),
             scratch.slice_mut(),
             &options.clone().bits(window),
         )
@@ -303,7 +311,12 @@ fn misuse(gpu: &Gpu) -> Outcome {
     );
 
     let short = output.range_mut(..n - 1)?;
-    let result = sorter.sort_keys(&stream, input.slice(), short, scratch.slice_mut(), &options);
+    let result = sorter.sort(
+        &stream,
+        Request::keys(input.slice(), short),
+        scratch.slice_mut(),
+        &options,
+    );
     expect_error!(
         result,
         Error::LengthMismatch {
@@ -312,11 +325,9 @@ fn misuse(gpu: &Gpu) -> Outcome {
         }
     );
     let short = output.range_mut(..n - 1)?;
-    let result = sorter.sort_index(
+    let result = sorter.sort(
         &stream,
-        input.slice(),
-        None,
-        short,
+        Request::index(input.slice(), short),
         scratch.slice_mut(),
         &options,
     );
@@ -330,7 +341,12 @@ fn misuse(gpu: &Gpu) -> Outcome {
 
     let needed = Sorter::scratch_bytes::<u32>(n as u64, Payload::None)?;
     let less = scratch.slice_mut().range(..needed as usize - 256)?;
-    let result = sorter.sort_keys(&stream, input.slice(), output.slice_mut(), less, &options);
+    let result = sorter.sort(
+        &stream,
+        Request::keys(input.slice(), output.slice_mut()),
+        less,
+        &options,
+    );
     expect_error!(result, Error::ScratchTooSmall { .. });
     let none = scratch.slice_mut().range(..0)?;
     let result = sorter.is_sorted(&stream, input.slice(), none, &options);
@@ -341,7 +357,12 @@ fn misuse(gpu: &Gpu) -> Outcome {
         Error::ScratchTooSmall { given: 0, .. }
     );
     let off = scratch.slice_mut().range(4..)?;
-    let result = sorter.sort_keys(&stream, input.slice(), output.slice_mut(), off, &options);
+    let result = sorter.sort(
+        &stream,
+        Request::keys(input.slice(), output.slice_mut()),
+        off,
+        &options,
+    );
     expect_error!(
         result,
         Error::Misaligned {
@@ -352,72 +373,66 @@ fn misuse(gpu: &Gpu) -> Outcome {
     );
 
     let odd = raw(input.slice().ptr() + 2, n - 1);
-    let result = sorter.sort_keys(
+    let result = sorter.sort(
         &stream,
-        odd,
-        output.range_mut(1..)?,
+        Request::keys(odd, output.range_mut(1..)?),
         scratch.slice_mut(),
         &options,
     );
     expect_error!(
         result,
         Error::Misaligned {
-            what: "input",
+            what: "keys_in",
             alignment: 4,
             ..
         }
     );
-    let result = sorter.sort_keys(
+    let result = sorter.sort(
         &stream,
-        raw(0, n),
-        output.slice_mut(),
+        Request::keys(raw(0, n), output.slice_mut()),
         scratch.slice_mut(),
         &options,
     );
-    expect_error!(result, Error::Null { what: "input" });
+    expect_error!(result, Error::Null { what: "keys_in" });
 
-    let result = sorter.sort_keys(
+    let result = sorter.sort(
         &stream,
-        raw(part, n),
-        raw_mut(part, n),
+        Request::keys(raw(part, n), raw_mut(part, n)),
         scratch.slice_mut(),
         &options,
     );
     expect_error!(
         result,
         Error::Overlap {
-            first: "input",
-            second: "output"
+            first: "keys_in",
+            second: "keys_out"
         }
     );
-    let result = sorter.sort_keys(
+    let result = sorter.sort(
         &stream,
-        raw(part, 500),
-        raw_mut(part + 4 * 499, 500),
+        Request::keys(raw(part, 500), raw_mut(part + 4 * 499, 500)),
         scratch.slice_mut(),
         &options,
     );
     expect_error!(result, Error::Overlap { .. });
     let inside = scratch.slice().ptr() + 512;
-    let result = sorter.sort_keys(
+    let result = sorter.sort(
         &stream,
-        input.slice(),
-        raw_mut(inside, n),
+        Request::keys(input.slice(), raw_mut(inside, n)),
         scratch.slice_mut(),
         &options,
     );
     expect_error!(
         result,
         Error::Overlap {
-            first: "output",
+            first: "keys_out",
             second: "scratch"
         }
     );
     let twice = raw_mut(both.slice_mut().as_slice().ptr(), n);
-    let result = sorter.sort_pairs_in_place(
+    let result = sorter.sort(
         &stream,
-        both.slice_mut(),
-        twice,
+        Request::in_place(both.slice_mut()).values_in_place(twice),
         scratch.slice_mut(),
         &options,
     );
@@ -429,16 +444,22 @@ fn misuse(gpu: &Gpu) -> Outcome {
         }
     );
 
+    let none = scratch.slice().range(..31)?;
+    expect_error!(
+        Sorter::outcome(none),
+        Error::ScratchTooSmall {
+            needed: 32,
+            given: 31
+        }
+    );
+
     same("output", &stream.to_vec(output.slice())?, &keys)?;
     same("keys and values", &stream.to_vec(both.slice())?, &keys)?;
     // Side by side is no overlap, and two inputs may be the same.
     let (mut a, mut b) = (stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?);
-    sorter.sort_pairs(
+    sorter.sort(
         &stream,
-        input.slice(),
-        input.slice(),
-        a.slice_mut(),
-        b.slice_mut(),
+        Request::keys(input.slice(), a.slice_mut()).values(input.slice(), b.slice_mut()),
         scratch.slice_mut(),
         &options,
     )?;
@@ -448,13 +469,72 @@ fn misuse(gpu: &Gpu) -> Outcome {
         &stream.to_vec(b.slice())?,
     )?;
     let (left, right) = both.slice_mut().split_at(n / 2)?;
-    sorter.sort_keys(
+    sorter.sort(
         &stream,
-        left.into_slice(),
-        right,
+        Request::keys(left.into_slice(), right),
         scratch.slice_mut(),
         &options,
     )?;
     stream.synchronize()?;
+    Ok(())
+}
+
+/// Parts of a request that exclude each other, in every order.
+fn conflicts(gpu: &Gpu) -> Outcome {
+    let (stream, n) = (gpu.stream()?, 1000);
+    let (a, mut b, mut c) = (
+        stream.from_slice(&Distribution::UniformBits.keys::<u32>(n, 11))?,
+        stream.alloc::<u32>(n)?,
+        stream.alloc::<u32>(n)?,
+    );
+    let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::Records, false)?;
+    let mut fails = |request: Request<'_, u32>, wanted: [&str; 2]| -> Outcome {
+        match (gpu.sorter).sort(&stream, request, scratch.slice_mut(), &gpu.options()) {
+            Err(Error::Conflict { first, second }) if [first, second] == wanted => Ok(()),
+            other => Err(format!("{other:?}, not a conflict of {wanted:?}").into()),
+        }
+    };
+    let a = a.slice();
+    let in_place = Request::in_place(b.slice_mut());
+    fails(in_place.values(a, c.slice_mut()), ["values", "in_place"])?;
+    let in_place = Request::in_place(b.slice_mut());
+    fails(in_place.keys_out(c.slice_mut()), ["keys_out", "keys"])?;
+    let keys = Request::keys(a, b.slice_mut());
+    fails(keys.keys_out(c.slice_mut()), ["keys_out", "keys"])?;
+    let keys = Request::keys(a, b.slice_mut());
+    fails(
+        keys.values_in_place(c.slice_mut()),
+        ["values_in_place", "keys"],
+    )?;
+    let index = Request::index(a, b.slice_mut());
+    fails(index.values(a, c.slice_mut()), ["values", "index"])?;
+    let records = Request::records(a, a, b.slice_mut());
+    fails(
+        records.values_in_place(c.slice_mut()),
+        ["values_in_place", "records"],
+    )?;
+    // The first thing that is wrong is told, and no other.
+    let index = Request::index(a, b.range_mut(..7)?);
+    let result = gpu.sorter.sort(
+        &stream,
+        index.values(a, c.slice_mut()),
+        scratch.slice_mut(),
+        &gpu.options(),
+    );
+    expect_error!(
+        result,
+        Error::LengthMismatch {
+            keys: 1000,
+            values: 7
+        }
+    );
+    // No keys, whose addresses may all be the same, can be asked for in every way.
+    // SAFETY: no elements.
+    let empty = unsafe { gpu::Slice::<u32>::from_raw(0, 0) };
+    // SAFETY: as above.
+    let output = || unsafe { gpu::SliceMut::<u32>::from_raw(0, 0) };
+    let request = Request::keys(empty, output()).values(empty, output());
+    gpu.sorter
+        .sort(&stream, request, scratch.slice_mut(), &gpu.options())?;
     Ok(())
 }

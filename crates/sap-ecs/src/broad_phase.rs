@@ -101,34 +101,55 @@ impl BroadPhase {
     /// let ball = world.spawn((Collider::new([0.5; 3]), Moved([4.0; 3]))).id();
     /// world.run_schedule(BroadPhaseSchedule);
     /// let mut broad_phase = world.resource_mut::<BroadPhase>();
-    /// assert_eq!(broad_phase.query_box(&Aabb::new([4.2; 3], [9.0; 3])), [ball]);
+    /// assert_eq!(broad_phase.query_box(&Aabb::new([4.2; 3], [9.0; 3]))?, [ball]);
     /// # Ok::<(), sap_ecs::Error>(())
     /// ```
-    pub fn query_box(&mut self, query: &Aabb) -> Vec<Entity> {
-        let found = self.engine.query_box(query);
-        self.entities(found)
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query_box`].
+    pub fn query_box(&mut self, query: &Aabb) -> Result<Vec<Entity>, Error> {
+        let found = self.engine.query_box(query)?;
+        Ok(self.entities(found))
     }
 
     /// The entities whose boxes hold this point; see [`sap::BroadPhase::query_point`].
-    pub fn query_point(&mut self, point: [f32; 3]) -> Vec<Entity> {
-        let found = self.engine.query_point(point);
-        self.entities(found)
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query_box`].
+    pub fn query_point(&mut self, point: [f32; 3]) -> Result<Vec<Entity>, Error> {
+        let found = self.engine.query_point(point)?;
+        Ok(self.entities(found))
     }
 
     /// The entities whose boxes are within `radius` of `center`; see [`sap::BroadPhase::query_sphere`].
-    pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Vec<Entity> {
-        let found = self.engine.query_sphere(center, radius);
-        self.entities(found)
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query_box`].
+    pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Result<Vec<Entity>, Error> {
+        let found = self.engine.query_sphere(center, radius)?;
+        Ok(self.entities(found))
     }
 
     /// The entities whose boxes the ray meets, the nearest first; see [`sap::BroadPhase::query_ray`].
-    pub fn query_ray(&mut self, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Vec<EntityHit> {
-        let found = self.engine.query_ray(origin, dir, max_t).into_iter();
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query_box`].
+    pub fn query_ray(
+        &mut self,
+        origin: [f32; 3],
+        dir: [f32; 3],
+        max_t: f32,
+    ) -> Result<Vec<EntityHit>, Error> {
+        let found = self.engine.query_ray(origin, dir, max_t)?.into_iter();
         let named = found.map(|hit| EntityHit {
             entity: self.slots.entity(hit.index),
             t: hit.t,
         });
-        named.collect()
+        Ok(named.collect())
     }
 
     fn entities(&self, found: Vec<u32>) -> Vec<Entity> {

@@ -269,7 +269,7 @@ impl Run {
             .filter(|(_, (b, _))| b.overlaps(&query, rule));
         let expected: BTreeSet<Entity> = met.map(|(entity, _)| *entity).collect();
         let mut broad_phase = self.world.resource_mut::<BroadPhase>();
-        let found = broad_phase.query_box(&query);
+        let found = broad_phase.query_box(&query).expect("the CPU answers");
         let set: BTreeSet<Entity> = found.iter().copied().collect();
         assert_eq!((set.len(), set), (found.len(), expected), "{what}");
     }

@@ -223,7 +223,7 @@ fn from_host(n: usize, told: bool, runs: usize) -> Result<()> {
         let timings = broad_phase.update(frame)?.timings;
         let update = start.elapsed();
         let start = Instant::now();
-        std::hint::black_box(broad_phase.query_box(&boxes[n / 2]));
+        std::hint::black_box(broad_phase.query_box(&boxes[n / 2])?);
         let query = start.elapsed();
         if run >= WARM_UP {
             let [wall, query] = [update, query].map(|time| time.as_secs_f64() * 1e3);

@@ -130,7 +130,8 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-    /// The pairs of the last update, sorted by `(a, b)`.
+    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` they are on the device, and this is empty until
+    /// [`BroadPhase::download`]; a build with debug assertions panics in the place of that.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -145,7 +146,8 @@ impl BroadPhase {
         on_engine!(&self.chosen.engine, engine => engine.pairs())
     }
 
-    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off.
+    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off; after an
+    /// `update_device` as [`BroadPhase::pairs`].
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -166,6 +168,31 @@ impl BroadPhase {
     #[must_use]
     pub fn ended(&self) -> &[Pair] {
         on_engine!(&self.chosen.engine, engine => engine.ended())
+    }
+
+    /// Copies the lists of the last update to the host, where `update_device` has left them on the device: then
+    /// [`BroadPhase::pairs`], [`BroadPhase::started`] and [`BroadPhase::ended`] have them. Else they have them anyway, and this does
+    /// nothing.
+    ///
+    /// ```
+    /// # use sap::{Aabb, BroadPhase, Config};
+    /// let mut broad_phase = BroadPhase::new(Config::default())?;
+    /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 2])?;
+    /// broad_phase.download()?; // after any kind of update
+    /// assert_eq!(broad_phase.pairs().len() as u64, broad_phase.report().pairs);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] where the host has no memory for them, and what the device reports. The lists on the host are empty
+    /// then, those on the device are still there.
+    pub fn download(&mut self) -> Result<()> {
+        match &mut self.chosen.engine {
+            Engine::Cpu(_) => Ok(()),
+            #[cfg(cuda)]
+            Engine::Cuda(engine) => engine.download(),
+        }
     }
 
     /// What the last update did.
@@ -234,7 +261,7 @@ impl BroadPhase {
     /// let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 2])?;
     /// broad_phase.clear();
-    /// assert!(broad_phase.pairs().is_empty() && broad_phase.query_point([0.5; 3]).is_empty());
+    /// assert!(broad_phase.pairs().is_empty() && broad_phase.query_point([0.5; 3])?.is_empty());
     /// # Ok::<(), sap::Error>(())
     /// ```
     pub fn clear(&mut self) {
@@ -335,16 +362,20 @@ impl BroadPhase {
     ///
     /// let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([4.0; 3], [5.0; 3])])?;
-    /// assert_eq!(broad_phase.query_box(&Aabb::new([1.0; 3], [4.0; 3])), [0, 1]);
+    /// assert_eq!(broad_phase.query_box(&Aabb::new([1.0; 3], [4.0; 3]))?, [0, 1]);
     /// # Ok::<(), sap::Error>(())
     /// ```
-    pub fn query_box(&mut self, query: &Aabb) -> Vec<u32> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Sort`] where the system grants no thread to build the tree; what the device reports where the boxes are there.
+    pub fn query_box(&mut self, query: &Aabb) -> Result<Vec<u32>> {
         let rule = self.config.rule;
         #[cfg(cuda)]
-        if let Some(near) = self.scan(cuda::Question::Touching(*query)) {
-            return near.overlapping(query, rule);
+        if let Some(near) = self.scan(cuda::Question::Touching(*query))? {
+            return Ok(near.overlapping(query, rule));
         }
-        self.index().overlapping(query, rule)
+        Ok(self.index()?.overlapping(query, rule))
     }
 
     /// The boxes of the last update that hold this point, by index; borders count under the closed rule.
@@ -353,10 +384,14 @@ impl BroadPhase {
     /// # use sap::{Aabb, BroadPhase, Config};
     /// # let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([4.0; 3], [5.0; 3])])?;
-    /// assert_eq!(broad_phase.query_point([4.5, 4.5, 5.0]), [1]);
+    /// assert_eq!(broad_phase.query_point([4.5, 4.5, 5.0])?, [1]);
     /// # Ok::<(), sap::Error>(())
     /// ```
-    pub fn query_point(&mut self, point: [f32; 3]) -> Vec<u32> {
+    ///
+    /// # Errors
+    ///
+    /// As [`BroadPhase::query_box`].
+    pub fn query_point(&mut self, point: [f32; 3]) -> Result<Vec<u32>> {
         self.query_box(&Aabb::new(point, point))
     }
 
@@ -367,16 +402,20 @@ impl BroadPhase {
     /// # use sap::{Aabb, BroadPhase, Config};
     /// # let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([4.0; 3], [5.0; 3])])?;
-    /// assert_eq!(broad_phase.query_sphere([0.5, 0.5, 3.0], 2.0), [0]);
+    /// assert_eq!(broad_phase.query_sphere([0.5, 0.5, 3.0], 2.0)?, [0]);
     /// # Ok::<(), sap::Error>(())
     /// ```
-    pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Vec<u32> {
+    ///
+    /// # Errors
+    ///
+    /// As [`BroadPhase::query_box`].
+    pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Result<Vec<u32>> {
         let rule = self.config.rule;
         #[cfg(cuda)]
-        if let Some(near) = self.scan(cuda::Question::Touching(query::around(center, radius))) {
-            return near.within(center, radius, rule);
+        if let Some(near) = self.scan(cuda::Question::Touching(query::around(center, radius)))? {
+            return Ok(near.within(center, radius, rule));
         }
-        self.index().within(center, radius, rule)
+        Ok(self.index()?.within(center, radius, rule))
     }
 
     /// The boxes of the last update that the ray `origin + t * dir`, `0 <= t <= max_t`, meets (borders included), by
@@ -387,21 +426,30 @@ impl BroadPhase {
     /// # use sap::{Aabb, BroadPhase, Config, RayHit};
     /// # let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(&[Aabb::new([4.0; 3], [5.0; 3]), Aabb::new([0.0; 3], [1.0; 3])])?;
-    /// let hits = broad_phase.query_ray([0.5; 3], [1.0; 3], 10.0);
+    /// let hits = broad_phase.query_ray([0.5; 3], [1.0; 3], 10.0)?;
     /// assert_eq!(hits, [RayHit { index: 1, t: 0.0 }, RayHit { index: 0, t: 3.5 }]);
     /// # Ok::<(), sap::Error>(())
     /// ```
-    pub fn query_ray(&mut self, origin: [f32; 3], dir: [f32; 3], max_t: f32) -> Vec<RayHit> {
+    ///
+    /// # Errors
+    ///
+    /// As [`BroadPhase::query_box`].
+    pub fn query_ray(
+        &mut self,
+        origin: [f32; 3],
+        dir: [f32; 3],
+        max_t: f32,
+    ) -> Result<Vec<RayHit>> {
         #[cfg(cuda)]
-        if let Some(near) = self.scan(cuda::Question::Along(origin, dir, max_t)) {
-            return near.along(origin, dir, max_t);
+        if let Some(near) = self.scan(cuda::Question::Along(origin, dir, max_t))? {
+            return Ok(near.along(origin, dir, max_t));
         }
-        self.index().along(origin, dir, max_t)
+        Ok(self.index()?.along(origin, dir, max_t))
     }
 
     /// As [`BroadPhase::update`], for boxes on the device, with their filters and worlds ([`crate::DeviceFrame`]): the first CUDA device, which the engine works on. Pairs and events
-    /// stay there too ([`BroadPhase::device_pairs`]); [`BroadPhase::pairs`] and the like download them when first called, and
-    /// then give an empty list should the device have failed.
+    /// stay there too ([`BroadPhase::device_pairs`]) until [`BroadPhase::download`]
+    /// copies them to the host.
     ///
     /// The lists are read on [`BroadPhase::stream`]: work that writes them on another stream must be ordered before by an
     /// event. They may be overwritten once this returns.
@@ -471,7 +519,7 @@ impl BroadPhase {
         call: impl FnOnce(&mut cpu::Engine, &Config) -> Result<T>,
     ) -> Result<T> {
         #[cfg(cuda)]
-        if let Engine::Cuda(failed) = &self.chosen.engine
+        if let Engine::Cuda(failed) = &mut self.chosen.engine
             && self.chosen.by_auto
             && error.is_of_gpu()
         {
@@ -501,25 +549,29 @@ impl BroadPhase {
     /// At least the boxes asked for, where a device is to look for them: the first few times after an update, unless it
     /// finds very many.
     #[cfg(cuda)]
-    fn scan(&mut self, question: cuda::Question) -> Option<Vec<query::Candidate>> {
+    fn scan(&mut self, question: cuda::Question) -> Result<Option<Vec<query::Candidate>>> {
         let Engine::Cuda(engine) = &mut self.chosen.engine else {
-            return None;
+            return Ok(None);
         };
         if self.index.is_some() || self.scans == MOST_SCANS {
-            return None;
+            return Ok(None);
         }
         self.scans += 1;
         engine.candidates(question)
     }
 
-    fn index(&mut self) -> &Index {
-        let engine = &self.chosen.engine;
-        self.index.get_or_insert_with(|| {
-            let boxes = on_engine!(engine, engine => engine.boxes());
-            // Queries give no error: without any thread the process ends, as without memory.
-            on_threads(|| Ok(query::Index::new(boxes)))
-                .unwrap_or_else(|error| panic!("a query: {error}"))
-        })
+    /// The tree over the boxes of the last update, built by the first query that needs it.
+    fn index(&mut self) -> Result<&Index> {
+        let index = match (self.index.take(), &self.chosen.engine) {
+            (Some(index), _) => index,
+            (None, Engine::Cpu(engine)) => on_threads(|| Ok(Index::new(engine.boxes())))?,
+            #[cfg(cuda)]
+            (None, Engine::Cuda(engine)) => {
+                let boxes = engine.boxes()?;
+                on_threads(|| Ok(Index::new(&boxes)))?
+            }
+        };
+        Ok(self.index.insert(index))
     }
 }
 

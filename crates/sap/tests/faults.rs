@@ -40,6 +40,10 @@ fn main() -> ExitCode {
         let trial = move || check().map_err(Failed::from);
         trials.push(Trial::test(format!("updates/auto_{name}"), trial));
     }
+    for &(name, check) in READS {
+        let trial = move || check().map_err(Failed::from);
+        trials.push(Trial::test(format!("reads/{name}"), trial));
+    }
     for (name, fault, says) in BEFORE {
         let trial = move || before(fault, says).map_err(Failed::from);
         trials.push(Trial::test(format!("before/{name}"), trial));
@@ -205,7 +209,9 @@ fn updates(strategy: Strategy, code: i32) -> Result<(), String> {
                 broad_phase.ended(),
                 &[],
             )?;
-            let touched = broad_phase.query_box(&frames[0][0]);
+            let touched = broad_phase
+                .query_box(&frames[0][0])
+                .map_err(|error| format!("call {call}, a query: {error}"))?;
             if !touched.contains(&0) {
                 return Err(format!(
                     "call {call}: a query no longer finds the boxes of the last good update"
@@ -295,6 +301,14 @@ const AUTO: &[(&str, Check)] = &[
     ("keeps_the_last_result", not_taken_over),
     #[cfg(cuda)]
     ("leaves_boxes_on_the_device", on_the_device),
+];
+
+/// What there is of an update must reach the host.
+const READS: &[(&str, Check)] = &[
+    #[cfg(cuda)]
+    ("from_the_device", what_is_on_the_device),
+    #[cfg(cuda)]
+    ("into_plain_memory", nothing_pinned),
 ];
 
 fn auto(config: Config) -> Result<BroadPhase, String> {
@@ -462,7 +476,10 @@ fn other_calls_taken_over() -> Result<(), String> {
         }
         check("the last pairs", broad_phase.pairs(), &pairs[0])?;
         check("the last starts", broad_phase.started(), &pairs[0])?;
-        if !broad_phase.query_box(&frames[0][0]).contains(&0) {
+        if !broad_phase
+            .query_box(&frames[0][0])
+            .is_ok_and(|found| found.contains(&0))
+        {
             return Err("a query no longer finds the last boxes".to_owned());
         }
         broad_phase
@@ -522,6 +539,7 @@ fn on_the_device() -> Result<(), String> {
         .from_slice(&frames[0])
         .map_err(|error| error.to_string())?;
     broad_phase.update_device(boxes.slice()).map_err(text)?;
+    broad_phase.download().map_err(text)?;
     check("pairs of the device", broad_phase.pairs(), &pairs[0])?;
     set(Some("any 1+ 700"));
     let on_device = broad_phase.update_device(boxes.slice()).map(|_| ());
@@ -542,6 +560,83 @@ fn on_the_device() -> Result<(), String> {
         Err(sap::Error::NoCuda { .. }) => Ok(()),
         other => Err(format!("after it: {other:?}")),
     }
+}
+
+/// Lists and boxes that cannot be fetched from the device are an error, and are there once the device answers again.
+#[cfg(cuda)]
+fn what_is_on_the_device() -> Result<(), String> {
+    let boxes = frame(0, 200);
+    let pairs = expected(&boxes);
+    let text = |error: sap::Error| error.to_string();
+    let mut broad_phase = BroadPhase::new(config(Backend::Cuda, Strategy::Auto)).map_err(text)?;
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    let there = stream
+        .from_slice(&boxes)
+        .map_err(|error| error.to_string())?;
+    for call in 1..=2 {
+        broad_phase.clear();
+        broad_phase.update_device(there.slice()).map_err(text)?;
+        set(Some(&format!("cuMemcpyDtoHAsync_v2 {call}+ 719")));
+        let failed = broad_phase.download().is_err();
+        set(None);
+        if !failed {
+            return Err(format!("copy {call} did not fail"));
+        }
+        broad_phase.download().map_err(text)?;
+        check("pairs", broad_phase.pairs(), &pairs)?;
+        check("starts", broad_phase.started(), &pairs)?;
+    }
+    // First the device is asked, then a tree is built over boxes that it has.
+    for query in 0..40 {
+        set(Some("cuMemcpyDtoHAsync_v2 1+ 719"));
+        let failed = broad_phase.query_box(&boxes[0]);
+        set(None);
+        // The tree is there after the first 16 that failed, and one that did not.
+        if failed.is_ok() != (query > 20) {
+            return Err(format!("query {query}: {failed:?}"));
+        }
+        if query == 20 {
+            let found = broad_phase.query_box(&boxes[0]).map_err(text)?;
+            if !found.contains(&0) {
+                return Err(format!("{found:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where no memory is pinned all works as with it.
+#[cfg(cuda)]
+fn nothing_pinned() -> Result<(), String> {
+    let boxes = frame(0, 200);
+    let pairs = expected(&boxes);
+    let text = |error: sap::Error| error.to_string();
+    for code in [1, 2, 304, 801] {
+        set(Some(&format!("cuMemHostAlloc 1+ {code}")));
+        let mut broad_phase =
+            BroadPhase::new(config(Backend::Cuda, Strategy::Auto)).map_err(text)?;
+        broad_phase.update(&boxes).map_err(text)?;
+        check("pairs", broad_phase.pairs(), &pairs)?;
+        broad_phase.update(&boxes[1..]).map_err(text)?;
+        let stream = broad_phase.stream().ok_or("no stream")?.clone();
+        let there = stream
+            .from_slice(&boxes)
+            .map_err(|error| error.to_string())?;
+        broad_phase.update_device(there.slice()).map_err(text)?;
+        broad_phase.download().map_err(text)?;
+        check("pairs of the device", broad_phase.pairs(), &pairs)?;
+        let mut all = Vec::new();
+        broad_phase
+            .for_each_pair_chunk(&boxes, 7, |chunk| all.extend_from_slice(chunk))
+            .map_err(text)?;
+        check("pairs in chunks", &all, &pairs)?;
+        let found = broad_phase.query_box(&boxes[0]).map_err(text)?;
+        if !found.contains(&0) {
+            return Err(format!("{found:?}"));
+        }
+    }
+    set(None);
+    Ok(())
 }
 
 /// What goes wrong before there is an engine, and what the message must say where CUDA was asked for.

@@ -105,7 +105,11 @@ mod unix {
             let all = boxes(n, 1);
             broad_phase.update(&all).unwrap();
             pairs.push(broad_phase.pairs().to_vec());
-            found.push(broad_phase.query_box(&Aabb::new([1.0; 3], [4.0; 3])));
+            found.push(
+                broad_phase
+                    .query_box(&Aabb::new([1.0; 3], [4.0; 3]))
+                    .unwrap(),
+            );
             pairs.push(broad_phase.overlaps_between(&all, &boxes(n, 2)).unwrap());
             let mut chunks = Vec::new();
             let hand = |some: &[Pair]| chunks.extend_from_slice(some);

@@ -248,9 +248,9 @@ proptest! {
         let mut broad_phase = updated(skip, &boxes);
         prop_assert_eq!(broad_phase.pairs(), oracle::brute(&boxes, rule));
         for b in boxes.iter().take(20) {
-            broad_phase.query_box(b);
-            broad_phase.query_sphere(b.min, b.max[0]);
-            broad_phase.query_ray(b.min, b.max, b.max[2]);
+            broad_phase.query_box(b)?;
+            broad_phase.query_sphere(b.min, b.max[0])?;
+            broad_phase.query_ray(b.min, b.max, b.max[2])?;
         }
     }
 }

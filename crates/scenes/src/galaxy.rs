@@ -328,7 +328,7 @@ mod tests {
                 for _ in 0..20 {
                     scene.step(&mut broad_phase).expect("valid boxes");
                 }
-                scene.boxes().to_vec()
+                scene.boxes().expect("boxes of the host").to_vec()
             })
         };
         assert_eq!(run(1), run(4));

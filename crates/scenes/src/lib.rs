@@ -372,23 +372,31 @@ impl Scene {
 
     /// The boxes of the last frame, by box index; before the first frame all are [`Aabb::EMPTY`]. From a device they are downloaded by the
     /// first call after a frame.
-    #[must_use]
-    pub fn boxes(&self) -> &[Aabb] {
+    ///
+    /// # Errors
+    ///
+    /// What the device reports.
+    pub fn boxes(&self) -> radsweep::Result<&[Aabb]> {
         #[cfg(cuda)]
         if let Some(device) = &self.device {
             return device.boxes();
         }
-        &self.world.resource::<Boxes>().aabbs
+        Ok(&self.world.resource::<Boxes>().aabbs)
     }
 
     /// What there is to draw of the last frame, into `picture`, whose lists are replaced. From a device every call downloads it.
-    pub fn picture(&self, picture: &mut Picture) {
+    ///
+    /// # Errors
+    ///
+    /// What the device reports.
+    pub fn picture(&self, picture: &mut Picture) -> radsweep::Result<()> {
         picture.clear();
         #[cfg(cuda)]
         if let Some(device) = &self.device {
             return device.draw(picture);
         }
         (self.draw)(&self.world, picture);
+        Ok(())
     }
 
     /// The ground below the bodies, where it is more than one of the boxes.

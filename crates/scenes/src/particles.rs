@@ -430,7 +430,10 @@ mod tests {
                 for _ in 0..80 {
                     scene.step(&mut broad_phase).expect("valid boxes");
                 }
-                (scene.boxes().to_vec(), broad_phase.pairs().len())
+                (
+                    scene.boxes().expect("boxes of the host").to_vec(),
+                    broad_phase.pairs().len(),
+                )
             })
         };
         let one = run(1);

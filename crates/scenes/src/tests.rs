@@ -79,7 +79,7 @@ fn there_is_a_picture_of_every_body_before_the_first_frame_and_after() {
         let (mut scene, mut broad_phase) = scene(kind, 40);
         let mut picture = Picture::default();
         for frame in 0..2 {
-            scene.picture(&mut picture);
+            scene.picture(&mut picture).expect("a picture");
             let (chairs, spheres) = (picture.chairs.len(), picture.spheres.len());
             let expected = match kind {
                 Kind::FallingChairs => (1, 40, 0),
@@ -93,7 +93,7 @@ fn there_is_a_picture_of_every_body_before_the_first_frame_and_after() {
                 "{kind} {frame}"
             );
             scene.step(&mut broad_phase).expect("valid boxes");
-            let boxes = scene.boxes().len();
+            let boxes = scene.boxes().expect("boxes of the host").len();
             assert!([0, boxes].contains(&scene.body_of_box().len()), "{kind}");
             assert_eq!(scene.landscape().is_some(), kind == Kind::Particles);
         }
@@ -121,17 +121,20 @@ fn a_seed_is_the_same_arrangement_for_ever() {
 fn uniform_boxes_have_the_sizes_and_the_room_documented_and_drift() {
     let (mut scene, mut broad_phase) = scene(Kind::Uniform, 8000);
     scene.step(&mut broad_phase).expect("valid boxes");
-    let first = scene.boxes().to_vec();
+    let first = scene.boxes().expect("boxes of the host").to_vec();
     for _ in 0..50 {
         scene.step(&mut broad_phase).expect("valid boxes");
     }
     assert!(
         first
             .iter()
-            .zip(scene.boxes())
+            .zip(scene.boxes().expect("boxes of the host"))
             .all(|(before, after)| before != after)
     );
-    for aabb in first.iter().chain(scene.boxes()) {
+    for aabb in first
+        .iter()
+        .chain(scene.boxes().expect("boxes of the host"))
+    {
         assert!(
             sizes(aabb)
                 .iter()
@@ -173,6 +176,7 @@ fn mixed_sizes_span_six_decades_with_some_ten_pairs_a_box() {
     let largest = || {
         scene
             .boxes()
+            .expect("boxes of the host")
             .iter()
             .map(|aabb| sizes(aabb).into_iter().fold(0.0, f32::max))
     };
@@ -188,7 +192,7 @@ fn stacked_cubes_touch_exactly_in_every_frame() {
     let (mut scene, mut broad_phase) = scene(Kind::Stack, 32 * 25);
     for _ in 0..20 {
         scene.step(&mut broad_phase).expect("valid boxes");
-        let boxes = scene.boxes();
+        let boxes = scene.boxes().expect("boxes of the host");
         let faces = |lower: usize, upper: usize, axis: usize| {
             (boxes[lower].max[axis], boxes[upper].min[axis])
         };

@@ -79,7 +79,8 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
         let mut snapshot = viewer.snapshot.take();
         if every || last {
             let shown = snapshot.get_or_insert_default();
-            shown.take(&scene, &broad_phase, viewer.look.watch(wanted.body));
+            let taken = shown.take(&scene, &mut broad_phase, viewer.look.watch(wanted.body));
+            taken.map_err(|source| Error::Step { frame, source })?;
             shown.serial = frame;
             shown.scene = 1;
             shown.frame = frame;

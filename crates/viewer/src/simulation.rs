@@ -166,6 +166,7 @@ impl Drop for Simulation {
             }
             thread::sleep(Duration::from_millis(1));
         }
+        // A panic of the thread has been printed by then.
         let _ = thread.join();
     }
 }
@@ -326,11 +327,14 @@ impl Worker<'_> {
 
     /// Hands over the last frame.
     fn show(&mut self) {
-        let (Some(scene), Some(broad_phase)) = (&self.scene, &self.broad_phase) else {
+        let (Some(scene), Some(broad_phase)) = (&self.scene, &mut self.broad_phase) else {
             return;
         };
         let mut snapshot = lock(self.outbox).spare.take().unwrap_or_default();
-        snapshot.take(scene, broad_phase, self.watch);
+        if let Err(error) = snapshot.take(scene, broad_phase, self.watch) {
+            self.playing = false;
+            return self.fail(format!("frame {}: {error}", self.frame));
+        }
         self.shown += 1;
         snapshot.serial = self.shown;
         snapshot.scene = self.scenes;

@@ -102,20 +102,31 @@ impl Snapshot {
     pub const SHAPES: [Shape; 3] = [Shape::Box, Shape::Chair, Shape::Sphere];
 
     /// Takes over the scene's last frame. O(boxes + pairs).
-    pub fn take(&mut self, scene: &Scene, broad_phase: &BroadPhase, watch: Watch) {
-        scene.picture(&mut self.picture);
+    ///
+    /// # Errors
+    ///
+    /// What a device reports that has it; only a part has been taken over then.
+    pub fn take(
+        &mut self,
+        scene: &Scene,
+        broad_phase: &mut BroadPhase,
+        watch: Watch,
+    ) -> radsweep::Result<()> {
+        scene.picture(&mut self.picture)?;
+        broad_phase.download()?;
         self.axis = broad_phase.report().axis;
         let subdivision = watch.cells.then(|| broad_phase.subdivision());
         self.subdivision = subdivision.flatten();
         self.boxes.clear();
         if watch.boxes {
-            self.boxes.extend_from_slice(scene.boxes());
+            self.boxes.extend_from_slice(scene.boxes()?);
         }
-        self.mark(scene, broad_phase.pairs(), watch);
+        self.mark(scene, broad_phase.pairs(), watch)?;
         self.extent = self.measure();
+        Ok(())
     }
 
-    fn mark(&mut self, scene: &Scene, pairs: &[Pair], watch: Watch) {
+    fn mark(&mut self, scene: &Scene, pairs: &[Pair], watch: Watch) -> radsweep::Result<()> {
         let (filters, body_of_box) = (scene.filters(), scene.body_of_box());
         let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
         let shapes = Self::SHAPES.map(|shape| self.picture.of(shape));
@@ -146,7 +157,8 @@ impl Snapshot {
             }
         }
         let picked = watch.body.filter(|&body| (body as usize) < bodies);
-        self.picked = picked.map(|body| look_at(scene, pairs, body));
+        let picked = picked.map(|body| look_at(scene, pairs, body));
+        self.picked = picked.transpose()?;
         if let Some(picked) = &self.picked {
             add(picked.body, mark::PICKED, 0);
             for pair in &picked.pairs {
@@ -157,6 +169,7 @@ impl Snapshot {
             marks.clear();
             marks.extend(list.iter().map(|i| self.by_body[i.body as usize]));
         }
+        Ok(())
     }
 
     /// Of the bodies that can move; of all where none can.
@@ -176,8 +189,8 @@ impl Snapshot {
 }
 
 /// Boxes, filters and pairs of a body. O(boxes + pairs), on all threads.
-fn look_at(scene: &Scene, pairs: &[Pair], body: u32) -> Picked {
-    let (aabbs, filters, body_of_box) = (scene.boxes(), scene.filters(), scene.body_of_box());
+fn look_at(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked> {
+    let (aabbs, filters, body_of_box) = (scene.boxes()?, scene.filters(), scene.body_of_box());
     let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
     let boxes = aabbs
         .iter()
@@ -202,11 +215,11 @@ fn look_at(scene: &Scene, pairs: &[Pair], body: u32) -> Picked {
             aabbs: [own, other].map(|index| aabbs[index as usize]),
         }
     });
-    Picked {
+    Ok(Picked {
         body,
         boxes: boxes.collect(),
         pairs: pairs.collect(),
-    }
+    })
 }
 
 /// Sums over bodies, in `f64`: a million of them are added up.
@@ -274,7 +287,8 @@ mod tests {
         let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
         scene.step(&mut broad_phase).expect("valid boxes");
         let mut snapshot = Snapshot::default();
-        snapshot.take(&scene, &broad_phase, watch);
+        let taken = snapshot.take(&scene, &mut broad_phase, watch);
+        taken.expect("all is on the host");
         (snapshot, scene, broad_phase)
     }
 
@@ -291,7 +305,7 @@ mod tests {
         let sum: u32 = snapshot.marks.iter().flatten().sum();
         assert_eq!(sum as usize, 2 * broad_phase.pairs().len());
         assert!(sum > 500);
-        assert_eq!(snapshot.boxes, scene.boxes());
+        assert_eq!(snapshot.boxes, scene.boxes().expect("boxes of the host"));
         let none = taken(Kind::Uniform, 500, Watch::default()).0;
         assert!(none.boxes.is_empty() && none.marks.iter().flatten().all(|&mark| mark == 0));
     }
@@ -308,7 +322,10 @@ mod tests {
         let (snapshot, scene, broad_phase) = taken(Kind::Stack, 200, watch);
         let picked = snapshot.picked.as_ref().expect("it is there");
         assert_eq!((picked.body, picked.boxes.len()), (body, 1));
-        assert_eq!(picked.boxes[0].aabb, scene.boxes()[body as usize]);
+        assert_eq!(
+            picked.boxes[0].aabb,
+            scene.boxes().expect("boxes of the host")[body as usize]
+        );
         assert_eq!(picked.boxes[0].filter, Some(scene.filters()[body as usize]));
         let pairs = broad_phase.pairs().iter();
         let with = pairs

@@ -302,7 +302,8 @@ pub(super) mod tests {
             world: Some((Kind::Uniform, Some(200))),
             ..Snapshot::default()
         });
-        snapshot.take(&scene, &broad_phase, viewer.look.watch(Some(5)));
+        let taken = snapshot.take(&scene, &mut broad_phase, viewer.look.watch(Some(5)));
+        taken.expect("all is on the host");
         let taken = viewer.take(Update {
             snapshot: Some(snapshot),
             records: [Record::new(1, step, SortLimit::default())].into(),

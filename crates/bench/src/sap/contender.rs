@@ -112,12 +112,15 @@ impl Ready {
     }
 
     /// Number and hash of the last frame's pairs.
-    pub fn found(&self) -> (u64, u64) {
+    pub fn found(&mut self) -> Result<(u64, u64)> {
         let pairs = match self {
-            Self::Ours { broad_phase, .. } => broad_phase.pairs(),
+            Self::Ours { broad_phase, .. } => {
+                broad_phase.download()?;
+                broad_phase.pairs()
+            }
             Self::Peer { pairs, .. } => pairs,
         };
-        (pairs.len() as u64, radsweep::pair_hash(pairs))
+        Ok((pairs.len() as u64, radsweep::pair_hash(pairs)))
     }
 }
 

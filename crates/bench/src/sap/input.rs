@@ -101,7 +101,7 @@ fn of_scene(kind: Kind, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
     for frame in 0..skipped + count {
         scene.step(&mut broad_phase)?;
         if frame >= skipped {
-            frames.push(scene.boxes().to_vec());
+            frames.push(scene.boxes()?.to_vec());
         }
     }
     Ok(frames)

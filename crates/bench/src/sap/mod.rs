@@ -223,11 +223,19 @@ impl Racing {
             }
         };
         self.spent += begun.elapsed().as_secs_f64();
-        if round == 0 && ready.found() != expected {
-            let found = ready.found().0;
-            let why = format!("{found} pairs, expected {} of a given hash", expected.0);
-            self.ready = Err(Missing::Wrong(why));
-            return;
+        if round == 0 {
+            let why = match ready.found() {
+                Ok(found) if found == expected => None,
+                Ok((pairs, _)) => Some(format!(
+                    "{pairs} pairs, expected {} of a given hash",
+                    expected.0
+                )),
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(why) = why {
+                self.ready = Err(Missing::Wrong(why));
+                return;
+            }
         }
         if round >= WARM_UP {
             self.updates.push(update);

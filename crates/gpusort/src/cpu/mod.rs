@@ -16,8 +16,9 @@
 //! `rdst` also those that it finds in order. [`SortOptions::algorithm`] names a family of GPU sorts and changes nothing
 //! here.
 //!
-//! A [`Sorter`] keeps the numbers of an index sort and what records are moved through for the next call; the functions
-//! below make a new one each time. Where that memory runs out, the call fails. The crates allocate as much again, for as
+//! Three ways to call them: the methods of [`RadixSort`] on slices, where most need no options; the functions below; and
+//! a [`Sorter`], which keeps the numbers of an index sort and what records are moved through for the next call, where the
+//! others make new ones each time. Where that memory runs out, the call fails. The crates allocate as much again, for as
 //! long as they sort, and abort where *that* runs out.
 //!
 //! Fewer than 2^20 keys are sorted without a pool. In a process that was forked, where the threads of the global pool do not
@@ -98,6 +99,7 @@ mod library;
 mod parts;
 mod plain;
 mod scratch;
+mod slice;
 mod sorter;
 mod threads;
 mod tuning;
@@ -105,6 +107,7 @@ mod view;
 
 use crate::{Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
+pub use slice::RadixSort;
 pub use sorter::Sorter;
 pub use threads::{on_threads, with_threads};
 

@@ -1,7 +1,8 @@
 //! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted; and
 //! what Onesweep for small inputs, which sorts windows itself, asks about them.
 
-use super::family::{Context, Request};
+use super::context::Context;
+use super::family::Task;
 use super::order::KeyOrder;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
@@ -89,61 +90,60 @@ pub(super) fn window_elements(key: KeyType) -> [usize; 2] {
 pub(super) const LEAST: u64 = (1 << 19) + 1;
 
 /// Whether the sort is to be tried as one of nearly sorted input.
-pub(super) fn hinted(context: &Context, request: &Request) -> bool {
+pub(super) fn hinted(context: &Context, task: &Task) -> bool {
     let least = context.config.adaptive_from.unwrap_or(LEAST);
-    request.nearly_sorted && request.device_count == 0 && request.shape.n >= least
+    task.nearly_sorted && task.device_count == 0 && task.shape.n >= least
 }
 
-/// Bytes of scratch memory for one array: `WindowRecord` in adaptive_window.cuh for each window.
+/// Bytes of scratch memory: `WindowRecord` in adaptive_window.cuh for each window.
 pub(super) fn scratch_bytes(n: u64, key_bytes: usize) -> usize {
     let windows = usize::try_from(Window::of(key_bytes).count(n)).unwrap_or(usize::MAX);
     windows.saturating_mul(6 * key_bytes + 8)
 }
 
-/// Sorts arrays side by side, each with its `temporary` keys and values, where the hint is set and the device can; returns whether
-/// it was launched. `header` is the first array's, which begins with `Outcome` and is 0, `stride` bytes before the next array's;
-/// `records` has [`scratch_bytes`] for each array.
+/// Sorts with that `temporary` memory for keys and values, where the hint is set and the device can; returns whether it was
+/// launched. `header` begins with `Outcome` and is 0; `records` has [`scratch_bytes`].
 pub(super) fn launch(
     context: &Context,
     stream: &Stream,
-    requests: &[Request],
-    temporary: &[[u64; 2]],
+    task: &Task,
+    temporary: [u64; 2],
     header: u64,
-    stride: u64,
     records: SliceMut<'_, u8>,
 ) -> Result<bool> {
-    let (first, shape) = (&requests[0], &requests[0].shape);
+    let shape = &task.shape;
     let (key_bytes, value_bytes) = (shape.key_bytes(), shape.value_bytes);
     let window = Window::of(key_bytes);
     let shared = window.shared_bytes(key_bytes as u32);
     let windows = i32::try_from(window.count(shape.n));
     let fits = windows.is_ok() && shared <= context.device.info().shared_per_block_optin;
-    if !hinted(context, first) || !fits {
+    if !hinted(context, task) || !fits {
         return Ok(false);
     }
     let mut args = Args {
         header,
-        stride,
         records: records.ptr(),
         n: shape.n,
-        order: first.order,
-        flags: if first.drop_keys { DROP_KEYS } else { 0 },
+        order: task.order,
+        flags: if task.drop_keys { DROP_KEYS } else { 0 },
         ..Args::zeroed()
     };
-    let arrays = requests.iter().zip(temporary);
-    for (to, (request, [keys, values])) in args.arrays.iter_mut().zip(arrays) {
-        let in_place = request.in_place();
-        *to = Buffers {
-            keys_in: request.keys_in,
-            keys_out: if in_place { *keys } else { request.keys_out },
-            values_in: request.values_in,
-            values_out: if in_place {
-                *values
-            } else {
-                request.values_out
-            },
-        };
-    }
+    let [keys, values] = temporary;
+    args.arrays[0] = if task.in_place() {
+        Buffers {
+            keys_in: task.keys_in,
+            keys_out: keys,
+            values_in: task.values_in,
+            values_out: values,
+        }
+    } else {
+        Buffers {
+            keys_in: task.keys_in,
+            keys_out: task.keys_out,
+            values_in: task.values_in,
+            values_out: task.values_out,
+        }
+    };
     let image = match key_bytes {
         4 => &images::ADAPTIVE_32,
         _ => &images::ADAPTIVE_64,
@@ -159,10 +159,9 @@ pub(super) fn launch(
     } = window;
     let name = format!("adaptive_{kind}_{value_bytes}_{threads}x{items}_{halo_runs}");
     let kernel = context.kernel(image, &name, shared)?;
-    let mut launch = Launch::linear(windows.unwrap_or(0) as u32, threads).dynamic_shared(shared);
-    launch.grid.1 = requests.len() as u32;
+    let launch = Launch::linear(windows.unwrap_or(0) as u32, threads).dynamic_shared(shared);
     context.mark(stream, "nearly sorted")?;
-    // SAFETY: `Args` is the kernel's struct; its buffers have `n` elements each, as a `Request` promises, and the scratch memory the
+    // SAFETY: `Args` is the kernel's struct; its buffers have `n` elements each, as a `Task` promises, and the scratch memory the
     // sizes that the kernel counts on.
     unsafe { stream.launch(&kernel, &launch, &gpu::args![ByValue(args)])? };
     Ok(true)

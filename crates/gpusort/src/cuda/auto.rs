@@ -13,7 +13,9 @@
 //! end
 //! ```
 
-use super::family::{Payload, Shape, family};
+use super::family::Shape;
+use super::payload::Payload;
+use super::registry;
 use crate::{Algorithm, KeyType};
 use gpu::DeviceInfo;
 use std::collections::BTreeMap;
@@ -201,7 +203,7 @@ impl Calibration {
         }
         let chosen = self.of_width((shape.key_bytes(), shape.value_bytes), shape.n);
         let fits = || {
-            let family = family(chosen);
+            let family = registry::family(chosen);
             shape.n <= family.limit(shape) && family.scratch_bytes(shape).is_ok()
         };
         if as_measured && fits() {
@@ -229,7 +231,7 @@ impl Calibration {
 pub(super) fn others(shape: &Shape) -> impl Iterator<Item = Algorithm> {
     let all = Algorithm::ALL.iter().copied();
     all.filter(|one| ![Algorithm::Auto, Algorithm::Onesweep].contains(one))
-        .filter(|&one| shape.n <= family(one).limit(shape))
+        .filter(|&one| shape.n <= registry::family(one).limit(shape))
 }
 
 impl fmt::Display for Calibration {

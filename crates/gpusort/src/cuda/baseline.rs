@@ -2,9 +2,11 @@
 //! described there; keys of 32 bits, alone or with values of 32 bits, ascending, out of place.
 
 use super::config::SorterConfig;
-use super::family::{Context, Family, Payload, Request, Shape};
+use super::context::Context;
+use super::family::{Family, Shape, Task};
 use super::ha_radix::SPLIT;
 use super::order::KeyOrder;
+use super::payload::Payload;
 use crate::{Error, KeyType, Order, Result};
 use gpu::{Device, Launch, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;
@@ -95,7 +97,7 @@ impl Baselines {
         }
         stream.using(&memory, || match which {
             Baseline::Split => {
-                let request = Request {
+                let task = Task {
                     shape: shape(n as u64, pairs),
                     order: KeyOrder::new(KeyType::U32, Order::Ascending, 0..32),
                     keys_in: job.keys_in,
@@ -106,7 +108,7 @@ impl Baselines {
                     device_count: 0,
                     nearly_sorted: false,
                 };
-                SPLIT.sort(&self.0, stream, &request, scratch)
+                SPLIT.sort(&self.0, stream, &task, scratch)
             }
             Baseline::Radix16 => self.radix16(stream, &job, scratch),
             Baseline::Bitonic => self.bitonic(stream, &job, scratch),

@@ -1,26 +1,4 @@
-//! What a sorter is asked for: how it works, and with which values.
-
-use super::family::Payload;
-use bytemuck::Pod;
-
-/// A type that `sort_pairs` moves with a key: `u32` or `u64`. Sealed.
-pub trait Value: Pod + Send + Sync + sealed::Sealed {
-    /// The same, for [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes).
-    const PAYLOAD: Payload;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-}
-
-impl Value for u32 {
-    const PAYLOAD: Payload = Payload::U32;
-}
-impl Value for u64 {
-    const PAYLOAD: Payload = Payload::U64;
-}
+//! How a sorter works.
 
 /// How a [`Sorter`](super::Sorter) works.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,6 +1,6 @@
 //! Records in the order of an index: the launch of `kernels/sort/gather.cu`.
 
-use super::family::Context;
+use super::context::Context;
 use crate::Result;
 use gpu::{Kernel, Stream};
 use radsweep_kernels as images;

@@ -1,15 +1,19 @@
-//! The calls that others make. What they have in common is in `job.rs`.
+//! The calls that others make.
 
 use super::auto::Calibration;
 use super::buffers::Buffers;
-use super::config::{SorterConfig, Value};
-use super::family::{Context, Outcome, Payload, Shape, family};
-use super::gather::{self, Records};
-use super::job::{Job, Plan};
+use super::config::SorterConfig;
+use super::context::Context;
+use super::family::Shape;
+use super::gather;
 use super::order::KeyOrder;
+use super::outcome::SortOutcome;
+use super::payload::Payload;
+use super::plan::{self, Plan};
+use super::registry::family;
+use super::request::Request;
 use super::{adaptive, onesweep};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
-use bytemuck::Pod;
 use gpu::{Device, Slice, SliceMut, Stream};
 use std::sync::Arc;
 
@@ -23,7 +27,7 @@ use std::sync::Arc;
 /// already. Adinets and Merrill, *Onesweep*, 2022; how it works is told in `kernels/sort/onesweep.cu`.
 ///
 /// ```
-/// use gpusort::cuda::{Payload, Sorter, SorterConfig};
+/// use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 /// use gpusort::SortOptions;
 ///
 /// # fn main() -> gpusort::Result<()> {
@@ -33,13 +37,20 @@ use std::sync::Arc;
 /// let keys = stream.from_slice(&[3.0_f32, -1.0, 2.0])?;
 /// let mut index = stream.alloc::<u32>(3)?;
 /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<f32>(3, Payload::Index)? as usize)?;
-/// sorter.sort_index(&stream, keys.slice(), None, index.slice_mut(), scratch.slice_mut(), &SortOptions::default())?;
+/// let request = Request::index(keys.slice(), index.slice_mut());
+/// sorter.sort(&stream, request, scratch.slice_mut(), &SortOptions::new())?;
 /// assert_eq!(stream.to_vec(index.slice())?, [1, 2, 0]);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Sorter(Arc<Context>);
+pub struct Sorter(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    context: Context,
+    calibration: Calibration,
+}
 
 impl Sorter {
     /// A sorter for `device`. Kernels are loaded, and compiled by the driver where it has not kept them from before, by the first sort of
@@ -62,8 +73,10 @@ impl Sorter {
         config: SorterConfig,
         calibration: Calibration,
     ) -> Result<Self> {
-        let context = Context::with_calibration(device, config, calibration);
-        Ok(Self(Arc::new(context)))
+        Ok(Self(Arc::new(Inner {
+            context: Context::new(device, config),
+            calibration,
+        })))
     }
 
     /// Loads the kernels for sorts of up to `n` keys of type `K` by `algorithm`, with any payload.
@@ -75,10 +88,10 @@ impl Sorter {
         for payload in [Payload::None, Payload::U32, Payload::U64] {
             let shape = self.shape::<K>(n, payload.value_bytes());
             for algorithm in self.0.calibration.may_run(algorithm, &shape) {
-                family(algorithm).prepare(&self.0, &shape)?;
+                family(algorithm).prepare(&self.0.context, &shape)?;
             }
         }
-        gather::kernel(&self.0, 4).map(drop)
+        gather::kernel(&self.0.context, 4).map(drop)
     }
 
     /// Bytes of scratch memory for a sort of `n` keys by [`Algorithm::Auto`], aligned to [`gpu::ALIGNMENT`]: enough for whichever
@@ -104,274 +117,33 @@ impl Sorter {
         n: u64,
         payload: Payload,
     ) -> Result<u64> {
-        scratch_bytes::<K>(algorithm, n, payload, 1)
+        let plan = Plan {
+            algorithm,
+            shape: Shape::new::<K>(n, payload),
+            implicit: payload.implicit(),
+            spare_keys: payload.implicit(),
+            records: payload == Payload::Records,
+        };
+        plan.check_count()?;
+        plan.scratch_bytes()
     }
 
-    /// As [`Sorter::scratch_bytes_for`], for `N` arrays of `n` keys each, sorted side by side.
+    /// Sorts what `request` names, in the order and by the bits that `options` ask for.
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyKeys`].
-    pub fn scratch_bytes_axes<K: Key, const N: usize>(
-        algorithm: Algorithm,
-        n: u64,
-        payload: Payload,
-    ) -> Result<u64> {
-        scratch_bytes::<K>(algorithm, n, payload, N)
-    }
-
-    /// Sorts `input` into `output`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BitWindow`], [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`], [`Error::Overlap`],
-    /// [`Error::Misaligned`], [`Error::Null`]; [`Error::Gpu`] for the driver's.
-    pub fn sort_keys<K: Key>(
+    /// [`Error::LengthMismatch`], [`Error::Conflict`], [`Error::BitWindow`], [`Error::TooManyKeys`] (more than `u32::MAX` where the
+    /// index is made), [`Error::ScratchTooSmall`], [`Error::Overlap`], [`Error::Misaligned`], [`Error::Null`],
+    /// [`Error::Unsupported`]; [`Error::Gpu`] for the driver's.
+    pub fn sort<K: Key>(
         &self,
         stream: &Stream,
-        input: Slice<'_, K>,
-        output: SliceMut<'_, K>,
+        request: Request<'_, K>,
         scratch: SliceMut<'_, u8>,
         options: &SortOptions,
     ) -> Result<()> {
-        let mut job = Job::of("input", &input)?;
-        job.arrays[0].keys_out = Some(job.buffers.writes("output", &output)?);
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// As [`Sorter::sort_keys`], for as many keys as `count` says when the sort runs, at most those of `input`: the host need not know.
-    /// What is behind them in `output` stays.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys`]; [`Error::LengthMismatch`] unless `count` is one number.
-    pub fn sort_keys_counted<K: Key>(
-        &self,
-        stream: &Stream,
-        count: Slice<'_, u64>,
-        input: Slice<'_, K>,
-        output: SliceMut<'_, K>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = Job::of("input", &input)?;
-        job.arrays[0].keys_out = Some(job.buffers.writes("output", &output)?);
-        job.device_count = job.buffers.number("count", &count)?;
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// Sorts `keys` where they are.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys`].
-    pub fn sort_keys_in_place<K: Key>(
-        &self,
-        stream: &Stream,
-        keys: SliceMut<'_, K>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let job = Job::in_place("keys", &keys)?;
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// Sorts keys into `keys_out` and moves the value of each key to the same place of `values_out`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys`].
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "four buffers, scratch, and what to do"
-    )]
-    pub fn sort_pairs<K: Key, V: Value>(
-        &self,
-        stream: &Stream,
-        keys_in: Slice<'_, K>,
-        values_in: Slice<'_, V>,
-        keys_out: SliceMut<'_, K>,
-        values_out: SliceMut<'_, V>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// As [`Sorter::sort_pairs`], for as many pairs as `count` says when the sort runs; see [`Sorter::sort_keys_counted`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys_counted`].
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "four buffers, count, scratch, and what to do"
-    )]
-    pub fn sort_pairs_counted<K: Key, V: Value>(
-        &self,
-        stream: &Stream,
-        count: Slice<'_, u64>,
-        keys_in: Slice<'_, K>,
-        values_in: Slice<'_, V>,
-        keys_out: SliceMut<'_, K>,
-        values_out: SliceMut<'_, V>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = pairs(&keys_in, &values_in, &keys_out, &values_out)?;
-        job.device_count = job.buffers.number("count", &count)?;
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// Sorts keys and their values where they are.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys`].
-    pub fn sort_pairs_in_place<K: Key, V: Value>(
-        &self,
-        stream: &Stream,
-        keys: SliceMut<'_, K>,
-        values: SliceMut<'_, V>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = Job::in_place("keys", &keys)?;
-        job.value_bytes = size_of::<V>();
-        let address = job.buffers.writes("values", &values)?;
-        job.arrays[0].values_in = address;
-        job.arrays[0].values_out = address;
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on; and the sorted keys where asked for.
-    /// The places 0, 1, 2, … that it starts from are not read from memory.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys`]; [`Error::TooManyKeys`] for more than `u32::MAX` keys.
-    pub fn sort_index<K: Key>(
-        &self,
-        stream: &Stream,
-        keys: Slice<'_, K>,
-        keys_out: Option<SliceMut<'_, K>>,
-        index: SliceMut<'_, u32>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = Job::of("keys", &keys)?;
-        job.value_bytes = size_of::<u32>();
-        job.arrays[0].values_out = job.buffers.writes("index", &index)?;
-        if let Some(keys_out) = keys_out {
-            job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", &keys_out)?);
-        }
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// Sorts records of any size by their keys: an index sort, then one read and one write of each record, in pieces of up to 16
-    /// bytes (as size and addresses allow). Writes the sorted keys too where asked for.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_index`].
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "four buffers, scratch, and what to do"
-    )]
-    pub fn sort_records<K: Key, R: Pod>(
-        &self,
-        stream: &Stream,
-        keys: Slice<'_, K>,
-        records: Slice<'_, R>,
-        keys_out: Option<SliceMut<'_, K>>,
-        records_out: SliceMut<'_, R>,
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = Job::of("keys", &keys)?;
-        job.value_bytes = size_of::<u32>();
-        job.records = Some(Records {
-            input: job.buffers.reads("records", &records)?,
-            output: job.buffers.writes("records_out", &records_out)?,
-            bytes: size_of::<R>(),
-        });
-        if let Some(keys_out) = keys_out {
-            job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", &keys_out)?);
-        }
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// Sorts `N` arrays of one length, 1 to 3, such as a coordinate of each axis, side by side: in as many launches as one takes.
-    /// `Sorter::scratch_bytes_axes::<K, N>(algorithm, n, Payload::None)` bytes of scratch are enough. [`Sorter::report`] tells of the first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_keys`].
-    pub fn sort_keys_axes<K: Key, const N: usize>(
-        &self,
-        stream: &Stream,
-        inputs: [Slice<'_, K>; N],
-        outputs: [SliceMut<'_, K>; N],
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = axes("input", &inputs)?;
-        for (axis, output) in outputs.iter().enumerate() {
-            job.arrays[axis].keys_out = Some(job.buffers.writes("output", output)?);
-        }
-        job.run::<K>(&self.0, stream, scratch, options)
-    }
-
-    /// As [`Sorter::sort_keys_axes`], writing the permutation of each array, as [`Sorter::sort_index`] does, and its sorted keys where
-    /// asked for. `Sorter::scratch_bytes_axes::<K, N>(algorithm, n, Payload::Index)` bytes of scratch are enough.
-    ///
-    /// ```
-    /// use gpusort::cuda::{Payload, Sorter, SorterConfig};
-    /// use gpusort::{Algorithm, SortOptions};
-    ///
-    /// # fn main() -> gpusort::Result<()> {
-    /// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
-    /// let stream = gpu::Stream::new(&device)?;
-    /// let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// let (x, y) = (stream.from_slice(&[3.0_f32, -1.0, 2.0])?, stream.from_slice(&[0.5_f32, 0.25, 7.0])?);
-    /// let (mut by_x, mut by_y) = (stream.alloc::<u32>(3)?, stream.alloc::<u32>(3)?);
-    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes_axes::<f32, 2>(Algorithm::Auto, 3, Payload::Index)? as usize)?;
-    /// sorter.sort_index_axes(
-    ///     &stream,
-    ///     [x.slice(), y.slice()],
-    ///     None,
-    ///     [by_x.slice_mut(), by_y.slice_mut()],
-    ///     scratch.slice_mut(),
-    ///     &SortOptions::default(),
-    /// )?;
-    /// assert_eq!(stream.to_vec(by_x.slice())?, [1, 2, 0]);
-    /// assert_eq!(stream.to_vec(by_y.slice())?, [1, 0, 2]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`Sorter::sort_index`].
-    pub fn sort_index_axes<K: Key, const N: usize>(
-        &self,
-        stream: &Stream,
-        keys: [Slice<'_, K>; N],
-        keys_out: Option<[SliceMut<'_, K>; N]>,
-        index: [SliceMut<'_, u32>; N],
-        scratch: SliceMut<'_, u8>,
-        options: &SortOptions,
-    ) -> Result<()> {
-        let mut job = axes("keys", &keys)?;
-        job.value_bytes = size_of::<u32>();
-        for (axis, index) in index.iter().enumerate() {
-            job.arrays[axis].values_out = job.buffers.writes("index", index)?;
-        }
-        for (axis, keys_out) in keys_out.iter().flatten().enumerate() {
-            job.arrays[axis].keys_out = Some(job.buffers.writes("keys_out", keys_out)?);
-        }
-        job.run::<K>(&self.0, stream, scratch, options)
+        let sorter = (&self.0.context, &self.0.calibration);
+        plan::run(sorter, stream, request, scratch, options)
     }
 
     /// Whether the keys are in the order that `options` ask for. Reads each key once and waits for the answer.
@@ -379,7 +151,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// As [`Sorter::sort_keys`].
+    /// As [`Sorter::sort`].
     pub fn is_sorted<K: Key>(
         &self,
         stream: &Stream,
@@ -397,7 +169,7 @@ impl Sorter {
         let shape = self.shape::<K>(keys.len() as u64, 0);
         let order = KeyOrder::new(K::TYPE, options.order, window);
         stream.using(&memory, || {
-            onesweep::is_sorted(&self.0, stream, &shape, order, keys.ptr(), scratch)
+            onesweep::is_sorted(&self.0.context, stream, &shape, order, keys.ptr(), scratch)
         })
     }
 
@@ -408,17 +180,27 @@ impl Sorter {
     ///
     /// [`Error::ScratchTooSmall`] where no sort can have used the memory; [`Error::Gpu`] for the driver's.
     pub fn report(&self, stream: &Stream, scratch: Slice<'_, u8>) -> Result<SortReport> {
-        let bytes = size_of::<Outcome>();
+        let outcome = Self::outcome(scratch)?;
+        let stages = self.0.context.times(stream)?;
+        let mut downloaded = [SortOutcome::default()];
+        stream.download(outcome, &mut downloaded)?;
+        Ok(downloaded[0].report(stages))
+    }
+
+    /// Where the last sort with this scratch memory left its [`SortOutcome`]. Memory that no sort has used may hold anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ScratchTooSmall`] where no sort can have used the memory.
+    pub fn outcome(scratch: Slice<'_, u8>) -> Result<Slice<'_, SortOutcome>> {
+        let bytes = size_of::<SortOutcome>();
         if scratch.len() < bytes {
             return Err(Error::ScratchTooSmall {
                 needed: bytes as u64,
                 given: scratch.len() as u64,
             });
         }
-        let stages = self.0.times(stream)?;
-        let mut outcome = [Outcome::default()];
-        stream.download(scratch.range(..bytes)?.cast()?, &mut outcome)?;
-        Ok(outcome[0].report(stages))
+        Ok(scratch.range(..bytes)?.cast()?)
     }
 
     /// For tests: keys of a tile, where sizes are worth trying.
@@ -438,52 +220,8 @@ impl Sorter {
             n,
             key: K::TYPE,
             value_bytes,
-            large: self.0.config.force_large,
-            parameter: self.0.config.parameter,
+            large: self.0.context.config.force_large,
+            parameter: self.0.context.config.parameter,
         }
     }
-}
-
-/// The buffers of a pair sort.
-fn pairs<K: Key, V: Value>(
-    keys_in: &Slice<'_, K>,
-    values_in: &Slice<'_, V>,
-    keys_out: &SliceMut<'_, K>,
-    values_out: &SliceMut<'_, V>,
-) -> Result<Job> {
-    let mut job = Job::of("keys_in", keys_in)?;
-    job.value_bytes = size_of::<V>();
-    job.arrays[0].values_in = job.buffers.reads("values_in", values_in)?;
-    job.arrays[0].keys_out = Some(job.buffers.writes("keys_out", keys_out)?);
-    job.arrays[0].values_out = job.buffers.writes("values_out", values_out)?;
-    Ok(job)
-}
-
-/// A sort of arrays side by side.
-fn axes<K: Key, const N: usize>(what: &'static str, arrays: &[Slice<'_, K>; N]) -> Result<Job> {
-    const { assert!(N >= 1 && N <= 3, "one to three arrays") };
-    let mut job = Job::new(arrays[0].len());
-    for keys in arrays {
-        job.keys(what, keys)?;
-    }
-    Ok(job)
-}
-
-/// Bytes of scratch memory for that many arrays.
-fn scratch_bytes<K: Key>(
-    algorithm: Algorithm,
-    n: u64,
-    payload: Payload,
-    arrays: usize,
-) -> Result<u64> {
-    let plan = Plan {
-        algorithm,
-        shape: Shape::new::<K>(n, payload),
-        arrays,
-        implicit: payload.implicit(),
-        spare_keys: payload.implicit(),
-        records: payload == Payload::Records,
-    };
-    plan.check_count()?;
-    plan.scratch_bytes()
 }

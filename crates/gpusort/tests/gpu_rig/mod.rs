@@ -5,7 +5,7 @@
 use crate::common::{TestKey, by_index, compared, expected_index};
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, SliceMut, Stream};
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions};
 use libtest_mimic::Failed;
 use rayon::prelude::*;
@@ -296,10 +296,9 @@ impl<'a> Rig<'a> {
             Form::Keys => {
                 let mut scratch = scratch_for(Payload::None)?;
                 let mut output = Guarded::poisoned(stream, n)?;
-                sorter.sort_keys(
+                sorter.sort(
                     stream,
-                    input.slice(),
-                    output.slice_mut(),
+                    Request::keys(input.slice(), output.slice_mut()),
                     scratch.slice_mut(),
                     options,
                 )?;
@@ -309,9 +308,9 @@ impl<'a> Rig<'a> {
             }
             Form::KeysInPlace => {
                 let mut scratch = scratch_for(Payload::None)?;
-                sorter.sort_keys_in_place(
+                sorter.sort(
                     stream,
-                    input.slice_mut(),
+                    Request::in_place(input.slice_mut()),
                     scratch.slice_mut(),
                     options,
                 )?;
@@ -349,15 +348,11 @@ impl<'a> Rig<'a> {
                     Guarded::<u32>::poisoned(stream, n)?,
                 );
                 let with_keys = form == Form::IndexAndKeys;
-                let keys_out = with_keys.then(|| output.slice_mut());
-                sorter.sort_index(
-                    stream,
-                    input.slice(),
-                    keys_out,
-                    places.slice_mut(),
-                    scratch.slice_mut(),
-                    options,
-                )?;
+                let mut request = Request::index(input.slice(), places.slice_mut());
+                if with_keys {
+                    request = request.keys_out(output.slice_mut());
+                }
+                sorter.sort(stream, request, scratch.slice_mut(), options)?;
                 same("index", &places.read(stream, "index")?, index)?;
                 if with_keys {
                     same("keys", &output.read(stream, "keys_out")?, sorted)?;
@@ -402,7 +397,12 @@ impl<'a> Rig<'a> {
         let moved = by_index(values, index);
         if in_place {
             let (k, v) = (keys_in.slice_mut(), values_in.slice_mut());
-            sorter.sort_pairs_in_place(stream, k, v, scratch.slice_mut(), options)?;
+            sorter.sort(
+                stream,
+                Request::in_place(k).values_in_place(v),
+                scratch.slice_mut(),
+                options,
+            )?;
             same("keys", &keys_in.read(stream, "keys")?, sorted)?;
             same("values", &values_in.read(stream, "values")?, &moved)?;
             return scratch.check(stream);
@@ -415,7 +415,12 @@ impl<'a> Rig<'a> {
             keys_out.slice_mut(),
             values_out.slice_mut(),
         );
-        sorter.sort_pairs(stream, ki, vi, ko, vo, scratch.slice_mut(), options)?;
+        sorter.sort(
+            stream,
+            Request::keys(ki, ko).values(vi, vo),
+            scratch.slice_mut(),
+            options,
+        )?;
         same("keys", &keys_out.read(stream, "keys_out")?, sorted)?;
         same("values", &values_out.read(stream, "values_out")?, &moved)?;
         same("keys_in", &keys_in.read(stream, "keys_in")?, keys)?;
@@ -439,9 +444,12 @@ impl<'a> Rig<'a> {
         let (keys_in, records_in) = (Guarded::new(stream, keys)?, Guarded::new(stream, &records)?);
         let (mut keys_out, mut records_out) =
             (Guarded::poisoned(stream, n)?, Guarded::poisoned(stream, n)?);
-        let wanted = with_keys.then(|| keys_out.slice_mut());
         let (ki, ri, ro) = (keys_in.slice(), records_in.slice(), records_out.slice_mut());
-        sorter.sort_records(stream, ki, ri, wanted, ro, scratch.slice_mut(), options)?;
+        let mut request = Request::records(ki, ri, ro);
+        if with_keys {
+            request = request.keys_out(keys_out.slice_mut());
+        }
+        sorter.sort(stream, request, scratch.slice_mut(), options)?;
         same(
             "records",
             &records_out.read(stream, "records_out")?,

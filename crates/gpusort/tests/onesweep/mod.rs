@@ -1,14 +1,10 @@
-//! Small inputs in one launch, and several arrays side by side.
+//! Small inputs in one launch.
 
-use crate::common::{Distribution, TestKey, around, by_index};
-use crate::gpu_rig::{
-    Form, Gpu, Guarded, Outcome, Rig, quick, reference, same, text, unless_quick,
-};
+use crate::common::{Distribution, TestKey, around};
+use crate::gpu_rig::{Form, Gpu, Outcome, Rig, unless_quick};
 use crate::suite::all_distributions;
-use crate::{each_type, expect_error, suite::Suite};
-use gpu::Stream;
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
-use gpusort::{Error, SortOptions};
+use crate::{each_type, suite::Suite};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
@@ -18,13 +14,8 @@ pub fn add(suite: &mut Suite) {
         "the launches of large inputs for small ones",
         large_launches
     );
-    each_type!(suite, "arrays side by side", side_by_side);
     suite.add("uneven ranges of small inputs", uneven_ranges);
     suite.add("one launch for small inputs", one_launch);
-    suite.add(
-        "arrays of different length or overlapping are errors",
-        wrong_arrays,
-    );
 }
 
 /// A sorter that takes the launches of large inputs always.
@@ -126,10 +117,9 @@ fn one_launch(gpu: &Gpu) -> Outcome {
         let bytes = Sorter::scratch_bytes_for::<u32>(gpu.algorithm, n as u64, Payload::None)?;
         let mut scratch = stream.alloc::<u8>(bytes as usize)?;
         let to = output.slice_mut();
-        sorter.sort_keys(
+        sorter.sort(
             &stream,
-            keys.slice(),
-            to,
+            Request::keys(keys.slice(), to),
             scratch.slice_mut(),
             &gpu.options(),
         )?;
@@ -151,165 +141,4 @@ fn large_launches<K: TestKey>(gpu: &Gpu) -> Outcome {
         rig.check_all(&keys, &gpu.options())?;
     }
     Ok(())
-}
-
-fn side_by_side<K: TestKey>(gpu: &Gpu) -> Outcome {
-    let stream = gpu.stream()?;
-    let large = large_only(gpu)?;
-    let sizes: &[usize] = unless_quick(
-        &[0, 1, 300, 1_000, 5_000, 40_001, 200_000, 1_300_000],
-        &[0, 1, 1_000, 2_500, 9_000],
-    );
-    for (i, &n) in sizes.iter().enumerate() {
-        for (j, sorter) in [&gpu.sorter, &large].into_iter().enumerate() {
-            if quick() && (i + j) % 2 == K::TYPE as usize % 2 {
-                continue;
-            }
-            let options = &gpu.orders()[(i + j) % 2];
-            let case = |failed| format!("{n} keys, large launches {j}: {}", text(&failed));
-            check_axes::<K, 1>(sorter, &stream, n, options).map_err(case)?;
-            check_axes::<K, 2>(sorter, &stream, n, options).map_err(case)?;
-            check_axes::<K, 3>(sorter, &stream, n, options).map_err(case)?;
-        }
-    }
-    Ok(())
-}
-
-/// As the single sorts, which the other trials check.
-fn check_axes<K: TestKey, const N: usize>(
-    sorter: &Sorter,
-    stream: &Stream,
-    n: usize,
-    options: &SortOptions,
-) -> Outcome {
-    let spreads = [
-        Distribution::UniformBits,
-        Distribution::Sorted,
-        Distribution::Zipf,
-    ];
-    let keys: [Vec<K>; N] = std::array::from_fn(|axis| spreads[axis].keys::<K>(n, axis as u64));
-    let inputs = keys.each_ref().map(|keys| Guarded::new(stream, keys));
-    let inputs = inputs.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let slices = std::array::from_fn(|axis| inputs[axis].slice());
-    let expected = keys.each_ref().map(|keys| reference(keys, options));
-    for with_keys in [false, true] {
-        let poisoned = || {
-            (0..N)
-                .map(|_| Guarded::<u32>::poisoned(stream, n))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let mut index = poisoned()?;
-        let mut sorted = (0..N)
-            .map(|_| Guarded::<K>::poisoned(stream, n))
-            .collect::<Result<Vec<_>, _>>()?;
-        let bytes =
-            Sorter::scratch_bytes_axes::<K, N>(options.algorithm, n as u64, Payload::Index)?;
-        let mut scratch = stream.alloc::<u8>(bytes as usize)?;
-        stream.fill_bytes(scratch.slice_mut(), 0xc3)?;
-        let places = array(index.iter_mut().map(Guarded::slice_mut));
-        let keys_out = with_keys.then(|| array(sorted.iter_mut().map(Guarded::slice_mut)));
-        sorter.sort_index_axes::<K, N>(
-            stream,
-            slices,
-            keys_out,
-            places,
-            scratch.slice_mut(),
-            options,
-        )?;
-        for axis in 0..N {
-            same(
-                "index",
-                &index[axis].read(stream, "index")?,
-                &expected[axis],
-            )?;
-            if with_keys {
-                same(
-                    "keys",
-                    &sorted[axis].read(stream, "keys_out")?,
-                    &by_index(&keys[axis], &expected[axis]),
-                )?;
-            }
-        }
-    }
-    let mut sorted = (0..N)
-        .map(|_| Guarded::<K>::poisoned(stream, n))
-        .collect::<Result<Vec<_>, _>>()?;
-    let bytes = Sorter::scratch_bytes_axes::<K, N>(options.algorithm, n as u64, Payload::None)?;
-    let mut scratch = stream.alloc::<u8>(bytes as usize)?;
-    stream.fill_bytes(scratch.slice_mut(), 0xc3)?;
-    let outputs = array(sorted.iter_mut().map(Guarded::slice_mut));
-    sorter.sort_keys_axes::<K, N>(stream, slices, outputs, scratch.slice_mut(), options)?;
-    for axis in 0..N {
-        same(
-            "keys",
-            &sorted[axis].read(stream, "output")?,
-            &by_index(&keys[axis], &expected[axis]),
-        )?;
-        same("input", &inputs[axis].read(stream, "input")?, &keys[axis])?;
-    }
-    if sorter.report(stream, scratch.slice())?.n != n as u64 {
-        return Err("the report has another number of keys".into());
-    }
-    Ok(())
-}
-
-/// As many as there are.
-fn array<T, const N: usize>(mut items: impl Iterator<Item = T>) -> [T; N] {
-    std::array::from_fn(|_| items.next().expect("one for each axis"))
-}
-
-fn wrong_arrays(gpu: &Gpu) -> Outcome {
-    let (stream, sorter, options) = (gpu.stream()?, &gpu.sorter, gpu.options());
-    let keys = stream.from_slice(&Distribution::UniformBits.keys::<u32>(1000, 25))?;
-    let (mut a, mut b) = (stream.alloc::<u32>(1000)?, stream.alloc::<u32>(1000)?);
-    let bytes = |n| Sorter::scratch_bytes_axes::<u32, 2>(options.algorithm, n, Payload::None);
-    let mut scratch = stream.alloc::<u8>(bytes(1000)? as usize)?;
-    let both = [keys.slice(), keys.slice()];
-
-    let uneven = [keys.slice(), keys.range(..999)?];
-    let outputs = [a.slice_mut(), b.slice_mut()];
-    let result = sorter.sort_keys_axes(&stream, uneven, outputs, scratch.slice_mut(), &options);
-    expect_error!(
-        result,
-        Error::LengthMismatch {
-            keys: 1000,
-            values: 999
-        }
-    );
-
-    let outputs = [a.slice_mut(), b.range_mut(..7)?];
-    let result = sorter.sort_keys_axes(&stream, both, outputs, scratch.slice_mut(), &options);
-    expect_error!(
-        result,
-        Error::LengthMismatch {
-            keys: 1000,
-            values: 7
-        }
-    );
-
-    // SAFETY: the same memory twice on purpose; no sort may use it.
-    let twice = unsafe { gpu::SliceMut::<u32>::from_raw(a.slice().ptr(), 1000) };
-    let outputs = [a.slice_mut(), twice];
-    let result = sorter.sort_keys_axes(&stream, both, outputs, scratch.slice_mut(), &options);
-    expect_error!(
-        result,
-        Error::Overlap {
-            first: "output",
-            second: "output"
-        }
-    );
-
-    let one = Sorter::scratch_bytes::<u32>(1000, Payload::None)?;
-    let less = scratch.range_mut(..one as usize)?;
-    let outputs = [a.slice_mut(), b.slice_mut()];
-    let result = sorter.sort_keys_axes(&stream, both, outputs, less, &options);
-    expect_error!(result, Error::ScratchTooSmall { .. });
-
-    let outputs = [a.slice_mut(), b.slice_mut()];
-    sorter.sort_keys_axes(&stream, both, outputs, scratch.slice_mut(), &options)?;
-    same(
-        "both",
-        &stream.to_vec(a.slice())?,
-        &stream.to_vec(b.slice())?,
-    )
 }

@@ -10,7 +10,7 @@ use crate::gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
 };
 use gpu::Stream;
-use gpusort::cuda::{Payload, Sorter, SorterConfig};
+use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rayon::prelude::*;
@@ -428,8 +428,12 @@ pub fn sub_range(gpu: &Gpu) -> Outcome {
         let mut scratch =
             Scratch::new::<i32>(&stream, gpu.algorithm, part.len(), Payload::U64, false)?;
         let (ks, vs) = (k.range_mut(part.clone())?, v.range_mut(part.clone())?);
-        gpu.sorter
-            .sort_pairs_in_place(&stream, ks, vs, scratch.slice_mut(), &gpu.options())?;
+        gpu.sorter.sort(
+            &stream,
+            Request::in_place(ks).values_in_place(vs),
+            scratch.slice_mut(),
+            &gpu.options(),
+        )?;
         let (mut expected_keys, mut expected_values) = (keys.clone(), values.clone());
         let index = reference(&keys[part.clone()], &gpu.options());
         expected_keys[part.clone()].copy_from_slice(&by_index(&keys[part.clone()], &index));
@@ -474,11 +478,9 @@ pub fn two_streams(gpu: &Gpu) -> Outcome {
     for _ in 0..unless_quick(20, 2) {
         for (i, (input, index, scratch)) in sorts.iter_mut().enumerate() {
             let sorter = if i == 0 { &gpu.sorter } else { &other };
-            sorter.sort_index(
+            sorter.sort(
                 &streams[i],
-                input.slice(),
-                None,
-                index.slice_mut(),
+                Request::index(input.slice(), index.slice_mut()),
                 scratch.slice_mut(),
                 &options,
             )?;
@@ -519,15 +521,10 @@ pub fn graph_replay(gpu: &Gpu) -> Outcome {
     let (mut output, mut index) = (stream.alloc::<f32>(n)?, stream.alloc::<u32>(n)?);
     let mut scratch = Scratch::new::<f32>(&stream, gpu.algorithm, n, Payload::Index, false)?;
     let graph = stream.capture(|stream| {
-        let (keys_out, places) = (Some(output.slice_mut()), index.slice_mut());
-        let sorted = gpu.sorter.sort_index(
-            stream,
-            input.slice(),
-            keys_out,
-            places,
-            scratch.slice_mut(),
-            &options,
-        );
+        let request = Request::index(input.slice(), index.slice_mut()).keys_out(output.slice_mut());
+        let sorted = gpu
+            .sorter
+            .sort(stream, request, scratch.slice_mut(), &options);
         sorted.map_err(|error| match error {
             Error::Gpu(error) => error,
             other => panic!("a valid call: {other}"),
@@ -566,10 +563,9 @@ pub fn graph_replay(gpu: &Gpu) -> Outcome {
     )?;
     timed.prepare::<f32>(gpu.algorithm, n as u64)?;
     let captured = stream.capture(|stream| {
-        let result = timed.sort_keys(
+        let result = timed.sort(
             stream,
-            input.slice(),
-            output.slice_mut(),
+            Request::keys(input.slice(), output.slice_mut()),
             scratch.slice_mut(),
             &options,
         );
@@ -597,15 +593,9 @@ pub fn same_bits_twice(gpu: &Gpu) -> Outcome {
     for _ in 0..unless_quick(10, 2) {
         let (mut output, mut index) = (stream.alloc::<u64>(n)?, stream.alloc::<u32>(n)?);
         let mut scratch = Scratch::new::<u64>(&stream, gpu.algorithm, n, Payload::Index, false)?;
-        let (keys_out, places) = (Some(output.slice_mut()), index.slice_mut());
-        gpu.sorter.sort_index(
-            &stream,
-            keys.slice(),
-            keys_out,
-            places,
-            scratch.slice_mut(),
-            &options,
-        )?;
+        let request = Request::index(keys.slice(), index.slice_mut()).keys_out(output.slice_mut());
+        gpu.sorter
+            .sort(&stream, request, scratch.slice_mut(), &options)?;
         let got = (
             stream.to_vec(output.slice())?,
             stream.to_vec(index.slice())?,
@@ -660,13 +650,11 @@ pub fn check_counted<K: TestKey>(
             Guarded::new(&stream, keys)?,
             Guarded::new(&stream, &values)?,
         );
-        gpu.sorter.sort_pairs_counted(
+        gpu.sorter.sort(
             &stream,
-            count.slice(),
-            keys_in.slice(),
-            values_in.slice(),
-            keys_out.slice_mut(),
-            values_out.slice_mut(),
+            Request::keys(keys_in.slice(), keys_out.slice_mut())
+                .values(values_in.slice(), values_out.slice_mut())
+                .count(count.slice()),
             scratch.slice_mut(),
             options,
         )?;
@@ -682,11 +670,9 @@ pub fn check_counted<K: TestKey>(
             &moved,
         )?;
         let mut keys_out = Guarded::new(&stream, keys)?;
-        gpu.sorter.sort_keys_counted(
+        gpu.sorter.sort(
             &stream,
-            count.slice(),
-            keys_in.slice(),
-            keys_out.slice_mut(),
+            Request::keys(keys_in.slice(), keys_out.slice_mut()).count(count.slice()),
             scratch.slice_mut(),
             options,
         )?;
@@ -732,10 +718,9 @@ pub fn many_keys(gpu: &Gpu, n: usize) -> Outcome {
     let mut output = stream.alloc::<u32>(n)?;
     stream.fill_bytes(output.slice_mut(), 0xee)?;
     let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::None, false)?;
-    gpu.sorter.sort_keys(
+    gpu.sorter.sort(
         &stream,
-        input.slice(),
-        output.slice_mut(),
+        Request::keys(input.slice(), output.slice_mut()),
         scratch.slice_mut(),
         &gpu.options(),
     )?;
@@ -771,11 +756,9 @@ pub fn published(gpu: &Gpu, file: &data::KeyFile, path: &std::path::Path) -> Out
         }
         let bytes = |payload| scratch_for(gpu, &keys, payload);
         let mut scratch = stream.alloc::<u8>(bytes(Payload::Index)?.max(bytes(Payload::U64)?))?;
-        gpu.sorter.sort_index(
+        gpu.sorter.sort(
             &stream,
-            input.slice(),
-            None,
-            index.slice_mut(),
+            Request::index(input.slice(), index.slice_mut()),
             scratch.slice_mut(),
             &options,
         )?;
@@ -785,8 +768,12 @@ pub fn published(gpu: &Gpu, file: &data::KeyFile, path: &std::path::Path) -> Out
             &file.argsort_u32_sha256,
         )?;
         let (k, v) = (output.slice_mut(), values.slice_mut());
-        gpu.sorter
-            .sort_pairs_in_place(&stream, k, v, scratch.slice_mut(), &options)?;
+        gpu.sorter.sort(
+            &stream,
+            Request::in_place(k).values_in_place(v),
+            scratch.slice_mut(),
+            &options,
+        )?;
         expect_hash(
             "keys",
             &data::sha256(&stream.to_vec(output.slice())?),

@@ -2,9 +2,10 @@
 //! consecutive smaller indices that fit.
 
 use super::engine::Engine;
+use super::memory::HostBuffer;
 use super::source::Source;
 use crate::{ChunkReport, Config, Frame, Pair, Result, Strategy};
-use gpu::{Pinned, Slice, Stream};
+use gpu::{Slice, Stream};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -93,7 +94,7 @@ fn groups(counts: &[u32], limit: u64) -> Vec<(Range<u64>, u64)> {
 
 /// Hands out sorted pairs that come in pieces, as chunks of one size but for the last.
 struct Delivery<'a> {
-    buffer: Pinned<Pair>,
+    buffer: HostBuffer<Pair>,
     filled: usize,
     f: &'a mut dyn FnMut(&[Pair]),
     pairs: u64,
@@ -103,7 +104,7 @@ struct Delivery<'a> {
 impl<'a> Delivery<'a> {
     fn new(stream: &Stream, chunk: usize, f: &'a mut dyn FnMut(&[Pair])) -> Result<Self> {
         Ok(Self {
-            buffer: Pinned::new(stream.device(), chunk)?,
+            buffer: HostBuffer::new(stream.device(), chunk)?,
             filled: 0,
             f,
             pairs: 0,

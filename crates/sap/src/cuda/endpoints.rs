@@ -9,7 +9,7 @@ use super::scene::{Scene, address};
 use crate::{Error, Result};
 use gpu::{ByValue, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
 use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Sorter};
+use gpusort::cuda::{Payload, Request, Sorter};
 
 /// Records that a block of the scan takes, and its threads.
 const RECORD_TILE: usize = 2048;
@@ -112,21 +112,17 @@ impl Endpoints {
         if scene.worlds.is_some() {
             let bits = 64 - scene.last_world.leading_zeros();
             let bytes = Sorter::scratch_bytes_for::<u64>(algorithm, ends as u64, Payload::Index)?;
-            tools.sorter.sort_index(
+            tools.sorter.sort(
                 stream,
-                self.world_keys.part(ends)?,
-                None,
-                records,
+                Request::index(self.world_keys.part(ends)?, records),
                 tools.scratch.reserve(stream, bytes as usize)?,
                 &tools.options.clone().bits(0..bits),
             )?;
         } else {
             let bytes = Sorter::scratch_bytes_for::<u32>(algorithm, ends as u64, Payload::Index)?;
-            tools.sorter.sort_index(
+            tools.sorter.sort(
                 stream,
-                self.keys.part(ends)?,
-                None,
-                records,
+                Request::index(self.keys.part(ends)?, records),
                 tools.scratch.reserve(stream, bytes as usize)?,
                 tools.options,
             )?;

@@ -5,8 +5,8 @@ use super::device_frame::DeviceFrame;
 use super::events::Difference;
 use super::grid::Grid;
 use super::held::Held;
-use super::memory::{Grow, HostPairs, Uploader, zeroed_pairs};
-use super::pairs::{HOST, out_of_memory};
+use super::memory::{Grow, HostPairs, Uploader};
+use super::pairs::{HOST, is_out_of_memory, out_of_memory};
 use super::params::State;
 use super::query::{Queries, Question};
 use super::scene::Scene;
@@ -15,13 +15,12 @@ use super::sweep::Sweep;
 use super::tree::Tree;
 use crate::last::Last;
 use crate::query::Candidate;
-use crate::room::concat;
+use crate::room::{concat, zeros};
 use crate::{
     Aabb, Backend, Choice, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
     Strategy, Subdivision, Timings,
 };
 use gpu::{Device, Slice, Stages, Stream};
-use std::sync::OnceLock;
 
 /// See the module.
 pub(crate) struct Engine {
@@ -58,10 +57,10 @@ pub(crate) struct Engine {
     pub(super) room: Grow<u64>,
     pub(super) events: [Difference; 2],
     pub(super) spare_events: [Difference; 2],
-    /// Copies on the host, by what they are of; downloaded when first asked for, or by an update from the host.
-    host: [OnceLock<HostPairs>; 3],
+    /// The lists of the last update on the host, by what they are of, and memory for the next; empty unless `is_on_host`.
+    host: [HostPairs; 3],
     spare_host: [HostPairs; 3],
-    given: OnceLock<Vec<Aabb>>,
+    is_on_host: bool,
     queries: Queries,
 }
 
@@ -144,7 +143,7 @@ impl Engine {
             spare_events: Default::default(),
             host: Default::default(),
             spare_host: Default::default(),
-            given: OnceLock::new(),
+            is_on_host: true,
             queries: Queries::default(),
         })
     }
@@ -160,6 +159,7 @@ impl Engine {
     fn update_from(&mut self, config: &Config, source: Source) -> Result<Report> {
         self.wasted = 0;
         self.is_bounded = config.strategy == Strategy::Auto;
+        self.hold(config)?;
         let result = self.find(config, source);
         if result.is_err() {
             self.forget_stages();
@@ -244,9 +244,12 @@ impl Engine {
         self.has_last = true;
         self.rested = false;
         self.axis = axis;
-        self.keep_host(&[PAIRS, STARTED, ENDED], from_host);
-        self.given.take();
-        self.hold(config, may_rest && state.still_changed == 0);
+        std::mem::swap(&mut self.host, &mut self.spare_host);
+        self.is_on_host = from_host;
+        if !from_host {
+            self.host.iter_mut().for_each(HostPairs::clear);
+        }
+        self.held.note(may_rest && state.still_changed == 0);
         Ok(report)
     }
 
@@ -276,6 +279,9 @@ impl Engine {
         from_host: bool,
     ) -> Result<Report> {
         refuse(config, invalid)?;
+        if from_host {
+            self.download()?;
+        }
         let mut report = self.report(n, invalid, self.axis);
         report.sorts = state.sorts();
         report.pairs = self.pairs as u64;
@@ -283,27 +289,12 @@ impl Engine {
         report.timings = timings(&self.stages.finish(&self.stream)?);
         self.rested = true;
         self.events.iter_mut().for_each(Difference::clear);
-        self.spare_host.iter_mut().for_each(HostPairs::clear);
-        self.keep_host(&[STARTED, ENDED], from_host);
+        self.host[STARTED].clear();
+        self.host[ENDED].clear();
         // Boxes that moved within their margin are not where they were.
         self.spare.has_bad = invalid.is_some();
         std::mem::swap(&mut self.scene, &mut self.spare);
-        self.given.take();
         Ok(report)
-    }
-
-    /// The lists downloaded take the place of the last; without, those are forgotten. Their memory is kept.
-    fn keep_host(&mut self, lists: &[usize], downloaded: bool) {
-        for &list in lists {
-            let last = self.host[list].take();
-            if downloaded {
-                let new = std::mem::replace(&mut self.spare_host[list], last.unwrap_or_default());
-                // The cell was emptied above.
-                let _ = self.host[list].set(new);
-            } else if let Some(last) = last {
-                self.spare_host[list] = last;
-            }
-        }
     }
 
     pub(crate) fn subdivision(&self) -> Option<Subdivision> {
@@ -311,71 +302,80 @@ impl Engine {
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {
-        self.copy(PAIRS, || self.device_pairs())
+        self.on_host(PAIRS)
     }
 
     pub(crate) fn started(&self) -> &[Pair] {
-        self.copy(STARTED, || self.events[0].pairs())
+        self.on_host(STARTED)
     }
 
     pub(crate) fn ended(&self) -> &[Pair] {
-        self.copy(ENDED, || self.events[1].pairs())
+        self.on_host(ENDED)
     }
 
-    /// The host's copy of a list. Empty where the device has failed since the update.
-    fn copy<'a>(
-        &'a self,
-        list: usize,
-        device: impl FnOnce() -> Result<Slice<'a, Pair>>,
-    ) -> &'a [Pair] {
-        self.host[list].get_or_init(|| {
-            let mut copy = HostPairs::default();
-            match device().and_then(|pairs| copy.download(&self.stream, pairs)) {
-                Ok(()) => copy,
-                Err(_) => HostPairs::default(),
-            }
-        })
+    fn on_host(&self, list: usize) -> &[Pair] {
+        debug_assert!(
+            self.is_on_host,
+            "the lists are on the device: call `download` before they are read"
+        );
+        &self.host[list]
     }
 
-    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad ones empty. Empty where
-    /// the device has failed since.
-    pub(crate) fn boxes(&self) -> &[Aabb] {
-        self.given.get_or_init(|| {
-            let given = if self.has_last {
-                self.scene.given()
-            } else {
-                return Vec::new();
-            };
-            given
-                .and_then(|boxes| Ok(self.stream.to_vec(boxes)?))
-                .unwrap_or_default()
-        })
+    /// Copies the lists of the last update to the host, unless they are there. After an error none is.
+    pub(crate) fn download(&mut self) -> Result<()> {
+        if self.is_on_host {
+            return Ok(());
+        }
+        let [started, ended] = &self.events;
+        let lists = [
+            self.list.part(self.pairs)?.cast()?,
+            started.pairs()?,
+            ended.pairs()?,
+        ];
+        let mut copies = self.host.iter_mut().zip(lists);
+        let downloaded = copies.try_for_each(|(copy, list)| copy.download(&self.stream, list));
+        if downloaded.is_err() {
+            self.host.iter_mut().for_each(HostPairs::clear);
+        }
+        self.is_on_host = downloaded.is_ok();
+        downloaded
     }
 
-    /// At least the boxes of [`Engine::boxes`] that are asked for, unless they are too many to look for on the device. None where
-    /// the device has failed since.
-    pub(crate) fn candidates(&mut self, question: Question) -> Option<Vec<Candidate>> {
+    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad ones empty. Waits.
+    pub(crate) fn boxes(&self) -> Result<Vec<Aabb>> {
         if !self.has_last {
-            return Some(Vec::new());
+            return Ok(Vec::new());
         }
-        let boxes = self.scene.given();
-        match boxes.and_then(|boxes| self.queries.ask(&self.stream, boxes, question)) {
-            Err(Error::Gpu(gpu::Error::OutOfMemory { .. })) => None,
-            found => found.unwrap_or_else(|_| Some(Vec::new())),
+        Ok(self.stream.to_vec(self.scene.given()?)?)
+    }
+
+    /// At least the boxes of [`Engine::boxes`] that are asked for; none where they are too many to look for on the device, or there
+    /// is no memory for it.
+    pub(crate) fn candidates(&mut self, question: Question) -> Result<Option<Vec<Candidate>>> {
+        if !self.has_last {
+            return Ok(Some(Vec::new()));
+        }
+        let boxes = self.scene.given()?;
+        match self.queries.ask(&self.stream, boxes, question) {
+            Err(error) if is_out_of_memory(&error) => Ok(None),
+            found => found,
         }
     }
 
-    /// What there is of the last update on the host, or can be had of the device.
-    pub(crate) fn last(&self, config: &Config) -> Result<Last> {
-        let given = concat(&[self.boxes()])?;
+    /// What there is of the last update on the host, and what can still be had of a device that has failed.
+    pub(crate) fn last(&mut self, config: &Config) -> Result<Last> {
+        // Lists that nobody has read are lost with the device, as `BroadPhase::fallback` says: they are empty then.
+        self.download().ok();
+        // So are the boxes, which are for queries and margins.
+        let given = self.boxes().unwrap_or_default();
         let stored = match self.scene.boxes() {
             Ok(boxes) if config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),
             _ => Ok(Vec::new()),
         };
         Ok(Last {
-            pairs: concat(&[self.pairs()])?,
-            started: concat(&[self.started()])?,
-            ended: concat(&[self.ended()])?,
+            pairs: concat(&[&*self.host[PAIRS]])?,
+            started: concat(&[&*self.host[STARTED]])?,
+            ended: concat(&[&*self.host[ENDED]])?,
             given,
             stored: stored.unwrap_or_default(),
         })
@@ -400,8 +400,8 @@ impl Engine {
         self.rested = false;
         self.pairs = 0;
         self.events.iter_mut().for_each(Difference::clear);
-        self.keep_host(&[PAIRS, STARTED, ENDED], false);
-        self.given.take();
+        self.host.iter_mut().for_each(HostPairs::clear);
+        self.is_on_host = true;
     }
 
     pub(crate) fn overlaps_between(
@@ -425,7 +425,7 @@ impl Engine {
         self.arrange(config, false)?;
         let (state, _) = self.find_pairs(config, &sets, 0..sets[0].len() as u64, false)?;
         let count = state.pairs as usize;
-        let mut pairs = zeroed_pairs(count)?;
+        let mut pairs = zeros(count)?;
         self.stream
             .download(self.room.part(count)?.cast()?, &mut pairs)?;
         Ok(pairs)
@@ -433,6 +433,7 @@ impl Engine {
 
     /// Drops the marks of a call that takes no times, lest the next update counts them.
     pub(super) fn forget_stages(&mut self) {
+        // A device that has failed says so again at the next call.
         let _ = self.stages.finish(&self.stream);
     }
 
@@ -459,7 +460,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Pinned memory must not go before the copies to and from it are done.
+        // Host memory must not go before the copies to and from it are done. A device that has failed makes none.
         let _ = self.stream.synchronize();
     }
 }

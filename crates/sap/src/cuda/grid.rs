@@ -2,13 +2,13 @@
 
 use super::cut::{Cut, Sampled, candidates};
 use super::kernels::{WARP, blocks, linear, module};
-use super::memory::Grow;
+use super::memory::{Grow, HostBuffer};
 use super::offsets::Offsets;
 use super::params::{Accept, Keys, State};
 use super::scene::{Scene, address};
 use crate::{Aabb, Choice, Reason, Result, Subdivision};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, Kernel, Launch, Pinned, Slice, SliceMut, Stream, args};
+use gpu::{ByValue, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
 
 /// Boxes that a plan is made from.
 const SAMPLE: usize = 2048;
@@ -88,7 +88,7 @@ pub(super) struct Grid {
     slots: Grow<[u32; 2]>,
     records: Grow<Record>,
     sample: Grow<Sampled>,
-    sample_read: Pinned<Sampled>,
+    sample_read: HostBuffer<Sampled>,
 }
 
 /// Milliseconds of an H200 that a frame takes whatever is in it, those for each box, and those for each test: `uniform` of
@@ -137,7 +137,7 @@ impl Grid {
             slots: Grow::default(),
             records: Grow::default(),
             sample: Grow::default(),
-            sample_read: Pinned::new(device, SAMPLE)?,
+            sample_read: HostBuffer::new(device, SAMPLE)?,
         })
     }
 

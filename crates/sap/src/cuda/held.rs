@@ -117,14 +117,17 @@ impl Held {
         self.frames = 0;
     }
 
-    /// Takes note of a frame that is done: whether static and sleeping boxes stayed as they were. Answers whether it is time to
-    /// hold them apart.
-    pub(super) fn is_time(&mut self, stayed: bool) -> bool {
+    /// Takes note of a frame that is done: whether static and sleeping boxes stayed as they were.
+    pub(super) fn note(&mut self, stayed: bool) {
         self.frames = if stayed {
             self.frames.saturating_add(1)
         } else {
             0
         };
+    }
+
+    /// Whether they have stayed so for long enough to hold them apart.
+    pub(super) const fn is_due(&self) -> bool {
         !self.on && self.frames >= self.wait
     }
 

@@ -1,10 +1,11 @@
 //! Memory that is kept from update to update: device buffers that grow, and host memory that the device writes to.
 
-use crate::{Error, Pair, Result};
+use crate::room::zeros;
+use crate::{Pair, Result};
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Pinned, Slice, SliceMut, Stream};
 use rayon::prelude::*;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// A device buffer that is replaced by a larger one, its contents lost, when more is needed.
 pub(super) struct Grow<T>(Option<Buffer<T>>);
@@ -63,15 +64,62 @@ impl<T: Pod> Grow<T> {
     }
 }
 
+/// Host memory that the device copies to and from. Pinned where the system grants that, else plain: copies then take longer.
+pub(super) enum HostBuffer<T> {
+    Pinned(Pinned<T>),
+    Plain(Vec<T>),
+}
+
+impl<T> Default for HostBuffer<T> {
+    fn default() -> Self {
+        Self::Plain(Vec::new())
+    }
+}
+
+impl<T: Pod> HostBuffer<T> {
+    /// `len` zeroed elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] where there is no plain memory either.
+    pub(super) fn new(device: &Device, len: usize) -> Result<Self> {
+        // A device that has failed says so again at the next call; all else is a matter of speed.
+        match Pinned::new(device, len) {
+            Ok(pinned) => Ok(Self::Pinned(pinned)),
+            Err(_) => Ok(Self::Plain(zeros(len)?)),
+        }
+    }
+}
+
+impl<T> Deref for HostBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Pinned(pinned) => pinned,
+            Self::Plain(vec) => vec,
+        }
+    }
+}
+
+impl<T> DerefMut for HostBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match self {
+            Self::Pinned(pinned) => pinned,
+            Self::Plain(vec) => vec,
+        }
+    }
+}
+
 /// Uploads from any memory at the speed of pinned memory: pieces are copied there by all threads while the one before
 /// is on its way.
 #[derive(Default)]
 pub(super) struct Uploader {
-    pinned: Option<Pinned<u8>>,
+    staging: Option<HostBuffer<u8>>,
     used: usize,
 }
 
-/// Bytes of pinned memory that uploads pass through, of one piece, and of what one thread copies of it.
+/// Bytes of staging memory that uploads pass through, of one piece, and of what one thread copies of it.
 const ROOM: usize = 32 << 20;
 const PIECE: usize = 4 << 20;
 const SHARE: usize = 256 << 10;
@@ -94,10 +142,10 @@ impl Uploader {
     ) -> Result<()> {
         let from: &[u8] = bytemuck::cast_slice(from);
         let mut to = to.cast::<u8>()?;
-        if self.pinned.is_none() && !from.is_empty() {
-            self.pinned = Some(Pinned::new(stream.device(), ROOM)?);
+        if self.staging.is_none() && !from.is_empty() {
+            self.staging = Some(HostBuffer::new(stream.device(), ROOM)?);
         }
-        let Some(pinned) = &mut self.pinned else {
+        let Some(staging) = &mut self.staging else {
             return Ok(());
         };
         for piece in from.chunks(PIECE) {
@@ -105,7 +153,7 @@ impl Uploader {
                 stream.synchronize()?;
                 self.used = 0;
             }
-            let staged = &mut pinned[self.used..self.used + piece.len()];
+            let staged = &mut staging[self.used..self.used + piece.len()];
             if piece.len() <= SHARE {
                 staged.copy_from_slice(piece);
             } else {
@@ -113,7 +161,7 @@ impl Uploader {
                 shares.for_each(|(to, from)| to.copy_from_slice(from));
             }
             let (head, tail) = to.split_at(piece.len())?;
-            // SAFETY: the pinned memory is used again only after waiting for the stream, here or in `start`, and its
+            // SAFETY: the staging memory is used again only after waiting for the stream, here or in `start`, and its
             // owner waits for the stream before it frees it (`Engine::drop`).
             unsafe { stream.upload_pinned(head, staged)? };
             to = tail;
@@ -127,77 +175,40 @@ impl Uploader {
 /// and starve the system.
 #[derive(Default)]
 pub(super) struct HostPairs {
-    memory: HostMemory,
+    memory: HostBuffer<Pair>,
     len: usize,
 }
 
-#[derive(Default)]
-enum HostMemory {
-    #[default]
-    None,
-    Pinned(Pinned<Pair>),
-    Plain(Vec<Pair>),
-}
-
-const MOST_PINNED: usize = (1 << 30) / size_of::<Pair>();
+const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
 
 impl HostPairs {
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Replaces the list by that on the device.
+    /// Replaces the list by that on the device. It is empty after an error.
     pub(super) fn download(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
         self.len = 0;
         let len = pairs.len();
-        if len == 0 {
-            return Ok(());
+        if self.memory.len() < len {
+            self.memory = HostBuffer::default();
+            let generous = len + len / 4;
+            self.memory = if generous <= MAX_PINNED {
+                HostBuffer::new(stream.device(), generous)?
+            } else {
+                HostBuffer::Plain(zeros(len)?)
+            };
         }
-        if self.room().len() < len {
-            self.memory = HostMemory::None;
-            self.memory = grown(stream.device(), len)?;
-        }
-        stream.download(pairs, &mut self.room()[..len])?;
+        stream.download(pairs, &mut self.memory[..len])?;
         self.len = len;
         Ok(())
     }
-
-    fn room(&mut self) -> &mut [Pair] {
-        match &mut self.memory {
-            HostMemory::None => &mut [],
-            HostMemory::Pinned(pinned) => pinned,
-            HostMemory::Plain(vec) => vec,
-        }
-    }
-}
-
-fn grown(device: &Device, len: usize) -> Result<HostMemory> {
-    let generous = len + len / 4;
-    if generous <= MOST_PINNED {
-        return Ok(HostMemory::Pinned(Pinned::new(device, generous)?));
-    }
-    Ok(HostMemory::Plain(zeroed_pairs(len)?))
-}
-
-/// That many pairs of zeros, or an error where the host has no memory for them.
-pub(super) fn zeroed_pairs(len: usize) -> Result<Vec<Pair>> {
-    let mut vec = Vec::new();
-    let bytes = (len * size_of::<Pair>()) as u64;
-    vec.try_reserve_exact(len)
-        .map_err(|_| Error::OutOfMemory { bytes })?;
-    vec.resize(len, Pair::default());
-    Ok(vec)
 }
 
 impl Deref for HostPairs {
     type Target = [Pair];
 
     fn deref(&self) -> &[Pair] {
-        let memory: &[Pair] = match &self.memory {
-            HostMemory::None => &[],
-            HostMemory::Pinned(pinned) => pinned,
-            HostMemory::Plain(vec) => vec,
-        };
-        &memory[..self.len]
+        &self.memory[..self.len]
     }
 }

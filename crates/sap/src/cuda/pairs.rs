@@ -346,26 +346,26 @@ impl Engine {
         [new, last]
     }
 
-    /// Holds static and sleeping boxes of the frame that is done apart, if they `stayed` as they were for long enough.
-    pub(super) fn hold(&mut self, config: &Config, stayed: bool) {
-        if !self.held.is_time(stayed) {
-            return;
+    /// Holds static and sleeping boxes of the last update apart, if they have stayed as they were for long enough.
+    pub(super) fn hold(&mut self, config: &Config) -> Result<()> {
+        if !self.held.is_due() {
+            return Ok(());
         }
         let accept = self.sweep.accept(&self.scene, 0..self.scene.n as u64);
         let bits = index_bits(&self.scene);
-        let limit = self.pair_limit(config).unwrap_or(0);
-        // Where there is no memory for it frames are found as a whole, as before.
+        let limit = self.pair_limit(config)?;
+        let (stream, kernels) = (&self.stream, &self.sweep.kernels);
         // SAFETY: the addresses are those of this scene.
-        let _ = unsafe {
-            self.held.take(
-                &self.stream,
-                &self.sweep.kernels,
-                &self.scene,
-                accept,
-                bits,
-                limit,
-            )
+        let held = unsafe {
+            self.held
+                .take(stream, kernels, &self.scene, accept, bits, limit)
         };
+        match held {
+            // There is no memory for it: frames are found as a whole, as before.
+            Err(Error::TooManyPairs { .. }) => Ok(()),
+            Err(error) if is_out_of_memory(&error) => Ok(()),
+            held => held,
+        }
     }
 
     /// The boxes of the frame at hand that are sorted and swept.
@@ -386,7 +386,7 @@ const fn bytes_a_pair(config: &Config) -> u64 {
     lists * size_of::<Pair>() as u64
 }
 
-const fn is_out_of_memory(error: &Error) -> bool {
+pub(super) const fn is_out_of_memory(error: &Error) -> bool {
     matches!(
         error,
         Error::Gpu(gpu::Error::OutOfMemory { .. })

@@ -2,6 +2,7 @@
 
 use crate::Sorts;
 use bytemuck::{Pod, Zeroable};
+use gpusort::cuda::SortOutcome;
 
 /// Counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -29,27 +30,12 @@ pub(super) struct State {
     pub(super) started: u64,
     pub(super) ended: u64,
     /// What the sorts of [`OF_BOXES`] and [`OF_PAIRS`] left; the kernels here do not know of it.
-    pub(super) sorts: [Outcome; 2],
+    pub(super) sorts: [SortOutcome; 2],
 }
 
 /// Places in [`State::sorts`].
 pub(super) const OF_BOXES: usize = 0;
 pub(super) const OF_PAIRS: usize = 1;
-
-/// `Outcome` in `kernels/sort/outcome.cuh`: what a sort leaves at the start of its scratch memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Outcome {
-    pub(super) algorithm: u32,
-    pub(super) passes: u32,
-    pub(super) passes_run: u32,
-    pub(super) early_exit: u32,
-    pub(super) n: u64,
-    pub(super) detail: u64,
-}
-
-/// Bit of [`Outcome::early_exit`]: found in order before all passes were run.
-const EARLY_EXIT: u32 = 1;
 
 impl State {
     /// What was sorted.
@@ -57,10 +43,10 @@ impl State {
         let mut all = Sorts::default();
         for sort in &self.sorts {
             all += Sorts {
-                keys: sort.n,
-                passes_run: sort.passes_run,
-                passes_skipped: sort.passes.saturating_sub(sort.passes_run),
-                early_exits: sort.early_exit & EARLY_EXIT,
+                keys: sort.n(),
+                passes_run: sort.passes_run(),
+                passes_skipped: sort.passes_skipped(),
+                early_exits: sort.early_exit().into(),
             };
         }
         all

@@ -2,16 +2,16 @@
 
 use super::endpoints::{Endpoints, Tools};
 use super::kernels::{Kernels, TILE};
-use super::memory::Grow;
-use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Outcome, Sorted, State, SweepInput};
+use super::memory::{Grow, HostBuffer};
+use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInput};
 use super::rows::{RowCounts, Rows};
 use super::scene::{Scene, address};
 use super::tree;
 use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
-use gpu::{Buffer, Pinned, Slice, SliceMut, Stream};
+use gpu::{Buffer, Slice, SliceMut, Stream};
 use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Sorter};
+use gpusort::cuda::{Payload, Request, SortOutcome, Sorter};
 use std::ops::Range;
 
 /// Boxes in sorted order, and what makes them; used again by every update.
@@ -24,7 +24,7 @@ pub(super) struct Sweep {
     /// With that strategy.
     endpoints: Option<Endpoints>,
     pub(super) state: Buffer<State>,
-    state_read: Pinned<State>,
+    state_read: HostBuffer<State>,
     n: usize,
     keys: Grow<u32>,
     keys_sorted: Grow<u32>,
@@ -57,7 +57,7 @@ impl Sweep {
             options: SortOptions::new().algorithm(config.sort),
             open: config.rule == OverlapRule::Open,
             state: stream.alloc_zeroed(1)?,
-            state_read: Pinned::new(device, 1)?,
+            state_read: HostBuffer::new(device, 1)?,
             stream: stream.clone(),
             n: 0,
             keys: Grow::default(),
@@ -204,11 +204,9 @@ impl Sweep {
                     as usize,
             )?;
             let sorted = self.world_keys_sorted.reserve(stream, n)?;
-            self.sorter.sort_index(
+            self.sorter.sort(
                 stream,
-                self.world_keys.part(n)?,
-                Some(sorted),
-                index,
+                Request::index(self.world_keys.part(n)?, index).keys_out(sorted),
                 scratch,
                 &options,
             )?;
@@ -220,11 +218,9 @@ impl Sweep {
                     as usize,
             )?;
             let sorted = self.keys_sorted.reserve(stream, n)?;
-            self.sorter.sort_index(
+            self.sorter.sort(
                 stream,
-                self.keys.part(n)?,
-                Some(sorted),
-                index,
+                Request::index(self.keys.part(n)?, index).keys_out(sorted),
                 scratch,
                 &self.options,
             )?;
@@ -234,12 +230,13 @@ impl Sweep {
 
     /// Copies what the last sort left to the counters, with which the host reads it.
     pub(super) fn keep_outcome(&mut self, place: usize) -> Result<()> {
-        let bytes = size_of::<Outcome>();
+        let bytes = size_of::<SortOutcome>();
         let at = std::mem::offset_of!(State, sorts) + place * bytes;
-        let to = self.state.slice_mut().cast::<u8>()?.range(at..at + bytes)?;
+        let state = self.state.slice_mut().cast::<u8>()?;
         // The memory that the sort was given: it is as large at least.
         let from = self.scratch.reserve(&self.stream, bytes)?;
-        self.stream.copy(to, from.as_slice())?;
+        let to = state.range(at..at + bytes)?.cast()?;
+        self.stream.copy(to, Sorter::outcome(from.as_slice())?)?;
         Ok(())
     }
 
@@ -358,7 +355,7 @@ impl Sweep {
 
     /// Waits for the work so far and reads the counters.
     pub(super) fn read(&mut self) -> Result<State> {
-        // SAFETY: the pinned counters are read after waiting for the stream only, which `Engine::drop` does too.
+        // SAFETY: the counters are read after waiting for the stream only, which `Engine::drop` does too.
         unsafe {
             self.stream
                 .download_pinned(self.state.slice(), &mut self.state_read)?
@@ -400,11 +397,9 @@ impl Sweep {
             Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
         )?;
         let count = self.state.slice().cast::<u64>()?.range(..1)?;
-        self.sorter.sort_keys_counted(
+        self.sorter.sort(
             &self.stream,
-            count,
-            packed,
-            pairs.reborrow(),
+            Request::keys(packed, pairs.reborrow()).count(count),
             scratch,
             &options,
         )?;

@@ -9,7 +9,7 @@ use crate::Result;
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, Kernel, Launch, Scratch, SliceMut, Stream, args};
 use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Sorter};
+use gpusort::cuda::{Payload, Request, Sorter};
 
 /// Threads of every block.
 const THREADS: u32 = 256;
@@ -258,11 +258,9 @@ impl Tree {
             .clone()
             .bits(0..32 + segments.trailing_zeros());
         let bytes = Sorter::scratch_bytes_for::<u64>(options.algorithm, n as u64, Payload::Index)?;
-        tools.sorter.sort_index(
+        tools.sorter.sort(
             stream,
-            self.sort_keys.part(n)?,
-            None,
-            self.index.part_mut(n)?,
+            Request::index(self.sort_keys.part(n)?, self.index.part_mut(n)?),
             tools.scratch.reserve(stream, bytes as usize)?,
             &options,
         )?;

@@ -317,7 +317,7 @@ pub fn churn(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Resu
                 rested += update_told(&mut engine, &mut plain, &scene, told, &what)?.resting;
                 last = now;
                 let query = one(&mut scene.random);
-                equal(engine.query_box(&query), plain.query_box(&query))?;
+                equal(engine.query_box(&query)?, plain.query_box(&query)?)?;
             }
         }
     }

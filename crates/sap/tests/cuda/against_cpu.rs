@@ -196,7 +196,7 @@ impl Both {
             Aabb::new([-1e30; 3], [1e30; 3]),
         ];
         for query in boxes {
-            equal(self.cuda.query_box(&query), self.cpu.query_box(&query))?;
+            equal(self.cuda.query_box(&query)?, self.cpu.query_box(&query)?)?;
         }
         Ok(())
     }

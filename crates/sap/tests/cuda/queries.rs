@@ -88,14 +88,15 @@ fn ask(
         3 => [ours, theirs].map(|engine| engine.query_sphere(a, radius)),
         4 => [ours, theirs].map(|engine| engine.query_sphere(some.min, radius.abs())),
         _ => {
-            let found = [ours, theirs].map(|engine| bits(engine.query_ray(a, b, radius)));
-            let [ours, theirs] = &found;
-            equal(ours, theirs)?;
+            let [ours, theirs] = [ours, theirs].map(|engine| engine.query_ray(a, b, radius));
+            let (ours, theirs) = (bits(ours?), bits(theirs?));
+            equal(&ours, &theirs)?;
             return Ok(ours.len());
         }
     };
-    let [ours, theirs] = &found;
-    equal(ours, theirs)?;
+    let [ours, theirs] = found;
+    let (ours, theirs) = (ours?, theirs?);
+    equal(&ours, &theirs)?;
     Ok(ours.len())
 }
 
@@ -120,10 +121,9 @@ fn as_the_cpu() -> Result<(), Failed> {
                 }
             }
             engines.iter_mut().for_each(BroadPhase::clear);
-            equal(
-                engines.map(|mut engine| engine.query_point([0.0; 3]).len()),
-                [0; 2],
-            )?;
+            for mut engine in engines {
+                equal(engine.query_point([0.0; 3])?.len(), 0)?;
+            }
         }
     }
     equal(found > 10_000, true)
@@ -148,11 +148,11 @@ fn more_than_room() -> Result<(), Failed> {
         ours.update(&boxes).map_err(text)?;
         let all: Vec<u32> = (0..expected).collect();
         equal(
-            ours.query_box(&Aabb::new([0.0; 3], [far, 1.0, 1.0])) == all,
+            ours.query_box(&Aabb::new([0.0; 3], [far, 1.0, 1.0]))? == all,
             true,
         )?;
         equal(
-            ours.query_ray([0.0; 3], [1.0, 0.0, 0.0], far).len(),
+            ours.query_ray([0.0; 3], [1.0, 0.0, 0.0], far)?.len(),
             all.len(),
         )?;
     }

@@ -75,7 +75,7 @@ fn run(margin: f32) -> Result<(), Failed> {
         let [a, b] = [&ours, &theirs]
             .map(|engine| engine.report().invalid.map(|bad| (bad.count, bad.first)));
         equal(a, b)?;
-        equal(ours.query_box(&boxes[5]), theirs.query_box(&boxes[5]))?;
+        equal(ours.query_box(&boxes[5])?, theirs.query_box(&boxes[5])?)?;
     }
     equal(ours.pairs().len() > 1000, true)
 }

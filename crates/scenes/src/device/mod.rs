@@ -93,17 +93,18 @@ impl OnDevice {
         Ok(report)
     }
 
-    /// The boxes, downloaded at the first call after a frame; none should the device have failed.
-    pub fn boxes(&self) -> &[Aabb] {
-        let download = || self.stream.to_vec(self.bodies.boxes());
-        self.boxes.get_or_init(|| download().unwrap_or_default())
+    /// The boxes, downloaded at the first call after a frame.
+    pub fn boxes(&self) -> radsweep::Result<&[Aabb]> {
+        if let Some(boxes) = self.boxes.get() {
+            return Ok(boxes);
+        }
+        let boxes = self.stream.to_vec(self.bodies.boxes())?;
+        Ok(self.boxes.get_or_init(|| boxes))
     }
 
-    /// As [`super::Scene::picture`]; nothing should the device have failed.
-    pub fn draw(&self, picture: &mut Picture) {
-        if self.bodies.draw(&self.stream, picture).is_err() {
-            picture.clear();
-        }
+    /// As [`super::Scene::picture`].
+    pub fn draw(&self, picture: &mut Picture) -> radsweep::Result<()> {
+        Ok(self.bodies.draw(&self.stream, picture)?)
     }
 }
 

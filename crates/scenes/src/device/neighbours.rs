@@ -5,7 +5,7 @@ use crate::Error;
 use bytemuck::{Pod, Zeroable};
 use radsweep::Pair;
 use radsweep::gpu::{Buffer, Kernel, Module, Scratch, Slice, Stream, args};
-use radsweep::sort::cuda::{Payload, Sorter, SorterConfig};
+use radsweep::sort::cuda::{Payload, Request, Sorter, SorterConfig};
 use radsweep::sort::{Algorithm, SortOptions};
 
 /// Pairs by either side: those of the broad phase are in order of `a`, a stable sort puts them in order of `b`.
@@ -82,12 +82,10 @@ impl Neighbours {
                 .bits(0..bits);
             let bytes =
                 Sorter::scratch_bytes_for::<u32>(Algorithm::Onesweep, m as u64, Payload::U32)?;
-            self.sorter.sort_pairs(
+            self.sorter.sort(
                 stream,
-                b.range(..m)?,
-                a.range(..m)?,
-                b_sorted.range_mut(..m)?,
-                a_sorted.range_mut(..m)?,
+                Request::keys(b.range(..m)?, b_sorted.range_mut(..m)?)
+                    .values(a.range(..m)?, a_sorted.range_mut(..m)?),
                 self.scratch.reserve(stream, bytes as usize)?,
                 &options,
             )?;

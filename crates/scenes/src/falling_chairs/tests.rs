@@ -132,7 +132,7 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
         match frame {
             699 => {
                 assert_eq!(asleep(&scene), 40);
-                rested = scene.boxes().to_vec();
+                rested = scene.boxes().expect("boxes of the host").to_vec();
                 assert!(
                     scene.filters()[1..]
                         .iter()
@@ -140,7 +140,11 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
                 );
             }
             999 => {
-                assert_eq!(scene.boxes(), rested, "asleep is still");
+                assert_eq!(
+                    scene.boxes().expect("boxes of the host"),
+                    rested,
+                    "asleep is still"
+                );
                 drop_one(&mut scene);
             }
             1000..1100 => fewest = fewest.min(asleep(&scene)),
@@ -154,7 +158,7 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
     );
     assert_eq!(asleep(&scene), 40, "and all sleep again");
     let mut picture = Picture::default();
-    scene.picture(&mut picture);
+    scene.picture(&mut picture).expect("a picture");
     assert_eq!([picture.boxes.len(), picture.chairs.len()], [1, 40]);
     let at_rest = |chair: &Instance| chair.asleep == 1 && chair.speed == 0.0;
     assert!(picture.chairs.iter().all(at_rest));
@@ -182,7 +186,7 @@ fn the_same_bits_on_any_number_of_threads() {
             for _ in 0..150 {
                 step(&mut scene, &mut broad_phase);
             }
-            scene.boxes().to_vec()
+            scene.boxes().expect("boxes of the host").to_vec()
         })
     };
     assert_eq!(run(1), run(4));

@@ -2,7 +2,8 @@
 
 mod plan;
 
-use super::family::{Context, Family, Request, Shape, measured, no_device_count};
+use super::context::Context;
+use super::family::{Family, Shape, Task, measured, no_device_count};
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use plan::{
@@ -56,11 +57,11 @@ impl Family for BucketSort {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        no_device_count(Algorithm::BucketSort, request)?;
-        let (shape, order) = (&request.shape, request.order);
+        no_device_count(Algorithm::BucketSort, task)?;
+        let (shape, order) = (&task.shape, task.order);
         let full_window = order.begin == 0 && order.end == shape.key.bits();
         let plan = plan(shape, exact(shape, full_window));
         let regions = carve(&mut Layout::over(scratch)?, &plan, shape.value_bytes)?;
@@ -68,7 +69,7 @@ impl Family for BucketSort {
         let sort = Sort {
             context,
             stream,
-            request,
+            task,
             plan,
             regions,
             kernels,
@@ -153,7 +154,7 @@ const SCAN_THREADS: u32 = 1024;
 struct Sort<'a> {
     context: &'a Context,
     stream: &'a Stream,
-    request: &'a Request,
+    task: &'a Task,
     plan: Plan,
     regions: Regions,
     kernels: Kernels,
@@ -162,16 +163,16 @@ struct Sort<'a> {
 
 impl Sort<'_> {
     fn launch(&self) -> Result<()> {
-        let (request, regions) = (self.request, &self.regions);
+        let (task, regions) = (self.task, &self.regions);
         let input = Array {
-            keys: request.keys_in,
-            values: request.values_in,
+            keys: task.keys_in,
+            values: task.values_in,
         };
         let output = Array {
-            keys: request.keys_out,
-            values: request.values_out,
+            keys: task.keys_out,
+            values: task.values_out,
         };
-        let drop_keys = if request.drop_keys { DROP_KEYS } else { 0 };
+        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = self.sort_args(self.plan.n, input, [output; 2]);
         self.mark("steps 1 to 3: local sort")?;
         if self.plan.buckets == 1 {
@@ -276,7 +277,7 @@ impl Sort<'_> {
             outcome: regions.outcome,
             n: plan.n,
             sample_count: plan.samples(),
-            order: self.request.order,
+            order: self.task.order,
             sublists,
             bucket_count: buckets,
             tile: plan.tile.keys() as u32,
@@ -285,7 +286,7 @@ impl Sort<'_> {
             groups: groups as u32,
         });
         let launch = |kernel: &Kernel, launch: Launch, args: &[gpu::Arg<'_>]| -> Result<()> {
-            // SAFETY: `BucketArgs` is the kernels' struct; its arrays have `n` elements each, as a `Request` promises, and the
+            // SAFETY: `BucketArgs` is the kernels' struct; its arrays have `n` elements each, as a `Task` promises, and the
             // scratch regions the sizes of `carve`.
             unsafe { Ok(self.stream.launch(kernel, &launch, args)?) }
         };
@@ -327,10 +328,10 @@ impl Sort<'_> {
             bucket_of_part: 0,
             part_starts: 0,
             n,
-            order: self.request.order,
+            order: self.task.order,
             spacing: self.plan.spacing as u32,
             levels: 0,
-            value_bytes: self.request.shape.value_bytes as u32,
+            value_bytes: self.task.shape.value_bytes as u32,
             flags: if self.exact { EXACT } else { 0 },
             bucket_count: 0,
             unused: 0,

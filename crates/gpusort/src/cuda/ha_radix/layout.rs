@@ -3,8 +3,9 @@
 
 use super::tuning::{Tile, tile_for};
 use crate::Result;
-use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
 
@@ -38,7 +39,7 @@ pub(super) const DROP_KEYS: u32 = 2;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Header {
-    outcome: Outcome,
+    outcome: SortOutcome,
     state: [u32; 4],
     /// The most phases: two for each pass.
     next: [u32; 64],

@@ -3,7 +3,9 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape, family_id, measured};
+use super::context::Context;
+use super::family::{Family, Shape, Task, measured};
+use super::outcome::algorithm_id;
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
@@ -52,33 +54,33 @@ impl Family for HaRadix {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        let sizes = Sizes::new(self.bits, &request.shape);
+        let sizes = Sizes::new(self.bits, &task.shape);
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
-        let kernels = self.kernels(context, &request.shape)?;
+        let kernels = self.kernels(context, &task.shape)?;
         let blocks = context.device.info().multiprocessors * sizes.tile.blocks;
-        let passes = request.order.digits(self.bits);
+        let passes = task.order.digits(self.bits);
         let parts = sizes.parts(blocks);
-        let in_place = if request.in_place() { IN_PLACE } else { 0 };
-        let drop_keys = if request.drop_keys { DROP_KEYS } else { 0 };
+        let in_place = if task.in_place() { IN_PLACE } else { 0 };
+        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = ByValue(Args {
-            keys: [request.keys_in, request.keys_out, regions.keys.ptr()],
-            values: [request.values_in, request.values_out, regions.values.ptr()],
+            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
+            values: [task.values_in, task.values_out, regions.values.ptr()],
             header: regions.header.ptr(),
             sums: regions.sums.ptr(),
-            device_count: request.device_count,
+            device_count: task.device_count,
             n: sizes.n,
-            order: request.order,
+            order: task.order,
             flags: in_place | drop_keys,
             parts,
             passes,
-            algorithm: family_id(self.algorithm),
+            algorithm: algorithm_id(self.algorithm),
         });
 
         context.mark(stream, "start")?;
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
         // regions the sizes that the kernels count on.
         unsafe { stream.launch(&kernels.start, &Launch::linear(1, 256), &gpu::args![args])? };
         // One launch runs all phases, or, where they are timed, one of them.

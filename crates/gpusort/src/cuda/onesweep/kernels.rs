@@ -8,7 +8,7 @@ use radsweep_kernels as images;
 
 /// Kernels for one key width and one offset width.
 #[derive(Debug)]
-pub(in crate::cuda) struct Kernels {
+pub(super) struct Kernels {
     /// And the blocks of it at once.
     histogram: [(Kernel, u32); 2],
     /// By kind of key (integer, float), then bytes of a value (0, 4, 8): the shapes, and a kernel for each.

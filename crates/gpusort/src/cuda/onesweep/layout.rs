@@ -1,12 +1,13 @@
 //! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
 //! The kernels' side is in `kernels/sort/onesweep_types.cuh`.
 
-use super::small;
+use super::small_tuning::{LEAST_TILE, LIMIT};
 use super::tuning::{GROUP, Shapes};
 use crate::Result;
 use crate::cuda::adaptive;
-use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DeviceInfo, Layout, SliceMut};
@@ -69,7 +70,7 @@ impl Args {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(super) struct Header {
-    pub outcome: Outcome,
+    pub outcome: SortOutcome,
     pub unsorted: u32,
     pub finished: u32,
     pub copy_back: u32,
@@ -133,9 +134,9 @@ impl Sizes {
 /// Scratch memory, carved.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    /// Header, bins, and the counts of tiles and groups of each array, set to 0 before each sort; or what `small.rs` keeps there.
+    /// Header, bins, and the counts of tiles and groups, set to 0 before each sort; or what `small.rs` keeps there.
     pub control: SliceMut<'a, u8>,
-    /// Bytes from one array's to the next one's in it, and where the bins and the counts begin in one.
+    /// Bytes of it that steps of their own use, and where the bins and the counts begin in it.
     pub stride: u64,
     pub bins: u64,
     pub own: u64,
@@ -149,12 +150,25 @@ pub(super) struct Regions<'a> {
 /// Bytes of the header's place.
 pub(in crate::cuda) const HEADER_BYTES: usize = 256;
 
-/// Carves, or measures, the scratch memory of a sort of that many arrays.
-pub(super) fn carve<'a>(
-    layout: &mut Layout<'a>,
-    sizes: &Sizes,
-    arrays: usize,
-) -> Result<Regions<'a>> {
+/// `Header` in onesweep_small_types.cuh.
+const SMALL_HEADER_BYTES: usize = 256;
+/// What a block of a small sort keeps in scratch memory: `Seen` in onesweep_small_types.cuh, and twice 256 counts of 16 bits.
+const SMALL_BLOCK_BYTES: usize = 32 + 1024;
+/// The most blocks of a small sort for one array.
+pub(super) const MAX_SMALL_BLOCKS: u64 = 256;
+
+/// Bytes of scratch memory for a small sort's headers and counts, on whatever device.
+fn small_scratch_bytes(n: u64) -> usize {
+    let blocks = if n <= LIMIT {
+        n.div_ceil(LEAST_TILE).min(MAX_SMALL_BLOCKS)
+    } else {
+        0
+    };
+    SMALL_HEADER_BYTES + SMALL_BLOCK_BYTES * blocks as usize
+}
+
+/// Carves, or measures, the scratch memory of a sort.
+pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
     // A product beyond an address saturates, and `take` refuses it.
     let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
     let digits = 256 * sizes.offset_bytes();
@@ -165,18 +179,15 @@ pub(super) fn carve<'a>(
         .div_ceil(GROUP)
         .saturating_mul(digits)
         .saturating_add(own_end);
-    let control = stride.saturating_mul(arrays);
-    let bytes = |each: usize| n.saturating_mul(each * arrays);
     Ok(Regions {
-        control: layout.take(control.max(small::scratch_bytes(sizes.n, arrays)))?,
+        control: layout.take(stride.max(small_scratch_bytes(sizes.n)))?,
         stride: stride as u64,
         bins: HEADER_BYTES as u64,
         own: bins_end as u64,
         groups: own_end as u64,
-        keys: layout.take(bytes(sizes.key_bytes))?,
-        values: layout.take(bytes(sizes.value_bytes))?,
-        windows: layout
-            .take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes).saturating_mul(arrays))?,
+        keys: layout.take(n.saturating_mul(sizes.key_bytes))?,
+        values: layout.take(n.saturating_mul(sizes.value_bytes))?,
+        windows: layout.take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes))?,
     })
 }
 

@@ -8,16 +8,15 @@ mod small_tuning;
 mod tuning;
 
 use super::adaptive;
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Shape, Task, measured};
 use super::order::KeyOrder;
 use crate::Result;
 use gpu::{ByValue, Launch, Layout, SliceMut, Stream};
-pub(super) use kernels::Kernels;
+use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
-use layout::{
-    Args, CLEARED, DROP_KEYS, Header, IN_PLACE, MAX_ARRAYS, NEARLY_SORTED, Regions, Sizes, carve,
-};
-pub(super) use small::SmallKernels;
+use layout::{Args, CLEARED, DROP_KEYS, Header, IN_PLACE, NEARLY_SORTED, Regions, Sizes, carve};
+use std::sync::Arc;
 use tuning::{HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
 
 /// Adinets and Merrill 2022.
@@ -31,11 +30,7 @@ impl Family for Onesweep {
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
-        self.scratch_bytes_arrays(shape, 1)
-    }
-
-    fn scratch_bytes_arrays(&self, shape: &Shape, arrays: usize) -> Result<u64> {
-        measured(|layout| carve(layout, &Sizes::new(shape), arrays))
+        measured(|layout| carve(layout, &Sizes::new(shape)))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {
@@ -45,9 +40,9 @@ impl Family for Onesweep {
 
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
         let mut less = *shape;
-        less.n = less.n.min(small::LIMIT);
-        small::plan(context, &less, 1, false)?;
-        if small::plan(context, shape, MAX_ARRAYS, false)?.is_none() {
+        less.n = less.n.min(small_tuning::LIMIT);
+        small::plan(context, &less, false)?;
+        if small::plan(context, shape, false)?.is_none() {
             kernels(context, &Sizes::new(shape))?;
         }
         Ok(())
@@ -57,33 +52,16 @@ impl Family for Onesweep {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        self.sort_arrays(context, stream, std::slice::from_ref(request), scratch)
-    }
-
-    fn sort_arrays(
-        &self,
-        context: &Context,
-        stream: &Stream,
-        requests: &[Request],
-        scratch: SliceMut<'_, u8>,
-    ) -> Result<()> {
-        let (shape, arrays) = (&requests[0].shape, requests.len());
+        let shape = &task.shape;
         let sizes = Sizes::on(shape, context.device.info());
-        let regions = carve(&mut Layout::over(scratch)?, &sizes, arrays)?;
-        let temporary: Vec<_> = (0..)
-            .zip(requests)
-            .map(|(i, _)| {
-                let part = |all: &SliceMut<'_, u8>| all.ptr() + (all.len() / arrays * i) as u64;
-                [part(&regions.keys), part(&regions.values)]
-            })
-            .collect();
-        let hinted = adaptive::hinted(context, &requests[0]);
-        match small::plan(context, shape, arrays, hinted)? {
-            Some(small) => small.launch(context, stream, requests, &temporary, regions),
-            None => sort_large(context, stream, requests, &temporary, &sizes, regions),
+        let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
+        let hinted = adaptive::hinted(context, task);
+        match small::plan(context, shape, hinted)? {
+            Some(small) => small.launch(context, stream, task, regions),
+            None => sort_large(context, stream, task, &sizes, regions),
         }
     }
 }
@@ -92,67 +70,54 @@ impl Family for Onesweep {
 fn sort_large(
     context: &Context,
     stream: &Stream,
-    requests: &[Request],
-    temporary: &[[u64; 2]],
+    task: &Task,
     sizes: &Sizes,
     regions: Regions<'_>,
 ) -> Result<()> {
-    let (first, shape) = (&requests[0], &requests[0].shape);
-    let (arrays, in_place) = (requests.len() as u32, first.in_place());
+    let (shape, in_place) = (&task.shape, task.in_place());
     let kernels = kernels(context, sizes)?;
+    let temporary = [regions.keys.ptr(), regions.values.ptr()];
 
-    let mut args = Args::new(first.order, sizes.n);
-    for (i, (request, [keys, values])) in requests.iter().zip(temporary).enumerate() {
-        args.keys[i] = [request.keys_in, request.keys_out, *keys];
-        args.values[i] = [request.values_in, request.values_out, *values];
-    }
+    let mut args = Args::new(task.order, sizes.n);
+    args.keys[0] = [task.keys_in, task.keys_out, temporary[0]];
+    args.values[0] = [task.values_in, task.values_out, temporary[1]];
     args.stride = regions.stride;
     args.header = regions.control.ptr();
     args.bins = args.header + regions.bins;
     args.own = args.header + regions.own;
     args.groups = args.header + regions.groups;
-    args.device_count = first.device_count;
-    args.flags = if in_place { IN_PLACE } else { 0 } | if first.drop_keys { DROP_KEYS } else { 0 };
+    args.device_count = task.device_count;
+    args.flags = if in_place { IN_PLACE } else { 0 } | if task.drop_keys { DROP_KEYS } else { 0 };
     if let Some((tile, cycles)) = context.config.stall {
         (args.stall_tile, args.stall_cycles) = (tile, cycles);
     }
 
     // The kernel of adaptive.cu counts in the header, so that the histogram's cannot clear it.
-    if adaptive::hinted(context, first) || !context.device.info().cooperative_launch {
+    if adaptive::hinted(context, task) || !context.device.info().cooperative_launch {
         context.mark(stream, "clear")?;
-        let used = regions.stride as usize * requests.len();
+        let used = regions.stride as usize;
         stream.fill_bytes(regions.control.range(..used)?, 0)?;
         args.flags |= CLEARED;
     }
-    if adaptive::launch(
-        context,
-        stream,
-        requests,
-        temporary,
-        args.header,
-        args.stride,
-        regions.windows,
-    )? {
+    let header = args.header;
+    if adaptive::launch(context, stream, task, temporary, header, regions.windows)? {
         args.flags |= NEARLY_SORTED;
     }
     context.mark(stream, "histogram")?;
-    launch_histogram(context, stream, shape, &args, arrays)?;
+    launch_histogram(context, stream, shape, &args)?;
     let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // within `limit`
-    let mut launch =
-        Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
-    launch.grid.1 = arrays;
+    let launch = Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
     // Without digits one launch remains, for the copy to the output.
-    for pass in 0..first.order.digits(8).max(1) {
+    for pass in 0..task.order.digits(8).max(1) {
         context.mark(stream, PASS_NAMES[pass as usize])?;
         let kernel = kernels.pass(shape.key, sizes.value_bytes, sizes.n);
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
         // regions the sizes that the kernels count on.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
     }
     if in_place {
         context.mark(stream, "copy back")?;
-        let mut launch = context.streaming_launch(sizes.n);
-        launch.grid.1 = arrays;
+        let launch = context.streaming_launch(sizes.n);
         let kernel = kernels.copy_back(sizes.value_bytes);
         // SAFETY: as above.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
@@ -179,36 +144,26 @@ pub(super) fn is_sorted(
     args.header = header.ptr();
     args.flags = CLEARED;
     stream.fill_bytes(header.reborrow(), 0)?;
-    launch_histogram(context, stream, shape, &args, 1)?;
+    launch_histogram(context, stream, shape, &args)?;
     let mut answer = [Header::default()];
     stream.download(header.as_slice(), &mut answer)?;
     Ok(answer[0].unsorted == 0)
 }
 
-fn kernels<'a>(context: &'a Context, sizes: &Sizes) -> Result<&'a Kernels> {
-    let place = &context.onesweep[usize::from(sizes.key_bytes == 8) * 2 + usize::from(sizes.large)];
-    match place.get() {
-        Some(kernels) => Ok(kernels),
-        None => {
-            let loaded = Kernels::load(&context.device, sizes.key_bytes, sizes.large)?;
-            Ok(place.get_or_init(|| loaded))
-        }
-    }
+fn kernels(context: &Context, sizes: &Sizes) -> Result<Arc<Kernels>> {
+    let which = usize::from(sizes.key_bytes == 8) * 2 + usize::from(sizes.large);
+    context.loaded(which, || {
+        Kernels::load(&context.device, sizes.key_bytes, sizes.large)
+    })
 }
 
-fn launch_histogram(
-    context: &Context,
-    stream: &Stream,
-    shape: &Shape,
-    args: &Args,
-    arrays: u32,
-) -> Result<()> {
+fn launch_histogram(context: &Context, stream: &Stream, shape: &Shape, args: &Args) -> Result<()> {
     let sizes = Sizes::new(shape);
-    let (kernel, most) = kernels(context, &sizes)?.histogram(shape.key);
+    let kernels = kernels(context, &sizes)?;
+    let (kernel, most) = kernels.histogram(shape.key);
     let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
-    let most = u64::from(most / arrays).max(1);
+    let most = u64::from(most).max(1);
     let mut launch = Launch::linear(chunks.clamp(1, most) as u32, HISTOGRAM_THREADS);
-    launch.grid.1 = arrays;
     launch.cooperative = args.flags & CLEARED == 0;
     // SAFETY: as in `sort`; without digits the kernel uses the keys and the header only.
     unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(*args)])? };

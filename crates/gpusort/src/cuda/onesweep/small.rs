@@ -1,10 +1,10 @@
 //! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, by one block or by a grid that runs at once.
 
-use super::layout::{DROP_KEYS, MAX_ARRAYS, NEARLY_SORTED, Regions};
-pub(super) use super::small_tuning::LIMIT;
-use super::small_tuning::{LEAST_TILE, SHAPES, SmallShape, WIDE_LIMIT};
+use super::layout::{DROP_KEYS, MAX_ARRAYS, MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
+use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
 use crate::cuda::adaptive::Window;
-use crate::cuda::family::{Context, Request, Shape};
+use crate::cuda::context::Context;
+use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
@@ -36,26 +36,9 @@ struct Buffers {
     values: [u64; 3],
 }
 
-/// `Header` in onesweep_small_types.cuh.
-const HEADER_BYTES: usize = 256;
-/// What a block keeps in scratch memory: `Seen` in onesweep_small_types.cuh, and twice 256 counts of 16 bits.
-const BLOCK_BYTES: usize = 32 + 1024;
-/// The most blocks for one array.
-const MAX_BLOCKS: u64 = 256;
-
-/// Bytes of scratch memory for headers and counts, on whatever device.
-pub(super) fn scratch_bytes(n: u64, arrays: usize) -> usize {
-    let blocks = if n <= LIMIT {
-        n.div_ceil(LEAST_TILE).min(MAX_BLOCKS)
-    } else {
-        0
-    };
-    arrays * (HEADER_BYTES + BLOCK_BYTES * blocks as usize)
-}
-
 /// The kernels of one key width, and how the device runs them.
 #[derive(Debug)]
-pub(in crate::cuda) struct SmallKernels {
+struct SmallKernels {
     /// By bytes of a value (0, 4, 8).
     values: Vec<ValueKernels>,
 }
@@ -116,43 +99,34 @@ impl SmallKernels {
 }
 
 /// A sort that one launch can do.
-pub(super) struct Small<'a> {
-    kernel: &'a Kernel,
+pub(super) struct Small {
+    kernel: Kernel,
     shape: &'static SmallShape,
     fit: Fit,
     blocks: u32,
-    /// Windows of each array, where the input may be nearly sorted; else 0.
+    /// Windows, where the input may be nearly sorted; else 0.
     windows: u32,
 }
 
-/// The launch for arrays of that shape, which are nearly sorted where the hint says so; none where they are too large for the device.
-pub(super) fn plan<'a>(
-    context: &'a Context,
-    shape: &Shape,
-    arrays: usize,
-    hinted: bool,
-) -> Result<Option<Small<'a>>> {
+/// The launch for a sort of that shape, of nearly sorted input where the hint says so; none where it is too large for the device.
+pub(super) fn plan(context: &Context, shape: &Shape, hinted: bool) -> Result<Option<Small>> {
     let off = shape.large || context.config.no_small || context.config.stall.is_some();
     let wide = shape.key_bytes() + shape.value_bytes > 4;
     // The hint costs nothing there, and a launch in the other place.
     if off || shape.n > if wide && !hinted { WIDE_LIMIT } else { LIMIT } {
         return Ok(None);
     }
-    let place = &context.onesweep_small[usize::from(shape.key_bytes() == 8)];
-    let kernels = match place.get() {
-        Some(kernels) => kernels,
-        None => {
-            let loaded = SmallKernels::load(&context.device, shape.key_bytes() as u32)?;
-            place.get_or_init(|| loaded)
-        }
-    };
+    let key_bytes = shape.key_bytes();
+    let kernels = context.loaded(key_bytes, || {
+        SmallKernels::load(&context.device, key_bytes as u32)
+    })?;
     let ValueKernels { kernels, fits } = &kernels.values[shape.value_bytes / 4];
     let float = usize::from(matches!(shape.key, KeyType::F32 | KeyType::F64));
     let together = context.device.info().cooperative_launch;
     let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
         let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
-        let most = MAX_BLOCKS.min(fit.resident / arrays as u64);
+        let most = MAX_SMALL_BLOCKS.min(fit.resident);
         let mut windows = 0;
         if hinted && blocks > 1 {
             let room = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
@@ -163,7 +137,7 @@ pub(super) fn plan<'a>(
             blocks = blocks.max(windows.min(most));
         }
         (blocks == 1 || together && blocks <= most).then_some(Small {
-            kernel: &kernels[float],
+            kernel: kernels[float].clone(),
             shape: small,
             fit,
             blocks: blocks as u32,
@@ -173,19 +147,17 @@ pub(super) fn plan<'a>(
     Ok(found)
 }
 
-impl Small<'_> {
-    /// Launches it, with each request's `temporary` keys and values.
+impl Small {
+    /// Launches it.
     pub fn launch(
         &self,
         context: &Context,
         stream: &Stream,
-        requests: &[Request],
-        temporary: &[[u64; 2]],
+        task: &Task,
         regions: Regions<'_>,
     ) -> Result<()> {
         let header = regions.control.ptr();
-        let (first, shape) = (&requests[0], &requests[0].shape);
-        let (n, arrays) = (shape.n as u32, requests.len() as u32);
+        let n = task.shape.n as u32;
         let threads = self.shape.threads;
         let rows = if self.blocks == 1 {
             n.div_ceil(threads)
@@ -194,34 +166,32 @@ impl Small<'_> {
         };
         let mut args = Args {
             scratch: header,
-            device_count: first.device_count,
-            order: first.order,
+            device_count: task.device_count,
+            order: task.order,
             n,
             rows,
             capacity: threads * self.fit.capacity,
-            flags: if first.drop_keys { DROP_KEYS } else { 0 }
+            flags: if task.drop_keys { DROP_KEYS } else { 0 }
                 | if self.windows > 0 { NEARLY_SORTED } else { 0 },
             records: regions.windows.ptr(),
             windows: self.windows,
             minus_one: u32::MAX,
             ..Args::zeroed()
         };
-        let arrays_of = requests.iter().zip(temporary);
-        for (to, (request, [keys, values])) in args.buffers.iter_mut().zip(arrays_of) {
-            to.keys = [request.keys_in, request.keys_out, *keys];
-            to.values = [request.values_in, request.values_out, *values];
-        }
+        args.buffers[0] = Buffers {
+            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
+            values: [task.values_in, task.values_out, regions.values.ptr()],
+        };
         let mut launch = Launch::linear(self.blocks, threads).dynamic_shared(self.fit.shared_bytes);
-        launch.grid.1 = arrays;
         if self.blocks == 1 {
             context.mark(stream, "one block")?;
         } else {
             context.mark(stream, "one grid")?;
             launch = launch.cooperative();
         }
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
         // regions the sizes that the kernels count on.
-        unsafe { stream.launch(self.kernel, &launch, &gpu::args![ByValue(args)])? };
+        unsafe { stream.launch(&self.kernel, &launch, &gpu::args![ByValue(args)])? };
         Ok(())
     }
 }

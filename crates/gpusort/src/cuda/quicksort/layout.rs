@@ -3,8 +3,9 @@
 
 use super::tuning::{self, COPY_PIECE, KernelShape, THREADS};
 use crate::Result;
-use crate::cuda::family::{Outcome, Shape};
+use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
 
@@ -139,7 +140,7 @@ pub(super) struct Regions<'a> {
 }
 
 /// `Header` in quicksort_types.cuh: the outcome, 9 + 9 counts by level, 3 more.
-const HEADER_BYTES: usize = size_of::<Outcome>() + 21 * 4;
+const HEADER_BYTES: usize = size_of::<SortOutcome>() + 21 * 4;
 
 /// Carves, or measures, the scratch memory of a sort.
 pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {

@@ -3,7 +3,8 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Shape, Task, measured};
 use crate::{KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
@@ -37,15 +38,15 @@ impl Family for Quicksort {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        let sizes = Sizes::new(&request.shape);
-        let kernels = Kernels::load(context, &sizes, request.shape.key)?;
+        let sizes = Sizes::new(&task.shape);
+        let kernels = Kernels::load(context, &sizes, task.shape.key)?;
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
         let args = Args {
-            keys: [request.keys_in, request.keys_out, regions.keys.ptr()],
-            values: [request.values_in, request.values_out, regions.values.ptr()],
+            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
+            values: [task.values_in, task.values_out, regions.values.ptr()],
             header: regions.header.ptr(),
             sequences: [regions.sequences[0].ptr(), regions.sequences[1].ptr()],
             bounds: regions.bounds.ptr(),
@@ -53,19 +54,19 @@ impl Family for Quicksort {
             offsets: regions.offsets.ptr(),
             shorts: regions.shorts.ptr(),
             done: regions.done.ptr(),
-            device_count: request.device_count,
+            device_count: task.device_count,
             n: sizes.n,
-            order: request.order,
+            order: task.order,
             levels: sizes.levels,
             min_length: sizes.min_length,
             section: sizes.section,
-            flags: if request.in_place() { IN_PLACE } else { 0 }
-                | if request.drop_keys { DROP_KEYS } else { 0 },
+            flags: if task.in_place() { IN_PLACE } else { 0 }
+                | if task.drop_keys { DROP_KEYS } else { 0 },
         };
         let multiprocessors = context.device.info().multiprocessors;
         let args = ByValue(args);
         let launch = |kernel: &Kernel, launch: Launch, args: &[gpu::Arg<'_>]| -> Result<()> {
-            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
             // regions the sizes that the kernels count on.
             unsafe { stream.launch(kernel, &launch, args)? };
             Ok(())

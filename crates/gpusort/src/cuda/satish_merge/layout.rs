@@ -1,10 +1,10 @@
 //! What host and kernels share: the arguments and where things lie in scratch memory. The kernels' side is in
 //! `kernels/sort/satish_merge.cu` and `satish_merge.cuh`.
 
-use super::plan::{Plan, SAMPLE, Tile};
+use super::plan::{Level, Plan, SAMPLE, Tile};
 use crate::Result;
-use crate::cuda::family::Outcome;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
 
@@ -30,17 +30,6 @@ pub(super) struct Args {
     pub level: Level,
     pub passes: u32,
     pub flags: u32,
-}
-
-/// `Level` in satish_merge.cuh.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-pub(in crate::cuda) struct Level {
-    pub run: u64,
-    pub spacing: u32,
-    pub pieces: u32,
-    pub runs: u32,
-    pub unused: u32,
 }
 
 /// Flag of [`Args`]: the keys go out as they came in.
@@ -71,7 +60,7 @@ pub(super) fn plain(order: &KeyOrder, key_bytes: usize) -> bool {
 /// Scratch memory, carved.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    pub outcome: SliceMut<'a, Outcome>,
+    pub outcome: SliceMut<'a, SortOutcome>,
     pub samples: SliceMut<'a, u8>,
     pub splits: SliceMut<'a, u8>,
     pub keys: SliceMut<'a, u8>,
@@ -111,7 +100,7 @@ pub(super) fn shared_bytes(tile: Tile, key_bytes: usize, value_bytes: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::satish_merge::tile_for;
+    use crate::cuda::satish_merge::plan::tile_for;
 
     #[test]
     fn shared_structs_have_no_surprises() {

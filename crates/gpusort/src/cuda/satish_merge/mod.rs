@@ -8,11 +8,12 @@ mod records;
 mod steps;
 mod words;
 
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Shape, Task, measured};
 use crate::Result;
 use gpu::{Layout, SliceMut, Stream};
 use layout::{Args, DROP_KEYS, LAST, carve, plain, shared_bytes};
-use plan::{Plan, Tile};
+use plan::{Plan, tile_for};
 use radsweep_kernels as images;
 pub use records::Comparator;
 use steps::{Kernels, Step};
@@ -21,17 +22,6 @@ pub use words::{MergeSorter, Words};
 /// The sort of the built-in keys.
 #[derive(Debug)]
 pub(super) struct SatishMerge;
-
-/// The shape of a block by the bytes of a key; `THREADS` and `ITEMS` in satish_merge_items.cuh.
-///
-/// Three blocks share a multiprocessor of the H200 (80 registers a thread), and a tile of keys with tags fits the 64 KiB of shared
-/// memory that a block has on Turing. Odd items a thread: writes of a warp's items then go to different banks.
-const fn tile_for(key_bytes: usize) -> Tile {
-    Tile {
-        threads: 256,
-        items_per_thread: if key_bytes == 4 { 23 } else { 15 },
-    }
-}
 
 fn plan(shape: &Shape) -> Plan {
     Plan::new(shape.n, tile_for(shape.key_bytes()))
@@ -87,10 +77,10 @@ impl Family for SatishMerge {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        let (shape, order) = (&request.shape, &request.order);
+        let (shape, order) = (&task.shape, &task.order);
         let key_bytes = shape.key_bytes();
         let plan = plan(shape);
         let regions = carve(
@@ -100,18 +90,18 @@ impl Family for SatishMerge {
             shape.value_bytes,
         )?;
         let kernels = kernels(context, shape, plain(order, key_bytes))?;
-        let keys = [request.keys_out, regions.keys.ptr()];
-        let values = [request.values_out, regions.values.ptr()];
-        let drop_keys = if request.drop_keys { DROP_KEYS } else { 0 };
+        let keys = [task.keys_out, regions.keys.ptr()];
+        let values = [task.values_out, regions.values.ptr()];
+        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = |step: &Step| Args {
             keys_in: if step.first {
-                request.keys_in
+                task.keys_in
             } else {
                 keys[step.from]
             },
             keys_out: keys[step.to],
             values_in: if step.first {
-                request.values_in
+                task.values_in
             } else {
                 values[step.from]
             },
@@ -119,7 +109,7 @@ impl Family for SatishMerge {
             samples: regions.samples.ptr(),
             splits: regions.splits.ptr(),
             outcome: regions.outcome.ptr(),
-            device_count: request.device_count,
+            device_count: task.device_count,
             n: shape.n,
             level: step.level,
             passes: plan.levels.len() as u32,

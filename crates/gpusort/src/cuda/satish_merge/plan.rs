@@ -1,6 +1,6 @@
 //! Which tiles and passes a number of elements takes. The constants are those of `kernels/sort/satish_merge.cuh`.
 
-use super::layout::Level;
+use bytemuck::{Pod, Zeroable};
 
 /// Every how many elements a run has a sample.
 pub(in crate::cuda) const SAMPLE: u64 = 64;
@@ -33,6 +33,28 @@ impl Tile {
         let rows = (self.piece() / 32 + MOST_RUNS as u32 + 1).next_multiple_of(warps);
         ((2 * MOST_RUNS as u32 + 1) * 4 + rows * 8).next_multiple_of(16)
     }
+}
+
+/// The shape of a block by the bytes of a key; `THREADS` and `ITEMS` in satish_merge_items.cuh.
+///
+/// Three blocks share a multiprocessor of the H200 (80 registers a thread), and a tile of keys with tags fits the 64 KiB of shared
+/// memory that a block has on Turing. Odd items a thread: writes of a warp's items then go to different banks.
+pub(super) const fn tile_for(key_bytes: usize) -> Tile {
+    Tile {
+        threads: 256,
+        items_per_thread: if key_bytes == 4 { 23 } else { 15 },
+    }
+}
+
+/// `Level` in satish_merge.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(in crate::cuda) struct Level {
+    pub run: u64,
+    pub spacing: u32,
+    pub pieces: u32,
+    pub runs: u32,
+    pub unused: u32,
 }
 
 /// The tiles and the passes after them.

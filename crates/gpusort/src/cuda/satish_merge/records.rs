@@ -1,13 +1,15 @@
 //! Records by an order given as source: `kernels/sort/satish_merge_records.cuh`, compiled at run time.
 
-use super::layout::{LAST, Level};
+use super::layout::LAST;
 use super::nvrtc::{Nvrtc, Source};
-use super::plan::{Plan, SAMPLE, Tile};
+use super::plan::{Level, Plan, SAMPLE, Tile};
 use super::steps::{self, Kernels, Step};
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
-use crate::cuda::family::{Context, Outcome, measured};
+use crate::cuda::context::Context;
+use crate::cuda::family::measured;
 use crate::cuda::gather;
+use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Device, Layout, Memory, Slice, SliceMut, Stream};
@@ -324,7 +326,7 @@ impl<R: Pod> Comparator<R> {
 
 /// Scratch memory, carved.
 struct Regions<'a> {
-    outcome: SliceMut<'a, Outcome>,
+    outcome: SliceMut<'a, SortOutcome>,
     samples: SliceMut<'a, u8>,
     splits: SliceMut<'a, u8>,
     spare: SliceMut<'a, u8>,

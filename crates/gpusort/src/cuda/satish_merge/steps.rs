@@ -1,9 +1,8 @@
 //! The launches of a merge sort in their fixed order, whatever is sorted.
 
-use super::layout::Level;
-use super::plan::{Plan, RANK_THREADS, Tile};
+use super::plan::{Level, Plan, RANK_THREADS, Tile};
 use crate::Result;
-use crate::cuda::family::Context;
+use crate::cuda::context::Context;
 use bytemuck::Pod;
 use gpu::{ByValue, Kernel, Launch, Stream};
 

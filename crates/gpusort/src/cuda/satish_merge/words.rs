@@ -1,13 +1,14 @@
 //! Keys of many words: the launches of `kernels/sort/satish_merge_words.cu`.
 
-use super::layout::{LAST, Level, shared_bytes};
-use super::plan::{Plan, SAMPLE, Tile};
+use super::layout::{LAST, shared_bytes};
+use super::plan::{Level, Plan, SAMPLE, Tile, tile_for};
 use super::steps::{self, Kernels, Step};
-use super::tile_for;
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
-use crate::cuda::family::{Context, Outcome, measured};
+use crate::cuda::context::Context;
+use crate::cuda::family::measured;
 use crate::cuda::gather;
+use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Order, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Device, Layout, Slice, SliceMut, Stream};
@@ -221,7 +222,7 @@ impl MergeSorter {
 
 /// Scratch memory, carved.
 struct Regions<'a> {
-    outcome: SliceMut<'a, Outcome>,
+    outcome: SliceMut<'a, SortOutcome>,
     sample_prefixes: SliceMut<'a, u64>,
     sample_index: SliceMut<'a, u32>,
     splits: SliceMut<'a, u8>,

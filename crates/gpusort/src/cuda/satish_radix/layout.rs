@@ -3,8 +3,9 @@
 
 use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
-use crate::cuda::family::{Outcome, Request, Shape};
+use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Layout, SliceMut};
@@ -36,20 +37,20 @@ const DROP_KEYS: u32 = 2;
 const SCANNED: u32 = 4;
 
 impl Args {
-    pub fn new(request: &Request, sizes: &Sizes, regions: &Regions<'_>) -> Self {
+    pub fn new(task: &Task, sizes: &Sizes, regions: &Regions<'_>) -> Self {
         let flag = |condition: bool, flag: u32| if condition { flag } else { 0 };
         Self {
-            keys: [request.keys_in, request.keys_out, regions.keys.ptr()],
-            values: [request.values_in, request.values_out, regions.values.ptr()],
+            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
+            values: [task.values_in, task.values_out, regions.values.ptr()],
             header: regions.header.ptr(),
             table: regions.table.ptr(),
             varying: regions.varying.ptr(),
-            device_count: request.device_count,
-            n: request.shape.n,
-            order: request.order,
+            device_count: task.device_count,
+            n: task.shape.n,
+            order: task.order,
             stride: sizes.stride() as u32,
-            flags: flag(request.in_place(), IN_PLACE)
-                | flag(request.drop_keys, DROP_KEYS)
+            flags: flag(task.in_place(), IN_PLACE)
+                | flag(task.drop_keys, DROP_KEYS)
                 | flag(sizes.scanned(), SCANNED),
         }
     }
@@ -59,7 +60,7 @@ impl Args {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Header {
-    outcome: Outcome,
+    outcome: SortOutcome,
     varying: u64,
 }
 

@@ -3,7 +3,8 @@
 mod layout;
 mod tuning;
 
-use super::family::{Context, Family, Request, Shape, measured};
+use super::context::Context;
+use super::family::{Family, Shape, Task, measured};
 use super::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
@@ -37,22 +38,22 @@ impl Family for SatishRadix {
         &self,
         context: &Context,
         stream: &Stream,
-        request: &Request,
+        task: &Task,
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
-        let sizes = Sizes::new(&request.shape);
+        let sizes = Sizes::new(&task.shape);
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
-        let args = Args::new(request, &sizes, &regions);
+        let args = Args::new(task, &sizes, &regions);
         let launch = |stage, kernel: &Kernel, blocks, threads, shared, pass: u32| {
             context.mark(stream, stage)?;
             let launch = Launch::linear(blocks, threads).dynamic_shared(shared);
-            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Request` promises, and the scratch
+            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
             // regions the sizes that the kernels count on.
             unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
             Ok(())
         };
         let (key_bytes, value_bytes, shape) = (sizes.key_bytes, sizes.value_bytes, sizes.tile);
-        match Kernels::load(context, &request.shape, &sizes)? {
+        match Kernels::load(context, &task.shape, &sizes)? {
             Kernels::Small(small, shape) => {
                 let shared = shape.small_shared_bytes(key_bytes, value_bytes);
                 launch("one block", &small, 1, shape.threads, shared, 0)
@@ -64,7 +65,7 @@ impl Family for SatishRadix {
             } => {
                 let blocks = sizes.tiles() as u32; // within `limit`
                 let shared = shape.tile_shared_bytes(key_bytes, value_bytes);
-                let passes = request.order.digits(4);
+                let passes = task.order.digits(4);
                 for pass in 0..passes {
                     launch("tiles", &tile, blocks, shape.threads, shared, pass)?;
                     if sizes.scanned() {

@@ -1,0 +1,142 @@
+//! One call's work, from its request to its launches: checked, carved, and given to a family.
+
+use super::auto::{self, Calibration};
+use super::context::Context;
+use super::family::{Shape, Task, measured};
+use super::gather;
+use super::order::KeyOrder;
+use super::outcome::{SortOutcome, algorithm_id};
+use super::registry::family;
+use super::request::{Moved, Parts, Request};
+use crate::{Algorithm, Error, Key, Result, SortOptions};
+use gpu::{Layout, SliceMut, Stream};
+
+/// Checks everything, then launches the sort.
+pub(super) fn run<K: Key>(
+    (context, calibration): (&Context, &Calibration),
+    stream: &Stream,
+    request: Request<'_, K>,
+    scratch: SliceMut<'_, u8>,
+    options: &SortOptions,
+) -> Result<()> {
+    let parts = request.into_parts()?;
+    let window = options.window::<K>()?;
+    let mut plan = Plan::new::<K>(options.algorithm, context, &parts);
+    plan.check_count()?;
+    let memory = parts.buffers.check(&scratch, || plan.scratch_bytes())?;
+    let as_measured = window == (0..K::BITS) && parts.device_count == 0;
+    plan.algorithm = calibration.resolve(plan.algorithm, &plan.shape, as_measured);
+    let order = KeyOrder::new(K::TYPE, options.order, window);
+    stream.using(&memory, || {
+        let mut regions = plan.carve(&mut Layout::over(scratch)?)?;
+        context.begin();
+        if plan.shape.n == 0 {
+            let outcome = regions.family.range(..size_of::<SortOutcome>())?;
+            let mut outcome = outcome.cast()?;
+            stream.fill_bytes(outcome.reborrow(), 0)?;
+            return Ok(stream.fill_u32(outcome.range(..1)?, algorithm_id(Algorithm::Onesweep))?);
+        }
+        let (values_in, values_out) = match parts.moved {
+            Moved::Nothing => (0, 0),
+            Moved::Values { input, output, .. } => (input, output),
+            Moved::Index(index) => (0, index),
+            Moved::Records(_) => (0, regions.index.ptr()),
+        };
+        let task = Task {
+            shape: plan.shape,
+            order,
+            keys_in: parts.keys_in,
+            keys_out: parts.keys_out.unwrap_or(regions.spare_keys.ptr()),
+            drop_keys: plan.spare_keys,
+            values_in,
+            values_out,
+            device_count: parts.device_count,
+            nearly_sorted: options.nearly_sorted,
+        };
+        family(plan.algorithm).sort(context, stream, &task, regions.family.reborrow())?;
+        if let Moved::Records(records) = &parts.moved {
+            gather::launch(context, stream, plan.shape.n, values_out, records)?;
+        }
+        context.mark(stream, "end")
+    })
+}
+
+/// What a call's scratch memory depends on.
+pub(super) struct Plan {
+    pub algorithm: Algorithm,
+    pub shape: Shape,
+    /// The values are the keys' places.
+    pub implicit: bool,
+    /// The sorted keys need a place, as the caller does not want them.
+    pub spare_keys: bool,
+    pub records: bool,
+}
+
+/// Scratch memory, carved.
+struct Regions<'a> {
+    family: SliceMut<'a, u8>,
+    /// The sorted keys, where the caller does not want them.
+    spare_keys: SliceMut<'a, u8>,
+    /// The sorted index of a record sort.
+    index: SliceMut<'a, u32>,
+}
+
+impl Plan {
+    fn new<K: Key>(algorithm: Algorithm, context: &Context, parts: &Parts) -> Self {
+        let (value_bytes, implicit) = match parts.moved {
+            Moved::Nothing => (0, false),
+            Moved::Values { bytes, .. } => (bytes, false),
+            Moved::Index(_) | Moved::Records(_) => (size_of::<u32>(), true),
+        };
+        Self {
+            algorithm,
+            shape: Shape {
+                n: parts.buffers.keys() as u64,
+                key: K::TYPE,
+                value_bytes,
+                large: context.config.force_large,
+                parameter: context.config.parameter,
+            },
+            implicit,
+            spare_keys: parts.keys_out.is_none(),
+            records: matches!(parts.moved, Moved::Records(_)),
+        }
+    }
+
+    /// Fails for more keys than the family takes, or, where places are numbered, than a `u32` counts.
+    pub fn check_count(&self) -> Result<()> {
+        let (keys, numbered) = (self.shape.n, u64::from(u32::MAX));
+        let limit = family(self.algorithm).limit(&self.shape);
+        let limit = if self.implicit {
+            limit.min(numbered)
+        } else {
+            limit
+        };
+        if keys > limit {
+            return Err(Error::TooManyKeys { keys, limit });
+        }
+        Ok(())
+    }
+
+    /// By `Auto` enough for whichever algorithm that may become.
+    pub fn scratch_bytes(&self) -> Result<u64> {
+        if self.algorithm == Algorithm::Auto {
+            let needed = |algorithm| Self { algorithm, ..*self }.scratch_bytes();
+            let others = auto::others(&self.shape).filter_map(|algorithm| needed(algorithm).ok());
+            return Ok(others.max().unwrap_or(0).max(needed(Algorithm::Onesweep)?));
+        }
+        measured(|layout| self.carve(layout))
+    }
+
+    fn carve<'a>(&self, layout: &mut Layout<'a>) -> Result<Regions<'a>> {
+        // A size beyond an address saturates, and `take` refuses it.
+        let n = usize::try_from(self.shape.n).unwrap_or(usize::MAX);
+        let family = family(self.algorithm).scratch_bytes(&self.shape)?;
+        let spare = n.saturating_mul(self.shape.key_bytes());
+        Ok(Regions {
+            family: layout.take(usize::try_from(family).unwrap_or(usize::MAX))?,
+            spare_keys: layout.take(if self.spare_keys { spare } else { 0 })?,
+            index: layout.take(if self.records { n } else { 0 })?,
+        })
+    }
+}
