@@ -5,12 +5,13 @@
 //! order, so that nothing is left to sort.
 
 use super::accept::Accept;
-use super::collect::{Collector, Found, Spare};
+use super::incremental::search::{Partners, Search};
+use super::incremental::tree::Tree;
 use super::key::{lift, ordered};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
-use super::order::order;
+use super::output::collect::{Collector, Found, Spare};
+use super::output::order::order;
 use super::scene::Scene;
-use super::tree::{Partners, Search, Tree};
 use super::tuning::{DENSE, DENSE_TASK_PAIRS};
 use crate::threads::on_threads;
 use crate::{Aabb, OverlapRule, Pair, Result, room};
@@ -203,11 +204,10 @@ impl Job for SomeRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find::found;
-    use super::super::plan::plan;
     use super::*;
+    use crate::cpu::full::found;
+    use crate::cpu::full::plan::plan;
     use crate::{Config, Frame, OnInvalid, Strategy, Timings};
-    use std::time::Instant;
 
     /// Boxes on a small lattice: much touches, is thin or the same; every tenth is large.
     fn lattice(n: usize) -> Vec<Aabb> {
@@ -255,7 +255,7 @@ mod tests {
             let plan = plan(&boxes, scene.worlds.as_deref(), strategy);
             assert_eq!(plan.strategy, strategy);
             let spare = Spare::default();
-            let clock = &mut super::super::Clock(Instant::now());
+            let clock = &mut crate::cpu::clock::Clock::start();
             let all = found(
                 &config,
                 &scene,

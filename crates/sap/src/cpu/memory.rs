@@ -1,7 +1,7 @@
 //! How many pairs may be kept, and when the system is asked for it.
 
 use super::available::available;
-use super::collect::Found;
+use super::output::collect::Found;
 use super::tuning::{BOX_BYTES, CARED_PAIRS};
 use crate::{Config, Pair, Result};
 

@@ -6,31 +6,19 @@
 //! can be seen changes before all of that is done.
 
 mod accept;
-mod arrange;
 mod available;
 mod chunks;
-mod collect;
-mod column;
-mod columns;
-mod endpoints;
-mod events;
-mod find;
+mod clock;
 #[cfg(cuda)]
 mod follow;
-mod kept;
+mod full;
+mod incremental;
 mod key;
 mod lanes;
 mod memory;
-mod order;
-mod partition;
-mod plan;
-mod records;
-mod rows;
+mod output;
 mod scene;
-mod splice;
-mod sweep;
-mod tag;
-mod tree;
+mod small_sort;
 mod tuning;
 
 use crate::room;
@@ -40,18 +28,21 @@ use crate::{
     Strategy, Subdivision, Timings,
 };
 use accept::Accept;
-use arrange::MOST_COLUMNS;
 use chunks::{Delivery, Rows, by_rounds, is_dense};
-use collect::{Collector, Spare};
-use columns::{Columns, Cuts};
-use find::{arranged, between, found, swept};
-use kept::Kept;
+use clock::Clock;
+use full::arrange::MOST_COLUMNS;
+use full::columns::{Columns, Cuts};
+use full::plan::{Plan, Trust, plan};
+use full::records;
+use full::sweep::{Pass, Role, run};
+use full::{arranged, between, found, swept};
+use incremental::Kept;
+use incremental::splice::{kept_pairs, splice};
 use memory::{Memory, most_pairs};
-use plan::{Plan, Trust, plan};
+use output::collect::{Collector, Spare};
+use output::{events, order};
 use scene::Scene;
-use splice::{kept_pairs, splice};
 use std::time::Instant;
-use sweep::{Pass, Role, run};
 use tuning::{FEWEST_KEPT, MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME};
 
 /// See the module.
@@ -71,16 +62,6 @@ pub(crate) struct Engine {
     spare_scene: Scene,
     spare_pairs: Vec<Pair>,
     spare_blocks: Spare,
-}
-
-/// Measures stages one after the other, in milliseconds.
-struct Clock(Instant);
-
-impl Clock {
-    fn lap(&mut self) -> f64 {
-        let before = std::mem::replace(&mut self.0, Instant::now());
-        (self.0 - before).as_secs_f64() * 1e3
-    }
 }
 
 impl Engine {
@@ -135,7 +116,7 @@ impl Engine {
 
     /// Where the caller tells what has changed, and it is little: nothing else of the frame is looked at.
     fn update_in_place(&mut self, config: &Config, frame: &Frame) -> Result<Option<Report>> {
-        let mut clock = Clock(Instant::now());
+        let mut clock = Clock::start();
         let n = frame.len();
         let Some(changed) = frame.changed.filter(|_| {
             self.last.is_some() && check_number(frame).is_ok() && self.scene.is_like(frame, config)
@@ -176,7 +157,7 @@ impl Engine {
 
     /// Fills the scene and finds its pairs; on success they are in place, and only the scene is left to be.
     fn find(&mut self, config: &Config, frame: &Frame, scene: &mut Scene) -> Result<Report> {
-        let mut clock = Clock(Instant::now());
+        let mut clock = Clock::start();
         check_number(frame)?;
         scene.read(frame, config.on_invalid, config.margin, &self.scene)?;
         if let Some(last) = self.last.take_if(|_| scene.same_pairs(&self.scene)) {
@@ -482,7 +463,7 @@ impl Engine {
                 limit,
                 &self.spare_blocks,
                 &mut Timings::default(),
-                &mut Clock(start),
+                &mut Clock::start(),
             )
         })?;
         let found = found.stored()?;

@@ -5,19 +5,19 @@
 //! the same plan, whatever the thread count.
 
 use super::columns::{Columns, Cuts, Span, Steps, area};
-use super::key::{biased, ordered};
 use super::records::axes;
-use super::tuning::{BOX_BUDGET, PAIR_BUDGET};
+use crate::cpu::key::{biased, ordered};
+use crate::cpu::tuning::{BOX_BUDGET, PAIR_BUDGET};
 use crate::{Aabb, Choice, OverlapRule, Reason, Strategy};
 
 /// Cost of a candidate, the unit: 0.3 ns of one thread.
-pub(super) const TEST: f64 = 1.0;
+pub(in crate::cpu) const TEST: f64 = 1.0;
 /// Cost of a record of `Sweep`: sorted by its key, gathered and started, about 33 ns.
-pub(super) const RECORD: f64 = 110.0;
+pub(in crate::cpu) const RECORD: f64 = 110.0;
 /// Cost of a box of `Subdivided`: its columns found and counted, about 15 ns.
 const BOX: f64 = 50.0;
 /// Cost of a copy of a box in a column: written, sorted and started, about 40 ns.
-pub(super) const COPY: f64 = 130.0;
+pub(in crate::cpu) const COPY: f64 = 130.0;
 /// Candidates of a box up to which `Auto` sweeps along one axis at once, and of a frame beside: what rating grids takes.
 const FEW_TESTS: [f64; 2] = [30.0, 2e5];
 /// Boxes from which columns along all axes are rated, not only along that of the fewest candidates.
@@ -25,7 +25,7 @@ const RATE_ALL: usize = 80_000;
 /// Sampled candidates that rate a grid, for each box of the sample.
 const RATED: usize = 8;
 /// Most parts of an axis. 256 x 256 columns serve 10^7 boxes, and the write positions of all stay in cache.
-pub(super) const MOST_PARTS: f64 = 256.0;
+pub(in crate::cpu) const MOST_PARTS: f64 = 256.0;
 /// Boxes for each column at least: uniform boxes have a hundred in the best columns, and empty columns cost too.
 const FEWEST_IN_COLUMN: f64 = 16.0;
 /// Typical boxes side by side in the best columns of uniform boxes.
@@ -38,26 +38,26 @@ const DISTRUST: [u32; 2] = [4, 256];
 const UNIT_MS: f64 = 3e-7;
 
 /// How to find the pairs of a frame.
-pub(super) struct Plan {
-    pub(super) strategy: Strategy,
+pub(in crate::cpu) struct Plan {
+    pub(in crate::cpu) strategy: Strategy,
     /// Whether `Subdivided` is the tree, else the columns.
-    pub(super) by_tree: bool,
-    pub(super) axis: usize,
+    pub(in crate::cpu) by_tree: bool,
+    pub(in crate::cpu) axis: usize,
     /// Whether the tree takes over should this cost more than the tree does.
-    pub(super) is_bounded: bool,
+    pub(in crate::cpu) is_bounded: bool,
     /// The columns of `Subdivided`.
-    pub(super) columns: Columns,
+    pub(in crate::cpu) columns: Columns,
     /// `min` and `max` on the sweep axis over the sample, each sorted, to estimate a box's candidates.
     ends: [Vec<f32>; 2],
     /// Boxes of the frame for each of the sample.
     ratio: f64,
     /// Why, where `Auto` chose.
-    pub(super) choice: Option<Choice>,
+    pub(in crate::cpu) choice: Option<Choice>,
 }
 
 impl Plan {
     /// Takes the tree instead, after work by this plan or one before it exceeded its bound.
-    pub(super) fn exceed(&mut self) {
+    pub(in crate::cpu) fn exceed(&mut self) {
         self.strategy = Strategy::Subdivided;
         self.by_tree = true;
         self.columns = Columns::default();
@@ -67,7 +67,7 @@ impl Plan {
     }
 
     /// How many boxes share the interval of this one on the sweep axis, by the sample.
-    pub(super) fn candidates(&self, b: &Aabb) -> f64 {
+    pub(in crate::cpu) fn candidates(&self, b: &Aabb) -> f64 {
         let [mins, maxs] = &self.ends;
         let begun = mins.partition_point(|&min| min <= b.max[self.axis]);
         let over = maxs.partition_point(|&max| max < b.min[self.axis]);
@@ -77,7 +77,7 @@ impl Plan {
 
 /// Whether plans can be trusted: one that was exceeded costs as much again as the tree.
 #[derive(Default)]
-pub(super) struct Trust {
+pub(in crate::cpu) struct Trust {
     /// Frames for which the tree is taken without a plan.
     frames: u32,
     /// How many they were the last time.
@@ -86,14 +86,14 @@ pub(super) struct Trust {
 
 impl Trust {
     /// Whether a plan is to be made for the next frame.
-    pub(super) fn in_plans(&mut self) -> bool {
+    pub(in crate::cpu) fn in_plans(&mut self) -> bool {
         let trusted = self.frames == 0;
         self.frames = self.frames.saturating_sub(1);
         trusted
     }
 
     /// Takes note of what became of a plan.
-    pub(super) fn learn(&mut self, was_exceeded: bool) {
+    pub(in crate::cpu) fn learn(&mut self, was_exceeded: bool) {
         let [least, most] = DISTRUST;
         self.wait = if was_exceeded {
             (2 * self.wait).clamp(least, most)
@@ -184,7 +184,7 @@ impl Sample {
 
 /// Chooses axis and columns; with `Strategy::Auto` also between `Sweep` and `Subdivided` (`Endpoints` meets the
 /// candidates of `Sweep` on a fixed axis and is never cheaper).
-pub(super) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -> Plan {
+pub(in crate::cpu) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -> Plan {
     let fixed = |axis| Plan {
         strategy,
         by_tree: false,

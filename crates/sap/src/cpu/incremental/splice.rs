@@ -1,6 +1,6 @@
 //! Pairs of the last update without those of changed boxes, and with new ones instead.
 
-use super::kept::Changed;
+use super::changed::Changed;
 use crate::{Error, Pair, Result, room};
 use rayon::prelude::*;
 
@@ -16,14 +16,14 @@ struct Part<'a> {
 }
 
 /// How many pairs have no changed box.
-pub(super) fn kept_pairs(before: &[Pair], changed: &Changed) -> u64 {
+pub(in crate::cpu) fn kept_pairs(before: &[Pair], changed: &Changed) -> u64 {
     let kept = before.par_iter().filter(|pair| !changed.has_one(pair));
     kept.count() as u64
 }
 
 /// Puts the pairs of `before` that have no changed box, and the `new` ones, all of which have one, into `all`, in order. Gives those left
 /// out; an error where there are more than `limit`. O(before + new).
-pub(super) fn splice(
+pub(in crate::cpu) fn splice(
     before: &[Pair],
     changed: &Changed,
     new: &[Pair],

@@ -1,11 +1,12 @@
 //! One column of boxes, sorted and swept by one thread while it is in cache.
 
-use super::accept::Accept;
-use super::collect::{Collector, Found, Task};
-use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
-use super::partition::Entry;
-use super::tuning::{LARGE_COLUMN, MOST_SQUARES, SWEEP_TASK};
+use super::entry::Entry;
 use crate::Result;
+use crate::cpu::accept::Accept;
+use crate::cpu::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::small_sort::{add_up, insertion_sort};
+use crate::cpu::tuning::{LARGE_COLUMN, SWEEP_TASK};
 use crate::room::resize;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -130,30 +131,6 @@ impl Column {
     }
 }
 
-/// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well: it compares a quarter of the
-/// square of their sizes.
-pub(super) fn add_up(counts: &mut [u32]) -> bool {
-    let (mut before, mut squares) = (0, 0);
-    for count in counts {
-        squares += u64::from(*count) * u64::from(*count);
-        before += std::mem::replace(count, before);
-    }
-    squares <= MOST_SQUARES * u64::from(before)
-}
-
-/// For keys of which few are far from their place.
-pub(super) fn insertion_sort(keys: &mut [u64]) {
-    for i in 1..keys.len() {
-        let key = keys[i];
-        let mut j = i;
-        while j > 0 && keys[j - 1] > key {
-            keys[j] = keys[j - 1];
-            j -= 1;
-        }
-        keys[j] = key;
-    }
-}
-
 /// The boxes `range` of a column, each against those that follow it until one begins past its end.
 struct Sweep<'a, 'b> {
     column: &'a Column,
@@ -228,14 +205,14 @@ impl Job for Sweep<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrange::{Grid, Split, Worlds};
-    use super::super::collect::Spare;
-    use super::super::columns::{Columns, Cuts, Steps};
-    use super::super::order::order;
-    use super::super::partition::Partition;
-    use super::super::plan::plan;
-    use super::super::scene::Scene;
     use super::*;
+    use crate::cpu::full::arrange::{Grid, Split, Worlds};
+    use crate::cpu::full::columns::{Columns, Cuts, Steps};
+    use crate::cpu::full::partition::Partition;
+    use crate::cpu::full::plan::plan;
+    use crate::cpu::output::collect::Spare;
+    use crate::cpu::output::order::order;
+    use crate::cpu::scene::Scene;
     use crate::{Aabb, OverlapRule, Pair, Strategy};
 
     /// More boxes in one column than one thread takes, many of which begin at the same place or are thin.

@@ -6,51 +6,19 @@
 //!
 //! Bytes: 24 read a box, 32 written and read a copy; all else stays in cache.
 
-use super::accept::Accept;
 use super::arrange::Split;
-use super::collect::{Collector, Found, Spare};
 use super::column::Column;
-use super::columns::{Columns, Span, Steps};
-use super::key::{lift, ordered};
+use super::columns::{Columns, Span};
+use super::entry::Entry;
 use super::records::axes;
-use super::tuning::{LARGE_COLUMN, STREAM_TASK};
+use crate::cpu::accept::Accept;
+use crate::cpu::key::lift;
+use crate::cpu::output::collect::{Collector, Found, Spare};
+use crate::cpu::tuning::{LARGE_COLUMN, STREAM_TASK};
 use crate::room::{self, zeros};
 use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 use std::ops::Range;
-
-/// A box in one of its columns.
-#[derive(Clone, Copy)]
-#[repr(C, align(32))]
-pub(super) struct Entry {
-    /// `min` on the sweep axis.
-    pub(super) start: i32,
-    /// `max` on the sweep axis.
-    pub(super) end: i32,
-    /// `min` on the two other axes.
-    pub(super) min: [i32; 2],
-    /// `max` on the two other axes.
-    pub(super) max: [i32; 2],
-    pub(super) index: u32,
-    /// Where `start` lies in the extent of the sweep axis, in 2^16 even steps; never less for a greater `start`.
-    pub(super) rank: u16,
-    /// Bit `k`: the box begins in this column on axis `k` of the two others.
-    pub(super) homes: u8,
-}
-
-impl Entry {
-    fn new(b: &Aabb, index: usize, [x, y, z]: [usize; 3], lift: i32, steps: &Steps) -> Self {
-        Self {
-            start: ordered(b.min[x]) + lift,
-            end: ordered(b.max[x]),
-            min: [y, z].map(|k| ordered(b.min[k]) + lift),
-            max: [y, z].map(|k| ordered(b.max[k])),
-            index: index as u32,
-            rank: steps.rank(b.min[x]),
-            homes: 0,
-        }
-    }
-}
 
 /// Boxes in columns.
 pub(super) struct Partition {

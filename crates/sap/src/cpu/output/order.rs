@@ -2,14 +2,14 @@
 
 use super::collect::Spare;
 use super::rows::Scratch;
-use super::tuning::{FEW_PAIRS, PAIR_BUCKET};
+use crate::cpu::tuning::{FEW_PAIRS, PAIR_BUCKET};
 use crate::room::{self, zeros};
 use crate::threads::on_threads;
 use crate::{Pair, Result};
 use rayon::prelude::*;
 
 /// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs), plus small sorts.
-pub(super) fn order(
+pub(in crate::cpu) fn order(
     blocks: Vec<Vec<Pair>>,
     boxes: usize,
     sorted: &mut Vec<Pair>,

@@ -1,6 +1,6 @@
 //! What filters and worlds say of a box, or of all boxes below a node: which pairs cannot be.
 
-use super::scene::Scene;
+use crate::cpu::scene::Scene;
 use crate::{Filter, FilterFlags};
 
 /// What a box may pair with, or some boxes together.

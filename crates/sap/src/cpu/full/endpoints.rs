@@ -13,13 +13,13 @@
 //! than memory; the lists after y are written in blocks. For y and z intervals are compared, not sorted again: the list
 //! holds pairs by then, and sorting 2 n records for each axis again would not shorten it.
 
-use super::accept::Accept;
 use super::arrange::in_one_column;
-use super::collect::{Collector, Found, Task};
-use super::key::{biased, lift, ordered};
-use super::lanes::{Job, LANES, Lanes, run_best};
 use super::records::Records;
-use super::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
+use crate::cpu::accept::Accept;
+use crate::cpu::key::{biased, lift, ordered};
+use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
+use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
 use crate::room::{self, zeros};
 use crate::{Aabb, Config, Pair, Result, Sorts};
 use gpusort::SortOptions;

@@ -1,24 +1,35 @@
 //! The strategies: a scene and a plan in, all pairs out.
 
-use super::Clock;
-use super::accept::Accept;
-use super::arrange::{Grid, Split, Worlds, in_one_column, order_by_min};
-use super::collect::{Collector, Found, Spare};
-use super::columns::{Columns, area};
-use super::endpoints::Ranges;
-use super::partition::Partition;
-use super::plan::Plan;
-use super::records::Records;
-use super::scene::Scene;
-use super::sweep::{Pass, Role, of_pass, run};
-use super::tree::{Partners, Search, Tree};
-use super::tuning::MOST_COPIES;
+pub(super) mod arrange;
+mod column;
+pub(super) mod columns;
+mod endpoints;
+pub(super) mod entry;
+mod partition;
+pub(super) mod plan;
+pub(super) mod records;
+pub(super) mod sweep;
+
+use crate::cpu::accept::Accept;
+use crate::cpu::clock::Clock;
+use crate::cpu::incremental::search::{Partners, Search};
+use crate::cpu::incremental::tree::Tree;
+use crate::cpu::output::collect::{Collector, Found, Spare};
+use crate::cpu::scene::Scene;
+use crate::cpu::tuning::MOST_COPIES;
 use crate::packing;
 use crate::threads::on_threads;
 use crate::{Config, OverlapRule, Result, Sorts, Strategy, Timings};
+use arrange::{Grid, Split, Worlds, in_one_column, order_by_min};
+use columns::{Columns, area};
+use endpoints::Ranges;
+use partition::Partition;
+use plan::Plan;
+use records::Records;
+use sweep::{Pass, Role, of_pass, run};
 
 /// What two sets and rounds are swept by: endpoint records serve one whole set.
-pub(super) fn swept(strategy: Strategy) -> Strategy {
+pub(in crate::cpu) fn swept(strategy: Strategy) -> Strategy {
     if strategy == Strategy::Endpoints {
         Strategy::Sweep
     } else {
@@ -28,7 +39,7 @@ pub(super) fn swept(strategy: Strategy) -> Strategy {
 
 /// The pairs of a scene; past `limit` they are only counted. Work that exceeds the bound of its plan is
 /// given up, and the tree finds them all.
-pub(super) fn found(
+pub(in crate::cpu) fn found(
     config: &Config,
     scene: &Scene,
     plan: &Plan,
@@ -70,7 +81,7 @@ pub(super) fn found(
 }
 
 /// The pairs of two sets by a tree of the second.
-pub(super) fn between(
+pub(in crate::cpu) fn between(
     first: &Scene,
     second: &Scene,
     rule: OverlapRule,
@@ -172,7 +183,11 @@ fn by_plan(
 
 /// All boxes of each set in sweep order, without a list of oversized ones, worlds told apart by columns: those of the plan
 /// unless they would take too many copies.
-pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<Vec<Records>> {
+pub(in crate::cpu) fn arranged(
+    config: &Config,
+    sets: &[&Scene],
+    plan: &Plan,
+) -> Result<Vec<Records>> {
     let ids = |set: usize| sets.get(set).and_then(|scene| scene.worlds.as_deref());
     let worlds = Worlds::new([ids(0), ids(1)])?;
     let none = Columns::default();
@@ -222,13 +237,12 @@ pub(super) fn arranged(config: &Config, sets: &[&Scene], plan: &Plan) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::super::Engine;
-    use super::super::columns::Cuts;
-    use super::super::order::order;
-    use super::super::plan::plan;
     use super::*;
+    use crate::cpu::Engine;
+    use crate::cpu::full::columns::Cuts;
+    use crate::cpu::full::plan::plan;
+    use crate::cpu::output::order::order;
     use crate::{Aabb, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair};
-    use std::time::Instant;
 
     /// Small boxes, and plates that are thin on z and reach through all columns of x and y.
     fn plates_among_boxes() -> Vec<Aabb> {
@@ -311,7 +325,7 @@ mod tests {
                 let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), Strategy::Auto);
                 plan.by_tree = true;
                 let spare = Spare::default();
-                let (clock, timings) = (&mut Clock(Instant::now()), &mut Timings::default());
+                let (clock, timings) = (&mut Clock::start(), &mut Timings::default());
                 let found = found(&config, &scene, &plan, u64::MAX, &spare, timings, clock);
                 let accept = Accept::new(&scene, &scene, rule, true);
                 let all = |i: usize, j: usize| {
@@ -439,7 +453,7 @@ mod tests {
                 );
 
                 let spare = Spare::default();
-                let clock = &mut Clock(Instant::now());
+                let clock = &mut Clock::start();
                 let all = found(
                     &config,
                     &scene,

@@ -1,18 +1,18 @@
 //! From boxes to records in sweep order, in one column or many.
 
 use super::columns::{Columns, NOWHERE, Span, area};
-use super::key::{biased, lift, ordered};
-use super::lanes::{AHEAD, LANES, prefetch};
 use super::plan::{COPY, Plan, RECORD, TEST};
 use super::records::{Records, TAG_BITS, axes, tag};
-use super::tuning::{FEW_COPIES, MOST_COPIES, STREAM_TASK};
+use crate::cpu::key::{biased, lift, ordered};
+use crate::cpu::lanes::{AHEAD, LANES, prefetch};
+use crate::cpu::tuning::{FEW_COPIES, MOST_COPIES, STREAM_TASK};
 use crate::room::{self, gather, zeros};
 use crate::{Aabb, Config, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
 
 /// The boxes of a set that are not empty, in order of their `min` on an axis. O(n) radix sort.
-pub(super) fn order_by_min(
+pub(in crate::cpu) fn order_by_min(
     boxes: &[Aabb],
     axis: usize,
     config: &Config,
@@ -37,11 +37,11 @@ pub(super) fn order_by_min(
 }
 
 /// Columns are numbered in what is left of a tag.
-pub(super) const MOST_COLUMNS: u64 = 1 << (32 - TAG_BITS);
+pub(in crate::cpu) const MOST_COLUMNS: u64 = 1 << (32 - TAG_BITS);
 
 /// The worlds of a frame as numbers that columns can be numbered by.
 #[derive(Default)]
-pub(super) struct Worlds {
+pub(in crate::cpu) struct Worlds {
     /// The ids in order, where they are too far apart to be used as they are.
     ids: Vec<u32>,
     count: u64,
@@ -49,7 +49,7 @@ pub(super) struct Worlds {
 
 impl Worlds {
     /// The worlds of one or two sets.
-    pub(super) fn new(sets: [Option<&[u32]>; 2]) -> Result<Self> {
+    pub(in crate::cpu) fn new(sets: [Option<&[u32]>; 2]) -> Result<Self> {
         let all = || sets.into_iter().flatten().flatten().copied();
         let boxes = all().count() as u64;
         let count = all().max().map_or(1, |max| u64::from(max) + 1);
@@ -81,13 +81,13 @@ impl Worlds {
     }
 
     /// Whether so many worlds of so many columns can be numbered.
-    pub(super) fn fit(&self, columns: &Columns) -> bool {
+    pub(in crate::cpu) fn fit(&self, columns: &Columns) -> bool {
         self.count * columns.count() as u64 <= MOST_COLUMNS
     }
 }
 
 /// Records of one column: `order` must be in sweep order.
-pub(super) fn in_one_column(
+pub(in crate::cpu) fn in_one_column(
     boxes: &[Aabb],
     order: Vec<u32>,
     axis: usize,
@@ -97,15 +97,15 @@ pub(super) fn in_one_column(
 }
 
 /// What the columns of a set are.
-pub(super) struct Grid<'a> {
-    pub(super) columns: &'a Columns,
-    pub(super) worlds: &'a Worlds,
-    pub(super) axis: usize,
+pub(in crate::cpu) struct Grid<'a> {
+    pub(in crate::cpu) columns: &'a Columns,
+    pub(in crate::cpu) worlds: &'a Worlds,
+    pub(in crate::cpu) axis: usize,
 }
 
 impl Grid<'_> {
     /// The columns that each box touches.
-    pub(super) fn spans(&self, boxes: &[Aabb]) -> Result<Vec<Span>> {
+    pub(in crate::cpu) fn spans(&self, boxes: &[Aabb]) -> Result<Vec<Span>> {
         let boxes = boxes.par_iter().with_min_len(STREAM_TASK);
         gather(boxes.map(|b| self.span(b)))
     }
@@ -121,7 +121,7 @@ impl Grid<'_> {
     }
 
     /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its span and its world.
-    pub(super) fn records(
+    pub(in crate::cpu) fn records(
         &self,
         boxes: &[Aabb],
         ids: Option<&[u32]>,
@@ -184,7 +184,7 @@ impl Grid<'_> {
 
 /// Which boxes are cheaper to sweep against all others than to copy into each of their columns: a box of `k` columns
 /// costs `k` copies or a test for each box that shares its interval on the sweep axis.
-pub(super) struct Split<'a> {
+pub(in crate::cpu) struct Split<'a> {
     boxes: &'a [Aabb],
     spans: Vec<Span>,
     plan: &'a Plan,
@@ -202,7 +202,7 @@ enum Large {
 
 impl<'a> Split<'a> {
     /// `spans` is memory to use again.
-    pub(super) fn new(
+    pub(in crate::cpu) fn new(
         boxes: &'a [Aabb],
         grid: &Grid,
         plan: &'a Plan,
@@ -240,12 +240,12 @@ impl<'a> Split<'a> {
         Ok(split)
     }
 
-    pub(super) fn spans(&self) -> &[Span] {
+    pub(in crate::cpu) fn spans(&self) -> &[Span] {
         &self.spans
     }
 
     /// Boxes to be swept on their own, and the others.
-    pub(super) fn parts(&self, order: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
+    pub(in crate::cpu) fn parts(&self, order: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
         let is_large = |&&i: &&u32| self.is_large(i as usize);
         let count = order.iter().filter(is_large).count();
         let (mut large, mut small) = (Vec::new(), Vec::new());
@@ -259,18 +259,18 @@ impl<'a> Split<'a> {
     }
 
     /// The memory of the spans.
-    pub(super) fn into_spans(self) -> Vec<Span> {
+    pub(in crate::cpu) fn into_spans(self) -> Vec<Span> {
         self.spans
     }
 
     /// Whether there may be large boxes.
-    pub(super) fn has_large(&self) -> bool {
+    pub(in crate::cpu) fn has_large(&self) -> bool {
         self.large != Large::None
     }
 
     /// Whether the box is to be swept on its own.
     #[inline(always)]
-    pub(super) fn is_large(&self, i: usize) -> bool {
+    pub(in crate::cpu) fn is_large(&self, i: usize) -> bool {
         match self.large {
             Large::None => false,
             Large::ManyCopies => area(&self.spans[i]) > MOST_COPIES,

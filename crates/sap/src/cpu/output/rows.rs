@@ -1,9 +1,9 @@
 //! Pairs of one bucket in order, in cache.
 
-use super::column::{add_up, insertion_sort};
-use super::lanes::{Job, LANES, Lanes, run_best};
-use super::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
 use crate::Pair;
+use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
+use crate::cpu::small_sort::{add_up, insertion_sort};
+use crate::cpu::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
 use std::collections::TryReserveError;
 
 /// What one thread sorts buckets with.

@@ -7,68 +7,27 @@
 //!
 //! Which boxes have changed the caller tells ([`crate::Frame::changed`]), or a comparison with the last frame.
 
-use super::accept::Accept;
-use super::collect::{Collector, Found, Spare};
-use super::scene::Scene;
-use super::tree::{Partners, Search, Tree};
-use super::tuning::{
+pub(super) mod changed;
+pub(super) mod search;
+pub(super) mod splice;
+mod tag;
+pub(super) mod tree;
+
+use crate::cpu::accept::Accept;
+use crate::cpu::output::collect::{Collector, Found, Spare};
+use crate::cpu::scene::Scene;
+use crate::cpu::tuning::{
     FEWEST_KEPT, MEET_COST, MOST_CHANGED, MOST_PATIENCE, PATIENCE, SAMPLE, STREAM_TASK, SWEPT_COST,
 };
-use crate::{Config, Pair, Report, Result, room};
+use crate::{Config, Report, Result, room};
+use changed::Changed;
 use rayon::prelude::*;
+use search::{Partners, Search};
 use std::ops::Range;
-
-/// Some boxes of a frame.
-#[derive(Default)]
-pub(super) struct Changed {
-    /// In order, each once.
-    list: Vec<u32>,
-    bits: Vec<u64>,
-}
-
-impl Changed {
-    /// Adds boxes below `n`, in no order; others are passed over. Where memory is refused, none.
-    fn add(&mut self, n: usize, boxes: impl ExactSizeIterator<Item = u32>) -> Result<()> {
-        let most = self.list.len() + boxes.len();
-        room::reserve(&mut self.list, most)?;
-        if self.bits.len() < n.div_ceil(64) {
-            room::resize(&mut self.bits, n.div_ceil(64), 0)?;
-        }
-        let new = |i: &u32| {
-            let (word, bit) = (*i as usize / 64, 1 << (i % 64));
-            let new = (*i as usize) < n && self.bits[word] & bit == 0;
-            if new {
-                self.bits[word] |= bit;
-            }
-            new
-        };
-        self.list.extend(boxes.filter(new));
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        for i in self.list.drain(..) {
-            self.bits[i as usize / 64] = 0;
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn has(&self, i: u32) -> bool {
-        self.bits[i as usize / 64] >> (i % 64) & 1 == 1
-    }
-
-    #[inline(always)]
-    pub(super) fn has_one(&self, pair: &Pair) -> bool {
-        self.has(pair.a) || self.has(pair.b)
-    }
-
-    pub(super) fn list(&self) -> &[u32] {
-        &self.list
-    }
-}
+use tree::Tree;
 
 /// See the module.
-pub(super) struct Kept {
+pub(in crate::cpu) struct Kept {
     tree: Option<Tree>,
     changed: Changed,
     /// Those that are there, neighbours near each other.
@@ -113,7 +72,7 @@ fn most_changed(n: usize, config: &Config) -> Option<usize> {
 impl Kept {
     /// Notes what the caller says has changed in a frame of `n` boxes, after one of `before`. False where that is too much, or
     /// there is no tree yet, so that frames are best compared as a whole.
-    pub(super) fn told(
+    pub(in crate::cpu) fn told(
         &mut self,
         changed: &[u32],
         n: usize,
@@ -132,7 +91,12 @@ impl Kept {
     }
 
     /// Notes what has changed between two frames. False where that is too much.
-    pub(super) fn compared(&mut self, scene: &Scene, last: &Scene, config: &Config) -> bool {
+    pub(in crate::cpu) fn compared(
+        &mut self,
+        scene: &Scene,
+        last: &Scene,
+        config: &Config,
+    ) -> bool {
         let n = scene.boxes.len();
         let Some(most) = most_changed(n, config).filter(|_| scene.excluded == last.excluded) else {
             return false;
@@ -184,13 +148,13 @@ impl Kept {
     }
 
     /// The boxes noted.
-    pub(super) const fn changed(&self) -> &Changed {
+    pub(in crate::cpu) const fn changed(&self) -> &Changed {
         &self.changed
     }
 
     /// Brings the tree up to date after [`Kept::told`] or [`Kept::compared`] with few changes; makes it where it is due. Whether
     /// it is there.
-    pub(super) fn renew(&mut self, scene: &Scene, config: &Config) -> bool {
+    pub(in crate::cpu) fn renew(&mut self, scene: &Scene, config: &Config) -> bool {
         self.calm += 1;
         if self.calm < self.patience {
             return false;
@@ -216,7 +180,7 @@ impl Kept {
     }
 
     /// Takes note of a frame that was swept as a whole: where it had many changes, the tree is of no use.
-    pub(super) fn pass(&mut self, few: bool, report: &Report) {
+    pub(in crate::cpu) fn pass(&mut self, few: bool, report: &Report) {
         self.whole = SWEPT_COST * report.n as u64 + report.tests;
         if !few {
             self.forget();
@@ -235,7 +199,7 @@ impl Kept {
     }
 
     /// All pairs of the changed boxes, after [`Kept::renew`].
-    pub(super) fn meet(
+    pub(in crate::cpu) fn meet(
         &self,
         scene: &Scene,
         limit: u64,
@@ -256,7 +220,7 @@ impl Kept {
     }
 
     /// Takes note of the tests that an update took which has succeeded.
-    pub(super) fn settle(&mut self, tests: u64) {
+    pub(in crate::cpu) fn settle(&mut self, tests: u64) {
         self.settled = true;
         self.served += 1;
         let looked_for = self.changed.list.len() as u64;

@@ -1,17 +1,17 @@
 //! The sweep: each record goes forward through those after it until one begins past its end, eight at a time.
 
-use super::accept::Accept;
-use super::collect::{Collector, Found, Task};
-use super::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
 use super::records::Records;
-use super::tuning::SWEEP_TASK;
+use crate::cpu::accept::Accept;
+use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::tuning::SWEEP_TASK;
 use crate::threads::in_pool;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Which records of `into` a record of `from` meets first, and which index of the two a pair names first.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Role {
+pub(in crate::cpu) enum Role {
     /// One set against itself: the next record. The smaller index first.
     Within,
     /// The first set against the second: the first record with the same key or a greater one.
@@ -26,16 +26,16 @@ pub(super) enum Role {
 
 /// One sweep of all records of `from` through `into`.
 #[derive(Clone, Copy)]
-pub(super) struct Pass<'a> {
-    pub(super) from: &'a Records,
-    pub(super) into: &'a Records,
-    pub(super) role: Role,
-    pub(super) accept: &'a Accept<'a>,
+pub(in crate::cpu) struct Pass<'a> {
+    pub(in crate::cpu) from: &'a Records,
+    pub(in crate::cpu) into: &'a Records,
+    pub(in crate::cpu) role: Role,
+    pub(in crate::cpu) accept: &'a Accept<'a>,
 }
 
 impl<'a> Pass<'a> {
     /// A set against itself.
-    pub(super) fn within(records: &'a Records, accept: &'a Accept<'a>) -> Self {
+    pub(in crate::cpu) fn within(records: &'a Records, accept: &'a Accept<'a>) -> Self {
         Self {
             from: records,
             into: records,
@@ -46,7 +46,7 @@ impl<'a> Pass<'a> {
 }
 
 /// Runs the passes one after the other, each on all threads.
-pub(super) fn run(passes: &[Pass], collector: &Collector) -> Found {
+pub(in crate::cpu) fn run(passes: &[Pass], collector: &Collector) -> Found {
     passes
         .iter()
         .map(|pass| of_pass(pass, collector))
@@ -54,7 +54,7 @@ pub(super) fn run(passes: &[Pass], collector: &Collector) -> Found {
 }
 
 /// One pass, on all threads of the pool that this one is of, or on this one.
-pub(super) fn of_pass<'a>(pass: &Pass, collector: &'a Collector) -> Found {
+pub(in crate::cpu) fn of_pass<'a>(pass: &Pass, collector: &'a Collector) -> Found {
     let n = pass.from.len();
     let sweep = |mut task: Task<'a>, number: usize| {
         let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
