@@ -9,7 +9,7 @@ use crate::{Config, Pair, Result};
 const PAIR: u64 = size_of::<Pair>() as u64;
 
 /// The pairs of so many boxes when all overlap.
-pub(super) const fn most_pairs(boxes: usize) -> u64 {
+pub(super) const fn max_pairs(boxes: usize) -> u64 {
     let boxes = boxes as u64;
     boxes * boxes.saturating_sub(1) / 2
 }
@@ -24,7 +24,7 @@ pub(super) struct Memory<'a> {
     /// Pairs that the call before had, if there was one.
     pub(super) last: Option<u64>,
     /// Bytes for pairs that the engine has already.
-    pub(super) held: u64,
+    pub(super) owned: u64,
     /// Whether pairs that started and ended are listed too.
     pub(super) events: bool,
 }
@@ -37,7 +37,7 @@ impl<'a> Memory<'a> {
             boxes,
             max,
             last: None,
-            held: 0,
+            owned: 0,
             events: false,
         }
     }
@@ -94,7 +94,7 @@ impl<'a> Memory<'a> {
         let lists = if self.events { 4 } else { 2 };
         available().map_or(u64::MAX, |bytes| {
             let boxes = self.boxes as u64 * BOX_BYTES;
-            let bytes = bytes.saturating_add(self.held).saturating_sub(boxes);
+            let bytes = bytes.saturating_add(self.owned).saturating_sub(boxes);
             (bytes / 2 / (lists * PAIR)).max(CARED_PAIRS)
         })
     }

@@ -1,6 +1,6 @@
 //! Sorts of groups so small that insertion puts each in order.
 
-use super::tuning::MOST_SQUARES;
+use super::tuning::MAX_SQUARES;
 
 /// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well: it compares a quarter of the
 /// square of their sizes.
@@ -10,7 +10,7 @@ pub(super) fn add_up(counts: &mut [u32]) -> bool {
         squares += u64::from(*count) * u64::from(*count);
         before += std::mem::replace(count, before);
     }
-    squares <= MOST_SQUARES * u64::from(before)
+    squares <= MAX_SQUARES * u64::from(before)
 }
 
 /// For keys of which few are far from their place.

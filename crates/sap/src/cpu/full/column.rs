@@ -163,7 +163,7 @@ impl Job for Sweep<'_, '_> {
         let mut tests = 0;
         for i in range {
             let (limit, home, p) = (end[i], homes[i], index[i]);
-            let [least, most] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
+            let [min_of, max_of] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
             let mut j = i + 1;
             loop {
                 // `i + 1` is at most the number of boxes, and a last start of eight within the limit means that all eight are
@@ -172,7 +172,7 @@ impl Job for Sweep<'_, '_> {
                 // SAFETY: as just said; the processor suits `L`.
                 let (within, mut mask) = unsafe {
                     let within = L::starts_within(start, j, limit);
-                    let overlap = L::overlap(min, max, j, [&least, &most]);
+                    let overlap = L::overlap(min, max, j, [&min_of, &max_of]);
                     (within, within & overlap & L::reported_here(homes, j, home))
                 };
                 if one_by_one {
@@ -206,11 +206,13 @@ impl Job for Sweep<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::full::arrange::{Grid, Split, Worlds};
+    use crate::cpu::accept::WorldTest;
+    use crate::cpu::full::arrange::{ColumnLayout, Worlds};
     use crate::cpu::full::columns::{Columns, Cuts, Steps};
     use crate::cpu::full::partition::Partition;
     use crate::cpu::full::plan::plan;
-    use crate::cpu::output::collect::Spare;
+    use crate::cpu::full::split::Split;
+    use crate::cpu::output::collect::SpareBlocks;
     use crate::cpu::output::order::order;
     use crate::cpu::scene::Scene;
     use crate::{Aabb, OverlapRule, Pair, Strategy};
@@ -246,22 +248,22 @@ mod tests {
             let Ok(worlds) = Worlds::new([None, None]) else {
                 panic!("no memory")
             };
-            let grid = Grid {
+            let layout = ColumnLayout {
                 columns: &columns,
                 worlds: &worlds,
                 axis: 0,
             };
-            let spare = Spare::default();
-            let Ok(split) = Split::new(&boxes, &grid, &plan, Vec::new()) else {
+            let spare = SpareBlocks::default();
+            let Ok(split) = Split::new(&boxes, &layout, &plan, Vec::new()) else {
                 panic!("no memory")
             };
             assert!(!split.has_large());
-            let Ok(partition) = Partition::new(&boxes, rule, 0, &columns, &split, &spare) else {
+            let Ok(partition) = Partition::new(&split, &layout, rule, Vec::new()) else {
                 panic!("no memory")
             };
             let scene = Scene::default();
-            let accept = Accept::new(&scene, &scene, rule, false);
-            let found = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
+            let accept = Accept::new(&scene, &scene, rule, WorldTest::ByColumns);
+            let (found, _) = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
             let mut pairs = Vec::new();
             assert!(order(found.blocks, boxes.len(), &mut pairs, &spare).is_ok());
             let mut expected = Vec::new();

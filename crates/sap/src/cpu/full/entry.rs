@@ -7,24 +7,24 @@ use crate::cpu::key::ordered;
 /// A box in one of its columns.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(in crate::cpu) struct Entry {
+pub(super) struct Entry {
     /// `min` on the sweep axis.
-    pub(in crate::cpu) start: i32,
+    pub(super) start: i32,
     /// `max` on the sweep axis.
-    pub(in crate::cpu) end: i32,
+    pub(super) end: i32,
     /// `min` on the two other axes.
-    pub(in crate::cpu) min: [i32; 2],
+    pub(super) min: [i32; 2],
     /// `max` on the two other axes.
-    pub(in crate::cpu) max: [i32; 2],
-    pub(in crate::cpu) index: u32,
+    pub(super) max: [i32; 2],
+    pub(super) index: u32,
     /// Where `start` lies in the extent of the sweep axis, in 2^16 even steps; never less for a greater `start`.
-    pub(in crate::cpu) rank: u16,
+    pub(super) rank: u16,
     /// Bit `k`: the box begins in this column on axis `k` of the two others.
-    pub(in crate::cpu) homes: u8,
+    pub(super) homes: u8,
 }
 
 impl Entry {
-    pub(in crate::cpu) fn new(
+    pub(super) fn new(
         b: &Aabb,
         index: usize,
         [x, y, z]: [usize; 3],

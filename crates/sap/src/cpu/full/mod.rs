@@ -1,246 +1,229 @@
-//! The strategies: a scene and a plan in, all pairs out.
+//! Full update: finds all pairs of a frame, by the sweep that its plan chose, or by a tree.
 
 pub(super) mod arrange;
 mod column;
 pub(super) mod columns;
 mod endpoints;
-pub(super) mod entry;
+mod entry;
 mod partition;
 pub(super) mod plan;
 pub(super) mod records;
-pub(super) mod sweep;
+mod sample;
+mod split;
+mod sweep;
+pub(super) mod two_sets;
 
-use crate::cpu::accept::Accept;
+use crate::cpu::accept::{Accept, WorldTest};
 use crate::cpu::clock::Clock;
 use crate::cpu::incremental::search::{Partners, Search};
 use crate::cpu::incremental::tree::Tree;
-use crate::cpu::output::collect::{Collector, Found, Spare};
+use crate::cpu::output::collect::{Collector, Found, SpareBlocks};
 use crate::cpu::scene::Scene;
-use crate::cpu::tuning::MOST_COPIES;
-use crate::packing;
 use crate::threads::on_threads;
-use crate::{Config, OverlapRule, Result, Sorts, Strategy, Timings};
-use arrange::{Grid, Split, Worlds, in_one_column, order_by_min};
-use columns::{Columns, area};
+use crate::{Config, Result, Sorts, Strategy};
+use arrange::{ColumnLayout, Worlds, in_one_column, order_by_min};
+use columns::{Columns, Span};
 use endpoints::Ranges;
+use entry::Entry;
 use partition::Partition;
 use plan::Plan;
-use records::Records;
-use sweep::{Pass, Role, of_pass, run};
+use split::Split;
+use sweep::{Pass, Role, of_pass};
 
-/// What two sets and rounds are swept by: endpoint records serve one whole set.
-pub(in crate::cpu) fn swept(strategy: Strategy) -> Strategy {
-    if strategy == Strategy::Endpoints {
-        Strategy::Sweep
-    } else {
-        strategy
-    }
+/// Memory of the sweep inside columns, to use again.
+#[derive(Default)]
+pub(super) struct Scratch {
+    entries: Vec<Entry>,
+    spans: Vec<Span>,
 }
 
-/// The pairs of a scene; past `limit` they are only counted. Work that exceeds the bound of its plan is
-/// given up, and the tree finds them all.
-pub(in crate::cpu) fn found(
-    config: &Config,
-    scene: &Scene,
-    plan: &Plan,
-    limit: u64,
-    spare: &Spare,
-    timings: &mut Timings,
-    clock: &mut Clock,
-) -> Result<Found> {
-    let mut tests = 0;
-    if !plan.by_tree {
-        let mut collector = Collector::new(limit, spare);
-        if plan.is_bounded {
-            collector = collector.bounded(scene.boxes.len());
+/// Puts memory back; much more than was needed is freed.
+fn put_back<T>(to: &mut Vec<T>, mut memory: Vec<T>) {
+    if memory.capacity() / 4 > memory.len() {
+        memory.shrink_to(2 * memory.len());
+    }
+    *to = memory;
+}
+
+/// Finds all pairs of a scene by its plan.
+pub(super) struct Finder<'a> {
+    pub(super) config: &'a Config,
+    pub(super) scene: &'a Scene,
+    pub(super) plan: &'a Plan,
+    pub(super) blocks: &'a SpareBlocks,
+}
+
+impl Finder<'_> {
+    /// Finds the pairs; past `limit` they are only counted. Work that exceeds the bound of its plan is given up, and the tree
+    /// finds them all.
+    pub(super) fn run(
+        &self,
+        limit: u64,
+        scratch: &mut Scratch,
+        clock: &mut Clock,
+    ) -> Result<Found> {
+        if self.is_one_sweep() {
+            return self.bounded(limit, scratch, clock);
         }
-        let found = by_plan(config, scene, plan, &collector, timings, clock)?;
+        on_threads(|| self.bounded(limit, scratch, clock))
+    }
+
+    /// Tells whether all boxes are swept along one axis at once, for which a small frame needs no other thread.
+    fn is_one_sweep(&self) -> bool {
+        let sweeps = self.plan.strategy != Strategy::Endpoints && !self.plan.by_tree;
+        sweeps && self.plan.columns.count() == 1 && self.scene.worlds.is_none()
+    }
+
+    fn bounded(&self, limit: u64, scratch: &mut Scratch, clock: &mut Clock) -> Result<Found> {
+        if self.plan.by_tree {
+            return self.by_tree(limit, clock);
+        }
+        let mut collector = Collector::new(limit, self.blocks);
+        if self.plan.is_bounded {
+            collector = collector.bounded(self.scene.boxes.len());
+        }
+        let found = match self.plan.strategy {
+            Strategy::Endpoints => self.by_endpoints(&collector, clock),
+            _ if self.is_one_sweep() => self.by_one_sweep(&collector, clock),
+            _ => self.by_columns(&collector, scratch, clock),
+        }?;
         if !collector.is_exceeded() {
             return Ok(found);
         }
-        tests = found.tests;
-        found.blocks.into_iter().for_each(|block| spare.give(block));
+        let tests = found.tests;
+        let blocks = found.blocks.into_iter();
+        blocks.for_each(|block| self.blocks.give(block));
+        let mut found = self.by_tree(limit, clock)?;
+        found.tests += tests;
+        Ok(found)
     }
-    let mut found = on_threads(|| {
-        let tree = Tree::new(scene, config.rule)?;
-        timings.sort += clock.lap();
-        let search = Search {
-            tree: &tree,
-            scene,
-            some: tree.walk(),
-            partners: Partners::Later,
-            accept: &Accept::new(scene, scene, config.rule, true),
+
+    /// The pairs by [`Strategy::Endpoints`].
+    fn by_endpoints(&self, collector: &Collector, clock: &mut Clock) -> Result<Found> {
+        let mut sorts = Sorts::default();
+        let ranges = Ranges::new(&self.scene.boxes, self.config, &mut sorts)?;
+        clock.lap(|timings| &mut timings.sort);
+        let found = ranges.run(&self.accept_all(), collector);
+        clock.lap(|timings| &mut timings.sweep);
+        Ok(found.sorted_by(sorts))
+    }
+
+    /// The pairs by one sweep of all boxes along one axis.
+    fn by_one_sweep(&self, collector: &Collector, clock: &mut Clock) -> Result<Found> {
+        let (boxes, axis) = (&self.scene.boxes, self.plan.axis);
+        let mut sorts = Sorts::default();
+        let order = order_by_min(boxes, axis, self.config, &mut sorts)?;
+        clock.lap(|timings| &mut timings.keys);
+        let all = in_one_column(boxes, order, axis, self.config)?;
+        clock.lap(|timings| &mut timings.sort);
+        let found = of_pass(&Pass::within(&all, &self.accept_all()), collector);
+        clock.lap(|timings| &mut timings.sweep);
+        Ok(found.sorted_by(sorts))
+    }
+
+    /// The pairs by a sweep inside each column, and of oversized boxes by one against all.
+    fn by_columns(
+        &self,
+        collector: &Collector,
+        scratch: &mut Scratch,
+        clock: &mut Clock,
+    ) -> Result<Found> {
+        let (config, boxes, axis) = (self.config, &self.scene.boxes, self.plan.axis);
+        let mut sorts = Sorts::default();
+        let ids = self.scene.worlds.as_deref();
+        let worlds = Worlds::new([ids, None])?;
+        let one = Columns::default();
+        let layout = ColumnLayout {
+            columns: if worlds.fit(&self.plan.columns) {
+                &self.plan.columns
+            } else {
+                &one
+            },
+            worlds: &worlds,
+            axis,
         };
-        Ok(search.run(&Collector::new(limit, spare)))
-    })?;
-    timings.sweep += clock.lap();
-    found.sorts.keys += scene.boxes.len() as u64;
-    found.tests += tests;
-    found.by_tree = true;
-    Ok(found)
-}
-
-/// The pairs of two sets by a tree of the second.
-pub(in crate::cpu) fn between(
-    first: &Scene,
-    second: &Scene,
-    rule: OverlapRule,
-    limit: u64,
-    spare: &Spare,
-) -> Result<Found> {
-    let (some, held) = packing::order(first.packed())?;
-    let search = Search {
-        tree: &Tree::new(second, rule)?,
-        scene: first,
-        some: &some[..held],
-        partners: Partners::Others,
-        accept: &Accept::new(first, second, rule, true),
-    };
-    Ok(search.run(&Collector::new(limit, spare)))
-}
-
-/// The pairs of a scene by one of the sweeps, unless the collector's bound is exceeded.
-fn by_plan(
-    config: &Config,
-    scene: &Scene,
-    plan: &Plan,
-    collector: &Collector,
-    timings: &mut Timings,
-    clock: &mut Clock,
-) -> Result<Found> {
-    let (boxes, axis, spare) = (&scene.boxes, plan.axis, collector.spare());
-    let mut sorts = Sorts::default();
-    let in_columns = Accept::new(scene, scene, config.rule, false);
-    let anywhere = Accept::new(scene, scene, config.rule, true);
-    if plan.strategy == Strategy::Endpoints {
-        let ranges = Ranges::new(boxes, config, &mut sorts)?;
-        timings.sort = clock.lap();
-        let found = ranges.run(&anywhere, collector);
-        timings.sweep = clock.lap();
-        return Ok(found.sorted_by(sorts));
+        let spans = std::mem::take(&mut scratch.spans);
+        let split = Split::new(boxes, &layout, self.plan, spans)?;
+        clock.lap(|timings| &mut timings.keys);
+        let (large, small) = if split.has_large() || ids.is_some() {
+            split.parts(&order_by_min(boxes, axis, config, &mut sorts)?)?
+        } else {
+            (Vec::new(), Vec::new())
+        };
+        // Columns tell worlds apart.
+        let accept = Accept::new(self.scene, self.scene, config.rule, WorldTest::ByColumns);
+        let mut found = if ids.is_none() {
+            let entries = std::mem::take(&mut scratch.entries);
+            let partition = Partition::new(&split, &layout, config.rule, entries)?;
+            clock.lap(|timings| &mut timings.sort);
+            let (found, entries) = partition.sweep(&accept, collector);
+            put_back(&mut scratch.entries, entries);
+            found
+        } else {
+            let all = layout.records(boxes, ids, split.spans(), &small, config, &mut sorts)?;
+            clock.lap(|timings| &mut timings.sort);
+            of_pass(&Pass::within(&all, &accept), collector)
+        };
+        if !large.is_empty() {
+            found = found.merge(self.oversized(large, small, collector)?);
+        }
+        put_back(&mut scratch.spans, split.into_spans());
+        clock.lap(|timings| &mut timings.sweep);
+        Ok(found.sorted_by(sorts))
     }
-    let ids = scene.worlds.as_deref();
-    let worlds = Worlds::new([ids, None])?;
-    let none = Columns::default();
-    let columns = if worlds.fit(&plan.columns) {
-        &plan.columns
-    } else {
-        &none
-    };
-    let one = |order| in_one_column(boxes, order, axis, config);
-    if ids.is_none() && columns.count() == 1 {
-        let order = order_by_min(boxes, axis, config, &mut sorts)?;
-        timings.keys = clock.lap();
-        let all = one(order)?;
-        timings.sort = clock.lap();
-        let found = run(&[Pass::within(&all, &anywhere)], collector);
-        timings.sweep = clock.lap();
-        return Ok(found.sorted_by(sorts));
-    }
-    let grid = Grid {
-        columns,
-        worlds: &worlds,
-        axis,
-    };
-    let split = Split::new(boxes, &grid, plan, spare.spans())?;
-    timings.keys = clock.lap();
-    let (large, small) = if split.has_large() || ids.is_some() {
-        let order = order_by_min(boxes, axis, config, &mut sorts)?;
-        split.parts(&order)?
-    } else {
-        (Vec::new(), Vec::new())
-    };
-    let mut found = if ids.is_none() {
-        let partition = Partition::new(boxes, config.rule, axis, columns, &split, spare)?;
-        timings.sort = clock.lap();
-        partition.sweep(&in_columns, collector)
-    } else {
-        let columns = grid.records(boxes, ids, split.spans(), &small, config, &mut sorts)?;
-        timings.sort = clock.lap();
-        of_pass(&Pass::within(&columns, &in_columns), collector)
-    };
-    if !large.is_empty() {
-        let (large, small) = (one(large)?, one(small)?);
+
+    /// The pairs of oversized boxes with each other and with all others, each list being in sweep order.
+    fn oversized(&self, large: Vec<u32>, small: Vec<u32>, collector: &Collector) -> Result<Found> {
+        let one = |order| in_one_column(&self.scene.boxes, order, self.plan.axis, self.config);
+        let (large, small, accept) = (one(large)?, one(small)?, self.accept_all());
         let between = |from, into, role| Pass {
             from,
             into,
             role,
-            accept: &anywhere,
+            accept: &accept,
         };
         let passes = [
-            Pass::within(&large, &anywhere),
+            Pass::within(&large, &accept),
             between(&large, &small, Role::ForthPart),
             between(&small, &large, Role::BackPart),
         ];
-        for pass in &passes {
-            found = found.merge(of_pass(pass, collector));
-        }
+        Ok(sweep::run(&passes, collector))
     }
-    spare.give_spans(split.into_spans());
-    timings.sweep = clock.lap();
-    Ok(found.sorted_by(sorts))
-}
 
-/// All boxes of each set in sweep order, without a list of oversized ones, worlds told apart by columns: those of the plan
-/// unless they would take too many copies.
-pub(in crate::cpu) fn arranged(
-    config: &Config,
-    sets: &[&Scene],
-    plan: &Plan,
-) -> Result<Vec<Records>> {
-    let ids = |set: usize| sets.get(set).and_then(|scene| scene.worlds.as_deref());
-    let worlds = Worlds::new([ids(0), ids(1)])?;
-    let none = Columns::default();
-    let spans = |columns| {
-        let grid = Grid {
-            columns,
-            worlds: &worlds,
-            axis: plan.axis,
-        };
-        sets.iter()
-            .map(|scene| grid.spans(&scene.boxes))
-            .collect::<Result<Vec<_>>>()
-    };
-    let few = |sets: &[Vec<_>]| {
-        let (boxes, copies) = sets
-            .iter()
-            .flatten()
-            .fold((0, 0), |(n, copies), span| (n + 1, copies + area(span)));
-        copies <= MOST_COPIES * boxes + 1_000_000
-    };
-    let (columns, spans) = match spans(&plan.columns)? {
-        spans if few(&spans) && worlds.fit(&plan.columns) => (&plan.columns, spans),
-        _ => (&none, spans(&none)?),
-    };
-    let grid = Grid {
-        columns,
-        worlds: &worlds,
-        axis: plan.axis,
-    };
-    let one = columns.count() == 1 && sets.iter().all(|scene| scene.worlds.is_none());
-    let records = |(set, (scene, spans)): (usize, (&&Scene, Vec<_>))| {
-        let order = order_by_min(&scene.boxes, plan.axis, config, &mut Sorts::default())?;
-        if one {
-            return in_one_column(&scene.boxes, order, plan.axis, config);
-        }
-        grid.records(
-            &scene.boxes,
-            ids(set),
-            &spans,
-            &order,
-            config,
-            &mut Sorts::default(),
-        )
-    };
-    sets.iter().zip(spans).enumerate().map(records).collect()
+    /// The pairs by a tree of all boxes.
+    fn by_tree(&self, limit: u64, clock: &mut Clock) -> Result<Found> {
+        on_threads(|| {
+            let tree = Tree::new(self.scene, self.config.rule)?;
+            clock.lap(|timings| &mut timings.sort);
+            let search = Search {
+                tree: &tree,
+                scene: self.scene,
+                some: tree.walk(),
+                partners: Partners::Later,
+                accept: &self.accept_all(),
+            };
+            let mut found = search.run(&Collector::new(limit, self.blocks));
+            clock.lap(|timings| &mut timings.sweep);
+            found.sorts.keys += self.scene.boxes.len() as u64;
+            found.by_tree = true;
+            Ok(found)
+        })
+    }
+
+    /// All tests that keep boxes from being a pair.
+    fn accept_all(&self) -> Accept<'_> {
+        Accept::new(self.scene, self.scene, self.config.rule, WorldTest::Here)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cpu::Engine;
+    use crate::cpu::full::arrange::order_by_min;
     use crate::cpu::full::columns::Cuts;
     use crate::cpu::full::plan::plan;
+    use crate::cpu::full::two_sets::by_tree;
     use crate::cpu::output::order::order;
     use crate::{Aabb, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair};
 
@@ -308,7 +291,7 @@ mod tests {
             panic!("no memory")
         };
         let mut pairs = Vec::new();
-        assert!(order(found.blocks, rows, &mut pairs, &Spare::default()).is_ok());
+        assert!(order(found.blocks, rows, &mut pairs, &SpareBlocks::default()).is_ok());
         pairs
     }
 
@@ -324,10 +307,15 @@ mod tests {
                 let scene = some.scene(with);
                 let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), Strategy::Auto);
                 plan.by_tree = true;
-                let spare = Spare::default();
-                let (clock, timings) = (&mut Clock::start(), &mut Timings::default());
-                let found = found(&config, &scene, &plan, u64::MAX, &spare, timings, clock);
-                let accept = Accept::new(&scene, &scene, rule, true);
+                let spare = SpareBlocks::default();
+                let finder = Finder {
+                    config: &config,
+                    scene: &scene,
+                    plan: &plan,
+                    blocks: &spare,
+                };
+                let found = finder.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
+                let accept = Accept::new(&scene, &scene, rule, WorldTest::Here);
                 let all = |i: usize, j: usize| {
                     scene.boxes[i].overlaps(&scene.boxes[j], rule)
                         && accept.keeps(i as u32, j as u32)
@@ -343,8 +331,8 @@ mod tests {
 
                 // Two sets, of which one may have no filters.
                 for second in [others.scene(with & 3), others.scene(0)] {
-                    let found = between(&scene, &second, rule, u64::MAX, &spare);
-                    let accept = Accept::new(&scene, &second, rule, true);
+                    let found = by_tree(&scene, &second, rule, u64::MAX, &spare);
+                    let accept = Accept::new(&scene, &second, rule, WorldTest::Here);
                     let mut expected = Vec::new();
                     for i in 0..n {
                         for j in 0..second.boxes.len() {
@@ -432,7 +420,7 @@ mod tests {
                 let Ok(numbers) = Worlds::new([worlds, None]) else {
                     panic!("no memory")
                 };
-                let grid = Grid {
+                let layout = ColumnLayout {
                     columns: &plan.columns,
                     worlds: &numbers,
                     axis: plan.axis,
@@ -441,7 +429,7 @@ mod tests {
                 let Ok(order_x) = order_by_min(&boxes, plan.axis, &config, sorts) else {
                     panic!("the sort failed")
                 };
-                let Ok(split) = Split::new(&boxes, &grid, &plan, Vec::new()) else {
+                let Ok(split) = Split::new(&boxes, &layout, &plan, Vec::new()) else {
                     panic!("no memory")
                 };
                 let large = order_x.iter().filter(|&&i| split.is_large(i as usize));
@@ -452,17 +440,14 @@ mod tests {
                     plan.axis
                 );
 
-                let spare = Spare::default();
-                let clock = &mut Clock::start();
-                let all = found(
-                    &config,
-                    &scene,
-                    &plan,
-                    u64::MAX,
-                    &spare,
-                    &mut Timings::default(),
-                    clock,
-                );
+                let spare = SpareBlocks::default();
+                let finder = Finder {
+                    config: &config,
+                    scene: &scene,
+                    plan: &plan,
+                    blocks: &spare,
+                };
+                let all = finder.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
                 let Ok(all) = all else {
                     panic!("the sort failed")
                 };

@@ -1,4 +1,4 @@
-//! Boxes straight into columns, each column then sorted and swept while it is in cache.
+//! Writes boxes straight into columns, each then sorted and swept while it is in cache.
 //!
 //! 1. The columns that each box touches ([`Span`]), and how many boxes each column gets.
 //! 2. One scattered write of a record of 32 bytes for each column of a box.
@@ -6,17 +6,19 @@
 //!
 //! Bytes: 24 read a box, 32 written and read a copy; all else stays in cache.
 
-use super::arrange::Split;
+use super::arrange::ColumnLayout;
 use super::column::Column;
 use super::columns::{Columns, Span};
 use super::entry::Entry;
 use super::records::axes;
+use super::split::Split;
 use crate::cpu::accept::Accept;
 use crate::cpu::key::lift;
-use crate::cpu::output::collect::{Collector, Found, Spare};
+use crate::cpu::output::collect::{Collector, Found};
+use crate::cpu::scatter::{Positions, Target};
 use crate::cpu::tuning::{LARGE_COLUMN, STREAM_TASK};
-use crate::room::{self, zeros};
-use crate::{Aabb, OverlapRule, Result};
+use crate::room::zeros;
+use crate::{OverlapRule, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -28,16 +30,15 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// Copies of the boxes that are not oversized, by column; in each the boxes are in the order of their indices.
+    /// Copies the boxes that are not oversized, column by column; in each they are in the order of their indices. `entries` is
+    /// memory to use again.
     pub(super) fn new(
-        boxes: &[Aabb],
-        rule: OverlapRule,
-        axis: usize,
-        columns: &Columns,
         split: &Split,
-        spare: &Spare,
+        layout: &ColumnLayout,
+        rule: OverlapRule,
+        mut entries: Vec<Entry>,
     ) -> Result<Self> {
-        let spans = split.spans();
+        let (boxes, spans, columns) = (split.boxes(), split.spans(), layout.columns);
         // Each part counts every column, so it should have several boxes for each.
         let part = boxes
             .len()
@@ -69,46 +70,34 @@ impl Partition {
             .par_chunks_mut(columns.count())
             .zip(&parts)
             .for_each(count);
-        // Where each part writes its boxes of each column: columns one after the other, in each the parts in turn.
-        let mut positions = zeros::<usize>(counts.len())?;
-        let mut at = 0;
-        let mut ends = Vec::new();
-        room::reserve(&mut ends, columns.count())?;
-        for column in 0..columns.count() {
-            for place in (column..counts.len()).step_by(columns.count()) {
-                positions[place] = at;
-                at += counts[place] as usize;
+        let mut positions = Positions::new(&counts, columns.count())?;
+        let total = positions.total();
+        let target = Target::reserve(&mut entries, total)?;
+        let (axes, lift, steps) = (axes(layout.axis), lift(rule), &columns.steps);
+        let write = |(part, starts): (Range<usize>, &mut [usize])| {
+            for i in part.filter(|&i| !split.is_large(i)) {
+                let entry = Entry::new(&boxes[i], i, axes, lift, steps);
+                each_column(columns, &spans[i], |column, homes| {
+                    // SAFETY: positions of all parts and columns are apart and below `total`, which was reserved: each part
+                    // has as many in a column as it counted there.
+                    unsafe { target.write(&mut starts[column], Entry { homes, ..entry }) };
+                });
             }
-            ends.push(at);
-        }
-        let mut entries = spare.entries();
-        entries.clear();
-        room::reserve(&mut entries, at)?;
-        let target = Target(entries.as_mut_ptr());
-        let (axes, lift, steps) = (axes(axis), lift(rule), &columns.steps);
+        };
         parts
             .into_par_iter()
-            .zip(positions.par_chunks_mut(columns.count()))
-            .for_each(|(part, positions)| {
-                let target = &target;
-                for i in part.filter(|&i| !split.is_large(i)) {
-                    let entry = Entry::new(&boxes[i], i, axes, lift, steps);
-                    each_column(columns, &spans[i], |column, homes| {
-                        let position = &mut positions[column];
-                        // SAFETY: positions of all parts and columns are apart and below `at`, which was reserved: each part
-                        // has as many in a column as it counted there.
-                        unsafe { target.0.add(*position).write(Entry { homes, ..entry }) };
-                        *position += 1;
-                    });
-                }
-            });
-        // SAFETY: `at` entries were reserved, and each of them was written above.
-        unsafe { entries.set_len(at) };
-        Ok(Self { entries, ends })
+            .zip(positions.starts.par_chunks_mut(columns.count()))
+            .for_each(write);
+        // SAFETY: `total` entries were reserved, and each of them was written above.
+        unsafe { entries.set_len(total) };
+        Ok(Self {
+            entries,
+            ends: positions.ends,
+        })
     }
 
-    /// Sweeps all columns and gives the memory back.
-    pub(super) fn sweep(self, accept: &Accept, collector: &Collector) -> Found {
+    /// Sweeps all columns. Returns the memory of the entries too.
+    pub(super) fn sweep(self, accept: &Accept, collector: &Collector) -> (Found, Vec<Entry>) {
         let column = |column: usize| {
             let first = column.checked_sub(1).map_or(0, |before| self.ends[before]);
             &self.entries[first..self.ends[column]]
@@ -138,8 +127,7 @@ impl Partition {
                 Err(error) => Found::refused(error),
             });
         }
-        collector.spare().give_entries(self.entries);
-        found
+        (found, self.entries)
     }
 }
 
@@ -154,9 +142,3 @@ fn each_column(columns: &Columns, span: &Span, mut f: impl FnMut(usize, u8)) {
         }
     }
 }
-
-/// Where many threads write, each at its own positions.
-struct Target(*mut Entry);
-
-// SAFETY: `Partition::new` gives every thread positions of its own.
-unsafe impl Sync for Target {}

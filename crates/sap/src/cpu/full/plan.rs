@@ -6,9 +6,9 @@
 
 use super::columns::{Columns, Cuts, Span, Steps, area};
 use super::records::axes;
-use crate::cpu::key::{biased, ordered};
+use super::sample::Sample;
 use crate::cpu::tuning::{BOX_BUDGET, PAIR_BUDGET};
-use crate::{Aabb, Choice, OverlapRule, Reason, Strategy};
+use crate::{Aabb, Choice, Reason, Strategy};
 
 /// Cost of a candidate, the unit: 0.3 ns of one thread.
 pub(in crate::cpu) const TEST: f64 = 1.0;
@@ -18,16 +18,14 @@ pub(in crate::cpu) const RECORD: f64 = 110.0;
 const BOX: f64 = 50.0;
 /// Cost of a copy of a box in a column: written, sorted and started, about 40 ns.
 pub(in crate::cpu) const COPY: f64 = 130.0;
-/// Candidates of a box up to which `Auto` sweeps along one axis at once, and of a frame beside: what rating grids takes.
+/// `Auto` skips rating columns below this many candidates for each box plus this many for the frame: what rating takes.
 const FEW_TESTS: [f64; 2] = [30.0, 2e5];
 /// Boxes from which columns along all axes are rated, not only along that of the fewest candidates.
 const RATE_ALL: usize = 80_000;
-/// Sampled candidates that rate a grid, for each box of the sample.
-const RATED: usize = 8;
-/// Most parts of an axis. 256 x 256 columns serve 10^7 boxes, and the write positions of all stay in cache.
-pub(in crate::cpu) const MOST_PARTS: f64 = 256.0;
-/// Boxes for each column at least: uniform boxes have a hundred in the best columns, and empty columns cost too.
-const FEWEST_IN_COLUMN: f64 = 16.0;
+/// Max parts of an axis. 256 x 256 columns serve 10^7 boxes, and the write positions of all stay in cache.
+pub(in crate::cpu) const MAX_PARTS: f64 = 256.0;
+/// Min boxes for each column: uniform boxes have a hundred in the best columns, and empty columns cost too.
+const MIN_IN_COLUMN: f64 = 16.0;
 /// Typical boxes side by side in the best columns of uniform boxes.
 const USUAL_WIDTH: f64 = 4.0;
 /// Copies of one box that a grid is charged for: a box of more may be swept on its own.
@@ -56,6 +54,20 @@ pub(in crate::cpu) struct Plan {
 }
 
 impl Plan {
+    /// One sweep along an axis.
+    fn along(axis: usize, strategy: Strategy) -> Self {
+        Self {
+            strategy,
+            by_tree: false,
+            axis,
+            is_bounded: false,
+            columns: Columns::default(),
+            ends: Default::default(),
+            ratio: 1.0,
+            choice: None,
+        }
+    }
+
     /// Takes the tree instead, after work by this plan or one before it exceeded its bound.
     pub(in crate::cpu) fn exceed(&mut self) {
         self.strategy = Strategy::Subdivided;
@@ -94,9 +106,9 @@ impl Trust {
 
     /// Takes note of what became of a plan.
     pub(in crate::cpu) fn learn(&mut self, was_exceeded: bool) {
-        let [least, most] = DISTRUST;
+        let [min, max] = DISTRUST;
         self.wait = if was_exceeded {
-            (2 * self.wait).clamp(least, most)
+            (2 * self.wait).clamp(min, max)
         } else {
             0
         };
@@ -104,169 +116,148 @@ impl Trust {
     }
 }
 
-/// Boxes drawn from all parts of a frame, the empty ones left out.
-struct Sample {
-    boxes: Vec<Aabb>,
-    worlds: Vec<u32>,
-    /// Boxes of the frame for each of the sample.
-    ratio: f64,
-}
-
-impl Sample {
-    fn new(boxes: &[Aabb], worlds: Option<&[u32]>) -> Self {
-        // Larger frames are worth a better estimate: 2048 boxes hold 2 million pairs.
-        let size = (boxes.len() / 128).clamp(192, 2048).min(boxes.len());
-        // One from each stretch, at no fixed place in it: scenes often repeat with some period.
-        let start = |i: usize| i * boxes.len() / size;
-        let somewhere = |i: usize| (i as u32).wrapping_mul(0x9e37_79b9) as usize >> 7;
-        let drawn = (0..size)
-            .map(|i| start(i) + somewhere(i) % (start(i + 1) - start(i)))
-            .filter(|&i| !boxes[i].is_empty());
-        let (drawn, worlds): (Vec<_>, Vec<_>) = drawn
-            .map(|i| (boxes[i], worlds.map_or(0, |worlds| worlds[i])))
-            .unzip();
-        let ratio = boxes.len() as f64 / size.max(1) as f64;
-        Self {
-            boxes: drawn,
-            worlds,
-            ratio,
-        }
-    }
-
-    /// Counts the candidates on an axis and keeps some of them, evenly, by their places in the sample.
-    fn candidates(&self, axis: usize) -> (f64, Vec<[u16; 2]>) {
-        let key = |(b, i): (&Aabb, u64)| u64::from(biased(ordered(b.min[axis]))) << 32 | i;
-        let mut order: Vec<u64> = self.boxes.iter().zip(0..).map(key).collect();
-        order.sort_unstable();
-        let order: Vec<u16> = order.iter().map(|&key| key as u16).collect();
-        let mins: Vec<f32> = order
-            .iter()
-            .map(|&i| self.boxes[usize::from(i)].min[axis])
-            .collect();
-        // A run is all boxes that begin before this one ends.
-        let run = |(first, &i): (usize, &u16)| {
-            let most = self.boxes[usize::from(i)].max[axis];
-            mins[first..].partition_point(|&min| min <= most).max(1) - 1
-        };
-        let runs: Vec<usize> = order.iter().enumerate().map(run).collect();
-        let count: usize = runs.iter().sum();
-        let step = count.div_ceil(RATED * self.boxes.len().max(1)).max(1);
-        let mut kept = Vec::new();
-        let mut next = step / 2;
-        let mut before = 0;
-        for (i, run) in runs.into_iter().enumerate() {
-            while next < before + run {
-                kept.push([order[i], order[i + 1 + next - before]]);
-                next += step;
-            }
-            before += run;
-        }
-        let drawn = kept.len().max(1) as f64;
-        let world = |i: u16| self.worlds[usize::from(i)];
-        kept.retain(|&[i, j]| world(i) == world(j));
-        (count as f64 * kept.len() as f64 / drawn, kept)
-    }
-
-    /// How many of `count` candidates overlap, by those kept.
-    fn pairs(&self, count: f64, kept: &[[u16; 2]]) -> f64 {
-        let b = |i: u16| &self.boxes[usize::from(i)];
-        let overlaps = |&&[i, j]: &&[u16; 2]| b(i).overlaps(b(j), OverlapRule::Closed);
-        let overlapping = kept.iter().filter(overlaps).count();
-        count * overlapping as f64 / kept.len().max(1) as f64
-    }
-
-    fn sorted(&self, of: impl Fn(&Aabb) -> f32) -> Vec<f32> {
-        let mut values: Vec<f32> = self.boxes.iter().map(of).collect();
-        values.sort_unstable_by(f32::total_cmp);
-        values
-    }
-}
-
 /// Chooses axis and columns; with `Strategy::Auto` also between `Sweep` and `Subdivided` (`Endpoints` meets the
 /// candidates of `Sweep` on a fixed axis and is never cheaper).
 pub(in crate::cpu) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -> Plan {
-    let fixed = |axis| Plan {
-        strategy,
-        by_tree: false,
-        axis,
-        is_bounded: matches!(strategy, Strategy::Auto | Strategy::Subdivided),
-        columns: Columns::default(),
-        ends: Default::default(),
-        ratio: 1.0,
-        choice: None,
-    };
     if strategy == Strategy::Endpoints {
-        return fixed(0);
+        return Plan::along(0, strategy);
     }
     let sample = Sample::new(boxes, worlds);
-    let scale = sample.ratio * sample.ratio;
-    let candidates: [_; 3] = std::array::from_fn(|axis| sample.candidates(axis));
-    let tests = |axis: usize| candidates[axis].0 * scale;
-    let sweep_axis = (0..3)
-        .min_by(|&i, &j| tests(i).total_cmp(&tests(j)))
-        .unwrap_or(0);
-    let n = boxes.len() as f64;
-    let sweep_cost = tests(sweep_axis) * TEST + n * RECORD;
-    let choice = |reason, subdivided: Option<f64>| {
-        let auto = strategy == Strategy::Auto;
-        auto.then_some(Choice {
-            reason,
-            sweep_ms: sweep_cost * UNIT_MS,
-            subdivided_ms: subdivided.map(|cost| cost * UNIT_MS),
-        })
-    };
-    let sweep = Plan {
-        strategy: Strategy::Sweep,
-        choice: choice(Reason::FewCandidates, None),
-        ..fixed(sweep_axis)
-    };
-    let few = tests(sweep_axis) < FEW_TESTS[0] * n + FEW_TESTS[1];
-    if strategy == Strategy::Sweep || (few && strategy == Strategy::Auto) {
-        return sweep;
+    let candidates = std::array::from_fn(|axis| sample.candidates(axis));
+    Planner {
+        sample,
+        candidates,
+        strategy,
+        n: boxes.len(),
     }
-    let mins: [_; 3] = std::array::from_fn(|axis| sample.sorted(|b| b.min[axis]));
-    let sides: [_; 3] = std::array::from_fn(|axis| side(&sample, axis, &mins[axis]));
-    let mut best: Option<(f64, usize, Columns)> = None;
-    for (axis, (count, kept)) in candidates.iter().enumerate() {
-        if boxes.len() < RATE_ALL && axis != sweep_axis {
-            continue;
+    .plan()
+}
+
+/// Chooses a plan by a sample.
+struct Planner {
+    sample: Sample,
+    /// Of the sample on each axis: how many, and some of them.
+    candidates: [(f64, Vec<[u16; 2]>); 3],
+    strategy: Strategy,
+    /// Boxes of the frame.
+    n: usize,
+}
+
+/// Columns and what sweeping them costs.
+struct Rated {
+    cost: f64,
+    axis: usize,
+    columns: Columns,
+}
+
+impl Planner {
+    fn plan(self) -> Plan {
+        let tests: [_; 3] = std::array::from_fn(|axis| self.candidates[axis].0 * self.scale());
+        let axis = (0..3)
+            .min_by(|&i, &j| tests[i].total_cmp(&tests[j]))
+            .unwrap_or(0);
+        let n = self.n as f64;
+        let (is_auto, by_columns) = (
+            self.strategy == Strategy::Auto,
+            self.strategy == Strategy::Subdivided,
+        );
+        let sweep_cost = tests[axis] * TEST + n * RECORD;
+        let choice = |reason, subdivided: Option<f64>| {
+            is_auto.then_some(Choice {
+                reason,
+                sweep_ms: sweep_cost * UNIT_MS,
+                subdivided_ms: subdivided.map(|cost| cost * UNIT_MS),
+            })
+        };
+        let along = |axis, strategy, choice| Plan {
+            is_bounded: is_auto || by_columns,
+            choice,
+            ..Plan::along(axis, strategy)
+        };
+        let few = tests[axis] < FEW_TESTS[0] * n + FEW_TESTS[1];
+        if self.strategy == Strategy::Sweep || (few && is_auto) {
+            return along(axis, Strategy::Sweep, choice(Reason::FewCandidates, None));
         }
+        let mins = std::array::from_fn(|axis| self.sample.sorted(|b| b.min[axis]));
+        let best = self.best_columns(axis, &mins);
+        let cost = best.as_ref().map(|best| best.cost);
+        let least = cost.map_or(sweep_cost, |cost| cost.min(sweep_cost));
+        let (count, chosen) = &self.candidates[axis];
+        let pairs = self.sample.pairs(*count, chosen) * self.scale();
+        let tree_cost = BOX_BUDGET as f64 * n + PAIR_BUDGET as f64 * pairs;
+        if tree_cost < least {
+            let choice = choice(Reason::LeastCost, Some(tree_cost));
+            return Plan {
+                by_tree: true,
+                ..along(axis, Strategy::Subdivided, choice)
+            };
+        }
+        let choice = choice(Reason::LeastCost, cost);
+        match best {
+            Some(best) if by_columns || best.cost < sweep_cost => Plan {
+                ends: [
+                    mins[best.axis].clone(),
+                    self.sample.sorted(|b| b.max[best.axis]),
+                ],
+                ratio: self.sample.ratio,
+                columns: best.columns,
+                ..along(best.axis, Strategy::Subdivided, choice)
+            },
+            _ if by_columns => along(axis, Strategy::Subdivided, choice),
+            _ => along(axis, Strategy::Sweep, choice),
+        }
+    }
+
+    /// Pairs of boxes in the frame for each of the sample.
+    fn scale(&self) -> f64 {
+        self.sample.ratio * self.sample.ratio
+    }
+
+    /// Rates columns along the sweep axis, in large frames along all axes. `mins` are sorted.
+    fn best_columns(&self, sweep_axis: usize, mins: &[Vec<f32>; 3]) -> Option<Rated> {
+        let sides = std::array::from_fn(|axis| self.sample.side_by_side(axis, &mins[axis]));
+        let mut best = None;
+        for axis in 0..3 {
+            if self.n >= RATE_ALL || axis == sweep_axis {
+                self.rate_along(axis, mins, &sides, &mut best);
+            }
+        }
+        best
+    }
+
+    /// Rates columns along an axis, of more and of less width than is usually best, until they get worse.
+    fn rate_along(
+        &self,
+        axis: usize,
+        mins: &[Vec<f32>; 3],
+        sides: &[f64; 3],
+        best: &mut Option<Rated>,
+    ) {
         let [_, y, z] = axes(axis);
-        let mut least = f64::INFINITY;
         // Points fit side by side without end: columns are narrow enough when few boxes are in each.
-        let most = (n / FEWEST_IN_COLUMN).clamp(1.0, MOST_PARTS * MOST_PARTS);
-        let usual = USUAL_WIDTH.max((sides[y] * sides[z] / most).sqrt());
+        let max_columns = (self.n as f64 / MIN_IN_COLUMN).clamp(1.0, MAX_PARTS * MAX_PARTS);
+        let usual = USUAL_WIDTH.max((sides[y] * sides[z] / max_columns).sqrt());
+        let mut least = f64::INFINITY;
         // Rates columns of this many typical boxes' width; false once that is no use.
         let mut rate = |width: f64| {
-            let parts = [y, z].map(|k| (sides[k] / width).round().clamp(1.0, MOST_PARTS) as usize);
-            if parts == [1, 1] || (parts[0] * parts[1]) as f64 > 2.0 * most {
+            let parts = [y, z].map(|k| (sides[k] / width).round().clamp(1.0, MAX_PARTS) as usize);
+            if parts == [1, 1] || (parts[0] * parts[1]) as f64 > 2.0 * max_columns {
                 return false;
             }
             let columns = Columns {
                 cuts: [(y, parts[0]), (z, parts[1])].map(|(k, parts)| Cuts::new(&mins[k], parts)),
                 steps: middle(&mins[axis]),
             };
-            let spans: Vec<_> = sample
-                .boxes
-                .iter()
-                .map(|b| columns.span(b, [y, z]))
-                .collect();
-            let copies: f64 = spans
-                .iter()
-                .map(|span| area(span).min(CHARGED_COPIES) as f64)
-                .sum();
-            let met: f64 = kept
-                .iter()
-                .map(|pair| pair.map(|i| &spans[usize::from(i)]))
-                .map(|[p, q]| shared(p, q))
-                .sum();
-            let tests = met * count / kept.len().max(1) as f64 * scale;
-            let cost = tests * TEST + copies * sample.ratio * COPY + n * BOX;
-            if best.as_ref().is_none_or(|&(best, ..)| cost < best) {
-                best = Some((cost, axis, columns));
+            let cost = self.cost(axis, &columns);
+            if best.as_ref().is_none_or(|best| cost < best.cost) {
+                *best = Some(Rated {
+                    cost,
+                    axis,
+                    columns,
+                });
             }
             least = least.min(cost);
-            cost < 1.1 * least && parts.iter().any(|&parts| (parts as f64) < MOST_PARTS)
+            cost < 1.1 * least && parts.iter().any(|&parts| (parts as f64) < MAX_PARTS)
         };
         // From the usual best to both sides, in steps of a factor of root two.
         for direction in [-1, 1] {
@@ -275,37 +266,24 @@ pub(in crate::cpu) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Str
                 .all(&mut rate);
         }
     }
-    let least = best
-        .as_ref()
-        .map_or(sweep_cost, |(cost, ..)| cost.min(sweep_cost));
-    let (count, kept) = &candidates[sweep_axis];
-    let tree_cost = BOX_BUDGET as f64 * n + PAIR_BUDGET as f64 * sample.pairs(*count, kept) * scale;
-    if tree_cost < least {
-        return Plan {
-            strategy: Strategy::Subdivided,
-            by_tree: true,
-            choice: choice(Reason::LeastCost, Some(tree_cost)),
-            ..fixed(sweep_axis)
-        };
-    }
-    let cost = best.as_ref().map(|&(cost, ..)| cost);
-    match best {
-        Some((cost, axis, columns)) if strategy == Strategy::Subdivided || cost < sweep_cost => {
-            let ends = [mins[axis].clone(), sample.sorted(|b| b.max[axis])];
-            Plan {
-                strategy: Strategy::Subdivided,
-                columns,
-                ends,
-                ratio: sample.ratio,
-                choice: choice(Reason::LeastCost, Some(cost)),
-                ..fixed(axis)
-            }
-        }
-        _ if strategy == Strategy::Subdivided => Plan { strategy, ..sweep },
-        _ => Plan {
-            choice: choice(Reason::LeastCost, cost),
-            ..sweep
-        },
+
+    /// What a sweep inside columns costs: the copies of the boxes, and the candidates of each column.
+    fn cost(&self, axis: usize, columns: &Columns) -> f64 {
+        let [_, y, z] = axes(axis);
+        let (count, chosen) = &self.candidates[axis];
+        let boxes = self.sample.boxes.iter();
+        let spans: Vec<_> = boxes.map(|b| columns.span(b, [y, z])).collect();
+        let copies: f64 = spans
+            .iter()
+            .map(|span| area(span).min(CHARGED_COPIES) as f64)
+            .sum();
+        let met: f64 = chosen
+            .iter()
+            .map(|pair| pair.map(|i| &spans[usize::from(i)]))
+            .map(|[p, q]| shared(p, q))
+            .sum();
+        let tests = met * count / chosen.len().max(1) as f64 * self.scale();
+        tests * TEST + copies * self.sample.ratio * COPY + self.n as f64 * BOX
     }
 }
 
@@ -331,24 +309,4 @@ fn shared(p: &Span, q: &Span) -> f64 {
         f64::from((i32::from(last) - i32::from(first) + 1).max(0))
     };
     common(0) * common(1)
-}
-
-/// How many typical boxes fit side by side on an axis: the extent of the middle nine tenths over the mean side of the
-/// smaller nine tenths.
-fn side(sample: &Sample, axis: usize, mins: &[f32]) -> f64 {
-    let sides = sample.sorted(|b| b.max[axis] - b.min[axis]);
-    let n = mins.len();
-    if n == 0 {
-        return 1.0;
-    }
-    let extent = f64::from(mins[n - 1 - n / 20]) - f64::from(mins[n / 20]);
-    let small = &sides[..(n * 9).div_ceil(10)];
-    let mean = small.iter().map(|&side| f64::from(side)).sum::<f64>() / small.len() as f64;
-    let many = extent / 0.9 / mean;
-    // Points fit side by side without end; boxes all in one place do not.
-    if many.is_nan() {
-        1.0
-    } else {
-        many.clamp(1.0, 1e6)
-    }
 }

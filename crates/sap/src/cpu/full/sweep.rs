@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Which records of `into` a record of `from` meets first, and which index of the two a pair names first.
 #[derive(Clone, Copy, PartialEq)]
-pub(in crate::cpu) enum Role {
+pub(super) enum Role {
     /// One set against itself: the next record. The smaller index first.
     Within,
     /// The first set against the second: the first record with the same key or a greater one.
@@ -26,16 +26,16 @@ pub(in crate::cpu) enum Role {
 
 /// One sweep of all records of `from` through `into`.
 #[derive(Clone, Copy)]
-pub(in crate::cpu) struct Pass<'a> {
-    pub(in crate::cpu) from: &'a Records,
-    pub(in crate::cpu) into: &'a Records,
-    pub(in crate::cpu) role: Role,
-    pub(in crate::cpu) accept: &'a Accept<'a>,
+pub(super) struct Pass<'a> {
+    pub(super) from: &'a Records,
+    pub(super) into: &'a Records,
+    pub(super) role: Role,
+    pub(super) accept: &'a Accept<'a>,
 }
 
 impl<'a> Pass<'a> {
     /// A set against itself.
-    pub(in crate::cpu) fn within(records: &'a Records, accept: &'a Accept<'a>) -> Self {
+    pub(super) fn within(records: &'a Records, accept: &'a Accept<'a>) -> Self {
         Self {
             from: records,
             into: records,
@@ -46,7 +46,7 @@ impl<'a> Pass<'a> {
 }
 
 /// Runs the passes one after the other, each on all threads.
-pub(in crate::cpu) fn run(passes: &[Pass], collector: &Collector) -> Found {
+pub(super) fn run(passes: &[Pass], collector: &Collector) -> Found {
     passes
         .iter()
         .map(|pass| of_pass(pass, collector))
@@ -54,7 +54,7 @@ pub(in crate::cpu) fn run(passes: &[Pass], collector: &Collector) -> Found {
 }
 
 /// One pass, on all threads of the pool that this one is of, or on this one.
-pub(in crate::cpu) fn of_pass<'a>(pass: &Pass, collector: &'a Collector) -> Found {
+pub(super) fn of_pass<'a>(pass: &Pass, collector: &'a Collector) -> Found {
     let n = pass.from.len();
     let sweep = |mut task: Task<'a>, number: usize| {
         let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
@@ -108,7 +108,7 @@ impl Job for Sweep<'_, '_> {
         let follows = |key: i64, other: i64| other < key || (!forth && other == key);
         let mut start = into.keys[..into.len()].partition_point(|&other| follows(first, other));
         for i in range {
-            let (key, limit, [least, most]) = (from.keys[i], from.limit(i), from.bounds(i));
+            let (key, limit, [min, max]) = (from.keys[i], from.limit(i), from.bounds(i));
             // The key after the last record follows nothing and is above every limit: it stops this loop and the next.
             if role == Role::Within {
                 start = i + 1;
@@ -132,7 +132,7 @@ impl Job for Sweep<'_, '_> {
                 };
                 // SAFETY: as above.
                 let mut mask =
-                    unsafe { L::overlap(&into.min, &into.max, j, [&least, &most]) } & within;
+                    unsafe { L::overlap(&into.min, &into.max, j, [&min, &max]) } & within;
                 if mask != 0 && into.in_columns {
                     // SAFETY: as above.
                     mask &= unsafe { L::reported_here(&into.homes, j, from.homes[i]) };

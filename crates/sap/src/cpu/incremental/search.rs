@@ -1,20 +1,20 @@
 //! Searches a tree for the partners of some boxes, several at once.
 
-use super::changed::Changed;
+use super::changed::ChangedSet;
 use super::tag::Tag;
 use super::tree::{LANES_LOG2, Probe, Tree, probe};
 use crate::cpu::accept::Accept;
 use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::scene::Scene;
-use crate::cpu::tuning::{MEET_GROUP, MEET_TASK, MOST_NODES};
+use crate::cpu::tuning::{MAX_NODES, MEET_GROUP, MEET_TASK};
 use rayon::prelude::*;
 
 /// Which boxes of a tree a box may be paired with.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Partners<'a> {
-    /// All; two that are both among the changed find each other once.
-    Changed(&'a Changed),
+    /// All; two that are both in the changed set find each other once.
+    Changed(&'a ChangedSet),
     /// Those after it in the tree, which holds all that are looked for.
     Later,
     /// Those of a greater index.
@@ -65,7 +65,7 @@ struct Meet<'a, 'b> {
 struct Asked {
     probe: Probe,
     tag: Tag,
-    /// The first place of the tree that is of interest.
+    /// The first slot of the tree that is of interest.
     from: usize,
 }
 
@@ -85,7 +85,7 @@ impl Meet<'_, '_> {
     fn asked(&self, p: u32) -> Option<Asked> {
         let (b, tree) = (&self.search.scene.boxes[p as usize], self.search.tree);
         let from = match self.search.partners {
-            Partners::Later => tree.places[p as usize] as usize + 1,
+            Partners::Later => tree.slots[p as usize] as usize + 1,
             _ => 0,
         };
         let tag = if tree.tags.is_empty() {
@@ -117,13 +117,13 @@ impl Meet<'_, '_> {
     }
 
     /// Adds the nodes of a level that touch what is asked for, below the top: false where they become
-    /// more than `most`.
+    /// more than `max`.
     #[inline(always)]
     fn descend<L: Lanes>(
         &mut self,
         asked: &Asked,
         to: usize,
-        most: usize,
+        max: usize,
         nodes: &mut Nodes,
     ) -> bool {
         let (tree, top) = (self.search.tree, self.search.tree.starts.len() - 1);
@@ -133,7 +133,7 @@ impl Meet<'_, '_> {
         while let Some((level, start)) = nodes.open.pop() {
             if level == to {
                 nodes.found.push(start);
-                if nodes.found.len() > most {
+                if nodes.found.len() > max {
                     return false;
                 }
                 continue;
@@ -214,16 +214,15 @@ impl Job for Meet<'_, '_> {
         let mut nodes = Nodes::default();
         // Most levels once for several boxes.
         let low = usize::from(self.search.tree.starts.len() > 1);
-        for group in self.search.some.chunks(MEET_GROUP) {
-            let each = group.iter().filter_map(|&p| self.asked(p));
-            let Some(all) = each.reduce(Asked::union) else {
+        let mut group = Vec::with_capacity(MEET_GROUP);
+        for boxes in self.search.some.chunks(MEET_GROUP) {
+            group.clear();
+            group.extend(boxes.iter().filter_map(|&p| Some((p, self.asked(p)?))));
+            let Some(all) = group.iter().map(|&(_, asked)| asked).reduce(Asked::union) else {
                 continue;
             };
-            let near = self.descend::<L>(&all, low, MOST_NODES, &mut nodes);
-            for &p in group {
-                let Some(asked) = self.asked(p) else {
-                    continue;
-                };
+            let near = self.descend::<L>(&all, low, MAX_NODES, &mut nodes);
+            for &(p, asked) in &group {
                 if !near {
                     self.descend::<L>(&asked, low, usize::MAX, &mut nodes);
                 }

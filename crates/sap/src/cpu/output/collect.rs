@@ -1,7 +1,5 @@
 //! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted against a limit.
 
-use crate::cpu::full::columns::Span;
-use crate::cpu::full::entry::Entry;
 use crate::cpu::lanes::{LANES, Lanes, Naming};
 use crate::cpu::tuning::{BOX_BUDGET, DROPPED_COST, FIRST_BLOCK, PAIR_BLOCK, PAIR_BUDGET};
 use crate::room::refused;
@@ -18,64 +16,30 @@ pub(in crate::cpu) struct Collector<'a> {
     /// What the work may cost beyond what its pairs are worth, and what it has, in tests.
     budget: i64,
     spent: AtomicI64,
-    spare: &'a Spare,
+    spare: &'a SpareBlocks,
 }
 
 /// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs written to it.
 #[derive(Default)]
-pub(in crate::cpu) struct Spare {
-    blocks: Mutex<Vec<Vec<Pair>>>,
-    entries: Mutex<Vec<Entry>>,
-    spans: Mutex<Vec<Span>>,
-}
+pub(in crate::cpu) struct SpareBlocks(Mutex<Vec<Vec<Pair>>>);
 
-fn take<T>(kept: &Mutex<Vec<T>>) -> Vec<T> {
-    std::mem::take(&mut kept.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Much more than was needed is not kept.
-fn give<T>(kept: &Mutex<Vec<T>>, mut memory: Vec<T>) {
-    if memory.capacity() / 4 > memory.len() {
-        memory.shrink_to(2 * memory.len());
-    }
-    *kept.lock().unwrap_or_else(PoisonError::into_inner) = memory;
-}
-
-impl Spare {
+impl SpareBlocks {
     fn blocks(&self) -> MutexGuard<'_, Vec<Vec<Pair>>> {
         // A thread that panicked leaves blocks as good as any.
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for the boxes of columns.
-    pub(in crate::cpu) fn entries(&self) -> Vec<Entry> {
-        take(&self.entries)
-    }
-
-    pub(in crate::cpu) fn give_entries(&self, entries: Vec<Entry>) {
-        give(&self.entries, entries);
-    }
-
-    /// Memory for the columns that boxes touch.
-    pub(in crate::cpu) fn spans(&self) -> Vec<Span> {
-        take(&self.spans)
-    }
-
-    pub(in crate::cpu) fn give_spans(&self, spans: Vec<Span>) {
-        give(&self.spans, spans);
-    }
-
-    /// Pairs that the blocks could hold.
-    pub(in crate::cpu) fn capacity(&self) -> usize {
+    /// Returns how many pairs the blocks could hold.
+    pub(super) fn capacity(&self) -> usize {
         self.blocks().iter().map(Vec::capacity).sum()
     }
 
-    fn block(&self) -> Vec<Pair> {
+    fn take(&self) -> Vec<Pair> {
         self.blocks().pop().unwrap_or_default()
     }
 
-    /// Lets go of all but so many blocks.
-    pub(in crate::cpu) fn keep(&self, blocks: usize) {
+    /// Frees all but so many blocks.
+    pub(super) fn keep(&self, blocks: usize) {
         self.blocks().truncate(blocks);
     }
 
@@ -95,7 +59,7 @@ pub(in crate::cpu) struct Found {
     pub(in crate::cpu) count: u64,
     /// Candidates tested.
     pub(in crate::cpu) tests: u64,
-    /// What memory was refused for, so that it is not whole.
+    /// Set when an allocation failed; `blocks` is then incomplete.
     pub(in crate::cpu) refused: Option<Error>,
     /// What was sorted for it.
     pub(in crate::cpu) sorts: Sorts,
@@ -143,7 +107,7 @@ impl Found {
 }
 
 impl<'a> Collector<'a> {
-    pub(in crate::cpu) const fn new(limit: u64, spare: &'a Spare) -> Self {
+    pub(in crate::cpu) const fn new(limit: u64, spare: &'a SpareBlocks) -> Self {
         Self {
             limit,
             stored: AtomicU64::new(0),
@@ -165,18 +129,13 @@ impl<'a> Collector<'a> {
         self.spent.load(Ordering::Relaxed) > self.budget
     }
 
-    /// Memory to use again.
-    pub(in crate::cpu) const fn spare(&self) -> &'a Spare {
-        self.spare
-    }
-
     pub(in crate::cpu) fn task(&self) -> Task<'_> {
         Task {
             shared: self,
-            buffer: self.spare.block(),
+            buffer: self.spare.take(),
             found: Found::default(),
             dropped: 0,
-            told: 0,
+            counted: 0,
         }
     }
 
@@ -194,7 +153,7 @@ pub(in crate::cpu) struct Task<'a> {
     /// Overlaps that are no pairs.
     dropped: u64,
     /// What of its cost is in the sum of all tasks.
-    told: i64,
+    counted: i64,
 }
 
 impl Task<'_> {
@@ -207,7 +166,7 @@ impl Task<'_> {
         let pairs = self.found.count + self.buffer.len() as u64;
         let cost = self.found.tests + DROPPED_COST * self.dropped;
         let spent = cost as i64 - PAIR_BUDGET.saturating_mul(pairs as i64);
-        let more = spent - std::mem::replace(&mut self.told, spent);
+        let more = spent - std::mem::replace(&mut self.counted, spent);
         let before = self.shared.spent.fetch_add(more, Ordering::Relaxed);
         before + more <= self.shared.budget
     }
@@ -222,7 +181,7 @@ impl Task<'_> {
     #[inline(always)]
     pub(in crate::cpu) fn push(&mut self, pair: Pair) {
         if self.buffer.len() == self.buffer.capacity() {
-            self.make_room();
+            self.grow();
         }
         self.buffer.push(pair);
     }
@@ -242,9 +201,9 @@ impl Task<'_> {
         naming: Naming,
     ) {
         if self.buffer.capacity() - self.buffer.len() < LANES {
-            self.make_room();
+            self.grow();
         }
-        // SAFETY: the caller's promise is passed on; there is room for LANES pairs, of which as many as the mask has bits
+        // SAFETY: the caller's promise is passed on; there is capacity for LANES pairs, of which as many as the mask has bits
         // are written for good.
         unsafe {
             let length = self.buffer.len();
@@ -266,9 +225,9 @@ impl Task<'_> {
         self.found.count += u64::from(pairs);
     }
 
-    /// Room for at least LANES pairs: in a longer buffer, up to a full block.
+    /// Makes the capacity for LANES more pairs: in a longer buffer, up to a full block.
     #[cold]
-    fn make_room(&mut self) {
+    fn grow(&mut self) {
         let grown = if self.buffer.capacity() + LANES > PAIR_BLOCK {
             self.flush();
             PAIR_BLOCK
@@ -295,7 +254,7 @@ impl Task<'_> {
         self.found.count += pairs;
         let before = self.shared.stored.fetch_add(pairs, Ordering::Relaxed);
         if before + pairs <= self.shared.limit && self.found.refused.is_none() {
-            let next = self.shared.spare.block();
+            let next = self.shared.spare.take();
             self.found
                 .blocks
                 .push(std::mem::replace(&mut self.buffer, next));
