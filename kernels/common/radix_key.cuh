@@ -7,6 +7,8 @@
 // and a descending order complements `flip`. Both are kernel parameters, so one kernel serves the integers, both orders.
 #pragma once
 
+#include "layout.cuh"
+
 #include <stdint.h>
 
 namespace radsweep {
@@ -45,6 +47,7 @@ struct KeyOrder {
     uint64_t window;      // the ordered bits that count
     uint64_t padding;     // a key whose ordered bits are all ones
 };
+ASSERT_LAYOUT(KeyOrder, 40, AT(flip, 0) AT(fold, 8) AT(begin, 16) AT(end, 20) AT(window, 24) AT(padding, 32));
 
 template <bool FLOAT>
 __device__ __forceinline__ Ordering<FLOAT> ordering_of(const KeyOrder& order) {

@@ -6,6 +6,7 @@
 // sample of neighbours tells whether the input can be nearly sorted. A window that is not ends the attempt: blocks that start later
 // see the flag and end.
 
+#include "../common/layout.cuh"
 #include "adaptive_window.cuh"
 
 using namespace radsweep;
@@ -23,6 +24,7 @@ struct Buffers {
     const void* values_in;             // null means 0, 1, 2, ...
     void* values_out;
 };
+ASSERT_LAYOUT(Buffers, 32, AT(keys_in, 0) AT(keys_out, 8) AT(values_in, 16) AT(values_out, 24));
 
 constexpr uint32_t DROP_KEYS = 2;      // Args::flags: the sorted keys are not wanted
 
@@ -36,6 +38,8 @@ struct Args {
     uint32_t flags;
     uint32_t unused;
 };
+ASSERT_LAYOUT(Args, 176,
+    AT(arrays, 0) AT(header, 96) AT(stride, 104) AT(records, 112) AT(n, 120) AT(order, 128) AT(flags, 168) AT(unused, 172));
 
 // The block's array, as `Window` asks.
 struct Array {

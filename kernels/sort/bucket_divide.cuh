@@ -1,6 +1,8 @@
 // Steps 5 to 8 of bucket_sort.cu: from sorted sublists and sorted samples to buckets. Included with KEY_BITS defined.
 #pragma once
 
+#include "../common/layout.cuh"
+
 #include <type_traits>
 
 #include "bucket_tile.cuh"
@@ -12,6 +14,7 @@ struct Array {
     Key* keys;
     void* values;                      // null: none, or as input 0, 1, 2, ...
 };
+ASSERT_LAYOUT(Array, 16, AT(keys, 0) AT(values, 8));
 
 // The host's copy: crates/gpusort/src/cuda/bucket_sort/plan.rs.
 struct BucketArgs {
@@ -36,6 +39,11 @@ struct BucketArgs {
     uint32_t spacing;
     uint32_t group_rows, groups;       // of sublists, in step 7
 };
+ASSERT_LAYOUT(BucketArgs, 200,
+    AT(sorted, 0) AT(buckets, 16) AT(samples, 32) AT(sample_numbers, 40) AT(splitters, 48) AT(splitter_places, 56)
+    AT(locations, 64) AT(targets, 72) AT(group_sums, 80) AT(begins, 88) AT(first_tiles, 96) AT(piece_of_tile, 104)
+    AT(outcome, 112) AT(n, 120) AT(sample_count, 128) AT(order, 136) AT(sublists, 176) AT(bucket_count, 180) AT(tile, 184)
+    AT(spacing, 188) AT(group_rows, 192) AT(groups, 196));
 
 __device__ __forceinline__ Key ordered_key(const KeyOrder& order, Key key) {
     const Key ordered = order.fold != 0 ? ordering_of<true>(order)(key) : ordering_of<false>(order)(key);

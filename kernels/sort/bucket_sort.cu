@@ -50,6 +50,7 @@
 //    tiles sampled closely give parts that are sure to fit a tile, so that each key is read and written once more. What is done
 //    with a bucket follows from its size on the device.
 
+#include "../common/layout.cuh"
 #include "bucket_divide.cuh"
 #include "bucket_tile.cuh"
 #include "outcome.cuh"
@@ -89,6 +90,10 @@ struct SortArgs {
     uint32_t bucket_count;
     uint32_t unused;
 };
+ASSERT_LAYOUT(SortArgs, 176,
+    AT(from, 0) AT(to, 16) AT(pieces.begins, 48) AT(pieces.first_tiles, 56) AT(pieces.piece_of_tile, 64) AT(samples, 72)
+    AT(outcome, 80) AT(bucket_of_part, 88) AT(part_starts, 96) AT(n, 104) AT(order, 112) AT(spacing, 152) AT(levels, 156)
+    AT(value_bytes, 160) AT(flags, 164) AT(bucket_count, 168) AT(unused, 172));
 
 __device__ __forceinline__ uint32_t levels_of(uint64_t tiles) { return tiles <= 1 ? 0 : 32 - __clz(uint32_t(tiles - 1)); }
 

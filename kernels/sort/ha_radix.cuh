@@ -1,6 +1,7 @@
 // The passes of ha_radix.cu, for any digit width; the head of that file tells how they work together.
 #pragma once
 
+#include "../common/layout.cuh"
 #include "../common/warp.cuh"
 #include "../common/radix_key.cuh"
 #include "outcome.cuh"
@@ -25,6 +26,7 @@ struct Header {
     uint32_t unsorted;                // of this pass: some key is less than the one before
     uint32_t next[MAX_PHASES];        // by the phase that a launch begins with: parts taken
 };
+ASSERT_LAYOUT(Header, 304, AT(outcome, 0) AT(phase, 32) AT(next, 48));
 
 struct Args {
     Key* keys[3];                     // by Buffer
@@ -39,6 +41,9 @@ struct Args {
     uint32_t parts;                   // that the tiles are shared out to
     uint32_t algorithm;               // FamilyId
 };
+ASSERT_LAYOUT(Args, 136,
+    AT(keys, 0) AT(values, 24) AT(header, 48) AT(sums, 56) AT(device_count, 64) AT(n, 72) AT(order, 80) AT(flags, 120)
+    AT(passes, 124) AT(parts, 128) AT(algorithm, 132));
 
 __device__ __forceinline__ uint64_t key_count(const Args& args) {
     if (args.device_count == nullptr) return args.n;

@@ -1,6 +1,7 @@
 // What the kernels of onesweep_small.cu share with the host, and how they divide keys among bins. Included with KEY_BITS defined.
 #pragma once
 
+#include "../common/layout.cuh"
 #include "../common/warp.cuh"
 #include "../common/radix_key.cuh"
 #include "adaptive_window.cuh"
@@ -27,6 +28,8 @@ struct Buffers {
     void* values_out;
     void* values_temp;
 };
+ASSERT_LAYOUT(Buffers, 48,
+    AT(keys_in, 0) AT(keys_out, 8) AT(keys_temp, 16) AT(values_in, 24) AT(values_out, 32) AT(values_temp, 40));
 
 struct Args {
     Buffers buffers[ARRAYS];
@@ -41,6 +44,9 @@ struct Args {
     uint32_t flags;
     uint32_t windows;                  // of an array
 };
+ASSERT_LAYOUT(Args, 232,
+    AT(buffers, 0) AT(scratch, 144) AT(device_count, 152) AT(records, 160) AT(order, 168) AT(n, 208) AT(rows, 212)
+    AT(capacity, 216) AT(minus_one, 220) AT(flags, 224) AT(windows, 228));
 
 struct Header {
     Outcome outcome;

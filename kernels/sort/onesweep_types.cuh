@@ -1,6 +1,7 @@
 // What the kernels of onesweep.cu share with the host and with each other. Included with KEY_BITS and OFFSET_BITS defined.
 #pragma once
 
+#include "../common/layout.cuh"
 #include "../common/warp.cuh"
 #include "../common/radix_key.cuh"
 #include "adaptive.cuh"
@@ -48,6 +49,9 @@ struct Args {
     uint32_t stall_tile;               // for tests: this tile waits, before publishing its counts and again before its sums
     uint32_t stall_cycles;
 };
+ASSERT_LAYOUT(Args, 296,
+    AT(keys, 0) AT(values, 72) AT(stride, 144) AT(header, 152) AT(bins, 160) AT(own, 168) AT(groups, 176) AT(device_count, 184)
+    AT(n, 192) AT(order, 200) AT(order_again, 240) AT(flags, 280) AT(minus_one, 284) AT(stall_tile, 288) AT(stall_cycles, 292));
 
 // PassState bits.
 constexpr uint32_t RUN = 1, COPY = 2, LAST = 4, TURNED = 8;
@@ -62,6 +66,8 @@ struct Header {
     uint32_t next_tile[8];             // by pass
     uint32_t state[8];                 // by pass
 };
+ASSERT_LAYOUT(Header, 112,
+    AT(outcome, 0) AT(unsorted, 32) AT(finished, 36) AT(copy_back, 40) AT(unused, 44) AT(next_tile, 48) AT(state, 80));
 
 __device__ __forceinline__ uint64_t key_count(const Args& args) {
     if (args.device_count == nullptr) return args.n;

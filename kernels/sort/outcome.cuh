@@ -1,4 +1,4 @@
-// What every sort leaves at the start of its scratch memory for the report. The host's copy: crates/gpusort/src/cuda/family.rs.
+// What every sort leaves at the start of its scratch memory for the report. The host's copy: crates/gpusort/src/cuda/outcome.rs.
 #pragma once
 
 #include <stdint.h>
@@ -18,5 +18,8 @@ struct Outcome {
     uint64_t detail;      // a figure of the family's own: bucket sort's largest bucket, the keys that quicksort's partitions moved, merge
                           // sort's largest piece; with ADAPTIVE the elements taken out
 };
+#ifdef ASSERT_LAYOUT  // not where the text is compiled at run time
+ASSERT_LAYOUT(Outcome, 32, AT(algorithm, 0) AT(passes, 4) AT(passes_run, 8) AT(early_exit, 12) AT(n, 16) AT(detail, 24));
+#endif
 
 }  // namespace radsweep

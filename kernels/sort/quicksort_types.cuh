@@ -1,6 +1,7 @@
 // What the kernels of quicksort.cu share with each other and with the host. The host's copy: crates/gpusort/src/cuda/quicksort/layout.rs.
 #pragma once
 
+#include "../common/layout.cuh"
 #include "../common/warp.cuh"
 #include "../common/radix_key.cuh"
 #include "outcome.cuh"
@@ -65,6 +66,10 @@ struct Args {
     uint64_t min_length;           // phase one partitions sequences longer than this
     uint64_t section;              // keys of a section, a multiple of TILE
 };
+ASSERT_LAYOUT(Args, 192,
+    AT(keys, 0) AT(values, 24) AT(header, 48) AT(sequences, 56) AT(bounds, 72) AT(section_sequence, 80) AT(offsets, 88)
+    AT(shorts, 96) AT(done, 104) AT(device_count, 112) AT(n, 120) AT(order, 128) AT(levels, 168) AT(flags, 172)
+    AT(min_length, 176) AT(section, 184));
 
 // The paper's d and its counterpart: a partition reads one buffer and writes the other.
 __device__ __forceinline__ uint32_t target_of(const Args& args, uint32_t source) {

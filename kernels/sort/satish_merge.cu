@@ -28,6 +28,7 @@
 //   - Neighbours that are in order already are not merged: sorted input costs its reads and writes.
 //   - Values of 4 bytes move with the keys; those of 8 bytes are fetched once a kernel by their place in it.
 
+#include "../common/layout.cuh"
 #include "../common/radix_key.cuh"
 #include "outcome.cuh"
 #include "satish_merge_items.cuh"
@@ -56,6 +57,10 @@ struct Args {
     uint32_t passes;
     uint32_t flags;
 };
+ASSERT_LAYOUT(Args, 144,
+    AT(keys_in, 0) AT(keys_out, 8) AT(values_in, 16) AT(values_out, 24) AT(samples, 32) AT(splits, 40) AT(outcome, 48)
+    AT(device_count, 56) AT(n, 64) AT(flip, 72) AT(fold, 80) AT(window, 88) AT(minus_zero, 96) AT(zero, 104) AT(level, 112)
+    AT(passes, 136) AT(flags, 140));
 
 __device__ __forceinline__ uint64_t key_count(const Args& args) {
     if (args.device_count == nullptr) return args.n;

@@ -30,6 +30,9 @@ struct Level {
     uint32_t runs;       // merged to one: 2, 4 or 8
     uint32_t unused;
 };
+#ifdef ASSERT_LAYOUT  // not where the text is compiled at run time
+ASSERT_LAYOUT(Level, 24, AT(run, 0) AT(spacing, 8) AT(pieces, 12) AT(runs, 16) AT(unused, 20));
+#endif
 
 __device__ __forceinline__ uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 __device__ __forceinline__ uint32_t samples_in(uint32_t length) { return length / SAMPLE + (length % SAMPLE != 0); }

@@ -33,6 +33,7 @@ struct Args {
     uint32_t passes;
     uint32_t flags;
 };
+static_assert(sizeof(Args) == 88, "not as the host has it");
 
 struct Places {
     uint32_t* places;

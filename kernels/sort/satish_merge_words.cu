@@ -7,6 +7,7 @@
 //
 // Bytes a key of W words: its first two read once (sectors of 32 bytes), 12 written; 24 a pass.
 
+#include "../common/layout.cuh"
 #include "outcome.cuh"
 #include "satish_merge_items.cuh"
 
@@ -36,6 +37,10 @@ struct Args {
     uint32_t flags;
     uint32_t unused;
 };
+ASSERT_LAYOUT(Args, 128,
+    AT(words, 0) AT(prefixes_in, 8) AT(prefixes_out, 16) AT(index_in, 24) AT(index_out, 32) AT(sample_prefixes, 40)
+    AT(sample_index, 48) AT(splits, 56) AT(outcome, 64) AT(n, 72) AT(flip, 80) AT(level, 88) AT(words_each, 112) AT(passes, 116)
+    AT(flags, 120) AT(unused, 124));
 
 template <class Word>
 struct ByWords {

@@ -1,6 +1,7 @@
 // What the kernels of satish_radix.cu share: what the host passes, and the sort of a tile by one digit. Included by it alone.
 #pragma once
 
+#include "../common/layout.cuh"
 #include "../common/warp.cuh"
 #include "../common/radix_key.cuh"
 #include "outcome.cuh"
@@ -23,6 +24,7 @@ struct Header {
     Outcome outcome;
     uint64_t varying;              // bits of the window in which keys differ; known from the end of pass 0 on
 };
+ASSERT_LAYOUT(Header, 40, AT(outcome, 0) AT(varying, 32));
 
 struct Args {
     Key* keys[3];                  // by Buffer; TEMP has room for full tiles
@@ -36,6 +38,9 @@ struct Args {
     uint32_t stride;               // words of a row of the table: a multiple of SCAN_ITEMS, greater than the number of tiles
     uint32_t flags;
 };
+ASSERT_LAYOUT(Args, 136,
+    AT(keys, 0) AT(values, 24) AT(header, 48) AT(table, 56) AT(varying, 64) AT(device_count, 72) AT(n, 80) AT(order, 88)
+    AT(stride, 128) AT(flags, 132));
 
 __device__ __forceinline__ uint32_t key_count(const Args& args) {
     if (args.device_count == nullptr) return uint32_t(args.n);

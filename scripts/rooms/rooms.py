@@ -206,7 +206,7 @@ def breaches(root):
         for module, (_, source) in package.files.items():
             for function, lines, arguments in functions(source):
                 if lines > MAX_LINES:
-                    found[f"lines {name[module]} {function}"] = f"{lines} lines of code"
+                    found[f"lines {name[module]} {function} {lines}"] = f"more than {MAX_LINES} lines of code"
                 if arguments > MAX_ARGUMENTS:
-                    found[f"arguments {name[module]} {function}"] = f"{arguments} arguments"
+                    found[f"arguments {name[module]} {function} {arguments}"] = f"more than {MAX_ARGUMENTS}"
     return found

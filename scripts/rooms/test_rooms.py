@@ -99,7 +99,8 @@ class Breaches(unittest.TestCase):
             found = rooms.breaches(root)
         place = "crates/x/src"
         self.assertEqual(
-            sorted(found), [f"arguments {place}/a.rs f", f"circle {place}/a.rs", f"circle {place}/b.rs", f"lines {place}/b.rs f"]
+            sorted(found),
+            [f"arguments {place}/a.rs f 7", f"circle {place}/a.rs", f"circle {place}/b.rs", f"lines {place}/b.rs f 82"],
         )
 
 

@@ -14,7 +14,7 @@ use std::str::FromStr;
 ///
 /// Without a command, it shows the scene falling-chairs.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "radsweep", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -1,25 +1,20 @@
 //! Sorts on a GPU, by its events.
 //!
-//! Each run sorts the next of many inputs that lie one behind the other, 256 MiB in all, so that small ones come from memory and not
-//! from a cache. The first result is compared with the CPU's, over outputs that were filled with another pattern.
+//! Each run sorts the next of many inputs (`inputs.rs`), so that small ones come from memory and not from a cache. The first result is compared with the CPU's, over outputs that were filled with another pattern.
 
-use super::input::{BenchKey, Distribution, with_key};
-use super::measure::{
-    Baseline, Case, Contender, Effort, Load, Measured, Missing, Times, repeat, value_word,
-};
+mod inputs;
+
+use super::input::{BenchKey, with_key};
+use super::measure::{Baseline, Case, Contender, Effort, Load, Measured, Missing, Times, repeat};
 use bytemuck::Pod;
-use radsweep::gpu::{Buffer, Device, Slice, Stream};
+use inputs::{Inputs, Rotated, out_bytes};
+use radsweep::gpu::{Buffer, Device, Stream};
 use radsweep::sort::cuda::baseline::{self, Baselines};
 use radsweep::sort::cuda::{Calibration, Payload, Request, Sorter, SorterConfig, Value};
-use radsweep::sort::{Algorithm, KeyType, SortOptions, SortReport, cpu};
+use radsweep::sort::{Algorithm, KeyType, SortOptions, SortReport};
 use radsweep_common::Result;
 use radsweep_common::byte_limit::copy_rate;
-use rayon::prelude::*;
 
-/// Bytes of inputs to rotate among: several times the largest level-two cache.
-const ROTATED: u64 = 256 << 20;
-/// Elements of different inputs, before they repeat.
-const DISTINCT: usize = 1 << 21;
 const POISON: u8 = 0xee;
 
 pub(crate) struct Bench {
@@ -29,56 +24,7 @@ pub(crate) struct Bench {
     cpu: super::cpu::Bench,
     sorters: Vec<(Option<u32>, [Sorter; 2])>,
     baselines: Baselines,
-    /// The last, for the contenders that sort the same.
-    keys: Option<Keys>,
-    values: Option<Values>,
-}
-
-/// Many inputs of one kind, and how the first looks in order.
-struct Keys {
-    kind: (KeyType, Distribution, usize),
-    inputs: Rotated,
-    /// Of the first: the keys as ordered bits, their argsort, and their bytes in order; the latter two when asked for.
-    ordered: Vec<u64>,
-    index: Option<Vec<u32>>,
-    sorted: Option<Vec<u8>>,
-}
-
-/// What goes with the keys; the same for each input.
-struct Values {
-    kind: (usize, usize),
-    inputs: Rotated,
-}
-
-/// `count` pieces of `bytes` each.
-struct Rotated {
-    all: Buffer<u8>,
-    bytes: usize,
-}
-
-impl Rotated {
-    /// Room for pieces of `bytes`, and the distinct ones that `host` holds, over and over.
-    fn new(stream: &Stream, host: &[u8], bytes: usize, room: usize) -> Result<Self> {
-        let given = host.len() / bytes.max(1);
-        let count = (room / bytes.max(1)).max(given);
-        let mut all = stream.alloc::<u8>(count * bytes)?;
-        stream.upload(all.range_mut(..host.len())?, host)?;
-        let mut filled = host.len();
-        while filled < all.len() && filled > 0 {
-            let (done, rest) = all.slice_mut().split_at(filled)?;
-            let more = filled.min(rest.len());
-            stream.copy(rest.split_at(more)?.0, done.as_slice().range(..more)?)?;
-            filled += more;
-        }
-        stream.synchronize()?;
-        Ok(Self { all, bytes })
-    }
-
-    fn piece<T: Pod>(&self, run: usize) -> Result<Slice<'_, T>> {
-        let pieces = (self.all.len() / self.bytes.max(1)).max(1);
-        let start = run % pieces * self.bytes;
-        Ok(self.all.range(start..start + self.bytes)?.cast()?)
-    }
+    inputs: Inputs,
 }
 
 impl Bench {
@@ -92,8 +38,7 @@ impl Bench {
             cpu: super::cpu::Bench::new(),
             sorters: Vec::new(),
             baselines: Baselines::new(device),
-            keys: None,
-            values: None,
+            inputs: Inputs::default(),
         })
     }
 
@@ -139,9 +84,9 @@ impl Bench {
         if contender == Contender::Cpu {
             return self.cpu.measure(case, contender, effort);
         }
-        self.prepare::<K>(case)?;
+        self.inputs.prepare::<K>(&self.stream, case)?;
         let [sorter, timed] = self.sorters(parameter)?;
-        let (Some(keys), stream) = (&mut self.keys, &self.stream) else {
+        let (Some(keys), stream) = (&mut self.inputs.keys, &self.stream) else {
             return Err("no keys".into());
         };
         let (n, value_bytes) = (case.n, out_bytes(case.load));
@@ -171,23 +116,12 @@ impl Bench {
             },
             load: case.load,
             keys: &keys.inputs,
-            values: self.values.as_ref().map(|values| &values.inputs),
+            values: self.inputs.values.as_ref().map(|values| &values.inputs),
             keys_out: stream.alloc(n * size_of::<K>())?,
             values_out: stream.alloc(n * value_bytes)?,
             scratch: stream.alloc(usize::try_from(scratch_bytes)?)?,
         };
-
-        stream.fill_bytes(job.keys_out.slice_mut(), POISON)?;
-        stream.fill_bytes(job.values_out.slice_mut(), POISON)?;
-        if let Err(error) = job.run::<K>(runner, 0) {
-            // A parameter may ask for more than the tuned sort does.
-            let Some(&radsweep::sort::Error::ScratchTooSmall { needed, .. }) = error.downcast_ref()
-            else {
-                return Err(error);
-            };
-            job.scratch = stream.alloc(usize::try_from(needed)?)?;
-            job.run::<K>(runner, 0)?;
-        }
+        job.first::<K>(runner)?;
         let report = match runner {
             Runner::Sorter(sorter) => sorter.report(stream, job.scratch.slice())?,
             Runner::Baseline(..) => SortReport {
@@ -195,29 +129,18 @@ impl Bench {
                 ..SortReport::default()
             },
         };
-        let (keys_out, values_out) = (&job.keys_out, &job.values_out);
         let found = match effort.check {
             true => (
-                stream.to_vec(keys_out.slice())?,
-                stream.to_vec(values_out.slice())?,
+                stream.to_vec(job.keys_out.slice())?,
+                stream.to_vec(job.values_out.slice())?,
             ),
             false => Default::default(),
         };
-        let times = repeat(effort, |run| {
-            let start = stream.record()?;
-            job.run::<K>(runner, run)?;
-            let end = stream.record()?;
-            end.synchronize()?;
-            Ok(f64::from(start.elapsed_ms(&end)?))
-        })?;
-        let mut stages = Vec::new();
-        if effort.stages {
-            let runner = Runner::Sorter(&timed);
-            job.run::<K>(runner, 0)?;
-            timed.report(stream, job.scratch.slice())?;
-            job.run::<K>(runner, 1)?;
-            stages = timed.report(stream, job.scratch.slice())?.stages;
-        }
+        let times = job.times::<K>(runner, effort)?;
+        let stages = match effort.stages {
+            true => job.stages::<K>(&timed)?,
+            false => Vec::new(),
+        };
         drop(job);
         if effort.check
             && let Err(wrong) = keys.check::<K>(case.load, &found.0, &found.1)
@@ -248,59 +171,6 @@ impl Bench {
         let sorters = [make(false)?, make(true)?];
         self.sorters.push((parameter, sorters.clone()));
         Ok(sorters)
-    }
-
-    /// Makes the inputs, unless they are those of before.
-    fn prepare<K: BenchKey>(&mut self, case: &Case) -> Result<()> {
-        let n = case.n;
-        let room = usize::try_from(ROTATED.min(self.stream.device().info().memory_bytes / 16))?;
-        let kind = (case.key, case.distribution, n);
-        if self.keys.as_ref().is_none_or(|keys| keys.kind != kind) {
-            self.keys = None;
-            let distinct = (DISTINCT.min(room / size_of::<K>()) / n.max(1)).clamp(1, 64);
-            let ordered: Vec<Vec<u64>> = (0..distinct as u64)
-                .map(|seed| case.distribution.generate(n, K::BITS, seed + 1))
-                .collect();
-            let host: Vec<K> = ordered
-                .par_iter()
-                .flatten()
-                .map(|&bits| K::from_ordered(bits))
-                .collect();
-            let inputs = Rotated::new(
-                &self.stream,
-                bytemuck::cast_slice(&host),
-                n * size_of::<K>(),
-                room,
-            )?;
-            let ordered = ordered.into_iter().next().unwrap_or_default();
-            self.keys = Some(Keys {
-                kind,
-                inputs,
-                ordered,
-                index: None,
-                sorted: None,
-            });
-        }
-        let bytes = case.load.bytes();
-        if bytes > 0
-            && self
-                .values
-                .as_ref()
-                .is_none_or(|values| values.kind != (n, bytes))
-        {
-            self.values = None;
-            let words = bytes / 4;
-            let host: Vec<u32> = (0..n * words)
-                .into_par_iter()
-                .map(|at| value_word((at / words) as u32, at % words))
-                .collect();
-            let inputs = Rotated::new(&self.stream, bytemuck::cast_slice(&host), n * bytes, room)?;
-            self.values = Some(Values {
-                kind: (n, bytes),
-                inputs,
-            });
-        }
-        Ok(())
     }
 }
 
@@ -356,6 +226,42 @@ impl Load {
 }
 
 impl Job<'_> {
+    /// Sorts the first input, over outputs that were filled with another pattern.
+    fn first<K: BenchKey>(&mut self, by: Runner<'_>) -> Result<()> {
+        self.stream.fill_bytes(self.keys_out.slice_mut(), POISON)?;
+        self.stream
+            .fill_bytes(self.values_out.slice_mut(), POISON)?;
+        let Err(error) = self.run::<K>(by, 0) else {
+            return Ok(());
+        };
+        // A parameter may ask for more than the tuned sort does.
+        let Some(&radsweep::sort::Error::ScratchTooSmall { needed, .. }) = error.downcast_ref()
+        else {
+            return Err(error);
+        };
+        self.scratch = self.stream.alloc(usize::try_from(needed)?)?;
+        self.run::<K>(by, 0)
+    }
+
+    /// Takes the milliseconds of many runs.
+    fn times<K: BenchKey>(&mut self, by: Runner<'_>, effort: Effort) -> Result<Vec<f64>> {
+        repeat(effort, |run| {
+            let start = self.stream.record()?;
+            self.run::<K>(by, run)?;
+            let end = self.stream.record()?;
+            end.synchronize()?;
+            Ok(f64::from(start.elapsed_ms(&end)?))
+        })
+    }
+
+    /// Takes the milliseconds of each stage, of the second run of a sorter that measures them.
+    fn stages<K: BenchKey>(&mut self, timed: &Sorter) -> Result<Vec<(&'static str, f64)>> {
+        self.run::<K>(Runner::Sorter(timed), 0)?;
+        timed.report(self.stream, self.scratch.slice())?;
+        self.run::<K>(Runner::Sorter(timed), 1)?;
+        Ok(timed.report(self.stream, self.scratch.slice())?.stages)
+    }
+
     fn run<K: BenchKey>(&mut self, by: Runner<'_>, run: usize) -> Result<()> {
         let sorter = match by {
             Runner::Sorter(sorter) => sorter,
@@ -424,92 +330,6 @@ impl Job<'_> {
             &self.options,
         )?)
     }
-}
-
-impl Keys {
-    /// Compares with the sort of the CPU, byte for byte.
-    fn check<K: BenchKey>(
-        &mut self,
-        load: Load,
-        keys_out: &[u8],
-        values_out: &[u8],
-    ) -> std::result::Result<(), String> {
-        let cannot = |error: radsweep::sort::Error| error.to_string();
-        if load == Load::Keys && self.sorted.is_none() {
-            let mut keys: Vec<K> = self
-                .ordered
-                .par_iter()
-                .map(|&bits| K::from_ordered(bits))
-                .collect();
-            cpu::sort_keys(&mut keys, &SortOptions::new()).map_err(cannot)?;
-            self.sorted = Some(bytemuck::cast_slice(&keys).to_vec());
-        }
-        if load != Load::Keys && self.index.is_none() {
-            let keys: Vec<K> = self
-                .ordered
-                .par_iter()
-                .map(|&bits| K::from_ordered(bits))
-                .collect();
-            let mut index = vec![0; keys.len()];
-            cpu::sort_index(&keys, &mut index, &SortOptions::new()).map_err(cannot)?;
-            self.index = Some(index);
-        }
-        if let (Load::Keys, Some(sorted)) = (load, &self.sorted) {
-            return same("key", keys_out, sorted, size_of::<K>());
-        }
-        let index = self.index.as_deref().unwrap_or_default();
-        if matches!(load, Load::U32 | Load::U64) {
-            let sorted: Vec<K> = index
-                .par_iter()
-                .map(|&i| K::from_ordered(self.ordered[i as usize]))
-                .collect();
-            same(
-                "key",
-                keys_out,
-                bytemuck::cast_slice(&sorted),
-                size_of::<K>(),
-            )?;
-        }
-        let words = out_bytes(load) / 4;
-        let expected: Vec<u32> = (0..index.len() * words)
-            .into_par_iter()
-            .map(|at| value_word(index[at / words], at % words))
-            .collect();
-        same(
-            "value",
-            values_out,
-            bytemuck::cast_slice(&expected),
-            4 * words,
-        )
-    }
-}
-
-fn same(
-    what: &str,
-    found: &[u8],
-    expected: &[u8],
-    bytes: usize,
-) -> std::result::Result<(), String> {
-    let pieces = found
-        .par_chunks_exact(bytes)
-        .zip(expected.par_chunks_exact(bytes));
-    match pieces.position_first(|(found, expected)| found != expected) {
-        None if found.len() == expected.len() => Ok(()),
-        None => Err(format!(
-            "{} bytes of {what}s instead of {}",
-            found.len(),
-            expected.len()
-        )),
-        Some(at) => Err(format!(
-            "{what} {at} of {} is not that of the CPU",
-            found.len() / bytes
-        )),
-    }
-}
-
-/// Bytes that come out beside, or instead of, each key.
-fn out_bytes(load: Load) -> usize {
-    if load == Load::Index { 4 } else { load.bytes() }
 }
 
 /// Whether the sort cannot be run here, rather than something having gone wrong.

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use crate::driver::{self, LaunchAttribute, LaunchConfig};
 use crate::memory::Owner;
-use crate::{DeviceInfo, Error, Kernel, Result, Slice, SliceMut, Stream};
+use crate::{DeviceInfo, DevicePtr, Error, Kernel, Result, Slice, SliceMut, Stream};
 
 /// The shape of a launch.
 ///
@@ -138,7 +138,7 @@ pub struct Arg<'a> {
 }
 
 /// Types that are kernel arguments: numbers, device slices (as the 64-bit device address; `None` as
-/// null), and [`ByValue`] for structs.
+/// null), [`DevicePtr`], and [`ByValue`] for structs.
 ///
 /// # Safety
 ///
@@ -203,6 +203,13 @@ macro_rules! slices {
     )*};
 }
 slices!(Slice, SliceMut);
+
+// SAFETY: the address, 64 bits as device pointers are.
+unsafe impl<T> KernelArg for DevicePtr<T> {
+    fn arg(&self) -> Arg<'_> {
+        Arg::new(&self.address)
+    }
+}
 
 // SAFETY: the argument itself, which lives longer than the reference to the reference.
 unsafe impl<T: KernelArg> KernelArg for &T {

@@ -6,6 +6,7 @@ use std::ops::{Bound, RangeBounds};
 use bytemuck::Pod;
 
 use crate::memory::{Memory, Owner};
+use crate::pointer::DevicePtr;
 use crate::{Error, Result};
 
 /// `Send` and `Sync` whatever `T` is: the elements are not on the host.
@@ -77,6 +78,11 @@ macro_rules! common {
             /// The device address of the first element.
             pub fn ptr(&self) -> u64 {
                 self.ptr
+            }
+
+            /// The same, for a struct that a kernel is passed.
+            pub fn device_ptr(&self) -> DevicePtr<T> {
+                DevicePtr::new(self.ptr)
             }
 
             /// Elements.

@@ -164,4 +164,13 @@ impl Error {
     pub(crate) const fn is_of_gpu(&self) -> bool {
         matches!(self, Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)))
     }
+
+    /// Whether the GPU has no memory for something, whichever call asked for it.
+    pub(crate) const fn is_out_of_device_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::Gpu(gpu::Error::OutOfMemory { .. })
+                | Self::Sort(gpusort::Error::Gpu(gpu::Error::OutOfMemory { .. }))
+        )
+    }
 }

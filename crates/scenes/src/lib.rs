@@ -467,3 +467,8 @@ fn schedule<M>(systems: impl IntoScheduleConfigs<bevy_ecs::system::ScheduleSyste
 
 #[cfg(test)]
 mod tests;
+
+/// Compiles and runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

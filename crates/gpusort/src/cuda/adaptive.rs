@@ -1,12 +1,14 @@
 //! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted; and
 //! what Onesweep for small inputs, which sorts windows itself, asks about them.
 
+use super::abi::assert_layout;
 use super::context::Context;
 use super::family::Task;
 use super::order::KeyOrder;
+use super::outcome::SortOutcome;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Launch, SliceMut, Stream};
+use gpu::{ByValue, DevicePtr, Launch, SliceMut, Stream};
 use radsweep_kernels as images;
 
 /// The most arrays of one launch: `ARRAYS` in adaptive.cu.
@@ -21,24 +23,34 @@ const DROP_KEYS: u32 = 2;
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
     arrays: [Buffers; MAX_ARRAYS],
-    header: u64,
+    header: DevicePtr<SortOutcome>,
     stride: u64,
-    records: u64,
+    records: DevicePtr<u8>,
     n: u64,
     order: KeyOrder,
     flags: u32,
     unused: u32,
 }
 
+assert_layout!(
+    Args, 176:
+    arrays 0, header 96, stride 104, records 112, n 120, order 128, flags 168, unused 172,
+);
+
 /// `Buffers` in adaptive.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Buffers {
-    keys_in: u64,
-    keys_out: u64,
-    values_in: u64,
-    values_out: u64,
+    keys_in: DevicePtr<u8>,
+    keys_out: DevicePtr<u8>,
+    values_in: DevicePtr<u8>,
+    values_out: DevicePtr<u8>,
 }
+
+assert_layout!(
+    Buffers, 32:
+    keys_in 0, keys_out 8, values_in 16, values_out 24,
+);
 
 /// How a window is shaped: `threads` runs of `items` elements, of which `halo_runs` at either end are the halo.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +104,7 @@ pub(super) const LEAST: u64 = (1 << 19) + 1;
 /// Whether the sort is to be tried as one of nearly sorted input.
 pub(super) fn hinted(context: &Context, task: &Task) -> bool {
     let least = context.config.adaptive_from.unwrap_or(LEAST);
-    task.nearly_sorted && task.device_count == 0 && task.shape.n >= least
+    task.nearly_sorted && task.device_count.is_null() && task.shape.n >= least
 }
 
 /// Bytes of scratch memory: `WindowRecord` in adaptive_window.cuh for each window.
@@ -107,8 +119,8 @@ pub(super) fn launch(
     context: &Context,
     stream: &Stream,
     task: &Task,
-    temporary: [u64; 2],
-    header: u64,
+    temporary: [DevicePtr<u8>; 2],
+    header: DevicePtr<SortOutcome>,
     records: SliceMut<'_, u8>,
 ) -> Result<bool> {
     let shape = &task.shape;
@@ -122,7 +134,7 @@ pub(super) fn launch(
     }
     let mut args = Args {
         header,
-        records: records.ptr(),
+        records: records.device_ptr(),
         n: shape.n,
         order: task.order,
         flags: if task.drop_keys { DROP_KEYS } else { 0 },
@@ -165,14 +177,4 @@ pub(super) fn launch(
     // sizes that the kernel counts on.
     unsafe { stream.launch(&kernel, &launch, &gpu::args![ByValue(args)])? };
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 176);
-    }
 }

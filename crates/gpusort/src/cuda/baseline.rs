@@ -8,7 +8,7 @@ use super::ha_radix::SPLIT;
 use super::order::KeyOrder;
 use super::payload::Payload;
 use crate::{Error, KeyType, Order, Result};
-use gpu::{Device, Launch, Layout, Slice, SliceMut, Stream};
+use gpu::{Device, DevicePtr, Launch, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;
 
 /// Which one.
@@ -70,7 +70,11 @@ impl Baselines {
     ) -> Result<()> {
         let n = keys_in.len();
         let pairs = values.is_some();
-        let (values_in, values_out) = values.as_ref().map_or((0, 0), |(i, o)| (i.ptr(), o.ptr()));
+        let (values_in, values_out) = values
+            .as_ref()
+            .map_or((DevicePtr::NULL, DevicePtr::NULL), |(i, o)| {
+                (i.device_ptr(), o.device_ptr())
+            });
         let lengths = values.as_ref().map_or([n; 2], |(i, o)| [i.len(), o.len()]);
         for values in [keys_out.len(), lengths[0], lengths[1]] {
             super::buffers::same_length(n, values)?;
@@ -85,8 +89,8 @@ impl Baselines {
         }
         let job = Job {
             n: checked(n as u64)?,
-            keys_in: keys_in.ptr(),
-            keys_out: keys_out.ptr(),
+            keys_in: keys_in.device_ptr(),
+            keys_out: keys_out.device_ptr(),
             values_in,
             values_out,
             pairs,
@@ -100,12 +104,12 @@ impl Baselines {
                 let task = Task {
                     shape: shape(n as u64, pairs),
                     order: KeyOrder::new(KeyType::U32, Order::Ascending, 0..32),
-                    keys_in: job.keys_in,
-                    keys_out: job.keys_out,
+                    keys_in: job.keys_in.cast(),
+                    keys_out: job.keys_out.cast(),
                     drop_keys: false,
-                    values_in,
-                    values_out,
-                    device_count: 0,
+                    values_in: values_in.cast(),
+                    values_out: values_out.cast(),
+                    device_count: DevicePtr::NULL,
                     nearly_sorted: false,
                 };
                 SPLIT.sort(&self.0, stream, &task, scratch)
@@ -125,8 +129,8 @@ impl Baselines {
         );
         let blocks = u64::from(job.n).div_ceil(RADIX16_TILE) as u32;
         let (launch, one) = (Launch::linear(blocks, 256), Launch::linear(1, 1024));
-        let sums = regions.sums.ptr();
-        let temporary = (regions.keys.ptr(), regions.values.ptr());
+        let sums = regions.sums.device_ptr();
+        let temporary = (regions.keys.device_ptr(), regions.values.device_ptr());
         let (mut keys, mut values) = (job.keys_in, job.values_in);
         for pass in 0..8_u32 {
             let shift = 4 * pass;
@@ -135,7 +139,7 @@ impl Baselines {
             } else {
                 (job.keys_out, job.values_out)
             };
-            let values_to = if job.pairs { to.1 } else { 0 };
+            let values_to = if job.pairs { to.1 } else { DevicePtr::NULL };
             // SAFETY: the kernels' parameters; all buffers have `n` elements and `sums` 16 for each block.
             unsafe {
                 stream.launch(&count, &launch, &gpu::args![keys, job.n, shift, sums])?;
@@ -150,7 +154,7 @@ impl Baselines {
     }
 
     fn bitonic(&self, stream: &Stream, job: &Job, scratch: SliceMut<'_, u8>) -> Result<()> {
-        let words = bitonic(&mut Layout::over(scratch)?, job.n, job.pairs)?.ptr();
+        let words = bitonic(&mut Layout::over(scratch)?, job.n, job.pairs)?.device_ptr();
         let (padded, bytes) = (bitonic_padded(job.n), if job.pairs { 8 } else { 4 });
         let kernel = |name: &str, shared| {
             self.0.kernel(
@@ -194,10 +198,10 @@ impl Baselines {
 
 struct Job {
     n: u32,
-    keys_in: u64,
-    keys_out: u64,
-    values_in: u64,
-    values_out: u64,
+    keys_in: DevicePtr<u32>,
+    keys_out: DevicePtr<u32>,
+    values_in: DevicePtr<u32>,
+    values_out: DevicePtr<u32>,
     pairs: bool,
 }
 

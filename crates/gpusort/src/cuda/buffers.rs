@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use bytemuck::Pod;
-use gpu::{Memory, Slice, SliceMut};
+use gpu::{DevicePtr, Memory, Slice, SliceMut};
 
 /// One of a call's buffers.
 #[derive(Debug, Clone, Copy)]
@@ -86,27 +86,35 @@ impl Buffers {
     }
 
     /// The address of a buffer that is read, which has an element for each key.
-    pub fn reads<T: Pod>(&mut self, what: &'static str, slice: &Slice<'_, T>) -> Result<u64> {
+    pub fn reads<T: Pod>(
+        &mut self,
+        what: &'static str,
+        slice: &Slice<'_, T>,
+    ) -> Result<DevicePtr<T>> {
         same_length(self.keys, slice.len())?;
         self.named.push(Named::read(what, slice));
         self.memory.push(slice.memory()?);
-        Ok(slice.ptr())
+        Ok(slice.device_ptr())
     }
 
     /// The same of one that is written.
-    pub fn writes<T: Pod>(&mut self, what: &'static str, slice: &SliceMut<'_, T>) -> Result<u64> {
+    pub fn writes<T: Pod>(
+        &mut self,
+        what: &'static str,
+        slice: &SliceMut<'_, T>,
+    ) -> Result<DevicePtr<T>> {
         same_length(self.keys, slice.len())?;
         self.named.push(Named::written(what, slice));
         self.memory.push(slice.memory()?);
-        Ok(slice.ptr())
+        Ok(slice.device_ptr())
     }
 
     /// The address of one number that is read.
-    pub fn number(&mut self, what: &'static str, slice: &Slice<'_, u64>) -> Result<u64> {
+    pub fn number(&mut self, what: &'static str, slice: &Slice<'_, u64>) -> Result<DevicePtr<u64>> {
         same_length(1, slice.len())?;
         self.named.push(Named::read(what, slice));
         self.memory.push(slice.memory()?);
-        Ok(slice.ptr())
+        Ok(slice.device_ptr())
     }
 
     /// Fails unless all buffers are there, aligned, and those that are written apart from all others, and scratch memory has as many

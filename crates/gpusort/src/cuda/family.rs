@@ -4,7 +4,7 @@ use super::context::Context;
 use super::order::KeyOrder;
 use super::payload::Payload;
 use crate::{Algorithm, Error, Key, KeyType, Result};
-use gpu::{Layout, SliceMut, Stream};
+use gpu::{DevicePtr, Layout, SliceMut, Stream};
 
 /// What a sort's memory and launches depend on.
 #[derive(Debug, Clone, Copy)]
@@ -40,17 +40,17 @@ impl Shape {
 pub(super) struct Task {
     pub shape: Shape,
     pub order: KeyOrder,
-    pub keys_in: u64,
+    pub keys_in: DevicePtr<u8>,
     /// Equal to `keys_in` for a sort in place, else apart from it; scratch memory where the sorted keys are not wanted.
-    pub keys_out: u64,
+    pub keys_out: DevicePtr<u8>,
     /// The sorted keys need not be written.
     pub drop_keys: bool,
-    /// 0: the values are the keys' places, 0, 1, 2, …
-    pub values_in: u64,
+    /// Null: the values are the keys' places, 0, 1, 2, …
+    pub values_in: DevicePtr<u8>,
     /// Equal to `values_in` for a sort in place.
-    pub values_out: u64,
-    /// 0, or where the number of keys stands on the device as a `u64`; at most `shape.n` count.
-    pub device_count: u64,
+    pub values_out: DevicePtr<u8>,
+    /// Null, or where the number of keys stands on the device; at most `shape.n` count.
+    pub device_count: DevicePtr<u64>,
     /// The hint of [`SortOptions`](crate::SortOptions::nearly_sorted).
     pub nearly_sorted: bool,
 }
@@ -94,7 +94,7 @@ pub(super) trait Family: Sync {
 
 /// Fails where a sort cannot take its number of keys from the device.
 pub(super) fn no_device_count(algorithm: Algorithm, task: &Task) -> Result<()> {
-    if task.device_count == 0 {
+    if task.device_count.is_null() {
         return Ok(());
     }
     Err(Error::Unsupported {

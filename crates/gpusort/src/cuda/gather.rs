@@ -2,14 +2,14 @@
 
 use super::context::Context;
 use crate::Result;
-use gpu::{Kernel, Stream};
+use gpu::{DevicePtr, Kernel, Stream};
 use radsweep_kernels as images;
 
 /// Device addresses of records, and bytes of each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Records {
-    pub input: u64,
-    pub output: u64,
+    pub input: DevicePtr<u8>,
+    pub output: DevicePtr<u8>,
     pub bytes: usize,
 }
 
@@ -31,12 +31,13 @@ pub(super) fn launch(
     context: &Context,
     stream: &Stream,
     n: u64,
-    index: u64,
+    index: DevicePtr<u32>,
     records: &Records,
 ) -> Result<()> {
     context.mark(stream, "gather")?;
     // The largest power of two up to 16 that divides the size and both addresses.
-    let power = (records.bytes as u64 | records.input | records.output | 16).trailing_zeros();
+    let addresses = records.input.address() | records.output.address();
+    let power = (records.bytes as u64 | addresses | 16).trailing_zeros();
     let pieces = (records.bytes >> power) as u32;
     if pieces == 0 {
         return Ok(()); // records of no size

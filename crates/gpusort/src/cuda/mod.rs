@@ -1,5 +1,6 @@
 //! The sorts on CUDA, over device memory that the caller owns.
 
+mod abi;
 mod adaptive;
 mod auto;
 #[doc(hidden)]

@@ -1,5 +1,6 @@
 //! How keys map to ordered bits, as the kernels do it: `kernels/common/radix_key.cuh`.
 
+use super::abi::assert_layout;
 use crate::{KeyType, Order};
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
@@ -18,6 +19,11 @@ pub(super) struct KeyOrder {
     /// A key whose ordered bits are all ones: none sorts behind it.
     pub padding: u64,
 }
+
+assert_layout!(
+    KeyOrder, 40:
+    flip 0, fold 8, begin 16, end 20, window 24, padding 32,
+);
 
 impl KeyOrder {
     pub fn new(key: KeyType, order: Order, window: Range<u32>) -> Self {

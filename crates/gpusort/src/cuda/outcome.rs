@@ -1,5 +1,6 @@
 //! What a sort leaves on the device about itself.
 
+use super::abi::assert_layout;
 use crate::{Algorithm, SortReport};
 use bytemuck::{Pod, Zeroable};
 
@@ -43,6 +44,11 @@ pub struct SortOutcome {
     /// taken out.
     detail: u64,
 }
+
+assert_layout!(
+    SortOutcome, 32:
+    algorithm 0, passes 4, passes_run 8, flags 12, n 16, detail 24,
+);
 
 /// Bit of `flags`: found in order before all passes were run.
 const EARLY_EXIT: u32 = 1;
@@ -127,21 +133,6 @@ pub(super) fn algorithm_id(algorithm: Algorithm) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::mem::offset_of;
-
-    #[test]
-    fn the_layout_is_that_of_the_kernels() {
-        let offsets = [
-            offset_of!(SortOutcome, algorithm),
-            offset_of!(SortOutcome, passes),
-            offset_of!(SortOutcome, passes_run),
-            offset_of!(SortOutcome, flags),
-            offset_of!(SortOutcome, n),
-            offset_of!(SortOutcome, detail),
-            size_of::<SortOutcome>(),
-        ];
-        assert_eq!(offsets, [0, 4, 8, 12, 16, 24, 32]);
-    }
 
     #[test]
     fn every_algorithm_is_named_by_its_number() {

@@ -9,7 +9,7 @@ use super::outcome::{SortOutcome, algorithm_id};
 use super::registry::family;
 use super::request::{Moved, Parts, Request};
 use crate::{Algorithm, Error, Key, Result, SortOptions};
-use gpu::{Layout, SliceMut, Stream};
+use gpu::{DevicePtr, Layout, SliceMut, Stream};
 
 /// Checks everything, then launches the sort.
 pub(super) fn run<K: Key>(
@@ -24,7 +24,7 @@ pub(super) fn run<K: Key>(
     let mut plan = Plan::new::<K>(options.algorithm, context, &parts);
     plan.check_count()?;
     let memory = parts.buffers.check(&scratch, || plan.scratch_bytes())?;
-    let as_measured = window == (0..K::BITS) && parts.device_count == 0;
+    let as_measured = window == (0..K::BITS) && parts.device_count.is_null();
     plan.algorithm = calibration.resolve(plan.algorithm, &plan.shape, as_measured);
     let order = KeyOrder::new(K::TYPE, options.order, window);
     stream.using(&memory, || {
@@ -37,16 +37,16 @@ pub(super) fn run<K: Key>(
             return Ok(stream.fill_u32(outcome.range(..1)?, algorithm_id(Algorithm::Onesweep))?);
         }
         let (values_in, values_out) = match parts.moved {
-            Moved::Nothing => (0, 0),
+            Moved::Nothing => (DevicePtr::NULL, DevicePtr::NULL),
             Moved::Values { input, output, .. } => (input, output),
-            Moved::Index(index) => (0, index),
-            Moved::Records(_) => (0, regions.index.ptr()),
+            Moved::Index(index) => (DevicePtr::NULL, index.cast()),
+            Moved::Records(_) => (DevicePtr::NULL, regions.index.device_ptr().cast()),
         };
         let task = Task {
             shape: plan.shape,
             order,
             keys_in: parts.keys_in,
-            keys_out: parts.keys_out.unwrap_or(regions.spare_keys.ptr()),
+            keys_out: parts.keys_out.unwrap_or(regions.spare_keys.device_ptr()),
             drop_keys: plan.spare_keys,
             values_in,
             values_out,
@@ -55,7 +55,7 @@ pub(super) fn run<K: Key>(
         };
         family(plan.algorithm).sort(context, stream, &task, regions.family.reborrow())?;
         if let Moved::Records(records) = &parts.moved {
-            gather::launch(context, stream, plan.shape.n, values_out, records)?;
+            gather::launch(context, stream, plan.shape.n, values_out.cast(), records)?;
         }
         context.mark(stream, "end")
     })

@@ -5,7 +5,7 @@ use super::gather::Records;
 use super::payload::Value;
 use crate::{Error, Key, Result};
 use bytemuck::Pod;
-use gpu::{Slice, SliceMut};
+use gpu::{DevicePtr, Slice, SliceMut};
 use std::marker::PhantomData;
 
 /// The keys of a sort, what moves with them, and where the results go: for [`Sorter::sort`](super::Sorter::sort).
@@ -34,13 +34,13 @@ pub struct Request<'a, K> {
 #[derive(Debug)]
 pub(super) struct Parts {
     pub buffers: Buffers,
-    pub keys_in: u64,
+    pub keys_in: DevicePtr<u8>,
     /// None: the sorted keys are not wanted.
-    pub keys_out: Option<u64>,
+    pub keys_out: Option<DevicePtr<u8>>,
     in_place: bool,
     pub moved: Moved,
-    /// 0, or where the number of keys is.
-    pub device_count: u64,
+    /// Null, or where the number of keys is.
+    pub device_count: DevicePtr<u64>,
 }
 
 /// What moves with the keys.
@@ -48,11 +48,11 @@ pub(super) struct Parts {
 pub(super) enum Moved {
     Nothing,
     Values {
-        input: u64,
-        output: u64,
+        input: DevicePtr<u8>,
+        output: DevicePtr<u8>,
         bytes: usize,
     },
-    Index(u64),
+    Index(DevicePtr<u32>),
     Records(Records),
 }
 
@@ -90,7 +90,7 @@ impl<'a, K: Key> Request<'a, K> {
     pub fn keys(input: Slice<'a, K>, output: SliceMut<'a, K>) -> Self {
         let sort = Self::of("keys_in", input);
         sort.with(|parts| {
-            parts.keys_out = Some(parts.buffers.writes("keys_out", &output)?);
+            parts.keys_out = Some(parts.buffers.writes("keys_out", &output)?.cast());
             Ok(())
         })
     }
@@ -116,8 +116,8 @@ impl<'a, K: Key> Request<'a, K> {
         let mut buffers = Buffers::new(keys.len());
         let address = buffers.writes("keys", &keys);
         Self::from(address.map(|address| Parts {
-            keys_in: address,
-            keys_out: Some(address),
+            keys_in: address.cast(),
+            keys_out: Some(address.cast()),
             in_place: true,
             ..Parts::new(buffers)
         }))
@@ -182,8 +182,8 @@ impl<'a, K: Key> Request<'a, K> {
         let sort = Self::of("keys", keys);
         sort.with(|parts| {
             parts.moved = Moved::Records(Records {
-                input: parts.buffers.reads("records", &input)?,
-                output: parts.buffers.writes("records_out", &output)?,
+                input: parts.buffers.reads("records", &input)?.cast(),
+                output: parts.buffers.writes("records_out", &output)?.cast(),
                 bytes: size_of::<R>(),
             });
             Ok(())
@@ -216,8 +216,8 @@ impl<'a, K: Key> Request<'a, K> {
                 return Err(conflict("values", "in_place"));
             }
             parts.moved = Moved::Values {
-                input: parts.buffers.reads("values_in", &input)?,
-                output: parts.buffers.writes("values_out", &output)?,
+                input: parts.buffers.reads("values_in", &input)?.cast(),
+                output: parts.buffers.writes("values_out", &output)?.cast(),
                 bytes: size_of::<V>(),
             };
             Ok(())
@@ -248,7 +248,7 @@ impl<'a, K: Key> Request<'a, K> {
             if !parts.in_place {
                 return Err(conflict("values_in_place", "keys"));
             }
-            let address = parts.buffers.writes("values", &values)?;
+            let address = parts.buffers.writes("values", &values)?.cast();
             parts.moved = Moved::Values {
                 input: address,
                 output: address,
@@ -264,7 +264,7 @@ impl<'a, K: Key> Request<'a, K> {
             if parts.keys_out.is_some() {
                 return Err(conflict("keys_out", "keys"));
             }
-            parts.keys_out = Some(parts.buffers.writes("keys_out", &output)?);
+            parts.keys_out = Some(parts.buffers.writes("keys_out", &output)?.cast());
             Ok(())
         })
     }
@@ -304,7 +304,7 @@ impl<'a, K: Key> Request<'a, K> {
         let mut buffers = Buffers::new(keys.len());
         let address = buffers.reads(what, &keys);
         Self::from(address.map(|keys_in| Parts {
-            keys_in,
+            keys_in: keys_in.cast(),
             ..Parts::new(buffers)
         }))
     }
@@ -329,11 +329,11 @@ impl Parts {
     fn new(buffers: Buffers) -> Self {
         Self {
             buffers,
-            keys_in: 0,
+            keys_in: DevicePtr::NULL,
             keys_out: None,
             in_place: false,
             moved: Moved::Nothing,
-            device_count: 0,
+            device_count: DevicePtr::NULL,
         }
     }
 

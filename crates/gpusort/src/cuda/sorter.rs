@@ -81,6 +81,18 @@ impl Sorter {
 
     /// Loads the kernels for sorts of up to `n` keys of type `K` by `algorithm`, with any payload.
     ///
+    /// ```
+    /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+    /// # use gpusort::{Algorithm, SortOptions};
+    /// # fn main() -> gpusort::Result<()> {
+    /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// # let stream = gpu::Stream::new(&device)?;
+    /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
+    /// sorter.prepare::<f32>(Algorithm::Auto, 1_000_000)?; // sorts of so many can now be captured in a graph
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Gpu`] where the driver cannot load them.
@@ -99,6 +111,14 @@ impl Sorter {
     ///
     /// About `n` keys and values, and 1 KiB for each tile of some thousand keys; for [`Payload::Index`] and [`Payload::Records`] room
     /// for the keys once more, which is only used where the sorted keys are not asked for.
+    ///
+    /// ```
+    /// use gpusort::cuda::{Payload, Sorter};
+    ///
+    /// let [keys, pairs] = [Payload::None, Payload::U32].map(|with| Sorter::scratch_bytes::<u32>(1 << 20, with));
+    /// assert!(keys? >= 4 << 20 && pairs? >= 8 << 20);
+    /// # Ok::<(), gpusort::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -130,6 +150,24 @@ impl Sorter {
 
     /// Sorts what `request` names, in the order and by the bits that `options` ask for.
     ///
+    /// ```
+    /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+    /// # use gpusort::{Algorithm, SortOptions};
+    /// # fn main() -> gpusort::Result<()> {
+    /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// # let stream = gpu::Stream::new(&device)?;
+    /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
+    /// let (keys, values) = (stream.from_slice(&[7_u32, 4, 9])?, stream.from_slice(&[70_u32, 40, 90])?);
+    /// let (mut sorted, mut moved) = (stream.alloc::<u32>(3)?, stream.alloc::<u32>(3)?);
+    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::U32)? as usize)?;
+    ///
+    /// let request = Request::keys(keys.slice(), sorted.slice_mut()).values(values.slice(), moved.slice_mut());
+    /// sorter.sort(&stream, request, scratch.slice_mut(), &SortOptions::new().descending())?;
+    /// assert_eq!(stream.to_vec(moved.slice())?, [90, 70, 40]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::LengthMismatch`], [`Error::Conflict`], [`Error::BitWindow`], [`Error::TooManyKeys`] (more than `u32::MAX` where the
@@ -148,6 +186,20 @@ impl Sorter {
 
     /// Whether the keys are in the order that `options` ask for. Reads each key once and waits for the answer.
     /// `Sorter::scratch_bytes::<K>(0, Payload::None)` bytes of scratch are enough.
+    ///
+    /// ```
+    /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+    /// # use gpusort::{Algorithm, SortOptions};
+    /// # fn main() -> gpusort::Result<()> {
+    /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// # let stream = gpu::Stream::new(&device)?;
+    /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
+    /// let keys = stream.from_slice(&[1_u32, 5, 5])?;
+    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(0, Payload::None)? as usize)?;
+    /// assert!(sorter.is_sorted(&stream, keys.slice(), scratch.slice_mut(), &SortOptions::new())?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -169,12 +221,36 @@ impl Sorter {
         let shape = self.shape::<K>(keys.len() as u64, 0);
         let order = KeyOrder::new(K::TYPE, options.order, window);
         stream.using(&memory, || {
-            onesweep::is_sorted(&self.0.context, stream, &shape, order, keys.ptr(), scratch)
+            onesweep::is_sorted(
+                &self.0.context,
+                stream,
+                &shape,
+                order,
+                keys.device_ptr().cast(),
+                scratch,
+            )
         })
     }
 
     /// What the last sort with this scratch memory did; waits for it. Stages have times where [`SorterConfig::timings`] is set, and are
     /// those of the last sort of this sorter.
+    ///
+    /// ```
+    /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+    /// # use gpusort::{Algorithm, SortOptions};
+    /// # fn main() -> gpusort::Result<()> {
+    /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// # let stream = gpu::Stream::new(&device)?;
+    /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
+    /// let mut keys = stream.from_slice(&[3_u32, 1, 2])?;
+    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::None)? as usize)?;
+    /// sorter.sort(&stream, Request::in_place(keys.slice_mut()), scratch.slice_mut(), &SortOptions::new())?;
+    /// let report = sorter.report(&stream, scratch.slice())?;
+    /// // All keys agree in three of the four digits.
+    /// assert_eq!((report.algorithm, report.passes_run, report.passes_skipped), ("onesweep", 1, 3));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Boxes of meshes on the device (`kernels/sap/bounds.cuh`).
 
-use super::kernels::{blocks, linear, module};
+use crate::cuda::kernels::{blocks, linear, module};
 use crate::mesh::{bad_offset, bad_triangle};
 use crate::{Aabb, Error, Result};
 use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args};

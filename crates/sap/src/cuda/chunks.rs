@@ -1,10 +1,11 @@
 //! All pairs in bounded memory: counted by their smaller index first, then found, sorted and handed out by groups of
 //! consecutive smaller indices that fit.
 
-use super::engine::Engine;
-use super::memory::HostBuffer;
-use super::source::Source;
-use crate::{ChunkReport, Config, Frame, Pair, Result, Strategy};
+use crate::cuda::engine::Engine;
+use crate::cuda::find::plan::Plan;
+use crate::cuda::input::source::Source;
+use crate::cuda::memory::HostBuffer;
+use crate::{ChunkReport, Config, Frame, Pair, Result};
 use gpu::{Slice, Stream};
 use std::ops::Range;
 use std::time::Instant;
@@ -23,8 +24,6 @@ impl Engine {
         chunk: usize,
         f: &mut dyn FnMut(&[Pair]),
     ) -> Result<ChunkReport> {
-        self.wasted = 0;
-        self.is_bounded = config.strategy == Strategy::Auto;
         let result = self.deliver(config, frame, chunk, f);
         self.forget_stages();
         result
@@ -39,15 +38,16 @@ impl Engine {
     ) -> Result<ChunkReport> {
         let start = Instant::now();
         let sets = [Source::Host(frame)];
+        let mut plan = Plan::new(config);
         self.read_apart(&sets)?;
-        self.arrange(config, false)?;
+        self.arrange(config, &mut plan)?;
         let stream = self.stream.clone();
         let n = frame.len();
 
         let mut by_a = stream.alloc::<u32>(n)?;
-        let state = self.count_by_a(by_a.slice_mut())?;
+        let state = self.count_by_a(&mut plan, by_a.slice_mut())?;
         // A group has few of the pairs, and all of the tests.
-        self.is_bounded = false;
+        plan.is_bounded = false;
         let invalid = self.refuse_invalid(config, &sets, &state)?;
         let counts = stream.to_vec(by_a.slice())?;
         drop(by_a);
@@ -55,15 +55,15 @@ impl Engine {
         let limit = self.pair_limit(config)?.min(MOST_SORTED);
         let groups = groups(&counts, limit);
         let largest = groups.iter().map(|(_, pairs)| *pairs).max().unwrap_or(0);
-        if largest > self.found.capacity() as u64 {
+        if largest > self.packed.capacity() as u64 {
             // A row that alone is above the limit is handed out all the same: it has fewer pairs than there are boxes.
             self.make_room(config, largest, limit.max(largest))?;
         }
         let mut delivery = Delivery::new(&stream, chunk.min(MOST_HANDED), f)?;
         for (a, pairs) in groups.into_iter().filter(|(_, pairs)| *pairs > 0) {
             let pairs = pairs as usize;
-            self.find_pairs(config, &sets, a, false)?;
-            delivery.hand(&stream, self.room.part(pairs)?.cast()?)?;
+            self.find_pairs(config, &mut plan, &sets, a, false)?;
+            delivery.hand(&stream, self.ordered.part(pairs)?.cast()?)?;
         }
         delivery.finish();
         let (pairs, chunks) = (delivery.pairs, delivery.chunks);
@@ -71,7 +71,7 @@ impl Engine {
             pairs,
             chunks,
             invalid,
-            tests: state.tests + self.wasted,
+            tests: state.tests + plan.wasted,
             ms: start.elapsed().as_secs_f64() * 1e3,
         })
     }

@@ -1,29 +1,17 @@
 //! Which pairs started and which ended: differences of two sorted lists, on the device.
 
-use super::kernels::{EVENT_ITEMS, Kernels};
-use super::memory::Grow;
-use super::params::List;
+use crate::cuda::abi::{List, PassedDifferences};
+use crate::cuda::kernels::{EVENT_ITEMS, Kernels};
+use crate::cuda::memory::Grow;
 use crate::{Pair, Result};
-use bytemuck::{Pod, Zeroable};
 use gpu::{Slice, Stream};
 
 /// Room for differences at first, by pairs of the list: most pairs last.
 const LIKELY: usize = 16;
 
-/// What the kernel is passed, by the list that has the pairs: `Differences` of `kernels/sap/events.cuh`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Passed {
-    pub(super) lists: [List; 2],
-    words: [u64; 2],
-    out: [u64; 2],
-    room: [u64; 2],
-    totals: [u64; 2],
-}
-
 /// The pairs of one list that another lacks. Memory is kept from update to update.
 #[derive(Default)]
-pub(super) struct Difference {
+pub(crate) struct Difference {
     words: Grow<u64>,
     pairs: Grow<Pair>,
     len: usize,
@@ -36,7 +24,7 @@ impl Difference {
     /// # Safety
     ///
     /// The lists' addresses are of as many pairs as they say, or of a number, and so are the totals.
-    pub(super) unsafe fn find(
+    pub(crate) unsafe fn find(
         both: &mut [Self; 2],
         stream: &Stream,
         kernels: &Kernels,
@@ -52,7 +40,7 @@ impl Difference {
             let room = difference.pairs.capacity().max(n.min(1024 + n / LIKELY));
             difference.pairs.reserve(stream, room)?;
         }
-        let passed = Passed {
+        let passed = PassedDifferences {
             lists,
             words: [first, first + (words[0] * size_of::<u64>()) as u64],
             out: both.each_ref().map(|difference| difference.pairs.ptr()),
@@ -70,7 +58,7 @@ impl Difference {
     /// # Safety
     ///
     /// As for `find`, with the lists that were given there.
-    pub(super) unsafe fn complete(
+    pub(crate) unsafe fn complete(
         both: &mut [Self; 2],
         stream: &Stream,
         kernels: &Kernels,
@@ -96,15 +84,15 @@ impl Difference {
         Ok(())
     }
 
-    pub(super) fn pairs(&self) -> Result<Slice<'_, Pair>> {
+    pub(crate) fn pairs(&self) -> Result<Slice<'_, Pair>> {
         self.pairs.part(self.len)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 }

@@ -2,23 +2,45 @@
 //!
 //! The calls are `unsafe` where addresses are passed by value: whoever fills such a struct vouches for them.
 
-use super::events::Passed;
-use super::params::{Keys, Prepare, Sorted, SweepInput};
-use super::patch::Patch;
+use crate::cuda::abi::{Keys, PassedDifferences, Prepare, Sorted, SweepInput};
+use crate::cuda::input::patch::Patch;
 use crate::{Aabb, Aabb64};
 use gpu::{ByValue, Device, Kernel, Launch, Module, Result, Slice, SliceMut, Stream, args};
 
 /// Positions of a tile, and threads of the blocks that work on one tile a warp.
-pub(super) const TILE: usize = 128;
+pub(crate) const TILE: usize = 128;
 /// Boxes that a tile is tested against at a time.
-pub(super) const CHUNK: usize = 32;
-pub(super) const ORDER_THREADS: u32 = 128;
+pub(crate) const CHUNK: usize = 32;
+pub(crate) const ORDER_THREADS: u32 = 128;
 /// Pairs of one list that a block compares.
-pub(super) const EVENT_ITEMS: usize = 1024;
+pub(crate) const EVENT_ITEMS: usize = 1024;
 const THREADS: u32 = 256;
-pub(super) const WARP: u32 = 32;
+pub(crate) const WARP: u32 = 32;
 
-pub(super) struct Kernels {
+/// The address of sorted keys: of 32 bits, or of 64 with worlds.
+#[derive(Clone, Copy)]
+pub(crate) enum SortedKeys {
+    Plain(u64),
+    WithWorlds(u64),
+}
+
+/// Boxes, and the order that their keys put them in.
+pub(crate) struct SortedBoxes<'a> {
+    pub(crate) keys: SortedKeys,
+    pub(crate) index: Slice<'a, u32>,
+    pub(crate) stored: Slice<'a, Aabb>,
+}
+
+/// How the boxes in order are to be swept.
+#[derive(Clone, Copy)]
+pub(crate) struct SweepRule {
+    /// By [`crate::OverlapRule::Open`].
+    pub(crate) open: bool,
+    /// Not at all where nothing has changed.
+    pub(crate) may_rest: bool,
+}
+
+pub(crate) struct Kernels {
     prepare_plain: Kernel,
     prepare_swept: Kernel,
     prepare_exact: Kernel,
@@ -39,22 +61,22 @@ pub(super) struct Kernels {
 }
 
 /// The kernels' image on a device; loaded once, however many parts of the engine have kernels of it.
-pub(super) fn module(device: &Device) -> Result<Module> {
+pub(crate) fn module(device: &Device) -> Result<Module> {
     let image = &radsweep_kernels::SAP;
     device.load(image.name, image.ptx())
 }
 
 /// Blocks of `threads` for `items`. Items are at most 2^32 times 1,024, so the blocks can be numbered.
-pub(super) fn blocks(items: usize, threads: u32) -> u32 {
+pub(crate) fn blocks(items: usize, threads: u32) -> u32 {
     u32::try_from(items.div_ceil(threads as usize)).unwrap_or(u32::MAX)
 }
 
-pub(super) fn linear(items: usize) -> Launch {
+pub(crate) fn linear(items: usize) -> Launch {
     Launch::linear(blocks(items, THREADS), THREADS)
 }
 
 impl Kernels {
-    pub(super) fn load(device: &Device) -> Result<Self> {
+    pub(crate) fn load(device: &Device) -> Result<Self> {
         let module = module(device)?;
         let sweep = module.kernel("sap_sweep")?;
         let sweep_blocks =
@@ -83,7 +105,7 @@ impl Kernels {
     ///
     /// At `boxes` are `p.n` boxes, at an address that is a multiple of 8; the addresses in `p` are of memory for as many
     /// elements as it says.
-    pub(super) unsafe fn prepare_plain(
+    pub(crate) unsafe fn prepare_plain(
         &self,
         stream: &Stream,
         boxes: u64,
@@ -102,7 +124,7 @@ impl Kernels {
     /// # Safety
     ///
     /// As for `prepare_plain`, with as many boxes at `end`.
-    pub(super) unsafe fn prepare_swept(
+    pub(crate) unsafe fn prepare_swept(
         &self,
         stream: &Stream,
         start: u64,
@@ -122,7 +144,7 @@ impl Kernels {
     /// # Safety
     ///
     /// As for `prepare_plain`; the boxes are `f64` ones at a multiple of 16.
-    pub(super) unsafe fn prepare_exact(
+    pub(crate) unsafe fn prepare_exact(
         &self,
         stream: &Stream,
         boxes: u64,
@@ -143,7 +165,7 @@ impl Kernels {
     /// # Safety
     ///
     /// `state` is the address of the counters, `worlds` that of a world for each box, or 0.
-    pub(super) unsafe fn axis(
+    pub(crate) unsafe fn axis(
         &self,
         stream: &Stream,
         stored: Slice<Aabb>,
@@ -169,7 +191,7 @@ impl Kernels {
     /// # Safety
     ///
     /// `state` is the address of the counters.
-    pub(super) unsafe fn keys(
+    pub(crate) unsafe fn keys(
         &self,
         stream: &Stream,
         stored: Slice<Aabb>,
@@ -190,7 +212,7 @@ impl Kernels {
     /// # Safety
     ///
     /// As for `keys`; no world is above `last_world`.
-    pub(super) unsafe fn keys_worlds(
+    pub(crate) unsafe fn keys_worlds(
         &self,
         stream: &Stream,
         stored: Slice<Aabb>,
@@ -210,35 +232,32 @@ impl Kernels {
         }
     }
 
-    /// `keys` are sorted, of 32 bits, or of 64 with worlds.
+    /// Stores the boxes in the order of their keys, and makes the work list of the sweep.
     ///
     /// # Safety
     ///
-    /// `keys` and `sorted` are addresses of memory for all boxes, in whole tiles; `state` is that of the counters.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one for each parameter of the kernel"
-    )]
-    pub(super) unsafe fn order(
+    /// `boxes` and `sorted` have addresses of memory for all boxes, in whole tiles; `state` is that of the counters.
+    pub(crate) unsafe fn order(
         &self,
         stream: &Stream,
-        worlds: bool,
-        keys: u64,
-        index: Slice<u32>,
-        stored: Slice<Aabb>,
-        open: bool,
-        may_rest: bool,
+        boxes: SortedBoxes,
+        rule: SweepRule,
         state: u64,
         sorted: Sorted,
     ) -> Result<()> {
+        let SortedBoxes {
+            keys,
+            index,
+            stored,
+        } = boxes;
         let n = stored.len();
         let tiles = n.div_ceil(TILE);
         let launch = Launch::linear(blocks(tiles, ORDER_THREADS / WARP), ORDER_THREADS);
-        let kernel = if worlds {
-            &self.order_worlds
-        } else {
-            &self.order
+        let kernel = match keys {
+            SortedKeys::Plain(_) => &self.order,
+            SortedKeys::WithWorlds(_) => &self.order_worlds,
         };
+        let (SortedKeys::Plain(keys) | SortedKeys::WithWorlds(keys)) = keys;
         // SAFETY: the caller's promise.
         unsafe {
             stream.launch(
@@ -250,8 +269,8 @@ impl Kernels {
                     stored,
                     n as u32,
                     tiles as u32,
-                    u32::from(open),
-                    u32::from(may_rest),
+                    u32::from(rule.open),
+                    u32::from(rule.may_rest),
                     state,
                     ByValue(sorted)
                 ],
@@ -264,7 +283,7 @@ impl Kernels {
     /// # Safety
     ///
     /// At `total` is room for a number.
-    pub(super) unsafe fn scan(
+    pub(crate) unsafe fn scan(
         &self,
         stream: &Stream,
         counts: Slice<u32>,
@@ -285,7 +304,7 @@ impl Kernels {
     /// # Safety
     ///
     /// The addresses in `input` and `keys` are of memory for as many elements as they say; counters for the sweep are zero.
-    pub(super) unsafe fn sweep(
+    pub(crate) unsafe fn sweep(
         &self,
         stream: &Stream,
         input: SweepInput,
@@ -299,7 +318,7 @@ impl Kernels {
     /// # Safety
     ///
     /// As for `sweep`; `by_a` has a count, zero at first, for each `a`.
-    pub(super) unsafe fn sweep_count(
+    pub(crate) unsafe fn sweep_count(
         &self,
         stream: &Stream,
         input: SweepInput,
@@ -311,7 +330,7 @@ impl Kernels {
     }
 
     /// Makes pairs of packed keys where they lie, as many as `count` says.
-    pub(super) fn unpack(
+    pub(crate) fn unpack(
         &self,
         stream: &Stream,
         count: Slice<u64>,
@@ -335,8 +354,12 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// The addresses in `passed` are of what [`Passed`] says.
-    pub(super) unsafe fn differences(&self, stream: &Stream, passed: Passed) -> Result<()> {
+    /// The addresses in `passed` are of what [`PassedDifferences`] says.
+    pub(crate) unsafe fn differences(
+        &self,
+        stream: &Stream,
+        passed: PassedDifferences,
+    ) -> Result<()> {
         let most = passed.lists.iter().map(|list| list.n).max().unwrap_or(0);
         let launch = Launch {
             grid: (blocks(most as usize, EVENT_ITEMS as u32).max(1), 2, 1),
@@ -347,7 +370,7 @@ impl Kernels {
     }
 
     /// `f32` boxes as `f64` boxes.
-    pub(super) fn widen(
+    pub(crate) fn widen(
         &self,
         stream: &Stream,
         boxes: Slice<Aabb>,
@@ -369,7 +392,7 @@ impl Kernels {
     /// # Safety
     ///
     /// At `filters` and `worlds` is one for each box, or they are 0; the patches are of those boxes.
-    pub(super) unsafe fn patch(
+    pub(crate) unsafe fn patch(
         &self,
         stream: &Stream,
         patches: Slice<Patch>,

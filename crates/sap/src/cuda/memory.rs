@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
 
 /// A device buffer that is replaced by a larger one, its contents lost, when more is needed.
-pub(super) struct Grow<T>(Option<Buffer<T>>);
+pub(crate) struct Grow<T>(Option<Buffer<T>>);
 
 impl<T> Default for Grow<T> {
     fn default() -> Self {
@@ -17,12 +17,12 @@ impl<T> Default for Grow<T> {
 }
 
 impl<T: Pod> Grow<T> {
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.0.as_ref().map_or(0, Buffer::len)
     }
 
     /// Room for `len` elements, and half as many again as there was when that is little. Contents are lost when it grows.
-    pub(super) fn reserve(&mut self, stream: &Stream, len: usize) -> Result<SliceMut<'_, T>> {
+    pub(crate) fn reserve(&mut self, stream: &Stream, len: usize) -> Result<SliceMut<'_, T>> {
         if self.capacity() < len {
             let generous = len.max(self.capacity() + self.capacity() / 2);
             self.0 = None;
@@ -32,7 +32,7 @@ impl<T: Pod> Grow<T> {
     }
 
     /// Room for exactly `len` elements at least.
-    pub(super) fn reserve_exact(&mut self, stream: &Stream, len: usize) -> Result<()> {
+    pub(crate) fn reserve_exact(&mut self, stream: &Stream, len: usize) -> Result<()> {
         if self.capacity() < len {
             self.0 = None;
             self.0 = Some(stream.alloc(len)?);
@@ -41,7 +41,7 @@ impl<T: Pod> Grow<T> {
     }
 
     /// The first `len` elements, which are there.
-    pub(super) fn part(&self, len: usize) -> Result<Slice<'_, T>> {
+    pub(crate) fn part(&self, len: usize) -> Result<Slice<'_, T>> {
         match &self.0 {
             Some(buffer) => Ok(buffer.range(..len)?),
             // SAFETY: a slice of nothing may be anywhere, and more is refused.
@@ -50,7 +50,7 @@ impl<T: Pod> Grow<T> {
     }
 
     /// The first `len` elements, to write.
-    pub(super) fn part_mut(&mut self, len: usize) -> Result<SliceMut<'_, T>> {
+    pub(crate) fn part_mut(&mut self, len: usize) -> Result<SliceMut<'_, T>> {
         match &mut self.0 {
             Some(buffer) => Ok(buffer.range_mut(..len)?),
             // SAFETY: as above.
@@ -59,13 +59,13 @@ impl<T: Pod> Grow<T> {
     }
 
     /// Its address, 0 without memory.
-    pub(super) fn ptr(&self) -> u64 {
+    pub(crate) fn ptr(&self) -> u64 {
         self.0.as_ref().map_or(0, Buffer::ptr)
     }
 }
 
 /// Host memory that the device copies to and from. Pinned where the system grants that, else plain: copies then take longer.
-pub(super) enum HostBuffer<T> {
+pub(crate) enum HostBuffer<T> {
     Pinned(Pinned<T>),
     Plain(Vec<T>),
 }
@@ -82,7 +82,7 @@ impl<T: Pod> HostBuffer<T> {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] where there is no plain memory either.
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self> {
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self> {
         // A device that has failed says so again at the next call; all else is a matter of speed.
         match Pinned::new(device, len) {
             Ok(pinned) => Ok(Self::Pinned(pinned)),
@@ -114,7 +114,7 @@ impl<T> DerefMut for HostBuffer<T> {
 /// Uploads from any memory at the speed of pinned memory: pieces are copied there by all threads while the one before
 /// is on its way.
 #[derive(Default)]
-pub(super) struct Uploader {
+pub(crate) struct Uploader {
     staging: Option<HostBuffer<u8>>,
     used: usize,
 }
@@ -126,7 +126,7 @@ const SHARE: usize = 256 << 10;
 
 impl Uploader {
     /// Starts a frame: nothing that was uploaded before is still on its way.
-    pub(super) fn start(&mut self, stream: &Stream) -> Result<()> {
+    pub(crate) fn start(&mut self, stream: &Stream) -> Result<()> {
         if self.used > 0 {
             stream.synchronize()?;
         }
@@ -134,7 +134,7 @@ impl Uploader {
         Ok(())
     }
 
-    pub(super) fn upload<T: Pod>(
+    pub(crate) fn upload<T: Pod>(
         &mut self,
         stream: &Stream,
         to: SliceMut<T>,
@@ -174,7 +174,7 @@ impl Uploader {
 /// Pairs on the host. Pinned, so that downloads are fast, up to 1 GiB; beyond that pinning would cost more than it saves
 /// and starve the system.
 #[derive(Default)]
-pub(super) struct HostPairs {
+pub(crate) struct HostPairs {
     memory: HostBuffer<Pair>,
     len: usize,
 }
@@ -182,12 +182,12 @@ pub(super) struct HostPairs {
 const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
 
 impl HostPairs {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
     /// Replaces the list by that on the device. It is empty after an error.
-    pub(super) fn download(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
+    pub(crate) fn download(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
         self.len = 0;
         let len = pairs.len();
         if self.memory.len() < len {

@@ -8,32 +8,27 @@
 //! room where there was too little. For updates from the host the lists are then downloaded. What the last update left is in
 //! other memory, and changes places with the new at the very end: an update that fails changes nothing that can be seen.
 
-mod bound;
+mod abi;
+mod between;
 mod bounds;
 mod chunks;
-mod cut;
-mod device_frame;
-mod endpoints;
 mod engine;
 mod events;
-mod frame_graph;
-mod grid;
-mod held;
+mod find;
+mod graph;
+mod input;
 mod kernels;
+mod limits;
 mod memory;
 mod offsets;
-mod pairs;
-mod params;
-mod patch;
+mod order;
 mod query;
-mod rows;
-mod scene;
-mod source;
-mod sweep;
-mod tree;
+mod resting;
+mod stages;
+mod update;
 
 pub use bounds::MeshBounds;
-pub use device_frame::DeviceFrame;
 pub(crate) use engine::Engine;
-pub use frame_graph::FrameGraph;
+pub use graph::FrameGraph;
+pub use input::device_frame::DeviceFrame;
 pub(crate) use query::Question;

@@ -1,8 +1,8 @@
 //! Counts, and where what is counted begins: `kernels/sap/offsets.cuh`.
 
-use super::kernels::{blocks, module};
-use super::memory::Grow;
 use crate::Result;
+use crate::cuda::kernels::{blocks, module};
+use crate::cuda::memory::Grow;
 use gpu::{Device, Kernel, Launch, Stream, args};
 
 const THREADS: u32 = 256;
@@ -10,7 +10,7 @@ const THREADS: u32 = 256;
 const TILE: usize = 2048;
 
 /// Memory for counts that become offsets, kept from update to update.
-pub(super) struct Offsets {
+pub(crate) struct Offsets {
     kernel: Kernel,
     /// What the blocks publish, then the counts and one more.
     memory: Grow<u32>,
@@ -18,7 +18,7 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    pub(super) fn new(device: &Device) -> Result<Self> {
+    pub(crate) fn new(device: &Device) -> Result<Self> {
         Ok(Self {
             kernel: module(device)?.kernel("sap_offsets")?,
             memory: Grow::default(),
@@ -32,7 +32,7 @@ impl Offsets {
     }
 
     /// `n` counts of zero.
-    pub(super) fn begin(&mut self, stream: &Stream, n: usize) -> Result<()> {
+    pub(crate) fn begin(&mut self, stream: &Stream, n: usize) -> Result<()> {
         self.n = n;
         let all = self.words() + n + 1;
         stream.fill_u32(self.memory.reserve(stream, all)?, 0)?;
@@ -40,7 +40,7 @@ impl Offsets {
     }
 
     /// The address of the counts, later of the offsets.
-    pub(super) fn ptr(&self) -> u64 {
+    pub(crate) fn ptr(&self) -> u64 {
         self.memory.ptr() + (self.words() * size_of::<u32>()) as u64
     }
 
@@ -50,7 +50,7 @@ impl Offsets {
     /// # Safety
     ///
     /// The addresses are of a number each, or 0.
-    pub(super) unsafe fn make(&self, stream: &Stream, most: u64, total: u64) -> Result<()> {
+    pub(crate) unsafe fn make(&self, stream: &Stream, most: u64, total: u64) -> Result<()> {
         let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
         let (words, counts) = (self.memory.ptr(), self.ptr());
         // SAFETY: the caller's promise; there is room for what the blocks publish and for one count more.

@@ -1,7 +1,7 @@
 //! Single queries on the device: `kernels/sap/query.cuh`.
 
-use super::kernels::{linear, module};
-use super::memory::Grow;
+use crate::cuda::kernels::{linear, module};
+use crate::cuda::memory::Grow;
 use crate::query::Candidate;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
@@ -30,7 +30,7 @@ struct Ray {
 
 /// Made by the first query.
 #[derive(Default)]
-pub(super) struct Queries {
+pub(crate) struct Queries {
     kernels: Option<[Kernel; 2]>,
     /// The number of candidates in the place of one, then the candidates.
     found: Grow<Candidate>,
@@ -38,7 +38,7 @@ pub(super) struct Queries {
 
 impl Queries {
     /// At least the boxes that are asked for, in no order; nothing where they are more than there is room for. O(boxes).
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         stream: &Stream,
         boxes: Slice<Aabb>,

@@ -5,7 +5,7 @@ mod plan;
 use super::context::Context;
 use super::family::{Family, Shape, Task, measured, no_device_count};
 use crate::{Algorithm, KeyType, Result};
-use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
+use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
 use plan::{
     Array, BucketArgs, DROP_KEYS, EXACT, Plan, Regions, SortArgs, TILE_THREADS, Tile, carve,
 };
@@ -243,7 +243,7 @@ impl Sort<'_> {
         let (samples, tile) = (self.plan.samples(), self.plan.tile.of_samples());
         let arrays = self.regions.samples;
         let unnumbered = Array {
-            values: 0,
+            values: DevicePtr::NULL,
             ..arrays[0]
         };
         let args = SortArgs {
@@ -320,13 +320,13 @@ impl Sort<'_> {
         SortArgs {
             from,
             to,
-            begins: 0,
-            first_tiles: 0,
-            piece_of_tile: 0,
-            samples: 0,
-            outcome: 0,
-            bucket_of_part: 0,
-            part_starts: 0,
+            begins: DevicePtr::NULL,
+            first_tiles: DevicePtr::NULL,
+            piece_of_tile: DevicePtr::NULL,
+            samples: DevicePtr::NULL,
+            outcome: DevicePtr::NULL,
+            bucket_of_part: DevicePtr::NULL,
+            part_starts: DevicePtr::NULL,
             n,
             order: self.task.order,
             spacing: self.plan.spacing as u32,

@@ -2,10 +2,12 @@
 //! The kernels' side is at the head of `kernels/sort/bucket_sort.cu`.
 
 use crate::Result;
+use crate::cuda::abi::assert_layout;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
+use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut};
 
 /// Threads of a block that sorts a tile: `TILE_THREADS` in bucket_tile.cuh.
 pub(super) const TILE_THREADS: u32 = 512;
@@ -205,9 +207,14 @@ fn levels(keys: u64, tile: Tile) -> u32 {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Array {
-    pub keys: u64,
-    pub values: u64,
+    pub keys: DevicePtr<u8>,
+    pub values: DevicePtr<u8>,
 }
+
+assert_layout!(
+    Array, 16:
+    keys 0, values 8,
+);
 
 /// `SortArgs` in bucket_sort.cu.
 #[repr(C)]
@@ -215,13 +222,13 @@ pub(super) struct Array {
 pub(super) struct SortArgs {
     pub from: Array,
     pub to: [Array; 2],
-    pub begins: u64,
-    pub first_tiles: u64,
-    pub piece_of_tile: u64,
-    pub samples: u64,
-    pub outcome: u64,
-    pub bucket_of_part: u64,
-    pub part_starts: u64,
+    pub begins: DevicePtr<u8>,
+    pub first_tiles: DevicePtr<u8>,
+    pub piece_of_tile: DevicePtr<u8>,
+    pub samples: DevicePtr<u8>,
+    pub outcome: DevicePtr<SortOutcome>,
+    pub bucket_of_part: DevicePtr<u8>,
+    pub part_starts: DevicePtr<u8>,
     pub n: u64,
     pub order: KeyOrder,
     pub spacing: u32,
@@ -231,6 +238,13 @@ pub(super) struct SortArgs {
     pub bucket_count: u32,
     pub unused: u32,
 }
+
+assert_layout!(
+    SortArgs, 176:
+    from 0, to 16, begins 48, first_tiles 56, piece_of_tile 64, samples 72, outcome 80,
+    bucket_of_part 88, part_starts 96, n 104, order 112, spacing 152, levels 156,
+    value_bytes 160, flags 164, bucket_count 168, unused 172,
+);
 
 /// Flag of [`SortArgs`]: the sorted keys are not wanted.
 pub(super) const DROP_KEYS: u32 = 1;
@@ -243,17 +257,17 @@ pub(super) const EXACT: u32 = 2;
 pub(super) struct BucketArgs {
     pub sorted: Array,
     pub buckets: Array,
-    pub samples: u64,
-    pub sample_numbers: u64,
-    pub splitters: u64,
-    pub splitter_places: u64,
-    pub locations: u64,
-    pub targets: u64,
-    pub group_sums: u64,
-    pub begins: u64,
-    pub first_tiles: u64,
-    pub piece_of_tile: u64,
-    pub outcome: u64,
+    pub samples: DevicePtr<u8>,
+    pub sample_numbers: DevicePtr<u8>,
+    pub splitters: DevicePtr<u8>,
+    pub splitter_places: DevicePtr<u8>,
+    pub locations: DevicePtr<u8>,
+    pub targets: DevicePtr<u8>,
+    pub group_sums: DevicePtr<u8>,
+    pub begins: DevicePtr<u8>,
+    pub first_tiles: DevicePtr<u8>,
+    pub piece_of_tile: DevicePtr<u8>,
+    pub outcome: DevicePtr<SortOutcome>,
     pub n: u64,
     pub sample_count: u64,
     pub order: KeyOrder,
@@ -265,34 +279,42 @@ pub(super) struct BucketArgs {
     pub groups: u32,
 }
 
+assert_layout!(
+    BucketArgs, 200:
+    sorted 0, buckets 16, samples 32, sample_numbers 40, splitters 48, splitter_places 56,
+    locations 64, targets 72, group_sums 80, begins 88, first_tiles 96, piece_of_tile 104,
+    outcome 112, n 120, sample_count 128, order 136, sublists 176, bucket_count 180, tile 184,
+    spacing 188, group_rows 192, groups 196,
+);
+
 /// Scratch memory, carved.
 #[derive(Debug)]
 pub(super) struct Regions {
-    pub outcome: u64,
+    pub outcome: DevicePtr<SortOutcome>,
     /// Room for the keys and values once more.
     pub temp: Array,
     /// Two arrays of samples with their numbers.
     pub samples: [Array; 2],
-    pub splitters: u64,
-    pub splitter_places: u64,
-    pub locations: u64,
-    pub targets: u64,
-    pub group_sums: u64,
-    pub begins: u64,
-    pub first_tiles: u64,
-    pub piece_of_tile: u64,
-    pub part_samples: u64,
-    pub bucket_of_part: u64,
-    pub part_starts: u64,
+    pub splitters: DevicePtr<u8>,
+    pub splitter_places: DevicePtr<u8>,
+    pub locations: DevicePtr<u8>,
+    pub targets: DevicePtr<u8>,
+    pub group_sums: DevicePtr<u8>,
+    pub begins: DevicePtr<u8>,
+    pub first_tiles: DevicePtr<u8>,
+    pub piece_of_tile: DevicePtr<u8>,
+    pub part_samples: DevicePtr<u8>,
+    pub bucket_of_part: DevicePtr<u8>,
+    pub part_starts: DevicePtr<u8>,
 }
 
 /// Carves, or measures, the scratch memory of a sort.
 pub(super) fn carve(layout: &mut Layout<'_>, plan: &Plan, value_bytes: usize) -> Result<Regions> {
     // A product beyond an address saturates, and `take` refuses it.
-    let mut take = |elements: u64, each: usize| -> Result<u64> {
+    let mut take = |elements: u64, each: usize| -> Result<DevicePtr<u8>> {
         let elements = usize::try_from(elements).unwrap_or(usize::MAX);
         let region: SliceMut<'_, u8> = layout.take(elements.saturating_mul(each))?;
-        Ok(region.ptr())
+        Ok(region.device_ptr())
     };
     let key = plan.tile.key_bytes;
     let outcome = take(256, 1)?;
@@ -307,7 +329,7 @@ pub(super) fn carve(layout: &mut Layout<'_>, plan: &Plan, value_bytes: usize) ->
         })
     };
     Ok(Regions {
-        outcome,
+        outcome: outcome.cast(),
         temp: array(keys, value_bytes)?,
         samples: [array(samples, 4)?, array(samples, 4)?],
         splitters: take(buckets, key)?,
@@ -393,10 +415,5 @@ mod tests {
             }
         }
         assert!(split > 100);
-    }
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!((size_of::<SortArgs>(), size_of::<BucketArgs>()), (176, 200));
     }
 }

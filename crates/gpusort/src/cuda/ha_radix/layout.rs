@@ -3,24 +3,25 @@
 
 use super::tuning::{Tile, tile_for};
 use crate::Result;
+use crate::cuda::abi::assert_layout;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut};
 
 /// `Args` in ha_radix.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
-    /// Device addresses of input, output and temporary keys.
-    pub keys: [u64; 3],
+    /// Input, output and temporary keys.
+    pub keys: [DevicePtr<u8>; 3],
     /// The same for values. A null input stands for 0, 1, 2, …
-    pub values: [u64; 3],
-    pub header: u64,
-    pub sums: u64,
-    /// 0, or the address of the number of keys.
-    pub device_count: u64,
+    pub values: [DevicePtr<u8>; 3],
+    pub header: DevicePtr<Header>,
+    pub sums: DevicePtr<u32>,
+    /// Null, or the address of the number of keys.
+    pub device_count: DevicePtr<u64>,
     pub n: u64,
     pub order: KeyOrder,
     pub flags: u32,
@@ -29,6 +30,12 @@ pub(super) struct Args {
     pub parts: u32,
     pub algorithm: u32,
 }
+
+assert_layout!(
+    Args, 136:
+    keys 0, values 24, header 48, sums 56, device_count 64, n 72, order 80, flags 120,
+    passes 124, parts 128, algorithm 132,
+);
 
 /// Flag of [`Args`]: input and output are one buffer.
 pub(super) const IN_PLACE: u32 = 1;
@@ -44,6 +51,11 @@ pub(super) struct Header {
     /// The most phases: two for each pass.
     next: [u32; 64],
 }
+
+assert_layout!(
+    Header, 304:
+    outcome 0, state 32, next 48,
+);
 
 /// More parts than any device has blocks at once.
 pub(super) const MAX_PARTS: u32 = 4096;
@@ -102,15 +114,4 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
         keys: layout.take(n.saturating_mul(sizes.key_bytes))?,
         values: layout.take(n.saturating_mul(sizes.value_bytes))?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 136);
-        assert_eq!(size_of::<Header>(), 304);
-    }
 }

@@ -66,10 +66,10 @@ impl Family for HaRadix {
         let in_place = if task.in_place() { IN_PLACE } else { 0 };
         let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = ByValue(Args {
-            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
-            values: [task.values_in, task.values_out, regions.values.ptr()],
-            header: regions.header.ptr(),
-            sums: regions.sums.ptr(),
+            keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
+            values: [task.values_in, task.values_out, regions.values.device_ptr()],
+            header: regions.header.device_ptr(),
+            sums: regions.sums.device_ptr(),
             device_count: task.device_count,
             n: sizes.n,
             order: task.order,

@@ -4,13 +4,14 @@
 use super::small_tuning::{LEAST_TILE, LIMIT};
 use super::tuning::{GROUP, Shapes};
 use crate::Result;
+use crate::cuda::abi::assert_layout;
 use crate::cuda::adaptive;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
-use gpu::{DeviceInfo, Layout, SliceMut};
+use gpu::{DeviceInfo, DevicePtr, Layout, SliceMut};
 
 /// The most arrays that one launch sorts side by side.
 pub(super) const MAX_ARRAYS: usize = 3;
@@ -22,18 +23,18 @@ const SMALL_LIMIT: u64 = (1 << 30) - 1;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
-    /// Device addresses of each array's input, output and temporary keys.
-    pub keys: [[u64; 3]; MAX_ARRAYS],
+    /// Each array's input, output and temporary keys.
+    pub keys: [[DevicePtr<u8>; 3]; MAX_ARRAYS],
     /// The same for values. A null input stands for 0, 1, 2, …
-    pub values: [[u64; 3]; MAX_ARRAYS],
+    pub values: [[DevicePtr<u8>; 3]; MAX_ARRAYS],
     /// Bytes of an array's header, bins and look-back words, which lie one behind the other.
     pub stride: u64,
-    pub header: u64,
-    pub bins: u64,
-    pub own: u64,
-    pub groups: u64,
-    /// 0, or the address of the number of keys.
-    pub device_count: u64,
+    pub header: DevicePtr<Header>,
+    pub bins: DevicePtr<u8>,
+    pub own: DevicePtr<u8>,
+    pub groups: DevicePtr<u8>,
+    /// Null, or the address of the number of keys.
+    pub device_count: DevicePtr<u64>,
     pub n: u64,
     pub order: KeyOrder,
     order_again: KeyOrder,
@@ -42,6 +43,13 @@ pub(super) struct Args {
     pub stall_tile: u32,
     pub stall_cycles: u32,
 }
+
+assert_layout!(
+    Args, 296:
+    keys 0, values 72, stride 144, header 152, bins 160, own 168, groups 176, device_count 184,
+    n 192, order 200, order_again 240, flags 280, minus_one 284, stall_tile 288,
+    stall_cycles 292,
+);
 
 /// Flag of [`Args`]: input and output are one buffer.
 pub(super) const IN_PLACE: u32 = 1;
@@ -78,6 +86,11 @@ pub(super) struct Header {
     pub next_tile: [u32; 8],
     pub state: [u32; 8],
 }
+
+assert_layout!(
+    Header, 112:
+    outcome 0, unsorted 32, finished 36, copy_back 40, unused 44, next_tile 48, state 80,
+);
 
 /// The sizes that follow from the number of keys.
 #[derive(Debug, Clone, Copy)]
@@ -196,8 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 296);
+    fn the_header_fits() {
         assert!(size_of::<Header>() <= HEADER_BYTES);
     }
 }

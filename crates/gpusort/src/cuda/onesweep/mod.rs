@@ -12,7 +12,7 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use super::order::KeyOrder;
 use crate::Result;
-use gpu::{ByValue, Launch, Layout, SliceMut, Stream};
+use gpu::{ByValue, DevicePtr, Launch, Layout, SliceMut, Stream};
 use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
 use layout::{Args, CLEARED, DROP_KEYS, Header, IN_PLACE, NEARLY_SORTED, Regions, Sizes, carve};
@@ -76,16 +76,17 @@ fn sort_large(
 ) -> Result<()> {
     let (shape, in_place) = (&task.shape, task.in_place());
     let kernels = kernels(context, sizes)?;
-    let temporary = [regions.keys.ptr(), regions.values.ptr()];
+    let temporary = [regions.keys.device_ptr(), regions.values.device_ptr()];
 
     let mut args = Args::new(task.order, sizes.n);
     args.keys[0] = [task.keys_in, task.keys_out, temporary[0]];
     args.values[0] = [task.values_in, task.values_out, temporary[1]];
     args.stride = regions.stride;
-    args.header = regions.control.ptr();
-    args.bins = args.header + regions.bins;
-    args.own = args.header + regions.own;
-    args.groups = args.header + regions.groups;
+    let control = regions.control.device_ptr();
+    args.header = control.cast();
+    args.bins = control.byte_add(regions.bins);
+    args.own = control.byte_add(regions.own);
+    args.groups = control.byte_add(regions.groups);
     args.device_count = task.device_count;
     args.flags = if in_place { IN_PLACE } else { 0 } | if task.drop_keys { DROP_KEYS } else { 0 };
     if let Some((tile, cycles)) = context.config.stall {
@@ -99,8 +100,14 @@ fn sort_large(
         stream.fill_bytes(regions.control.range(..used)?, 0)?;
         args.flags |= CLEARED;
     }
-    let header = args.header;
-    if adaptive::launch(context, stream, task, temporary, header, regions.windows)? {
+    if adaptive::launch(
+        context,
+        stream,
+        task,
+        temporary,
+        control.cast(),
+        regions.windows,
+    )? {
         args.flags |= NEARLY_SORTED;
     }
     context.mark(stream, "histogram")?;
@@ -135,13 +142,13 @@ pub(super) fn is_sorted(
     stream: &Stream,
     shape: &Shape,
     order: KeyOrder,
-    keys: u64,
+    keys: DevicePtr<u8>,
     scratch: SliceMut<'_, u8>,
 ) -> Result<bool> {
     let mut header = scratch.range(..size_of::<Header>())?.cast::<Header>()?;
     let mut args = Args::new(order.without_digits(), shape.n);
     args.keys[0][0] = keys;
-    args.header = header.ptr();
+    args.header = header.device_ptr();
     args.flags = CLEARED;
     stream.fill_bytes(header.reborrow(), 0)?;
     launch_histogram(context, stream, shape, &args)?;

@@ -2,13 +2,14 @@
 
 use super::layout::{DROP_KEYS, MAX_ARRAYS, MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
+use crate::cuda::abi::assert_layout;
 use crate::cuda::adaptive::Window;
 use crate::cuda::context::Context;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, Kernel, Launch, Stream};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream};
 use radsweep_kernels as images;
 
 /// `Args` in onesweep_small_types.cuh.
@@ -16,9 +17,9 @@ use radsweep_kernels as images;
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
     buffers: [Buffers; MAX_ARRAYS],
-    scratch: u64,
-    device_count: u64,
-    records: u64,
+    scratch: DevicePtr<u8>,
+    device_count: DevicePtr<u64>,
+    records: DevicePtr<u8>,
     order: KeyOrder,
     n: u32,
     rows: u32,
@@ -28,13 +29,24 @@ struct Args {
     windows: u32,
 }
 
+assert_layout!(
+    Args, 232:
+    buffers 0, scratch 144, device_count 152, records 160, order 168, n 208, rows 212,
+    capacity 216, minus_one 220, flags 224, windows 228,
+);
+
 /// `Buffers` in onesweep_small_types.cuh: input, output and temporary keys, then values.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Buffers {
-    keys: [u64; 3],
-    values: [u64; 3],
+    keys: [DevicePtr<u8>; 3],
+    values: [DevicePtr<u8>; 3],
 }
+
+assert_layout!(
+    Buffers, 48:
+    keys 0, values 24,
+);
 
 /// The kernels of one key width, and how the device runs them.
 #[derive(Debug)]
@@ -156,7 +168,7 @@ impl Small {
         task: &Task,
         regions: Regions<'_>,
     ) -> Result<()> {
-        let header = regions.control.ptr();
+        let header = regions.control.device_ptr();
         let n = task.shape.n as u32;
         let threads = self.shape.threads;
         let rows = if self.blocks == 1 {
@@ -173,14 +185,14 @@ impl Small {
             capacity: threads * self.fit.capacity,
             flags: if task.drop_keys { DROP_KEYS } else { 0 }
                 | if self.windows > 0 { NEARLY_SORTED } else { 0 },
-            records: regions.windows.ptr(),
+            records: regions.windows.device_ptr(),
             windows: self.windows,
             minus_one: u32::MAX,
             ..Args::zeroed()
         };
         args.buffers[0] = Buffers {
-            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
-            values: [task.values_in, task.values_out, regions.values.ptr()],
+            keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
+            values: [task.values_in, task.values_out, regions.values.device_ptr()],
         };
         let mut launch = Launch::linear(self.blocks, threads).dynamic_shared(self.fit.shared_bytes);
         if self.blocks == 1 {
@@ -193,15 +205,5 @@ impl Small {
         // regions the sizes that the kernels count on.
         unsafe { stream.launch(&self.kernel, &launch, &gpu::args![ByValue(args)])? };
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 232);
     }
 }

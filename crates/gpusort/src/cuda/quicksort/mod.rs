@@ -45,15 +45,18 @@ impl Family for Quicksort {
         let kernels = Kernels::load(context, &sizes, task.shape.key)?;
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
         let args = Args {
-            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
-            values: [task.values_in, task.values_out, regions.values.ptr()],
-            header: regions.header.ptr(),
-            sequences: [regions.sequences[0].ptr(), regions.sequences[1].ptr()],
-            bounds: regions.bounds.ptr(),
-            section_sequence: regions.section_sequence.ptr(),
-            offsets: regions.offsets.ptr(),
-            shorts: regions.shorts.ptr(),
-            done: regions.done.ptr(),
+            keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
+            values: [task.values_in, task.values_out, regions.values.device_ptr()],
+            header: regions.header.device_ptr(),
+            sequences: [
+                regions.sequences[0].device_ptr(),
+                regions.sequences[1].device_ptr(),
+            ],
+            bounds: regions.bounds.device_ptr(),
+            section_sequence: regions.section_sequence.device_ptr(),
+            offsets: regions.offsets.device_ptr(),
+            shorts: regions.shorts.device_ptr(),
+            done: regions.done.device_ptr(),
             device_count: task.device_count,
             n: sizes.n,
             order: task.order,

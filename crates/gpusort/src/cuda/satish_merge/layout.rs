@@ -3,24 +3,25 @@
 
 use super::plan::{Level, Plan, SAMPLE, Tile};
 use crate::Result;
+use crate::cuda::abi::assert_layout;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut};
 
 /// `Args` in satish_merge.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
-    pub keys_in: u64,
-    pub keys_out: u64,
-    /// 0: the values are the keys' places.
-    pub values_in: u64,
-    pub values_out: u64,
-    pub samples: u64,
-    pub splits: u64,
-    pub outcome: u64,
-    pub device_count: u64,
+    pub keys_in: DevicePtr<u8>,
+    pub keys_out: DevicePtr<u8>,
+    /// Null: the values are the keys' places.
+    pub values_in: DevicePtr<u8>,
+    pub values_out: DevicePtr<u8>,
+    pub samples: DevicePtr<u8>,
+    pub splits: DevicePtr<u8>,
+    pub outcome: DevicePtr<SortOutcome>,
+    pub device_count: DevicePtr<u64>,
     pub n: u64,
     pub flip: u64,
     pub fold: u64,
@@ -31,6 +32,13 @@ pub(super) struct Args {
     pub passes: u32,
     pub flags: u32,
 }
+
+assert_layout!(
+    Args, 144:
+    keys_in 0, keys_out 8, values_in 16, values_out 24, samples 32, splits 40, outcome 48,
+    device_count 56, n 64, flip 72, fold 80, window 88, minus_zero 96, zero 104, level 112,
+    passes 136, flags 140,
+);
 
 /// Flag of [`Args`]: the keys go out as they came in.
 pub(super) const LAST: u32 = 1;
@@ -101,13 +109,6 @@ pub(super) fn shared_bytes(tile: Tile, key_bytes: usize, value_bytes: usize) -> 
 mod tests {
     use super::*;
     use crate::cuda::satish_merge::plan::tile_for;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 144);
-        assert_eq!(size_of::<Level>(), 24);
-    }
-
     #[test]
     fn tiles_fit_the_oldest_device() {
         for key in [4, 8] {

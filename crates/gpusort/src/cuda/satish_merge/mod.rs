@@ -90,8 +90,8 @@ impl Family for SatishMerge {
             shape.value_bytes,
         )?;
         let kernels = kernels(context, shape, plain(order, key_bytes))?;
-        let keys = [task.keys_out, regions.keys.ptr()];
-        let values = [task.values_out, regions.values.ptr()];
+        let keys = [task.keys_out, regions.keys.device_ptr()];
+        let values = [task.values_out, regions.values.device_ptr()];
         let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = |step: &Step| Args {
             keys_in: if step.first {
@@ -106,9 +106,9 @@ impl Family for SatishMerge {
                 values[step.from]
             },
             values_out: values[step.to],
-            samples: regions.samples.ptr(),
-            splits: regions.splits.ptr(),
-            outcome: regions.outcome.ptr(),
+            samples: regions.samples.device_ptr(),
+            splits: regions.splits.device_ptr(),
+            outcome: regions.outcome.device_ptr(),
             device_count: task.device_count,
             n: shape.n,
             level: step.level,

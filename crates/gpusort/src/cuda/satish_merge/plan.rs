@@ -1,5 +1,6 @@
 //! Which tiles and passes a number of elements takes. The constants are those of `kernels/sort/satish_merge.cuh`.
 
+use crate::cuda::abi::assert_layout;
 use bytemuck::{Pod, Zeroable};
 
 /// Every how many elements a run has a sample.
@@ -56,6 +57,11 @@ pub(in crate::cuda) struct Level {
     pub runs: u32,
     pub unused: u32,
 }
+
+assert_layout!(
+    Level, 24:
+    run 0, spacing 8, pieces 12, runs 16, unused 20,
+);
 
 /// The tiles and the passes after them.
 #[derive(Debug, Clone)]

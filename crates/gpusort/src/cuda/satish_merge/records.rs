@@ -4,6 +4,7 @@ use super::layout::LAST;
 use super::nvrtc::{Nvrtc, Source};
 use super::plan::{Level, Plan, SAMPLE, Tile};
 use super::steps::{self, Kernels, Step};
+use crate::cuda::abi::assert_layout;
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
 use crate::cuda::context::Context;
@@ -12,7 +13,7 @@ use crate::cuda::gather;
 use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{Device, Layout, Memory, Slice, SliceMut, Stream};
+use gpu::{Device, DevicePtr, Layout, Memory, Slice, SliceMut, Stream};
 use radsweep_kernels::sources;
 use std::ffi::OsStr;
 use std::fmt;
@@ -87,17 +88,23 @@ impl<R> fmt::Debug for Comparator<R> {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
-    records: u64,
-    input: u64,
-    output: u64,
-    samples: u64,
-    splits: u64,
-    outcome: u64,
+    records: DevicePtr<u8>,
+    input: DevicePtr<u8>,
+    output: DevicePtr<u8>,
+    samples: DevicePtr<u8>,
+    splits: DevicePtr<u8>,
+    outcome: DevicePtr<SortOutcome>,
     n: u64,
     level: Level,
     passes: u32,
     flags: u32,
 }
+
+assert_layout!(
+    Args, 88:
+    records 0, input 8, output 16, samples 24, splits 32, outcome 40, n 48, level 56, passes 80,
+    flags 84,
+);
 
 /// `THREADS` and `INDEX_ITEMS` in satish_merge_records.cuh.
 const INDEX_TILE: Tile = Tile {
@@ -266,7 +273,7 @@ impl<R: Pod> Comparator<R> {
         }
         let plan = Plan::new(n, INDEX_TILE);
         let regions = carve(&mut Layout::over(scratch)?, &plan, 4, true)?;
-        let index = regions.index.ptr();
+        let index = regions.index.device_ptr();
         let moved = gather::Records {
             input: records,
             output,
@@ -274,7 +281,14 @@ impl<R: Pod> Comparator<R> {
         };
         let sorted = (&plan, INDEX_TILE);
         stream.using(&memory, || {
-            self.run(stream, &self.inner.index, sorted, records, index, regions)?;
+            self.run(
+                stream,
+                &self.inner.index,
+                sorted,
+                records,
+                index.cast(),
+                regions,
+            )?;
             gather::launch(&self.inner.context, stream, n, index, &moved)
         })
     }
@@ -285,11 +299,11 @@ impl<R: Pod> Comparator<R> {
         records: &Slice<'_, R>,
         (what, output): (&'static str, &SliceMut<'_, T>),
         scratch: &SliceMut<'_, u8>,
-    ) -> Result<([u64; 2], Vec<Memory>)> {
+    ) -> Result<([DevicePtr<u8>; 2], Vec<Memory>)> {
         let mut buffers = Buffers::new(records.len());
         let addresses = [
-            buffers.reads("records", records)?,
-            buffers.writes(what, output)?,
+            buffers.reads("records", records)?.cast(),
+            buffers.writes(what, output)?.cast(),
         ];
         let memory = buffers.check(scratch, || self.scratch_bytes(records.len() as u64))?;
         Ok((addresses, memory))
@@ -300,21 +314,21 @@ impl<R: Pod> Comparator<R> {
         stream: &Stream,
         kernels: &Kernels,
         (plan, tile): (&Plan, Tile),
-        records: u64,
-        output: u64,
+        records: DevicePtr<u8>,
+        output: DevicePtr<u8>,
         regions: Regions<'_>,
     ) -> Result<()> {
         if plan.n == 0 {
             return Ok(stream.fill_bytes(regions.outcome, 0)?);
         }
-        let moved = [output, regions.spare.ptr()];
+        let moved = [output, regions.spare.device_ptr()];
         let args = |step: &Step| Args {
             records,
             input: moved[step.from],
             output: moved[step.to],
-            samples: regions.samples.ptr(),
-            splits: regions.splits.ptr(),
-            outcome: regions.outcome.ptr(),
+            samples: regions.samples.device_ptr(),
+            splits: regions.splits.device_ptr(),
+            outcome: regions.outcome.device_ptr(),
             n: plan.n,
             level: step.level,
             passes: plan.levels.len() as u32,
@@ -358,12 +372,6 @@ fn carve<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 88);
-    }
-
     #[test]
     fn tiles_of_records_fit_and_merge() {
         for bytes in 1..=MOST_STAGED {

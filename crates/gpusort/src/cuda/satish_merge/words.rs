@@ -3,6 +3,7 @@
 use super::layout::{LAST, shared_bytes};
 use super::plan::{Level, Plan, SAMPLE, Tile, tile_for};
 use super::steps::{self, Kernels, Step};
+use crate::cuda::abi::assert_layout;
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
 use crate::cuda::context::Context;
@@ -11,7 +12,7 @@ use crate::cuda::gather;
 use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Order, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{Device, Layout, Slice, SliceMut, Stream};
+use gpu::{Device, DevicePtr, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;
 use std::sync::Arc;
 
@@ -74,15 +75,15 @@ pub struct MergeSorter(Arc<Context>);
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
-    words: u64,
-    prefixes_in: u64,
-    prefixes_out: u64,
-    index_in: u64,
-    index_out: u64,
-    sample_prefixes: u64,
-    sample_index: u64,
-    splits: u64,
-    outcome: u64,
+    words: DevicePtr<u8>,
+    prefixes_in: DevicePtr<u64>,
+    prefixes_out: DevicePtr<u64>,
+    index_in: DevicePtr<u32>,
+    index_out: DevicePtr<u32>,
+    sample_prefixes: DevicePtr<u64>,
+    sample_index: DevicePtr<u32>,
+    splits: DevicePtr<u8>,
+    outcome: DevicePtr<SortOutcome>,
     n: u64,
     flip: u64,
     level: Level,
@@ -91,6 +92,13 @@ struct Args {
     flags: u32,
     unused: u32,
 }
+
+assert_layout!(
+    Args, 128:
+    words 0, prefixes_in 8, prefixes_out 16, index_in 24, index_out 32, sample_prefixes 40,
+    sample_index 48, splits 56, outcome 64, n 72, flip 80, level 88, words_each 112, passes 116,
+    flags 120, unused 124,
+);
 
 /// What is moved is a key's first 64 bits.
 const TILE: Tile = tile_for(8);
@@ -161,18 +169,21 @@ impl MergeSorter {
             return Ok(stream.fill_bytes(regions.outcome, 0)?);
         }
 
-        let prefixes = [regions.prefixes.ptr(), regions.spare_prefixes.ptr()];
-        let indices = [index, regions.spare_index.ptr()];
+        let prefixes = [
+            regions.prefixes.device_ptr(),
+            regions.spare_prefixes.device_ptr(),
+        ];
+        let indices = [index, regions.spare_index.device_ptr()];
         let args = |step: &Step| Args {
-            words: keys,
+            words: keys.cast(),
             prefixes_in: prefixes[step.from],
             prefixes_out: prefixes[step.to],
             index_in: indices[step.from],
             index_out: indices[step.to],
-            sample_prefixes: regions.sample_prefixes.ptr(),
-            sample_index: regions.sample_index.ptr(),
-            splits: regions.splits.ptr(),
-            outcome: regions.outcome.ptr(),
+            sample_prefixes: regions.sample_prefixes.device_ptr(),
+            sample_index: regions.sample_index.device_ptr(),
+            splits: regions.splits.device_ptr(),
+            outcome: regions.outcome.device_ptr(),
             n,
             flip: if order == Order::Descending {
                 u64::MAX
@@ -197,8 +208,8 @@ impl MergeSorter {
                 return Ok(());
             };
             let moved = gather::Records {
-                input: keys,
-                output: keys_out,
+                input: keys.cast(),
+                output: keys_out.cast(),
                 bytes: size_of::<K>(),
             };
             gather::launch(&self.0, stream, n, index, &moved)
@@ -244,14 +255,4 @@ fn carve<'a>(layout: &mut Layout<'a>, plan: &Plan) -> Result<Regions<'a>> {
         spare_prefixes: layout.take(size(n))?,
         spare_index: layout.take(size(n))?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 128);
-    }
 }

@@ -3,31 +3,38 @@
 
 use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
+use crate::cuda::abi::assert_layout;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut};
 
 /// `Args` in satish_radix.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
-    /// Device addresses of input, output and temporary keys.
-    keys: [u64; 3],
+    /// Input, output and temporary keys.
+    keys: [DevicePtr<u8>; 3],
     /// The same for values. A null input stands for 0, 1, 2, …
-    values: [u64; 3],
-    header: u64,
-    table: u64,
-    varying: u64,
-    /// 0, or the address of the number of keys.
-    device_count: u64,
+    values: [DevicePtr<u8>; 3],
+    header: DevicePtr<Header>,
+    table: DevicePtr<u32>,
+    varying: DevicePtr<u8>,
+    /// Null, or the address of the number of keys.
+    device_count: DevicePtr<u64>,
     n: u64,
     order: KeyOrder,
     stride: u32,
     flags: u32,
 }
+
+assert_layout!(
+    Args, 136:
+    keys 0, values 24, header 48, table 56, varying 64, device_count 72, n 80, order 88,
+    stride 128, flags 132,
+);
 
 /// Flag of [`Args`]: input and output are one buffer.
 const IN_PLACE: u32 = 1;
@@ -40,11 +47,11 @@ impl Args {
     pub fn new(task: &Task, sizes: &Sizes, regions: &Regions<'_>) -> Self {
         let flag = |condition: bool, flag: u32| if condition { flag } else { 0 };
         Self {
-            keys: [task.keys_in, task.keys_out, regions.keys.ptr()],
-            values: [task.values_in, task.values_out, regions.values.ptr()],
-            header: regions.header.ptr(),
-            table: regions.table.ptr(),
-            varying: regions.varying.ptr(),
+            keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
+            values: [task.values_in, task.values_out, regions.values.device_ptr()],
+            header: regions.header.device_ptr(),
+            table: regions.table.device_ptr(),
+            varying: regions.varying.device_ptr(),
             device_count: task.device_count,
             n: task.shape.n,
             order: task.order,
@@ -63,6 +70,11 @@ pub(super) struct Header {
     outcome: SortOutcome,
     varying: u64,
 }
+
+assert_layout!(
+    Header, 40:
+    outcome 0, varying 32,
+);
 
 /// The sizes that follow from the number of keys.
 #[derive(Debug, Clone, Copy)]
@@ -129,15 +141,4 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
         keys: layout.take(bytes(padded, sizes.key_bytes))?,
         values: layout.take(bytes(padded, sizes.value_bytes))?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_structs_have_no_surprises() {
-        assert_eq!(size_of::<Args>(), 136);
-        assert_eq!(size_of::<Header>(), 40);
-    }
 }

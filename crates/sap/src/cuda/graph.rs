@@ -1,10 +1,11 @@
 //! A whole frame as one graph: everything from the boxes to their pairs in order is launched by one call, and the host waits for
 //! nothing.
 
-use super::device_frame::DeviceFrame;
-use super::engine::Engine;
-use super::source::Source;
-use crate::{Aabb, Config, Error, Filter, Pair, Report, Result, Strategy};
+use crate::cuda::engine::Engine;
+use crate::cuda::find::plan::{FoundBy, Plan};
+use crate::cuda::input::device_frame::DeviceFrame;
+use crate::cuda::input::source::Source;
+use crate::{Aabb, Config, Error, Filter, Pair, Report, Result};
 use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 
 /// A frame of boxes on the device, recorded once and launched by one call each time: checked boxes in, sorted pairs out, without
@@ -37,6 +38,7 @@ pub struct FrameGraph {
     filters: Option<Buffer<Filter>>,
     worlds: Option<Buffer<u32>>,
     capacity: usize,
+    plan: Plan,
     engine: Box<Engine>,
 }
 
@@ -68,8 +70,9 @@ impl FrameGraph {
         let frame = frame(&boxes, filters.as_ref(), worlds.as_ref());
         frame.check()?;
         let capacity = prepare(&mut engine, &config, &frame, capacity)?;
-        let graph = record(&mut engine, &config, &frame)?;
+        let (graph, plan) = record(&mut engine, &config, &frame)?;
         Ok(Self {
+            plan,
             config,
             graph: Some(graph),
             boxes,
@@ -118,7 +121,7 @@ impl FrameGraph {
     ///
     /// None that a caller could cause.
     pub fn pairs(&self) -> Result<Slice<'_, Pair>> {
-        Ok(self.engine.room.part(self.capacity)?.cast()?)
+        Ok(self.engine.ordered.part(self.capacity)?.cast()?)
     }
 
     /// Where a launch leaves the number of pairs, exact even where it is more than there is room for.
@@ -152,9 +155,7 @@ impl FrameGraph {
             pairs: state.pairs,
             tests: state.tests,
             sorts: state.sorts(),
-            ..self
-                .engine
-                .report(self.boxes.len(), invalid, state.axis as usize)
+            ..FoundBy::new(&self.plan, state.axis).report(self.boxes.len(), invalid)
         })
     }
 
@@ -171,7 +172,8 @@ impl FrameGraph {
         let frame = frame(&self.boxes, self.filters.as_ref(), self.worlds.as_ref());
         self.engine.forget_plan();
         self.capacity = prepare(&mut self.engine, &self.config, &frame, capacity)?;
-        self.graph = Some(record(&mut self.engine, &self.config, &frame)?);
+        let (graph, plan) = record(&mut self.engine, &self.config, &frame)?;
+        (self.graph, self.plan) = (Some(graph), plan);
         Ok(())
     }
 }
@@ -197,28 +199,36 @@ fn prepare(
 ) -> Result<usize> {
     let sources = [Source::Device(frame)];
     let all = 0..frame.len() as u64;
-    engine.is_bounded = config.strategy == Strategy::Auto;
+    let mut plan = Plan::new(config);
     engine.read_apart(&sources)?;
-    engine.arrange(config, false)?;
-    engine.find_pairs(config, &sources, all.clone(), false)?;
-    // A graph takes what was found to do here, whatever work the boxes to come make of it.
-    engine.is_bounded = false;
-    engine.found.reserve_exact(&engine.stream, capacity)?;
-    // Again, with all that there is room for; and with another plan, should that of the first time have been bad.
-    engine.arrange(config, false)?;
-    engine.sweep(config, all)?;
-    engine.order_and_compare(false)?;
+    engine.arrange(config, &mut plan)?;
+    engine.find_pairs(config, &mut plan, &sources, all.clone(), false)?;
+    engine.packed.reserve_exact(&engine.stream, capacity)?;
+    // Again, with all that there is memory for; and with another plan, should that of the first time have been bad.
+    let mut plan = unbounded(config);
+    engine.arrange(config, &mut plan)?;
+    let by_rows = engine.sweep(config, &plan, all)?;
+    engine.order_and_compare(by_rows, false)?;
     engine.stream.synchronize()?;
-    Ok(engine.found.capacity())
+    Ok(engine.packed.capacity())
 }
 
-fn record(engine: &mut Engine, config: &Config, frame: &DeviceFrame) -> Result<Graph> {
+/// A graph takes what was found to do, whatever work the boxes to come make of it.
+const fn unbounded(config: &Config) -> Plan {
+    Plan {
+        is_bounded: false,
+        ..Plan::new(config)
+    }
+}
+
+fn record(engine: &mut Engine, config: &Config, frame: &DeviceFrame) -> Result<(Graph, Plan)> {
     let stream = engine.stream.clone();
+    let mut plan = unbounded(config);
     let mut steps = || {
         engine.read_apart(&[Source::Device(frame)])?;
-        engine.arrange(config, false)?;
-        engine.sweep(config, 0..frame.len() as u64)?;
-        engine.order_and_compare(false)
+        engine.arrange(config, &mut plan)?;
+        let by_rows = engine.sweep(config, &plan, 0..frame.len() as u64)?;
+        engine.order_and_compare(by_rows, false)
     };
     let mut failed = None;
     let graph = stream.capture(|_| {
@@ -231,6 +241,6 @@ fn record(engine: &mut Engine, config: &Config, frame: &DeviceFrame) -> Result<G
     });
     match failed {
         Some(error) => Err(error),
-        None => Ok(graph?),
+        None => Ok((graph?, plan)),
     }
 }

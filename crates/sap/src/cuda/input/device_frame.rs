@@ -6,7 +6,7 @@ use gpu::Slice;
 
 /// The boxes in one of their forms.
 #[derive(Clone, Copy)]
-pub(super) enum DeviceBoxes<'a> {
+pub(crate) enum DeviceBoxes<'a> {
     Plain(Slice<'a, Aabb>),
     Swept(Slice<'a, Aabb>, Slice<'a, Aabb>),
     Exact(Slice<'a, Aabb64>),
@@ -28,10 +28,10 @@ pub(super) enum DeviceBoxes<'a> {
 /// ```
 #[derive(Clone, Copy)]
 pub struct DeviceFrame<'a> {
-    pub(super) boxes: DeviceBoxes<'a>,
-    pub(super) filters: Option<Slice<'a, Filter>>,
-    pub(super) worlds: Option<Slice<'a, u32>>,
-    pub(super) excluded: &'a [Pair],
+    pub(crate) boxes: DeviceBoxes<'a>,
+    pub(crate) filters: Option<Slice<'a, Filter>>,
+    pub(crate) worlds: Option<Slice<'a, u32>>,
+    pub(crate) excluded: &'a [Pair],
 }
 
 impl<'a> DeviceFrame<'a> {

@@ -5,12 +5,12 @@
 //! Whether they are still as they were is seen by the pass that reads all boxes, so the host learns it with the counters of the
 //! frame: if not, the frame is done again as a whole, and it takes longer until boxes are held apart the next time.
 
-use super::bound::Finder;
-use super::grid::{Asked, Grid};
-use super::kernels::{Kernels, blocks, linear, module};
-use super::memory::Grow;
-use super::params::{Accept, GRID_WORDS, Keys, State};
-use super::scene::{Scene, address};
+use crate::cuda::abi::{Accept, GRID_WORDS, Keys, State};
+use crate::cuda::find::bound::Finder;
+use crate::cuda::find::grid::{Asked, Grid};
+use crate::cuda::input::scene::{Scene, address};
+use crate::cuda::kernels::{Kernels, blocks, linear, module};
+use crate::cuda::memory::Grow;
 use crate::{Error, Filter, Result};
 use gpu::{Buffer, ByValue, Device, Kernel, Launch, Slice, Stream, args};
 
@@ -23,13 +23,13 @@ const MOST_FRAMES: u32 = 64;
 const WORTH: u32 = 4;
 /// They are held apart where they are this many or more, and at least one in so many boxes: the launches that it takes are
 /// some 10 us, what 30,000 boxes take to sort and sweep.
-pub(super) const FEWEST: usize = 1 << 15;
+pub(crate) const FEWEST: usize = 1 << 15;
 const SHARE: usize = 4;
 /// Room for pairs among them at first.
 const FIRST_PAIRS: usize = 1024;
 
-/// See the module.
-pub(super) struct Held {
+/// The static and sleeping boxes that are left out of what is sorted, and the pairs among them.
+pub(crate) struct RestingSet {
     split_count: Kernel,
     split: Kernel,
     gather: Kernel,
@@ -56,8 +56,8 @@ pub(super) struct Held {
     wait: u32,
 }
 
-impl Held {
-    pub(super) fn new(stream: &Stream, fewest: usize) -> Result<Self> {
+impl RestingSet {
+    pub(crate) fn new(stream: &Stream, fewest: usize) -> Result<Self> {
         let device: &Device = stream.device();
         let module = module(device)?;
         Ok(Self {
@@ -85,27 +85,27 @@ impl Held {
     }
 
     /// Whether boxes are held apart.
-    pub(super) const fn is_on(&self) -> bool {
+    pub(crate) const fn is_on(&self) -> bool {
         self.on
     }
 
     /// How many.
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         if self.on { self.held.n } else { 0 }
     }
 
     /// The other boxes of the frame at hand.
-    pub(super) const fn moving(&self) -> &Scene {
+    pub(crate) const fn moving(&self) -> &Scene {
         &self.moving
     }
 
     /// The address of their numbers in the frame.
-    pub(super) fn moving_ids(&self) -> u64 {
+    pub(crate) fn moving_ids(&self) -> u64 {
         self.moving_ids.ptr()
     }
 
     /// Holds none apart: those that were are not as they were.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.on {
             self.wait = if self.frames < WORTH * self.wait {
                 (2 * self.wait).min(MOST_FRAMES)
@@ -118,7 +118,7 @@ impl Held {
     }
 
     /// Takes note of a frame that is done: whether static and sleeping boxes stayed as they were.
-    pub(super) fn note(&mut self, stayed: bool) {
+    pub(crate) fn note(&mut self, stayed: bool) {
         self.frames = if stayed {
             self.frames.saturating_add(1)
         } else {
@@ -127,7 +127,7 @@ impl Held {
     }
 
     /// Whether they have stayed so for long enough to hold them apart.
-    pub(super) const fn is_due(&self) -> bool {
+    pub(crate) const fn is_due(&self) -> bool {
         !self.on && self.frames >= self.wait
     }
 
@@ -136,7 +136,7 @@ impl Held {
     /// # Safety
     ///
     /// `accept` has addresses of the scene's lists, or 0.
-    pub(super) unsafe fn take(
+    pub(crate) unsafe fn take(
         &mut self,
         stream: &Stream,
         kernels: &Kernels,
@@ -294,7 +294,7 @@ impl Held {
     }
 
     /// Takes the boxes that are not held out of a frame.
-    pub(super) fn gather_moving(&mut self, stream: &Stream, frame: &Scene) -> Result<()> {
+    pub(crate) fn gather_moving(&mut self, stream: &Stream, frame: &Scene) -> Result<()> {
         let ids = self.moving_ids.part(self.moving.n)?;
         Self::gather(&self.gather, stream, &mut self.moving, frame, ids)
     }
@@ -304,7 +304,7 @@ impl Held {
     /// # Safety
     ///
     /// `index` has one for each.
-    pub(super) unsafe fn number(&self, stream: &Stream, index: u64) -> Result<()> {
+    pub(crate) unsafe fn number(&self, stream: &Stream, index: u64) -> Result<()> {
         let n = self.moving.n;
         if n > 0 {
             // SAFETY: the caller's promise.
@@ -324,7 +324,7 @@ impl Held {
     /// # Safety
     ///
     /// `keys` is the list, of which the counters at `state` count none yet.
-    pub(super) unsafe fn seed(&self, stream: &Stream, keys: Keys, state: u64) -> Result<()> {
+    pub(crate) unsafe fn seed(&self, stream: &Stream, keys: Keys, state: u64) -> Result<()> {
         let count = self.pair_count;
         if count > 0 {
             // SAFETY: the caller's promise; nothing is written beyond the capacity.
@@ -344,7 +344,7 @@ impl Held {
     /// # Safety
     ///
     /// As for [`Grid::find`].
-    pub(super) unsafe fn find(&self, stream: &Stream, asked: Asked, keys: Keys) -> Result<()> {
+    pub(crate) unsafe fn find(&self, stream: &Stream, asked: Asked, keys: Keys) -> Result<()> {
         let others = (self.moving.boxes()?, self.moving_ids(), self.large.ptr());
         // SAFETY: the caller's promise; the lists are as long as the boxes gathered.
         unsafe {

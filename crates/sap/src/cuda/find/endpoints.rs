@@ -2,10 +2,10 @@
 //! are sorted on x, and a scan over them gives the order of the boxes and where each one's run of candidates ends: what
 //! the sweep finds by its own keys and by searching. From there on the work is the same.
 
-use super::kernels::{Kernels, ORDER_THREADS, TILE, WARP, blocks, linear, module};
-use super::memory::Grow;
-use super::params::Sorted;
-use super::scene::{Scene, address};
+use crate::cuda::abi::Sorted;
+use crate::cuda::input::scene::{Scene, address};
+use crate::cuda::kernels::{Kernels, ORDER_THREADS, TILE, WARP, blocks, linear, module};
+use crate::cuda::memory::Grow;
 use crate::{Error, Result};
 use gpu::{ByValue, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
 use gpusort::SortOptions;
@@ -19,7 +19,7 @@ const RECORD_THREADS: u32 = 256;
 const MOST_BOXES: usize = (u32::MAX / 2) as usize;
 
 /// The records of a scene, and what is found by them.
-pub(super) struct Endpoints {
+pub(crate) struct Endpoints {
     make_keys: Kernel,
     make_keys_worlds: Kernel,
     count: Kernel,
@@ -36,17 +36,17 @@ pub(super) struct Endpoints {
 }
 
 /// What sorting the records needs of the engine.
-pub(super) struct Tools<'a> {
-    pub(super) stream: &'a Stream,
-    pub(super) kernels: &'a Kernels,
-    pub(super) sorter: &'a Sorter,
-    pub(super) options: &'a SortOptions,
-    pub(super) scratch: &'a mut gpu::Scratch,
-    pub(super) open: bool,
+pub(crate) struct Tools<'a> {
+    pub(crate) stream: &'a Stream,
+    pub(crate) kernels: &'a Kernels,
+    pub(crate) sorter: &'a Sorter,
+    pub(crate) options: &'a SortOptions,
+    pub(crate) scratch: &'a mut gpu::Scratch,
+    pub(crate) open: bool,
 }
 
 impl Endpoints {
-    pub(super) fn load(device: &Device) -> Result<Self> {
+    pub(crate) fn load(device: &Device) -> Result<Self> {
         let module = module(device)?;
         Ok(Self {
             make_keys: module.kernel("sap_endpoint_keys")?,
@@ -64,7 +64,7 @@ impl Endpoints {
     }
 
     /// Makes the sort keys, two for each of the boxes.
-    pub(super) fn make_keys(&mut self, stream: &Stream, scene: &Scene, open: bool) -> Result<()> {
+    pub(crate) fn make_keys(&mut self, stream: &Stream, scene: &Scene, open: bool) -> Result<()> {
         let (n, open) = (scene.n, u32::from(open));
         if n > MOST_BOXES {
             return Err(Error::TooManyBoxes {
@@ -100,7 +100,7 @@ impl Endpoints {
 
     /// Sorts the records of the `scene` whose keys were made last, and ranks its boxes: `index` gets them in order of their
     /// least ends, the empty ones last.
-    pub(super) fn sort(
+    pub(crate) fn sort(
         &mut self,
         tools: &mut Tools,
         scene: &Scene,
@@ -165,7 +165,7 @@ impl Endpoints {
     /// # Safety
     ///
     /// `sorted` has addresses of memory for all boxes, in whole tiles; `state` is that of the counters.
-    pub(super) unsafe fn order(
+    pub(crate) unsafe fn order(
         &self,
         stream: &Stream,
         index: Slice<u32>,

@@ -1,6 +1,6 @@
 //! How the space is cut into cells: which sizes, from a sample of the boxes and a model of the cost.
 //!
-//! Any cut gives the same pairs ([`super::grid`]); a bad one costs time. The size of the cells that most boxes fit is one of a
+//! Any cut gives the same pairs ([`crate::cuda::find::grid`]); a bad one costs time. The size of the cells that most boxes fit is one of a
 //! few quantiles of their sides, so that as few as may be fall to the next size, which is twice as large. Which sizes are used
 //! is what costs least by dynamic programming over the levels: each level that holds boxes costs every box below it a look,
 //! and each box that stands on a higher level than it must meets more boxes in vain.
@@ -11,20 +11,20 @@ use bytemuck::{Pod, Zeroable};
 /// How the space is cut: the layout of `Cut` in `kernels/sap/grid.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Cut {
-    pub(super) origin: [f32; 3],
+pub(crate) struct Cut {
+    pub(crate) origin: [f32; 3],
     /// Cells of level 0 in a unit of length.
-    pub(super) inverse: [f32; 3],
+    pub(crate) inverse: [f32; 3],
     /// The levels in use, one bit each; bit 30 is set.
-    pub(super) levels: u32,
+    pub(crate) levels: u32,
     /// The level with a bucket for each cell of a block; 32 = none.
-    pub(super) main: u32,
+    pub(crate) main: u32,
     /// The first cell of the block, and its cells, by axis.
-    pub(super) low: [i32; 3],
-    pub(super) size: [u32; 3],
+    pub(crate) low: [i32; 3],
+    pub(crate) size: [u32; 3],
     /// The first bucket of hashed rows, and their buckets less one.
-    pub(super) hashed: u32,
-    pub(super) mask: u32,
+    pub(crate) hashed: u32,
+    pub(crate) mask: u32,
 }
 
 /// The fewest hashed buckets.
@@ -33,10 +33,10 @@ const FEWEST: usize = 1024;
 /// A box of the sample, and its world: the layout of `Sampled` in `kernels/sap/grid.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Sampled {
-    pub(super) aabb: Aabb,
-    pub(super) world: u32,
-    pub(super) pad: u32,
+pub(crate) struct Sampled {
+    pub(crate) aabb: Aabb,
+    pub(crate) world: u32,
+    pub(crate) pad: u32,
 }
 
 /// The level that takes boxes of any size.
@@ -77,7 +77,7 @@ impl Cut {
     /// Cuts the space for `n` boxes of which these are a sample; with `worlds` no level has a block, which would be all worlds'.
     ///
     /// Gives the expected cost too, in tests.
-    pub(super) fn new(sample: &[Sampled], n: usize, worlds: bool) -> (Self, f64) {
+    pub(crate) fn new(sample: &[Sampled], n: usize, worlds: bool) -> (Self, f64) {
         let there = || sample.iter().filter(|sampled| !sampled.aabb.is_empty());
         let boxes: Vec<Aabb> = there().map(|sampled| sampled.aabb).collect();
         let sides: [f64; 3] =
@@ -148,7 +148,7 @@ impl Cut {
     }
 
     /// Origin and size of the cells of the main level; of the lowest in use, where there is no main one.
-    pub(super) fn cells(&self) -> Subdivision {
+    pub(crate) fn cells(&self) -> Subdivision {
         let lowest = self.levels.trailing_zeros();
         let level = if self.main < 32 { self.main } else { lowest };
         Subdivision::Cells {
@@ -166,7 +166,7 @@ impl Cut {
     }
 
     /// All buckets.
-    pub(super) fn buckets(&self) -> usize {
+    pub(crate) fn buckets(&self) -> usize {
         self.hashed as usize + self.mask as usize + 1
     }
 
@@ -281,7 +281,7 @@ fn cheapest(at_level: &[f64; TOP + 1], share: impl Fn(usize) -> f64) -> (f64, u3
 
 /// Candidates on the axis that has the fewest, for `n` boxes of which these are a sample: pairs of one world whose intervals
 /// overlap there.
-pub(super) fn candidates(sample: &[Sampled], n: usize) -> f64 {
+pub(crate) fn candidates(sample: &[Sampled], n: usize) -> f64 {
     let there: Vec<&Sampled> = sample
         .iter()
         .filter(|sampled| !sampled.aabb.is_empty())

@@ -1,9 +1,9 @@
 //! The bound on the work of [`crate::Strategy::Auto`]. What is expected to cost the least is chosen from a sample of the boxes,
 //! which any scene can mislead; so the device counts the tests, and gives up where they are far more than pairs found are worth.
-//! The same update then finds its pairs by a tree ([`super::tree`]), and so do the next ones.
+//! The same update then finds its pairs by a tree ([`crate::cuda::find::tree`]), and so do the next ones.
 
-use super::kernels::{CHUNK, TILE};
-use super::params::State;
+use crate::cuda::abi::State;
+use crate::cuda::kernels::{CHUNK, TILE};
 use crate::{Choice, Reason, Strategy};
 
 /// Tests a box that cells may take, beside those for pairs (`TESTS_A_PAIR` of the kernels). On an H200 a million boxes then lose
@@ -22,7 +22,7 @@ const OTHER_NUMBER: f64 = 1.25;
 
 /// What finds the pairs of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finder {
+pub(crate) enum Finder {
     /// The sweep along one axis, by this strategy.
     Axis(Strategy),
     Cells,
@@ -31,7 +31,7 @@ pub(super) enum Finder {
 
 impl Finder {
     /// What a report says. A tree is a way to cut the space too.
-    pub(super) const fn strategy(self) -> Strategy {
+    pub(crate) const fn strategy(self) -> Strategy {
         match self {
             Self::Axis(strategy) => strategy,
             Self::Cells | Self::Tree => Strategy::Subdivided,
@@ -39,7 +39,7 @@ impl Finder {
     }
 
     /// The tests, at most, that it made before it was given up.
-    pub(super) fn made(self, state: &State) -> u64 {
+    pub(crate) fn made(self, state: &State) -> u64 {
         let of_boxes = match self {
             Self::Axis(_) => state.tests.min(state.work.saturating_mul(UNIT)),
             Self::Cells | Self::Tree => state.tests,
@@ -48,7 +48,7 @@ impl Finder {
     }
 
     /// The tests that it may take for `n` boxes.
-    pub(super) const fn limit(self, n: usize) -> u64 {
+    pub(crate) const fn limit(self, n: usize) -> u64 {
         let tests = (n as u64).saturating_mul(TESTS_A_BOX);
         match self {
             Self::Axis(_) => tests.saturating_mul(SWEPT_A_TEST),
@@ -60,7 +60,7 @@ impl Finder {
 
 /// Remembers what went beyond its bound.
 #[derive(Default)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     /// Frames that the tree is taken for without trying, and how many it was the last time.
     left: u32,
     wait: u32,
@@ -71,7 +71,7 @@ pub(super) struct Bound {
 
 impl Bound {
     /// Begins a frame of `n` boxes. Answers whether the tree is to be taken.
-    pub(super) fn begin(&mut self, n: usize) -> bool {
+    pub(crate) fn begin(&mut self, n: usize) -> bool {
         let ratio = n as f64 / self.n.max(1) as f64;
         if !(1.0 / OTHER_NUMBER..OTHER_NUMBER).contains(&ratio) {
             *self = Self::default();
@@ -82,7 +82,7 @@ impl Bound {
     }
 
     /// Takes note of a frame of `n` boxes that went beyond the bound although that was expected of it.
-    pub(super) fn exceeded(&mut self, n: usize, choice: Option<Choice>) {
+    pub(crate) fn exceeded(&mut self, n: usize, choice: Option<Choice>) {
         self.wait = (2 * self.wait).clamp(FIRST_WAIT, MAX_WAIT);
         (self.left, self.n) = (self.wait, n);
         self.choice = choice.map(|choice| Choice {
@@ -92,12 +92,12 @@ impl Bound {
     }
 
     /// Why the tree is taken.
-    pub(super) const fn choice(&self) -> Option<Choice> {
+    pub(crate) const fn choice(&self) -> Option<Choice> {
         self.choice
     }
 
     /// Takes note of a frame within the bound, found without the tree.
-    pub(super) fn kept(&mut self) {
+    pub(crate) fn kept(&mut self) {
         self.wait = 0;
     }
 }

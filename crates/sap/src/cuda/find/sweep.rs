@@ -1,12 +1,12 @@
 //! From stored boxes to pairs: keys, sort, work list, sweep, order of the pairs. `Endpoints` has its own keys and sort.
 
-use super::endpoints::{Endpoints, Tools};
-use super::kernels::{Kernels, TILE};
-use super::memory::{Grow, HostBuffer};
-use super::params::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInput};
-use super::rows::{RowCounts, Rows};
-use super::scene::{Scene, address};
-use super::tree;
+use crate::cuda::abi::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInput};
+use crate::cuda::find::endpoints::{Endpoints, Tools};
+use crate::cuda::find::tree;
+use crate::cuda::input::scene::{Scene, address};
+use crate::cuda::kernels::{Kernels, SortedBoxes, SortedKeys, SweepRule, TILE};
+use crate::cuda::memory::{Grow, HostBuffer};
+use crate::cuda::order::rows::{RowCounts, Rows};
 use crate::{Config, OverlapRule, Result, Strategy};
 use bytemuck::Zeroable;
 use gpu::{Buffer, Slice, SliceMut, Stream};
@@ -15,15 +15,15 @@ use gpusort::cuda::{Payload, Request, SortOutcome, Sorter};
 use std::ops::Range;
 
 /// Boxes in sorted order, and what makes them; used again by every update.
-pub(super) struct Sweep {
-    pub(super) stream: Stream,
-    pub(super) kernels: Kernels,
+pub(crate) struct Sweep {
+    pub(crate) stream: Stream,
+    pub(crate) kernels: Kernels,
     sorter: Sorter,
     options: SortOptions,
     open: bool,
     /// With that strategy.
     endpoints: Option<Endpoints>,
-    pub(super) state: Buffer<State>,
+    pub(crate) state: Buffer<State>,
     state_read: HostBuffer<State>,
     n: usize,
     keys: Grow<u32>,
@@ -39,11 +39,11 @@ pub(super) struct Sweep {
     units: Grow<u32>,
     first_unit: Grow<u64>,
     scratch: gpu::Scratch,
-    pub(super) rows: Rows,
+    pub(crate) rows: Rows,
 }
 
 impl Sweep {
-    pub(super) fn new(stream: &Stream, config: &Config) -> Result<Self> {
+    pub(crate) fn new(stream: &Stream, config: &Config) -> Result<Self> {
         let device = stream.device();
         let sorter = Sorter::new(device, gpusort::cuda::SorterConfig::default())?;
         // Now, not in the first update: the keys of the sweep and those of pairs.
@@ -78,13 +78,13 @@ impl Sweep {
     }
 
     /// Sets all counters to zero.
-    pub(super) fn reset(&mut self) -> Result<()> {
+    pub(crate) fn reset(&mut self) -> Result<()> {
         self.stream.fill_bytes(self.state.slice_mut(), 0)?;
         Ok(())
     }
 
     /// Chooses the axis for the stored boxes of `scene`; that of endpoints is x.
-    pub(super) fn choose_axis(&self, scene: &Scene) -> Result<()> {
+    pub(crate) fn choose_axis(&self, scene: &Scene) -> Result<()> {
         if scene.n == 0 || self.endpoints.is_some() {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Sweep {
     }
 
     /// Makes the sort keys.
-    pub(super) fn make_keys(&mut self, scene: &Scene) -> Result<()> {
+    pub(crate) fn make_keys(&mut self, scene: &Scene) -> Result<()> {
         self.n = scene.n;
         if scene.n == 0 {
             return Ok(());
@@ -135,7 +135,7 @@ impl Sweep {
     }
 
     /// Sorts the keys, and makes the work list of the sweep. If `may_rest`, the list is empty where nothing has changed.
-    pub(super) fn sort(&mut self, scene: &Scene, may_rest: bool) -> Result<()> {
+    pub(crate) fn sort(&mut self, scene: &Scene, may_rest: bool) -> Result<()> {
         if scene.n == 0 {
             return Ok(());
         }
@@ -160,10 +160,14 @@ impl Sweep {
                     endpoints.order(stream, index, scene, may_rest, state, sorted)?
                 }
                 None => {
-                    let worlds = scene.worlds.is_some();
-                    self.kernels.order(
-                        stream, worlds, keys, index, boxes, self.open, may_rest, state, sorted,
-                    )?
+                    let boxes = SortedBoxes {
+                        keys,
+                        index,
+                        stored: boxes,
+                    };
+                    let open = self.open;
+                    let rule = SweepRule { open, may_rest };
+                    self.kernels.order(stream, boxes, rule, state, sorted)?
                 }
             }
         }
@@ -180,7 +184,7 @@ impl Sweep {
     }
 
     /// Puts the boxes in order, in `index`. Gives the address of the sorted keys; 0 for endpoints, which need them no more.
-    fn sort_boxes(&mut self, scene: &Scene) -> Result<u64> {
+    fn sort_boxes(&mut self, scene: &Scene) -> Result<SortedKeys> {
         let (stream, n) = (&self.stream, scene.n);
         let index = self.index.reserve(stream, n)?;
         if let Some(endpoints) = &mut self.endpoints {
@@ -193,7 +197,7 @@ impl Sweep {
                 open: self.open,
             };
             endpoints.sort(&mut tools, scene, index)?;
-            return Ok(0);
+            return Ok(SortedKeys::Plain(0));
         }
         Ok(if scene.worlds.is_some() {
             let bits = 64 - scene.last_world.leading_zeros();
@@ -210,7 +214,7 @@ impl Sweep {
                 scratch,
                 &options,
             )?;
-            self.world_keys_sorted.ptr()
+            SortedKeys::WithWorlds(self.world_keys_sorted.ptr())
         } else {
             let scratch = self.scratch.reserve(
                 stream,
@@ -224,12 +228,12 @@ impl Sweep {
                 scratch,
                 &self.options,
             )?;
-            self.keys_sorted.ptr()
+            SortedKeys::Plain(self.keys_sorted.ptr())
         })
     }
 
     /// Copies what the last sort left to the counters, with which the host reads it.
-    pub(super) fn keep_outcome(&mut self, place: usize) -> Result<()> {
+    pub(crate) fn keep_outcome(&mut self, place: usize) -> Result<()> {
         let bytes = size_of::<SortOutcome>();
         let at = std::mem::offset_of!(State, sorts) + place * bytes;
         let state = self.state.slice_mut().cast::<u8>()?;
@@ -265,7 +269,7 @@ impl Sweep {
     }
 
     /// What decides whether boxes that overlap are a pair to report.
-    pub(super) fn accept(&self, scene: &Scene, a: Range<u64>) -> Accept {
+    pub(crate) fn accept(&self, scene: &Scene, a: Range<u64>) -> Accept {
         let (excluded, excluded_len) = scene.excluded();
         Accept {
             filters: address(&scene.filters),
@@ -280,7 +284,7 @@ impl Sweep {
     }
 
     /// What the tree needs to sort.
-    pub(super) fn sort_tools(&mut self) -> tree::Tools<'_> {
+    pub(crate) fn sort_tools(&mut self) -> tree::Tools<'_> {
         tree::Tools {
             stream: &self.stream,
             sorter: &self.sorter,
@@ -290,13 +294,13 @@ impl Sweep {
     }
 
     /// The address of the boxes' numbers in the order of the sweep.
-    pub(super) fn index(&self) -> u64 {
+    pub(crate) fn index(&self) -> u64 {
         self.index.ptr()
     }
 
     /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all. The counters of a
     /// sweep must be zero, but for pairs that are in the list already. It is given up beyond `limit` tests.
-    pub(super) fn find(
+    pub(crate) fn find(
         &mut self,
         scene: &Scene,
         a: Range<u64>,
@@ -315,7 +319,7 @@ impl Sweep {
     }
 
     /// Counts the pairs by `a`; the counts must be zero, else as `find`.
-    pub(super) fn count_by_a(
+    pub(crate) fn count_by_a(
         &mut self,
         scene: &Scene,
         by_a: SliceMut<u32>,
@@ -333,14 +337,14 @@ impl Sweep {
     }
 
     /// Sets the first counters to zero: those that a sweep starts from.
-    pub(super) fn zero(&mut self, words: usize) -> Result<()> {
+    pub(crate) fn zero(&mut self, words: usize) -> Result<()> {
         let words = self.state.slice_mut().cast::<u64>()?.range(..words)?;
         self.stream.fill_bytes(words, 0)?;
         Ok(())
     }
 
     /// Where the numbers of pairs started and ended go.
-    pub(super) fn event_counts(&self) -> [u64; 2] {
+    pub(crate) fn event_counts(&self) -> [u64; 2] {
         let state = self.state.ptr();
         [
             state + std::mem::offset_of!(State, started) as u64,
@@ -349,12 +353,12 @@ impl Sweep {
     }
 
     /// Bytes of scratch memory held, for pairs mostly.
-    pub(super) fn scratch_bytes(&self) -> u64 {
+    pub(crate) fn scratch_bytes(&self) -> u64 {
         self.scratch.capacity() as u64
     }
 
     /// Waits for the work so far and reads the counters.
-    pub(super) fn read(&mut self) -> Result<State> {
+    pub(crate) fn read(&mut self) -> Result<State> {
         // SAFETY: the counters are read after waiting for the stream only, which `Engine::drop` does too.
         unsafe {
             self.stream
@@ -366,7 +370,7 @@ impl Sweep {
 
     /// Puts packed pairs, as many as the counters say and at most all, in order, and unpacks them: by rows where they were
     /// counted, else by a sort.
-    pub(super) fn put_in_order(
+    pub(crate) fn put_in_order(
         &mut self,
         scene: &Scene,
         packed: Slice<u64>,
@@ -409,7 +413,7 @@ impl Sweep {
 }
 
 /// Where packed pairs of a scene go, and where they are counted.
-pub(super) fn packed(scene: &Scene, keys: &SliceMut<u64>, counts: Option<RowCounts>) -> Keys {
+pub(crate) fn packed(scene: &Scene, keys: &SliceMut<u64>, counts: Option<RowCounts>) -> Keys {
     Keys {
         keys: keys.ptr(),
         capacity: keys.len() as u64,
@@ -421,6 +425,6 @@ pub(super) fn packed(scene: &Scene, keys: &SliceMut<u64>, counts: Option<RowCoun
 }
 
 /// Bits that an index of the scene takes; a packed pair has twice as many.
-pub(super) fn index_bits(scene: &Scene) -> u32 {
+pub(crate) fn index_bits(scene: &Scene) -> u32 {
     usize::BITS - scene.n.saturating_sub(1).leading_zeros()
 }

@@ -1,60 +1,60 @@
 //! Where an update reads from: a frame on the host, or one on the device.
 
-use super::device_frame::{DeviceBoxes, DeviceFrame};
+use crate::cuda::input::device_frame::{DeviceBoxes, DeviceFrame};
 use crate::frame::Boxes;
 use crate::{Aabb, Filter, Frame, Invalid, InvalidReason, Pair, Result};
 use gpu::{Slice, Stream};
 
 /// A frame that comes from the host, or lies on the device already.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(crate) enum Source<'a> {
     Host(&'a Frame<'a>),
     Device(&'a DeviceFrame<'a>),
 }
 
 /// A list of a frame.
-pub(super) enum List<'a, T> {
+pub(crate) enum List<'a, T> {
     Host(&'a [T]),
     Device(Slice<'a, T>),
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Host(frame) => frame.len(),
             Self::Device(frame) => frame.len(),
         }
     }
 
-    pub(super) const fn is_exact(&self) -> bool {
+    pub(crate) const fn is_exact(&self) -> bool {
         match self {
             Self::Host(frame) => matches!(frame.boxes, Boxes::Exact(_)),
             Self::Device(frame) => matches!(frame.boxes, DeviceBoxes::Exact(_)),
         }
     }
 
-    pub(super) const fn is_swept(&self) -> bool {
+    pub(crate) const fn is_swept(&self) -> bool {
         match self {
             Self::Host(frame) => matches!(frame.boxes, Boxes::Swept(..)),
             Self::Device(frame) => matches!(frame.boxes, DeviceBoxes::Swept(..)),
         }
     }
 
-    pub(super) fn filters(&self) -> Option<List<'a, Filter>> {
+    pub(crate) fn filters(&self) -> Option<List<'a, Filter>> {
         match self {
             Self::Host(frame) => frame.filters.map(List::Host),
             Self::Device(frame) => frame.filters.map(List::Device),
         }
     }
 
-    pub(super) fn worlds(&self) -> Option<List<'a, u32>> {
+    pub(crate) fn worlds(&self) -> Option<List<'a, u32>> {
         match self {
             Self::Host(frame) => frame.worlds.map(List::Host),
             Self::Device(frame) => frame.worlds.map(List::Device),
         }
     }
 
-    pub(super) const fn excluded(&self) -> &'a [Pair] {
+    pub(crate) const fn excluded(&self) -> &'a [Pair] {
         match self {
             Self::Host(frame) => frame.excluded,
             Self::Device(frame) => frame.excluded,
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
     }
 
     /// The bad boxes by what the kernels counted: how many, and `2^32` less the index of the first.
-    pub(super) fn invalid(
+    pub(crate) fn invalid(
         &self,
         stream: &Stream,
         count: u64,

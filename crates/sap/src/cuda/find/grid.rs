@@ -1,11 +1,11 @@
 //! The grid: boxes by a hash of their cells, of several sizes (`kernels/sap/grid.cuh`), and the pairs from there.
 
-use super::cut::{Cut, Sampled, candidates};
-use super::kernels::{WARP, blocks, linear, module};
-use super::memory::{Grow, HostBuffer};
-use super::offsets::Offsets;
-use super::params::{Accept, Keys, State};
-use super::scene::{Scene, address};
+use crate::cuda::abi::{Accept, Keys, State};
+use crate::cuda::find::cut::{Cut, Sampled, candidates};
+use crate::cuda::input::scene::{Scene, address};
+use crate::cuda::kernels::{WARP, blocks, linear, module};
+use crate::cuda::memory::{Grow, HostBuffer};
+use crate::cuda::offsets::Offsets;
 use crate::{Aabb, Choice, Reason, Result, Subdivision};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
@@ -34,12 +34,12 @@ struct Kernels {
 
 /// Whose pairs are asked for, and where they are counted: addresses, `worlds` by the number of a box in the frame.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) accept: Accept,
-    pub(super) worlds: u64,
-    pub(super) state: u64,
+pub(crate) struct Asked {
+    pub(crate) accept: Accept,
+    pub(crate) worlds: u64,
+    pub(crate) state: u64,
     /// Tests that may be taken, beside those for pairs.
-    pub(super) limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// A box in its place, as the kernels have it.
@@ -80,7 +80,7 @@ struct Plan {
 }
 
 /// Boxes in their places, and what makes them; used again by every update.
-pub(super) struct Grid {
+pub(crate) struct Grid {
     kernels: Kernels,
     plan: Option<Plan>,
     cut: Cut,
@@ -112,7 +112,7 @@ fn pairs_of_warps(boxes: usize, each: u32) -> Launch {
 }
 
 impl Grid {
-    pub(super) fn new(device: &Device) -> Result<Self> {
+    pub(crate) fn new(device: &Device) -> Result<Self> {
         let module = module(device)?;
         Ok(Self {
             kernels: Kernels {
@@ -142,7 +142,7 @@ impl Grid {
     }
 
     /// Makes sure of a cut that suits the scene: that of the last frames, or a new one, for which it waits.
-    pub(super) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+    pub(crate) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
         let n = scene.n;
         let worlds = scene.worlds.is_some();
         if n > 0 && !self.is_planned(n, worlds) {
@@ -184,7 +184,7 @@ impl Grid {
     }
 
     /// Drops the plan: the next frame has other boxes.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.plan = None;
     }
 
@@ -197,17 +197,17 @@ impl Grid {
     }
 
     /// How the frames planned for last are cut.
-    pub(super) fn subdivision(&self) -> Option<Subdivision> {
+    pub(crate) fn subdivision(&self) -> Option<Subdivision> {
         self.plan.as_ref().map(|plan| plan.cut.cells())
     }
 
     /// What to expect of the last frame planned for.
-    pub(super) fn choice(&self) -> Option<Choice> {
+    pub(crate) fn choice(&self) -> Option<Choice> {
         self.plan.as_ref().map(|plan| plan.choice)
     }
 
     /// What the frame took: drops a plan that has become bad.
-    pub(super) fn note(&mut self, n: usize, state: &State) {
+    pub(crate) fn note(&mut self, n: usize, state: &State) {
         let work = (state.tests + state.pairs) as f64 / n.max(1) as f64;
         match &mut self.plan {
             Some(plan) if plan.work == 0.0 => plan.work = work,
@@ -217,7 +217,7 @@ impl Grid {
     }
 
     /// Puts the boxes into their places. `ids` is the address of their numbers in the frame, 0 where they are all of it.
-    pub(super) fn arrange(
+    pub(crate) fn arrange(
         &mut self,
         stream: &Stream,
         scene: &Scene,
@@ -284,7 +284,7 @@ impl Grid {
     /// # Safety
     ///
     /// `keys` and `asked` hold addresses of memory for as much as they say; the counters are zero for tests.
-    pub(super) unsafe fn find(
+    pub(crate) unsafe fn find(
         &self,
         stream: &Stream,
         n: usize,
@@ -316,7 +316,7 @@ impl Grid {
     /// # Safety
     ///
     /// As for `find`; `by_a` has a count for each box.
-    pub(super) unsafe fn count_by_a(
+    pub(crate) unsafe fn count_by_a(
         &self,
         stream: &Stream,
         n: usize,
@@ -344,7 +344,7 @@ impl Grid {
     ///
     /// As for `find`; `table` is the address of the counters that `arrange` left, `apart` of a list of numbers for each of the
     /// boxes and of another as long, which is written.
-    pub(super) unsafe fn find_apart(
+    pub(crate) unsafe fn find_apart(
         &self,
         stream: &Stream,
         (table, held): (u64, usize),

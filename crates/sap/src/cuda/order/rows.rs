@@ -1,10 +1,10 @@
 //! Pairs in order without a sort of their keys: by rows of one smaller index (`kernels/sap/rows.cuh`).
 
-use super::kernels::{linear, module};
-use super::memory::Grow;
-use super::offsets::Offsets;
-use super::params::State;
 use crate::Result;
+use crate::cuda::abi::State;
+use crate::cuda::kernels::{linear, module};
+use crate::cuda::memory::Grow;
+use crate::cuda::offsets::Offsets;
 use gpu::{Device, Kernel, Slice, SliceMut, Stream, args};
 
 /// Rows longer than this are not ranked: `LONGEST_ROW` of the kernels.
@@ -17,12 +17,12 @@ const WAIT: u32 = 64;
 
 /// Where the pairs found are counted: the addresses of the rows and of the pairs' ranks.
 #[derive(Clone, Copy)]
-pub(super) struct RowCounts {
-    pub(super) rows: u64,
-    pub(super) ranks: u64,
+pub(crate) struct RowCounts {
+    pub(crate) rows: u64,
+    pub(crate) ranks: u64,
 }
 
-pub(super) struct Rows {
+pub(crate) struct Rows {
     scatter: Kernel,
     rank: Kernel,
     offsets: Offsets,
@@ -32,7 +32,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(device: &Device) -> Result<Self> {
+    pub(crate) fn new(device: &Device) -> Result<Self> {
         let module = module(device)?;
         Ok(Self {
             scatter: module.kernel("sap_rows_scatter")?,
@@ -45,7 +45,7 @@ impl Rows {
 
     /// Makes room to count the pairs of `n` boxes while they are found, `capacity` at most; nothing where they are better sorted
     /// by keys.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         stream: &Stream,
         n: usize,
@@ -68,7 +68,7 @@ impl Rows {
     /// # Safety
     ///
     /// `state` is the address of the counters; the pairs found have been counted where `begin` said.
-    pub(super) unsafe fn order(
+    pub(crate) unsafe fn order(
         &self,
         stream: &Stream,
         state: u64,
@@ -106,12 +106,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Whether rows were short enough to be in order now.
-    pub(super) fn are_short(&mut self, state: &State) -> bool {
-        let short = state.longest <= LONGEST;
-        if !short {
-            self.wait = WAIT;
-        }
-        short
+    /// Whether the rows of a frame were short enough for their pairs to be in order now.
+    pub(crate) const fn are_short(state: &State) -> bool {
+        state.longest <= LONGEST
+    }
+
+    /// Has the next frames sorted by keys.
+    pub(crate) fn give_up(&mut self) {
+        self.wait = WAIT;
     }
 }

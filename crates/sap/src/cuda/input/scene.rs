@@ -1,30 +1,30 @@
 //! A frame on the device: uploaded, checked, in `f32`, loosened, with nothing borrowed.
 
-use super::device_frame::DeviceBoxes;
-use super::kernels::Kernels;
-use super::memory::{Grow, Uploader};
-use super::params::{Prepare, State};
-use super::patch::{Patch, patched};
-use super::source::{List, Source};
+use crate::cuda::abi::{Prepare, State};
+use crate::cuda::input::device_frame::DeviceBoxes;
+use crate::cuda::input::patch::{Patch, patched};
+use crate::cuda::input::source::{List, Source};
+use crate::cuda::kernels::Kernels;
+use crate::cuda::memory::{Grow, Uploader};
 use crate::frame::Boxes;
-use crate::{Aabb, Aabb64, Filter, Pair, Result};
+use crate::{Aabb, Aabb64, Filter, Frame, Pair, Result};
 use bytemuck::Pod;
 use gpu::{Buffer, Slice, SliceMut, Stream};
 
 /// What decides the pairs of a frame.
 #[derive(Default)]
-pub(super) struct Scene {
-    pub(super) n: usize,
+pub(crate) struct Scene {
+    pub(crate) n: usize,
     /// The boxes of the first of two sets; 0 = one set.
-    pub(super) split: usize,
+    pub(crate) split: usize,
     /// What is swept; bad boxes are empty.
     stored: Grow<Aabb>,
     /// The boxes before they were loosened, with a margin.
     given: Option<Grow<Aabb>>,
-    pub(super) filters: Option<Grow<Filter>>,
-    pub(super) worlds: Option<Grow<u32>>,
-    pub(super) last_world: u32,
-    pub(super) exact: Option<Grow<Aabb64>>,
+    pub(crate) filters: Option<Grow<Filter>>,
+    pub(crate) worlds: Option<Grow<u32>>,
+    pub(crate) last_world: u32,
+    pub(crate) exact: Option<Grow<Aabb64>>,
     excluded: Vec<Pair>,
     excluded_codes: Grow<u64>,
     /// Boxes as they came, and by set where on the device they are, swept ones with their ends.
@@ -32,15 +32,15 @@ pub(super) struct Scene {
     places: Vec<[u64; 2]>,
     patches: Grow<Patch>,
     /// Whether some boxes were bad: they are stored as empty ones.
-    pub(super) has_bad: bool,
+    pub(crate) has_bad: bool,
 }
 
 /// What reading a frame needs of the engine.
-pub(super) struct Tools<'a> {
-    pub(super) stream: &'a Stream,
-    pub(super) kernels: &'a Kernels,
-    pub(super) uploader: &'a mut Uploader,
-    pub(super) state: &'a Buffer<State>,
+pub(crate) struct Tools<'a> {
+    pub(crate) stream: &'a Stream,
+    pub(crate) kernels: &'a Kernels,
+    pub(crate) uploader: &'a mut Uploader,
+    pub(crate) state: &'a Buffer<State>,
 }
 
 impl Tools<'_> {
@@ -77,9 +77,9 @@ impl Tools<'_> {
 const BOX_WORDS: usize = size_of::<Aabb>() / 8;
 
 impl Scene {
-    /// Uploads one set, or two one after the other. With a margin nothing is tested in `f64`. Of what is as it was in the `last`
-    /// update, nothing where the caller says so.
-    pub(super) fn upload(
+    /// Uploads one set, or two one after the other. With a margin nothing is tested in `f64`. When the frame
+    /// lists its changed boxes, only those are uploaded, and the rest is copied from `last`.
+    pub(crate) fn upload(
         &mut self,
         tools: &mut Tools,
         sets: &[Source],
@@ -87,8 +87,8 @@ impl Scene {
         last: Option<&Self>,
     ) -> Result<()> {
         self.upload_excluded(tools, sets)?;
-        if let Some((frame, patches)) = patched(sets, last)
-            && let Some(last) = last
+        if let Some(last) = last
+            && let Some((frame, patches)) = patched(sets, |frame| last.takes_patches_of(frame))
         {
             return self.upload_changed(tools, frame.len(), &patches, last);
         }
@@ -117,6 +117,15 @@ impl Scene {
             self.exact = None;
         }
         self.upload_boxes(tools, sets)
+    }
+
+    /// Whether a frame on the host has the lists that this one has, so that patches make the one of the other.
+    fn takes_patches_of(&self, frame: &Frame) -> bool {
+        self.n == frame.len()
+            && !self.has_bad
+            && self.exact.is_none()
+            && self.filters.is_some() == frame.filters.is_some()
+            && self.worlds.is_some() == frame.worlds.is_some()
     }
 
     fn upload_excluded(&mut self, tools: &mut Tools, sets: &[Source]) -> Result<()> {
@@ -240,7 +249,7 @@ impl Scene {
 
     /// Checks and stores the boxes uploaded. `last` is the scene of the last update, for margins and to see what changed. Where
     /// static and sleeping boxes are held `apart`, empty ones among them are not counted.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         &mut self,
         tools: &Tools,
         sets: &[Source],
@@ -305,7 +314,7 @@ impl Scene {
     }
 
     /// Makes room for `n` of the boxes of another scene, and for their worlds: where they go.
-    pub(super) fn begin_part(
+    pub(crate) fn begin_part(
         &mut self,
         stream: &Stream,
         whole: &Self,
@@ -322,7 +331,7 @@ impl Scene {
     }
 
     /// Whether both have the same pairs if no box, filter or world differs. `f64` boxes are not compared.
-    pub(super) fn like(&self, other: &Self) -> bool {
+    pub(crate) fn like(&self, other: &Self) -> bool {
         self.n == other.n
             && self.filters.is_some() == other.filters.is_some()
             && self.worlds.is_some() == other.worlds.is_some()
@@ -332,23 +341,23 @@ impl Scene {
     }
 
     /// The boxes to sweep.
-    pub(super) fn boxes(&self) -> Result<Slice<'_, Aabb>> {
+    pub(crate) fn boxes(&self) -> Result<Slice<'_, Aabb>> {
         self.stored.part(self.n)
     }
 
     /// The boxes as they were given.
-    pub(super) fn given(&self) -> Result<Slice<'_, Aabb>> {
+    pub(crate) fn given(&self) -> Result<Slice<'_, Aabb>> {
         self.given.as_ref().unwrap_or(&self.stored).part(self.n)
     }
 
     /// The pairs never to report, as sorted numbers: where they are, and how many.
-    pub(super) fn excluded(&self) -> (u64, u64) {
+    pub(crate) fn excluded(&self) -> (u64, u64) {
         (self.excluded_codes.ptr(), self.excluded.len() as u64)
     }
 }
 
 /// The address of a list, 0 for none.
-pub(super) fn address<T: Pod>(list: &Option<Grow<T>>) -> u64 {
+pub(crate) fn address<T: Pod>(list: &Option<Grow<T>>) -> u64 {
     list.as_ref().map_or(0, Grow::ptr)
 }
 

@@ -1,7 +1,6 @@
 //! What has changed of a frame, as it goes to the device where all else is there from the last update.
 
-use super::scene::Scene;
-use super::source::Source;
+use crate::cuda::input::source::Source;
 use crate::frame::Boxes;
 use crate::{Aabb, Filter, Frame};
 use bytemuck::{Pod, Zeroable};
@@ -9,11 +8,11 @@ use bytemuck::{Pod, Zeroable};
 /// A box that has changed, with its filter and its world: the layout of `kernels/sap/patch.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Patch {
+pub(crate) struct Patch {
     bounds: Aabb,
     filter: Filter,
     index: u32,
-    pub(super) world: u32,
+    pub(crate) world: u32,
 }
 
 /// The fewest boxes of a frame of which only those changed are uploaded, and the part of it that these may be. Below that,
@@ -21,23 +20,19 @@ pub(super) struct Patch {
 const FEWEST: usize = 16 * 1024;
 const MOST_CHANGED: usize = 4;
 
-/// The frame, where it can be told by what has changed since the last, and that is little.
-pub(super) fn patched<'a>(
+/// The frame, where it lists what has changed since one that it `is_like`, and that is little.
+pub(crate) fn patched<'a>(
     sets: &[Source<'a>],
-    last: Option<&Scene>,
+    is_like: impl FnOnce(&Frame) -> bool,
 ) -> Option<(&'a Frame<'a>, Vec<Patch>)> {
-    let ([Source::Host(frame)], Some(last)) = (sets, last) else {
+    let [Source::Host(frame)] = sets else {
         return None;
     };
     let (Boxes::Plain(boxes), Some(changed)) = (frame.boxes, frame.changed) else {
         return None;
     };
     let n = boxes.len();
-    let is_like = n == last.n
-        && last.exact.is_none()
-        && last.filters.is_some() == frame.filters.is_some()
-        && last.worlds.is_some() == frame.worlds.is_some();
-    if !is_like || last.has_bad || n < FEWEST || changed.len() > n / MOST_CHANGED {
+    if n < FEWEST || changed.len() > n / MOST_CHANGED || !is_like(frame) {
         return None;
     }
     let patch = |&index: &u32| {

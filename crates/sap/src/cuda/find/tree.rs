@@ -1,11 +1,11 @@
 //! The tree (`kernels/sap/tree.cuh`): what finds the pairs of a scene that cells and the sweep would test far too much of.
 
-use super::grid::Asked;
-use super::kernels::{WARP, blocks, module};
-use super::memory::Grow;
-use super::params::{Accept, Keys};
-use super::scene::Scene;
 use crate::Result;
+use crate::cuda::abi::{Accept, Keys};
+use crate::cuda::find::grid::Asked;
+use crate::cuda::input::scene::Scene;
+use crate::cuda::kernels::{WARP, blocks, module};
+use crate::cuda::memory::Grow;
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, Kernel, Launch, Scratch, SliceMut, Stream, args};
 use gpusort::SortOptions;
@@ -46,7 +46,7 @@ struct Input {
 }
 
 /// The order of the boxes and the nodes over them; memory is taken when a scene needs them first.
-pub(super) struct Tree {
+pub(crate) struct Tree {
     begin: Kernel,
     choose: Kernel,
     keys: Kernel,
@@ -67,11 +67,11 @@ pub(super) struct Tree {
 }
 
 /// What sorting needs of the engine.
-pub(super) struct Tools<'a> {
-    pub(super) stream: &'a Stream,
-    pub(super) sorter: &'a Sorter,
-    pub(super) options: &'a SortOptions,
-    pub(super) scratch: &'a mut Scratch,
+pub(crate) struct Tools<'a> {
+    pub(crate) stream: &'a Stream,
+    pub(crate) sorter: &'a Sorter,
+    pub(crate) options: &'a SortOptions,
+    pub(crate) scratch: &'a mut Scratch,
 }
 
 /// Blocks for a thread an item, and for a warp an item.
@@ -93,7 +93,7 @@ fn levels(n: usize) -> Vec<usize> {
 }
 
 impl Tree {
-    pub(super) fn new(device: &Device) -> Result<Self> {
+    pub(crate) fn new(device: &Device) -> Result<Self> {
         let module = module(device)?;
         Ok(Self {
             begin: module.kernel("sap_tree_begin")?,
@@ -148,7 +148,7 @@ impl Tree {
     /// # Safety
     ///
     /// `asked` holds addresses of memory for as much as it says, `ids` is one for each box.
-    pub(super) unsafe fn arrange(
+    pub(crate) unsafe fn arrange(
         &mut self,
         tools: &mut Tools,
         scene: &Scene,
@@ -280,8 +280,8 @@ impl Tree {
     ///
     /// # Safety
     ///
-    /// As for [`super::grid::Grid::find`], with the scene, `ids` and lists of [`Self::arrange`].
-    pub(super) unsafe fn find(
+    /// As for [`crate::cuda::find::grid::Grid::find`], with the scene, `ids` and lists of [`Self::arrange`].
+    pub(crate) unsafe fn find(
         &mut self,
         stream: &Stream,
         scene: &Scene,
@@ -304,7 +304,7 @@ impl Tree {
     /// # Safety
     ///
     /// As for `find`; `by_a` has a count for each box.
-    pub(super) unsafe fn count_by_a(
+    pub(crate) unsafe fn count_by_a(
         &mut self,
         stream: &Stream,
         scene: &Scene,

@@ -1,0 +1,63 @@
+//! The times of an update's stages.
+
+use crate::{Result, Timings};
+use gpu::{Stages, Stream};
+
+/// The name of the time in which the device waits for the host.
+pub(crate) const HOST: &str = "host";
+
+/// The times of an update's stages.
+pub(crate) struct Marks {
+    stages: Stages,
+    /// Off while a graph is recorded, which has no times.
+    pub(crate) on: bool,
+}
+
+impl Marks {
+    pub(crate) fn new() -> Self {
+        Self {
+            stages: Stages::new(),
+            on: true,
+        }
+    }
+
+    /// Begins a stage, whose time counts to the next mark.
+    pub(crate) fn mark(&mut self, stream: &Stream, stage: &'static str) -> Result<()> {
+        if self.on {
+            self.stages.mark(stream, stage)?;
+        }
+        Ok(())
+    }
+
+    /// Milliseconds by stage since the last call. Waits.
+    pub(crate) fn timings(&mut self, stream: &Stream) -> Result<Timings> {
+        Ok(timings(&self.stages.finish(stream)?))
+    }
+}
+
+fn timings(stages: &[(&'static str, f32)]) -> Timings {
+    let of = |name| {
+        f64::from(
+            stages
+                .iter()
+                .filter(|(stage, _)| *stage == name)
+                .map(|(_, ms)| ms)
+                .sum::<f32>(),
+        )
+    };
+    Timings {
+        upload: of("upload"),
+        bounds: of("bounds"),
+        keys: of("keys"),
+        sort: of("sort"),
+        sweep: of("sweep"),
+        compact: of("compact"),
+        events: of("events"),
+        download: of("download"),
+        total: stages
+            .iter()
+            .filter(|(stage, _)| *stage != HOST)
+            .map(|(_, ms)| f64::from(*ms))
+            .sum(),
+    }
+}
