@@ -1,7 +1,8 @@
 //! Draws a sample from all parts of a list.
 
-/// Returns `size` indices below `n`, `size` being at most that: one from each of as many stretches, at no fixed offset in it, as
-/// scenes often repeat with some period. Another `salt` gives other offsets.
+/// Returns `size` indices below `n`, `size` being at most that: one from each of as many stretches,
+/// at no fixed offset in it, as scenes often repeat with some period. Another `salt` gives other
+/// offsets.
 pub(crate) fn draw(n: usize, size: usize, salt: u32) -> impl Iterator<Item = usize> {
     let start = move |k: usize| k * n / size;
     (0..size).map(move |k| {

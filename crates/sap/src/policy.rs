@@ -1,7 +1,8 @@
-//! Decides when to build what pays only while little changes: the tree of an incremental update, a resting set.
+//! Decides when to build what pays only while little changes: the tree of an incremental update, a
+//! resting set.
 //!
-//! Building it costs about as much as a frame. So it is built after some quiet frames in a row, and a wait that was for nothing
-//! makes the next one longer.
+//! Building it costs about as much as a frame. So it is built after some quiet frames in a row, and
+//! a wait that was for nothing makes the next one longer.
 
 /// The limits of a [`Hysteresis`].
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +63,8 @@ impl Hysteresis {
         self.frames_served = 0;
     }
 
-    /// Ends the use, and the run of quiet frames. The next wait is short after a build that lasted, else twice as long.
+    /// Ends the use, and the run of quiet frames. The next wait is short after a build that lasted,
+    /// else twice as long.
     pub(crate) fn end(&mut self) {
         let lasted = self.frames_served >= self.limits.worth * self.required_quiet_frames;
         self.reset(lasted);

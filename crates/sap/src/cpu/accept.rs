@@ -12,8 +12,8 @@ pub(super) enum WorldTest {
     ByColumns,
 }
 
-/// The tests left for boxes whose `f32` bounds overlap. `a` is an index into the first set, `b` into the second; within
-/// one set both are the same, and `a < b`.
+/// The tests left for boxes whose `f32` bounds overlap. `a` is an index into the first set, `b`
+/// into the second; within one set both are the same, and `a < b`.
 pub(super) struct Accept<'a> {
     a: &'a Scene,
     b: &'a Scene,

@@ -1,8 +1,9 @@
 //! Delivery of all pairs in bounded memory, sorted over all calls.
 //!
-//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the pairs of consecutive smaller
-//! indices: the boxes of those indices are looked for in a tree of all. Where a large part of all pairs overlaps, all rows are
-//! tested against all boxes after them, in index order, so that nothing is left to sort.
+//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the
+//! pairs of consecutive smaller indices: the boxes of those indices are looked for in a tree of
+//! all. Where a large part of all pairs overlaps, all rows are tested against all boxes after them,
+//! in index order, so that nothing is left to sort.
 
 use super::accept::{Accept, WorldTest};
 use super::incremental::search::{Partners, Search};
@@ -37,7 +38,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Delivers all pairs of a scene; those `found` are all only where they are at most `limit`. Returns the tests of all sweeps.
+    /// Delivers all pairs of a scene; those `found` are all only where they are at most `limit`.
+    /// Returns the tests of all sweeps.
     pub(super) fn all(
         &mut self,
         scene: &Scene,
@@ -76,7 +78,8 @@ const fn is_dense(pairs: u64, boxes: u64) -> bool {
     pairs > boxes * boxes / 2 / DENSE
 }
 
-/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has more.
+/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has
+/// more.
 fn by_rounds(
     scene: &Scene,
     rule: OverlapRule,
@@ -220,7 +223,8 @@ impl Job for DenseJob<'_> {
                         mask &= !(u32::from(!kept) << lane);
                     });
                 }
-                // SAFETY: as above; the row has at most n - i - 1 pairs, so there is capacity for eight more.
+                // SAFETY: as above; the row has at most n - i - 1 pairs, so there is capacity for
+                // eight more.
                 unsafe {
                     let length = pairs.len();
                     let end = pairs.as_mut_ptr().add(length);

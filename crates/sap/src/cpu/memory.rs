@@ -42,11 +42,12 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Collects the pairs that `sweep` finds, which stores as many as it is given and counts the others. Gives the limit too: more
-    /// pairs than that are only counted.
+    /// Collects the pairs that `sweep` finds, which stores as many as it is given and counts the
+    /// others. Gives the limit too: more pairs than that are only counted.
     ///
-    /// The system is asked only where the last call had many pairs, or this one turns out to. A quarter of the limit is filled
-    /// before all pairs are counted, unless the last call had more; where they fit, they are then swept for once more.
+    /// The system is asked only where the last call had many pairs, or this one turns out to. A
+    /// quarter of the limit is filled before all pairs are counted, unless the last call had more;
+    /// where they fit, they are then swept for once more.
     pub(super) fn collect(
         &self,
         mut sweep: impl FnMut(u64) -> Result<Found>,
@@ -88,8 +89,9 @@ impl<'a> Memory<'a> {
         wanted.min(self.limit())
     }
 
-    /// The pairs that half of the memory available holds: each in the list, in the copy that it is sorted from, and with events
-    /// in the two lists of those. As many as nobody asks for are always allowed.
+    /// The pairs that half of the memory available holds: each in the list, in the copy that it is
+    /// sorted from, and with events in the two lists of those. As many as nobody asks for are
+    /// always allowed.
     fn limit(&self) -> u64 {
         let lists = if self.events { 4 } else { 2 };
         available().map_or(u64::MAX, |bytes| {

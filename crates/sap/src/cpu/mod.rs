@@ -1,8 +1,9 @@
 //! The CPU engine: all strategies, on the threads of the current rayon pool.
 //!
-//! An update reads the frame into a [`scene::Scene`] (checked, `f32`, loosened). Where few boxes have changed, it looks for their
-//! pairs alone ([`incremental`]); else it plans a sweep and finds all pairs ([`full`]). Pairs are put in order and compared with
-//! those of the update before ([`output`]). Nothing that can be seen changes before all of that is done.
+//! An update reads the frame into a [`scene::Scene`] (checked, `f32`, loosened). Where few boxes
+//! have changed, it looks for their pairs alone ([`incremental`]); else it plans a sweep and finds
+//! all pairs ([`full`]). Pairs are put in order and compared with those of the update before
+//! ([`output`]). Nothing that can be seen changes before all of that is done.
 
 mod accept;
 mod available;
@@ -73,8 +74,8 @@ impl Engine {
         }
     }
 
-    /// An engine that goes on with the last result of another one, which has failed: events of the next update are against it, and
-    /// margins go on from its stored boxes.
+    /// An engine that goes on with the last result of another one, which has failed: events of the
+    /// next update are against it, and margins go on from its stored boxes.
     #[cfg(cuda)]
     pub(crate) fn following(config: &Config, last: crate::last::Last) -> Self {
         let (boxes, tight) = if last.stored.is_empty() {
@@ -113,8 +114,8 @@ impl Engine {
             Some(report) => report,
             None => {
                 let mut scene = std::mem::take(&mut self.spare_scene);
-                // A small frame on this thread, others on one of the pool: every parallel step that begins outside would
-                // cost two changes of threads.
+                // A small frame on this thread, others on one of the pool: every parallel step that
+                // begins outside would cost two changes of threads.
                 let result = if frame.len() <= SMALL_FRAME {
                     self.update_compared(config, frame, &mut scene)
                 } else {
@@ -131,8 +132,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// Updates by the changed boxes that the caller lists; no others are read. Returns None where that is not possible, or too many
-    /// have changed.
+    /// Updates by the changed boxes that the caller lists; no others are read. Returns None where
+    /// that is not possible, or too many have changed.
     fn update_listed(
         &mut self,
         config: &Config,
@@ -168,7 +169,8 @@ impl Engine {
         result
     }
 
-    /// Updates by all boxes of the frame. On success the lists are in place, and the scene has yet to be put there.
+    /// Updates by all boxes of the frame. On success the lists are in place, and the scene has yet
+    /// to be put there.
     fn update_compared(
         &mut self,
         config: &Config,
@@ -211,7 +213,8 @@ impl Engine {
         }
     }
 
-    /// Finds the pairs of the changed set, and keeps those of all other boxes. Returns None where there is no tree to look in.
+    /// Finds the pairs of the changed set, and keeps those of all other boxes. Returns None where
+    /// there is no tree to look in.
     fn update_changed(
         &mut self,
         config: &Config,
@@ -354,7 +357,8 @@ impl Engine {
         &self.lists.ended
     }
 
-    /// How the columns cut the space, if they are more than one. Worlds have columns each of their own.
+    /// How the columns cut the space, if they are more than one. Worlds have columns each of their
+    /// own.
     pub(crate) fn subdivision(&self) -> Option<Subdivision> {
         let [_, u, v] = records::axes(self.last.as_ref()?.axis);
         let used = self.columns.count() > 1 && self.scene.worlds.is_none();
@@ -364,7 +368,8 @@ impl Engine {
         })
     }
 
-    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad ones empty.
+    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad
+    /// ones empty.
     pub(crate) fn boxes(&self) -> &[Aabb] {
         self.scene.given()
     }
@@ -449,7 +454,8 @@ fn read_alone(config: &Config, frame: &Frame) -> Result<Scene> {
     Ok(scene)
 }
 
-/// Indices have 31 bits beside the bit of an endpoint, and each of two sets may have a world for each of its boxes.
+/// Indices have 31 bits beside the bit of an endpoint, and each of two sets may have a world for
+/// each of its boxes.
 fn check_count(frame: &Frame) -> Result<()> {
     let boxes = frame.len() as u64;
     let limit = if frame.worlds.is_some() {

@@ -3,7 +3,8 @@
 use crate::Result;
 use crate::room::{self, zeros};
 
-/// Where each part writes its elements of each group: the groups one after the other, in each the parts in turn.
+/// Where each part writes its elements of each group: the groups one after the other, in each the
+/// parts in turn.
 pub(super) struct Positions {
     /// As the counts: for each part, one for each group.
     pub(super) starts: Vec<usize>,
@@ -52,7 +53,8 @@ impl<T> Target<T> {
     ///
     /// # Safety
     ///
-    /// The position is below the length reserved, the list was not touched since, and no other thread writes there.
+    /// The position is below the length reserved, the list was not touched since, and no other
+    /// thread writes there.
     #[inline(always)]
     pub(super) unsafe fn write(&self, position: &mut usize, value: T) {
         // SAFETY: the caller's promise.

@@ -2,8 +2,8 @@
 
 use super::tuning::MAX_SQUARES;
 
-/// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well: it compares a quarter of the
-/// square of their sizes.
+/// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well:
+/// it compares a quarter of the square of their sizes.
 pub(super) fn add_up(counts: &mut [u32]) -> bool {
     let (mut before, mut squares) = (0, 0);
     for count in counts {
@@ -13,7 +13,7 @@ pub(super) fn add_up(counts: &mut [u32]) -> bool {
     squares <= MAX_SQUARES * u64::from(before)
 }
 
-/// For keys of which few are far from their place.
+/// Sorts keys of which few are far from their rank.
 pub(super) fn insertion_sort(keys: &mut [u64]) {
     for i in 1..keys.len() {
         let key = keys[i];

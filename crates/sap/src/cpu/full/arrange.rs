@@ -119,7 +119,8 @@ impl ColumnLayout<'_> {
         }
     }
 
-    /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its span and its world.
+    /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its
+    /// span and its world.
     pub(super) fn records(
         &self,
         boxes: &[Aabb],

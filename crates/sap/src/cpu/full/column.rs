@@ -14,8 +14,8 @@ use std::ops::Range;
 /// What stands after the last box: above every end.
 const PAST: i32 = i32::MAX;
 
-/// The boxes of a column in sweep order, in memory that is used again. All arrays but `end` have [`LANES`] entries more than
-/// there are boxes; what those hold besides `start` is never reported.
+/// The boxes of a column in sweep order, in memory that is used again. All arrays but `end` have
+/// [`LANES`] entries more than there are boxes; what those hold besides `start` is never reported.
 #[derive(Default)]
 pub(super) struct Column {
     /// `min` on the sweep axis.
@@ -29,7 +29,7 @@ pub(super) struct Column {
     homes: Vec<u8>,
     /// Whether some box is thin on the sweep axis.
     thin: bool,
-    /// `start` biased, then the place among the entries.
+    /// `start` biased, then the index among the entries.
     order: Vec<u64>,
     /// Entries of each step of their ranks; then where the next one goes.
     counts: Vec<u32>,
@@ -57,8 +57,8 @@ impl Column {
         resize(homes, n + LANES, 0)?;
         start[n..].fill(PAST);
         self.thin = false;
-        for (k, &place) in self.order.iter().enumerate() {
-            let entry = &entries[place as u32 as usize];
+        for (k, &key) in self.order.iter().enumerate() {
+            let entry = &entries[key as u32 as usize];
             (start[k], end[k]) = (entry.start, entry.end);
             [min_y[k], min_z[k]] = entry.min;
             [max_y[k], max_z[k]] = entry.max;
@@ -69,8 +69,8 @@ impl Column {
         Ok(())
     }
 
-    /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its step; where many share a step,
-    /// by comparison.
+    /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its
+    /// step; where many share a step, by comparison.
     fn sort(&mut self, entries: &[Entry]) -> Result<()> {
         let Self { order, counts, .. } = self;
         let steps = (entries.len() / 2).next_power_of_two().clamp(1, 1 << 16);
@@ -81,10 +81,10 @@ impl Column {
         entries.iter().for_each(|entry| counts[step(entry)] += 1);
         let few = add_up(counts);
         resize(order, entries.len(), 0)?;
-        for (entry, place) in entries.iter().zip(0..) {
+        for (entry, index) in entries.iter().zip(0..) {
             let next = &mut counts[step(entry)];
             let biased = entry.start as u32 ^ 0x8000_0000;
-            order[*next as usize] = u64::from(biased) << 32 | place;
+            order[*next as usize] = u64::from(biased) << 32 | index;
             *next += 1;
         }
         if few {
@@ -163,16 +163,17 @@ impl Job for Sweep<'_, '_> {
         let mut tests = 0;
         for i in range {
             let (limit, home, p) = (end[i], homes[i], index[i]);
-            let [min_of, max_of] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
+            let [low, high] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
             let mut j = i + 1;
             loop {
-                // `i + 1` is at most the number of boxes, and a last start of eight within the limit means that all eight are
-                // boxes, so `j + LANES` stays within the padded length.
+                // `i + 1` is at most the number of boxes, and a last start of eight within the
+                // limit means that all eight are boxes, so `j + LANES` stays within the padded
+                // length.
                 let whole = start[j + LANES - 1] <= limit;
                 // SAFETY: as just said; the processor suits `L`.
                 let (within, mut mask) = unsafe {
                     let within = L::starts_within(start, j, limit);
-                    let overlap = L::overlap(min, max, j, [&min_of, &max_of]);
+                    let overlap = L::overlap(min, max, j, [&low, &high]);
                     (within, within & overlap & L::reported_here(homes, j, home))
                 };
                 if one_by_one {
@@ -185,7 +186,8 @@ impl Job for Sweep<'_, '_> {
                     });
                     task.drop_pairs(overlapping - mask.count_ones());
                 }
-                // Without a branch on the mask: a pair in every third step or so cannot be foretold.
+                // Without a branch on the mask: a pair in every third step or so cannot be
+                // foretold.
                 if storing {
                     // SAFETY: as above.
                     unsafe { task.push_mask::<L>(index, j, mask, p, Naming::Smaller) };
@@ -217,7 +219,8 @@ mod tests {
     use crate::cpu::scene::Scene;
     use crate::{Aabb, OverlapRule, Pair, Strategy};
 
-    /// More boxes in one column than one thread takes, many of which begin at the same place or are thin.
+    /// More boxes in one column than one thread takes, many of which begin at the same place or are
+    /// thin.
     #[test]
     fn a_large_column_among_small_ones_is_swept_whole() {
         let mut state = 5_u32;

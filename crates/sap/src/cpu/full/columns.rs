@@ -1,9 +1,9 @@
 //! Columns along the sweep axis: a cut of the two other axes at quantiles of the boxes' bounds.
 //!
-//! A box is in all columns that it touches. The column of a coordinate is the number of cuts at or below it, which is
-//! monotone, so boxes that overlap share the column of the greater of their two `min`s: the reference point, where their
-//! pair is reported and nowhere else. No rounding enters: cuts are compared as numbers, and the table only says where
-//! to begin counting.
+//! A box is in all columns that it touches. The column of a coordinate is the number of cuts at or
+//! below it, which is monotone, so boxes that overlap share the column of the greater of their two
+//! `min`s: the reference point, where their pair is reported and nowhere else. No rounding enters:
+//! cuts are compared as numbers, and the table only says where to begin counting.
 
 use crate::Aabb;
 
@@ -75,8 +75,8 @@ impl Cuts {
         (step as u32 as usize).min(self.table.len() - 1)
     }
 
-    /// The part that a value lies in: the number of cuts at or below it. A cut in a lower step of the table than the
-    /// value's is below the value, so counting may begin with those.
+    /// The part that a value lies in: the number of cuts at or below it. A cut in a lower step of
+    /// the table than the value's is below the value, so counting may begin with those.
     #[inline(always)]
     pub(in crate::cpu) fn part(&self, value: f32) -> u16 {
         if self.cuts.is_empty() {

@@ -17,7 +17,8 @@ pub(super) struct Entry {
     /// `max` on the two other axes.
     pub(super) max: [i32; 2],
     pub(super) index: u32,
-    /// Where `start` lies in the extent of the sweep axis, in 2^16 even steps; never less for a greater `start`.
+    /// Where `start` lies in the extent of the sweep axis, in 2^16 even steps; never less for a
+    /// greater `start`.
     pub(super) rank: u16,
     /// Bit `k`: the box begins in this column on axis `k` of the two others.
     pub(super) homes: u8,

@@ -54,8 +54,8 @@ pub(super) struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Finds the pairs; past `limit` they are only counted. Work that exceeds the bound of its plan is given up, and the tree
-    /// finds them all.
+    /// Finds the pairs; past `limit` they are only counted. Work that exceeds the bound of its plan
+    /// is given up, and the tree finds them all.
     pub(super) fn run(
         &self,
         limit: u64,
@@ -68,7 +68,8 @@ impl Finder<'_> {
         on_threads(|| self.bounded(limit, scratch, clock))
     }
 
-    /// Tells whether all boxes are swept along one axis at once, for which a small frame needs no other thread.
+    /// Tells whether all boxes are swept along one axis at once, for which a small frame needs no
+    /// other thread.
     fn is_one_sweep(&self) -> bool {
         let sweeps = self.plan.strategy != Strategy::Endpoints && !self.plan.by_tree;
         sweeps && self.plan.columns.count() == 1 && self.scene.worlds.is_none()
@@ -172,7 +173,8 @@ impl Finder<'_> {
         Ok(found.sorted_by(sorts))
     }
 
-    /// The pairs of oversized boxes with each other and with all others, each list being in sweep order.
+    /// The pairs of oversized boxes with each other and with all others, each list being in sweep
+    /// order.
     fn oversized(&self, large: Vec<u32>, small: Vec<u32>, collector: &Collector) -> Result<Found> {
         let one = |order| in_one_column(&self.scene.boxes, order, self.plan.axis, self.config);
         let (large, small, accept) = (one(large)?, one(small)?, self.accept_all());
@@ -413,7 +415,8 @@ mod tests {
                         .read(&frame, OnInvalid::Error, 0.0, &Scene::default())
                         .is_ok()
                 );
-                // Columns narrower than the plan would have them, so that the plates are worth a list of their own.
+                // Columns narrower than the plan would have them, so that the plates are worth a
+                // list of their own.
                 let mut plan = plan(&boxes, worlds, Strategy::Subdivided);
                 let even: Vec<f32> = (0..30).map(|i| i as f32).collect();
                 plan.columns.cuts = [Cuts::new(&even, 30), Cuts::new(&even, 30)];

@@ -2,7 +2,8 @@
 //!
 //! 1. The columns that each box touches ([`Span`]), and how many boxes each column gets.
 //! 2. One scattered write of a record of 32 bytes for each column of a box.
-//! 3. Column by column: sort by `min` on the sweep axis, sweep. A column that one thread would be long at is shared by all.
+//! 3. Column by column: sort by `min` on the sweep axis, sweep. A column that one thread would be
+//!    long at is shared by all.
 //!
 //! Bytes: 24 read a box, 32 written and read a copy; all else stays in cache.
 
@@ -30,8 +31,8 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// Copies the boxes that are not oversized, column by column; in each they are in the order of their indices. `entries` is
-    /// memory to use again.
+    /// Copies the boxes that are not oversized, column by column; in each they are in the order of
+    /// their indices. `entries` is memory to use again.
     pub(super) fn new(
         split: &Split,
         layout: &ColumnLayout,
@@ -78,8 +79,8 @@ impl Partition {
             for i in part.filter(|&i| !split.is_large(i)) {
                 let entry = Entry::new(&boxes[i], i, axes, lift, steps);
                 each_column(columns, &spans[i], |column, homes| {
-                    // SAFETY: positions of all parts and columns are apart and below `total`, which was reserved: each part
-                    // has as many in a column as it counted there.
+                    // SAFETY: positions of all parts and columns are apart and below `total`, which
+                    // was reserved: each part has as many in a column as it counted there.
                     unsafe { target.write(&mut starts[column], Entry { homes, ..entry }) };
                 });
             }

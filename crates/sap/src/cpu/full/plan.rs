@@ -1,8 +1,8 @@
 //! How a frame is best swept: axis and columns, from a sample of its boxes and a model of the cost.
 //!
-//! The sample's own candidates are counted exactly and scaled by the square of the sampling ratio; a grid of columns is
-//! rated by the copies it makes of the sample and by how many columns the sampled candidates share. The same frame gives
-//! the same plan, whatever the thread count.
+//! The sample's own candidates are counted exactly and scaled by the square of the sampling ratio;
+//! a grid of columns is rated by the copies it makes of the sample and by how many columns the
+//! sampled candidates share. The same frame gives the same plan, whatever the thread count.
 
 use super::columns::{Columns, Cuts, Span, Steps, area};
 use super::records::axes;
@@ -18,19 +18,22 @@ pub(in crate::cpu) const RECORD: f64 = 110.0;
 const BOX: f64 = 50.0;
 /// Cost of a copy of a box in a column: written, sorted and started, about 40 ns.
 pub(in crate::cpu) const COPY: f64 = 130.0;
-/// `Auto` skips rating columns below this many candidates for each box plus this many for the frame: what rating takes.
+/// `Auto` skips rating columns below this many candidates for each box plus this many for the
+/// frame: what rating takes.
 const FEW_TESTS: [f64; 2] = [30.0, 2e5];
 /// Boxes from which columns along all axes are rated, not only along that of the fewest candidates.
 const RATE_ALL: usize = 80_000;
-/// Max parts of an axis. 256 x 256 columns serve 10^7 boxes, and the write positions of all stay in cache.
+/// Max parts of an axis. 256 x 256 columns serve 10^7 boxes, and the write positions of all stay in
+/// cache.
 pub(in crate::cpu) const MAX_PARTS: f64 = 256.0;
-/// Min boxes for each column: uniform boxes have a hundred in the best columns, and empty columns cost too.
+/// Min boxes for each column: uniform boxes have a hundred in the best columns, and empty columns
+/// cost too.
 const MIN_IN_COLUMN: f64 = 16.0;
 /// Typical boxes side by side in the best columns of uniform boxes.
 const USUAL_WIDTH: f64 = 4.0;
 /// Copies of one box that a grid is charged for: a box of more may be swept on its own.
 const CHARGED_COPIES: u64 = 64;
-/// Frames after one whose plan was exceeded in which no plan is made, and the most of them.
+/// Frames after one whose plan was exceeded in which no plan is made: at first, and the max.
 const DISTRUST: [u32; 2] = [4, 256];
 /// Milliseconds of one thread for a unit of cost.
 const UNIT_MS: f64 = 3e-7;
@@ -45,7 +48,8 @@ pub(in crate::cpu) struct Plan {
     pub(in crate::cpu) is_bounded: bool,
     /// The columns of `Subdivided`.
     pub(in crate::cpu) columns: Columns,
-    /// `min` and `max` on the sweep axis over the sample, each sorted, to estimate a box's candidates.
+    /// `min` and `max` on the sweep axis over the sample, each sorted, to estimate a box's
+    /// candidates.
     ends: [Vec<f32>; 2],
     /// Boxes of the frame for each of the sample.
     ratio: f64,
@@ -116,8 +120,8 @@ impl Trust {
     }
 }
 
-/// Chooses axis and columns; with `Strategy::Auto` also between `Sweep` and `Subdivided` (`Endpoints` meets the
-/// candidates of `Sweep` on a fixed axis and is never cheaper).
+/// Chooses axis and columns; with `Strategy::Auto` also between `Sweep` and `Subdivided`
+/// (`Endpoints` meets the candidates of `Sweep` on a fixed axis and is never cheaper).
 pub(in crate::cpu) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -> Plan {
     if strategy == Strategy::Endpoints {
         return Plan::along(0, strategy);
@@ -225,7 +229,8 @@ impl Planner {
         best
     }
 
-    /// Rates columns along an axis, of more and of less width than is usually best, until they get worse.
+    /// Rates columns along an axis, of more and of less width than is usually best, until they get
+    /// worse.
     fn rate_along(
         &self,
         axis: usize,
@@ -234,7 +239,8 @@ impl Planner {
         best: &mut Option<Rated>,
     ) {
         let [_, y, z] = axes(axis);
-        // Points fit side by side without end: columns are narrow enough when few boxes are in each.
+        // Points fit side by side without end: columns are narrow enough when few boxes are in
+        // each.
         let max_columns = (self.n as f64 / MIN_IN_COLUMN).clamp(1.0, MAX_PARTS * MAX_PARTS);
         let usual = USUAL_WIDTH.max((sides[y] * sides[z] / max_columns).sqrt());
         let mut least = f64::INFINITY;
@@ -267,7 +273,8 @@ impl Planner {
         }
     }
 
-    /// What a sweep inside columns costs: the copies of the boxes, and the candidates of each column.
+    /// What a sweep inside columns costs: the copies of the boxes, and the candidates of each
+    /// column.
     fn cost(&self, axis: usize, columns: &Columns) -> f64 {
         let [_, y, z] = axes(axis);
         let (count, chosen) = &self.candidates[axis];
@@ -287,7 +294,8 @@ impl Planner {
     }
 }
 
-/// Even steps over a sorted sample, a few far values apart: the middle 31 of 32 parts and a little more.
+/// Even steps over a sorted sample, a few far values apart: the middle 31 of 32 parts and a little
+/// more.
 fn middle(sorted: &[f32]) -> Steps {
     let few = sorted.len() / 64;
     match (

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 /// What stands after the last record: above every limit.
 const PAST: i64 = i64::MAX;
 
-/// Boxes in sweep order. All arrays but `ends` have [`LANES`] entries more than there are records, so that eight can be read
-/// wherever one can.
+/// Boxes in sweep order. All arrays but `ends` have [`LANES`] entries more than there are records,
+/// so that eight can be read wherever one can.
 pub(in crate::cpu) struct Records {
     /// Column in the high half, biased `min` on the sweep axis in the low half; ascending.
     pub(in crate::cpu) keys: Vec<i64>,
@@ -27,7 +27,8 @@ pub(in crate::cpu) struct Records {
     pub(in crate::cpu) homes: Vec<u8>,
     /// Whether boxes may have several records, so that home bits count.
     pub(in crate::cpu) in_columns: bool,
-    /// Whether some box is thin on the sweep axis, so that a sweep can meet boxes it does not overlap there.
+    /// Whether some box is thin on the sweep axis, so that a sweep can meet boxes it does not
+    /// overlap there.
     pub(in crate::cpu) thin: bool,
 }
 
@@ -50,8 +51,8 @@ impl Records {
         self.ends.len()
     }
 
-    /// The records of the boxes `index[i]`, which must be in sweep order. `columns` has their column and home bits, as
-    /// [`tag`] makes them.
+    /// The records of the boxes `index[i]`, which must be in sweep order. `columns` has their
+    /// column and home bits, as [`tag`] makes them.
     pub(in crate::cpu) fn gather(
         boxes: &[Aabb],
         rule: OverlapRule,
@@ -140,8 +141,8 @@ impl Records {
         [&self.min, &self.max].map(|bound| [bound[0][i], bound[1][i]])
     }
 
-    /// Whether record `j`, not before record `i` of `from` in sweep order and not beyond its limit, also overlaps it on
-    /// the sweep axis: always, unless it is thin.
+    /// Whether record `j`, not before record `i` of `from` in sweep order and not beyond its limit,
+    /// also overlaps it on the sweep axis: always, unless it is thin.
     #[inline(always)]
     pub(in crate::cpu) fn reaches(&self, j: usize, from: &Self, i: usize) -> bool {
         i64::from(self.ends[j]) >= from.keys[i] & 0xffff_ffff

@@ -31,7 +31,8 @@ impl Sample {
         }
     }
 
-    /// Counts the candidates on an axis, and chooses some of them, evenly, by their indices in the sample.
+    /// Counts the candidates on an axis, and chooses some of them, evenly, by their indices in the
+    /// sample.
     pub(super) fn candidates(&self, axis: usize) -> (f64, Vec<[u16; 2]>) {
         let key = |(b, i): (&Aabb, u64)| u64::from(biased(ordered(b.min[axis]))) << 32 | i;
         let mut order: Vec<u64> = self.boxes.iter().zip(0..).map(key).collect();
@@ -79,8 +80,8 @@ impl Sample {
         values
     }
 
-    /// How many typical boxes fit side by side on an axis: the extent of the middle nine tenths over the mean side of the
-    /// smaller nine tenths. `mins` are the sorted ones.
+    /// How many typical boxes fit side by side on an axis: the extent of the middle nine tenths
+    /// over the mean side of the smaller nine tenths. `mins` are the sorted ones.
     pub(super) fn side_by_side(&self, axis: usize, mins: &[f32]) -> f64 {
         let sides = self.sorted(|b| b.max[axis] - b.min[axis]);
         let n = mins.len();

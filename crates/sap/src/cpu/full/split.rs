@@ -8,8 +8,9 @@ use crate::cpu::tuning::{FEW_COPIES, MAX_COPIES, STREAM_TASK};
 use crate::{Aabb, Result, room};
 use rayon::prelude::*;
 
-/// Which boxes are cheaper to sweep against all others than to copy into each of their columns: a box of `k` columns
-/// costs `k` copies or a test for each box that shares its interval on the sweep axis.
+/// Which boxes are cheaper to sweep against all others than to copy into each of their columns: a
+/// box of `k` columns costs `k` copies or a test for each box that shares its interval on the sweep
+/// axis.
 pub(super) struct Split<'a> {
     boxes: &'a [Aabb],
     spans: Vec<Span>,

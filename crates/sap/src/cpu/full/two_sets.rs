@@ -91,8 +91,8 @@ pub(super) fn by_tree(
     Ok(search.run(&Collector::new(limit, blocks)))
 }
 
-/// Puts all boxes of both sets in sweep order, oversized ones included. Columns tell worlds apart: those of the plan unless they
-/// would take too many copies.
+/// Puts all boxes of both sets in sweep order, oversized ones included. Columns tell worlds apart:
+/// those of the plan unless they would take too many copies.
 fn records(config: &Config, sets: [&Scene; 2], plan: &Plan) -> Result<[Records; 2]> {
     let ids = sets.map(|scene| scene.worlds.as_deref());
     let worlds = Worlds::new(ids)?;

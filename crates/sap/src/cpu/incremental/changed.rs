@@ -15,8 +15,8 @@ pub(in crate::cpu) struct ChangedSet {
 }
 
 impl ChangedSet {
-    /// Adds boxes below `n`, in any order, and those of a range. Others are passed over. Where memory is refused, the set is
-    /// still one of boxes that are to be looked at.
+    /// Adds boxes below `n`, in any order, and those of a range. Others are passed over. Where
+    /// memory is refused, the set is still one of boxes that are to be looked at.
     pub(super) fn add(
         &mut self,
         n: usize,
@@ -70,8 +70,8 @@ impl ChangedSet {
     }
 }
 
-/// Lists the boxes of a frame that differ from the last one's. None where a sample of them tells that they are more than `max`, or
-/// memory is refused.
+/// Lists the boxes of a frame that differ from the last one's. None where a sample of them tells
+/// that they are more than `max`, or memory is refused.
 pub(super) fn compare(scene: &Scene, last: &Scene, max: usize) -> Option<Vec<u32>> {
     let n = scene.boxes.len();
     let differs = |&i: &usize| !scene.same_box(last, i);

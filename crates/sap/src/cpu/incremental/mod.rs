@@ -1,11 +1,13 @@
 //! Incremental update: reuses the last frame's pairs when few boxes changed.
 //!
-//! A pair of two unchanged boxes, filters and worlds included, is one now if it was one in the last frame. So the pairs of the
-//! *changed set* are looked for in a tree of all boxes, those it had are dropped, and all others stay: unchanged boxes are
-//! neither sorted nor tested against each other, static or not. The tree is built once a few frames in a row had few changes.
-//! Boxes that move grow the unions above them; when that has cost as much as a tree, it is built anew ([`policy`]).
+//! A pair of two unchanged boxes, filters and worlds included, is one now if it was one in the last
+//! frame. So the pairs of the *changed set* are looked for in a tree of all boxes, those it had are
+//! dropped, and all others stay: unchanged boxes are neither sorted nor tested against each other,
+//! static or not. The tree is built once a few frames in a row had few changes. Boxes that move
+//! grow the unions above them; when that has cost as much as a tree, it is built anew ([`policy`]).
 //!
-//! The caller lists what has changed ([`crate::Frame::changed`]), or a comparison with the last frame finds it.
+//! The caller lists what has changed ([`crate::Frame::changed`]), or a comparison with the last
+//! frame finds it.
 
 pub(super) mod changed;
 pub(super) mod policy;
@@ -31,16 +33,18 @@ pub(in crate::cpu) struct Incremental {
     /// All boxes of the last frame; None while frames are swept in full.
     tree: Option<Tree>,
     changed: ChangedSet,
-    /// The changed boxes that the frame has, in the order of the tree's leaves: neighbours near each other.
+    /// The changed boxes that the frame has, in the order of the tree's leaves: neighbours near
+    /// each other.
     walk: Vec<u32>,
-    /// Set after a failed update: the tree may hold the changed set already, and the last frame does not. Then the set is kept
-    /// and added to.
+    /// Set after a failed update: the tree may hold the changed set already, and the last frame
+    /// does not. Then the set is kept and added to.
     is_ahead: bool,
 }
 
 impl Incremental {
-    /// Takes the changed set of a frame of `n` boxes, after one of `before`, from the caller's list. Returns false where it is too
-    /// large, or there is no tree yet: then frames are best compared as a whole.
+    /// Takes the changed set of a frame of `n` boxes, after one of `before`, from the caller's
+    /// list. Returns false where it is too large, or there is no tree yet: then frames are best
+    /// compared as a whole.
     pub(in crate::cpu) fn take_list(
         &mut self,
         listed: &[u32],
@@ -67,8 +71,8 @@ impl Incremental {
         self.set(n.max(before), found.into_iter(), missing, max)
     }
 
-    /// Makes boxes below `n` and a range of them the changed set. Returns false where they are more than `max`, or memory is
-    /// refused; a set of more than what has changed does no harm.
+    /// Makes boxes below `n` and a range of them the changed set. Returns false where they are more
+    /// than `max`, or memory is refused; a set of more than what has changed does no harm.
     fn set(
         &mut self,
         n: usize,
@@ -87,7 +91,8 @@ impl Incremental {
         &self.changed
     }
 
-    /// Brings the tree up to date with a small changed set, or builds it when it is due. Returns whether there is one.
+    /// Brings the tree up to date with a small changed set, or builds it when it is due. Returns
+    /// whether there is one.
     pub(in crate::cpu) fn refresh(&mut self, scene: &Scene, config: &Config) -> bool {
         if !self.policy.count_quiet() {
             return false;
@@ -108,7 +113,8 @@ impl Incremental {
         self.tree.is_some()
     }
 
-    /// Finds all pairs of the changed set, after [`Incremental::refresh`]. Past `limit` they are only counted.
+    /// Finds all pairs of the changed set, after [`Incremental::refresh`]. Past `limit` they are
+    /// only counted.
     pub(in crate::cpu) fn find(
         &self,
         scene: &Scene,

@@ -11,7 +11,8 @@ pub(in crate::cpu) fn resting_threshold(config: &Config) -> u64 {
     config.hold_from.map_or(MIN_RESTING, |boxes| boxes as u64)
 }
 
-/// Returns how many of `n` boxes may have changed; None where too few would be left out, or there are no boxes.
+/// Returns how many of `n` boxes may have changed; None where too few would be left out, or there
+/// are no boxes.
 pub(super) fn max_changed(n: usize, config: &Config) -> Option<usize> {
     let spare = (n as u64).checked_sub(resting_threshold(config).max(1))? as usize;
     Some(spare.min((n as f64 * MAX_CHANGED) as usize))
@@ -73,8 +74,8 @@ impl Policy {
         self.tree.end();
     }
 
-    /// Notes the tests that looking for some boxes took. Returns whether the tree is worth its cost: it is dropped where boxes are
-    /// near each other, and yet no pairs.
+    /// Notes the tests that looking for some boxes took. Returns whether the tree is worth its
+    /// cost: it is dropped where boxes are near each other, and yet no pairs.
     pub(super) fn note_incremental(&mut self, looked_for: u64, tests: u64) -> bool {
         if looked_for == 0 {
             return true;

@@ -72,9 +72,9 @@ struct Asked {
 impl Asked {
     fn union(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.probe, other.probe);
-        let least = std::array::from_fn(|k| a[k].min(c[k]));
+        let min = std::array::from_fn(|k| a[k].min(c[k]));
         Self {
-            probe: [least, std::array::from_fn(|k| b[k].max(d[k]))],
+            probe: [min, std::array::from_fn(|k| b[k].max(d[k]))],
             tag: self.tag.with(&other.tag),
             from: self.from.min(other.from),
         }
@@ -102,8 +102,8 @@ impl Meet<'_, '_> {
     fn touched<L: Lanes>(&mut self, level: usize, start: usize, asked: &Asked) -> u32 {
         let tree = self.search.tree;
         self.task.found.tests += LANES as u64;
-        // SAFETY: `start` is the first entry of the node of the last level, or of one below an entry
-        // that overlaps something.
+        // SAFETY: `start` is the first entry of the node of the last level, or of one below an
+        // entry that overlaps something.
         let mut mask = unsafe { tree.overlap::<L>(start, &asked.probe) };
         let first = (asked.from >> (LANES_LOG2 * level)).saturating_sub(start - tree.starts[level]);
         mask &= u32::MAX << first.min(LANES);
@@ -116,8 +116,8 @@ impl Meet<'_, '_> {
         mask
     }
 
-    /// Adds the nodes of a level that touch what is asked for, below the top: false where they become
-    /// more than `max`.
+    /// Adds the nodes of a level that touch what is asked for, below the top: false where they
+    /// become more than `max`.
     #[inline(always)]
     fn descend<L: Lanes>(
         &mut self,

@@ -21,8 +21,9 @@ pub(in crate::cpu) fn unchanged_pairs(before: &[Pair], changed: &ChangedSet) -> 
     unchanged.count() as u64
 }
 
-/// Writes to `all`, in order, the pairs of `before` that have no changed box, and the `new` ones, all of which have one. Returns those
-/// dropped; an error where there are more than `limit`. O(before + new).
+/// Writes to `all`, in order, the pairs of `before` that have no changed box, and the `new` ones,
+/// all of which have one. Returns those dropped; an error where there are more than `limit`.
+/// O(before + new).
 pub(in crate::cpu) fn splice(
     before: &[Pair],
     changed: &ChangedSet,

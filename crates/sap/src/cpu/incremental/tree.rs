@@ -1,4 +1,5 @@
-//! A tree over the boxes of a frame that stays from frame to frame: eight children a node, tested at once.
+//! A tree over the boxes of a frame that stays from frame to frame: eight children a node, tested
+//! at once.
 
 use super::tag::Tag;
 use crate::cpu::key::{lift, ordered};
@@ -12,10 +13,11 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the
-/// union of node `i` of level `l`; the last level is one node. Boxes were in the order of [`packing`]
-/// when the tree was made.
+/// union of node `i` of level `l`; the last level is one node. Boxes were in the order of
+/// [`packing`] when the tree was made.
 pub(in crate::cpu) struct Tree {
-    /// All levels one after the other, in whole nodes, the last one filled up with boxes that overlap nothing.
+    /// All levels one after the other, in whole nodes, the last one filled up with boxes that
+    /// overlap nothing.
     min: Bounds<3>,
     max: Bounds<3>,
     /// What filters and worlds say of each entry; empty where a frame has neither.
@@ -132,8 +134,9 @@ impl Tree {
         room::collect(slots.into_iter().map(|slot| self.index[slot as usize]))
     }
 
-    /// Brings the tree up to date with the changed boxes, of which those beyond the end are missing now. Returns the others too, in
-    /// the order of their leaves: neighbours near each other. None where no slot is free for a new box, or memory is refused.
+    /// Brings the tree up to date with the changed boxes, of which those beyond the end are missing
+    /// now. Returns the others too, in the order of their leaves: neighbours near each other. None
+    /// where no slot is free for a new box, or memory is refused.
     pub(in crate::cpu) fn refresh(
         mut self,
         scene: &Scene,
@@ -233,7 +236,8 @@ impl Tree {
     ///
     /// # Safety
     ///
-    /// `start` is the first entry of a node: the one of the last level, or that below an entry that overlaps something.
+    /// `start` is the first entry of a node: the one of the last level, or that below an entry that
+    /// overlaps something.
     #[inline(always)]
     pub(super) unsafe fn overlap<L: Lanes>(&self, start: usize, [min, max]: &Probe) -> u32 {
         // SAFETY: levels are whole nodes, and there is a node below each entry that is no filling.

@@ -1,4 +1,5 @@
-//! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted against a limit.
+//! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted
+//! against a limit.
 
 use crate::cpu::lanes::{LANES, Lanes, Naming};
 use crate::cpu::tuning::{BOX_BUDGET, DROPPED_COST, FIRST_BLOCK, PAIR_BLOCK, PAIR_BUDGET};
@@ -7,7 +8,8 @@ use crate::{Error, Pair, Result, Sorts};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What all tasks of one collection share. Past the limit nothing more is stored, but all is counted.
+/// What all tasks of one collection share. Past the limit nothing more is stored, but all is
+/// counted.
 pub(in crate::cpu) struct Collector<'a> {
     limit: u64,
     stored: AtomicU64,
@@ -19,7 +21,8 @@ pub(in crate::cpu) struct Collector<'a> {
     spare: &'a SpareBlocks,
 }
 
-/// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs written to it.
+/// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs
+/// written to it.
 #[derive(Default)]
 pub(in crate::cpu) struct SpareBlocks(Mutex<Vec<Vec<Pair>>>);
 
@@ -203,8 +206,8 @@ impl Task<'_> {
         if self.buffer.capacity() - self.buffer.len() < LANES {
             self.grow();
         }
-        // SAFETY: the caller's promise is passed on; there is capacity for LANES pairs, of which as many as the mask has bits
-        // are written for good.
+        // SAFETY: the caller's promise is passed on; there is capacity for LANES pairs, of which as
+        // many as the mask has bits are written for good.
         unsafe {
             let length = self.buffer.len();
             L::pairs(

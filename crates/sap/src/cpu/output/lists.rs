@@ -60,7 +60,8 @@ impl Lists {
 
     /// Puts the next list in the place of the last.
     pub(in crate::cpu) fn publish(&mut self) {
-        // Blocks for twice as many pairs and some for each task may be needed next time; no more are kept.
+        // Blocks for twice as many pairs and some for each task may be needed next time; no more
+        // are kept.
         let threads = if in_pool() {
             rayon::current_num_threads()
         } else {

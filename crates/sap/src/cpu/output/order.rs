@@ -9,7 +9,8 @@ use crate::threads::on_threads;
 use crate::{Pair, Result};
 use rayon::prelude::*;
 
-/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs), plus small sorts.
+/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs),
+/// plus small sorts.
 pub(in crate::cpu) fn order(
     blocks: Vec<Vec<Pair>>,
     boxes: usize,
@@ -38,8 +39,8 @@ fn by_buckets(
     sorted: &mut Vec<Pair>,
     spare: &SpareBlocks,
 ) -> Result<()> {
-    // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that the write positions of
-    // one block stay in cache.
+    // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that
+    // the write positions of one block stay in cache.
     let buckets = (count as u64).div_ceil(PAIR_BUCKET).clamp(1, 4096);
     let shift = (boxes as u64)
         .div_ceil(buckets)
@@ -59,8 +60,8 @@ fn by_buckets(
     let target = Target::reserve(sorted, count)?;
     let write = |(block, starts): (Vec<Pair>, &mut [usize])| {
         for pair in &block {
-            // SAFETY: the positions of all blocks and buckets are apart and below `count`, which was reserved: each block
-            // has as many in a bucket as it counted there.
+            // SAFETY: the positions of all blocks and buckets are apart and below `count`, which
+            // was reserved: each block has as many in a bucket as it counted there.
             unsafe { target.write(&mut starts[bucket(pair)], *pair) };
         }
         spare.give(block);

@@ -16,8 +16,9 @@ pub(super) struct RowSorter {
 }
 
 impl RowSorter {
-    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s sorted, all at once where they
-    /// are few. In place where they are very few, or memory is refused.
+    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s
+    /// sorted, all at once where they are few. In place where they are very few, or memory is
+    /// refused.
     pub(super) fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
         if range > 4 * pairs.len() || self.sort_counted(pairs, first, range).is_err() {
             pairs.sort_unstable_by_key(|pair| pair.code());
@@ -73,7 +74,7 @@ impl RowSorter {
     }
 }
 
-/// Makes it that long; what it held need not stay.
+/// Makes a list that long; its elements need not stay.
 fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryReserveError> {
     list.try_reserve(len.saturating_sub(list.len()))?;
     list.resize(len, T::default());
@@ -110,7 +111,8 @@ impl Job for RowsJob<'_> {
     }
 }
 
-/// Puts a row in order. All `b` differ, so the rank of each is the number of smaller ones: no branch depends on them.
+/// Puts a row in order. All `b` differ, so the rank of each is the number of smaller ones: no
+/// branch depends on them.
 #[inline(always)]
 fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
     for some in seconds.chunks(LANES) {
