@@ -1,13 +1,13 @@
 //! The public face: chooses the engine, keeps the report and the query structure.
 
-#[cfg(cuda)]
-use crate::cuda;
-use crate::query::{self, Boxes, Index};
+use crate::query::{Boxes, Index};
 use crate::threads::on_threads;
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, Strategy,
     Subdivision, cpu,
 };
+#[cfg(cuda)]
+use crate::{cuda, query};
 
 /// The engine at work. Each has the same calls, and an update that fails changes nothing that can be seen.
 enum Engine {
