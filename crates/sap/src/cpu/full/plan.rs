@@ -1,7 +1,7 @@
 //! How a frame is best swept: axis and columns, from a sample of its boxes and a model of the cost.
 //!
 //! The sample's own candidates are counted exactly and scaled by the square of the sampling ratio;
-//! a grid of columns is rated by the copies it makes of the sample and by how many columns the
+//! a cut into columns is rated by the copies it makes of the sample and by how many columns the
 //! sampled candidates share. The same frame gives the same plan, whatever the thread count.
 
 use super::columns::{Columns, Cuts, Span, Steps, area};
@@ -31,7 +31,7 @@ pub(in crate::cpu) const MAX_PARTS: f64 = 256.0;
 const MIN_IN_COLUMN: f64 = 16.0;
 /// Typical boxes side by side in the best columns of uniform boxes.
 const USUAL_WIDTH: f64 = 4.0;
-/// Copies of one box that a grid is charged for: a box of more may be swept on its own.
+/// Copies of one box that columns are charged for: a box of more may be swept on its own.
 const CHARGED_COPIES: u64 = 64;
 /// Frames after one whose plan was exceeded in which no plan is made: at first, and the max.
 const DISTRUST: [u32; 2] = [4, 256];

@@ -4,7 +4,7 @@ use crate::cpu::key::{biased, ordered};
 use crate::draw::draw;
 use crate::{Aabb, OverlapRule};
 
-/// Sampled candidates that rate a grid, for each box of the sample.
+/// Sampled candidates that rate columns, for each box of the sample.
 const RATED: usize = 8;
 
 /// Boxes drawn from all parts of a frame, the empty ones left out.
