@@ -55,7 +55,8 @@ def pack():
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
 
-    # Without the window: no part of the suite opens one, and a release build of it takes ten minutes.
+    # Without the window: no part of the suite opens one, and a release build of it takes ten
+    # minutes.
     choice = [word for name in PACKAGES for word in ("--package", name)] + ["--no-default-features", "--features", FEATURES]
     built = executables("test", "--no-run", *choice, *(word for _, name in tests.values() for word in ("--test", name)))
     built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--example", name)))
@@ -99,7 +100,8 @@ def pack():
 def bundle():
     """All that was gathered as one file; answers its size."""
     gathered = sorted(PACK.iterdir())
-    # The binaries hold the same images: a dictionary larger than some of them together finds these again.
+    # The binaries hold the same images: a dictionary larger than some of them together finds these
+    # again.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with lzma.open(BUNDLE, "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in gathered:

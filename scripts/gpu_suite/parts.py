@@ -21,7 +21,8 @@ PAIRS = [*SORTS, "crates/sap/src"]
 PROGRAM = [*PAIRS, "crates/bench/src", "crates/common/src/byte_limit.rs"]
 # What else of the program a scene goes through.
 LIBRARIES = ["crates/common/src", "crates/radsweep/src", "crates/scenes/src"]
-# Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the images are.
+# Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the
+# images are.
 FAMILIES = ["ha_radix", "satish_radix", "satish_merge", "quicksort", "bucket_sort"]
 # Every family's tests sort by bit windows and move records, which Onesweep and the gather do.
 ONESWEEP = ["onesweep_*", "adaptive_*", "gather"]
@@ -33,7 +34,8 @@ def of_gpusort(name, images, more=()):
     return f"gpusort.{name}", (ONESWEEP + images, [*SORTS, *more], [*SORT_TESTS, f"crates/gpusort/tests/{name}.rs"])
 
 
-# Of each test binary: the images that it loads, the sources that drive them, and the sources of the tests.
+# Of each test binary: the images that it loads, the sources that drive them, and the sources of the
+# tests.
 BINARIES = dict(
     [
         ("radsweep-gpu.cuda_gpu", ([], [*DEVICE, "crates/gpu/tests/ptx"], ["crates/gpu/tests/cuda_gpu.rs", "crates/gpu/tests/cuda_gpu"])),
@@ -49,7 +51,8 @@ BINARIES = dict(
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
-# The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and `n` of a CUB line is set beside it.
+# The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and
+# `n` of a CUB line is set beside it.
 BENCHES = {
     "bench_onesweep": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_onesweep.rs"]),
     "bench_nearly_sorted": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_nearly_sorted.rs"]),

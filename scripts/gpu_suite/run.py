@@ -22,8 +22,8 @@ from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
 BUNDLE = PACK / "pack.tar.xz"
-# Options and the summary of a clean run, which each process of a job prints: API errors that a test provokes on purpose are no
-# findings.
+# Options and the summary of a clean run, which each process of a job prints: API errors that a test
+# provokes on purpose are no findings.
 TOOLS = {
     RACECHECK: ([], r"RACECHECK SUMMARY: 0 hazards"),
     MEMCHECK: (["--report-api-errors", "no"], r"ERROR SUMMARY: 0 errors"),
@@ -181,7 +181,8 @@ class Run:
         is_clean = job.kind not in SANITIZERS or summaries and all(re.match(clean, summary) for summary in summaries)
         found = {**counts, "ran": [] if done.cut else job.trials, "wrong": []}
         if done.cut:
-            # Trials that passed until then count, but no sanitizer has said its last word about them.
+            # Trials that passed until then count, but no sanitizer has said its last word about
+            # them.
             passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind == TESTS else []
             found |= {"passed": len(passed), "failed": 0, "ignored": 0, "ran": passed}
             verdict = f"out of time after {len(passed)}" if passed else "not run, out of time"

@@ -14,17 +14,19 @@ from .parts import MEMCHECK, RACECHECK, TESTS
 AT_ONCE = {TESTS: 8, MEMCHECK: 8, RACECHECK: 3}
 # Seconds that one process should take: much more than its start.
 JOB_SECONDS = {TESTS: 12, MEMCHECK: 25, RACECHECK: 40}
-# Seconds of a trial in a binary of which no earlier run tells, by its name and else by the kind of run.
+# Seconds of a trial in a binary of which no earlier run tells, by its name and else by the kind of
+# run.
 LONG_TRIALS = {TESTS: [(r"soak::.*", 40.0), (r"2\^2\d keys.*|memory::everything_.*", 10.0)], MEMCHECK: [], RACECHECK: []}
 TRIAL = {TESTS: 1.0, MEMCHECK: 1.5, RACECHECK: 4.0}
 # Trials are recorded as slow from here on, and what others take.
 SLOW, QUICK_TRIAL = 1.0, 0.3
 
-# Trials that need a device to themselves: they run against the clock, take most of its memory, or lose launches under racecheck
-# when other processes use the device.
+# Trials that need a device to themselves: they run against the clock, take most of its memory, or
+# lose launches under racecheck when other processes use the device.
 ALONE = {"radsweep-gpu.cuda_gpu": r"many_threads|events|stages|two_streams|freed_memory_is_reused|out_of_memory_tells_sizes"}
-# Trials that a kind of run leaves out. Launches from several threads at once are more than racecheck can follow ("failure to track a
-# kernel launch"), and the kernel there shares nothing; whether touching boxes overlap changes comparisons, not what is shared.
+# Trials that a kind of run leaves out. Launches from several threads at once are more than
+# racecheck can follow ("failure to track a kernel launch"), and the kernel there shares nothing;
+# whether touching boxes overlap changes comparisons, not what is shared.
 LEFT_OUT = {(RACECHECK, "radsweep-gpu.cuda_gpu"): r"many_threads|captures_beside_other_threads", (RACECHECK, "radsweep-sap.cuda_sap"): r".*::open"}
 # These only at full size.
 ALONE_IF_FULL = {"radsweep-sap.cuda_sap": r"memory::everything_overlaps_.*"}

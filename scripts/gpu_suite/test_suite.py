@@ -21,7 +21,8 @@ from .schedule import Job
 
 SORT, GPU = "gpusort.cuda_sort", "radsweep-gpu.cuda_gpu"
 
-# A binary of trials that the `exact` and `skip` options choose from, as libtest-mimic makes them. A trial named `slow` sleeps.
+# A binary of trials that the `exact` and `skip` options choose from, as libtest-mimic makes them. A
+# trial named `slow` sleeps.
 BINARY = """#!/usr/bin/env python3
 import sys, time
 names = {names}
