@@ -3,7 +3,8 @@
 A part is something done with a binary: its tests at full size, its tests under a sanitizer, the scenes, a bench. What runs on
 the device is counted by the kernel images, kernels/prebuilt, which are the same as long as the sources compile to the same
 code; what drives it by the Rust of the device layer and of the crates on top, without the CPU engines and other families of sorts. The tests' own sources
-count for the runs at full size only: repeating those is cheap, and a sanitizer looks at the kernels.
+count for the runs at full size only: repeating those is cheap, and a sanitizer looks at the kernels. Racecheck looks at what the
+threads of a block share, which the images decide and the shapes of launches in tables of tuning: the rest of the Rust does not count.
 """
 import hashlib
 from fnmatch import fnmatch
@@ -87,6 +88,8 @@ def sources(kind, name, root=ROOT):
         if not inside:
             raise SystemExit(f"gpu-suite: {path} of {name} is not there")
         found |= {file for file in inside if not left_out & set(file.relative_to(path).parts)}
+    if kind == RACECHECK:
+        found = {file for file in found if file.suffix != ".rs" or "tuning" in file.name}
     return sorted(found)
 
 

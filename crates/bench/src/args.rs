@@ -1,11 +1,9 @@
 //! The command lines of `bench` and `calibrate`.
 
-use crate::figures::Sizes;
+use crate::figures::{Sizes, parse_figure};
 use crate::input::Distribution;
 use crate::measure::Load;
-use crate::paper::parse_figure;
 use crate::sap::{Motion, Peer, Source};
-use crate::sort::{parse_size, parse_type};
 use clap::{Args, Subcommand};
 use radsweep::sort::{Algorithm, KeyType};
 use radsweep::{Backend, Strategy};
@@ -138,4 +136,65 @@ pub struct Calibrate {
 fn runs(text: &str) -> Result<usize, String> {
     let found = text.parse().ok().filter(|&runs| runs > 0);
     found.ok_or_else(|| format!("`{text}` is not a number of runs"))
+}
+
+/// `2^20` or `1000`; up to as many as a `u32` numbers.
+fn parse_size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is not a number of elements such as 1000 or 2^20");
+    let number = |text: &str| text.parse::<u64>().ok();
+    let n = match text.split_once('^') {
+        None => number(text),
+        Some((base, power)) => match (number(base), power.parse().ok()) {
+            (Some(base), Some(power)) => base.checked_pow(power),
+            _ => None,
+        },
+    };
+    match n {
+        Some(n @ 1..=0xffff_ffff) => usize::try_from(n).map_err(|_| wrong()),
+        Some(_) => Err(format!("`{text}` is not between 1 and {}", u32::MAX)),
+        None => Err(wrong()),
+    }
+}
+
+fn parse_type(text: &str) -> Result<KeyType, String> {
+    use KeyType::{F32, F64, I32, I64, U32, U64};
+    let found = [U32, I32, F32, U64, I64, F64]
+        .into_iter()
+        .find(|one| one.name() == text);
+    found
+        .ok_or_else(|| format!("unknown key type `{text}`: known are u32, i32, f32, u64, i64, f64"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_or_powers() {
+        assert_eq!(parse_size("1000"), Ok(1000));
+        assert_eq!(parse_size("2^20"), Ok(1 << 20));
+        assert_eq!(parse_size("10^6"), Ok(1_000_000));
+        assert_eq!(parse_size("4294967295"), Ok(0xffff_ffff));
+        for bad in [
+            "",
+            "x",
+            "0",
+            "-1",
+            "2^",
+            "^3",
+            "2^32",
+            "2^400",
+            "1e6",
+            "2^-1",
+            "4294967296",
+        ] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn types_are_those_of_keys() {
+        assert_eq!(parse_type("f64"), Ok(KeyType::F64));
+        assert!(parse_type("u8").expect_err("no key").contains("i64"));
+    }
 }

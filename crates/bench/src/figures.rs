@@ -517,6 +517,18 @@ pub(super) const FIGURES: &[Figure] = &[
     },
 ];
 
+/// Names for the command line.
+pub(crate) fn parse_figure(name: &str) -> std::result::Result<String, String> {
+    if FIGURES.iter().any(|figure| figure.is(name)) {
+        return Ok(name.into());
+    }
+    let known: Vec<_> = FIGURES.iter().map(|figure| figure.name).collect();
+    Err(format!(
+        "unknown figure `{name}`: known are ha, satish, cederman, dehne, {}",
+        known.join(", ")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

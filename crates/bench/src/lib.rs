@@ -1,10 +1,11 @@
 //! Measurements: the commands `radsweep bench` and `radsweep calibrate`, from their arguments to what they print and draw.
 //!
 //! `sort.rs`, `paper.rs` (with the figures of the papers in `figures.rs`), `sap/` and `calibrate.rs` are a command each. They
-//! measure sorts through [`measure`](mod@measure), which takes the times by `cuda.rs` and `cpu.rs` over the inputs of `input.rs`,
+//! measure sorts through `bench.rs`, which takes the times by `cuda.rs` and `cpu.rs` over the inputs of `input.rs`,
 //! and show them by `output.rs` and `plot.rs`.
 
 mod args;
+mod bench;
 mod calibrate;
 mod cpu;
 #[cfg(cuda)]

@@ -1,12 +1,8 @@
 //! What is measured of sorts, and what comes of it.
 
-#[cfg(cuda)]
-use crate::cuda;
-use crate::{cpu, input::Distribution};
-use radsweep::Backend;
+use crate::input::Distribution;
 use radsweep::sort::{Algorithm, KeyType};
 use radsweep_common::Result;
-use radsweep_common::backend::{self, Device};
 use radsweep_common::byte_limit::index_sort_bytes;
 use std::fmt;
 use std::ops::Range;
@@ -204,82 +200,6 @@ impl fmt::Display for Missing {
 }
 
 pub(crate) type Measured = std::result::Result<Times, Missing>;
-
-/// Where sorts are measured.
-pub(crate) enum Bench {
-    Cpu(cpu::Bench),
-    #[cfg(cuda)]
-    Cuda(Box<cuda::Bench>),
-}
-
-impl Bench {
-    pub fn new(asked: Backend) -> Result<Self> {
-        match backend::choose(asked)?.device {
-            Some(device) => Self::on(&device),
-            None => Ok(Self::Cpu(cpu::Bench::new())),
-        }
-    }
-
-    #[cfg(cuda)]
-    pub fn on(device: &Device) -> Result<Self> {
-        let calibration = radsweep_common::calibration::load(device);
-        Ok(Self::Cuda(Box::new(cuda::Bench::new(device, calibration)?)))
-    }
-    #[cfg(not(cuda))]
-    pub fn on(device: &Device) -> Result<Self> {
-        match *device {}
-    }
-
-    pub fn is_cpu(&self) -> bool {
-        matches!(self, Self::Cpu(_))
-    }
-
-    pub fn backend(&self) -> &'static str {
-        if self.is_cpu() { "cpu" } else { "cuda" }
-    }
-
-    pub fn device(&self) -> String {
-        match self {
-            Self::Cpu(_) => format!("{} CPU threads", rayon::current_num_threads()),
-            #[cfg(cuda)]
-            Self::Cuda(bench) => bench.device(),
-        }
-    }
-
-    /// Bytes read plus bytes written by a plain copy, in GB/s.
-    pub fn copy_rate(&self) -> f64 {
-        match self {
-            Self::Cpu(bench) => bench.copy_rate(),
-            #[cfg(cuda)]
-            Self::Cuda(bench) => bench.copy_rate(),
-        }
-    }
-
-    /// One sort by one contender, with the paper's parameter or that of the library.
-    pub fn measure(
-        &mut self,
-        case: &Case,
-        contender: Contender,
-        #[cfg_attr(not(cuda), expect(unused_variables, reason = "a GPU family's"))]
-        parameter: Option<u32>,
-        effort: Effort,
-    ) -> Result<Measured> {
-        match self {
-            Self::Cpu(bench) => bench.measure(case, contender, effort),
-            #[cfg(cuda)]
-            Self::Cuda(bench) => bench.measure(case, contender, parameter, effort),
-        }
-    }
-
-    /// Share of the time that moving the algorithm's bytes would take at the rate of a copy; none on the CPU, where bytes are not what
-    /// bounds a sort, and none for baselines.
-    pub fn limit_share(&self, case: &Case, times: &Times) -> Option<f64> {
-        let algorithm: Algorithm = times.ran.parse().ok().filter(|_| !self.is_cpu())?;
-        let key_bytes = case.key.bits() as usize / 8;
-        let moved = case.load.bytes_moved(algorithm, key_bytes, case.n as u64) * case.n as f64;
-        Some(moved / self.copy_rate() / 1e6 / times.median)
-    }
-}
 
 /// Elements per second, in thousand millions.
 pub(crate) fn rate(n: usize, times: &Times) -> f64 {

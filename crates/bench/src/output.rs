@@ -1,6 +1,7 @@
 //! Tables, CSV and JSON of measurements.
 
-use super::measure::{Bench, Case, Contender, Measured, rate};
+use super::bench::Bench;
+use super::measure::{Case, Contender, Measured, rate};
 use radsweep_common::Result;
 use serde_json::{Value, json};
 use std::io::{self, Write};

@@ -1,8 +1,9 @@
 //! `radsweep bench paper`: the figures of the papers again.
 
 use super::args::Paper;
+use super::bench::Bench;
 use super::figures::{Cell, FIGURES, Figure, Sizes, Unit};
-use super::measure::{Bench, Contender, Effort, Measured, rate};
+use super::measure::{Contender, Effort, Measured, rate};
 use super::output::{self, digits, quoted};
 use super::plot::{self, Panel};
 use super::sap::{Updates, updates};
@@ -93,18 +94,6 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
         drawn.iter().try_for_each(|one| one.draw(folder))?;
     }
     super::sort::refuse_wrong(measurements.iter())
-}
-
-/// Names for the command line.
-pub(crate) fn parse_figure(name: &str) -> std::result::Result<String, String> {
-    if FIGURES.iter().any(|figure| figure.is(name)) {
-        return Ok(name.into());
-    }
-    let known: Vec<_> = FIGURES.iter().map(|figure| figure.name).collect();
-    Err(format!(
-        "unknown figure `{name}`: known are ha, satish, cederman, dehne, {}",
-        known.join(", ")
-    ))
 }
 
 /// What is measured of a figure here: on the CPU one sort stands for all, and what asks for parts of a GPU sort is left out.

@@ -1,10 +1,11 @@
 //! `radsweep bench sort`: rates of the sorts by size.
 
 use super::args::Sort;
-use super::measure::{Bench, Case, Contender, Effort, Measured, Missing, rate};
+use super::bench::Bench;
+use super::measure::{Case, Contender, Effort, Measured, Missing, rate};
 use super::output::{self, Line};
 use super::plot::{self, Panel};
-use radsweep::sort::{Algorithm, KeyType};
+use radsweep::sort::Algorithm;
 use radsweep_common::Result;
 use radsweep_common::terminal::{note, progress};
 use serde_json::Value;
@@ -150,65 +151,4 @@ fn draw(path: &Path, lines: &[Line]) -> Result<()> {
         panel.add(line.contender.name(), place, rate(case.n, times));
     }
     plot::write(path, &panels)
-}
-
-/// `2^20` or `1000`; up to as many as a `u32` numbers.
-pub(crate) fn parse_size(text: &str) -> std::result::Result<usize, String> {
-    let wrong = || format!("`{text}` is not a number of elements such as 1000 or 2^20");
-    let number = |text: &str| text.parse::<u64>().ok();
-    let n = match text.split_once('^') {
-        None => number(text),
-        Some((base, power)) => match (number(base), power.parse().ok()) {
-            (Some(base), Some(power)) => base.checked_pow(power),
-            _ => None,
-        },
-    };
-    match n {
-        Some(n @ 1..=0xffff_ffff) => usize::try_from(n).map_err(|_| wrong()),
-        Some(_) => Err(format!("`{text}` is not between 1 and {}", u32::MAX)),
-        None => Err(wrong()),
-    }
-}
-
-pub(crate) fn parse_type(text: &str) -> std::result::Result<KeyType, String> {
-    use KeyType::{F32, F64, I32, I64, U32, U64};
-    let found = [U32, I32, F32, U64, I64, F64]
-        .into_iter()
-        .find(|one| one.name() == text);
-    found
-        .ok_or_else(|| format!("unknown key type `{text}`: known are u32, i32, f32, u64, i64, f64"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_numbers_or_powers() {
-        assert_eq!(parse_size("1000"), Ok(1000));
-        assert_eq!(parse_size("2^20"), Ok(1 << 20));
-        assert_eq!(parse_size("10^6"), Ok(1_000_000));
-        assert_eq!(parse_size("4294967295"), Ok(0xffff_ffff));
-        for bad in [
-            "",
-            "x",
-            "0",
-            "-1",
-            "2^",
-            "^3",
-            "2^32",
-            "2^400",
-            "1e6",
-            "2^-1",
-            "4294967296",
-        ] {
-            assert!(parse_size(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn types_are_those_of_keys() {
-        assert_eq!(parse_type("f64"), Ok(KeyType::F64));
-        assert!(parse_type("u8").expect_err("no key").contains("i64"));
-    }
 }

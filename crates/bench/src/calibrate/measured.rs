@@ -1,8 +1,9 @@
 //! Measuring on a device, and the rules that follow.
 
 use crate::args::Calibrate;
+use crate::bench::Bench;
 use crate::input::Distribution;
-use crate::measure::{Bench, Case, Contender, Effort, Load};
+use crate::measure::{Case, Contender, Effort, Load};
 use crate::plot::size;
 use crate::sort::all;
 use radsweep::sort::cuda::{Calibration, Payload};

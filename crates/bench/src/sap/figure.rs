@@ -2,8 +2,9 @@
 
 use super::contender::{Contender, expected};
 use super::{FRAMES, Racing, Source, WARM_UP};
+use crate::bench::Bench;
 use crate::figures::Sizes;
-use crate::measure::{self, Bench};
+use crate::measure::{self};
 use radsweep::{Backend, Config, Strategy};
 use radsweep_common::Result;
 use radsweep_scenes::Kind;

@@ -14,7 +14,8 @@ pub(crate) use input::{Motion, Source};
 pub(crate) use peers::Peer;
 
 use crate::args::Sap;
-use crate::measure::{Bench, Missing, Times};
+use crate::bench::Bench;
+use crate::measure::{Missing, Times};
 use crate::plot;
 use contender::{Contender, Ready, Update, expected};
 use radsweep::{Aabb, Backend, Config, Report, Strategy};

@@ -2,7 +2,7 @@
 
 use super::Line;
 use crate::args::Sap;
-use crate::measure::Bench;
+use crate::bench::Bench;
 use crate::output::{self, digits, quoted};
 use crate::plot::{self, Panel};
 use radsweep_common::Result;
