@@ -1,4 +1,5 @@
-"""Builds the binaries and gathers them, the test data and the CUB bench, for a machine without Rust."""
+"""Builds the binaries and gathers them, the test data and the CUB bench, for a machine without
+Rust."""
 import filecmp
 import json
 import lzma
@@ -29,7 +30,8 @@ def cargo(*words):
 
 
 def executables(*words):
-    """(package, target) -> file, for what a cargo command built, with the images of kernels/prebuilt."""
+    """(package, target) -> file, for what a cargo command built, with the images of
+    kernels/prebuilt."""
     built = {}
     for message in cargo(*words, "--message-format", "json-render-diagnostics"):
         if message["reason"] == "compiler-artifact" and message.get("executable"):

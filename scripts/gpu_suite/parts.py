@@ -1,10 +1,12 @@
 """The parts of the suite, and the hash of the sources that each depends on.
 
-A part is something done with a binary: its tests at full size, its tests under a sanitizer, the scenes, a bench. What runs on
-the device is counted by the kernel images, kernels/prebuilt, which are the same as long as the sources compile to the same
-code; what drives it by the Rust of the device layer and of the crates on top, without the CPU engines and other families of sorts. The tests' own sources
-count for the runs at full size only: repeating those is cheap, and a sanitizer looks at the kernels. Racecheck looks at what the
-threads of a block share, which the images decide and the shapes of launches in tables of tuning: the rest of the Rust does not count.
+A part is something done with a binary: its tests at full size, its tests under a sanitizer, the
+scenes, a bench. What runs on the device is counted by the kernel images, kernels/prebuilt, which
+are the same as long as the sources compile to the same code; what drives it by the Rust of the
+device layer and of the crates on top, without the CPU engines and other families of sorts. The
+tests' own sources count for the runs at full size only: repeating those is cheap, and a sanitizer
+looks at the kernels. Racecheck looks at what the threads of a block share, which the images decide
+and the shapes of launches in tables of tuning: the rest of the Rust does not count.
 """
 import hashlib
 from fnmatch import fnmatch
@@ -103,7 +105,8 @@ def part_hash(kind, name, root=ROOT):
 
 
 def kernels_hash(root=ROOT):
-    """The hash that kernels/build.rs keeps beside the images: over images.txt and every .cu and .cuh."""
+    """The hash that kernels/build.rs keeps beside the images: over images.txt and every .cu and
+    .cuh."""
     kernels = root / "kernels"
     files = {path.relative_to(kernels).as_posix(): path for path in kernels.rglob("*.cu*") if path.suffix in (".cu", ".cuh")}
     files["images.txt"] = kernels / "images.txt"

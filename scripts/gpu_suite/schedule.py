@@ -1,7 +1,8 @@
 """Which trials share a process, and which processes run when and where.
 
-A device runs jobs of one kind at a time, so many at once as that kind bears, the longest first; a job that needs a device to
-itself comes before all that share. What cannot end in time is not started.
+A device runs jobs of one kind at a time, so many at once as that kind bears, the longest first; a
+job that needs a device to itself comes before all that share. What cannot end in time is not
+started.
 """
 import re
 import threading
@@ -86,7 +87,8 @@ def learn(seconds, took):
 
 
 def dealt(trials, takes, job_seconds):
-    """Trials in shares of about equal length: the longest go first, each to the share that has the least."""
+    """Trials in shares of about equal length: the longest go first, each to the share that has the
+    least."""
     count = min(len(trials), max(1, round(sum(takes[trial] for trial in trials) / job_seconds)))
     shares, loads = [[] for _ in range(count)], [0.0] * count
     for trial in sorted(trials, key=lambda trial: -takes[trial]):
@@ -102,7 +104,8 @@ def in_order(jobs, kinds):
 
 
 def pick(pending, running, remaining):
-    """The job that a device should start now, given those that run on it and the seconds that remain; none to wait."""
+    """The job that a device should start now, given those that run on it and the seconds that
+    remain; none to wait."""
     in_time = [job for job in pending if job.seconds <= remaining]
     if not running:
         return next((job for job in in_time if job.alone), in_time[0] if in_time else None)
@@ -113,8 +116,8 @@ def pick(pending, running, remaining):
 
 
 def spread(jobs, devices, work, remaining):
-    """Calls `work(job, device)` for jobs in this order over all devices, while `remaining()` seconds suffice. Answers the jobs
-    that were never started."""
+    """Calls `work(job, device)` for jobs in this order over all devices, while `remaining()`
+    seconds suffice. Answers the jobs that were never started."""
     pending, running = list(jobs), [[] for _ in range(devices)]
     changed, errors = threading.Condition(), []
 

@@ -1,4 +1,5 @@
-"""Tests of the suite's own machinery, with stand-ins for the device, the sanitizer and the binaries.
+"""Tests of the suite's own machinery, with stand-ins for the device, the sanitizer and the
+binaries.
 
 usage: cd scripts && python3 -B -m unittest gpu_suite.test_suite
 """
