@@ -294,6 +294,7 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
             reports.push(report);
         }
     }
+    broad_phase.download()?;
     let hash = pair_hash(broad_phase.pairs());
 
     let mut on_cpu = BroadPhase::new(Config {

@@ -93,6 +93,7 @@ fn measure(scene: &hard::Hard, n: usize, check: bool) -> Result<(), Box<dyn Erro
         } else {
             frame.filters(&filters)
         })?;
+        engine.download()?;
         if pair_hash(cpu.pairs()) != pair_hash(engine.pairs()) {
             return Err(format!("{}: other pairs than the CPU finds", scene.name).into());
         }

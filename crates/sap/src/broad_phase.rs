@@ -1,13 +1,13 @@
 //! The public face: chooses the engine, keeps the report and the query structure.
 
-#[cfg(cuda)]
-use crate::cuda;
-use crate::query::{self, Boxes, Index};
+use crate::query::{Boxes, Index};
 use crate::threads::on_threads;
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Pair, RayHit, Report, Result, Strategy,
     Subdivision, cpu,
 };
+#[cfg(cuda)]
+use crate::{cuda, query};
 
 /// The engine at work. Each has the same calls, and an update that fails changes nothing that can be seen.
 enum Engine {
@@ -130,8 +130,8 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` they are on the device, and this is empty until
-    /// [`BroadPhase::download`]; a build with debug assertions panics in the place of that.
+    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` they are on the device:
+    /// [`BroadPhase::download`] copies them to the host, and comes first.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -141,13 +141,16 @@ impl BroadPhase {
     /// assert_eq!(broad_phase.pairs(), pairs);
     /// # Ok::<(), sap::Error>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// After an `update_device` without [`BroadPhase::download`]: an empty list would be taken for the result.
     #[must_use]
     pub fn pairs(&self) -> &[Pair] {
         on_engine!(&self.chosen.engine, engine => engine.pairs())
     }
 
-    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off; after an
-    /// `update_device` as [`BroadPhase::pairs`].
+    /// The pairs of the last update that the one before did not have, sorted. Empty with [`Config::events`] off.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -159,12 +162,20 @@ impl BroadPhase {
     /// assert_eq!(broad_phase.ended(), [Pair { a: 0, b: 1 }]);
     /// # Ok::<(), sap::Error>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// After an `update_device` without [`BroadPhase::download`]: an empty list would be taken for the result.
     #[must_use]
     pub fn started(&self) -> &[Pair] {
         on_engine!(&self.chosen.engine, engine => engine.started())
     }
 
     /// The pairs that the update before had and the last has not, sorted; see [`BroadPhase::started`].
+    ///
+    /// # Panics
+    ///
+    /// After an `update_device` without [`BroadPhase::download`]: an empty list would be taken for the result.
     #[must_use]
     pub fn ended(&self) -> &[Pair] {
         on_engine!(&self.chosen.engine, engine => engine.ended())
@@ -185,8 +196,8 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] where the host has no memory for them, and what the device reports. The lists on the host are empty
-    /// then, those on the device are still there.
+    /// [`Error::OutOfMemory`] where the host has no memory for them, and what the device reports. Those on the device are still
+    /// there then: call it again.
     pub fn download(&mut self) -> Result<()> {
         match &mut self.chosen.engine {
             Engine::Cpu(_) => Ok(()),

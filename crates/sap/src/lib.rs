@@ -26,6 +26,7 @@ mod config;
 mod cpu;
 #[cfg(cuda)]
 mod cuda;
+mod draw;
 mod error;
 mod filter;
 mod frame;
@@ -35,6 +36,7 @@ mod last;
 mod mesh;
 mod packing;
 mod pair;
+mod policy;
 mod query;
 mod report;
 mod room;

@@ -8,6 +8,7 @@
 //! 3. Boxes are sorted by class of filters where most classes do not pair, then part, then cell.
 //! 4. Where many are in one cell, as around a far box, they are put in order by themselves.
 
+use crate::draw::draw;
 use crate::room::{collect, gather};
 use crate::{Aabb, Filter, FilterFlags, Result};
 use rayon::prelude::*;
@@ -282,14 +283,8 @@ fn sample(scene: &Scene, some: &[u32], depth: u32) -> Vec<usize> {
     let size = (some.len() / PER_SAMPLED)
         .clamp(64, MAX_SAMPLE)
         .min(some.len());
-    let start = |k: usize| k * some.len() / size;
-    // One from each stretch, at no fixed place in it: scenes often repeat with some period.
-    let somewhere = |k: usize| {
-        let mixed = (k as u32 ^ depth.wrapping_mul(0x85eb_ca6b)).wrapping_mul(0x9e37_79b9);
-        mixed as usize >> 7
-    };
-    (0..size)
-        .map(|k| some[start(k) + somewhere(k) % (start(k + 1) - start(k))] as usize)
+    draw(some.len(), size, depth.wrapping_mul(0x85eb_ca6b))
+        .map(|k| some[k] as usize)
         .filter(|&i| is_held(&scene.boxes[i]))
         .collect()
 }

@@ -3,20 +3,28 @@
 use super::scene::Scene;
 use crate::{Aabb64, Filter, OverlapRule, Pair};
 
-/// The tests left for boxes whose `f32` bounds overlap. `a` is an index into the first set, `b` into the second; within
-/// one set both are the same, and `a < b`.
+/// What tells worlds apart.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum WorldTest {
+    /// A test of each pair.
+    Here,
+    /// The columns that boxes are sorted into.
+    ByColumns,
+}
+
+/// The tests left for boxes whose `f32` bounds overlap. `a` is an index into the first set, `b`
+/// into the second; within one set both are the same, and `a < b`.
 pub(super) struct Accept<'a> {
     a: &'a Scene,
     b: &'a Scene,
     rule: OverlapRule,
     /// A bit for each `a` that has excluded pairs.
     excluding: Vec<u64>,
-    worlds: bool,
+    worlds: WorldTest,
 }
 
 impl<'a> Accept<'a> {
-    /// `worlds`: whether worlds are tested here, or else by the columns that boxes are sorted into.
-    pub(super) fn new(a: &'a Scene, b: &'a Scene, rule: OverlapRule, worlds: bool) -> Self {
+    pub(super) fn new(a: &'a Scene, b: &'a Scene, rule: OverlapRule, worlds: WorldTest) -> Self {
         let mut excluding = Vec::new();
         if !a.excluded.is_empty() {
             excluding.resize(a.boxes.len().div_ceil(64), 0);
@@ -35,12 +43,16 @@ impl<'a> Accept<'a> {
         }
     }
 
+    fn tests_worlds(&self) -> bool {
+        self.worlds == WorldTest::Here
+    }
+
     /// Whether there is anything to test.
     pub(super) fn tests_anything(&self) -> bool {
         let any = |scene: &Scene| {
             scene.filters.is_some()
                 || scene.exact.is_some()
-                || (self.worlds && scene.worlds.is_some())
+                || (self.tests_worlds() && scene.worlds.is_some())
         };
         any(self.a) || any(self.b) || !self.excluding.is_empty()
     }
@@ -55,7 +67,7 @@ impl<'a> Accept<'a> {
     pub(super) fn keeps(&self, a: u32, b: u32) -> bool {
         let (i, j) = (a as usize, b as usize);
         let world = |scene: &Scene, i: usize| scene.worlds.as_ref().map_or(0, |worlds| worlds[i]);
-        if self.worlds && world(self.a, i) != world(self.b, j) {
+        if self.tests_worlds() && world(self.a, i) != world(self.b, j) {
             return false;
         }
         let filter = |scene: &Scene, i: usize| {

@@ -1,5 +1,5 @@
-//! How much more memory this process may take: the least of what the machine has, what its control groups leave and what its
-//! address space leaves.
+//! How much more memory this process may take: the least of what the machine has, what its control
+//! groups leave and what its address space leaves.
 
 /// Bytes that can be had without swapping; none where the system does not tell.
 pub(super) fn available() -> Option<u64> {
@@ -106,7 +106,8 @@ mod system {
         all
     }
 
-    /// The path of a group below that of a mount. The mount point itself stands for a group that is not to be seen below it.
+    /// The path of a group below that of a mount. The mount point itself stands for a group that is
+    /// not to be seen below it.
     fn below<'a>(path: &'a str, root: &str) -> &'a str {
         let below = path.strip_prefix(root.trim_end_matches('/')).unwrap_or("");
         let is_whole = below.is_empty() || below.starts_with('/');
@@ -149,7 +150,8 @@ mod system {
         limit.saturating_sub(used.saturating_sub(cache))
     }
 
-    /// The limits on the size of a process in `/proc/self/limits`, with what `/proc/self/status` holds against them.
+    /// The limits on the size of a process in `/proc/self/limits`, with what `/proc/self/status`
+    /// holds against them.
     const SIZES: [(&str, &str); 2] = [
         ("Max address space ", "VmSize:"),
         ("Max data size ", "VmData:"),
@@ -369,7 +371,8 @@ mod system {
     pub(super) fn available() -> Option<u64> {
         let (mut statistics, mut count, mut page) = (Statistics([0; WORDS]), WORDS as u32, 0);
         let host = mach_host_self();
-        // SAFETY: no more than `count` words are written, which is how many there are, and one size.
+        // SAFETY: no more than `count` words are written, which is how many there are, and one
+        // size.
         let done = unsafe {
             [
                 host_statistics64(host, HOST_VM_INFO64, statistics.0.as_mut_ptr(), &mut count),

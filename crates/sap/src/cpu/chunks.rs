@@ -1,16 +1,18 @@
 //! Delivery of all pairs in bounded memory, sorted over all calls.
 //!
-//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the pairs
-//! of consecutive smaller indices: the boxes of those indices are looked for in a tree of all. Where a large part of all pairs overlaps, all rows are simply tested against all boxes after them, in index
-//! order, so that nothing is left to sort.
+//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the
+//! pairs of consecutive smaller indices: the boxes of those indices are looked for in a tree of
+//! all. Where a large part of all pairs overlaps, all rows are tested against all boxes after them,
+//! in index order, so that nothing is left to sort.
 
-use super::accept::Accept;
-use super::collect::{Collector, Found, Spare};
+use super::accept::{Accept, WorldTest};
+use super::incremental::search::{Partners, Search};
+use super::incremental::tree::Tree;
 use super::key::{lift, ordered};
 use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
-use super::order::order;
+use super::output::collect::{Collector, Found, SpareBlocks};
+use super::output::order::order;
 use super::scene::Scene;
-use super::tree::{Partners, Search, Tree};
 use super::tuning::{DENSE, DENSE_TASK_PAIRS};
 use crate::threads::on_threads;
 use crate::{Aabb, OverlapRule, Pair, Result, room};
@@ -19,14 +21,50 @@ use std::ops::Range;
 
 /// Hands pairs out in chunks and counts them.
 pub(super) struct Delivery<'a> {
-    pub(super) chunk: usize,
-    pub(super) f: &'a mut dyn FnMut(&[Pair]),
+    chunk: usize,
+    f: &'a mut dyn FnMut(&[Pair]),
     pub(super) pairs: u64,
     pub(super) chunks: u64,
 }
 
-impl Delivery<'_> {
-    pub(super) fn hand(&mut self, pairs: &[Pair]) {
+impl<'a> Delivery<'a> {
+    /// Begins to hand pairs to `f`, at most `chunk` at once.
+    pub(super) fn new(chunk: usize, f: &'a mut dyn FnMut(&[Pair])) -> Self {
+        Self {
+            chunk,
+            f,
+            pairs: 0,
+            chunks: 0,
+        }
+    }
+
+    /// Delivers all pairs of a scene; those `found` are all only where they are at most `limit`.
+    /// Returns the tests of all sweeps.
+    pub(super) fn all(
+        &mut self,
+        scene: &Scene,
+        rule: OverlapRule,
+        found: Found,
+        limit: u64,
+        blocks: &SpareBlocks,
+    ) -> Result<u64> {
+        let (boxes, tests) = (scene.boxes.len(), found.tests);
+        if found.count <= limit {
+            let mut pairs = Vec::new();
+            order(found.blocks, boxes, &mut pairs, blocks)?;
+            self.hand(&pairs);
+            return Ok(tests);
+        }
+        let more = if is_dense(found.count, boxes as u64) {
+            let accept = Accept::new(scene, scene, rule, WorldTest::Here);
+            DenseRows::new(&scene.boxes, rule)?.deliver(limit, &accept, self)?
+        } else {
+            by_rounds(scene, rule, found.count, limit, self)?
+        };
+        Ok(tests + more)
+    }
+
+    fn hand(&mut self, pairs: &[Pair]) {
         for chunk in pairs.chunks(self.chunk) {
             (self.f)(chunk);
             self.pairs += chunk.len() as u64;
@@ -36,12 +74,13 @@ impl Delivery<'_> {
 }
 
 /// Whether testing all rows is cheaper than sorting the pairs.
-pub(super) const fn is_dense(pairs: u64, boxes: u64) -> bool {
+const fn is_dense(pairs: u64, boxes: u64) -> bool {
     pairs > boxes * boxes / 2 / DENSE
 }
 
-/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has more.
-pub(super) fn by_rounds(
+/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has
+/// more.
+fn by_rounds(
     scene: &Scene,
     rule: OverlapRule,
     total: u64,
@@ -50,8 +89,8 @@ pub(super) fn by_rounds(
 ) -> Result<u64> {
     let boxes = scene.boxes.len();
     let tree = &on_threads(|| Tree::new(scene, rule))?;
-    let accept = &Accept::new(scene, scene, rule, true);
-    let spare = &Spare::default();
+    let accept = &Accept::new(scene, scene, rule, WorldTest::Here);
+    let spare = &SpareBlocks::default();
     let mut sorted = Vec::new();
     let mut tests = 0;
     let mut first = 0;
@@ -82,21 +121,21 @@ pub(super) fn by_rounds(
         delivery.hand(&sorted);
         first += rows;
         // Towards seven tenths of the limit, at most twice as far as before.
-        let room = 0.7 * limit as f64 / count.max(1) as f64;
-        rows = (rows as f64 * room.min(2.0)) as usize;
+        let step = 0.7 * limit as f64 / count.max(1) as f64;
+        rows = (rows as f64 * step.min(2.0)) as usize;
     }
     Ok(tests)
 }
 
 /// All boxes in index order; all arrays have [`LANES`] entries more.
-pub(super) struct Rows {
+struct DenseRows {
     min: Bounds<3>,
     max: Bounds<3>,
     index: Vec<u32>,
 }
 
-impl Rows {
-    pub(super) fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
+impl DenseRows {
+    fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
         let mut index = Vec::new();
         room::reserve(&mut index, boxes.len() + LANES)?;
         index.extend((0..boxes.len() as u32).filter(|&i| !boxes[i as usize].is_empty()));
@@ -116,12 +155,7 @@ impl Rows {
     }
 
     /// Delivers all pairs, holding about `limit` of them. Tests n (n − 1) / 2 of them.
-    pub(super) fn deliver(
-        &self,
-        limit: u64,
-        accept: &Accept,
-        delivery: &mut Delivery,
-    ) -> Result<u64> {
+    fn deliver(&self, limit: u64, accept: &Accept, delivery: &mut Delivery) -> Result<u64> {
         let n = self.index.len() - LANES;
         let rows = (DENSE_TASK_PAIRS / n.max(1)).max(1);
         let accept = accept.tests_anything().then_some(accept);
@@ -136,7 +170,7 @@ impl Rows {
             let fill = |(task, pairs): (usize, &mut Vec<Pair>)| {
                 let first = (start + task * rows).min(n);
                 pairs.clear();
-                run_best(SomeRows {
+                run_best(DenseJob {
                     all: self,
                     range: first..(first + rows).min(n),
                     accept,
@@ -155,31 +189,31 @@ impl Rows {
 }
 
 /// The rows `range`: each box against all after it.
-struct SomeRows<'a> {
-    all: &'a Rows,
+struct DenseJob<'a> {
+    all: &'a DenseRows,
     range: Range<usize>,
     accept: Option<&'a Accept<'a>>,
     pairs: &'a mut Vec<Pair>,
 }
 
-impl Job for SomeRows<'_> {
+impl Job for DenseJob<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
         let Self {
-            all: Rows { min, max, index },
+            all: DenseRows { min, max, index },
             range,
             accept,
             pairs,
         } = self;
         let n = index.len() - LANES;
         for i in range {
-            let [least, most] = [min, max].map(|bound| std::array::from_fn(|axis| bound[axis][i]));
+            let [low, high] = [min, max].map(|bound| std::array::from_fn(|axis| bound[axis][i]));
             let a = index[i];
             // `deliver` has made it already.
             pairs.reserve(n - i + LANES);
             for j in (i + 1..n).step_by(LANES) {
                 // SAFETY: `j` is below n and the arrays are LANES longer; the processor suits `L`.
-                let mut mask = unsafe { L::overlap(min, max, j, [&least, &most]) };
+                let mut mask = unsafe { L::overlap(min, max, j, [&low, &high]) };
                 if n - j < LANES {
                     mask &= (1 << (n - j)) - 1;
                 }
@@ -189,7 +223,8 @@ impl Job for SomeRows<'_> {
                         mask &= !(u32::from(!kept) << lane);
                     });
                 }
-                // SAFETY: as above; the row has at most n - i - 1 pairs, so there is room for eight more.
+                // SAFETY: as above; the row has at most n - i - 1 pairs, so there is capacity for
+                // eight more.
                 unsafe {
                     let length = pairs.len();
                     let end = pairs.as_mut_ptr().add(length);
@@ -203,11 +238,11 @@ impl Job for SomeRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find::found;
-    use super::super::plan::plan;
     use super::*;
-    use crate::{Config, Frame, OnInvalid, Strategy, Timings};
-    use std::time::Instant;
+    use crate::cpu::clock::Clock;
+    use crate::cpu::full::plan::plan;
+    use crate::cpu::full::{Finder, Scratch};
+    use crate::{Config, Frame, OnInvalid, Strategy};
 
     /// Boxes on a small lattice: much touches, is thin or the same; every tenth is large.
     fn lattice(n: usize) -> Vec<Aabb> {
@@ -254,17 +289,14 @@ mod tests {
             );
             let plan = plan(&boxes, scene.worlds.as_deref(), strategy);
             assert_eq!(plan.strategy, strategy);
-            let spare = Spare::default();
-            let clock = &mut super::super::Clock(Instant::now());
-            let all = found(
-                &config,
-                &scene,
-                &plan,
-                u64::MAX,
-                &spare,
-                &mut Timings::default(),
-                clock,
-            );
+            let spare = SpareBlocks::default();
+            let finder = Finder {
+                config: &config,
+                scene: &scene,
+                plan: &plan,
+                blocks: &spare,
+            };
+            let all = finder.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
             let Ok(all) = all else {
                 panic!("the sort failed")
             };
@@ -273,28 +305,18 @@ mod tests {
             assert!(order(all.blocks, 1500, &mut expected, &spare).is_ok());
             assert!(expected.len() > 2000, "{}", expected.len());
 
-            let accept = Accept::new(&scene, &scene, rule, true);
+            let accept = Accept::new(&scene, &scene, rule, WorldTest::Here);
             for limit in [1, 100, 5000, total] {
                 let mut got = Vec::new();
                 let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);
-                let mut delivery = Delivery {
-                    chunk: 777,
-                    f: &mut f,
-                    pairs: 0,
-                    chunks: 0,
-                };
+                let mut delivery = Delivery::new(777, &mut f);
                 assert!(by_rounds(&scene, rule, total, limit, &mut delivery).is_ok());
                 assert!(got == expected, "{strategy} {rule:?} {limit}");
             }
             let mut got = Vec::new();
             let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);
-            let mut delivery = Delivery {
-                chunk: 10,
-                f: &mut f,
-                pairs: 0,
-                chunks: 0,
-            };
-            let rows = Rows::new(&boxes, rule)
+            let mut delivery = Delivery::new(10, &mut f);
+            let rows = DenseRows::new(&boxes, rule)
                 .and_then(|rows| rows.deliver(total, &accept, &mut delivery));
             assert!(rows.is_ok());
             assert!(got == expected, "{strategy} {rule:?} rows");

@@ -2,7 +2,8 @@
 
 use crate::OverlapRule;
 
-/// A coordinate as an integer that orders as it does, `-0.0` and `+0.0` alike. Not NaN: at most ±0x7f80_0000.
+/// A coordinate as an integer that orders as it does, `-0.0` and `+0.0` alike. Not NaN: at most
+/// ±0x7f80_0000.
 pub(super) const fn ordered(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     if bits < 0 {
@@ -12,8 +13,9 @@ pub(super) const fn ordered(value: f32) -> i32 {
     }
 }
 
-/// What is added to the integer of a `min`. Under the open rule `min < max` reads `min + 1 <= max`, so from here on
-/// both rules are `min <= max`; a side without thickness becomes one with `min > max`, which is *thin*.
+/// What is added to the integer of a `min`. Under the open rule `min < max` reads `min + 1 <= max`,
+/// so from here on both rules are `min <= max`; a side without thickness becomes one with `min >
+/// max`, which is *thin*.
 pub(super) const fn lift(rule: OverlapRule) -> i32 {
     match rule {
         OverlapRule::Closed => 0,

@@ -14,7 +14,8 @@ pub(super) trait Lanes {
     ///
     /// # Safety
     ///
-    /// `start + LANES` is at most the length of each array; the processor has the instructions of the implementation.
+    /// `start + LANES` is at most the length of each array; the processor has the instructions of
+    /// the implementation.
     unsafe fn overlap<const K: usize>(
         min: &Bounds<K>,
         max: &Bounds<K>,
@@ -47,7 +48,8 @@ pub(super) trait Lanes {
     ///
     /// # Safety
     ///
-    /// As [`Lanes::overlap`]; `out` has room for [`LANES`] pairs, all of which may be written.
+    /// As [`Lanes::overlap`]; `out` has the capacity for [`LANES`] pairs, all of which may be
+    /// written.
     unsafe fn pairs(index: &[u32], start: usize, mask: u32, p: u32, naming: Naming, out: *mut Pair);
 }
 
@@ -145,7 +147,8 @@ impl Lanes for Portable {
         mut out: *mut Pair,
     ) {
         each_bit(mask, |lane| {
-            // SAFETY: the caller keeps `start + LANES` within the length and has room for as many pairs as bits.
+            // SAFETY: the caller keeps `start + LANES` within the length and has the capacity for
+            // as many pairs as bits.
             unsafe {
                 out.write(naming.pair(p, *index.get_unchecked(start + lane)));
                 out = out.add(1);
@@ -175,7 +178,8 @@ mod avx2 {
             start: usize,
             probe: [&[i32; K]; 2],
         ) -> u32 {
-            // SAFETY: the caller keeps `start + LANES` within each length; the loads need no alignment.
+            // SAFETY: the caller keeps `start + LANES` within each length; the loads need no
+            // alignment.
             unsafe {
                 let mut apart = _mm256_setzero_si256();
                 for axis in 0..K {
@@ -191,7 +195,8 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn at_most(keys: &[i64], start: usize, limit: i64) -> u32 {
-            // SAFETY: the caller keeps `start + LANES` within the length; the loads need no alignment.
+            // SAFETY: the caller keeps `start + LANES` within the length; the loads need no
+            // alignment.
             unsafe {
                 let keys = keys.as_ptr().add(start);
                 let limit = _mm256_set1_epi64x(limit);
@@ -205,7 +210,8 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn starts_within(starts: &[i32], start: usize, limit: i32) -> u32 {
-            // SAFETY: the caller keeps `start + LANES` within the length; the load needs no alignment.
+            // SAFETY: the caller keeps `start + LANES` within the length; the load needs no
+            // alignment.
             unsafe {
                 let starts = _mm256_loadu_si256(starts.as_ptr().add(start).cast());
                 let above = _mm256_cmpgt_epi32(starts, _mm256_set1_epi32(limit));
@@ -215,7 +221,8 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn reported_here(homes: &[u8], start: usize, home: u8) -> u32 {
-            // SAFETY: the caller keeps `start + LANES` within the length; the load needs no alignment.
+            // SAFETY: the caller keeps `start + LANES` within the length; the load needs no
+            // alignment.
             unsafe {
                 let homes = _mm_loadl_epi64(homes.as_ptr().add(start).cast());
                 let both = _mm_or_si128(homes, _mm_set1_epi8(home as i8));
@@ -234,8 +241,8 @@ mod avx2 {
             naming: Naming,
             out: *mut Pair,
         ) {
-            // SAFETY: the caller keeps `start + LANES` within the length and has room for eight pairs; loads and stores
-            // need no alignment; a mask is below 256.
+            // SAFETY: the caller keeps `start + LANES` within the length and has room for eight
+            // pairs; loads and stores need no alignment; a mask is below 256.
             unsafe {
                 let q = _mm256_loadu_si256(index.as_ptr().add(start).cast());
                 let lanes = _mm_cvtsi64_si128(*FRONT.get_unchecked(mask as usize) as i64);
@@ -274,8 +281,9 @@ mod avx2 {
     };
 }
 
-/// Asks for the cache line of an entry that will be read soon; nothing where there is none. An index order reads boxes
-/// all over memory: gathering 10^6 of them takes 27 ms of two threads without this, 8 ms with it.
+/// Asks for the cache line of an entry that will be read soon; nothing where there is none. An
+/// index order reads boxes all over memory: gathering 10^6 of them takes 27 ms of two threads
+/// without this, 8 ms with it.
 #[inline(always)]
 pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
     #[cfg(target_arch = "x86_64")]
@@ -291,8 +299,8 @@ pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
 /// How many entries ahead [`prefetch`] is worth asking for.
 pub(super) const AHEAD: usize = 16;
 
-/// Work in an inner loop, written once for all processors. Implementations of `run` are `#[inline(always)]`, so that
-/// they are compiled with the instructions of their caller.
+/// Work in an inner loop, written once for all processors. Implementations of `run` are
+/// `#[inline(always)]`, so that they are compiled with the instructions of their caller.
 pub(super) trait Job {
     fn run<L: Lanes>(self);
 }

@@ -1,7 +1,7 @@
 //! How many pairs may be kept, and when the system is asked for it.
 
 use super::available::available;
-use super::collect::Found;
+use super::output::collect::Found;
 use super::tuning::{BOX_BYTES, CARED_PAIRS};
 use crate::{Config, Pair, Result};
 
@@ -9,7 +9,7 @@ use crate::{Config, Pair, Result};
 const PAIR: u64 = size_of::<Pair>() as u64;
 
 /// The pairs of so many boxes when all overlap.
-pub(super) const fn most_pairs(boxes: usize) -> u64 {
+pub(super) const fn max_pairs(boxes: usize) -> u64 {
     let boxes = boxes as u64;
     boxes * boxes.saturating_sub(1) / 2
 }
@@ -24,7 +24,7 @@ pub(super) struct Memory<'a> {
     /// Pairs that the call before had, if there was one.
     pub(super) last: Option<u64>,
     /// Bytes for pairs that the engine has already.
-    pub(super) held: u64,
+    pub(super) owned: u64,
     /// Whether pairs that started and ended are listed too.
     pub(super) events: bool,
 }
@@ -37,16 +37,17 @@ impl<'a> Memory<'a> {
             boxes,
             max,
             last: None,
-            held: 0,
+            owned: 0,
             events: false,
         }
     }
 
-    /// Collects the pairs that `sweep` finds, which stores as many as it is given and counts the others. Gives the limit too: more
-    /// pairs than that are only counted.
+    /// Collects the pairs that `sweep` finds, which stores as many as it is given and counts the
+    /// others. Gives the limit too: more pairs than that are only counted.
     ///
-    /// The system is asked only where the last call had many pairs, or this one turns out to. A quarter of the limit is filled
-    /// before all pairs are counted, unless the last call had more; where they fit, they are then swept for once more.
+    /// The system is asked only where the last call had many pairs, or this one turns out to. A
+    /// quarter of the limit is filled before all pairs are counted, unless the last call had more;
+    /// where they fit, they are then swept for once more.
     pub(super) fn collect(
         &self,
         mut sweep: impl FnMut(u64) -> Result<Found>,
@@ -88,13 +89,14 @@ impl<'a> Memory<'a> {
         wanted.min(self.limit())
     }
 
-    /// The pairs that half of the memory available holds: each in the list, in the copy that it is sorted from, and with events
-    /// in the two lists of those. As many as nobody asks for are always allowed.
+    /// The pairs that half of the memory available holds: each in the list, in the copy that it is
+    /// sorted from, and with events in the two lists of those. As many as nobody asks for are
+    /// always allowed.
     fn limit(&self) -> u64 {
         let lists = if self.events { 4 } else { 2 };
         available().map_or(u64::MAX, |bytes| {
             let boxes = self.boxes as u64 * BOX_BYTES;
-            let bytes = bytes.saturating_add(self.held).saturating_sub(boxes);
+            let bytes = bytes.saturating_add(self.owned).saturating_sub(boxes);
             (bytes / 2 / (lists * PAIR)).max(CARED_PAIRS)
         })
     }

@@ -1,126 +1,125 @@
 //! The CPU engine: all strategies, on the threads of the current rayon pool.
 //!
-//! An update reads the frame into a [`scene::Scene`] (checked, `f32`, loosened), makes a [`plan::Plan`], puts the boxes
-//! in sweep order ([`arrange`]), sweeps ([`sweep`], or [`endpoints`]), sorts the pairs found ([`order`]) and compares them
-//! with those of the update before ([`events`]). Where few boxes have changed, the pairs of the others stay ([`kept`]). Nothing that
-//! can be seen changes before all of that is done.
+//! An update reads the frame into a [`scene::Scene`] (checked, `f32`, loosened). Where few boxes
+//! have changed, it looks for their pairs alone ([`incremental`]); else it plans a sweep and finds
+//! all pairs ([`full`]). Pairs are put in order and compared with those of the update before
+//! ([`output`]). Nothing that can be seen changes before all of that is done.
 
 mod accept;
-mod arrange;
 mod available;
 mod chunks;
-mod collect;
-mod column;
-mod columns;
-mod endpoints;
-mod events;
-mod find;
-#[cfg(cuda)]
-mod follow;
-mod kept;
+mod clock;
+mod full;
+mod incremental;
 mod key;
 mod lanes;
 mod memory;
-mod order;
-mod partition;
-mod plan;
-mod records;
-mod rows;
+mod output;
+mod scatter;
 mod scene;
-mod splice;
-mod sweep;
-mod tag;
-mod tree;
+mod small_sort;
 mod tuning;
 
-use crate::room;
-use crate::threads::{in_pool, on_threads, with_threads};
+use crate::threads::{on_threads, with_threads};
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts,
-    Strategy, Subdivision, Timings,
+    Subdivision,
 };
-use accept::Accept;
-use arrange::MOST_COLUMNS;
-use chunks::{Delivery, Rows, by_rounds, is_dense};
-use collect::{Collector, Spare};
-use columns::{Columns, Cuts};
-use find::{arranged, between, found, swept};
-use kept::Kept;
-use memory::{Memory, most_pairs};
-use plan::{Plan, Trust, plan};
+use chunks::Delivery;
+use clock::Clock;
+use full::arrange::MAX_COLUMNS;
+use full::columns::{Columns, Cuts};
+use full::plan::{Trust, plan};
+use full::two_sets::TwoSets;
+use full::{Finder, Scratch, records};
+use incremental::Incremental;
+use incremental::policy::resting_threshold;
+use incremental::splice::{splice, unchanged_pairs};
+use memory::{Memory, max_pairs};
+use output::events::difference;
+use output::lists::Lists;
+use output::order::order;
 use scene::Scene;
-use splice::{kept_pairs, splice};
 use std::time::Instant;
-use sweep::{Pass, Role, run};
-use tuning::{FEWEST_KEPT, MEET_TASK, PAIR_BLOCK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME};
+use tuning::{MEET_TASK, ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME};
 
-/// See the module.
+/// The last frame and its lists, what the next update can use of them, and memory to use again.
 pub(crate) struct Engine {
     scene: Scene,
-    pairs: Vec<Pair>,
-    started: Vec<Pair>,
-    ended: Vec<Pair>,
+    lists: Lists,
+    /// None before the first update.
     last: Option<Report>,
-    kept: Kept,
-    /// Those of the last update that looked at all boxes.
+    incremental: Incremental,
+    /// The columns of the last full update.
     columns: Columns,
-    /// Pairs between the last two sets.
-    last_between: Option<u64>,
     trust: Trust,
-    /// Memory to use again.
+    /// How many pairs the last two sets had.
+    last_between: Option<u64>,
     spare_scene: Scene,
-    spare_pairs: Vec<Pair>,
-    spare_blocks: Spare,
-}
-
-/// Measures stages one after the other, in milliseconds.
-struct Clock(Instant);
-
-impl Clock {
-    fn lap(&mut self) -> f64 {
-        let before = std::mem::replace(&mut self.0, Instant::now());
-        (self.0 - before).as_secs_f64() * 1e3
-    }
+    scratch: Scratch,
 }
 
 impl Engine {
     pub(crate) fn new(config: &Config) -> Self {
-        let mut pairs = Vec::new();
-        // A wish only: without the memory, room is made when it is needed.
-        let _ = pairs.try_reserve(config.initial_pair_capacity.unwrap_or(0));
         Self {
             scene: Scene::default(),
-            pairs: Vec::new(),
-            started: Vec::new(),
-            ended: Vec::new(),
+            lists: Lists::with_capacity(config.initial_pair_capacity.unwrap_or(0)),
             last: None,
-            kept: Kept::default(),
+            incremental: Incremental::default(),
             columns: Columns::default(),
-            last_between: None,
             trust: Trust::default(),
+            last_between: None,
             spare_scene: Scene::default(),
-            spare_pairs: pairs,
-            spare_blocks: Spare::default(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// An engine that goes on with the last result of another one, which has failed: events of the
+    /// next update are against it, and margins go on from its stored boxes.
+    #[cfg(cuda)]
+    pub(crate) fn following(config: &Config, last: crate::last::Last) -> Self {
+        let (boxes, tight) = if last.stored.is_empty() {
+            (last.given, Vec::new())
+        } else {
+            (last.stored, last.given)
+        };
+        Self {
+            lists: Lists {
+                pairs: last.pairs,
+                started: last.started,
+                ended: last.ended,
+                ..Lists::with_capacity(config.initial_pair_capacity.unwrap_or(0))
+            },
+            scene: Scene {
+                boxes,
+                tight,
+                ..Scene::default()
+            },
+            ..Self::new(&Config::default())
         }
     }
 
     pub(crate) fn update(&mut self, config: &Config, frame: &Frame) -> Result<Report> {
-        let told = frame.changed.is_some() && kept_from(config) < frame.len() as u64;
-        let in_place = if told {
-            with_threads(|| self.update_in_place(config, frame))?
-        } else {
-            None
+        check_count(frame)?;
+        // A list of changed boxes spares reading the others.
+        let listed = frame.changed.filter(|_| {
+            let may_rest = resting_threshold(config) < frame.len() as u64;
+            may_rest && self.last.is_some() && self.scene.is_like(frame, config)
+        });
+        let by_list = match listed {
+            Some(listed) => with_threads(|| self.update_listed(config, frame, listed))?,
+            None => None,
         };
-        let report = match in_place {
+        let report = match by_list {
             Some(report) => report,
             None => {
                 let mut scene = std::mem::take(&mut self.spare_scene);
-                // A small frame on this thread, others on one of the pool: every parallel step that begins outside would cost two
-                // changes of threads.
+                // A small frame on this thread, others on one of the pool: every parallel step that
+                // begins outside would cost two changes of threads.
                 let result = if frame.len() <= SMALL_FRAME {
-                    self.find(config, frame, &mut scene)
+                    self.update_compared(config, frame, &mut scene)
                 } else {
-                    on_threads(|| self.find(config, frame, &mut scene))
+                    on_threads(|| self.update_compared(config, frame, &mut scene))
                 };
                 if result.is_ok() {
                     std::mem::swap(&mut self.scene, &mut scene);
@@ -133,233 +132,233 @@ impl Engine {
         Ok(report)
     }
 
-    /// Where the caller tells what has changed, and it is little: nothing else of the frame is looked at.
-    fn update_in_place(&mut self, config: &Config, frame: &Frame) -> Result<Option<Report>> {
-        let mut clock = Clock(Instant::now());
-        let n = frame.len();
-        let Some(changed) = frame.changed.filter(|_| {
-            self.last.is_some() && check_number(frame).is_ok() && self.scene.is_like(frame, config)
-        }) else {
-            return Ok(None);
-        };
-        if !self.kept.told(changed, n, self.scene.boxes.len(), config) {
+    /// Updates by the changed boxes that the caller lists; no others are read. Returns None where
+    /// that is not possible, or too many have changed.
+    fn update_listed(
+        &mut self,
+        config: &Config,
+        frame: &Frame,
+        listed: &[u32],
+    ) -> Result<Option<Report>> {
+        let mut clock = Clock::start();
+        let (n, n_before) = (frame.len(), self.scene.boxes.len());
+        if !self.incremental.take_list(listed, n, n_before, config) {
             return Ok(None);
         }
-        let changed = self.kept.changed().list();
-        if changed.is_empty()
-            && let Some(last) = self.last.take()
-        {
-            return Ok(Some(self.rest(last, None, &mut clock)));
+        let changed = self.incremental.changed().list();
+        if changed.is_empty() {
+            return Ok(Some(self.keep_all(None, &mut clock)));
         }
         let before = self.scene.some(changed)?;
         let Some(now) = before.read_some(frame, changed, config)? else {
             return Ok(None);
         };
-        let here = changed.len() <= MEET_TASK;
+        let is_small = changed.len() <= MEET_TASK;
         self.scene.reserve(n)?;
         let mut scene = std::mem::take(&mut self.scene);
-        let n_before = scene.boxes.len();
         scene.put(changed, &now, n);
-        let result = if !self.kept.renew(&scene, config) {
-            Ok(None)
-        } else if here {
-            self.find_changed(config, &scene, &mut clock).map(Some)
+        let result = if is_small {
+            self.update_changed(config, &scene, &mut clock)
         } else {
-            rayon::scope(|_| self.find_changed(config, &scene, &mut clock)).map(Some)
+            rayon::scope(|_| self.update_changed(config, &scene, &mut clock))
         };
         if !matches!(result, Ok(Some(_))) {
-            scene.put(self.kept.changed().list(), &before, n_before);
+            scene.put(self.incremental.changed().list(), &before, n_before);
         }
         self.scene = scene;
         result
     }
 
-    /// Fills the scene and finds its pairs; on success they are in place, and only the scene is left to be.
-    fn find(&mut self, config: &Config, frame: &Frame, scene: &mut Scene) -> Result<Report> {
-        let mut clock = Clock(Instant::now());
-        check_number(frame)?;
+    /// Updates by all boxes of the frame. On success the lists are in place, and the scene has yet
+    /// to be put there.
+    fn update_compared(
+        &mut self,
+        config: &Config,
+        frame: &Frame,
+        scene: &mut Scene,
+    ) -> Result<Report> {
+        let mut clock = Clock::start();
         scene.read(frame, config.on_invalid, config.margin, &self.scene)?;
-        if let Some(last) = self.last.take_if(|_| scene.same_pairs(&self.scene)) {
-            return Ok(self.rest(last, scene.invalid, &mut clock));
+        let has_last = self.last.is_some();
+        if has_last && scene.same_pairs(&self.scene) {
+            return Ok(self.keep_all(scene.invalid, &mut clock));
         }
-        let few = self.last.is_some() && self.kept.compared(scene, &self.scene, config);
-        if few {
-            let changed = || match self.kept.renew(scene, config) {
-                true => self.find_changed(config, scene, &mut clock).map(Some),
-                false => Ok(None),
-            };
-            if let Some(report) = on_threads(changed)? {
-                return Ok(report);
-            }
+        let few_changed = has_last && self.incremental.compare(scene, &self.scene, config);
+        if few_changed
+            && let Some(report) = on_threads(|| self.update_changed(config, scene, &mut clock))?
+        {
+            return Ok(report);
         }
-        let mut report = Report {
-            n: frame.len(),
-            invalid: scene.invalid,
-            ..Report::none(Backend::Cpu, config.strategy)
-        };
-        let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
-        let trusted = !plan.is_bounded || self.trust.in_plans();
-        if !trusted {
-            plan.exceed();
+        let report = self.update_full(config, scene, &mut clock)?;
+        if !few_changed {
+            self.incremental.drop_tree();
         }
-        let by_tree = plan.by_tree;
-        report.timings.bounds = clock.lap();
-        let (spare, timings) = (&self.spare_blocks, &mut report.timings);
-        let memory = self.memory(config, frame.len(), most_pairs(frame.len()));
-        let (found, limit) = memory.collect(|limit| {
-            let mut laps = Timings::default();
-            let mut find = || found(config, scene, &plan, limit, spare, &mut laps, &mut clock);
-            let found = if is_one_sweep(&plan, scene) {
-                find()
-            } else {
-                on_threads(find)
-            }?;
-            timings.keys += laps.keys;
-            timings.sort += laps.sort;
-            timings.sweep += laps.sweep;
-            if found.by_tree && !plan.by_tree {
-                plan.exceed();
-            }
-            Ok(found)
-        })?;
-        if trusted {
-            self.trust.learn(plan.by_tree != by_tree);
-        }
-        (report.tests, report.strategy, report.axis) = (found.tests, plan.strategy, plan.axis);
-        report.choice = plan.choice;
-        report.sorts = found.sorts;
-        report.sorts.keys += found.count;
-        order::order(
-            found.within(limit)?.blocks,
-            frame.len(),
-            &mut self.spare_pairs,
-            &self.spare_blocks,
-        )?;
-        report.timings.compact = clock.lap();
-        if config.events {
-            (self.started, self.ended) = events::difference(&self.pairs, &self.spare_pairs)?;
-            report.timings.events = clock.lap();
-        }
-        self.kept.pass(few, &report);
-        self.columns = plan.columns;
-        Ok(self.complete(report))
+        self.incremental.note_full(&report);
+        Ok(report)
     }
 
-    /// Ends an update that found all as it was.
-    fn rest(&mut self, last: Report, invalid: Option<Invalid>, clock: &mut Clock) -> Report {
-        self.started.clear();
-        self.ended.clear();
-        let bounds = clock.lap();
+    /// Ends an update in which nothing has changed.
+    fn keep_all(&mut self, invalid: Option<Invalid>, clock: &mut Clock) -> Report {
+        self.lists.started.clear();
+        self.lists.ended.clear();
+        clock.lap(|timings| &mut timings.bounds);
         Report {
             started: 0,
             ended: 0,
             invalid,
             tests: 0,
             sorts: Sorts::default(),
-            timings: Timings {
-                bounds,
-                total: bounds,
-                ..Timings::default()
-            },
-            ..last
+            timings: clock.finish(),
+            ..self.last_report()
         }
     }
 
-    /// Finds the pairs of a scene of which only what is noted has changed since the last update.
-    fn find_changed(
+    /// Finds the pairs of the changed set, and keeps those of all other boxes. Returns None where
+    /// there is no tree to look in.
+    fn update_changed(
         &mut self,
         config: &Config,
         scene: &Scene,
         clock: &mut Clock,
-    ) -> Result<Report> {
+    ) -> Result<Option<Report>> {
+        if !self.incremental.refresh(scene, config) {
+            return Ok(None);
+        }
         let n = scene.boxes.len();
-        let changed = self.kept.changed();
-        let few = changed.list().len();
+        let changed = self.incremental.changed();
         let resting = n - changed.list().partition_point(|&i| (i as usize) < n);
-        let mut report = Report {
+        clock.lap(|timings| &mut timings.bounds);
+
+        let max_new = changed.list().len() as u64 * n as u64;
+        let max = (self.lists.pairs.len() as u64).saturating_add(max_new);
+        let memory = self.memory(config, n, max.min(max_pairs(n)));
+        let find = |limit| {
+            self.incremental
+                .find(scene, limit, config, &self.lists.blocks)
+        };
+        let (found, limit) = memory.collect(find)?;
+        let report = Report {
             n,
             invalid: scene.invalid,
             resting: resting as u64,
-            timings: Timings::default(),
-            ..self
-                .last
-                .clone()
-                .unwrap_or(Report::none(Backend::Cpu, config.strategy))
+            tests: found.tests,
+            sorts: Sorts {
+                keys: found.count,
+                ..Sorts::default()
+            },
+            ..self.last_report()
         };
-        report.timings.bounds = clock.lap();
-        let most = (self.pairs.len() as u64).saturating_add(few as u64 * n as u64);
-        let memory = self.memory(config, n, most.min(most_pairs(n)));
-        let meet = |limit| self.kept.meet(scene, limit, config, &self.spare_blocks);
-        let (found, limit) = memory.collect(meet)?;
-        report.tests = found.tests;
-        report.sorts = Sorts {
-            keys: found.count,
-            ..Sorts::default()
-        };
-        report.timings.sweep = clock.lap();
+        clock.lap(|timings| &mut timings.sweep);
+
+        let lists = &mut self.lists;
         if found.count > limit {
-            let count = found.count + kept_pairs(&self.pairs, changed);
+            let count = found.count + unchanged_pairs(&lists.pairs, changed);
             return Err(Error::TooManyPairs { count, limit });
         }
         let mut new = Vec::new();
-        order::order(found.blocks, n, &mut new, &self.spare_blocks)?;
-        let gone = splice(&self.pairs, changed, &new, limit, &mut self.spare_pairs)?;
-        report.timings.compact = clock.lap();
+        order(found.blocks, n, &mut new, &lists.blocks)?;
+        let dropped = splice(&lists.pairs, changed, &new, limit, &mut lists.next)?;
+        clock.lap(|timings| &mut timings.compact);
         if config.events {
-            (self.started, self.ended) = events::difference(&gone, &new)?;
-            report.timings.events = clock.lap();
+            (lists.started, lists.ended) = difference(&dropped, &new)?;
+            clock.lap(|timings| &mut timings.events);
         }
-        self.kept.settle(report.tests);
-        Ok(self.complete(report))
+        self.incremental.succeed(report.tests);
+        Ok(Some(self.publish(report, clock)))
+    }
+
+    /// Finds all pairs.
+    fn update_full(&mut self, config: &Config, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+        let n = scene.boxes.len();
+        let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
+        let is_trusted = !plan.is_bounded || self.trust.in_plans();
+        if !is_trusted {
+            plan.exceed();
+        }
+        let planned_tree = plan.by_tree;
+        clock.lap(|timings| &mut timings.bounds);
+
+        let memory = self.memory(config, n, max_pairs(n));
+        let (found, limit) = memory.collect(|limit| {
+            let finder = Finder {
+                config,
+                scene,
+                plan: &plan,
+                blocks: &self.lists.blocks,
+            };
+            let found = finder.run(limit, &mut self.scratch, clock)?;
+            if found.by_tree && !plan.by_tree {
+                plan.exceed();
+            }
+            Ok(found)
+        })?;
+        if is_trusted {
+            let was_exceeded = plan.by_tree != planned_tree;
+            self.trust.learn(was_exceeded);
+        }
+        let mut report = Report {
+            n,
+            invalid: scene.invalid,
+            tests: found.tests,
+            axis: plan.axis,
+            choice: plan.choice,
+            sorts: found.sorts,
+            ..Report::none(Backend::Cpu, plan.strategy)
+        };
+        report.sorts.keys += found.count;
+
+        self.lists.order(found.within(limit)?, n)?;
+        clock.lap(|timings| &mut timings.compact);
+        if config.events {
+            self.lists.compare()?;
+            clock.lap(|timings| &mut timings.events);
+        }
+        self.columns = plan.columns;
+        Ok(self.publish(report, clock))
+    }
+
+    /// Puts the pairs found in the place of the last.
+    fn publish(&mut self, report: Report, clock: &mut Clock) -> Report {
+        self.lists.publish();
+        let [pairs, started, ended] = [self.pairs(), self.started(), self.ended()].map(<[_]>::len);
+        Report {
+            pairs: pairs as u64,
+            started: started as u64,
+            ended: ended as u64,
+            timings: clock.finish(),
+            ..report
+        }
     }
 
     /// What decides how many pairs an update of so many boxes may keep.
     fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> Memory<'a> {
-        let lists = [
-            self.pairs.capacity(),
-            self.spare_pairs.capacity(),
-            self.started.capacity(),
-            self.ended.capacity(),
-            self.spare_blocks.capacity(),
-        ];
         Memory {
-            last: self.last.as_ref().map(|_| self.pairs.len() as u64),
-            held: (lists.iter().sum::<usize>() * size_of::<Pair>()) as u64,
+            last: self.last.as_ref().map(|_| self.lists.pairs.len() as u64),
+            owned: self.lists.bytes(),
             events: config.events,
             ..Memory::new(config, boxes, max)
         }
     }
 
-    /// Puts the pairs found in the place of the last.
-    fn complete(&mut self, mut report: Report) -> Report {
-        // Blocks for twice as many pairs and some for each task may be needed next time; no more are kept.
-        let threads = if in_pool() {
-            rayon::current_num_threads()
-        } else {
-            1
-        };
-        let blocks = 2 * self.spare_pairs.len() / PAIR_BLOCK + 8 * threads;
-        self.spare_blocks.keep(blocks);
-        std::mem::swap(&mut self.pairs, &mut self.spare_pairs);
-        report.pairs = self.pairs.len() as u64;
-        (report.started, report.ended) = (self.started.len() as u64, self.ended.len() as u64);
-        report.timings.total = report.timings.stages().map(|(_, ms)| ms).sum();
-        report
+    fn last_report(&self) -> Report {
+        let none = || Report::none(Backend::Cpu, crate::Strategy::Auto);
+        self.last.clone().unwrap_or_else(none)
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {
-        &self.pairs
+        &self.lists.pairs
     }
 
     pub(crate) fn started(&self) -> &[Pair] {
-        &self.started
+        &self.lists.started
     }
 
     pub(crate) fn ended(&self) -> &[Pair] {
-        &self.ended
+        &self.lists.ended
     }
 
-    /// How those columns cut the space, if they are more than one. Worlds have columns each of their own.
+    /// How the columns cut the space, if they are more than one. Worlds have columns each of their
+    /// own.
     pub(crate) fn subdivision(&self) -> Option<Subdivision> {
         let [_, u, v] = records::axes(self.last.as_ref()?.axis);
         let used = self.columns.count() > 1 && self.scene.worlds.is_none();
@@ -369,16 +368,18 @@ impl Engine {
         })
     }
 
-    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad ones empty.
+    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad
+    /// ones empty.
     pub(crate) fn boxes(&self) -> &[Aabb] {
         self.scene.given()
     }
 
     pub(crate) fn clear(&mut self) {
+        self.lists.clear();
         *self = Self {
+            lists: std::mem::take(&mut self.lists),
             spare_scene: std::mem::take(&mut self.spare_scene),
-            spare_pairs: std::mem::take(&mut self.pairs),
-            spare_blocks: std::mem::take(&mut self.spare_blocks),
+            scratch: std::mem::take(&mut self.scratch),
             ..Self::new(&Config::default())
         };
     }
@@ -395,61 +396,20 @@ impl Engine {
     }
 
     fn between(&self, config: &Config, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
-        let [mut first, mut second] = [a, b].map(|frame| (frame, Scene::default()));
-        for (frame, scene) in [&mut first, &mut second] {
-            check_number(frame)?;
-            scene.read(frame, config.on_invalid, 0.0, &Scene::default())?;
-        }
-        let (mut first, mut second) = (first.1, second.1);
+        let (mut first, mut second) = (read_alone(config, a)?, read_alone(config, b)?);
         if first.exact.is_some() || second.exact.is_some() {
             first.make_exact()?;
             second.make_exact()?;
         }
-        let both = room::concat(&[&first.boxes, &second.boxes])?;
-        let mut ids = Vec::new();
-        room::reserve(&mut ids, both.len())?;
-        for scene in [&first, &second] {
-            match &scene.worlds {
-                Some(worlds) => ids.extend_from_slice(worlds),
-                None => ids.resize(ids.len() + scene.boxes.len(), 0),
-            }
-        }
-        let plan = plan(&both, Some(&ids), swept(config.strategy));
-        let arranged = arranged(config, &[&first, &second], &plan)?;
-        let accept = Accept::new(&first, &second, config.rule, false);
-        let [of_first, of_second] = &arranged[..] else {
-            return Ok(Vec::new());
-        };
-        let passes = [
-            (of_first, of_second, Role::Forth),
-            (of_second, of_first, Role::Back),
-        ];
-        let passes = passes.map(|(from, into, role)| Pass {
-            from,
-            into,
-            role,
-            accept: &accept,
-        });
+        let sets = TwoSets::new(config, &first, &second)?;
         let memory = Memory {
             last: self.last_between,
-            ..Memory::new(config, both.len(), a.len() as u64 * b.len() as u64)
+            ..Memory::new(config, a.len() + b.len(), a.len() as u64 * b.len() as u64)
         };
-        let spare = &self.spare_blocks;
-        let (found, limit) = memory.collect(|limit| {
-            let collector = Collector::new(limit, spare).bounded(both.len());
-            let found = run(&passes, &collector);
-            if collector.is_exceeded() {
-                return between(&first, &second, config.rule, limit, spare);
-            }
-            Ok(found)
-        })?;
+        let blocks = &self.lists.blocks;
+        let (found, limit) = memory.collect(|limit| sets.find(limit, blocks))?;
         let mut pairs = Vec::new();
-        order::order(
-            found.within(limit)?.blocks,
-            first.boxes.len(),
-            &mut pairs,
-            spare,
-        )?;
+        order(found.within(limit)?.blocks, a.len(), &mut pairs, blocks)?;
         Ok(pairs)
     }
 
@@ -461,71 +421,45 @@ impl Engine {
         f: &mut dyn FnMut(&[Pair]),
     ) -> Result<ChunkReport> {
         let start = Instant::now();
-        check_number(frame)?;
-        let mut scene = Scene::default();
-        scene.read(frame, config.on_invalid, 0.0, &Scene::default())?;
-        let n = frame.len() as u64;
-        let memory = Memory::new(config, frame.len(), most_pairs(frame.len()));
-        let limit = memory.round(ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * n));
-        let mut delivery = Delivery {
-            chunk,
-            f,
-            pairs: 0,
-            chunks: 0,
+        let scene = read_alone(config, frame)?;
+        let (n, pairs) = (frame.len(), max_pairs(frame.len()));
+        let round = ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * n as u64);
+        let limit = Memory::new(config, n, pairs).round(round);
+        let finder = Finder {
+            config,
+            scene: &scene,
+            plan: &plan(&scene.boxes, scene.worlds.as_deref(), config.strategy),
+            blocks: &self.lists.blocks,
         };
-        let plan = plan(&scene.boxes, scene.worlds.as_deref(), config.strategy);
-        let found = on_threads(|| {
-            found(
-                config,
-                &scene,
-                &plan,
-                limit,
-                &self.spare_blocks,
-                &mut Timings::default(),
-                &mut Clock(start),
-            )
-        })?;
-        let found = found.stored()?;
-        let mut tests = found.tests;
-        if found.count <= limit {
-            let mut pairs = Vec::new();
-            order::order(found.blocks, frame.len(), &mut pairs, &self.spare_blocks)?;
-            delivery.hand(&pairs);
-        } else if is_dense(found.count, n) {
-            let rows = Rows::new(&scene.boxes, config.rule)?;
-            let accept = Accept::new(&scene, &scene, config.rule, true);
-            tests += rows.deliver(limit, &accept, &mut delivery)?;
-        } else {
-            tests += by_rounds(&scene, config.rule, found.count, limit, &mut delivery)?;
-        }
-        let Delivery { pairs, chunks, .. } = delivery;
-        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let scratch = &mut self.scratch;
+        let found = on_threads(|| finder.run(limit, scratch, &mut Clock::start()))?;
+        let mut delivery = Delivery::new(chunk, f);
+        let blocks = &self.lists.blocks;
+        let tests = delivery.all(&scene, config.rule, found.stored()?, limit, blocks)?;
         Ok(ChunkReport {
-            pairs,
-            chunks,
+            pairs: delivery.pairs,
+            chunks: delivery.chunks,
             invalid: scene.invalid,
             tests,
-            ms,
+            ms: start.elapsed().as_secs_f64() * 1e3,
         })
     }
 }
 
-/// Boxes beyond which pairs of unchanged ones may be kept.
-fn kept_from(config: &Config) -> u64 {
-    config.hold_from.map_or(FEWEST_KEPT, |boxes| boxes as u64)
+/// Reads a frame without margin, and apart from the last update.
+fn read_alone(config: &Config, frame: &Frame) -> Result<Scene> {
+    check_count(frame)?;
+    let mut scene = Scene::default();
+    scene.read(frame, config.on_invalid, 0.0, &Scene::default())?;
+    Ok(scene)
 }
 
-/// Whether all boxes are swept along one axis at once.
-fn is_one_sweep(plan: &Plan, scene: &Scene) -> bool {
-    let sweeps = plan.strategy != Strategy::Endpoints && !plan.by_tree;
-    sweeps && plan.columns.count() == 1 && scene.worlds.is_none()
-}
-
-/// Indices have 31 bits beside the bit of an endpoint, and each of two sets may have a world for each of its boxes.
-fn check_number(frame: &Frame) -> Result<()> {
+/// Indices have 31 bits beside the bit of an endpoint, and each of two sets may have a world for
+/// each of its boxes.
+fn check_count(frame: &Frame) -> Result<()> {
     let boxes = frame.len() as u64;
     let limit = if frame.worlds.is_some() {
-        MOST_COLUMNS / 4
+        MAX_COLUMNS / 4
     } else {
         i32::MAX as u64
     };

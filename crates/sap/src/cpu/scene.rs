@@ -25,8 +25,8 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Reads a frame of `boxes` into this scene, whose memory it uses again. `last` holds the stored boxes to keep where
-    /// `margin` is above 0.
+    /// Reads a frame of `boxes` into this scene, whose memory it uses again. `last` holds the
+    /// stored boxes to keep where `margin` is above 0.
     pub(super) fn read(
         &mut self,
         frame: &Frame,
@@ -96,7 +96,8 @@ impl Scene {
         }
     }
 
-    /// Whether a frame can be told by what has changed since this one: in the same form, with the same pairs excluded, and no box was bad.
+    /// Tells whether a list of changed boxes says all of a frame: it has the same form and excluded
+    /// pairs as this one, in which no box was bad.
     pub(super) fn is_like(&self, frame: &Frame, config: &Config) -> bool {
         let exact = matches!(frame.boxes, Boxes::Exact(_)) && config.margin == 0.0;
         self.invalid.is_none()
@@ -106,7 +107,7 @@ impl Scene {
             && self.excluded == frame.excluded
     }
 
-    /// Some boxes, by number in order; those beyond the end are left out.
+    /// Copies some boxes, by index in order; those beyond the end are left out.
     pub(super) fn some(&self, boxes: &[u32]) -> Result<Self> {
         let some = &boxes[..boxes.partition_point(|&i| (i as usize) < self.boxes.len())];
         let tight = if self.tight.is_empty() { &[] } else { some };
@@ -120,7 +121,8 @@ impl Scene {
         })
     }
 
-    /// Reads some boxes of a frame, by number in order, this being what they were. None where a bad one is to be skipped.
+    /// Reads some boxes of a frame, by index in order, `self` being what they were. None where a
+    /// bad one is to be skipped.
     pub(super) fn read_some(
         &self,
         frame: &Frame,
@@ -165,7 +167,7 @@ impl Scene {
         }
     }
 
-    /// Makes room for `n` boxes, so that [`Scene::put`] needs no more.
+    /// Reserves memory for `n` boxes, so that [`Scene::put`] needs no more.
     pub(super) fn reserve(&mut self, n: usize) -> Result<()> {
         fn some<T>(list: &mut Option<Vec<T>>, n: usize) -> Result<()> {
             list.as_mut().map_or(Ok(()), |list| room::reserve(list, n))
@@ -179,15 +181,15 @@ impl Scene {
         some(&mut self.exact, n)
     }
 
-    /// Puts some boxes, by number in order, into the places of this scene, which then has `n`.
+    /// Replaces some boxes of this scene, by index in order; it then has `n`.
     pub(super) fn put(&mut self, boxes: &[u32], some: &Self, n: usize) {
-        place(&mut self.boxes, &some.boxes, boxes, n);
+        replace(&mut self.boxes, &some.boxes, boxes, n);
         if !self.tight.is_empty() || !some.tight.is_empty() {
-            place(&mut self.tight, &some.tight, boxes, n);
+            replace(&mut self.tight, &some.tight, boxes, n);
         }
-        place_some(&mut self.filters, &some.filters, boxes, n);
-        place_some(&mut self.worlds, &some.worlds, boxes, n);
-        place_some(&mut self.exact, &some.exact, boxes, n);
+        replace_some(&mut self.filters, &some.filters, boxes, n);
+        replace_some(&mut self.worlds, &some.worlds, boxes, n);
+        replace_some(&mut self.exact, &some.exact, boxes, n);
     }
 
     fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) -> Result<()> {
@@ -274,10 +276,10 @@ fn pick_some<T: Copy>(all: Option<&[T]>, some: &[u32]) -> Result<Option<Vec<T>>>
     all.map(|all| pick(all, some)).transpose()
 }
 
-/// The numbers in order: those beyond the end are one after the other.
-fn place<T: Copy>(all: &mut Vec<T>, some: &[T], numbers: &[u32], n: usize) {
+/// Replaces some elements. Indices are in order, those beyond the end one after the other.
+fn replace<T: Copy>(all: &mut Vec<T>, some: &[T], indices: &[u32], n: usize) {
     all.truncate(n);
-    for (&value, &i) in some.iter().zip(numbers) {
+    for (&value, &i) in some.iter().zip(indices) {
         match all.get_mut(i as usize) {
             Some(old) => *old = value,
             None => all.push(value),
@@ -285,9 +287,14 @@ fn place<T: Copy>(all: &mut Vec<T>, some: &[T], numbers: &[u32], n: usize) {
     }
 }
 
-fn place_some<T: Copy>(all: &mut Option<Vec<T>>, some: &Option<Vec<T>>, numbers: &[u32], n: usize) {
+fn replace_some<T: Copy>(
+    all: &mut Option<Vec<T>>,
+    some: &Option<Vec<T>>,
+    indices: &[u32],
+    n: usize,
+) {
     if let (Some(all), Some(some)) = (all, some) {
-        place(all, some, numbers, n);
+        replace(all, some, indices, n);
     }
 }
 

@@ -144,7 +144,7 @@ impl Engine {
     }
 
     fn on_host(&self, list: usize) -> &[Pair] {
-        debug_assert!(
+        assert!(
             self.is_on_host,
             "the lists are on the device: call `download` before they are read"
         );

@@ -11,16 +11,18 @@ use crate::cuda::find::grid::{Asked, Grid};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::kernels::{Kernels, blocks, linear, module};
 use crate::cuda::memory::Grow;
+use crate::policy::{Hysteresis, Limits};
 use crate::{Error, Filter, Result};
 use gpu::{Buffer, ByValue, Device, Kernel, Launch, Slice, Stream, args};
 
 /// Threads of a block that splits, and the boxes it takes.
 const SPLIT_THREADS: u32 = 256;
-/// Frames that static and sleeping boxes must have stayed as they are, at first and at most.
-const FRAMES: u32 = 2;
-const MOST_FRAMES: u32 = 64;
-/// A split that did not last for this many times the frames waited for it doubles the wait.
-const WORTH: u32 = 4;
+/// Frames that static and sleeping boxes must have stayed unchanged, and how long a split must last.
+const LIMITS: Limits = Limits {
+    min_quiet_frames: 2,
+    max_quiet_frames: 64,
+    worth: 4,
+};
 /// They are held apart where they are this many or more, and at least one in so many boxes: the launches that it takes are
 /// some 10 us, what 30,000 boxes take to sort and sweep.
 pub(crate) const FEWEST: usize = 1 << 15;
@@ -50,10 +52,8 @@ pub(crate) struct RestingSet {
     pairs: Grow<u64>,
     pair_count: usize,
     fewest: usize,
-    on: bool,
-    /// Frames in which static and sleeping boxes stayed as they were, of how many it takes to hold them apart.
-    frames: u32,
-    wait: u32,
+    /// Whether boxes are held apart, and when they are next.
+    policy: Hysteresis,
 }
 
 impl RestingSet {
@@ -78,20 +78,18 @@ impl RestingSet {
             pairs: Grow::default(),
             pair_count: 0,
             fewest: fewest.max(1),
-            on: false,
-            frames: 0,
-            wait: FRAMES,
+            policy: Hysteresis::new(LIMITS),
         })
     }
 
     /// Whether boxes are held apart.
     pub(crate) const fn is_on(&self) -> bool {
-        self.on
+        self.policy.in_use()
     }
 
     /// How many.
     pub(crate) const fn len(&self) -> usize {
-        if self.on { self.held.n } else { 0 }
+        if self.is_on() { self.held.n } else { 0 }
     }
 
     /// The other boxes of the frame at hand.
@@ -106,29 +104,21 @@ impl RestingSet {
 
     /// Holds none apart: those that were are not as they were.
     pub(crate) fn release(&mut self) {
-        if self.on {
-            self.wait = if self.frames < WORTH * self.wait {
-                (2 * self.wait).min(MOST_FRAMES)
-            } else {
-                FRAMES
-            };
-        }
-        self.on = false;
-        self.frames = 0;
+        self.policy.end();
     }
 
     /// Takes note of a frame that is done: whether static and sleeping boxes stayed as they were.
     pub(crate) fn note(&mut self, stayed: bool) {
-        self.frames = if stayed {
-            self.frames.saturating_add(1)
+        if stayed {
+            self.policy.count_quiet();
         } else {
-            0
-        };
+            self.policy.end();
+        }
     }
 
     /// Whether they have stayed so for long enough to hold them apart.
     pub(crate) const fn is_due(&self) -> bool {
-        !self.on && self.frames >= self.wait
+        self.policy.is_due()
     }
 
     /// Holds the static and sleeping boxes of a frame that is done apart, if they are enough.
@@ -146,8 +136,8 @@ impl RestingSet {
         limit: u64,
     ) -> Result<()> {
         // Not again soon, unless it is of use.
-        self.frames = 0;
-        let wait = std::mem::replace(&mut self.wait, MOST_FRAMES);
+        let policy = self.policy.clone();
+        self.policy.postpone();
         let Some(filters) = &scene.filters else {
             return Ok(());
         };
@@ -174,7 +164,8 @@ impl RestingSet {
         };
         // SAFETY: the caller's promise.
         if unsafe { self.find_pairs(stream, asked, bits, limit)? } {
-            (self.on, self.wait) = (true, wait);
+            self.policy = policy;
+            self.policy.begin();
         }
         Ok(())
     }

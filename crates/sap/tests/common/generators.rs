@@ -304,7 +304,7 @@ fn filter(filters: Filters, i: usize, random: &mut Random) -> Filter {
     }
 }
 
-/// The indices that `Sample::new` in `src/cpu/plan.rs` takes, or once took: the worst case of a sample that is known beforehand.
+/// The indices that `Sample::new` in `src/cpu/full/sample.rs` takes, or once took: the worst case of a sample that is known beforehand.
 fn sampled(n: usize) -> impl Iterator<Item = usize> {
     let size = (n / 128).clamp(192, 2048).min(n);
     let start = move |i: usize| i * n / size;

@@ -1,8 +1,8 @@
 //! Boxes in sweep order: by column, then by `min` on the sweep axis; one array for each bound.
 
-use super::key::{biased, lift, ordered};
-use super::lanes::{AHEAD, ALL_HOMES, Bounds, LANES, prefetch};
-use super::tuning::STREAM_TASK;
+use crate::cpu::key::{biased, lift, ordered};
+use crate::cpu::lanes::{AHEAD, ALL_HOMES, Bounds, LANES, prefetch};
+use crate::cpu::tuning::STREAM_TASK;
 use crate::room::{self, zeros};
 use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
@@ -10,49 +10,50 @@ use rayon::prelude::*;
 /// What stands after the last record: above every limit.
 const PAST: i64 = i64::MAX;
 
-/// Boxes in sweep order. All arrays but `ends` have [`LANES`] entries more than there are records, so that eight can be read
-/// wherever one can.
-pub(super) struct Records {
+/// Boxes in sweep order. All arrays but `ends` have [`LANES`] entries more than there are records,
+/// so that eight can be read wherever one can.
+pub(in crate::cpu) struct Records {
     /// Column in the high half, biased `min` on the sweep axis in the low half; ascending.
-    pub(super) keys: Vec<i64>,
+    pub(in crate::cpu) keys: Vec<i64>,
     /// Biased `max` on the sweep axis.
-    pub(super) ends: Vec<u32>,
+    pub(in crate::cpu) ends: Vec<u32>,
     /// `min` on the two other axes.
-    pub(super) min: Bounds<2>,
+    pub(in crate::cpu) min: Bounds<2>,
     /// `max` on the two other axes.
-    pub(super) max: Bounds<2>,
+    pub(in crate::cpu) max: Bounds<2>,
     /// Which box.
-    pub(super) index: Vec<u32>,
+    pub(in crate::cpu) index: Vec<u32>,
     /// Bit `k`: the box begins in this column on axis `k` of the two others.
-    pub(super) homes: Vec<u8>,
+    pub(in crate::cpu) homes: Vec<u8>,
     /// Whether boxes may have several records, so that home bits count.
-    pub(super) in_columns: bool,
-    /// Whether some box is thin on the sweep axis, so that a sweep can meet boxes it does not overlap there.
-    pub(super) thin: bool,
+    pub(in crate::cpu) in_columns: bool,
+    /// Whether some box is thin on the sweep axis, so that a sweep can meet boxes it does not
+    /// overlap there.
+    pub(in crate::cpu) thin: bool,
 }
 
 /// Home bits below a column.
-pub(super) const TAG_BITS: u32 = 2;
+pub(in crate::cpu) const TAG_BITS: u32 = 2;
 
 /// A column, and whether a box begins there on each of the two axes, in one number.
-pub(super) const fn tag(column: u32, homes: [bool; 2]) -> u32 {
+pub(in crate::cpu) const fn tag(column: u32, homes: [bool; 2]) -> u32 {
     column << TAG_BITS | homes[0] as u32 | (homes[1] as u32) << 1
 }
 
 /// The axis swept and the two others.
-pub(super) const fn axes(axis: usize) -> [usize; 3] {
+pub(in crate::cpu) const fn axes(axis: usize) -> [usize; 3] {
     [axis, (axis + 1) % 3, (axis + 2) % 3]
 }
 
 impl Records {
     /// Number of records.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::cpu) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The records of the boxes `index[i]`, which must be in sweep order. `columns` has their column and home bits, as
-    /// [`tag`] makes them.
-    pub(super) fn gather(
+    /// The records of the boxes `index[i]`, which must be in sweep order. `columns` has their
+    /// column and home bits, as [`tag`] makes them.
+    pub(in crate::cpu) fn gather(
         boxes: &[Aabb],
         rule: OverlapRule,
         axis: usize,
@@ -130,20 +131,20 @@ impl Records {
 
     /// The last key that record `i` sweeps to.
     #[inline(always)]
-    pub(super) fn limit(&self, i: usize) -> i64 {
+    pub(in crate::cpu) fn limit(&self, i: usize) -> i64 {
         self.keys[i] & !0xffff_ffff | i64::from(self.ends[i])
     }
 
     /// Least and greatest bounds of record `i` on the two other axes.
     #[inline(always)]
-    pub(super) fn bounds(&self, i: usize) -> [[i32; 2]; 2] {
+    pub(in crate::cpu) fn bounds(&self, i: usize) -> [[i32; 2]; 2] {
         [&self.min, &self.max].map(|bound| [bound[0][i], bound[1][i]])
     }
 
-    /// Whether record `j`, not before record `i` of `from` in sweep order and not beyond its limit, also overlaps it on
-    /// the sweep axis: always, unless it is thin.
+    /// Whether record `j`, not before record `i` of `from` in sweep order and not beyond its limit,
+    /// also overlaps it on the sweep axis: always, unless it is thin.
     #[inline(always)]
-    pub(super) fn reaches(&self, j: usize, from: &Self, i: usize) -> bool {
+    pub(in crate::cpu) fn reaches(&self, j: usize, from: &Self, i: usize) -> bool {
         i64::from(self.ends[j]) >= from.keys[i] & 0xffff_ffff
     }
 }

@@ -1,11 +1,12 @@
 //! One column of boxes, sorted and swept by one thread while it is in cache.
 
-use super::accept::Accept;
-use super::collect::{Collector, Found, Task};
-use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
-use super::partition::Entry;
-use super::tuning::{LARGE_COLUMN, MOST_SQUARES, SWEEP_TASK};
+use super::entry::Entry;
 use crate::Result;
+use crate::cpu::accept::Accept;
+use crate::cpu::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::small_sort::{add_up, insertion_sort};
+use crate::cpu::tuning::{LARGE_COLUMN, SWEEP_TASK};
 use crate::room::resize;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -13,8 +14,8 @@ use std::ops::Range;
 /// What stands after the last box: above every end.
 const PAST: i32 = i32::MAX;
 
-/// The boxes of a column in sweep order, in memory that is used again. All arrays but `end` have [`LANES`] entries more than
-/// there are boxes; what those hold besides `start` is never reported.
+/// The boxes of a column in sweep order, in memory that is used again. All arrays but `end` have
+/// [`LANES`] entries more than there are boxes; what those hold besides `start` is never reported.
 #[derive(Default)]
 pub(super) struct Column {
     /// `min` on the sweep axis.
@@ -28,7 +29,7 @@ pub(super) struct Column {
     homes: Vec<u8>,
     /// Whether some box is thin on the sweep axis.
     thin: bool,
-    /// `start` biased, then the place among the entries.
+    /// `start` biased, then the index among the entries.
     order: Vec<u64>,
     /// Entries of each step of their ranks; then where the next one goes.
     counts: Vec<u32>,
@@ -56,8 +57,8 @@ impl Column {
         resize(homes, n + LANES, 0)?;
         start[n..].fill(PAST);
         self.thin = false;
-        for (k, &place) in self.order.iter().enumerate() {
-            let entry = &entries[place as u32 as usize];
+        for (k, &key) in self.order.iter().enumerate() {
+            let entry = &entries[key as u32 as usize];
             (start[k], end[k]) = (entry.start, entry.end);
             [min_y[k], min_z[k]] = entry.min;
             [max_y[k], max_z[k]] = entry.max;
@@ -68,8 +69,8 @@ impl Column {
         Ok(())
     }
 
-    /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its step; where many share a step,
-    /// by comparison.
+    /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its
+    /// step; where many share a step, by comparison.
     fn sort(&mut self, entries: &[Entry]) -> Result<()> {
         let Self { order, counts, .. } = self;
         let steps = (entries.len() / 2).next_power_of_two().clamp(1, 1 << 16);
@@ -80,10 +81,10 @@ impl Column {
         entries.iter().for_each(|entry| counts[step(entry)] += 1);
         let few = add_up(counts);
         resize(order, entries.len(), 0)?;
-        for (entry, place) in entries.iter().zip(0..) {
+        for (entry, index) in entries.iter().zip(0..) {
             let next = &mut counts[step(entry)];
             let biased = entry.start as u32 ^ 0x8000_0000;
-            order[*next as usize] = u64::from(biased) << 32 | place;
+            order[*next as usize] = u64::from(biased) << 32 | index;
             *next += 1;
         }
         if few {
@@ -130,30 +131,6 @@ impl Column {
     }
 }
 
-/// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well: it compares a quarter of the
-/// square of their sizes.
-pub(super) fn add_up(counts: &mut [u32]) -> bool {
-    let (mut before, mut squares) = (0, 0);
-    for count in counts {
-        squares += u64::from(*count) * u64::from(*count);
-        before += std::mem::replace(count, before);
-    }
-    squares <= MOST_SQUARES * u64::from(before)
-}
-
-/// For keys of which few are far from their place.
-pub(super) fn insertion_sort(keys: &mut [u64]) {
-    for i in 1..keys.len() {
-        let key = keys[i];
-        let mut j = i;
-        while j > 0 && keys[j - 1] > key {
-            keys[j] = keys[j - 1];
-            j -= 1;
-        }
-        keys[j] = key;
-    }
-}
-
 /// The boxes `range` of a column, each against those that follow it until one begins past its end.
 struct Sweep<'a, 'b> {
     column: &'a Column,
@@ -186,16 +163,17 @@ impl Job for Sweep<'_, '_> {
         let mut tests = 0;
         for i in range {
             let (limit, home, p) = (end[i], homes[i], index[i]);
-            let [least, most] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
+            let [low, high] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
             let mut j = i + 1;
             loop {
-                // `i + 1` is at most the number of boxes, and a last start of eight within the limit means that all eight are
-                // boxes, so `j + LANES` stays within the padded length.
+                // `i + 1` is at most the number of boxes, and a last start of eight within the
+                // limit means that all eight are boxes, so `j + LANES` stays within the padded
+                // length.
                 let whole = start[j + LANES - 1] <= limit;
                 // SAFETY: as just said; the processor suits `L`.
                 let (within, mut mask) = unsafe {
                     let within = L::starts_within(start, j, limit);
-                    let overlap = L::overlap(min, max, j, [&least, &most]);
+                    let overlap = L::overlap(min, max, j, [&low, &high]);
                     (within, within & overlap & L::reported_here(homes, j, home))
                 };
                 if one_by_one {
@@ -208,7 +186,8 @@ impl Job for Sweep<'_, '_> {
                     });
                     task.drop_pairs(overlapping - mask.count_ones());
                 }
-                // Without a branch on the mask: a pair in every third step or so cannot be foretold.
+                // Without a branch on the mask: a pair in every third step or so cannot be
+                // foretold.
                 if storing {
                     // SAFETY: as above.
                     unsafe { task.push_mask::<L>(index, j, mask, p, Naming::Smaller) };
@@ -228,17 +207,20 @@ impl Job for Sweep<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrange::{Grid, Split, Worlds};
-    use super::super::collect::Spare;
-    use super::super::columns::{Columns, Cuts, Steps};
-    use super::super::order::order;
-    use super::super::partition::Partition;
-    use super::super::plan::plan;
-    use super::super::scene::Scene;
     use super::*;
+    use crate::cpu::accept::WorldTest;
+    use crate::cpu::full::arrange::{ColumnLayout, Worlds};
+    use crate::cpu::full::columns::{Columns, Cuts, Steps};
+    use crate::cpu::full::partition::Partition;
+    use crate::cpu::full::plan::plan;
+    use crate::cpu::full::split::Split;
+    use crate::cpu::output::collect::SpareBlocks;
+    use crate::cpu::output::order::order;
+    use crate::cpu::scene::Scene;
     use crate::{Aabb, OverlapRule, Pair, Strategy};
 
-    /// More boxes in one column than one thread takes, many of which begin at the same place or are thin.
+    /// More boxes in one column than one thread takes, many of which begin at the same place or are
+    /// thin.
     #[test]
     fn a_large_column_among_small_ones_is_swept_whole() {
         let mut state = 5_u32;
@@ -269,22 +251,22 @@ mod tests {
             let Ok(worlds) = Worlds::new([None, None]) else {
                 panic!("no memory")
             };
-            let grid = Grid {
+            let layout = ColumnLayout {
                 columns: &columns,
                 worlds: &worlds,
                 axis: 0,
             };
-            let spare = Spare::default();
-            let Ok(split) = Split::new(&boxes, &grid, &plan, Vec::new()) else {
+            let spare = SpareBlocks::default();
+            let Ok(split) = Split::new(&boxes, &layout, &plan, Vec::new()) else {
                 panic!("no memory")
             };
             assert!(!split.has_large());
-            let Ok(partition) = Partition::new(&boxes, rule, 0, &columns, &split, &spare) else {
+            let Ok(partition) = Partition::new(&split, &layout, rule, Vec::new()) else {
                 panic!("no memory")
             };
             let scene = Scene::default();
-            let accept = Accept::new(&scene, &scene, rule, false);
-            let found = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
+            let accept = Accept::new(&scene, &scene, rule, WorldTest::ByColumns);
+            let (found, _) = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
             let mut pairs = Vec::new();
             assert!(order(found.blocks, boxes.len(), &mut pairs, &spare).is_ok());
             let mut expected = Vec::new();

@@ -1,6 +1,6 @@
 //! What filters and worlds say of a box, or of all boxes below a node: which pairs cannot be.
 
-use super::scene::Scene;
+use crate::cpu::scene::Scene;
 use crate::{Filter, FilterFlags};
 
 /// What a box may pair with, or some boxes together.
@@ -12,7 +12,7 @@ pub(super) struct Tag {
     /// The flags that all of them have.
     flags: u32,
     group: Group,
-    /// The least and the greatest world.
+    /// The min and the max world.
     worlds: [u32; 2],
 }
 
@@ -93,8 +93,8 @@ impl Tag {
         tags.iter().fold(Self::NONE, |all, tag| all.with(tag))
     }
 
-    /// Whether one of these may pair with one of those; for two boxes, whether they do by [`Filter::allows`]
-    /// and their worlds.
+    /// Whether one of these may pair with one of those; for two boxes, whether they do by
+    /// [`Filter::allows`] and their worlds.
     pub(super) fn may_pair(&self, other: &Self) -> bool {
         const APART: u32 = FilterFlags::STATIC.0 | FilterFlags::ASLEEP.0;
         let one_group =

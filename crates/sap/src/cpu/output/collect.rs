@@ -1,16 +1,16 @@
-//! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted against a limit.
+//! Pairs on their way from the sweep to the sorted list: blocks filled by many tasks, counted
+//! against a limit.
 
-use super::columns::Span;
-use super::lanes::{LANES, Lanes, Naming};
-use super::partition::Entry;
-use super::tuning::{BOX_BUDGET, DROPPED_COST, FIRST_BLOCK, PAIR_BLOCK, PAIR_BUDGET};
+use crate::cpu::lanes::{LANES, Lanes, Naming};
+use crate::cpu::tuning::{BOX_BUDGET, DROPPED_COST, FIRST_BLOCK, PAIR_BLOCK, PAIR_BUDGET};
 use crate::room::refused;
 use crate::{Error, Pair, Result, Sorts};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What all tasks of one collection share. Past the limit nothing more is stored, but all is counted.
-pub(super) struct Collector<'a> {
+/// What all tasks of one collection share. Past the limit nothing more is stored, but all is
+/// counted.
+pub(in crate::cpu) struct Collector<'a> {
     limit: u64,
     stored: AtomicU64,
     /// Whether memory was refused to some task: then nothing more is stored either.
@@ -18,69 +18,36 @@ pub(super) struct Collector<'a> {
     /// What the work may cost beyond what its pairs are worth, and what it has, in tests.
     budget: i64,
     spent: AtomicI64,
-    spare: &'a Spare,
+    spare: &'a SpareBlocks,
 }
 
-/// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs written to it.
+/// Blocks of earlier collections, to be filled again: fresh memory costs more than the pairs
+/// written to it.
 #[derive(Default)]
-pub(super) struct Spare {
-    blocks: Mutex<Vec<Vec<Pair>>>,
-    entries: Mutex<Vec<Entry>>,
-    spans: Mutex<Vec<Span>>,
-}
+pub(in crate::cpu) struct SpareBlocks(Mutex<Vec<Vec<Pair>>>);
 
-fn take<T>(kept: &Mutex<Vec<T>>) -> Vec<T> {
-    std::mem::take(&mut kept.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Much more than was needed is not kept.
-fn give<T>(kept: &Mutex<Vec<T>>, mut memory: Vec<T>) {
-    if memory.capacity() / 4 > memory.len() {
-        memory.shrink_to(2 * memory.len());
-    }
-    *kept.lock().unwrap_or_else(PoisonError::into_inner) = memory;
-}
-
-impl Spare {
+impl SpareBlocks {
     fn blocks(&self) -> MutexGuard<'_, Vec<Vec<Pair>>> {
         // A thread that panicked leaves blocks as good as any.
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for the boxes of columns.
-    pub(super) fn entries(&self) -> Vec<Entry> {
-        take(&self.entries)
-    }
-
-    pub(super) fn give_entries(&self, entries: Vec<Entry>) {
-        give(&self.entries, entries);
-    }
-
-    /// Memory for the columns that boxes touch.
-    pub(super) fn spans(&self) -> Vec<Span> {
-        take(&self.spans)
-    }
-
-    pub(super) fn give_spans(&self, spans: Vec<Span>) {
-        give(&self.spans, spans);
-    }
-
-    /// Pairs that the blocks could hold.
+    /// Returns how many pairs the blocks could hold.
     pub(super) fn capacity(&self) -> usize {
         self.blocks().iter().map(Vec::capacity).sum()
     }
 
-    fn block(&self) -> Vec<Pair> {
+    fn take(&self) -> Vec<Pair> {
         self.blocks().pop().unwrap_or_default()
     }
 
-    /// Lets go of all but so many blocks.
+    /// Frees all but so many blocks.
     pub(super) fn keep(&self, blocks: usize) {
         self.blocks().truncate(blocks);
     }
 
     /// Takes a block back that has been read.
-    pub(super) fn give(&self, mut block: Vec<Pair>) {
+    pub(in crate::cpu) fn give(&self, mut block: Vec<Pair>) {
         block.clear();
         self.blocks().push(block);
     }
@@ -88,23 +55,23 @@ impl Spare {
 
 /// What a sweep found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(in crate::cpu) struct Found {
     /// The pairs, in no order; not all of them when there are more than the limit.
-    pub(super) blocks: Vec<Vec<Pair>>,
+    pub(in crate::cpu) blocks: Vec<Vec<Pair>>,
     /// How many there are.
-    pub(super) count: u64,
+    pub(in crate::cpu) count: u64,
     /// Candidates tested.
-    pub(super) tests: u64,
-    /// What memory was refused for, so that it is not whole.
-    pub(super) refused: Option<Error>,
+    pub(in crate::cpu) tests: u64,
+    /// Set when an allocation failed; `blocks` is then incomplete.
+    pub(in crate::cpu) refused: Option<Error>,
     /// What was sorted for it.
-    pub(super) sorts: Sorts,
+    pub(in crate::cpu) sorts: Sorts,
     /// Whether the tree found it.
-    pub(super) by_tree: bool,
+    pub(in crate::cpu) by_tree: bool,
 }
 
 impl Found {
-    pub(super) fn merge(mut self, mut other: Self) -> Self {
+    pub(in crate::cpu) fn merge(mut self, mut other: Self) -> Self {
         self.blocks.append(&mut other.blocks);
         self.count += other.count;
         self.tests += other.tests;
@@ -115,7 +82,7 @@ impl Found {
     }
 
     /// Nothing, for want of memory.
-    pub(super) fn refused(error: Error) -> Self {
+    pub(in crate::cpu) fn refused(error: Error) -> Self {
         Self {
             refused: Some(error),
             ..Self::default()
@@ -123,18 +90,18 @@ impl Found {
     }
 
     /// An error where memory did not suffice for all of it.
-    pub(super) fn stored(mut self) -> Result<Self> {
+    pub(in crate::cpu) fn stored(mut self) -> Result<Self> {
         self.refused.take().map_or(Ok(self), Err)
     }
 
     /// With what was sorted before the sweep.
-    pub(super) fn sorted_by(mut self, sorts: Sorts) -> Self {
+    pub(in crate::cpu) fn sorted_by(mut self, sorts: Sorts) -> Self {
         self.sorts += sorts;
         self
     }
 
     /// The blocks, or the exact count when they are not all there.
-    pub(super) fn within(self, limit: u64) -> Result<Self> {
+    pub(in crate::cpu) fn within(self, limit: u64) -> Result<Self> {
         match self.stored()? {
             Self { count, .. } if count > limit => Err(Error::TooManyPairs { count, limit }),
             found => Ok(found),
@@ -143,7 +110,7 @@ impl Found {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) const fn new(limit: u64, spare: &'a Spare) -> Self {
+    pub(in crate::cpu) const fn new(limit: u64, spare: &'a SpareBlocks) -> Self {
         Self {
             limit,
             stored: AtomicU64::new(0),
@@ -155,28 +122,23 @@ impl<'a> Collector<'a> {
     }
 
     /// Bounds the work by what the tree would cost for so many boxes.
-    pub(super) const fn bounded(mut self, boxes: usize) -> Self {
+    pub(in crate::cpu) const fn bounded(mut self, boxes: usize) -> Self {
         self.budget = BOX_BUDGET.saturating_mul(boxes as i64);
         self
     }
 
     /// Whether the work has cost more than its bound, so that what was found is not all.
-    pub(super) fn is_exceeded(&self) -> bool {
+    pub(in crate::cpu) fn is_exceeded(&self) -> bool {
         self.spent.load(Ordering::Relaxed) > self.budget
     }
 
-    /// Memory to use again.
-    pub(super) const fn spare(&self) -> &'a Spare {
-        self.spare
-    }
-
-    pub(super) fn task(&self) -> Task<'_> {
+    pub(in crate::cpu) fn task(&self) -> Task<'_> {
         Task {
             shared: self,
-            buffer: self.spare.block(),
+            buffer: self.spare.take(),
             found: Found::default(),
             dropped: 0,
-            told: 0,
+            counted: 0,
         }
     }
 
@@ -187,42 +149,42 @@ impl<'a> Collector<'a> {
 }
 
 /// The pairs that one task finds.
-pub(super) struct Task<'a> {
+pub(in crate::cpu) struct Task<'a> {
     shared: &'a Collector<'a>,
     buffer: Vec<Pair>,
-    pub(super) found: Found,
+    pub(in crate::cpu) found: Found,
     /// Overlaps that are no pairs.
     dropped: u64,
     /// What of its cost is in the sum of all tasks.
-    told: i64,
+    counted: i64,
 }
 
 impl Task<'_> {
-    pub(super) fn storing(&self) -> bool {
+    pub(in crate::cpu) fn storing(&self) -> bool {
         self.shared.storing()
     }
 
     /// Whether the work is still within its bound. Asked before each part of it.
-    pub(super) fn goes_on(&mut self) -> bool {
+    pub(in crate::cpu) fn goes_on(&mut self) -> bool {
         let pairs = self.found.count + self.buffer.len() as u64;
         let cost = self.found.tests + DROPPED_COST * self.dropped;
         let spent = cost as i64 - PAIR_BUDGET.saturating_mul(pairs as i64);
-        let more = spent - std::mem::replace(&mut self.told, spent);
+        let more = spent - std::mem::replace(&mut self.counted, spent);
         let before = self.shared.spent.fetch_add(more, Ordering::Relaxed);
         before + more <= self.shared.budget
     }
 
     /// Counts overlaps that are no pairs.
     #[inline(always)]
-    pub(super) fn drop_pairs(&mut self, pairs: u32) {
+    pub(in crate::cpu) fn drop_pairs(&mut self, pairs: u32) {
         self.dropped += u64::from(pairs);
     }
 
     /// Stores a pair and counts it.
     #[inline(always)]
-    pub(super) fn push(&mut self, pair: Pair) {
+    pub(in crate::cpu) fn push(&mut self, pair: Pair) {
         if self.buffer.len() == self.buffer.capacity() {
-            self.make_room();
+            self.grow();
         }
         self.buffer.push(pair);
     }
@@ -233,7 +195,7 @@ impl Task<'_> {
     ///
     /// As [`Lanes::overlap`].
     #[inline(always)]
-    pub(super) unsafe fn push_mask<L: Lanes>(
+    pub(in crate::cpu) unsafe fn push_mask<L: Lanes>(
         &mut self,
         index: &[u32],
         start: usize,
@@ -242,10 +204,10 @@ impl Task<'_> {
         naming: Naming,
     ) {
         if self.buffer.capacity() - self.buffer.len() < LANES {
-            self.make_room();
+            self.grow();
         }
-        // SAFETY: the caller's promise is passed on; there is room for LANES pairs, of which as many as the mask has bits
-        // are written for good.
+        // SAFETY: the caller's promise is passed on; there is capacity for LANES pairs, of which as
+        // many as the mask has bits are written for good.
         unsafe {
             let length = self.buffer.len();
             L::pairs(
@@ -262,13 +224,13 @@ impl Task<'_> {
 
     /// Counts pairs without storing them.
     #[inline(always)]
-    pub(super) fn count(&mut self, pairs: u32) {
+    pub(in crate::cpu) fn count(&mut self, pairs: u32) {
         self.found.count += u64::from(pairs);
     }
 
-    /// Room for at least LANES pairs: in a longer buffer, up to a full block.
+    /// Makes the capacity for LANES more pairs: in a longer buffer, up to a full block.
     #[cold]
-    fn make_room(&mut self) {
+    fn grow(&mut self) {
         let grown = if self.buffer.capacity() + LANES > PAIR_BLOCK {
             self.flush();
             PAIR_BLOCK
@@ -282,7 +244,7 @@ impl Task<'_> {
     }
 
     /// Takes note of memory that was refused, and goes on without storing.
-    pub(super) fn refuse(&mut self, error: Error) {
+    pub(in crate::cpu) fn refuse(&mut self, error: Error) {
         self.shared.refused.store(true, Ordering::Relaxed);
         self.found.refused.get_or_insert(error);
         self.flush();
@@ -295,7 +257,7 @@ impl Task<'_> {
         self.found.count += pairs;
         let before = self.shared.stored.fetch_add(pairs, Ordering::Relaxed);
         if before + pairs <= self.shared.limit && self.found.refused.is_none() {
-            let next = self.shared.spare.block();
+            let next = self.shared.spare.take();
             self.found
                 .blocks
                 .push(std::mem::replace(&mut self.buffer, next));
@@ -305,7 +267,7 @@ impl Task<'_> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Found {
+    pub(in crate::cpu) fn finish(mut self) -> Found {
         self.flush();
         self.found
     }

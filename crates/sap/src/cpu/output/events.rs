@@ -12,7 +12,7 @@ const PART: usize = 64 * 1024;
 const BLOCK: usize = 8;
 
 /// The pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
-pub(super) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
+pub(in crate::cpu) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
     if old.is_empty() || new.is_empty() {
         return Ok((concat(&[new])?, concat(&[old])?));
     }

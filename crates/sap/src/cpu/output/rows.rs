@@ -1,23 +1,24 @@
-//! Pairs of one bucket in order, in cache.
+//! Sorts the pairs of one bucket in cache.
 
-use super::column::{add_up, insertion_sort};
-use super::lanes::{Job, LANES, Lanes, run_best};
-use super::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
 use crate::Pair;
+use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
+use crate::cpu::small_sort::{add_up, insertion_sort};
+use crate::cpu::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
 use std::collections::TryReserveError;
 
 /// What one thread sorts buckets with.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct RowSorter {
     ends: Vec<u32>,
     codes: Vec<u64>,
     seconds: Vec<u32>,
     groups: Groups,
 }
 
-impl Scratch {
-    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s sorted, all at once where they
-    /// are few. In place where they are very few, or memory is refused.
+impl RowSorter {
+    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s
+    /// sorted, all at once where they are few. In place where they are very few, or memory is
+    /// refused.
     pub(super) fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
         if range > 4 * pairs.len() || self.sort_counted(pairs, first, range).is_err() {
             pairs.sort_unstable_by_key(|pair| pair.code());
@@ -62,7 +63,7 @@ impl Scratch {
             seconds[*end as usize] = pair.b;
             *end += 1;
         }
-        run_best(Rows {
+        run_best(RowsJob {
             groups,
             first,
             ends,
@@ -73,7 +74,7 @@ impl Scratch {
     }
 }
 
-/// Makes it that long; what it held need not stay.
+/// Makes a list that long; its elements need not stay.
 fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryReserveError> {
     list.try_reserve(len.saturating_sub(list.len()))?;
     list.resize(len, T::default());
@@ -81,7 +82,7 @@ fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryRe
 }
 
 /// Pairs by `a`, each `a`'s `b`s to be put in order.
-struct Rows<'a> {
+struct RowsJob<'a> {
     groups: &'a mut Groups,
     first: u32,
     /// Where each `a`'s end.
@@ -90,7 +91,7 @@ struct Rows<'a> {
     pairs: &'a mut [Pair],
 }
 
-impl Job for Rows<'_> {
+impl Job for RowsJob<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
         let mut start = 0;
@@ -110,7 +111,8 @@ impl Job for Rows<'_> {
     }
 }
 
-/// Puts a row in order. All `b` differ, so the place of each is the number of smaller ones: no branch depends on them.
+/// Puts a row in order. All `b` differ, so the rank of each is the number of smaller ones: no
+/// branch depends on them.
 #[inline(always)]
 fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
     for some in seconds.chunks(LANES) {
@@ -125,8 +127,8 @@ fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
                 *count += u32::from((other as i32) < b);
             }
         }
-        for (&b, place) in some.iter().zip(smaller) {
-            pairs[place as usize] = Pair { a, b };
+        for (&b, rank) in some.iter().zip(smaller) {
+            pairs[rank as usize] = Pair { a, b };
         }
     }
 }
@@ -141,17 +143,17 @@ struct Groups {
 impl Groups {
     #[inline(always)]
     fn sort(&mut self, a: u32, row: &mut [u32], pairs: &mut [Pair]) {
-        let (least, most) = row.iter().fold((u32::MAX, 0), |(least, most), &b| {
-            (least.min(b), most.max(b))
-        });
+        let (min, max) = row
+            .iter()
+            .fold((u32::MAX, 0), |(min, max), &b| (min.min(b), max.max(b)));
         let wanted = (row.len() / GROUP) as u32;
-        let shift = ((most - least) / wanted)
+        let shift = ((max - min) / wanted)
             .checked_ilog2()
             .map_or(0, |bits| bits + 1);
-        let group = |b: u32| ((b - least) >> shift) as usize;
+        let group = |b: u32| ((b - min) >> shift) as usize;
         let Self { ends, seconds } = self;
         ends.clear();
-        if resize(ends, group(most) + 1).is_err() || resize(seconds, row.len()).is_err() {
+        if resize(ends, group(max) + 1).is_err() || resize(seconds, row.len()).is_err() {
             return in_place(a, row, pairs);
         }
         row.iter().for_each(|&b| ends[group(b)] += 1);

@@ -1,31 +1,32 @@
-//! Pairs of the last update without those of changed boxes, and with new ones instead.
+//! Splices the new pairs of the changed set into the last update's.
 
-use super::kept::Changed;
+use super::changed::ChangedSet;
 use crate::{Error, Pair, Result, room};
 use rayon::prelude::*;
 
 /// Pairs of the last update that one task looks at.
 const PART: usize = 64 * 1024;
 
-/// Some pairs of the last update, what is taken out of them, and what comes in.
+/// A part of the last update's pairs, what is dropped from it, and what comes in.
 struct Part<'a> {
     before: &'a [Pair],
     new: &'a [Pair],
-    /// Places in `before`.
-    gone: Vec<usize>,
+    /// Indices in `before`.
+    dropped: Vec<usize>,
 }
 
-/// How many pairs have no changed box.
-pub(super) fn kept_pairs(before: &[Pair], changed: &Changed) -> u64 {
-    let kept = before.par_iter().filter(|pair| !changed.has_one(pair));
-    kept.count() as u64
+/// Counts the pairs that have no changed box.
+pub(in crate::cpu) fn unchanged_pairs(before: &[Pair], changed: &ChangedSet) -> u64 {
+    let unchanged = before.par_iter().filter(|pair| !changed.has_one(pair));
+    unchanged.count() as u64
 }
 
-/// Puts the pairs of `before` that have no changed box, and the `new` ones, all of which have one, into `all`, in order. Gives those left
-/// out; an error where there are more than `limit`. O(before + new).
-pub(super) fn splice(
+/// Writes to `all`, in order, the pairs of `before` that have no changed box, and the `new` ones,
+/// all of which have one. Returns those dropped; an error where there are more than `limit`.
+/// O(before + new).
+pub(in crate::cpu) fn splice(
     before: &[Pair],
-    changed: &Changed,
+    changed: &ChangedSet,
     new: &[Pair],
     limit: u64,
     all: &mut Vec<Pair>,
@@ -38,14 +39,14 @@ pub(super) fn splice(
     };
     let part = |part: usize| {
         let before = &before[part * PART..before.len().min((part + 1) * PART)];
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for i in (0..before.len()).filter(|&i| changed.has_one(&before[i])) {
-            room::push(&mut gone, i)?;
+            room::push(&mut dropped, i)?;
         }
         Ok(Part {
             before,
             new: &new[begin(part)..begin(part + 1)],
-            gone,
+            dropped,
         })
     };
     let parts: Result<Vec<Part>> = match parts {
@@ -53,8 +54,8 @@ pub(super) fn splice(
         _ => (0..parts).into_par_iter().map(part).collect(),
     };
     let parts = parts?;
-    let left_out: usize = parts.iter().map(|part| part.gone.len()).sum();
-    let count = before.len() - left_out + new.len();
+    let dropped_count: usize = parts.iter().map(|part| part.dropped.len()).sum();
+    let count = before.len() - dropped_count + new.len();
     if count as u64 > limit {
         let count = count as u64;
         return Err(Error::TooManyPairs { count, limit });
@@ -63,7 +64,8 @@ pub(super) fn splice(
     room::resize(all, count, Pair::default())?;
     let (mut rest, mut tasks) = (&mut all[..], Vec::with_capacity(parts.len()));
     for part in &parts {
-        let (own, after) = rest.split_at_mut(part.before.len() - part.gone.len() + part.new.len());
+        let (own, after) =
+            rest.split_at_mut(part.before.len() - part.dropped.len() + part.new.len());
         tasks.push((part, own));
         rest = after;
     }
@@ -73,12 +75,12 @@ pub(super) fn splice(
             .into_par_iter()
             .for_each(|(part, all)| part.write(all)),
     }
-    let mut gone = Vec::new();
-    room::reserve(&mut gone, left_out)?;
+    let mut dropped = Vec::new();
+    room::reserve(&mut dropped, dropped_count)?;
     for part in &parts {
-        gone.extend(part.gone.iter().map(|&i| part.before[i]));
+        dropped.extend(part.dropped.iter().map(|&i| part.before[i]));
     }
-    Ok(gone)
+    Ok(dropped)
 }
 
 impl Part<'_> {
@@ -88,9 +90,9 @@ impl Part<'_> {
             to.copy_from_slice(pairs);
             all = rest;
         };
-        let (mut at, mut gone) = (0, self.gone.iter().copied().peekable());
+        let (mut at, mut dropped) = (0, self.dropped.iter().copied().peekable());
         let mut keep_to = |end: usize, put: &mut dyn FnMut(&[Pair])| {
-            while let Some(out) = gone.next_if(|&out| out < end) {
+            while let Some(out) = dropped.next_if(|&out| out < end) {
                 put(&self.before[at..out]);
                 at = out + 1;
             }

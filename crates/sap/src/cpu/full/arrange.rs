@@ -1,11 +1,10 @@
-//! From boxes to records in sweep order, in one column or many.
+//! Arranges boxes as records in sweep order, in one column or many.
 
 use super::columns::{Columns, NOWHERE, Span, area};
-use super::key::{biased, lift, ordered};
-use super::lanes::{AHEAD, LANES, prefetch};
-use super::plan::{COPY, Plan, RECORD, TEST};
 use super::records::{Records, TAG_BITS, axes, tag};
-use super::tuning::{FEW_COPIES, MOST_COPIES, STREAM_TASK};
+use crate::cpu::key::{biased, lift, ordered};
+use crate::cpu::lanes::{AHEAD, LANES, prefetch};
+use crate::cpu::tuning::STREAM_TASK;
 use crate::room::{self, gather, zeros};
 use crate::{Aabb, Config, Result, Sorts};
 use gpusort::SortOptions;
@@ -27,7 +26,7 @@ pub(super) fn order_by_min(
         }
     };
     let keys = room::map(boxes, STREAM_TASK, key)?;
-    // With room for what records have beyond their end.
+    // With the capacity for what records have beyond their end.
     let mut order = zeros::<u32>(boxes.len() + LANES)?;
     order.truncate(boxes.len());
     let options = SortOptions::new().algorithm(config.sort);
@@ -37,7 +36,7 @@ pub(super) fn order_by_min(
 }
 
 /// Columns are numbered in what is left of a tag.
-pub(super) const MOST_COLUMNS: u64 = 1 << (32 - TAG_BITS);
+pub(in crate::cpu) const MAX_COLUMNS: u64 = 1 << (32 - TAG_BITS);
 
 /// The worlds of a frame as numbers that columns can be numbered by.
 #[derive(Default)]
@@ -53,7 +52,7 @@ impl Worlds {
         let all = || sets.into_iter().flatten().flatten().copied();
         let boxes = all().count() as u64;
         let count = all().max().map_or(1, |max| u64::from(max) + 1);
-        if count <= (2 * boxes + 1024).min(MOST_COLUMNS) {
+        if count <= (2 * boxes + 1024).min(MAX_COLUMNS) {
             return Ok(Self {
                 ids: Vec::new(),
                 count,
@@ -82,7 +81,7 @@ impl Worlds {
 
     /// Whether so many worlds of so many columns can be numbered.
     pub(super) fn fit(&self, columns: &Columns) -> bool {
-        self.count * columns.count() as u64 <= MOST_COLUMNS
+        self.count * columns.count() as u64 <= MAX_COLUMNS
     }
 }
 
@@ -96,14 +95,14 @@ pub(super) fn in_one_column(
     Records::gather(boxes, config.rule, axis, order, None)
 }
 
-/// What the columns of a set are.
-pub(super) struct Grid<'a> {
+/// The columns that the boxes of a set lie in: cuts of two axes, for each world.
+pub(super) struct ColumnLayout<'a> {
     pub(super) columns: &'a Columns,
     pub(super) worlds: &'a Worlds,
     pub(super) axis: usize,
 }
 
-impl Grid<'_> {
+impl ColumnLayout<'_> {
     /// The columns that each box touches.
     pub(super) fn spans(&self, boxes: &[Aabb]) -> Result<Vec<Span>> {
         let boxes = boxes.par_iter().with_min_len(STREAM_TASK);
@@ -111,7 +110,7 @@ impl Grid<'_> {
     }
 
     #[inline(always)]
-    fn span(&self, b: &Aabb) -> Span {
+    pub(super) fn span(&self, b: &Aabb) -> Span {
         let [_, y, z] = axes(self.axis);
         if b.is_empty() {
             NOWHERE
@@ -120,7 +119,8 @@ impl Grid<'_> {
         }
     }
 
-    /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its span and its world.
+    /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its
+    /// span and its world.
     pub(super) fn records(
         &self,
         boxes: &[Aabb],
@@ -179,111 +179,5 @@ impl Grid<'_> {
             in_columns: per_world > 1,
             ..records
         })
-    }
-}
-
-/// Which boxes are cheaper to sweep against all others than to copy into each of their columns: a box of `k` columns
-/// costs `k` copies or a test for each box that shares its interval on the sweep axis.
-pub(super) struct Split<'a> {
-    boxes: &'a [Aabb],
-    spans: Vec<Span>,
-    plan: &'a Plan,
-    large: Large,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Large {
-    None,
-    /// More copies than memory should hold on average.
-    ManyCopies,
-    /// Those that it saves something for.
-    Saving,
-}
-
-impl<'a> Split<'a> {
-    /// `spans` is memory to use again.
-    pub(super) fn new(
-        boxes: &'a [Aabb],
-        grid: &Grid,
-        plan: &'a Plan,
-        mut spans: Vec<Span>,
-    ) -> Result<Self> {
-        let n = boxes.len();
-        room::resize(&mut spans, n, NOWHERE)?;
-        let of_task = |(boxes, spans): (&[Aabb], &mut [Span])| {
-            let (mut total, mut gain) = (0, 0.0);
-            for (b, span) in boxes.iter().zip(spans) {
-                *span = grid.span(b);
-                total += area(span);
-                gain += saved(b, span, plan).max(0.0);
-            }
-            (total, gain)
-        };
-        let tasks = boxes
-            .par_chunks(STREAM_TASK)
-            .zip(spans.par_chunks_mut(STREAM_TASK));
-        let (total, gain) = tasks
-            .map(of_task)
-            .reduce(|| (0, 0.0), |p, q| (p.0 + q.0, p.1 + q.1));
-        let mut split = Self {
-            boxes,
-            spans,
-            plan,
-            large: Large::None,
-        };
-        if total > MOST_COPIES * n as u64 + 1_000_000 {
-            split.large = Large::ManyCopies;
-        } else if gain > n as f64 * RECORD {
-            // Splitting has its price: the others once more, in one column.
-            split.large = Large::Saving;
-        }
-        Ok(split)
-    }
-
-    pub(super) fn spans(&self) -> &[Span] {
-        &self.spans
-    }
-
-    /// Boxes to be swept on their own, and the others.
-    pub(super) fn parts(&self, order: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
-        let is_large = |&&i: &&u32| self.is_large(i as usize);
-        let count = order.iter().filter(is_large).count();
-        let (mut large, mut small) = (Vec::new(), Vec::new());
-        room::reserve(&mut large, count + LANES)?;
-        room::reserve(&mut small, order.len() - count + LANES)?;
-        for i in order {
-            let part = if is_large(&i) { &mut large } else { &mut small };
-            part.push(*i);
-        }
-        Ok((large, small))
-    }
-
-    /// The memory of the spans.
-    pub(super) fn into_spans(self) -> Vec<Span> {
-        self.spans
-    }
-
-    /// Whether there may be large boxes.
-    pub(super) fn has_large(&self) -> bool {
-        self.large != Large::None
-    }
-
-    /// Whether the box is to be swept on its own.
-    #[inline(always)]
-    pub(super) fn is_large(&self, i: usize) -> bool {
-        match self.large {
-            Large::None => false,
-            Large::ManyCopies => area(&self.spans[i]) > MOST_COPIES,
-            Large::Saving => saved(&self.boxes[i], &self.spans[i], self.plan) > 0.0,
-        }
-    }
-}
-
-/// What a box saves when it is swept on its own.
-#[inline(always)]
-fn saved(b: &Aabb, span: &Span, plan: &Plan) -> f64 {
-    match area(span) {
-        0..FEW_COPIES => 0.0,
-        copies => copies as f64 * COPY - plan.candidates(b) * TEST,
     }
 }

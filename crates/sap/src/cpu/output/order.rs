@@ -1,86 +1,75 @@
-//! Pairs in order: partitioned by ranges of `a`, then sorted range by range in cache.
+//! Puts pairs in order: partitioned by ranges of `a`, then sorted range by range in cache.
 
-use super::collect::Spare;
-use super::rows::Scratch;
-use super::tuning::{FEW_PAIRS, PAIR_BUCKET};
+use super::collect::SpareBlocks;
+use super::rows::RowSorter;
+use crate::cpu::scatter::{Positions, Target};
+use crate::cpu::tuning::{FEW_PAIRS, PAIR_BUCKET};
 use crate::room::{self, zeros};
 use crate::threads::on_threads;
 use crate::{Pair, Result};
 use rayon::prelude::*;
 
-/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs), plus small sorts.
-pub(super) fn order(
+/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs),
+/// plus small sorts.
+pub(in crate::cpu) fn order(
     blocks: Vec<Vec<Pair>>,
     boxes: usize,
     sorted: &mut Vec<Pair>,
-    spare: &Spare,
+    spare: &SpareBlocks,
 ) -> Result<()> {
     let count: usize = blocks.iter().map(Vec::len).sum();
+    if count > FEW_PAIRS {
+        return on_threads(|| by_buckets(blocks, count, boxes, sorted, spare));
+    }
     sorted.clear();
     room::reserve(sorted, count)?;
-    if count <= FEW_PAIRS {
-        for block in blocks {
-            sorted.extend_from_slice(&block);
-            spare.give(block);
-        }
-        Scratch::default().sort(sorted, 0, boxes);
-        return Ok(());
+    for block in blocks {
+        sorted.extend_from_slice(&block);
+        spare.give(block);
     }
-    on_threads(|| by_buckets(blocks, boxes, sorted, spare))
+    RowSorter::default().sort(sorted, 0, boxes);
+    Ok(())
 }
 
-/// [`order`] of more pairs: `sorted` is empty and has the capacity for all.
+/// Sorts `count` pairs, which are more.
 fn by_buckets(
     blocks: Vec<Vec<Pair>>,
+    count: usize,
     boxes: usize,
     sorted: &mut Vec<Pair>,
-    spare: &Spare,
+    spare: &SpareBlocks,
 ) -> Result<()> {
-    let count: usize = blocks.iter().map(Vec::len).sum();
-    // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that the write positions of
-    // one block stay in cache.
+    // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that
+    // the write positions of one block stay in cache.
     let buckets = (count as u64).div_ceil(PAIR_BUCKET).clamp(1, 4096);
     let shift = (boxes as u64)
         .div_ceil(buckets)
         .next_power_of_two()
         .trailing_zeros();
     let buckets = (boxes >> shift) + 1;
+    let bucket = |pair: &Pair| (pair.a >> shift) as usize;
     let mut counts = zeros::<u32>(blocks.len() * buckets)?;
     let histogram = |(counts, block): (&mut [u32], &Vec<Pair>)| {
-        block
-            .iter()
-            .for_each(|pair| counts[(pair.a >> shift) as usize] += 1);
+        block.iter().for_each(|pair| counts[bucket(pair)] += 1);
     };
     counts
         .par_chunks_mut(buckets)
         .zip(&blocks)
         .for_each(histogram);
-    // Where each block writes its pairs of each bucket: buckets one after the other, in each the blocks in turn.
-    let mut positions = zeros::<usize>(counts.len())?;
-    let mut ends = Vec::with_capacity(buckets);
-    let mut at = 0;
-    for bucket in 0..buckets {
-        for place in (bucket..counts.len()).step_by(buckets) {
-            positions[place] = at;
-            at += counts[place] as usize;
+    let Positions { mut starts, ends } = Positions::new(&counts, buckets)?;
+    let target = Target::reserve(sorted, count)?;
+    let write = |(block, starts): (Vec<Pair>, &mut [usize])| {
+        for pair in &block {
+            // SAFETY: the positions of all blocks and buckets are apart and below `count`, which
+            // was reserved: each block has as many in a bucket as it counted there.
+            unsafe { target.write(&mut starts[bucket(pair)], *pair) };
         }
-        ends.push(at);
-    }
-    let target = Target(sorted.as_mut_ptr());
+        spare.give(block);
+    };
     blocks
         .into_par_iter()
-        .zip(positions.par_chunks_mut(buckets))
-        .for_each(|(block, positions)| {
-            let target = &target;
-            for &pair in &block {
-                let position = &mut positions[(pair.a >> shift) as usize];
-                // SAFETY: the positions of all blocks and buckets are apart and below `count`, which was reserved: each block
-                // has as many in a bucket as it counted there.
-                unsafe { target.0.add(*position).write(pair) };
-                *position += 1;
-            }
-            spare.give(block);
-        });
+        .zip(starts.par_chunks_mut(buckets))
+        .for_each(write);
     // SAFETY: `count` pairs were reserved, and each of them was written above.
     unsafe { sorted.set_len(count) };
     let mut rest = &mut sorted[..];
@@ -92,25 +81,19 @@ fn by_buckets(
         (rest, start) = (after, end);
     }
     let first = |bucket: usize| (bucket << shift) as u32;
-    let sort = |scratch: &mut Scratch, (bucket, slice): (usize, &mut [Pair])| {
+    let sort = |sorter: &mut RowSorter, (bucket, slice): (usize, &mut [Pair])| {
         if slice.len() as u64 > 64 * PAIR_BUCKET {
             slice.par_sort_unstable_by_key(|pair| pair.code());
         } else {
-            scratch.sort(slice, first(bucket), 1 << shift);
+            sorter.sort(slice, first(bucket), 1 << shift);
         }
     };
     slices
         .into_par_iter()
         .enumerate()
-        .for_each_init(Scratch::default, sort);
+        .for_each_init(RowSorter::default, sort);
     Ok(())
 }
-
-/// Where many threads write, each at its own positions.
-struct Target(*mut Pair);
-
-// SAFETY: `order` gives every thread positions of its own.
-unsafe impl Sync for Target {}
 
 #[cfg(test)]
 mod tests {
@@ -118,7 +101,7 @@ mod tests {
 
     #[test]
     fn any_blocks_are_put_in_order() {
-        let spare = Spare::default();
+        let spare = SpareBlocks::default();
         for (count, boxes, skew) in [
             (0, 5, 1),
             (1, 2, 1),

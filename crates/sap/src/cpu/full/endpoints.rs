@@ -1,25 +1,29 @@
-//! L. Ha, J. Krüger, C. Silva, "Fast Four-Way Parallel Radix Sorting on GPUs", Computer Graphics Forum 28(8), 2009,
-//! §6.1 "Broad-phase collision detection".
+//! L. Ha, J. Krüger, C. Silva, "Fast Four-Way Parallel Radix Sorting on GPUs", Computer Graphics
+//! Forum 28(8), 2009, §6.1 "Broad-phase collision detection".
 //!
-//! 1. Every box gives two records: its `min` and its `max` on x, with the box's index and a bit that tells which.
-//! 2. The records are sorted by value. Under the closed rule a `min` comes before a `max` of the same value, under the
-//!    open rule after it (keys are lifted, see `key`, so that the first order does for both).
-//! 3. A parallel scan over the `min` bits numbers the boxes in order of their `min`; the number of `min`s before a box's
-//!    `max` ends its candidates: the boxes whose `min` lies between its two records, the paper's "out of order indices".
-//!    Because only `min`s are looked at, each candidate pair is found once.
+//! 1. Every box gives two records: its `min` and its `max` on x, with the box's index and a bit
+//!    that tells which.
+//! 2. The records are sorted by value. Under the closed rule a `min` comes before a `max` of the
+//!    same value, under the open rule after it (keys are lifted, see `key`, so that the first order
+//!    does for both).
+//! 3. A parallel scan over the `min` bits numbers the boxes in order of their `min`; the number of
+//!    `min`s before a box's `max` ends its candidates: the boxes whose `min` lies between its two
+//!    records, the paper's "out of order indices". Because only `min`s are looked at, each
+//!    candidate pair is found once.
 //! 4. The candidates go through y, and those left through z.
 //!
-//! Departures: the overlap list of x is kept as one range for each box and never written out, as it can be far longer
-//! than memory; the lists after y are written in blocks. For y and z intervals are compared, not sorted again: the list
-//! holds pairs by then, and sorting 2 n records for each axis again would not shorten it.
+//! Departures: the overlap list of x is kept as one range for each box and never written out, as it
+//! can be far longer than memory; the lists after y are written in blocks. For y and z intervals
+//! are compared, not sorted again: the list holds pairs by then, and sorting 2 n records for each
+//! axis again would not shorten it.
 
-use super::accept::Accept;
 use super::arrange::in_one_column;
-use super::collect::{Collector, Found, Task};
-use super::key::{biased, lift, ordered};
-use super::lanes::{Job, LANES, Lanes, run_best};
 use super::records::Records;
-use super::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
+use crate::cpu::accept::Accept;
+use crate::cpu::key::{biased, lift, ordered};
+use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
+use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
 use crate::room::{self, zeros};
 use crate::{Aabb, Config, Pair, Result, Sorts};
 use gpusort::SortOptions;
@@ -38,19 +42,19 @@ impl Ranges {
     /// Steps 1 to 3.
     pub(super) fn new(boxes: &[Aabb], config: &Config, sorts: &mut Sorts) -> Result<Self> {
         let lift = lift(config.rule);
-        let is_held = |&i: &u32| !boxes[i as usize].is_empty();
-        let mut held = room::gather((0..boxes.len() as u32).into_par_iter())?;
-        if !held.par_iter().all(is_held) {
-            held.retain(is_held);
+        let is_nonempty = |&i: &u32| !boxes[i as usize].is_empty();
+        let mut nonempty = room::gather((0..boxes.len() as u32).into_par_iter())?;
+        if !nonempty.par_iter().all(is_nonempty) {
+            nonempty.retain(is_nonempty);
         }
         let min = |&i: &u32| biased(ordered(boxes[i as usize].min[0]) + lift);
         let max = |&i: &u32| biased(ordered(boxes[i as usize].max[0]));
         // All mins stand before all maxs, and the sort is stable.
-        let (mins, maxs) = (held.par_iter().map(min), held.par_iter().map(max));
+        let (mins, maxs) = (nonempty.par_iter().map(min), nonempty.par_iter().map(max));
         let mut keys = room::gather(mins.chain(maxs))?;
         let (mins, maxs) = (
-            held.par_iter().map(|i| i << 1),
-            held.par_iter().map(|i| i << 1 | 1),
+            nonempty.par_iter().map(|i| i << 1),
+            nonempty.par_iter().map(|i| i << 1 | 1),
         );
         let mut ends = room::gather(mins.chain(maxs))?;
         let options = SortOptions::new().algorithm(config.sort);
@@ -61,8 +65,8 @@ impl Ranges {
             .par_chunks(STREAM_TASK)
             .map(|part| part.iter().filter(is_min).count())
             .collect();
-        let mut order = zeros::<u32>(held.len() + LANES)?;
-        order.truncate(held.len());
+        let mut order = zeros::<u32>(nonempty.len() + LANES)?;
+        order.truncate(nonempty.len());
         let until = room::gather(boxes.par_iter().map(|_| AtomicU32::new(0)))?;
         let (mut tasks, mut rest, mut first) =
             (Vec::with_capacity(counts.len()), &mut order[..], 0);
@@ -162,12 +166,13 @@ impl Job for Boxes<'_, '_> {
         let mut overlap = Vec::with_capacity(OVERLAP_BLOCK + LANES);
         for i in range {
             let until = ranges.until[index[i] as usize].load(Ordering::Relaxed) as usize;
-            let [[least, _], [most, _]] = ranges.records.bounds(i);
+            let [[low, _], [high, _]] = ranges.records.bounds(i);
             task.found.tests += until.saturating_sub(i + 1) as u64;
             let mut j = i + 1;
             while j < until {
-                // SAFETY: `j` is below the number of records and the arrays are LANES longer; the processor suits `L`.
-                let mut mask = unsafe { L::overlap(min_y, max_y, j, [&[least], &[most]]) };
+                // SAFETY: `j` is below the number of records and the arrays are LANES longer; the
+                // processor suits `L`.
+                let mut mask = unsafe { L::overlap(min_y, max_y, j, [&[low], &[high]]) };
                 if until - j < LANES {
                     mask &= (1 << (until - j)) - 1;
                 }

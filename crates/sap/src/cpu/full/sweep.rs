@@ -1,22 +1,25 @@
-//! The sweep: each record goes forward through those after it until one begins past its end, eight at a time.
+//! The sweep: each record goes forward through those after it until one begins past its end, eight
+//! at a time.
 
-use super::accept::Accept;
-use super::collect::{Collector, Found, Task};
-use super::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
 use super::records::Records;
-use super::tuning::SWEEP_TASK;
+use crate::cpu::accept::Accept;
+use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::tuning::SWEEP_TASK;
 use crate::threads::in_pool;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Which records of `into` a record of `from` meets first, and which index of the two a pair names first.
+/// Which records of `into` a record of `from` meets first, and which index of the two a pair names
+/// first.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Role {
     /// One set against itself: the next record. The smaller index first.
     Within,
     /// The first set against the second: the first record with the same key or a greater one.
     Forth,
-    /// The second set against the first: the first record with a greater key, so that each pair is met once.
+    /// The second set against the first: the first record with a greater key, so that each pair is
+    /// met once.
     Back,
     /// As `Forth` and `Back`, between two parts of one set: the smaller index first.
     ForthPart,
@@ -108,8 +111,9 @@ impl Job for Sweep<'_, '_> {
         let follows = |key: i64, other: i64| other < key || (!forth && other == key);
         let mut start = into.keys[..into.len()].partition_point(|&other| follows(first, other));
         for i in range {
-            let (key, limit, [least, most]) = (from.keys[i], from.limit(i), from.bounds(i));
-            // The key after the last record follows nothing and is above every limit: it stops this loop and the next.
+            let (key, limit, [low, high]) = (from.keys[i], from.limit(i), from.bounds(i));
+            // The key after the last record follows nothing and is above every limit: it stops this
+            // loop and the next.
             if role == Role::Within {
                 start = i + 1;
             } else {
@@ -121,8 +125,9 @@ impl Job for Sweep<'_, '_> {
             let p = from.index[i];
             let mut j = start;
             loop {
-                // `start` is at most the number of records, and a last key of eight within the limit means that all eight
-                // are records, so `j + LANES` stays within the padded length.
+                // `start` is at most the number of records, and a last key of eight within the
+                // limit means that all eight are records, so `j + LANES` stays within the padded
+                // length.
                 let whole = into.keys[j + LANES - 1] <= limit;
                 let within = if whole {
                     u32::MAX
@@ -132,7 +137,7 @@ impl Job for Sweep<'_, '_> {
                 };
                 // SAFETY: as above.
                 let mut mask =
-                    unsafe { L::overlap(&into.min, &into.max, j, [&least, &most]) } & within;
+                    unsafe { L::overlap(&into.min, &into.max, j, [&low, &high]) } & within;
                 if mask != 0 && into.in_columns {
                     // SAFETY: as above.
                     mask &= unsafe { L::reported_here(&into.homes, j, from.homes[i]) };

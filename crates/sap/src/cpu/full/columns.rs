@@ -1,15 +1,15 @@
 //! Columns along the sweep axis: a cut of the two other axes at quantiles of the boxes' bounds.
 //!
-//! A box is in all columns that it touches. The column of a coordinate is the number of cuts at or below it, which is
-//! monotone, so boxes that overlap share the column of the greater of their two `min`s: the reference point, where their
-//! pair is reported and nowhere else. No rounding enters: cuts are compared as numbers, and the table only says where
-//! to begin counting.
+//! A box is in all columns that it touches. The column of a coordinate is the number of cuts at or
+//! below it, which is monotone, so boxes that overlap share the column of the greater of their two
+//! `min`s: the reference point, where their pair is reported and nowhere else. No rounding enters:
+//! cuts are compared as numbers, and the table only says where to begin counting.
 
 use crate::Aabb;
 
 /// Cuts of one axis, ascending, and a table to find them by.
 #[derive(Default, Clone)]
-pub(super) struct Cuts {
+pub(in crate::cpu) struct Cuts {
     /// The cuts, then NaN, which is at or below nothing; empty where there is no cut.
     cuts: Vec<f32>,
     low: f32,
@@ -23,7 +23,7 @@ const STEPS: usize = 8;
 
 impl Cuts {
     /// Cuts a sorted sample into about `parts` parts of the same number; fewer where values repeat.
-    pub(super) fn new(sample: &[f32], parts: usize) -> Self {
+    pub(in crate::cpu) fn new(sample: &[f32], parts: usize) -> Self {
         let mut cuts: Vec<f32> = (1..parts)
             .filter_map(|part| sample.get(part * sample.len() / parts))
             .copied()
@@ -59,12 +59,12 @@ impl Cuts {
     }
 
     /// The cuts alone.
-    pub(super) fn to_vec(&self) -> Vec<f32> {
+    pub(in crate::cpu) fn to_vec(&self) -> Vec<f32> {
         self.cuts[..self.parts() - 1].to_vec()
     }
 
     /// Number of parts.
-    pub(super) fn parts(&self) -> usize {
+    pub(in crate::cpu) fn parts(&self) -> usize {
         self.cuts.len().max(1)
     }
 
@@ -75,10 +75,10 @@ impl Cuts {
         (step as u32 as usize).min(self.table.len() - 1)
     }
 
-    /// The part that a value lies in: the number of cuts at or below it. A cut in a lower step of the table than the
-    /// value's is below the value, so counting may begin with those.
+    /// The part that a value lies in: the number of cuts at or below it. A cut in a lower step of
+    /// the table than the value's is below the value, so counting may begin with those.
     #[inline(always)]
-    pub(super) fn part(&self, value: f32) -> u16 {
+    pub(in crate::cpu) fn part(&self, value: f32) -> u16 {
         if self.cuts.is_empty() {
             return 0;
         }
@@ -101,7 +101,7 @@ impl Cuts {
 
     /// The first and the last part that an interval touches.
     #[inline(always)]
-    pub(super) fn span(&self, min: f32, max: f32) -> [u16; 2] {
+    pub(in crate::cpu) fn span(&self, min: f32, max: f32) -> [u16; 2] {
         if self.cuts.is_empty() {
             return [0, 0];
         }
@@ -118,22 +118,22 @@ impl Cuts {
 
 /// The columns of a frame: parts of the two other axes, for each world.
 #[derive(Default, Clone)]
-pub(super) struct Columns {
-    pub(super) cuts: [Cuts; 2],
+pub(in crate::cpu) struct Columns {
+    pub(in crate::cpu) cuts: [Cuts; 2],
     /// Even steps of the sweep axis, to sort each column by.
-    pub(super) steps: Steps,
+    pub(in crate::cpu) steps: Steps,
 }
 
 /// Even steps between two numbers.
 #[derive(Default, Clone, Copy)]
-pub(super) struct Steps {
+pub(in crate::cpu) struct Steps {
     low: f64,
     scale: f64,
 }
 
 impl Steps {
     /// 2^16 steps from `low` to `high`.
-    pub(super) fn new(low: f32, high: f32) -> Self {
+    pub(in crate::cpu) fn new(low: f32, high: f32) -> Self {
         let (low, high) = (f64::from(low.max(f32::MIN)), f64::from(high.min(f32::MAX)));
         let scale = if high > low {
             65536.0 / (high - low)
@@ -145,37 +145,37 @@ impl Steps {
 
     /// Monotone, as [`Cuts`]; what lies outside is in the first or the last step.
     #[inline(always)]
-    pub(super) fn rank(self, value: f32) -> u16 {
+    pub(in crate::cpu) fn rank(self, value: f32) -> u16 {
         let step = ((f64::from(value) - self.low) * self.scale) as i32;
         step.clamp(0, 0xffff) as u16
     }
 }
 
 /// The columns that a box touches: the first and the last part on each of the two axes.
-pub(super) type Span = [[u16; 2]; 2];
+pub(in crate::cpu) type Span = [[u16; 2]; 2];
 
 /// The span of a box that is in no column.
-pub(super) const NOWHERE: Span = [[1, 0]; 2];
+pub(in crate::cpu) const NOWHERE: Span = [[1, 0]; 2];
 
 /// Number of columns in a span.
-pub(super) const fn area(span: &Span) -> u64 {
+pub(in crate::cpu) const fn area(span: &Span) -> u64 {
     let [[y0, y1], [z0, z1]] = *span;
     ((y1 + 1 - y0) as u64) * ((z1 + 1 - z0) as u64)
 }
 
 impl Columns {
     /// Number of columns of one world.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::cpu) fn count(&self) -> usize {
         self.cuts[0].parts() * self.cuts[1].parts()
     }
 
     /// The columns that a box touches; `axes` are the two others.
-    pub(super) fn span(&self, b: &Aabb, axes: [usize; 2]) -> Span {
+    pub(in crate::cpu) fn span(&self, b: &Aabb, axes: [usize; 2]) -> Span {
         std::array::from_fn(|k| self.cuts[k].span(b.min[axes[k]], b.max[axes[k]]))
     }
 
     /// The column of two parts.
-    pub(super) fn column(&self, y: u16, z: u16) -> u32 {
+    pub(in crate::cpu) fn column(&self, y: u16, z: u16) -> u32 {
         (usize::from(y) * self.cuts[1].parts() + usize::from(z)) as u32
     }
 }

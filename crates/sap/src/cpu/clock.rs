@@ -1,0 +1,34 @@
+//! The stopwatch of a call.
+
+use crate::Timings;
+use std::time::Instant;
+
+/// Measures stages one after the other.
+pub(super) struct Clock {
+    last: Instant,
+    timings: Timings,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self {
+            last: Instant::now(),
+            timings: Timings::default(),
+        }
+    }
+
+    /// Adds the time since the last call to a stage, in milliseconds.
+    pub(super) fn lap(&mut self, stage: impl FnOnce(&mut Timings) -> &mut f64) {
+        let before = std::mem::replace(&mut self.last, Instant::now());
+        *stage(&mut self.timings) += (self.last - before).as_secs_f64() * 1e3;
+    }
+
+    /// Returns all stages and their total, and begins anew.
+    pub(super) fn finish(&mut self) -> Timings {
+        let timings = std::mem::take(&mut self.timings);
+        Timings {
+            total: timings.stages().map(|(_, ms)| ms).sum(),
+            ..timings
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Decides when to build what pays only while little changes: the tree of an incremental update, a
+//! resting set.
+//!
+//! Building it costs about as much as a frame. So it is built after some quiet frames in a row, and
+//! a wait that was for nothing makes the next one longer.
+
+/// The limits of a [`Hysteresis`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Quiet frames in a row before the first build, and before each one after a build that lasted.
+    pub(crate) min_quiet_frames: u32,
+    /// The max of them.
+    pub(crate) max_quiet_frames: u32,
+    /// Frames that a build must serve, for each quiet frame waited for it, to have lasted.
+    pub(crate) worth: u32,
+}
+
+/// Counts quiet frames until a build is due, and the frames that it serves.
+#[derive(Debug, Clone)]
+pub(crate) struct Hysteresis {
+    limits: Limits,
+    in_use: bool,
+    /// Quiet frames in a row, while nothing is built.
+    quiet_frames: u32,
+    required_quiet_frames: u32,
+    /// Frames since the one it was built in.
+    frames_served: u32,
+}
+
+impl Hysteresis {
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            in_use: false,
+            quiet_frames: 0,
+            required_quiet_frames: limits.min_quiet_frames,
+            frames_served: 0,
+        }
+    }
+
+    /// Tells whether something is built and in use.
+    pub(crate) const fn in_use(&self) -> bool {
+        self.in_use
+    }
+
+    /// Tells whether enough quiet frames have passed to build.
+    pub(crate) const fn is_due(&self) -> bool {
+        !self.in_use && self.quiet_frames >= self.required_quiet_frames
+    }
+
+    /// Counts a quiet frame.
+    pub(crate) const fn count_quiet(&mut self) {
+        if self.in_use {
+            self.frames_served = self.frames_served.saturating_add(1);
+        } else {
+            self.quiet_frames = self.quiet_frames.saturating_add(1);
+        }
+    }
+
+    /// Begins the use of what was built.
+    pub(crate) const fn begin(&mut self) {
+        self.in_use = true;
+        self.frames_served = 0;
+    }
+
+    /// Ends the use, and the run of quiet frames. The next wait is short after a build that lasted,
+    /// else twice as long.
+    pub(crate) fn end(&mut self) {
+        let lasted = self.frames_served >= self.limits.worth * self.required_quiet_frames;
+        self.reset(lasted);
+    }
+
+    /// Ends the use of a build that was not worth its cost, however long it lasted.
+    pub(crate) fn reject(&mut self) {
+        self.reset(false);
+    }
+
+    fn reset(&mut self, lasted: bool) {
+        let Limits {
+            min_quiet_frames,
+            max_quiet_frames,
+            ..
+        } = self.limits;
+        if self.in_use {
+            self.required_quiet_frames = if lasted {
+                min_quiet_frames
+            } else {
+                (2 * self.required_quiet_frames).min(max_quiet_frames)
+            };
+        }
+        (self.in_use, self.quiet_frames, self.frames_served) = (false, 0, 0);
+    }
+
+    /// Waits as long as it ever does, after a build that was refused or of no use.
+    #[cfg(any(cuda, test))]
+    pub(crate) const fn postpone(&mut self) {
+        self.quiet_frames = 0;
+        self.required_quiet_frames = self.limits.max_quiet_frames;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        min_quiet_frames: 2,
+        max_quiet_frames: 16,
+        worth: 3,
+    };
+
+    /// Quiet frames until a build is due.
+    fn wait(hysteresis: &mut Hysteresis) -> u32 {
+        let mut frames = 0;
+        while !hysteresis.is_due() {
+            hysteresis.count_quiet();
+            frames += 1;
+        }
+        frames
+    }
+
+    #[test]
+    fn builds_that_do_not_last_are_waited_for_longer() {
+        let mut hysteresis = Hysteresis::new(LIMITS);
+        for required in [2, 4, 8, 16, 16] {
+            assert_eq!(wait(&mut hysteresis), required);
+            hysteresis.begin();
+            assert!(hysteresis.in_use() && !hysteresis.is_due());
+            // One frame less than it takes.
+            (1..LIMITS.worth * required).for_each(|_| hysteresis.count_quiet());
+            hysteresis.end();
+            assert!(!hysteresis.in_use());
+        }
+        // One that lasts makes the wait short again.
+        wait(&mut hysteresis);
+        hysteresis.begin();
+        (0..LIMITS.worth * 16).for_each(|_| hysteresis.count_quiet());
+        hysteresis.end();
+        assert_eq!(wait(&mut hysteresis), 2);
+    }
+
+    #[test]
+    fn a_rejected_build_has_not_lasted() {
+        let mut hysteresis = Hysteresis::new(LIMITS);
+        wait(&mut hysteresis);
+        hysteresis.begin();
+        (0..1000).for_each(|_| hysteresis.count_quiet());
+        hysteresis.reject();
+        assert_eq!(wait(&mut hysteresis), 4);
+    }
+
+    #[test]
+    fn a_frame_that_is_not_quiet_begins_the_wait_anew() {
+        let mut hysteresis = Hysteresis::new(LIMITS);
+        hysteresis.count_quiet();
+        hysteresis.end();
+        assert_eq!(wait(&mut hysteresis), 2);
+        // A build that fails is due still; a postponed one is waited for.
+        assert!(hysteresis.is_due());
+        hysteresis.postpone();
+        assert_eq!(wait(&mut hysteresis), 16);
+    }
+}
