@@ -11,7 +11,7 @@ use gpusort::Algorithm;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use suite::{Suite, check_counted, many_keys};
 
-/// Keys that one block sorts by all digits (`SMALL` in `satish_radix/tuning.rs`), by bytes of the larger of key and value.
+/// Keys that one block sorts by all digits (`SMALL` in tuning.rs), by bytes of the larger of key and value.
 const SMALL: [usize; 2] = [512 * 24, 512 * 12];
 /// Up to so many tiles no scan kernel runs.
 const UNSCANNED_TILES: usize = 512;
