@@ -1,5 +1,6 @@
-//! An index sort and what it is for: 200,000 transparent particles in the order in which they must be drawn, farthest first, without
-//! moving them. The CPU's sort and, where a device answers, every sort on the GPU must give the same order.
+//! An index sort and what it is for: 200,000 transparent particles in the order in which they must
+//! be drawn, farthest first, without moving them. The CPU's sort and, where a device answers, every
+//! sort on the GPU must give the same order.
 //!
 //! `cargo run --release -p radsweep --example argsort`
 
@@ -84,7 +85,8 @@ fn on_a_device(
             Sorter::scratch_bytes_for::<f32>(algorithm, depth.len() as u64, Payload::Index)?;
         let mut scratch = stream.alloc::<u8>(bytes as usize)?;
         let options = options.clone().algorithm(algorithm);
-        // The first call compiles the kernels, or reads them from where the driver keeps them; the second is timed.
+        // The first call compiles the kernels, or reads them from where the driver keeps them; the
+        // second is timed.
         let mut milliseconds = 0.0;
         for _ in 0..2 {
             let begin = stream.record()?;

@@ -1,7 +1,9 @@
-//! Boxes that never leave the GPU: a kernel of our own moves bodies and writes their boxes, the broad phase reads them where they are,
-//! and its pairs stay there too. Only the numbers of the report come to the host; the last frame is downloaded once, to be checked.
+//! Boxes that never leave the GPU: a kernel of our own moves bodies and writes their boxes, the
+//! broad phase reads them where they are, and its pairs stay there too. Only the numbers of the
+//! report come to the host; the last frame is downloaded once, to be checked.
 //!
-//! `cargo run --release -p radsweep --features cuda --example device_resident`. Without a GPU it says so and ends.
+//! `cargo run --release -p radsweep --features cuda --example device_resident`. Without a GPU it
+//! says so and ends.
 
 #[cfg(not(cuda))]
 fn main() {
@@ -116,7 +118,8 @@ mod device {
             let boxes = self.boxes.slice_mut();
             let launch = Launch::linear(n.div_ceil(BLOCK), BLOCK);
             let args = args![places, velocities, boxes, n, RADIUS, self.side];
-            // SAFETY: the kernel takes these, and writes `n` elements of each buffer, all of which have so many.
+            // SAFETY: the kernel takes these, and writes `n` elements of each buffer, all of which
+            // have so many.
             unsafe { stream.launch(&self.step, &launch, &args) }
         }
 

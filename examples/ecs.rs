@@ -1,5 +1,6 @@
-//! The broad phase in a world of `bevy_ecs`: 10,000 sparks of which 1 % move at a time, with a system that counts how often each was hit.
-//! Shows that boxes are written only for what moved, and that pairs and messages name entities.
+//! The broad phase in a world of `bevy_ecs`: 10,000 sparks of which 1 % move at a time, with a
+//! system that counts how often each was hit. Shows that boxes are written only for what moved, and
+//! that pairs and messages name entities.
 //!
 //! `cargo run --release -p radsweep --features ecs --example ecs`
 

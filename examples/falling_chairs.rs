@@ -1,4 +1,5 @@
-//! Chairs fall, pile up and fall asleep, on the pairs of the broad phase: `cargo run --release -p radsweep-scenes --example falling_chairs [CHAIRS]`.
+//! Chairs fall, pile up and fall asleep, on the pairs of the broad phase: `cargo run --release -p
+//! radsweep-scenes --example falling_chairs [CHAIRS]`.
 
 use radsweep::{BroadPhase, Config};
 use radsweep_scenes::{Kind, Options, Picture, Scene};

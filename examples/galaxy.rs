@@ -1,4 +1,5 @@
-//! Two galaxies meet: `cargo run --release -p radsweep-scenes --example galaxy [BODIES]`, such as 65536 on a GPU.
+//! Two galaxies meet: `cargo run --release -p radsweep-scenes --example galaxy [BODIES]`, such as
+//! 65536 on a GPU.
 
 use radsweep::{BroadPhase, Config};
 use radsweep_scenes::{Kind, Options, Picture, Scene};

@@ -1,5 +1,5 @@
-//! `glam` beside the broad phase: a slice of pairs of `Vec3` is a slice of boxes, and back, without a copy. A swarm turns around a post,
-//! and rays ask what they meet.
+//! `glam` beside the broad phase: a slice of pairs of `Vec3` is a slice of boxes, and back, without
+//! a copy. A swarm turns around a post, and rays ask what they meet.
 //!
 //! `cargo run --release -p radsweep --example glam_boxes`
 

@@ -1,4 +1,5 @@
-//! A thousand boxes that move, and the pairs that start and end: `cargo run --release -p radsweep --example minimal`.
+//! A thousand boxes that move, and the pairs that start and end: `cargo run --release -p radsweep
+//! --example minimal`.
 
 use radsweep::{Aabb, BroadPhase, Config};
 

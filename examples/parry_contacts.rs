@@ -1,5 +1,5 @@
-//! `parry3d` beside the broad phase: its boxes are ours without a copy, and its contact manifolds are computed on our pairs only. 2,000
-//! balls, capsules and cuboids, turned at random.
+//! `parry3d` beside the broad phase: its boxes are ours without a copy, and its contact manifolds
+//! are computed on our pairs only. 2,000 balls, capsules and cuboids, turned at random.
 //!
 //! `cargo run --release -p radsweep --example parry_contacts`
 
@@ -76,7 +76,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("deepest: shapes {} and {}, by {depth:.3}", pair.a, pair.b);
     }
 
-    // What the broad phase left out would not have touched: parry's own test of boxes finds as many pairs.
+    // What the broad phase left out would not have touched: parry's own test of boxes finds as many
+    // pairs.
     let by_force = (0..theirs.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
     let expected = by_force.filter(|&(a, b)| {
         let (a, b) = (&theirs[a], &theirs[b]);

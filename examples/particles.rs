@@ -1,5 +1,5 @@
-//! Particles flow down a landscape; on a GPU they never leave it, but for these figures: `cargo run --release -p radsweep-scenes --example particles
-//! [PARTICLES]`, such as 1000000 on a GPU.
+//! Particles flow down a landscape; on a GPU they never leave it, but for these figures: `cargo run
+//! --release -p radsweep-scenes --example particles [PARTICLES]`, such as 1000000 on a GPU.
 
 use radsweep::{BroadPhase, Config};
 use radsweep_scenes::{Kind, Options, Picture, Scene};

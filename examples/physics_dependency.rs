@@ -1,5 +1,6 @@
-//! A physics loop of one's own that takes its pairs from `radsweep-sap`: 3,000 balls of three materials fall onto a gate that lets one of
-//! them through, and onto the floor below. Energy may only fall, and only one material may be below the gate: a pair too few would show.
+//! A physics loop of one's own that takes its pairs from `radsweep-sap`: 3,000 balls of three
+//! materials fall onto a gate that lets one of them through, and onto the floor below. Energy may
+//! only fall, and only one material may be below the gate: a pair too few would show.
 //!
 //! `cargo run --release -p radsweep --example physics_dependency`
 
@@ -22,7 +23,8 @@ struct Ball {
 
 fn main() -> Result<(), radsweep::Error> {
     let mut balls: Vec<Ball> = (0..BALLS).map(ball).collect();
-    // What stands still: a floor that is a half-space, and a gate that the first material does not meet.
+    // What stands still: a floor that is a half-space, and a gate that the first material does not
+    // meet.
     let floor = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY, 0.0, f32::INFINITY]);
     let gate = Aabb::new([-20.0, 4.0, -20.0], [20.0, 4.2, 20.0]);
     let filters: Vec<Filter> = (0..BALLS)

@@ -1,4 +1,5 @@
-//! Boxes of a frame by chance, in every form that a frame may have, and from the distributions that have found faults.
+//! Boxes of a frame by chance, in every form that a frame may have, and from the distributions that
+//! have found faults.
 
 use crate::generators::Scene;
 use crate::random::Random;
@@ -180,7 +181,8 @@ impl Maker {
     }
 }
 
-/// The box in `f64`: as it is, or with a number beside one of its own, so near that `f32` cannot tell, or any bits.
+/// The box in `f64`: as it is, or with a number beside one of its own, so near that `f32` cannot
+/// tell, or any bits.
 fn any_wide(bytes: &mut Unstructured, b: &Aabb) -> Result<Aabb64> {
     let mut wide = Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
     for corner in [&mut wide.min, &mut wide.max] {

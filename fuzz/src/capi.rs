@@ -1,5 +1,6 @@
-//! Calls of the C ABI in any order with any arguments that a caller may give: wrong handles, null, misaligned and impossible pointers,
-//! sizes and numbers. Pointers to memory that is not there are the caller's fault, and are not tried.
+//! Calls of the C ABI in any order with any arguments that a caller may give: wrong handles, null,
+//! misaligned and impossible pointers, sizes and numbers. Pointers to memory that is not there are
+//! the caller's fault, and are not tried.
 
 use arbitrary::{Result, Unstructured};
 use radsweep_capi::*;

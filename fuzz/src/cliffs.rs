@@ -1,4 +1,5 @@
-//! Scenes that are hard to sweep: an update makes no more tests than is promised for their boxes and pairs.
+//! Scenes that are hard to sweep: an update makes no more tests than is promised for their boxes
+//! and pairs.
 
 use crate::generators::Scene;
 use crate::random::Random;

@@ -1,5 +1,5 @@
-//! Scenes that change from frame to frame, against a rebuild by force of each: pairs, events, chunks and queries, on every strategy,
-//! in every form of boxes, and told wrongly.
+//! Scenes that change from frame to frame, against a rebuild by force of each: pairs, events,
+//! chunks and queries, on every strategy, in every form of boxes, and told wrongly.
 
 use crate::boxes::{Form, Item, Maker, any_filter};
 use crate::truth::{Truth, store};
@@ -196,7 +196,8 @@ impl Run {
         assert_eq!(self.engine.pairs(), []);
     }
 
-    /// What may differ from the last good update, some of it twice, and some that does not; when lying, not all of it.
+    /// What may differ from the last good update, some of it twice, and some that does not; when
+    /// lying, not all of it.
     fn told(&self, bytes: &mut Unstructured, truth: &Truth, lie: bool) -> Result<Vec<u32>> {
         let (form, last) = (truth.form, &self.last);
         let differs = |i: usize| match last.items.get(i) {

@@ -1,6 +1,7 @@
 //! Fuzzing on any toolchain, without coverage: random inputs and mutations of whole ones.
 //!
-//! `cargo run --release -- TARGET [SECONDS] [SEED]`, or `cargo run --release -- TARGET FILE` for an input that was found.
+//! `cargo run --release -- TARGET [SECONDS] [SEED]`, or `cargo run --release -- TARGET FILE` for an
+//! input that was found.
 
 use radsweep_fuzz::{capi, cliffs, events, npy};
 use std::time::{Duration, Instant};

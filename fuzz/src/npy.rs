@@ -1,4 +1,5 @@
-//! `.npy` files of any bytes: read or refused, never a panic, and nothing is made of what is not in the file.
+//! `.npy` files of any bytes: read or refused, never a panic, and nothing is made of what is not in
+//! the file.
 
 use radsweep_common::npy::{self, Keys};
 use std::path::PathBuf;

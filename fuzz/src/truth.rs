@@ -57,7 +57,8 @@ impl Truth {
         pairs
     }
 
-    /// The pairs between the boxes before an index and those from it on, each numbered from 0; none excluded.
+    /// The pairs between the boxes before an index and those from it on, each numbered from 0; none
+    /// excluded.
     pub fn between(&self, cut: usize) -> Vec<Pair> {
         let (first, second) = self.items.split_at(cut);
         let mut pairs = Vec::new();
@@ -128,7 +129,8 @@ impl Truth {
     }
 }
 
-/// The boxes that an engine with a margin works on: kept while the box given stays inside, else loosened.
+/// The boxes that an engine with a margin works on: kept while the box given stays inside, else
+/// loosened.
 pub fn store(stored: &mut Vec<Aabb>, given: &[Aabb], margin: f32) {
     stored.truncate(given.len());
     for (stored, b) in stored.iter_mut().zip(given) {

@@ -1,4 +1,5 @@
-"""Builds the binaries and gathers them, the test data and the CUB bench, for a machine without Rust."""
+"""Builds the binaries and gathers them, the test data and the CUB bench, for a machine without
+Rust."""
 import filecmp
 import json
 import lzma
@@ -29,7 +30,8 @@ def cargo(*words):
 
 
 def executables(*words):
-    """(package, target) -> file, for what a cargo command built, with the images of kernels/prebuilt."""
+    """(package, target) -> file, for what a cargo command built, with the images of
+    kernels/prebuilt."""
     built = {}
     for message in cargo(*words, "--message-format", "json-render-diagnostics"):
         if message["reason"] == "compiler-artifact" and message.get("executable"):
@@ -55,7 +57,8 @@ def pack():
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
 
-    # Without the window: no part of the suite opens one, and a release build of it takes ten minutes.
+    # Without the window: no part of the suite opens one, and a release build of it takes ten
+    # minutes.
     choice = [word for name in PACKAGES for word in ("--package", name)] + ["--no-default-features", "--features", FEATURES]
     built = executables("test", "--no-run", *choice, *(word for _, name in tests.values() for word in ("--test", name)))
     built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--example", name)))
@@ -99,7 +102,8 @@ def pack():
 def bundle():
     """All that was gathered as one file; answers its size."""
     gathered = sorted(PACK.iterdir())
-    # The binaries hold the same images: a dictionary larger than some of them together finds these again.
+    # The binaries hold the same images: a dictionary larger than some of them together finds these
+    # again.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with lzma.open(BUNDLE, "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in gathered:

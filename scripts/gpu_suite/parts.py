@@ -1,10 +1,12 @@
 """The parts of the suite, and the hash of the sources that each depends on.
 
-A part is something done with a binary: its tests at full size, its tests under a sanitizer, the scenes, a bench. What runs on
-the device is counted by the kernel images, kernels/prebuilt, which are the same as long as the sources compile to the same
-code; what drives it by the Rust of the device layer and of the crates on top, without the CPU engines and other families of sorts. The tests' own sources
-count for the runs at full size only: repeating those is cheap, and a sanitizer looks at the kernels. Racecheck looks at what the
-threads of a block share, which the images decide and the shapes of launches in tables of tuning: the rest of the Rust does not count.
+A part is something done with a binary: its tests at full size, its tests under a sanitizer, the
+scenes, a bench. What runs on the device is counted by the kernel images, kernels/prebuilt, which
+are the same as long as the sources compile to the same code; what drives it by the Rust of the
+device layer and of the crates on top, without the CPU engines and other families of sorts. The
+tests' own sources count for the runs at full size only: repeating those is cheap, and a sanitizer
+looks at the kernels. Racecheck looks at what the threads of a block share, which the images decide
+and the shapes of launches in tables of tuning: the rest of the Rust does not count.
 """
 import hashlib
 from fnmatch import fnmatch
@@ -22,7 +24,8 @@ PAIRS = [*SORTS, "crates/sap/src"]
 PROGRAM = [*PAIRS, "crates/bench/src", "crates/common/src/byte_limit.rs"]
 # What else of the program a scene goes through.
 LIBRARIES = ["crates/common/src", "crates/radsweep/src", "crates/scenes/src"]
-# Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the images are.
+# Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the
+# images are.
 FAMILIES = ["ha_radix", "satish_radix", "satish_merge", "quicksort", "bucket_sort"]
 # Every family's tests sort by bit windows and move records, which Onesweep and the gather do.
 ONESWEEP = ["onesweep_*", "adaptive_*", "gather"]
@@ -34,7 +37,8 @@ def of_gpusort(name, images, more=()):
     return f"gpusort.{name}", (ONESWEEP + images, [*SORTS, *more], [*SORT_TESTS, f"crates/gpusort/tests/{name}.rs"])
 
 
-# Of each test binary: the images that it loads, the sources that drive them, and the sources of the tests.
+# Of each test binary: the images that it loads, the sources that drive them, and the sources of the
+# tests.
 BINARIES = dict(
     [
         ("radsweep-gpu.cuda_gpu", ([], [*DEVICE, "crates/gpu/tests/ptx"], ["crates/gpu/tests/cuda_gpu.rs", "crates/gpu/tests/cuda_gpu"])),
@@ -50,7 +54,8 @@ BINARIES = dict(
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
-# The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and `n` of a CUB line is set beside it.
+# The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and
+# `n` of a CUB line is set beside it.
 BENCHES = {
     "bench_onesweep": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_onesweep.rs"]),
     "bench_nearly_sorted": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_nearly_sorted.rs"]),
@@ -100,7 +105,8 @@ def part_hash(kind, name, root=ROOT):
 
 
 def kernels_hash(root=ROOT):
-    """The hash that kernels/build.rs keeps beside the images: over images.txt and every .cu and .cuh."""
+    """The hash that kernels/build.rs keeps beside the images: over images.txt and every .cu and
+    .cuh."""
     kernels = root / "kernels"
     files = {path.relative_to(kernels).as_posix(): path for path in kernels.rglob("*.cu*") if path.suffix in (".cu", ".cuh")}
     files["images.txt"] = kernels / "images.txt"

@@ -1,9 +1,10 @@
-"""gpu-suite.json: the results of the last run of each part, each with the hash of the sources that it stands for.
+"""gpu-suite.json: the results of the last run of each part, each with the hash of the sources that
+it stands for.
 
-{kind: {name: entry}}, and "seconds", {"kind name": {trial: seconds}}, what the slower trials took, or may take
-where they have not run, to plan by. An entry has
-`hash`, `device`, `driver`, `date`, and its results: of trials `passed`, `failed`, `ignored`, the names `left` for want of time
-and what was `wrong`; of a bench its `lines`.
+{kind: {name: entry}}, and "seconds", {"kind name": {trial: seconds}}, what the slower trials took,
+or may take where they have not run, to plan by. An entry has `hash`, `device`, `driver`, `date`,
+and its results: of trials `passed`, `failed`, `ignored`, the names `left` for want of time and what
+was `wrong`; of a bench its `lines`.
 """
 import json
 import time

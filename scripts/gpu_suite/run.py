@@ -22,8 +22,8 @@ from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
 BUNDLE = PACK / "pack.tar.xz"
-# Options and the summary of a clean run, which each process of a job prints: API errors that a test provokes on purpose are no
-# findings.
+# Options and the summary of a clean run, which each process of a job prints: API errors that a test
+# provokes on purpose are no findings.
 TOOLS = {
     RACECHECK: ([], r"RACECHECK SUMMARY: 0 hazards"),
     MEMCHECK: (["--report-api-errors", "no"], r"ERROR SUMMARY: 0 errors"),
@@ -31,8 +31,8 @@ TOOLS = {
 
 
 class Done(NamedTuple):
-    """A process that ended: its exit code (None: out of time), whether the whole run's time was over, what it wrote, its
-    seconds, and those at which each line came."""
+    """A process that ended: its exit code (None: out of time), whether the whole run's time was
+    over, what it wrote, its seconds, and those at which each line came."""
 
     code: int | None
     cut: bool
@@ -127,7 +127,8 @@ class Run:
         return names
 
     def trials(self, kinds, record, enter):
-        """Runs the tests of these kinds, over all devices; `enter(kind, name, results)` records what came of a binary."""
+        """Runs the tests of these kinds, over all devices; `enter(kind, name, results)` records
+        what came of a binary."""
         if set(kinds) & set(SANITIZERS) and self.tool("compute-sanitizer") is None:
             self.fail("compute-sanitizer is not on the PATH")
             kinds = [kind for kind in kinds if kind not in SANITIZERS]
@@ -166,7 +167,8 @@ class Run:
             self.say(f"{job}: not run, out of time")
 
     def due(self, record, kind, name):
-        """Whether a part is to run: all that are chosen, or with --stale those that are not whole and clean."""
+        """Whether a part is to run: all that are chosen, or with --stale those that are not whole
+        and clean."""
         return not self.options.stale or records.fault(kind, record[kind].get(name)) is not None
 
     def job(self, job, device):
@@ -181,7 +183,8 @@ class Run:
         is_clean = job.kind not in SANITIZERS or summaries and all(re.match(clean, summary) for summary in summaries)
         found = {**counts, "ran": [] if done.cut else job.trials, "wrong": []}
         if done.cut:
-            # Trials that passed until then count, but no sanitizer has said its last word about them.
+            # Trials that passed until then count, but no sanitizer has said its last word about
+            # them.
             passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind == TESTS else []
             found |= {"passed": len(passed), "failed": 0, "ignored": 0, "ran": passed}
             verdict = f"out of time after {len(passed)}" if passed else "not run, out of time"
@@ -223,7 +226,8 @@ class Run:
         return counts
 
     def bench(self, name, record):
-        """The lines of a bench, alone on the first device; CUB's takes the sizes that the others measured."""
+        """The lines of a bench, alone on the first device; CUB's takes the sizes that the others
+        measured."""
         command = [PACK / "benches" / name]
         if name == "cub":
             program = self.cub()
@@ -239,7 +243,8 @@ class Run:
         return lines
 
     def cub(self):
-        """Compiles the CUB bench with the toolkit of this machine and the headers that were packed."""
+        """Compiles the CUB bench with the toolkit of this machine and the headers that were
+        packed."""
         nvcc = self.tool("nvcc")
         if nvcc is None:
             return self.fail("nvcc is not on the PATH: no CUB bench")
@@ -267,7 +272,8 @@ def tally(out):
 
 
 def trial_times(done):
-    """Seconds of each trial, from when the lines about them came. The first one's are those since the trials began."""
+    """Seconds of each trial, from when the lines about them came. The first one's are those since
+    the trials began."""
     took, before = {}, 0.0
     for at, line in zip(done.times, done.out.splitlines()):
         ended = re.match(r"test (?:\[[^\]]*\] )?(.+?) +\.\.\. (?:ok|FAILED)", line)
@@ -321,7 +327,8 @@ def run(options):
         (suite.logs / f"{kind}.log").unlink(missing_ok=True)
 
     def enter(kind, name, results):
-        """Records results, added to those of before where only what was left ran; written at once, as a run may be cut off."""
+        """Records results, added to those of before where only what was left ran; written at once,
+        as a run may be cut off."""
         if options.stale and kind not in (SCENES, BENCH) and records.left(before[kind, name]):
             results = records.added(before[kind, name], results)
         record[kind][name] = records.entry_of(hashes[kind, name], device, driver, results)

@@ -1,7 +1,8 @@
 """Which trials share a process, and which processes run when and where.
 
-A device runs jobs of one kind at a time, so many at once as that kind bears, the longest first; a job that needs a device to
-itself comes before all that share. What cannot end in time is not started.
+A device runs jobs of one kind at a time, so many at once as that kind bears, the longest first; a
+job that needs a device to itself comes before all that share. What cannot end in time is not
+started.
 """
 import re
 import threading
@@ -14,17 +15,19 @@ from .parts import MEMCHECK, RACECHECK, TESTS
 AT_ONCE = {TESTS: 8, MEMCHECK: 8, RACECHECK: 3}
 # Seconds that one process should take: much more than its start.
 JOB_SECONDS = {TESTS: 12, MEMCHECK: 25, RACECHECK: 40}
-# Seconds of a trial in a binary of which no earlier run tells, by its name and else by the kind of run.
+# Seconds of a trial in a binary of which no earlier run tells, by its name and else by the kind of
+# run.
 LONG_TRIALS = {TESTS: [(r"soak::.*", 40.0), (r"2\^2\d keys.*|memory::everything_.*", 10.0)], MEMCHECK: [], RACECHECK: []}
 TRIAL = {TESTS: 1.0, MEMCHECK: 1.5, RACECHECK: 4.0}
 # Trials are recorded as slow from here on, and what others take.
 SLOW, QUICK_TRIAL = 1.0, 0.3
 
-# Trials that need a device to themselves: they run against the clock, take most of its memory, or lose launches under racecheck
-# when other processes use the device.
+# Trials that need a device to themselves: they run against the clock, take most of its memory, or
+# lose launches under racecheck when other processes use the device.
 ALONE = {"radsweep-gpu.cuda_gpu": r"many_threads|events|stages|two_streams|freed_memory_is_reused|out_of_memory_tells_sizes"}
-# Trials that a kind of run leaves out. Launches from several threads at once are more than racecheck can follow ("failure to track a
-# kernel launch"), and the kernel there shares nothing; whether touching boxes overlap changes comparisons, not what is shared.
+# Trials that a kind of run leaves out. Launches from several threads at once are more than
+# racecheck can follow ("failure to track a kernel launch"), and the kernel there shares nothing;
+# whether touching boxes overlap changes comparisons, not what is shared.
 LEFT_OUT = {(RACECHECK, "radsweep-gpu.cuda_gpu"): r"many_threads|captures_beside_other_threads", (RACECHECK, "radsweep-sap.cuda_sap"): r".*::open"}
 # These only at full size.
 ALONE_IF_FULL = {"radsweep-sap.cuda_sap": r"memory::everything_overlaps_.*"}
@@ -84,7 +87,8 @@ def learn(seconds, took):
 
 
 def dealt(trials, takes, job_seconds):
-    """Trials in shares of about equal length: the longest go first, each to the share that has the least."""
+    """Trials in shares of about equal length: the longest go first, each to the share that has the
+    least."""
     count = min(len(trials), max(1, round(sum(takes[trial] for trial in trials) / job_seconds)))
     shares, loads = [[] for _ in range(count)], [0.0] * count
     for trial in sorted(trials, key=lambda trial: -takes[trial]):
@@ -100,7 +104,8 @@ def in_order(jobs, kinds):
 
 
 def pick(pending, running, remaining):
-    """The job that a device should start now, given those that run on it and the seconds that remain; none to wait."""
+    """The job that a device should start now, given those that run on it and the seconds that
+    remain; none to wait."""
     in_time = [job for job in pending if job.seconds <= remaining]
     if not running:
         return next((job for job in in_time if job.alone), in_time[0] if in_time else None)
@@ -111,8 +116,8 @@ def pick(pending, running, remaining):
 
 
 def spread(jobs, devices, work, remaining):
-    """Calls `work(job, device)` for jobs in this order over all devices, while `remaining()` seconds suffice. Answers the jobs
-    that were never started."""
+    """Calls `work(job, device)` for jobs in this order over all devices, while `remaining()`
+    seconds suffice. Answers the jobs that were never started."""
     pending, running = list(jobs), [[] for _ in range(devices)]
     changed, errors = threading.Condition(), []
 

@@ -1,4 +1,5 @@
-"""Tests of the suite's own machinery, with stand-ins for the device, the sanitizer and the binaries.
+"""Tests of the suite's own machinery, with stand-ins for the device, the sanitizer and the
+binaries.
 
 usage: cd scripts && python3 -B -m unittest gpu_suite.test_suite
 """
@@ -21,7 +22,8 @@ from .schedule import Job
 
 SORT, GPU = "gpusort.cuda_sort", "radsweep-gpu.cuda_gpu"
 
-# A binary of trials that the `exact` and `skip` options choose from, as libtest-mimic makes them. A trial named `slow` sleeps.
+# A binary of trials that the `exact` and `skip` options choose from, as libtest-mimic makes them. A
+# trial named `slow` sleeps.
 BINARY = """#!/usr/bin/env python3
 import sys, time
 names = {names}

@@ -1,4 +1,5 @@
-"""Reads Rust sources as far as scripts/check-rooms needs: which file uses which, and how large functions are."""
+"""Reads Rust sources as far as scripts/check-rooms needs: which file uses which, and how large
+functions are."""
 
 import pathlib
 import re
@@ -79,7 +80,8 @@ def functions(source):
 
 
 def uses(tree):
-    """Expands what stands behind `use` into paths and the names they get: `a::{b, c as d}` into a::b as b and a::c as d."""
+    """Expands what stands behind `use` into paths and the names they get: `a::{b, c as d}` into
+    a::b as b and a::c as d."""
     tree = tree.strip()
     brace = tree.find("{")
     if brace >= 0:

@@ -1,7 +1,9 @@
-//! Cubes and balls fall onto a floor, once with avian's own broad phase and once with radsweep in its place.
+//! Cubes and balls fall onto a floor, once with avian's own broad phase and once with radsweep in
+//! its place.
 //!
-//! `cargo run --release --example pile -- 500` drops 500 bodies. Contacts come in another order, and a pile is chaotic: the two end as piles
-//! of the same kind, not with the same bits. That both find the same pairs is tested in `tests/pile.rs`.
+//! `cargo run --release --example pile -- 500` drops 500 bodies. Contacts come in another order,
+//! and a pile is chaotic: the two end as piles of the same kind, not with the same bits. That both
+//! find the same pairs is tested in `tests/pile.rs`.
 
 use avian_recipe::RadsweepBroadPhasePlugin;
 use avian3d::collision::CollisionDiagnostics;

@@ -13,8 +13,9 @@
 //! );
 //! ```
 //!
-//! The pairs are those of avian's own: layers, static bodies, sensors, colliders of one body or of none, and joints that turn collisions
-//! off are respected. `CollisionHooks` are not: they are a parameter of avian's own plugin.
+//! The pairs are those of avian's own: layers, static bodies, sensors, colliders of one body or of
+//! none, and joints that turn collisions off are respected. `CollisionHooks` are not: they are a
+//! parameter of avian's own plugin.
 
 use avian3d::collision::CollisionDiagnostics;
 use avian3d::collision::contact_types::ContactEdgeFlags;

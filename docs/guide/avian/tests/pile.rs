@@ -90,7 +90,8 @@ type Parts = (
     Has<Sensor>,
 );
 
-/// Between the broad and the narrow phase: pairs that overlap have a contact, unless a rule is against it; then they have none.
+/// Between the broad and the narrow phase: pairs that overlap have a contact, unless a rule is
+/// against it; then they have none.
 fn look(
     colliders: Query<Parts>,
     bodies: Query<&RigidBody>,
