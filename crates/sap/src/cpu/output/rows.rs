@@ -138,6 +138,7 @@ fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
 struct Groups {
     ends: Vec<u32>,
     seconds: Vec<u32>,
+    bits: Vec<u64>,
 }
 
 impl Groups {
@@ -146,12 +147,16 @@ impl Groups {
         let (min, max) = row
             .iter()
             .fold((u32::MAX, 0), |(min, max), &b| (min.min(b), max.max(b)));
+        let words = ((max - min) / u64::BITS + 1) as usize;
+        if words <= row.len() && resize(&mut self.bits, words).is_ok() {
+            return by_bits(a, min, row, pairs, &mut self.bits);
+        }
         let wanted = (row.len() / GROUP) as u32;
         let shift = ((max - min) / wanted)
             .checked_ilog2()
             .map_or(0, |bits| bits + 1);
         let group = |b: u32| ((b - min) >> shift) as usize;
-        let Self { ends, seconds } = self;
+        let Self { ends, seconds, .. } = self;
         ends.clear();
         if resize(ends, group(max) + 1).is_err() || resize(seconds, row.len()).is_err() {
             return in_place(a, row, pairs);
@@ -172,6 +177,26 @@ impl Groups {
             } else {
                 in_place(a, seconds, pairs);
             }
+        }
+    }
+}
+
+/// Puts a row in order that is dense in the range of its `b`s, which all differ: a bit for each of
+/// them in a set that is read from end to end.
+fn by_bits(a: u32, min: u32, row: &[u32], pairs: &mut [Pair], bits: &mut [u64]) {
+    for &b in row {
+        let at = b - min;
+        bits[(at / u64::BITS) as usize] |= 1 << (at % u64::BITS);
+    }
+    let mut to = pairs.iter_mut();
+    for (word, first) in bits.iter_mut().zip((min..).step_by(u64::BITS as usize)) {
+        let mut left = std::mem::take(word);
+        while left != 0
+            && let Some(pair) = to.next()
+        {
+            let b = first + left.trailing_zeros();
+            *pair = Pair { a, b };
+            left &= left - 1;
         }
     }
 }
