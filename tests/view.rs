@@ -59,7 +59,8 @@ fn program() -> Command {
 
 fn error_of(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // A driver may have something to say by itself, such as Wayland's library that XDG_RUNTIME_DIR is not set.
+    // A driver may have something to say by itself, such as Wayland's library that XDG_RUNTIME_DIR
+    // is not set.
     let ours = |line: &&str| line.starts_with("error: ") && !line.contains("XDG_RUNTIME_DIR");
     stderr.lines().filter(ours).collect::<Vec<_>>().join("\n")
 }

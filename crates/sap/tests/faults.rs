@@ -562,7 +562,8 @@ fn on_the_device() -> Result<(), String> {
     }
 }
 
-/// Lists and boxes that cannot be fetched from the device are an error, and are there once the device answers again.
+/// Lists and boxes that cannot be fetched from the device are an error, and are there once the
+/// device answers again.
 #[cfg(cuda)]
 fn what_is_on_the_device() -> Result<(), String> {
     let boxes = frame(0, 200);

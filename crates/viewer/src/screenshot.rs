@@ -52,7 +52,8 @@ pub struct Screenshot {
 ///
 /// # Errors
 ///
-/// [`Error::NoAdapter`] where nothing draws; a size, a scene or a file that cannot be; a frame or a device that failed.
+/// [`Error::NoAdapter`] where nothing draws; a size, a scene or a file that cannot be; a frame or a
+/// device that failed.
 pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
     let mut studio = Studio::new(wanted.size)?;
     save::check(&wanted.path)?;

@@ -16,10 +16,11 @@
 //! `rdst` also those that it finds in order. [`SortOptions::algorithm`] names a family of GPU sorts and changes nothing
 //! here.
 //!
-//! Three ways to call them: the methods of [`RadixSort`] on slices, where most need no options; the functions below; and
-//! a [`Sorter`], which keeps the numbers of an index sort and what records are moved through for the next call, where the
-//! others make new ones each time. Where that memory runs out, the call fails. The crates allocate as much again, for as
-//! long as they sort, and abort where *that* runs out.
+//! Three ways to call them: the methods of [`RadixSort`] on slices, where most need no options; the
+//! functions below; and a [`Sorter`], which keeps the numbers of an index sort and what records are
+//! moved through for the next call, where the others make new ones each time. Where that memory
+//! runs out, the call fails. The crates allocate as much again, for as long as they sort, and abort
+//! where *that* runs out.
 //!
 //! Fewer than 2^20 keys are sorted without a pool. In a process that was forked, where the threads of the global pool do not
 //! exist, more are sorted on a pool of that process's own.

@@ -5,7 +5,8 @@ use super::sorter::Sorter;
 use crate::{Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 
-/// The sorts of [`cpu`](super) as methods of slices of keys. Stable, and multi-threaded where there are keys enough.
+/// The sorts of [`cpu`](super) as methods of slices of keys. Stable, and multi-threaded where there
+/// are keys enough.
 ///
 /// ```
 /// use gpusort::cpu::RadixSort;
@@ -17,7 +18,8 @@ use bytemuck::Pod;
 /// # Ok::<(), gpusort::Error>(())
 /// ```
 ///
-/// A [`Sorter`] keeps its memory from call to call and is faster where something is sorted every frame.
+/// A [`Sorter`] keeps its memory from call to call and is faster where something is sorted every
+/// frame.
 pub trait RadixSort: sealed::Sealed {
     /// Sorts the keys, smallest first.
     ///
@@ -69,7 +71,8 @@ pub trait RadixSort: sealed::Sealed {
     /// Those of [`sort_pairs`](super::sort_pairs).
     fn radix_sort_with<V: Pod + Send + Sync>(&mut self, values: &mut [V]) -> Result<SortReport>;
 
-    /// Returns the permutation that sorts, smallest key first: `self[index[0]]` is the first key in order, and so on.
+    /// Returns the permutation that sorts, smallest key first: `self[index[0]]` is the first key in
+    /// order, and so on.
     ///
     /// ```
     /// use gpusort::cpu::RadixSort;

@@ -9,7 +9,8 @@ use std::path::Path;
 
 pub type Result<T = ()> = std::result::Result<T, Failed>;
 
-/// Side of the squares whose means are compared: drivers differ in single pixels along edges, not in squares.
+/// Side of the squares whose means are compared: drivers differ in single pixels along edges, not
+/// in squares.
 pub const SQUARE: usize = 5;
 
 /// A picture, read back.

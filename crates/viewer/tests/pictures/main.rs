@@ -1,4 +1,5 @@
-//! Pictures of the viewer without a window: each scene against a golden image, through whatever Vulkan driver there is.
+//! Pictures of the viewer without a window: each scene against a golden image, through whatever
+//! Vulkan driver there is.
 //!
 //! `RADSWEEP_BLESS=1` writes the golden images anew (look at them!); `RADSWEEP_VIEWER=required` makes a missing driver a failure.
 
@@ -14,8 +15,9 @@ use tempfile::TempDir;
 
 /// Width and height of what is drawn; golden images are kept at half of it.
 const SIZE: [u32; 2] = [480, 300];
-/// How far apart means of squares may be, of 255: on average, and the worst. Chairs that a change of the solver let fall a little
-/// otherwise differed by 0.5 and 31. Not measured over several drivers.
+/// How far apart means of squares may be, of 255: on average, and the worst. Chairs that a change
+/// of the solver let fall a little otherwise differed by 0.5 and 31. Not measured over several
+/// drivers.
 const MEAN: f64 = 0.6;
 const WORST: f64 = 24.0;
 
@@ -71,7 +73,8 @@ fn take(path: &Path, kind: Kind, size: [u32; 2], overlay: bool) -> std::result::
                 bodies: Some(bodies),
                 ..Options::default()
             },
-            // The pairs, so the pictures, are the same on every backend; the report in the panels is not.
+            // The pairs, so the pictures, are the same on every backend; the report in the panels
+            // is not.
             config: Config {
                 backend: Backend::Cpu,
                 ..Config::default()
