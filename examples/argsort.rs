@@ -1,6 +1,5 @@
-//! An index sort and what it is for: 200,000 transparent particles in the order in which they must
-//! be drawn, farthest first, without moving them. The CPU's sort and, where a device answers, every
-//! sort on the GPU must give the same order.
+//! An index sort: orders 200,000 transparent particles for drawing, farthest first, without moving
+//! them. The sort on the CPU and, if there is a device, every sort on the GPU give the same order.
 //!
 //! `cargo run --release -p radsweep --example argsort`
 
@@ -11,10 +10,10 @@ const PARTICLES: u32 = 200_000;
 
 fn main() -> Result<(), radsweep::sort::Error> {
     let camera = [3.0_f32, 2.0, -40.0];
-    let places: Vec<[f32; 3]> = (0..PARTICLES).map(place).collect();
-    let depth: Vec<f32> = places
+    let positions: Vec<[f32; 3]> = (0..PARTICLES).map(position).collect();
+    let depth: Vec<f32> = positions
         .iter()
-        .map(|place| distance(*place, camera))
+        .map(|position| distance(*position, camera))
         .collect();
 
     let options = SortOptions::new().descending();
@@ -31,19 +30,19 @@ fn main() -> Result<(), radsweep::sort::Error> {
         let index = index as usize;
         println!(
             "{name:>9}: particle {index} at {:.2?}, {:.2} away",
-            places[index], depth[index]
+            positions[index], depth[index]
         );
     }
     let wrong = order.windows(2).filter(|two| {
         let [first, second] = [two[0], two[1]].map(|index| depth[index as usize]);
-        first < second || first == second && two[0] > two[1] // equal ones stay in their order
+        first < second || first == second && two[0] > two[1] // equal ones keep their order
     });
-    println!("places out of order: {}", wrong.count());
+    println!("out of order: {}", wrong.count());
     on_a_device(&depth, &order, &options)
 }
 
-/// In a ball, denser towards its middle; the same every run.
-fn place(index: u32) -> [f32; 3] {
+/// Returns a position in a ball, denser towards its centre; the same in every run.
+fn position(index: u32) -> [f32; 3] {
     let mix = |salt: u32| {
         let mixed = (index ^ salt).wrapping_mul(0x9e37_79b1);
         (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca77) as f32 / u32::MAX as f32 - 0.5
@@ -51,9 +50,9 @@ fn place(index: u32) -> [f32; 3] {
     [1, 2, 3].map(|salt| 60.0 * mix(salt * 0x1000_0001).powi(3) + mix(salt))
 }
 
-fn distance(place: [f32; 3], camera: [f32; 3]) -> f32 {
+fn distance(position: [f32; 3], camera: [f32; 3]) -> f32 {
     let square: f32 = (0..3)
-        .map(|axis| (place[axis] - camera[axis]).powi(2))
+        .map(|axis| (position[axis] - camera[axis]).powi(2))
         .sum();
     square.sqrt()
 }
@@ -71,7 +70,7 @@ fn on_a_device(
     let device = match Device::first() {
         Ok(device) => device,
         Err(error) => {
-            println!("no GPU, so only the CPU's sort was shown: {error}");
+            println!("no GPU: only the CPU's sort ran: {error}");
             return Ok(());
         }
     };
@@ -85,8 +84,8 @@ fn on_a_device(
             Sorter::scratch_bytes_for::<f32>(algorithm, depth.len() as u64, Payload::Index)?;
         let mut scratch = stream.alloc::<u8>(bytes as usize)?;
         let options = options.clone().algorithm(algorithm);
-        // The first call compiles the kernels, or reads them from where the driver keeps them; the
-        // second is timed.
+        // The first call compiles the kernels, or loads them from the driver's cache; the second is
+        // timed.
         let mut milliseconds = 0.0;
         for _ in 0..2 {
             let begin = stream.record()?;
@@ -111,6 +110,6 @@ fn on_a_device(
 
 #[cfg(not(cuda))]
 fn on_a_device(_: &[f32], _: &[u32], _: &SortOptions) -> Result<(), radsweep::sort::Error> {
-    println!("built without the feature `cuda`, so only the CPU's sort was shown");
+    println!("built without the feature `cuda`: only the CPU's sort ran");
     Ok(())
 }

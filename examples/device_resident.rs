@@ -1,13 +1,13 @@
-//! Boxes that never leave the GPU: a kernel of our own moves bodies and writes their boxes, the
-//! broad phase reads them where they are, and its pairs stay there too. Only the numbers of the
-//! report come to the host; the last frame is downloaded once, to be checked.
+//! Boxes and pairs that never leave the GPU: a kernel of the example moves bodies and writes their
+//! boxes, the broad phase reads them in device memory, and its pairs stay there too. Only the
+//! report is downloaded, and at the end the last frame, to check it.
 //!
 //! `cargo run --release -p radsweep --features cuda --example device_resident`. Without a GPU it
-//! says so and ends.
+//! prints a message and ends.
 
 #[cfg(not(cuda))]
 fn main() {
-    println!("built without the feature `cuda`, which this example is about");
+    println!("built without the feature `cuda`, which this example needs");
 }
 
 #[cfg(cuda)]
@@ -19,11 +19,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = match Device::first() {
         Ok(device) => device,
         Err(error) => {
-            println!("no GPU to show this on: {error}");
+            println!("this example needs a GPU: {error}");
             return Ok(());
         }
     };
-    // `RADSWEEP_QUICK=1` takes fewer bodies, as the tests do.
+    // The tests set `RADSWEEP_QUICK=1` for fewer bodies.
     let quick = std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1");
     let n = if quick { 2_000 } else { 1_000_000 };
     println!("{n} bodies on {}", device.info().name);
@@ -33,11 +33,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Config::default()
     };
     let mut broad_phase = BroadPhase::new(config.clone())?;
-    // Our own stream; events order it with that of the broad phase.
+    // A stream of our own; events order it with that of the broad phase.
     let ours = Stream::new(&device)?;
     let mut bodies = Bodies::new(&device, &ours, n)?;
     let Some(theirs) = broad_phase.stream().cloned() else {
-        return Err("the broad phase does not work on the GPU".into());
+        return Err("the broad phase does not run on the GPU".into());
     };
     println!("frame    pairs  started    ended  update, ms of the device");
     for frame in 0..8 {
@@ -46,14 +46,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let report = broad_phase.update_device(bodies.boxes())?;
         println!(
             "{frame:5} {:8} {:8} {:8} {:7.3}",
-            report.pairs, report.started, report.ended, report.timings.total
+            report.pairs, report.started, report.ended, report.stats.timings.total
         );
-        ours.wait(&theirs.record()?)?; // before the boxes are written anew
+        ours.wait(&theirs.record()?)?; // before the boxes are written again
     }
 
-    // The pairs where they are: a kernel that uses them would be given these.
+    // The pairs in device memory, for a kernel that uses them.
     let on_device = broad_phase.device_pairs().map_or(0, |pairs| pairs.len());
-    println!("{on_device} pairs are on the device; none was downloaded so far");
+    println!("{on_device} pairs are on the device; none was downloaded yet");
     let boxes = ours.to_vec(bodies.boxes())?;
     let mut on_cpu = BroadPhase::new(Config {
         backend: Backend::Cpu,
@@ -86,7 +86,7 @@ mod device {
     }
 
     impl Bodies {
-        /// `n` bodies in a cube with room for each, thrown in all directions; the same every run.
+        /// Creates `n` bodies in a cube, thrown in all directions; the same in every run.
         pub fn new(device: &Device, stream: &Stream, n: u32) -> Result<Self> {
             let side = (n as f32).cbrt() * 1.5;
             let mix = |index: u32| {
@@ -118,8 +118,8 @@ mod device {
             let boxes = self.boxes.slice_mut();
             let launch = Launch::linear(n.div_ceil(BLOCK), BLOCK);
             let args = args![places, velocities, boxes, n, RADIUS, self.side];
-            // SAFETY: the kernel takes these, and writes `n` elements of each buffer, all of which
-            // have so many.
+            // SAFETY: the arguments match the kernel, which writes `n` elements of each buffer;
+            // each has that many.
             unsafe { stream.launch(&self.step, &launch, &args) }
         }
 

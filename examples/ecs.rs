@@ -1,6 +1,6 @@
-//! The broad phase in a world of `bevy_ecs`: 10,000 sparks of which 1 % move at a time, with a
-//! system that counts how often each was hit. Shows that boxes are written only for what moved, and
-//! that pairs and messages name entities.
+//! The broad phase in a world of `bevy_ecs`: 1 % of 10,000 sparks move in each frame, and a system
+//! counts how often each was hit. Only the boxes of moved entities are written, and pairs and
+//! messages refer to entities.
 //!
 //! `cargo run --release -p radsweep --features ecs --example ecs`
 
@@ -17,7 +17,7 @@ struct Spark {
 #[derive(Resource, Default)]
 struct Frame(u32);
 
-/// Every hundredth spark makes a step, another hundred each frame.
+/// Moves every hundredth spark, a different hundredth in each frame.
 fn step(frame: Res<Frame>, mut sparks: Query<(&Spark, &mut Moved)>) {
     for (spark, mut moved) in &mut sparks {
         if spark.number % 100 == frame.0 % 100 {
@@ -51,7 +51,7 @@ fn print(
         broad_phase.pairs().len(),
         started.read().count(),
         ended.read().count(),
-        broad_phase.report().timings.total
+        broad_phase.report().stats.timings.total
     );
     frame.0 += 1;
 }
@@ -77,9 +77,9 @@ fn main() -> Result<(), ecs::Error> {
         schedule.run(&mut world);
     }
 
-    // A spark goes: its pairs end in the next frame, and its box is given to the next that comes.
+    // A spark is despawned: its pairs end in the next frame, and a later spark reuses its box.
     let Some([gone, other]) = world.resource::<BroadPhase>().pairs().next() else {
-        println!("no pair at all");
+        println!("no pair");
         return Ok(());
     };
     world.despawn(gone);
@@ -89,7 +89,7 @@ fn main() -> Result<(), ecs::Error> {
         .iter_current_update_messages()
         .filter(|pair| pair.0.contains(&gone));
     println!(
-        "{gone}, which overlapped {other}, is gone: {} of its pairs ended",
+        "{gone}, which overlapped {other}, was despawned: {} of its pairs ended",
         mine.count()
     );
 

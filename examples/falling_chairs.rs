@@ -1,4 +1,4 @@
-//! Chairs fall, pile up and fall asleep, on the pairs of the broad phase: `cargo run --release -p
+//! Chairs fall, pile up and fall asleep; the broad phase finds their pairs: `cargo run --release -p
 //! radsweep-scenes --example falling_chairs [CHAIRS]`.
 
 use radsweep::{BroadPhase, Config};
@@ -16,9 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut total = 0.0;
     for frame in 1..=400 {
         let step = scene.step(&mut broad_phase)?;
-        // `place`, before the pairs are found, and what follows from them: contacts, solve, sleep.
+        // The scene's own stages: `place` before the broad phase, then contacts, solve and sleep.
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
-        total += step.report.timings.total + own;
+        total += step.report.stats.timings.total + own;
         if frame % 50 == 0 {
             scene.picture(&mut picture)?;
             let asleep = picture.chairs.iter().filter(|chair| chair.asleep == 1);
@@ -27,10 +27,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 asleep.count(),
                 picture.chairs.len(),
                 step.report.pairs,
-                step.report.timings.total,
+                step.report.stats.timings.total,
             );
         }
     }
-    println!("{:.2} ms a frame", total / 400.0);
+    println!("{:.2} ms per frame", total / 400.0);
     Ok(())
 }

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for frame in 1..=300 {
         let step = scene.step(&mut broad_phase)?;
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
-        total += step.report.timings.total + own;
+        total += step.report.stats.timings.total + own;
         if frame % 50 == 0 {
             scene.picture(&mut picture)?;
             // The bodies at the centres are the first of each half.
@@ -29,10 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             });
             println!(
                 "frame {frame}: centres {apart:.1} apart; {} pairs in {:.2} ms on {}, the rest {own:.2} ms",
-                step.report.pairs, step.report.timings.total, step.report.backend,
+                step.report.pairs, step.report.stats.timings.total, step.report.stats.backend,
             );
         }
     }
-    println!("{:.2} ms a frame", total / 300.0);
+    println!("{:.2} ms per frame", total / 300.0);
     Ok(())
 }

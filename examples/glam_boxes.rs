@@ -1,5 +1,5 @@
-//! `glam` beside the broad phase: a slice of pairs of `Vec3` is a slice of boxes, and back, without
-//! a copy. A swarm turns around a post, and rays ask what they meet.
+//! The broad phase with `glam`: a slice of pairs of `Vec3` is cast to a slice of boxes and back,
+//! without a copy. A swarm turns around a post, and rays find what they hit.
 //!
 //! `cargo run --release -p radsweep --example glam_boxes`
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     let mut corners: Vec<[Vec3; 2]> = vec![[Vec3::ZERO; 2]; centres.len()];
     let mut broad_phase = BroadPhase::new(Config::default())?;
-    println!("frame    pairs  started    ended  in the way of a ray  the nearest");
+    println!("frame    pairs  started    ended         hit by a ray  the nearest");
     for frame in 0..6 {
         for (index, (corner, centre)) in corners.iter_mut().zip(&centres).enumerate() {
             let turn =
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             nearest.unwrap_or_else(|| "none".to_owned())
         );
     }
-    // And back: what the broad phase was given, as vectors.
+    // And back to vectors.
     let boxes: &[Aabb] = bytemuck::cast_slice(&corners);
     let back: &[[Vec3; 2]] = bytemuck::cast_slice(boxes);
     let widest = back

@@ -1,10 +1,10 @@
-//! A thousand boxes that move, and the pairs that start and end: `cargo run --release -p radsweep
-//! --example minimal`.
+//! Finds the pairs of a thousand moving boxes, and those that start and end:
+//! `cargo run --release -p radsweep --example minimal`.
 
 use radsweep::{Aabb, BroadPhase, Config};
 
 fn main() -> Result<(), radsweep::Error> {
-    // CUDA where a driver answers, else all CPU threads; the strategy is chosen from the boxes.
+    // CUDA if there is a device, else all CPU threads; the strategy depends on the boxes.
     let mut broad_phase = BroadPhase::new(Config::default())?;
     for frame in 0..5 {
         let boxes: Vec<Aabb> = (0..1000).map(|index| swinging_box(index, frame)).collect();
@@ -14,9 +14,9 @@ fn main() -> Result<(), radsweep::Error> {
             report.pairs,
             report.started,
             report.ended,
-            report.timings.total,
-            report.strategy,
-            report.backend
+            report.stats.timings.total,
+            report.stats.strategy,
+            report.stats.backend
         );
     }
     if let Some(pair) = broad_phase.pairs().first() {
@@ -25,7 +25,7 @@ fn main() -> Result<(), radsweep::Error> {
     Ok(())
 }
 
-/// Unit boxes on a 10 x 10 x 10 grid with gaps between; each swings along x in its own rhythm.
+/// Returns a unit box on a 10 x 10 x 10 grid with gaps; each swings along x in its own rhythm.
 fn swinging_box(index: u32, frame: u32) -> Aabb {
     let cell = [index % 10, index / 10 % 10, index / 100].map(|step| step as f32 * 1.2);
     let swing = 0.4 * (frame as f32 + index as f32).sin();

@@ -1,5 +1,5 @@
-//! `parry3d` beside the broad phase: its boxes are ours without a copy, and its contact manifolds
-//! are computed on our pairs only. 2,000 balls, capsules and cuboids, turned at random.
+//! The broad phase with `parry3d`: its boxes are cast without a copy, and its contact manifolds are
+//! computed for the pairs only. There are 2,000 randomly rotated balls, capsules and cuboids.
 //!
 //! `cargo run --release -p radsweep --example parry_contacts`
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|index| (shapes[index as usize % 3].clone(), pose(index)))
         .collect();
 
-    // parry's boxes, seen as ours: six numbers each, in the same order.
+    // parry's boxes, cast to ours: six numbers each, in the same order.
     let theirs: Vec<ParryAabb> = bodies
         .iter()
         .map(|(shape, pose)| shape.compute_aabb(pose))
@@ -30,14 +30,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let boxes: &[Aabb] = bytemuck::cast_slice(&theirs);
     assert!(
         std::ptr::eq(boxes.as_ptr().cast(), theirs.as_ptr()),
-        "not the same memory"
+        "the boxes were copied"
     );
 
     let mut broad_phase = BroadPhase::new(Config::default())?;
     let report = broad_phase.update(boxes)?;
     println!(
         "{SHAPES} shapes, {} pairs in {:.3} ms by {}",
-        report.pairs, report.timings.total, report.strategy
+        report.pairs, report.stats.timings.total, report.stats.strategy
     );
 
     let start = Instant::now();
@@ -76,22 +76,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("deepest: shapes {} and {}, by {depth:.3}", pair.a, pair.b);
     }
 
-    // What the broad phase left out would not have touched: parry's own test of boxes finds as many
-    // pairs.
+    // Check that no pair is missing: parry's own test of boxes finds as many pairs.
     let by_force = (0..theirs.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
     let expected = by_force.filter(|&(a, b)| {
         let (a, b) = (&theirs[a], &theirs[b]);
         (0..3).all(|axis| a.mins[axis] <= b.maxs[axis] && b.mins[axis] <= a.maxs[axis])
     });
     let expected = expected.count();
-    println!("pairs of boxes by force: {expected}");
+    println!("pairs of boxes by brute force: {expected}");
     if expected != broad_phase.pairs().len() {
         return Err("the broad phase found another number of pairs".into());
     }
     Ok(())
 }
 
-/// In a room of 16 a side, turned by any angle; the same every run.
+/// Returns a position in a cube of side 16 and a random rotation; the same in every run.
 fn pose(index: u32) -> Pose3 {
     let mix = |salt: u32| {
         let mixed = (index.wrapping_mul(5) + salt).wrapping_mul(0x9e37_79b1);

@@ -1,5 +1,6 @@
-//! Particles flow down a landscape; on a GPU they never leave it, but for these figures: `cargo run
-//! --release -p radsweep-scenes --example particles [PARTICLES]`, such as 1000000 on a GPU.
+//! Particles flow down a landscape. On a GPU they stay in its memory, except to print these
+//! figures: `cargo run --release -p radsweep-scenes --example particles [PARTICLES]`, such as
+//! 1000000 on a GPU.
 
 use radsweep::{BroadPhase, Config};
 use radsweep_scenes::{Kind, Options, Picture, Scene};
@@ -17,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for frame in 1..=300 {
         let step = scene.step(&mut broad_phase)?;
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
-        total += step.report.timings.total + own;
+        total += step.report.stats.timings.total + own;
         if frame % 50 == 0 {
             scene.picture(&mut picture)?;
             let count = picture.spheres.len() as f32;
@@ -28,11 +29,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 height / count,
                 speed / count,
                 step.report.pairs,
-                step.report.timings.total,
-                step.report.backend,
+                step.report.stats.timings.total,
+                step.report.stats.backend,
             );
         }
     }
-    println!("{:.2} ms a frame", total / 300.0);
+    println!("{:.2} ms per frame", total / 300.0);
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! A physics loop of one's own that takes its pairs from `radsweep-sap`: 3,000 balls of three
-//! materials fall onto a gate that lets one of them through, and onto the floor below. Energy may
-//! only fall, and only one material may be below the gate: a pair too few would show.
+//! A small physics loop that takes its pairs from radsweep: 3,000 balls of three materials fall
+//! onto a gate that lets one of them through, and onto the floor below. The example fails if the
+//! energy grows or another material is below the gate, as it would if a pair were missing.
 //!
 //! `cargo run --release -p radsweep --example physics_dependency`
 
@@ -10,7 +10,7 @@ use radsweep::{Aabb, BroadPhase, Config, Filter, FilterFlags, Frame};
 const BALLS: usize = 3_000;
 const STEP: f32 = 1.0 / 240.0;
 const GRAVITY: Vec3 = Vec3::new(0.0, -9.81, 0.0);
-/// Layers: balls by material, and what stands still.
+/// Layers of the three materials, and of static boxes.
 const MATERIALS: [u32; 3] = [1, 2, 4];
 const GROUND: u32 = 8;
 const GATE: u32 = 16;
@@ -23,8 +23,7 @@ struct Ball {
 
 fn main() -> Result<(), radsweep::Error> {
     let mut balls: Vec<Ball> = (0..BALLS).map(ball).collect();
-    // What stands still: a floor that is a half-space, and a gate that the first material does not
-    // meet.
+    // Static boxes: a floor that is a half-space, and a gate that the first material passes.
     let floor = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY, 0.0, f32::INFINITY]);
     let gate = Aabb::new([-20.0, 4.0, -20.0], [20.0, 4.2, 20.0]);
     let filters: Vec<Filter> = (0..BALLS)
@@ -75,14 +74,14 @@ fn main() -> Result<(), radsweep::Error> {
                 report.pairs,
                 report.started,
                 report.ended,
-                report.timings.total
+                report.stats.timings.total
             );
         }
     }
     Ok(())
 }
 
-/// Balls in a loose column, each a little off, of the same places every run.
+/// Returns a ball of a loose, slightly irregular column; the same in every run.
 fn ball(index: usize) -> Ball {
     let [x, y, z] = [index % 15, index / 225, index / 15 % 15].map(|cell| cell as f32);
     let off = (index as f32 * 12.9898).sin() * 0.1;
@@ -108,13 +107,14 @@ impl Ball {
         Aabb::new((self.place - radius).into(), (self.place + radius).into())
     }
 
-    /// Per unit of mass; grows only if something is wrong.
+    /// Returns the energy per unit of mass, which must not grow.
     fn energy(&self) -> f32 {
         self.velocity.length_squared() / 2.0 - GRAVITY.dot(self.place)
     }
 }
 
-/// Two balls that touch lose a fifth of the speed at which they meet, and half of the overlap.
+/// Lets two touching balls bounce: they lose a fifth of their relative speed and half of the
+/// overlap. Returns whether they touch.
 fn bounce(a: &mut Ball, b: &mut Ball) -> bool {
     let line = b.place - a.place;
     let distance = line.length();
@@ -132,7 +132,7 @@ fn bounce(a: &mut Ball, b: &mut Ball) -> bool {
     true
 }
 
-/// A ball on the upper face of what stands still.
+/// Lets a ball rest on the upper face of a static box. Returns whether it touches.
 fn rest(ball: &mut Ball, below: &Aabb) -> bool {
     let depth = below.max[1] - (ball.place.y - ball.radius);
     if !(0.0..=2.0 * ball.radius).contains(&depth) {

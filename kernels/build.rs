@@ -1,11 +1,9 @@
-//! Makes the kernel images of `images.txt`: compiled by `nvcc` where one is found, else the checked-in ones of
-//! `prebuilt/`, which must be of these very sources.
+//! Makes the kernel images of `images.txt`: takes the checked-in ones of `prebuilt/`, which must be
+//! of these very sources, or compiles them with the `nvcc` that `RADSWEEP_NVCC` names.
 //!
-//! `nvcc` is looked for in `RADSWEEP_NVCC` (a path; then a failure to compile is an error, not a fallback), in
-//! `CUDA_PATH/bin` and in `PATH`. `RADSWEEP_NVCC=none` takes the checked-in images.
-//!
-//! Left in `OUT_DIR`: `NAME.ptx` for each image and `SOURCES.sha256`, which `scripts/kernel-images` copies to `prebuilt/`, so that
-//! there is one way in which an image is made; and `NAME.ptx.deflate`, which goes into the binary.
+//! Left in `OUT_DIR`: `NAME.ptx` for each image and `SOURCES.sha256`, which `scripts/kernel-images`
+//! copies to `prebuilt/`, so that there is one way in which an image is made; and
+//! `NAME.ptx.deflate`, which goes into the binary.
 
 use std::env;
 use std::error::Error;
@@ -29,27 +27,16 @@ fn main() {
 fn run() -> Result<()> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for name in ["RADSWEEP_NVCC", "CUDA_PATH", "PATH"] {
-        println!("cargo::rerun-if-env-changed={name}");
-    }
+    println!("cargo::rerun-if-env-changed=RADSWEEP_NVCC");
     println!("cargo::rerun-if-changed=."); // a new folder of sources too
 
     let images = images(&here)?;
     let hash = source_hash(&here)?;
-    let origin = match compiler() {
-        Compiler::None => prebuilt(&here, &out, &images, &hash)?,
-        Compiler::Named(nvcc) => compile_all(&nvcc, &out, &images)
+    let nvcc = env::var_os("RADSWEEP_NVCC").filter(|path| !path.is_empty());
+    let origin = match nvcc.map(PathBuf::from) {
+        None => prebuilt(&here, &out, &images, &hash)?,
+        Some(nvcc) => compile_all(&nvcc, &out, &images)
             .map_err(|error| format!("RADSWEEP_NVCC={}: {error}", nvcc.display()))?,
-        Compiler::Found(nvcc) => match compile_all(&nvcc, &out, &images) {
-            Ok(origin) => origin,
-            Err(error) => {
-                warn(&format!(
-                    "{} cannot compile the kernels, taking the checked-in images: {error}",
-                    nvcc.display()
-                ));
-                prebuilt(&here, &out, &images, &hash)?
-            }
-        },
     };
     for Image { name, .. } in &images {
         compress(&out.join(format!("{name}.ptx")))?;
@@ -88,7 +75,8 @@ fn image(line: &str) -> Result<Image> {
     })
 }
 
-/// SHA-256 over `images.txt` and every `.cu` and `.cuh` here, in order of their paths: path, length and contents of each.
+/// SHA-256 over `images.txt` and every `.cu` and `.cuh` here, in order of their paths: path, length
+/// and contents of each.
 fn source_hash(here: &Path) -> Result<String> {
     let mut files = vec![here.join("images.txt")];
     sources(here, &mut files)?;
@@ -126,28 +114,6 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-enum Compiler {
-    None,
-    Named(PathBuf),
-    Found(PathBuf),
-}
-
-fn compiler() -> Compiler {
-    match env::var_os("RADSWEEP_NVCC") {
-        Some(word) if word == "none" => return Compiler::None,
-        Some(path) if !path.is_empty() => return Compiler::Named(path.into()),
-        _ => {}
-    }
-    let cuda = env::var_os("CUDA_PATH").map(|path| Path::new(&path).join("bin"));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let found = cuda
-        .into_iter()
-        .chain(env::split_paths(&path))
-        .map(|folder| folder.join(format!("nvcc{}", env::consts::EXE_SUFFIX)))
-        .find(|nvcc| nvcc.is_file());
-    found.map_or(Compiler::None, Compiler::Found)
-}
-
 /// Compiles every image into `out`; the answer says by which compiler.
 fn compile_all(nvcc: &Path, out: &Path, images: &[Image]) -> Result<String> {
     println!("cargo::rerun-if-changed={}", nvcc.display());
@@ -168,7 +134,8 @@ fn compile_all(nvcc: &Path, out: &Path, images: &[Image]) -> Result<String> {
     Ok(format!("nvcc, {version}"))
 }
 
-/// Compiles one image (cargo runs a build in the folder of its package), declares the PTX version of the list, and has the assembler prove that the text needs no later one.
+/// Compiles one image (cargo runs a build in the folder of its package), declares the PTX version
+/// of the list, and has the assembler prove that the text needs no later one.
 fn compile(nvcc: &Path, out: &Path, image: &Image) -> Result<()> {
     let ptx = out.join(format!("{}.ptx", image.name));
     let mut to_ptx = Command::new(nvcc);
@@ -197,8 +164,8 @@ fn compile(nvcc: &Path, out: &Path, image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// The same PTX for everyone: `version` declared, no header comment, no hint that it does not have, and no hash of the compiling machine's paths in the
-/// names of things with internal linkage.
+/// The same PTX for everyone: `version` declared, no header comment, no hint that it does not have,
+/// and no hash of the compiling machine's paths in the names of things with internal linkage.
 fn portable(text: &str, version: &str) -> Result<String> {
     let start = text
         .find(".version ")
@@ -214,9 +181,10 @@ fn portable(text: &str, version: &str) -> Result<String> {
     Ok(format!(".version {version}\n{body}"))
 }
 
-/// Names with internal linkage without what differs from one compilation to the next. Such a name holds a part
-/// `_INTERNAL_HASH_11_onesweep_cu_HASH_PROCESS` or the same after `_GLOBAL__N__`, with the length of the part before it:
-/// the hashes, of paths too, and the number of the compiler's process become zeros, and the length what it then is.
+/// Names with internal linkage without what differs from one compilation to the next. Such a name
+/// holds a part `_INTERNAL_HASH_11_onesweep_cu_HASH_PROCESS` or the same after `_GLOBAL__N__`, with
+/// the length of the part before it: the hashes, of paths too, and the number of the compiler's
+/// process become zeros, and the length what it then is.
 fn anonymous(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -256,7 +224,8 @@ fn anonymous(text: &str) -> String {
     out + rest
 }
 
-/// Writes FILE.deflate beside a file. Level 6 of 10: the highest takes twice the time for 2 percent.
+/// Writes FILE.deflate beside a file. Level 6 of 10: the highest takes twice the time for 2
+/// percent.
 fn compress(file: &Path) -> Result<()> {
     let packed = miniz_oxide::deflate::compress_to_vec(&fs::read(file)?, 6);
     Ok(fs::write(file.with_extension("ptx.deflate"), packed)?)

@@ -1,4 +1,4 @@
-//! The program: see `radsweep --help`.
+//! The program `radsweep`: `radsweep --help` lists its commands.
 
 mod cli;
 

@@ -1,10 +1,14 @@
-//! GPU suite: every scene gives the same pairs on CUDA as on the CPU, frame after frame. In `falling-chairs` the pairs of one
-//! frame move the chairs of the next, so that a single wrong pair would show in all later ones. And the program itself sorts
-//! on CUDA as on the CPU, measures, and calibrates; it is found where cargo built it, or beside the folder of this binary.
+//! GPU suite: every scene finds the same pairs on CUDA as on the CPU in every frame, and the
+//! program sorts, measures and calibrates on CUDA.
+//!
+//! In `falling-chairs` the pairs of a frame move the chairs of the next, so that a single wrong
+//! pair changes all later ones. The program is taken from cargo's build, or from beside the folder
+//! of this binary.
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use radsweep::internals::pair_hash;
 use radsweep::sort::Algorithm;
-use radsweep::{Backend, BroadPhase, Config, Strategy, pair_hash};
+use radsweep::{Backend, BroadPhase, Config, Strategy};
 use radsweep_common::npy::{self, Element};
 use radsweep_scenes::{Instance, Kind, Options, Picture, Scene};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -12,7 +16,7 @@ use rand::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Why there is no CUDA, if there is none.
+/// Returns why CUDA is missing, if it is.
 #[cfg(cuda)]
 fn missing() -> Option<String> {
     radsweep::gpu::Device::first()
@@ -28,7 +32,7 @@ fn quick() -> bool {
     std::env::var_os("RADSWEEP_QUICK").is_some_and(|value| value == "1")
 }
 
-/// Pairs, started, ended and hash of every frame.
+/// Returns pairs, started, ended and hash of every frame.
 fn frames(
     kind: Kind,
     bodies: usize,
@@ -53,8 +57,8 @@ fn frames(
             let step = scene.step(&mut broad_phase)?;
             broad_phase.download()?;
             let report = step.report;
-            if report.backend != backend {
-                return Err(format!("ran on {}", report.backend).into());
+            if report.stats.backend != backend {
+                return Err(format!("ran on {}", report.stats.backend).into());
             }
             let hash = pair_hash(broad_phase.pairs());
             Ok([report.pairs, report.started, report.ended, hash])
@@ -82,7 +86,7 @@ fn same_on_both(kind: Kind, strategy: Strategy) -> Result<(), Failed> {
     }
 }
 
-/// A scene and its broad phase: on the device from boxes to response, or all on the CPU.
+/// Creates a scene and its broad phase, entirely on the device or on the CPU.
 fn at_home(kind: Kind, bodies: usize, backend: Backend) -> Result<(Scene, BroadPhase), Failed> {
     let broad_phase = BroadPhase::new(Config {
         backend,
@@ -101,7 +105,7 @@ fn spheres(scene: &Scene) -> Result<Vec<Instance>, Failed> {
     Ok(picture.spheres)
 }
 
-/// Particles that live on the device move as those on the CPU do, to the bit.
+/// Particles move on the device as on the CPU, to the bit.
 fn particles_live_on_the_device() -> Result<(), Failed> {
     let (bodies, count) = if quick() { (600, 40) } else { (100_000, 120) };
     let mut homes = [Backend::Cuda, Backend::Cpu].map(|on| at_home(Kind::Particles, bodies, on));
@@ -141,8 +145,11 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A galaxy on the device moves nearly as on the CPU, whose tree is no exact sum, and its centre of mass stays. The frames that are
-/// compared are few: each bounce multiplies what the two differ by, and after a hundred frames most bodies have bounced.
+/// A galaxy moves on the device nearly as on the CPU, whose tree approximates the sum, and its
+/// centre of mass does not move.
+///
+/// Few frames are compared: each bounce multiplies the differences, and after a hundred frames most
+/// bodies have bounced.
 fn galaxy_lives_on_the_device() -> Result<(), Failed> {
     const COMPARED: usize = 20;
     let (bodies, count) = if quick() {
@@ -169,7 +176,7 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
         let square = |axis: usize| f64::from(a.position[axis] - b.position[axis]).powi(2);
         (0..3).map(square).sum::<f64>().sqrt()
     };
-    // Two that bounce in one and miss each other in the other part for good.
+    // Two bodies that bounce on one side and miss each other on the other differ from then on.
     let mut apart: Vec<f64> = compared
         .iter()
         .zip(&expected)
@@ -177,7 +184,8 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
         .collect();
     apart.sort_by(f64::total_cmp);
     let (most, allowed) = (apart[bodies * 9 / 10], 0.02);
-    // The masses of `crates/scenes/src/galaxy.rs`: two parts of five are in the centre, the rest is shared evenly.
+    // The masses of `crates/scenes/src/galaxy.rs`: two fifths are in the centre, the other bodies
+    // share the rest evenly.
     let half = bodies / 2;
     let mass = |body: usize| {
         if body.is_multiple_of(half) {
@@ -216,7 +224,7 @@ fn program() -> Result<PathBuf, Failed> {
         .ok_or_else(|| format!("no program at any of {places:?}").into())
 }
 
-/// What the program prints, and the files of sorted keys and argsort that it writes.
+/// Returns what the program prints, and the files of sorted keys and argsort that it writes.
 fn sorted(
     keys: &Path,
     backend: &str,
@@ -243,7 +251,7 @@ fn sorted(
     Ok((serde_json::from_slice(&output.stdout)?, [sorted?, index?]))
 }
 
-/// Random bits as keys, every pattern of a float among them.
+/// Sorts random bits as keys, so that every kind of float occurs.
 fn program_sorts_the_same<K: Element>() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("keys.npy");
@@ -263,7 +271,7 @@ fn program_sorts_the_same<K: Element>() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs the program with its configuration in `config`, and gives what it printed to stdout and stderr.
+/// Runs the program with its configuration in `config`, and returns stdout and stderr.
 fn printed(config: &Path, args: &[&str]) -> Result<[String; 2], Failed> {
     let output = Command::new(program()?)
         .args(args)
@@ -278,7 +286,7 @@ fn printed(config: &Path, args: &[&str]) -> Result<[String; 2], Failed> {
     }
 }
 
-/// All algorithms and payloads; what is measured is compared with the CPU by the program itself.
+/// Measures all algorithms and payloads. The program itself compares the results with the CPU.
 fn program_measures() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let payload = "keys,u32,u64,index,records";
@@ -317,7 +325,7 @@ fn program_measures() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A calibration is kept and used; one that is damaged is named and not used.
+/// A calibration is saved and used; a damaged one is reported and ignored.
 fn program_calibrates() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let [table, _] = printed(
@@ -331,13 +339,13 @@ fn program_calibrates() -> Result<(), Failed> {
     if !table.contains("2^8") || !table.contains("u64 + u32") {
         return Err(table.into());
     }
-    let kept = std::fs::read_dir(folder.path().join("radsweep"))?
+    let saved = std::fs::read_dir(folder.path().join("radsweep"))?
         .next()
         .ok_or("no file")??
         .path();
-    let text = std::fs::read_to_string(&kept)?;
+    let text = std::fs::read_to_string(&saved)?;
     if !text.contains("\nkeys 4 values 0 from 0 ") || !text.ends_with("\nend\n") {
-        return Err(format!("kept: {text}").into());
+        return Err(format!("saved: {text}").into());
     }
     let sort = [
         "bench",
@@ -369,7 +377,7 @@ fn program_calibrates() -> Result<(), Failed> {
         (&text[..text.len() / 2], "damaged in line"),
         (&other, "measured with driver 0."),
     ] {
-        std::fs::write(&kept, unusable)?;
+        std::fs::write(&saved, unusable)?;
         let [_, err] = printed(folder.path(), &sort)?;
         if err.lines().count() != 1 || !err.contains(why) {
             return Err(format!("{why}: {err}").into());

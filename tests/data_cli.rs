@@ -1,5 +1,8 @@
-//! The program on published data: counts and hashes of pairs, and sorted keys with their argsort, as written down in
-//! `boxes.jsonl` and `keys.jsonl` of the data folder (`RADSWEEP_DATA`, else `../shared/data`).
+//! Tests the program on published data: counts and hashes of pairs, and sorted keys with their
+//! argsort.
+//!
+//! `boxes.jsonl` and `keys.jsonl` in the data folder (`RADSWEEP_DATA`, else `../shared/data`) have
+//! the expected results.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
@@ -16,7 +19,7 @@ fn data() -> PathBuf {
     )
 }
 
-/// The entries of a list, or nothing where the folder is missing.
+/// Returns the entries of a list; none if the folder is missing.
 fn entries(list: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(data().join(list)).unwrap_or_default();
     text.lines()
@@ -83,7 +86,7 @@ fn sort(entry: &Value) -> Result<(), Failed> {
     )
 }
 
-/// The hash of the bytes after the header.
+/// Returns the hash of the bytes after the header.
 fn sha256_of_data(path: &str) -> Result<Value, Failed> {
     let bytes = std::fs::read(path)?;
     let mut data = bytes.as_slice();
@@ -118,7 +121,7 @@ fn main() {
     }
     if trials.is_empty() {
         let name = format!(
-            "skipped: no data in {}, so nothing published was checked",
+            "skipped: no data in {}, so no published result was checked",
             data().display()
         );
         trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));

@@ -1,57 +1,35 @@
-//! `radsweep view` from outside: what its flags draw, what it refuses, and what it says where there is no driver, or no display.
+//! Tests `radsweep view`: what its options draw, its errors, and its messages without a driver or a
+//! display.
 //!
 //! `RADSWEEP_VIEWER=required` makes a missing driver a failure.
 
 #[path = "../crates/viewer/tests/pictures/image.rs"]
 mod image;
 
-use image::{Image, Result, check};
-use libtest_mimic::{Arguments, Trial};
+use image::{Image, Result, check, scale};
+use libtest_mimic::Trial;
 use radsweep_scenes::Kind;
 use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Bodies and frames of a scene: enough to know it by, and quick in a debug build.
-fn scale(kind: Kind) -> (&'static str, &'static str) {
-    match kind {
-        Kind::FallingChairs => ("40", "70"),
-        Kind::Particles => ("4000", "30"),
-        _ => ("2000", "5"),
-    }
-}
-
 fn main() {
-    let arguments = Arguments::from_args();
-    let missing = missing();
-    let required = std::env::var("RADSWEEP_VIEWER").is_ok_and(|value| value == "required");
-    if let (Some(reason), true) = (&missing, required) {
-        panic!("the viewer's tests are required here: {reason}");
-    }
-    if let Some(reason) = &missing {
-        eprintln!("SKIPPED: the viewer's pictures: {reason}");
-    }
-    let drawn = [
-        Trial::test("a_picked_body_and_boxes_are_seen", picked),
-        Trial::test("numbered_pictures_show_the_frames_on_the_way", numbered),
-        Trial::test("bad_sizes_and_folders_are_refused", refused),
+    let drawn = vec![
+        Trial::test("a_picked_body_and_boxes_are_drawn", picked),
+        Trial::test("numbered_pictures_show_the_frames_in_between", numbered),
+        Trial::test("bad_sizes_and_folders_are_errors", refused),
     ];
-    let drawn = drawn.map(|trial| trial.with_ignored_flag(missing.is_some()));
-    let mut trials = Vec::from(drawn);
-    trials.push(Trial::test(
-        "no_display_is_said_and_the_scene_runs",
-        no_display,
-    ));
-    trials.push(Trial::test(
-        "no_driver_is_one_line_that_says_what_to_install",
-        no_driver,
-    ));
-    libtest_mimic::run(&arguments, trials).exit();
+    let others = vec![
+        Trial::test("without_a_display_the_scene_runs_with_a_note", no_display),
+        Trial::test("without_a_driver_one_line_says_what_to_install", no_driver),
+    ];
+    image::run(missing(), drawn, others);
 }
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_radsweep"));
-    // The pairs, so the pictures, are the same on every backend; the report in the panels is not.
+    // Every backend finds the same pairs, so the pictures are the same, but the report in the
+    // panels is not.
     command.env("RADSWEEP_BACKEND", "cpu");
     command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
     command
@@ -59,13 +37,13 @@ fn program() -> Command {
 
 fn error_of(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // A driver may have something to say by itself, such as Wayland's library that XDG_RUNTIME_DIR
-    // is not set.
+    // A driver may print lines of its own, such as Wayland's library that XDG_RUNTIME_DIR is not
+    // set.
     let ours = |line: &&str| line.starts_with("error: ") && !line.contains("XDG_RUNTIME_DIR");
     stderr.lines().filter(ours).collect::<Vec<_>>().join("\n")
 }
 
-/// Why nothing draws here, if so.
+/// Returns why nothing can be drawn here, if so.
 fn missing() -> Option<String> {
     let folder = TempDir::new().expect("a temporary folder");
     let output = take(
@@ -80,12 +58,20 @@ fn missing() -> Option<String> {
 fn take(path: &Path, kind: Kind, more: &[&str]) -> Output {
     let (bodies, frames) = scale(kind);
     let mut command = program();
-    command.args(["view", kind.name(), "--bodies", bodies, "--frames", frames]);
+    let (bodies, frames) = (bodies.to_string(), frames.to_string());
+    command.args([
+        "view",
+        kind.name(),
+        "--bodies",
+        &bodies,
+        "--frames",
+        &frames,
+    ]);
     command.arg("--screenshot").arg(path).args(more);
     command.output().expect("the program starts")
 }
 
-/// A picture of this scene.
+/// Takes a picture of a scene.
 fn picture(kind: Kind, more: &[&str]) -> Result<Image> {
     let folder = TempDir::new()?;
     let path = folder.path().join("picture.png");
@@ -171,7 +157,7 @@ fn no_display() -> Result {
     check(output.status.success(), &note)?;
     check(note.contains("note: no display answers"), &note)?;
     check(
-        text.contains("pairs a frame") && text.contains("sweep"),
+        text.contains("pairs per frame") && text.contains("sweep"),
         text,
     )
 }

@@ -1,15 +1,19 @@
-// The yardstick: cub::DeviceRadixSort and cub::DeviceMergeSort over uniform random keys, and the device's copy bandwidth, measured
-// by the rules that our own benches follow, so that both can be compared when run one after the other on one machine.
+// The yardstick: cub::DeviceRadixSort and cub::DeviceMergeSort over uniform random keys, and the
+// device's copy bandwidth, measured by the rules that our own benches follow, so that both can be
+// compared when run one after the other on one machine.
 //
 //   nvcc -O3 -std=c++17 -arch=native [-I CCCL_INCLUDE] cub_sort.cu -o cub_sort
-//   ./cub_sort [SIZE...]         sizes in keys; the default is every second power of two from 2^10 to 2^28
+//   ./cub_sort [SIZE...]         sizes in keys, by default every second power of two from 2^10
+//                                to 2^28
 //
-// One JSON object a line. `ms` is the median over the measured launches of the time between two GPU events around one sort,
+// One JSON object a line. `ms` is the median over the measured launches of the time between two GPU
+// events around one sort,
 // `gkeys` is 10^9 keys a second at that median, `gb_s` counts bytes read plus bytes written.
 //
-// Input, output and scratch are separate (no DoubleBuffer), as in our own interface: the sort leaves its input alone. Each
-// launch sorts the next of ROTATED_BYTES of inputs, so that small inputs are read from memory and not from the cache that the
-// launch before left warm. The count is passed as 32 bits, the faster of CUB's two forms.
+// Input, output and scratch are separate (no DoubleBuffer), as in our own interface: the sort
+// leaves its input alone. Each launch sorts the next of ROTATED_BYTES of inputs, so that small
+// inputs are read from memory and not from the cache that the launch before left warm. The count is
+// passed as 32 bits, the faster of CUB's two forms.
 
 #include <algorithm>
 #include <cstdint>

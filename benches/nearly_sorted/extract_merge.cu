@@ -1,15 +1,18 @@
-// Extract-and-merge, the other way to sort nearly sorted pairs: take out what is out of order, sort that, and merge it back. Measured
-// over the inputs of the example bench_nearly_sorted of gpusort, beside cub::DeviceRadixSort, so that it can be compared with the
-// method in use (windows of a core and two halos, kernels/sort/adaptive.cu), which is measured there.
+// Extract-and-merge, the other way to sort nearly sorted pairs: take out what is out of order, sort
+// that, and merge it back. Measured over the inputs of the example bench_nearly_sorted of gpusort,
+// beside cub::DeviceRadixSort, so that it can be compared with the method in use (windows of a core
+// and two halos, kernels/sort/adaptive.cu), which is measured there.
 //
 //   nvcc -O3 -std=c++17 -arch=native [-I CCCL_INCLUDE] extract_merge.cu -o extract_merge
 //   ./extract_merge [SIZE...]
 //
-// What is out of order is found in rounds, as nothing else is parallel: of every two neighbours in the wrong order both are taken
-// out (Cook and Kim 1980, "Best sorting algorithm for nearly sorted lists", take such pairs one after the other), until the rest is
-// sorted or ROUNDS are over; then the input counts as not nearly sorted. Each round reads 4 bytes a key, and reads and writes 8 bytes
-// a pair that is left; the merge reads and writes 8 more; the pairs taken out are sorted by CUB. Each step is CUB's own, which is
-// near the bandwidth: partition by flags, radix sort, merge. The host waits for the count of each round; that wait is in the time.
+// What is out of order is found in rounds, as nothing else is parallel: of every two neighbours in
+// the wrong order both are taken out (Cook and Kim 1980, "Best sorting algorithm for nearly sorted
+// lists", take such pairs one after the other), until the rest is sorted or ROUNDS are over; then
+// the input counts as not nearly sorted. Each round reads 4 bytes a key, and reads and writes 8
+// bytes a pair that is left; the merge reads and writes 8 more; the pairs taken out are sorted by
+// CUB. Each step is CUB's own, which is near the bandwidth: partition by flags, radix sort, merge.
+// The host waits for the count of each round; that wait is in the time.
 //
 // One JSON object a line: medians, milliseconds. Results are compared with CUB's sort.
 

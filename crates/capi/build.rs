@@ -1,4 +1,5 @@
-//! Sets `cfg(cuda)` where the `cuda` feature is on and the target can have a CUDA driver, and names the shared library.
+//! Sets `cfg(cuda)` where the `cuda` feature is on and the target can have a CUDA driver, and sets
+//! the name of the shared library.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
-//! Boxes of a frame by chance, in every form that a frame may have, and from the distributions that
-//! have found faults.
+//! Makes random boxes of a frame, in every form of boxes, and from distributions that have found
+//! faults.
 
 use crate::generators::Scene;
 use crate::random::Random;
@@ -15,15 +15,15 @@ pub enum Form {
     Exact,
 }
 
-/// Where the coordinates of a run mostly are.
+/// The style of most coordinates of a run.
 #[derive(Clone, Copy)]
 enum Style {
-    /// Few whole and half numbers, so that borders meet.
+    /// Few whole and half numbers, so that borders touch.
     Grid,
     Few,
-    /// Numbers without a normal form, and zeros of both signs.
+    /// Denormals, and zeros of both signs.
     Denormal,
-    /// Around the greatest number, and beyond.
+    /// Around the max number, and beyond.
     Huge,
     /// Clusters 1e30 apart.
     Clusters,
@@ -41,7 +41,7 @@ const STYLES: [Style; 7] = [
     Style::AnyBits,
 ];
 
-/// All that a frame may say of one box.
+/// All data of a box in a frame.
 #[derive(Clone, Copy)]
 pub struct Item {
     pub start: Aabb,
@@ -52,7 +52,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The box that is swept, in this form; none where it is bad.
+    /// Returns the box that the broad phase sees in this form; `None` if it is invalid.
     pub fn given(&self, form: Form) -> Option<Aabb> {
         let valid = |b: &Aabb| b.check().is_ok();
         match form {
@@ -64,7 +64,7 @@ impl Item {
         }
     }
 
-    /// Whether it pairs as another one does, to the bit.
+    /// Returns whether it pairs as another one does, to the bit.
     pub fn is_same(&self, form: Form, other: &Self, others: Form) -> bool {
         let bits = |b: Option<Aabb>| b.map(|b| [b.min, b.max].map(|c| c.map(f32::to_bits)));
         let wide = |b: &Aabb64| [b.min, b.max].map(|c| c.map(f64::to_bits));
@@ -74,7 +74,7 @@ impl Item {
     }
 }
 
-/// Makes boxes of one style, mostly.
+/// Makes boxes mostly of one style.
 pub struct Maker(Style);
 
 impl Maker {
@@ -159,7 +159,7 @@ impl Maker {
         })
     }
 
-    /// Many at once, of a scene that is hard to sweep.
+    /// Makes the boxes of a scene that is hard to sweep.
     pub fn scene(&self, bytes: &mut Unstructured) -> Result<Vec<Item>> {
         let shape = *bytes.choose(Shape::ALL)?;
         let n = bytes.int_in_range(10..=250)?;
@@ -181,8 +181,8 @@ impl Maker {
     }
 }
 
-/// The box in `f64`: as it is, or with a number beside one of its own, so near that `f32` cannot
-/// tell, or any bits.
+/// Returns the box in `f64`: unchanged, with a coordinate that differs by less than `f32` can
+/// represent, or with random bits.
 fn any_wide(bytes: &mut Unstructured, b: &Aabb) -> Result<Aabb64> {
     let mut wide = Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
     for corner in [&mut wide.min, &mut wide.max] {

@@ -1,6 +1,6 @@
-//! Calls of the C ABI in any order with any arguments that a caller may give: wrong handles, null,
-//! misaligned and impossible pointers, sizes and numbers. Pointers to memory that is not there are
-//! the caller's fault, and are not tried.
+//! Makes calls of the C ABI in any order with any arguments that it must check: invalid handles,
+//! null, misaligned and impossible pointers, sizes and numbers. Pointers to invalid memory are not
+//! tried: valid ones are the caller's duty.
 
 use arbitrary::{Result, Unstructured};
 use radsweep_capi::*;
@@ -13,7 +13,7 @@ pub fn target(data: &[u8]) {
     let mut handles: Vec<Handle> = Vec::new();
     let _ = run(&mut Unstructured::new(data), &mut handles);
     for handle in handles {
-        // Those destroyed by a call are refused.
+        // Handles that a call has destroyed are errors.
         let status = radsweep_destroy(handle);
         assert!(matches!(
             status,
@@ -25,9 +25,9 @@ pub fn target(data: &[u8]) {
 
 fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
     let mut memory = vec![0_u8; 4096];
-    // Most of what can go wrong needs one that is right.
+    // Most failures need a valid handle.
     let mut made = null_mut();
-    // SAFETY: room for a handle.
+    // SAFETY: memory for a handle.
     assert_eq!(
         unsafe { radsweep_create(null(), &mut made) },
         RadsweepStatus::Ok
@@ -45,7 +45,7 @@ fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
         for byte in memory.iter_mut().take(fill) {
             *byte = bytes.arbitrary()?;
         }
-        // SAFETY: what is not null or misaligned points at as much as is said.
+        // SAFETY: pointers that are not null or misaligned point to as much as they claim.
         let status = unsafe {
             match bytes.int_in_range(0..=16)? {
                 0 => {
@@ -107,20 +107,20 @@ fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
                     status
                 }
                 11 => {
-                    let mut room = vec![RadsweepPair { a: 0, b: 0 }; bytes.int_in_range(0..=64)?];
-                    let out = if room.is_empty() {
+                    let mut copy = vec![RadsweepPair { a: 0, b: 0 }; bytes.int_in_range(0..=64)?];
+                    let out = if copy.is_empty() {
                         null_mut()
                     } else {
-                        room.as_mut_ptr()
+                        copy.as_mut_ptr()
                     };
                     let status = radsweep_copy_pairs(
                         handle,
                         bytes.int_in_range(0..=3)?,
                         out,
-                        room.len(),
+                        copy.len(),
                         &mut count,
                     );
-                    assert!(status != RadsweepStatus::Ok || count <= room.len());
+                    assert!(status != RadsweepStatus::Ok || count <= copy.len());
                     status
                 }
                 12 => {
@@ -199,7 +199,7 @@ fn any_handle(bytes: &mut Unstructured, handles: &[Handle]) -> Result<Handle> {
     Ok(std::ptr::without_provenance_mut(bytes.arbitrary()?))
 }
 
-/// Elements of the memory, null, misaligned, or too many to be anywhere.
+/// Returns a list in `memory`, or a null, misaligned or impossibly long one.
 fn any_list<T>(bytes: &mut Unstructured, memory: &[u8]) -> Result<(*const T, usize)> {
     let start = memory.as_ptr().align_offset(8);
     let at = memory[start..].as_ptr();
@@ -236,7 +236,7 @@ fn any_config(bytes: &mut Unstructured) -> Result<RadsweepConfig> {
         config.margin = f32::from_bits(bytes.arbitrary()?);
         config.pair_memory = bytes.int_in_range(0..=100)?;
         config.initial_pair_capacity = bytes.int_in_range(0..=1000)?;
-        config.hold_from = bytes.int_in_range(0..=3)?;
+        config.min_resting = bytes.int_in_range(0..=3)?;
     }
     if bytes.ratio(1, 8)? {
         config.size = bytes.int_in_range(0..=size_of::<RadsweepConfig>() as u64)?;
@@ -244,7 +244,7 @@ fn any_config(bytes: &mut Unstructured) -> Result<RadsweepConfig> {
     Ok(config)
 }
 
-/// Lists of a frame have as many elements as it says, or are none.
+/// Returns a frame whose lists have as many elements as it says, or are invalid.
 fn any_frame(bytes: &mut Unstructured, memory: &[u8]) -> Result<RadsweepFrame> {
     // SAFETY: zeros are a frame, and the call fills one of its size.
     let mut frame = unsafe {
@@ -257,7 +257,7 @@ fn any_frame(bytes: &mut Unstructured, memory: &[u8]) -> Result<RadsweepFrame> {
     };
     (frame.boxes, frame.count) = any_list(bytes, memory)?;
     let at = memory[memory.as_ptr().align_offset(8)..].as_ptr();
-    // Whatever the list of boxes is, the others are as long, and short enough for the memory.
+    // The other lists have the length of the list of boxes, and fit in the memory.
     if frame.count <= 40 {
         let mut sometimes =
             |one_in| -> Result<*const u8> { Ok(if bytes.ratio(1, one_in)? { at } else { null() }) };

@@ -1,5 +1,4 @@
-//! Scenes that are hard to sweep: an update makes no more tests than is promised for their boxes
-//! and pairs.
+//! Checks that updates of scenes that are hard to sweep stay below the bound on tests.
 
 use crate::generators::Scene;
 use crate::random::Random;
@@ -7,7 +6,8 @@ use crate::shapes::Shape;
 use arbitrary::{Result, Unstructured};
 use sap::{Backend, BroadPhase, Config, Error};
 
-/// As in `crates/sap/tests/cliffs.rs`, of as few boxes as have twice as many tests of every two.
+/// Boxes of a scene: the fewest for which testing every two boxes takes twice the bound of
+/// `crates/sap/tests/cliffs.rs`.
 const N: usize = 8_000;
 const MOST_TESTS: u64 = 2_000;
 
@@ -31,9 +31,9 @@ fn run(bytes: &mut Unstructured) -> Result<()> {
         Ok(report) => {
             let most = MOST_TESTS * (report.n as u64 + report.pairs);
             assert!(
-                report.tests <= most,
+                report.stats.tests <= most,
                 "{} tests, not {most}: {scene}",
-                report.tests
+                report.stats.tests
             );
         }
         Err(Error::TooManyPairs { .. }) => {}

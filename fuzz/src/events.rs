@@ -1,5 +1,5 @@
-//! Scenes that change from frame to frame, against a rebuild by force of each: pairs, events,
-//! chunks and queries, on every strategy, in every form of boxes, and told wrongly.
+//! Compares scenes that change from frame to frame with brute force: pairs, events, chunks and
+//! queries, with every strategy, in every form of boxes, and with wrong changed sets.
 
 use crate::boxes::{Form, Item, Maker, any_filter};
 use crate::truth::{Truth, store};
@@ -9,15 +9,15 @@ use sap::{
     Strategy,
 };
 
-/// Boxes of a frame at most.
-const MOST: usize = 320;
+/// Max boxes of a frame.
+const MAX_BOXES: usize = 320;
 
 pub fn target(data: &[u8]) {
-    // Too few bytes end the stream, which is no finding.
+    // The input may end early, which is no finding.
     let _ = run(&mut Unstructured::new(data));
 }
 
-/// The lists of a frame, as it borrows them.
+/// The lists that a frame borrows.
 struct Lists {
     starts: Vec<Aabb>,
     ends: Vec<Aabb>,
@@ -53,14 +53,14 @@ impl Lists {
     }
 }
 
-/// A run: an engine, and what is known of its last good update.
+/// A run: an engine, and the expected result of its last successful update.
 struct Run {
     config: Config,
     engine: BroadPhase,
     last: Truth,
     stored: Vec<Aabb>,
     pairs: Vec<Pair>,
-    /// Boxes that changed and were not told since: they may be taken as they were or as they are.
+    /// Boxes that changed without being listed: their old or their new bounds may be used.
     open: Vec<bool>,
 }
 
@@ -111,15 +111,15 @@ fn any_config(bytes: &mut Unstructured) -> Result<Config> {
             None
         })
     };
-    // Few boxes are kept from frame to frame only where that is asked for.
-    let hold_from = match some(1, 40)? {
+    // So few boxes have a resting set only if it is requested.
+    let min_resting = match some(1, 40)? {
         Some(few @ 0..=30) => Some(few),
         _ => None,
     };
     Ok(Config {
         backend: Backend::Cpu,
         pair_memory: some(8, 400)?.map(|memory| memory as u64),
-        hold_from,
+        min_resting,
         strategy: *bytes.choose(Strategy::ALL)?,
         rule: *bytes.choose(&[OverlapRule::Closed, OverlapRule::Open])?,
         on_invalid: *bytes.choose(&[OnInvalid::Error, OnInvalid::Skip])?,
@@ -137,7 +137,7 @@ fn change(bytes: &mut Unstructured, maker: &Maker, truth: &mut Truth) -> Result<
     if items.len() < 3 || (items.len() < 90 && bytes.ratio(2, 5)?) {
         if bytes.ratio(1, 12)? {
             items.extend(maker.scene(bytes)?);
-            items.truncate(MOST);
+            items.truncate(MAX_BOXES);
             return Ok(());
         }
         for _ in 0..bytes.int_in_range(1..=9)? {
@@ -161,7 +161,7 @@ fn change(bytes: &mut Unstructured, maker: &Maker, truth: &mut Truth) -> Result<
         10 => {
             let some = |bytes: &mut Unstructured| -> Result<Pair> {
                 let [a, b] = [
-                    bytes.int_in_range(0..=MOST)?,
+                    bytes.int_in_range(0..=MAX_BOXES)?,
                     bytes.choose_index(items.len())?,
                 ];
                 Ok(Pair::new(a as u32, b as u32))
@@ -177,7 +177,7 @@ fn change(bytes: &mut Unstructured, maker: &Maker, truth: &mut Truth) -> Result<
     Ok(())
 }
 
-/// What of `these` is not in `those`, both sorted.
+/// Returns the pairs of `these` that are not in `those`; both are sorted.
 fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
     let missing = |pair: &&Pair| those.binary_search(pair).is_err();
     these.iter().filter(missing).copied().collect()
@@ -196,48 +196,48 @@ impl Run {
         assert_eq!(self.engine.pairs(), []);
     }
 
-    /// What may differ from the last good update, some of it twice, and some that does not; when
-    /// lying, not all of it.
-    fn told(&self, bytes: &mut Unstructured, truth: &Truth, lie: bool) -> Result<Vec<u32>> {
+    /// Returns a changed set: the boxes that may differ from the last successful update, some
+    /// twice, and some that do not differ. If `lie` is set, it is incomplete.
+    fn changed_set(&self, bytes: &mut Unstructured, truth: &Truth, lie: bool) -> Result<Vec<u32>> {
         let (form, last) = (truth.form, &self.last);
         let differs = |i: usize| match last.items.get(i) {
             Some(old) => !truth.items[i].is_same(form, old, last.form),
             None => true,
         };
         let listed = (0..truth.items.len()).filter(|&i| differs(i));
-        let mut told: Vec<u32> = listed.map(|i| i as u32).collect();
+        let mut changed: Vec<u32> = listed.map(|i| i as u32).collect();
         if lie {
-            let mut kept = Vec::new();
-            for i in told {
+            let mut left = Vec::new();
+            for i in changed {
                 if bytes.ratio(1, 2)? {
-                    kept.push(i);
+                    left.push(i);
                 }
             }
-            told = kept;
+            changed = left;
         }
-        told.push(bytes.choose_index(truth.items.len().max(1))? as u32);
-        told.retain(|&i| (i as usize) < truth.items.len());
-        told.reverse();
-        Ok(told)
+        changed.push(bytes.choose_index(truth.items.len().max(1))? as u32);
+        changed.retain(|&i| (i as usize) < truth.items.len());
+        changed.reverse();
+        Ok(changed)
     }
 
     fn update(&mut self, bytes: &mut Unstructured, truth: &Truth, lies: bool) -> Result<()> {
         let lists = Lists::new(&truth.items);
         let mut frame = lists.frame(truth).excluded(&truth.excluded);
         let lie = lies && bytes.ratio(1, 2)?;
-        let told = if bytes.ratio(1, 2)? {
-            Some(self.told(bytes, truth, lie)?)
+        let changed = if bytes.ratio(1, 2)? {
+            Some(self.changed_set(bytes, truth, lie)?)
         } else {
             None
         };
-        let open = self.still_open(truth, told.as_deref());
-        if let Some(told) = &told {
+        let open = self.still_open(truth, changed.as_deref());
+        if let Some(changed) = &changed {
             if bytes.ratio(1, 60)? {
                 let beyond = [truth.items.len() as u32 + bytes.int_in_range(0..=3)?];
                 let refused = self.engine.update(frame.changed(&beyond));
                 assert!(matches!(refused, Err(Error::ChangedIndex { .. })));
             }
-            frame = frame.changed(told);
+            frame = frame.changed(changed);
         }
         let margin = self.config.margin;
         let mut stored = self.stored.clone();
@@ -282,18 +282,18 @@ impl Run {
         assert_eq!(
             self.engine.pairs(),
             self.pairs,
-            "whatever happened, the pairs are those of the last good update"
+            "the pairs are those of the last successful update"
         );
         Ok(())
     }
 
-    /// Which boxes are open after an update that tells this.
-    fn still_open(&self, truth: &Truth, told: Option<&[u32]>) -> Vec<bool> {
-        let Some(told) = told else {
+    /// Returns the boxes that are open after an update with this changed set.
+    fn still_open(&self, truth: &Truth, changed: Option<&[u32]>) -> Vec<bool> {
+        let Some(changed) = changed else {
             return vec![false; truth.items.len()];
         };
         let open = |i: usize| {
-            !told.contains(&(i as u32))
+            !changed.contains(&(i as u32))
                 && self.last.items.get(i).is_some_and(|old| {
                     self.open[i] || !truth.items[i].is_same(truth.form, old, self.last.form)
                 })
@@ -391,7 +391,8 @@ impl Run {
     }
 }
 
-/// The pairs are sorted, each once, and those of known boxes are the ones expected.
+/// Checks that the pairs are sorted, each once, and that those of boxes that are not open are the
+/// expected ones.
 fn compare(found: &[Pair], expected: &[Pair], open: &[bool]) {
     if !open.contains(&true) {
         assert_eq!(found, expected);

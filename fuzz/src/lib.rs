@@ -1,4 +1,4 @@
-//! What is fuzzed: each module's `target` takes any bytes and panics if something is wrong.
+//! The fuzz targets: the `target` of each module takes any bytes and panics on a finding.
 
 mod boxes;
 pub mod capi;
@@ -7,7 +7,7 @@ pub mod events;
 pub mod npy;
 mod truth;
 
-// As the tests of `sap` have them.
+// Shared with the tests of `sap`.
 #[allow(dead_code)]
 #[path = "../../crates/sap/tests/common/generators.rs"]
 mod generators;

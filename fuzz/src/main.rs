@@ -1,13 +1,13 @@
-//! Fuzzing on any toolchain, without coverage: random inputs and mutations of whole ones.
+//! Fuzzes on any toolchain, without coverage: random inputs, and mutations of valid ones.
 //!
-//! `cargo run --release -- TARGET [SECONDS] [SEED]`, or `cargo run --release -- TARGET FILE` for an
-//! input that was found.
+//! `cargo run --release -- TARGET [SECONDS] [SEED]`, or `cargo run --release -- TARGET FILE` to run
+//! a finding again.
 
 use radsweep_fuzz::{capi, cliffs, events, npy};
 use std::time::{Duration, Instant};
 use std::{env, fs, panic, process};
 
-/// A xorshift: the same inputs for the same seed.
+/// A xorshift generator: the same seed gives the same inputs.
 struct Random(u64);
 
 impl Random {

@@ -1,5 +1,5 @@
-//! `.npy` files of any bytes: read or refused, never a panic, and nothing is made of what is not in
-//! the file.
+//! Reads `.npy` files of any bytes: the result is an array or an error, never a panic, and no
+//! element that is not in the file.
 
 use radsweep_common::npy::{self, Keys};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub fn target(data: &[u8]) {
     }
 }
 
-/// What was read, written and read again.
+/// Writes and reads an array again.
 fn again<T: npy::Element>(shape: &[u64], elements: &[T], check: impl Fn(&PathBuf)) {
     let path = file("out");
     npy::write(&path, shape, elements).expect("a temporary file");
@@ -43,7 +43,7 @@ fn file(name: &str) -> PathBuf {
     env::temp_dir().join(format!("radsweep-fuzz-{}-{name}.npy", process::id()))
 }
 
-/// Files that are whole, to start from.
+/// Returns valid files to start from.
 pub fn seeds() -> Vec<Vec<u8>> {
     let header = |descr: &str, shape: &str, bytes: &[u8]| {
         let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");

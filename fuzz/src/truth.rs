@@ -1,9 +1,9 @@
-//! What a frame's pairs and queries are, by looking at every two boxes.
+//! Computes the pairs and queries of a frame by brute force.
 
 use crate::boxes::{Form, Item};
 use sap::{Aabb, OverlapRule, Pair};
 
-/// A frame, with everything that decides its pairs.
+/// A frame with everything that decides its pairs.
 #[derive(Clone)]
 pub struct Truth {
     pub items: Vec<Item>,
@@ -15,7 +15,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// The boxes that are swept; bad ones empty.
+    /// Returns the boxes that the broad phase sees; invalid ones are empty.
     pub fn given(&self) -> Vec<Aabb> {
         let given = |item: &Item| item.given(self.form).unwrap_or(Aabb::EMPTY);
         self.items.iter().map(given).collect()
@@ -39,7 +39,7 @@ impl Truth {
         }
     }
 
-    /// All pairs, of the boxes that are given or of those `stored` in their place.
+    /// Returns all pairs, of the given boxes or of those in `stored`.
     pub fn pairs(&self, stored: Option<&[Aabb]>) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (i, a) in self.items.iter().enumerate() {
@@ -57,8 +57,8 @@ impl Truth {
         pairs
     }
 
-    /// The pairs between the boxes before an index and those from it on, each numbered from 0; none
-    /// excluded.
+    /// Returns the pairs of the boxes before an index with those from it on, with indices from 0 in
+    /// each set; no pairs are excluded.
     pub fn between(&self, cut: usize) -> Vec<Pair> {
         let (first, second) = self.items.split_at(cut);
         let mut pairs = Vec::new();
@@ -75,7 +75,7 @@ impl Truth {
         self.indices(|b| b.overlaps(query, self.rule))
     }
 
-    /// Distances in `f64`, as the queries promise.
+    /// Returns the boxes within a radius, by distances in `f64`, as documented for queries.
     pub fn within(&self, center: [f32; 3], radius: f32) -> Vec<u32> {
         if center.iter().any(|x| x.is_nan()) || radius.is_nan() || radius < 0.0 {
             return Vec::new();
@@ -98,7 +98,7 @@ impl Truth {
         })
     }
 
-    /// Whether a ray meets a box, by its least and greatest `t` on every axis.
+    /// Returns the boxes that a ray hits, by the min and max `t` on every axis.
     pub fn along(&self, origin: [f32; 3], dir: [f32; 3], most: f32) -> Vec<u32> {
         if origin.iter().chain(&dir).any(|x| !x.is_finite()) || most.is_nan() || most < 0.0 {
             return Vec::new();
@@ -129,8 +129,8 @@ impl Truth {
     }
 }
 
-/// The boxes that an engine with a margin works on: kept while the box given stays inside, else
-/// loosened.
+/// Updates the boxes that an engine with a margin stores: unchanged while the given box is inside,
+/// else enlarged again.
 pub fn store(stored: &mut Vec<Aabb>, given: &[Aabb], margin: f32) {
     stored.truncate(given.len());
     for (stored, b) in stored.iter_mut().zip(given) {

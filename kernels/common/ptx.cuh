@@ -1,24 +1,26 @@
-// All inline PTX of the kernels. Nowhere else: the emulator has its own version of this file (tests/emulator/ptx.cuh).
+// All inline PTX of the kernels. There is none elsewhere: the emulator has its own version of this
+// file (tests/emulator/ptx.cuh).
 #pragma once
 
-#include <stdint.h>
+#include "common/types.cuh"
 
 namespace radsweep {
 
-__device__ __forceinline__ uint32_t lane_mask_le() {
-    uint32_t mask;
+DEVICE u32 lane_mask_le() {
+    u32 mask;
     asm("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
     return mask;
 }
 
-// The lanes whose low eight bits of `digit` equal this lane's.
+// Returns the lanes whose low eight bits of `digit` equal this lane's.
 //
-// A ballot per bit, complemented where this lane's bit is 0, and the AND of the eight: 28 instructions. The complement is
-// `-1 * x - 1`, a multiply-add on the otherwise idle multiplier, because logic instructions run at half rate since Volta and
-// are what bounds a radix sort there. `minus_one` holds 0xffffffff and comes from a kernel parameter: an assembler that
-// sees the constant turns the multiply-add back into logic.
-__device__ __forceinline__ uint32_t match_digit(uint32_t digit, uint32_t minus_one) {
-    uint32_t peers;
+// A ballot per bit, complemented where this lane's bit is 0, and the AND of the eight: 28
+// instructions. The complement is `-1 * x - 1`, a multiply-add on the otherwise idle multiplier,
+// because logic instructions run at half rate since Volta and are what bounds a radix sort there.
+// `minus_one` holds 0xffffffff and comes from a kernel parameter: an assembler that sees the
+// constant turns the multiply-add back into logic.
+DEVICE u32 match_digit(u32 digit, u32 minus_one) {
+    u32 peers;
     asm volatile(
         "{\n"
         ".reg .pred p<8>;\n"
@@ -57,27 +59,27 @@ __device__ __forceinline__ uint32_t match_digit(uint32_t digit, uint32_t minus_o
     return peers;
 }
 
-// Reads and writes of single words that other blocks write and read meanwhile. Relaxed order is enough where the word
-// carries everything that its reader wants.
-__device__ __forceinline__ uint32_t load_relaxed(const uint32_t* from) {
-    uint32_t word;
+// Reads and writes of single words that other blocks write and read meanwhile. Relaxed order
+// suffices where the word is all that its reader needs.
+DEVICE u32 load_relaxed(const u32* from) {
+    u32 word;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
     return word;
 }
-__device__ __forceinline__ uint64_t load_relaxed(const uint64_t* from) {
-    uint64_t word;
+DEVICE u64 load_relaxed(const u64* from) {
+    u64 word;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
     return word;
 }
-__device__ __forceinline__ void store_relaxed(uint32_t* to, uint32_t word) {
+DEVICE void store_relaxed(u32* to, u32 word) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
 }
-__device__ __forceinline__ void store_relaxed(uint64_t* to, uint64_t word) {
+DEVICE void store_relaxed(u64* to, u64 word) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
 }
 
-// Four words, each whole by itself.
-__device__ __forceinline__ uint4 load_relaxed(const uint4* from) {
+// Reads four words, each of them atomically.
+DEVICE uint4 load_relaxed(const uint4* from) {
     uint4 words;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
@@ -86,12 +88,12 @@ __device__ __forceinline__ uint4 load_relaxed(const uint4* from) {
     return words;
 }
 
-// A count of arrivals: what its block wrote before it adds, whoever reads the sum sees.
-__device__ __forceinline__ void add_release(uint32_t* to, uint32_t number) {
+// Counts an arrival: what a block wrote before it adds, every reader of the sum sees.
+DEVICE void add_release(u32* to, u32 number) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(number) : "memory");
 }
-__device__ __forceinline__ uint32_t load_acquire(const uint32_t* from) {
-    uint32_t word;
+DEVICE u32 load_acquire(const u32* from) {
+    u32 word;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
     return word;
 }

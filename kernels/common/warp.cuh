@@ -1,24 +1,54 @@
-// Warp-wide pieces: matching of digits, scans, words shared between blocks. Every lane of the warp must take part.
+// What the lanes of a warp do together. All 32 must take part.
 #pragma once
 
-#include <stdint.h>
-
-#include "ptx.cuh"
+#include "common/types.cuh"
 
 namespace radsweep {
 
-constexpr uint32_t WARP = 32;
-constexpr uint32_t ALL_LANES = 0xffffffffu;
+constexpr u32 WARP = 32;
+constexpr u32 ALL_LANES = 0xffffffffu;
 
-// Sum of `value` over this lane and those below it.
+DEVICE u32 lane_index() { return threadIdx.x % WARP; }
+
+// The lanes below this one, a bit each.
+DEVICE u32 lanes_below() { return (1u << lane_index()) - 1; }
+
+// Returns the sum of `value` over this lane and those below it.
 template <class T>
-__device__ __forceinline__ T warp_inclusive_sum(T value, uint32_t lane) {
+DEVICE T warp_inclusive_sum(T value, u32 lane = lane_index()) {
 #pragma unroll
-    for (uint32_t step = 1; step < WARP; step *= 2) {
+    for (u32 step = 1; step < WARP; step *= 2) {
         const T below = __shfl_up_sync(ALL_LANES, value, step);
         if (lane >= step) value += below;
     }
     return value;
+}
+
+// Combines the values of all lanes. Every lane gets the result.
+template <class T, class Combine>
+DEVICE T warp_reduce(T value, Combine combine) {
+#pragma unroll
+    for (u32 step = WARP / 2; step > 0; step /= 2) {
+        value = combine(value, __shfl_xor_sync(ALL_LANES, value, step));
+    }
+    return value;
+}
+
+template <class T>
+DEVICE T warp_sum(T value) {
+    return warp_reduce(value, [](T a, T b) { return a + b; });
+}
+template <class T>
+DEVICE T warp_or(T value) {
+    return warp_reduce(value, [](T a, T b) { return a | b; });
+}
+template <class T>
+DEVICE T warp_min(T value) {
+    return warp_reduce(value, [](T a, T b) { return min(a, b); });
+}
+template <class T>
+DEVICE T warp_max(T value) {
+    return warp_reduce(value, [](T a, T b) { return max(a, b); });
 }
 
 }  // namespace radsweep

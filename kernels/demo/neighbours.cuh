@@ -1,27 +1,35 @@
-// The neighbours of every body from the sorted pairs (a, b): the pairs (i, b) are a run of the list, those (a, i) one of the list sorted
-// by b, which the host has a stable sort make between these two kernels. So a body sees its neighbours in ascending order, and
-// what it adds up is the same every time, without atomics.
+// The neighbours of every body from the sorted pairs (a, b). The pairs (i, b) are a run of the
+// list. The pairs (a, i) are a run of the list sorted by b, which a stable sort of the host makes
+// between these two kernels. So a body sees its neighbours in ascending order, and its sums are the
+// same every time, without atomics.
 //
-// Bytes a pair: split 8 r, 8 w; the sort by 20 bits 3 x 16 and 4; rows 4 r. A body: 8 r and w for each of its two runs.
+// Bytes a pair: split 8 r, 8 w; the sort by 20 bits 3 x 16 and 4; rows 4 r. A body: 8 r and w for
+// each of its two runs.
 #pragma once
 #include "types.cuh"
 
-// Where a run of equal `own` begins or ends, into rows that were 0. `before` and `after` are its neighbours in the list.
-__device__ __forceinline__ void mark_run(uint2* rows, u32 own, u32 index, bool begins, bool ends) {
+namespace radsweep::demo {
+
+// Marks where a run of equal `own` begins or ends, in rows that were 0.
+DEVICE void mark_run(uint2* rows, u32 own, u32 index, bool begins, bool ends) {
     if (begins) rows[own].x = index;
     if (ends) rows[own].y = index + 1;
 }
 
-extern "C" __global__ void __launch_bounds__(256) demo_split(const uint2* pairs, u32 m, u32* b_out, u32* a_out, uint2* upper) {
+extern "C" __global__ void __launch_bounds__(256) demo_split(
+    const uint2* pairs, u32 m, u32* b_out, u32* a_out, uint2* upper) {
     const u32 i = thread_index();
     if (i >= m) return;
     const uint2 pair = pairs[i];
     b_out[i] = pair.y;
     a_out[i] = pair.x;
-    mark_run(upper, pair.x, i, i == 0 || pairs[i - 1].x != pair.x, i + 1 == m || pairs[i + 1].x != pair.x);
+    mark_run(
+        upper, pair.x, i, i == 0 || pairs[i - 1].x != pair.x,
+        i + 1 == m || pairs[i + 1].x != pair.x);
 }
 
-extern "C" __global__ void __launch_bounds__(256) demo_rows(const u32* b_sorted, u32 m, uint2* lower) {
+extern "C" __global__ void __launch_bounds__(256) demo_rows(
+    const u32* b_sorted, u32 m, uint2* lower) {
     const u32 i = thread_index();
     if (i >= m) return;
     const u32 own = b_sorted[i];
@@ -35,9 +43,11 @@ struct Neighbours {
     const uint2* lower;   // and in `a_sorted`
 
     template <class F>
-    __device__ __forceinline__ void for_each(u32 body, F f) const {
+    DEVICE void for_each(u32 body, F f) const {
         const uint2 low = lower[body], up = upper[body];
-        for (u32 k = low.x; k < low.y; ++k) f(a_sorted[k]);
-        for (u32 k = up.x; k < up.y; ++k) f(pairs[k].y);
+        for (u32 k = low.x; k < low.y; k++) f(a_sorted[k]);
+        for (u32 k = up.x; k < up.y; k++) f(pairs[k].y);
     }
 };
+
+}  // namespace radsweep::demo

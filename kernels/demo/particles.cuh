@@ -1,10 +1,14 @@
-// Particles that flow down a landscape: the steps of src/scenes/particles.rs, operation by operation. Compiled without contraction to
-// multiply-adds and without fast division, so that the bits are those of the CPU.
+// Particles that flow down a landscape: the steps of crates/scenes/src/particles.rs, operation by
+// operation. Compiled without contraction to multiply-adds and without fast division, so that the
+// bits are those of the CPU.
 //
-// A thread a particle throughout. Bytes a particle: fall 32 r, 56 w; push, each of 4 rounds, 48 r, 16 w, and 36 for each of some
-// ten neighbours, from L2; settle 32 r, 32 w. For a million particles some 0.15 GB and 1.6 GB from L2, 0.4 ms at 4 TB/s of each.
+// One thread a particle. Bytes a particle: fall 32 r, 56 w; push, each of 4 rounds, 48 r, 16 w, and
+// 36 for each of some ten neighbours, from L2; settle 32 r, 32 w. For a million particles some 0.15
+// GB and 1.6 GB from L2, 0.4 ms at 4 TB/s of each.
 #pragma once
 #include "neighbours.cuh"
+
+namespace radsweep::demo {
 
 // Names and order are those of `Rules` in Rust.
 struct Rules {
@@ -17,7 +21,7 @@ struct Ground {
     float spacing;
 };
 
-__device__ __forceinline__ float4 inside(const Rules& rules, Vector at, float radius) {
+DEVICE float4 inside(const Rules& rules, Vector at, float radius) {
     const float most = rules.side - radius;
     at.x = at.x < radius ? radius : at.x;
     at.x = at.x > most ? most : at.x;
@@ -26,11 +30,12 @@ __device__ __forceinline__ float4 inside(const Rules& rules, Vector at, float ra
     return with(at, radius);
 }
 
-// Height of the ground, and how much it rises along x and along z.
-__device__ __forceinline__ Vector ground_at(const Ground& ground, float x, float z) {
+// Returns the height of the ground, and how much it rises along x and along z.
+DEVICE Vector ground_at(const Ground& ground, float x, float z) {
     const float along = x / ground.spacing, across = z / ground.spacing;
-    const u32 column = min(__float2uint_rz(along), ground.width - 2), row = min(__float2uint_rz(across), ground.width - 2);
-    const float u = along - (float)column, v = across - (float)row;
+    const u32 column = min(__float2uint_rz(along), ground.width - 2),
+              row = min(__float2uint_rz(across), ground.width - 2);
+    const float u = along - float(column), v = across - float(row);
     const float* at = ground.heights + row * ground.width + column;
     const float a = at[0], b = at[1], c = at[ground.width], d = at[ground.width + 1];
     const float near = a + (b - a) * u, far = c + (d - c) * u;
@@ -38,15 +43,15 @@ __device__ __forceinline__ Vector ground_at(const Ground& ground, float x, float
     return {along_x, near + (far - near) * v, (far - near) / ground.spacing};
 }
 
-// What friction takes back of a movement along a surface: all of it, or as much as `limit`.
-__device__ __forceinline__ Vector held_back(Vector moved, Vector normal, float limit) {
+// Returns what friction takes back of a movement along a surface: all of it, or as much as `limit`.
+DEVICE Vector held_back(Vector moved, Vector normal, float limit) {
     const Vector along = moved - normal * dot(moved, normal);
     const float square = dot(along, along);
     return square > limit * limit ? along * (limit / sqrtf(square)) : along;
 }
 
-extern "C" __global__ void __launch_bounds__(256)
-    demo_fall(const float4* from, float4* next, float4* velocities, float2* boxes, u32 n, Rules rules) {
+extern "C" __global__ void __launch_bounds__(256) demo_fall(
+    const float4* from, float4* next, float4* velocities, float2* boxes, u32 n, Rules rules) {
     const u32 i = thread_index();
     if (i >= n) return;
     const float4 start = from[i];
@@ -60,8 +65,9 @@ extern "C" __global__ void __launch_bounds__(256)
     store_box(boxes, i, xyz(at), at.w + rules.margin);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
-    demo_push(const float4* before, const float4* from, float4* next, Neighbours neighbours, Ground ground, u32 n, Rules rules) {
+extern "C" __global__ void __launch_bounds__(256) demo_push(
+    const float4* before, const float4* from, float4* next, Neighbours neighbours, Ground ground,
+    u32 n, Rules rules) {
     const u32 i = thread_index();
     if (i >= n) return;
     const float4 own = before[i];
@@ -83,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const float square = dot(apart, apart), reach = own.w + other.w;
         if (square >= reach * reach) return;
         const float distance = sqrtf(square);
-        // At one place: the one goes up, the other down.
+        // At the same point one goes up, the other down.
         Vector normal = {0.0f, i < j ? -1.0f : 1.0f, 0.0f};
         if (distance > 1e-6f) normal = {apart.x / distance, apart.y / distance, apart.z / distance};
         const float depth = reach - distance;
@@ -100,8 +106,8 @@ extern "C" __global__ void __launch_bounds__(256)
     next[i] = inside(rules, here + push * share, own.w);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
-    demo_settle(const float4* next, float4* from, float4* velocities, Ground ground, u32 n, Rules rules) {
+extern "C" __global__ void __launch_bounds__(256) demo_settle(
+    const float4* next, float4* from, float4* velocities, Ground ground, u32 n, Rules rules) {
     const u32 i = thread_index();
     if (i >= n) return;
     float4 own = next[i];
@@ -111,6 +117,9 @@ extern "C" __global__ void __launch_bounds__(256)
     const float least = below.y + own.w * length;
     own.y = own.y < least ? least : own.y;
     const Vector way = xyz(own) - xyz(start);
-    velocities[i] = make_float4(way.x / rules.frame, way.y / rules.frame, way.z / rules.frame, 0.0f);
+    velocities[i] =
+        make_float4(way.x / rules.frame, way.y / rules.frame, way.z / rules.frame, 0.0f);
     from[i] = own;
 }
+
+}  // namespace radsweep::demo

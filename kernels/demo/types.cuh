@@ -1,25 +1,29 @@
-// Words and vectors that the demo kernels share.
+// Types and vectors that the demo kernels share.
 #pragma once
 
-typedef unsigned int u32;
+#include "common/types.cuh"
+
+namespace radsweep::demo {
 
 struct Vector {
     float x, y, z;
 };
 
-__device__ __forceinline__ Vector operator+(Vector a, Vector b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-__device__ __forceinline__ Vector operator-(Vector a, Vector b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-__device__ __forceinline__ Vector operator*(Vector a, float b) { return {a.x * b, a.y * b, a.z * b}; }
-__device__ __forceinline__ float dot(Vector a, Vector b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-__device__ __forceinline__ Vector xyz(float4 a) { return {a.x, a.y, a.z}; }
-__device__ __forceinline__ float4 with(Vector a, float w) { return make_float4(a.x, a.y, a.z, w); }
+DEVICE Vector operator+(Vector a, Vector b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+DEVICE Vector operator-(Vector a, Vector b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+DEVICE Vector operator*(Vector a, float b) { return {a.x * b, a.y * b, a.z * b}; }
+DEVICE float dot(Vector a, Vector b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+DEVICE Vector xyz(float4 a) { return {a.x, a.y, a.z}; }
+DEVICE float4 with(Vector a, float w) { return make_float4(a.x, a.y, a.z, w); }
 
-// A box of 24 bytes about a middle.
-__device__ __forceinline__ void store_box(float2* boxes, u32 index, Vector middle, float reach) {
+// Stores a box of 24 bytes about a center.
+DEVICE void store_box(float2* boxes, u32 index, Vector middle, float reach) {
     float2* to = boxes + 3ull * index;
     to[0] = make_float2(middle.x - reach, middle.y - reach);
     to[1] = make_float2(middle.z - reach, middle.x + reach);
     to[2] = make_float2(middle.y + reach, middle.z + reach);
 }
 
-__device__ __forceinline__ u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+DEVICE u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+}  // namespace radsweep::demo

@@ -1,33 +1,39 @@
-// Phase 2: the sweep axis. The axis on which the fewest pairs of a sample overlap: that is the cost of the sweep itself,
-// measured, so neither infinite boxes nor outliers nor clusters mislead it. The sample has a box from each of m stretches, m
-// of 192 to 2,048, at no fixed place in it as scenes often repeat with some period. The counts are integers: the same boxes
-// give the same axis, and without worlds it is the one that the CPU engine takes (crates/sap/src/cpu/plan.rs). With worlds only pairs of one world count. Ties go to the lower axis.
+// Phase 2: the sweep axis, on which the fewest pairs of a sample overlap. That measures the cost of
+// the sweep itself, so neither infinite boxes nor outliers nor clusters mislead it. Ties go to the
+// lower axis.
 //
-// Grid (m / 32, 3) blocks of 256 threads: each compares 32 boxes with all of the sample on one axis, 2 M tests an axis in
-// all. 24 KB of shared memory.
+// The sample has one box from each of m stretches of the boxes, m from 192 to 2,048
+// (`sampled_box`). The counts are integers, so the same boxes give the same axis. Without worlds it
+// is the axis that the CPU engine takes (crates/sap/src/cpu/full/plan.rs). With worlds only pairs
+// of one world count.
+//
+// A grid of (m / 32, 3) blocks of 256 threads: each block compares 32 boxes with the whole sample
+// on one axis, 2 M tests an axis in all. 24 KB of shared memory.
 #pragma once
 #include "types.cuh"
 
-constexpr u32 MOST_SAMPLED = 2048;
+namespace radsweep::sap {
 
-extern "C" __global__ void __launch_bounds__(256)
-    sap_axis(const Box* stored, const u32* worlds, u32 n, u32 sampled, State* state) {
-    __shared__ float low[MOST_SAMPLED], high[MOST_SAMPLED];
-    __shared__ u32 world[MOST_SAMPLED];
+constexpr u32 MAX_SAMPLED = 2048;
+
+extern "C" __global__ void __launch_bounds__(256) sap_axis(
+    const Box* stored, const u32* worlds, u32 n, u32 sampled, State* state) {
+    __shared__ float low[MAX_SAMPLED], high[MAX_SAMPLED];
+    __shared__ u32 world[MAX_SAMPLED];
     const u32 axis = blockIdx.y;
     for (u32 k = threadIdx.x; k < sampled; k += blockDim.x) {
-        const u32 start = (u32)((u64)k * n / sampled), end = (u32)((u64)(k + 1) * n / sampled);
-        const u32 i = start + (k * 0x9e3779b9u >> 7) % (end - start);
+        const u32 i = sampled_box(k, n, sampled);
         const Box box = load_box(stored + i);
         world[k] = worlds ? worlds[i] : 0;
-        // No comparison with NaN holds, so empty boxes count nowhere.
+        // Empty boxes count nowhere, as no comparison with NaN holds.
         const bool empty = is_empty(box);
         low[k] = empty ? __int_as_float(0x7fffffff) : pick(box.min, axis);
         high[k] = empty ? __int_as_float(0x7fffffff) : pick(box.max, axis);
     }
     __syncthreads();
 
-    // A lane has one box; its warp walks through every eighth of the others, each read by all lanes at once.
+    // A lane has one box. Its warp walks through every eighth of the others; all lanes read the
+    // same one.
     const u32 i = blockIdx.x * WARP + lane_index();
     u32 tests = 0;
     if (i < sampled) {
@@ -38,12 +44,13 @@ extern "C" __global__ void __launch_bounds__(256)
         }
     }
     tests = warp_sum(tests);
-    if (lane_index() == 0 && tests > 0) atomicAdd(&state->axis_tests[axis], (u64)tests);
+    if (lane_index() == 0 && tests > 0) atomicAdd(&state->axis_tests[axis], u64(tests));
 
-    // The last block to come has all sums before it.
+    // The last block to arrive sees the sums of all.
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0 && atomicAdd(&state->axis_blocks, 1ull) == (u64)gridDim.x * gridDim.y - 1) {
+    if (threadIdx.x == 0 &&
+        atomicAdd(&state->axis_blocks, 1ull) == u64(gridDim.x) * gridDim.y - 1) {
         __threadfence();
         const volatile u64* sums = state->axis_tests;
         u64 best = sums[1] < sums[0] ? 1 : 0;
@@ -51,3 +58,5 @@ extern "C" __global__ void __launch_bounds__(256)
         state->axis = best;
     }
 }
+
+}  // namespace radsweep::sap

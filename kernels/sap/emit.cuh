@@ -1,13 +1,17 @@
-// Where accepted pairs go: to a list as keys `a * 2^bits + b` in no order, or only counted by `a`.
+// Where accepted pairs go: to a list, as keys `a * 2^bits + b` in no order, or to counts by `a`
+// only, with their total.
 //
-// Every lane of the warp takes part in each call. Where they are counted by `a`, they are counted all together too. Keys gather in shared memory and go out 128 at a time: one 64-bit
-// atomic each. Nothing is written beyond the capacity, but everything is counted.
+// Every lane of the warp takes part in each call. Keys gather in shared memory and are written 128
+// at a time, with one 64-bit atomic for all. Nothing is written beyond the capacity, but everything
+// is counted.
 #pragma once
 #include "types.cuh"
 
+namespace radsweep::sap {
+
 constexpr u32 OUT_FULL = 128;
 
-// What a warp keeps in shared memory for its pairs.
+// The shared memory of a warp for its pairs.
 struct WarpOut {
     u64 keys[OUT_FULL + WARP];
 };
@@ -15,9 +19,16 @@ struct WarpOut {
 struct Keys {
     u64* keys;
     u64 capacity;
-    u32* rows;   // counts by `a` of what is written; null = not wanted
+    u32* rows;   // counts by `a` of what is written; may be null
     u32* ranks;  // of each written, how many of its `a` came before
     u32 bits;
+
+    // Writes a pair if it is within the capacity, and counts it in its row.
+    DEVICE void put(u64 at, u64 key) const {
+        if (at >= capacity) return;
+        keys[at] = key;
+        if (rows) ranks[at] = atomicAdd(&rows[key >> bits], 1u);
+    }
 };
 
 struct Counts {
@@ -34,29 +45,25 @@ struct Emitter<Keys> {
     WarpOut& out;
     u32 filled;
 
-    __device__ __forceinline__ Emitter(const Keys& to, u64* count, WarpOut& out) : to(to), count(count), out(out), filled(0) {}
+    DEVICE Emitter(const Keys& to, u64* count, WarpOut& out)
+        : to(to), count(count), out(out), filled(0) {}
 
-    __device__ __forceinline__ void take(bool hit, u32 a, u32 b) {
+    DEVICE void take(bool hit, u32 a, u32 b) {
         const u32 hits = __ballot_sync(ALL_LANES, hit);
         if (hits == 0) return;
-        if (hit) out.keys[filled + __popc(hits & lanes_below())] = (u64)a << to.bits | b;
+        if (hit) out.keys[filled + __popc(hits & lanes_below())] = u64(a) << to.bits | b;
         filled += __popc(hits);
         if (filled >= OUT_FULL) flush();
     }
 
-    __device__ __forceinline__ void write(u64 base) {
-        for (u32 k = lane_index(); k < filled; k += WARP) {
-            if (base + k >= to.capacity) continue;
-            const u64 key = out.keys[k];
-            to.keys[base + k] = key;
-            if (to.rows) to.ranks[base + k] = atomicAdd(&to.rows[key >> to.bits], 1u);
-        }
+    DEVICE void write(u64 base) {
+        for (u32 k = lane_index(); k < filled; k += WARP) to.put(base + k, out.keys[k]);
     }
 
-    __device__ __forceinline__ void flush() {
+    DEVICE void flush() {
         if (filled == 0) return;
         u64 base = 0;
-        if (lane_index() == 0) base = atomicAdd(count, (u64)filled);
+        if (lane_index() == 0) base = atomicAdd(count, u64(filled));
         base = __shfl_sync(ALL_LANES, base, 0);
         __syncwarp();
         write(base);
@@ -64,8 +71,8 @@ struct Emitter<Keys> {
         filled = 0;
     }
 
-    // The same at the end, with one atomic for all warps of the block.
-    __device__ __forceinline__ void flush_block() {
+    // Writes what is left at the end, with one atomic for all warps of the block.
+    DEVICE void flush_block() {
         __shared__ u32 left[WARP];
         __shared__ u64 first;
         const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -73,12 +80,12 @@ struct Emitter<Keys> {
         __syncthreads();
         if (threadIdx.x == 0) {
             u32 all = 0;
-            for (u32 w = 0; w < warps; ++w) {
+            for (u32 w = 0; w < warps; w++) {
                 const u32 own = left[w];
                 left[w] = all;
                 all += own;
             }
-            first = all > 0 ? atomicAdd(count, (u64)all) : 0;
+            first = all > 0 ? atomicAdd(count, u64(all)) : 0;
         }
         __syncthreads();
         const u64 base = first + left[warp];
@@ -92,20 +99,22 @@ struct Emitter<Counts> {
     u64* count;
     u32 taken;
 
-    __device__ __forceinline__ Emitter(const Counts& to, u64* count, WarpOut&) : to(to), count(count), taken(0) {}
+    DEVICE Emitter(const Counts& to, u64* count, WarpOut&) : to(to), count(count), taken(0) {}
 
     // One atomic for all lanes with the same `a`.
-    __device__ __forceinline__ void take(bool hit, u32 a, u32) {
+    DEVICE void take(bool hit, u32 a, u32) {
         const u32 hits = __ballot_sync(ALL_LANES, hit);
         taken += __popc(hits);
         if (!hit) return;
         const u32 peers = __match_any_sync(hits, a);
-        if (lane_index() == __ffs(peers) - 1) atomicAdd(&to.by_a[a], (u32)__popc(peers));
+        if (lane_index() == __ffs(peers) - 1) atomicAdd(&to.by_a[a], u32(__popc(peers)));
     }
 
-    __device__ __forceinline__ void flush() {
-        if (lane_index() == 0 && taken > 0) atomicAdd(count, (u64)taken);
+    DEVICE void flush() {
+        if (lane_index() == 0 && taken > 0) atomicAdd(count, u64(taken));
         taken = 0;
     }
-    __device__ __forceinline__ void flush_block() { flush(); }
+    DEVICE void flush_block() { flush(); }
 };
+
+}  // namespace radsweep::sap

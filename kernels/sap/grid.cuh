@@ -1,38 +1,45 @@
-// Cells of several sizes: the boxes in the order of a hash of their cells.
+// A grid of cells of several sizes: the boxes in the order of a hash of their cells.
 //
-// Coordinates are cut into whole numbers, `floor((x - origin) * inverse)`, by axis. The cell of a coordinate at level L is
-// that number over 2^L, rounded down. Each step is monotone, rounding and saturation included, and all that follows is
-// arithmetic on whole numbers, so that nothing depends on how exact the steps are:
+// Coordinates are cut into whole numbers, `floor((x - origin) * inverse)`, by axis. The cell of a
+// coordinate at level L is that number over 2^L, rounded down. Each step is monotone, rounding and
+// saturation included, and all that follows is integer arithmetic. So nothing depends on how exact
+// the steps are:
 //
 //   - a box is at the lowest level in use at which it touches at most two cells on every axis;
-//   - where two boxes overlap, on every axis the `min` of one lies in the other; so the cell of that `min` is one of the (at
-//     most two) cells that the other touches.
+//   - where two boxes overlap, on every axis the `min` of one lies in the other; so the cell of
+//     that `min` is one of the (at most two) cells that the other touches.
 //
-// Level 30 is always in use, and there the whole space has two cells an axis: boxes of any size have a level, infinite ones
-// too. A box stands in one place only, by the cell of its `min`: there are no copies, and nothing has to be reported once
-// only. (Sweeping columns, the other way to cut space, takes 1.8 copies a box in the scene `uniform`, sorted by 4 digits.)
+// Level 30 is always in use, and there the whole space has two cells an axis: boxes of any size
+// have a level, infinite ones too. A box is stored once, by the cell of its `min`: there are no
+// copies, and no pair needs a rule by which it is reported once. (Sweeping columns, the other way
+// to cut space, takes 1.8 copies a box in the scene `uniform`, sorted by 4 digits.)
 //
-// Buckets. A row is all cells of one level (and world) along x; cells next to each other on x are next to each other in memory.
-// The main level, where most boxes are, has a bucket for each cell of a block of space, if those are not many more than boxes;
-// what lies outside is put into the outermost cells (which is monotone too). Rows of all other levels, and of the main level
-// where it has no block, are hashed: the hash is added to the cell's number on x, modulo a power of two of at least twice as many
-// buckets as there are boxes for them. Where such rows meet in a bucket, boxes are tested in vain; a pair found counts only if
-// the cell looked for is the cell that the box is in.
+// Buckets. A row is all cells of one level (and world) along x. Cells next to each other on x are
+// next to each other in memory. The main level, where most boxes are, has a bucket for each cell of
+// a block of space, if there are not many more cells than boxes. What lies outside goes to the
+// outermost cells, which is monotone too. Rows of all other levels, and of the main level where it
+// has no block, are hashed: the hash is added to the cell's index on x, modulo a power of two of at
+// least twice as many buckets as boxes. Where two such rows share a bucket, boxes are tested in
+// vain; a pair counts only if the cell looked for is the cell of the box.
 //
 // Steps, by launch:
-//   count    the bucket of each box, and its rank there by an atomic; bytes a box: 24 read, 8 written, a sector of 32 changed
+//   count    the bucket of each box, and by an atomic its rank there; bytes a box: 24 read, 8
+//            written, a sector of 32 changed
 //   offsets  where buckets begin (offsets.cuh); bytes a bucket: 4 read, 4 written
-//   place    boxes to their places; bytes a box: 24 + 8 read, a sector of 32 for its bucket, 32 written
-// It is a counting sort of keys of log2(4 n) bits in one pass. Ranks come in any order, so what is in a bucket has none; the
-// pairs are put in order later.
+//   place    boxes to their slots; bytes a box: 24 + 8 read, a sector of 32 for its bucket, 32
+//            written
+// This is a counting sort of keys of log2(4 n) bits in one pass. Ranks are in no order, so neither
+// are the boxes of a bucket; the pairs are put in order later.
 #pragma once
 #include "types.cuh"
+
+namespace radsweep::sap {
 
 // How the space is cut. Names and order are those of `Cut` in Rust.
 struct Cut {
     float origin[3];
     float inverse[3];  // cells of level 0 in a unit of length
-    u32 levels;        // those in use, one bit each; bit 30 is set
+    u32 levels;        // those in use, a bit each; bit 30 is set
     u32 main;          // the level with a block; 32 = none
     int low[3];        // the first cell of the block by axis
     u32 size[3];       // its cells by axis
@@ -43,12 +50,12 @@ struct Cut {
 constexpr u32 GRID_THREADS = 256;
 constexpr u32 NO_BUCKET = 0xffffffffu;
 
-// A box in its place: min x, y, z, max x; max y, z, index, level.
+// A stored box: min x, y, z, max x; max y, z, index, level.
 struct Record {
     float4 low, high;
 };
 
-__device__ __forceinline__ int cell(const Cut& cut, u32 axis, float x) {
+DEVICE int cell(const Cut& cut, u32 axis, float x) {
     constexpr int FAR = 1 << 30;
     return max(min(__float2int_rd((x - cut.origin[axis]) * cut.inverse[axis]), FAR - 1), -FAR);
 }
@@ -58,41 +65,46 @@ struct Cells {
     int low[3], high[3];
 };
 
-__device__ __forceinline__ Cells cells(const Cut& cut, const Box& box) {
+DEVICE Cells cells(const Cut& cut, const Box& box) {
     Cells c;
 #pragma unroll
-    for (u32 axis = 0; axis < 3; ++axis) {
+    for (u32 axis = 0; axis < 3; axis++) {
         c.low[axis] = cell(cut, axis, box.min[axis]);
         c.high[axis] = cell(cut, axis, box.max[axis]);
     }
     return c;
 }
 
-// The lowest level at which an interval touches at most two cells. With 2^(L-1) < distance <= 2^L it is L or L - 1.
-__device__ __forceinline__ u32 level_of(int low, int high) {
-    const u32 distance = (u32)high - (u32)low;
+// Returns the lowest level at which an interval touches at most two cells. With 2^(L-1) < distance
+// <= 2^L it is L or L - 1.
+DEVICE u32 level_of(int low, int high) {
+    const u32 distance = u32(high) - u32(low);
     if (distance <= 1) return 0;
-    const u32 level = 32 - __clz((int)(distance - 1));
+    const u32 level = 32 - __clz(int(distance - 1));
     return (high >> (level - 1)) - (low >> (level - 1)) <= 1 ? level - 1 : level;
 }
 
-__device__ __forceinline__ u32 level_of(const Cut& cut, const Cells& c) {
-    const u32 least = max(level_of(c.low[0], c.high[0]), max(level_of(c.low[1], c.high[1]), level_of(c.low[2], c.high[2])));
-    return least + __ffs((int)(cut.levels >> least)) - 1;
+DEVICE u32 level_of(const Cut& cut, const Cells& c) {
+    const u32 least =
+        max(level_of(c.low[0], c.high[0]),
+            max(level_of(c.low[1], c.high[1]), level_of(c.low[2], c.high[2])));
+    return least + __ffs(int(cut.levels >> least)) - 1;
 }
 
-// The cells of one level that a box touches: on x from `x` to `last`, and whether it touches the next one on y and on z.
+// The cells of one level that a box touches: on x from `x` to `last`, and whether it touches the
+// next one on y and on z.
 struct AtLevel {
     int x, last, y, z;
     bool up_y, up_z;
 };
 
-__device__ __forceinline__ int at_level(const Cut& cut, u32 axis, int cell, u32 level) {
+DEVICE int at_level(const Cut& cut, u32 axis, int cell, u32 level) {
     const int at = cell >> level;
-    return level == cut.main ? max(min(at, cut.low[axis] + (int)cut.size[axis] - 1), cut.low[axis]) : at;
+    return level == cut.main ? max(min(at, cut.low[axis] + int(cut.size[axis]) - 1), cut.low[axis])
+                             : at;
 }
 
-__device__ __forceinline__ AtLevel at_level(const Cut& cut, const Cells& c, u32 level) {
+DEVICE AtLevel at_level(const Cut& cut, const Cells& c, u32 level) {
     AtLevel to;
     to.x = at_level(cut, 0, c.low[0], level);
     to.last = at_level(cut, 0, c.high[0], level);
@@ -104,29 +116,31 @@ __device__ __forceinline__ AtLevel at_level(const Cut& cut, const Cells& c, u32 
 }
 
 // Whether there may be boxes in a row.
-__device__ __forceinline__ bool is_row(const Cut& cut, u32 level, int y, int z) {
-    return level != cut.main || ((u32)(y - cut.low[1]) < cut.size[1] && (u32)(z - cut.low[2]) < cut.size[2]);
+DEVICE bool is_row(const Cut& cut, u32 level, int y, int z) {
+    return level != cut.main ||
+           (u32(y - cut.low[1]) < cut.size[1] && u32(z - cut.low[2]) < cut.size[2]);
 }
 
-__device__ __forceinline__ u32 hash(u32 level, int y, int z, u32 world) {
-    u32 h = (u32)y * 0x9e3779b1u + (u32)z * 0x85ebca77u + level * 0x27d4eb2fu + world * 0xc2b2ae3du;
+DEVICE u32 hash(u32 level, int y, int z, u32 world) {
+    u32 h = u32(y) * 0x9e3779b1u + u32(z) * 0x85ebca77u + level * 0x27d4eb2fu + world * 0xc2b2ae3du;
     h = (h ^ h >> 15) * 0x2c1b3c6du;
     h = (h ^ h >> 12) * 0x297a2d39u;
     return h ^ h >> 15;
 }
 
-// The bucket of a cell, of a row that is one.
-__device__ __forceinline__ u32 bucket_of(const Cut& cut, u32 level, int x, int y, int z, u32 world) {
+// Returns the bucket of a cell of a row for which `is_row` holds.
+DEVICE u32 bucket_of(const Cut& cut, u32 level, int x, int y, int z, u32 world) {
     if (level == cut.main) {
-        return ((u32)(z - cut.low[2]) * cut.size[1] + (u32)(y - cut.low[1])) * cut.size[0] + (u32)(x - cut.low[0]);
+        return (u32(z - cut.low[2]) * cut.size[1] + u32(y - cut.low[1])) * cut.size[0] +
+               u32(x - cut.low[0]);
     }
-    return cut.hashed + (hash(level, y, z, world) + (u32)x & cut.mask);
+    return cut.hashed + (hash(level, y, z, world) + u32(x) & cut.mask);
 }
 
-// A box a thread.
-extern "C" __global__ void __launch_bounds__(GRID_THREADS)
-    sap_grid_count(const Box* stored, const u32* worlds, u32 n, const __grid_constant__ Cut cut, u32* counts, uint2* slots,
-                   State* state) {
+// One thread a box.
+extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_count(
+    const Box* stored, const u32* worlds, u32 n, const __grid_constant__ Cut cut, u32* counts,
+    uint2* slots, State* state) {
     __shared__ u32 levels;
     if (threadIdx.x == 0) levels = 0;
     __syncthreads();
@@ -136,26 +150,28 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS)
     if (!is_empty(box)) {
         const Cells c = cells(cut, box);
         const u32 level = level_of(cut, c);
-        bucket = bucket_of(cut, level, at_level(cut, 0, c.low[0], level), at_level(cut, 1, c.low[1], level),
-                           at_level(cut, 2, c.low[2], level), worlds ? worlds[i] : 0);
+        bucket = bucket_of(
+            cut, level, at_level(cut, 0, c.low[0], level), at_level(cut, 1, c.low[1], level),
+            at_level(cut, 2, c.low[2], level), worlds ? worlds[i] : 0);
         if (!(levels >> level & 1)) atomicOr(&levels, 1u << level);
     }
     // One atomic for all lanes with the same bucket.
     const u32 peers = __match_any_sync(ALL_LANES, bucket);
-    const u32 leader = __ffs((int)peers) - 1;
+    const u32 leader = __ffs(int(peers)) - 1;
     u32 rank = 0;
-    if (lane_index() == leader && bucket != NO_BUCKET) rank = atomicAdd(&counts[bucket], (u32)__popc(peers));
+    if (lane_index() == leader && bucket != NO_BUCKET)
+        rank = atomicAdd(&counts[bucket], u32(__popc(peers)));
     rank = __shfl_sync(ALL_LANES, rank, leader) + __popc(peers & lanes_below());
     if (i < n) slots[i] = make_uint2(bucket, rank);
     __syncthreads();
-    if (threadIdx.x == 0 && (levels & ~(u32)state->levels)) atomicOr(&state->levels, (u64)levels);
+    if (threadIdx.x == 0 && (levels & ~u32(state->levels))) atomicOr(&state->levels, u64(levels));
 }
 
-// Two lanes write a record's halves next to each other, so that whole sectors go out. `ids` has the boxes' numbers in the frame where
-// these are some of its boxes only; else null.
-extern "C" __global__ void __launch_bounds__(GRID_THREADS)
-    sap_grid_place(const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots, const u32* starts,
-                   Record* records) {
+// Two lanes write a record's halves next to each other, so that whole sectors are written. `ids`
+// has the boxes' indices in the frame where these are some of its boxes only; else it is null.
+extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
+    const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots,
+    const u32* starts, Record* records) {
     __shared__ float4 halves[GRID_THREADS][2];
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x, lane = lane_index();
     const uint2 slot = i < n ? slots[i] : make_uint2(NO_BUCKET, 0);
@@ -166,15 +182,18 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS)
         const Box box = load_box(stored + i);
         const u32 level = level_of(cut, cells(cut, box));
         halves[threadIdx.x][0] = make_float4(box.min[0], box.min[1], box.min[2], box.max[0]);
-        halves[threadIdx.x][1] = make_float4(box.max[1], box.max[2], __uint_as_float(ids ? ids[i] : i), __uint_as_float(level));
+        halves[threadIdx.x][1] = make_float4(
+            box.max[1], box.max[2], __uint_as_float(ids ? ids[i] : i), __uint_as_float(level));
     }
     __syncwarp();
     const u32 any = __ballot_sync(ALL_LANES, placed);
 #pragma unroll
-    for (u32 round = 0; round < 2; ++round) {
+    for (u32 round = 0; round < 2; round++) {
         const u32 from = round * (WARP / 2) + lane / 2;
         const u32 to = __shfl_sync(ALL_LANES, place, from);
-        if (any >> from & 1) reinterpret_cast<float4*>(records + to)[lane % 2] = halves[threadIdx.x - lane + from][lane % 2];
+        if (any >> from & 1)
+            reinterpret_cast<float4*>(records + to)[lane % 2] =
+                halves[threadIdx.x - lane + from][lane % 2];
     }
 }
 
@@ -184,13 +203,14 @@ struct Sampled {
     u32 world, pad;
 };
 
-// `count` boxes from all parts of a frame: one from each stretch, at no fixed place in it.
-extern "C" __global__ void __launch_bounds__(GRID_THREADS)
-    sap_sample(const Box* stored, const u32* worlds, u32 n, u32 count, Sampled* sample) {
+// Writes a sample of `count` boxes (`sampled_box`).
+extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_sample(
+    const Box* stored, const u32* worlds, u32 n, u32 count, Sampled* sample) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= count) return;
-    const u32 start = (u32)((u64)k * n / count), end = (u32)((u64)(k + 1) * n / count);
-    const u32 i = start + (k * 0x9e3779b9u >> 7) % (end - start);
+    const u32 i = sampled_box(k, n, count);
     store_box(&sample[k].box, load_box(stored + i));
     sample[k].world = worlds ? worlds[i] : 0;
 }
+
+}  // namespace radsweep::sap

@@ -1,81 +1,94 @@
-// The pairs of a grid (grid.cuh): every box against those in the cells that may hold one that overlaps it and that it answers
-// for.
+// The pairs of a grid (grid.cuh): every box against those in the cells that may hold a box that
+// overlaps it and that it answers for.
 //
-// A box i of level l answers on its own level for the pairs with boxes later in its cell and in the cells that come after it by
-// (z, y, x); of those it need look only where it reaches itself or where the other may reach it:
-//   row (y, z):              its cell from its place on, and the next if it touches that
-//   rows (y+1, z), (*, z+1): cells x-1 to the last it touches, if it touches that row on the axis that steps up
-// On each higher level that holds boxes it answers for all pairs: cells from one before to the last it touches, on each axis.
-// Lower levels answer for theirs.
+// A box i of level l answers on its own level for the pairs with boxes later in its cell and in the
+// cells that come after it by (z, y, x). Of those it looks only at the ones that it touches or
+// whose boxes may touch it:
+//   row (y, z):              its cell from its own slot on, and the next if it touches that
+//   rows (y+1, z), (*, z+1): cells x-1 to the last it touches, if it touches that row on the axis
+//                            that steps up
+// On each higher level that has boxes it answers for all pairs: cells from one before to the last
+// it touches, on each axis. Boxes of lower levels answer for theirs.
 //
-// Work. A warp has BOXES boxes next to each other in memory; its lanes look all rows of a level up at once. A row of up to three
-// cells is one run of records. The runs of all boxes are laid end to end and tested 32 at a time, whatever their lengths are: a bit for each test tells where a run begins, so that the
-// number of bits up to a lane's own tells its run. Hits in f32 wait on a stack of the warp until 32 are there, and are then
-// looked at with everything else (cells, rule, filters) by full warps.
+// Work. A warp has BOXES boxes next to each other in memory; its lanes look up all rows of a level
+// at once. A row of up to three cells is one run of records. The runs of all boxes are laid end to
+// end and tested 32 at a time, whatever their lengths. A bit for each test tells whether a run
+// begins there, so the number of bits up to a lane's own gives its run. Hits in f32 wait on a stack
+// of the warp until there are 32; then full warps test everything else (cells, rule, filters).
 //
-// 32 boxes a warp cost the fewest instructions; 8 give four times the warps, for few boxes, and 2 for crowded ones, of which some
-// would keep a warp busy long after all others.
+// 32 boxes a warp cost the fewest instructions. 8 give four times the warps, for few boxes. 2 are
+// for crowded boxes, some of which would keep a warp busy long after all others.
 //
-// `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200: 112 us. Predicted were 1,100 instructions a
-// warp of 32 boxes, 35 M in all, 38 us at 0.92 T a second and twice that with waits. There are 56 M: a round of 32 tests takes
-// 50, not 35, and laying the runs out and the end of a warp take 700. They are issued in half of all cycles: half of the
-// warps that fit are resident (64 registers, 42 KB a block), and wait for records most of the time.
+// `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200: 112 us.
+// Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a second and
+// twice that with waits. There are 56 M: a round of 32 tests takes 50, not 35, and laying out the
+// runs and the end of a warp take 700. They are issued in half of all cycles: half of the warps
+// that fit are resident (64 registers, 42 KB a block), and wait for records most of the time.
 //
-// Launch: 256 threads with 32 boxes a warp, 38 KB of shared memory; 64 threads with fewer, as warps then take very different times.
+// Launch: 256 threads with 32 boxes a warp, 38 KB of shared memory; 64 threads with fewer boxes, as
+// the times of such warps vary much.
 #pragma once
 #include "accept.cuh"
 #include "emit.cuh"
 #include "grid.cuh"
 
+namespace radsweep::sap {
+
 struct GridInput {
     Cut cut;
     const Record* records;
     const u32* starts;
-    const u32* worlds;   // by the number of a box in the frame
-    const State* table;  // with `placed` and `levels` of these records
+    const u32* worlds;   // by index in the frame
+    const State* table;  // has `placed` and `levels` of these records
     State* state;        // counters of the frame
     Accept accept;
-    u64 limit;           // tests that it may take, beside those for pairs; 2^64 - 1 = any number
+    u64 limit;  // of tests, beside those allowed for pairs; 2^64 - 1 = none
 };
 
-constexpr u32 REPORT = 512;   // tests a box of a warp after which it looks whether they are too many
+constexpr u32 REPORT = 512;   // tests of a box after which its warp checks the limit
 constexpr u32 WINDOW = 2048;  // tests whose runs are marked at a time
 
-// Combinations of steps (dz, dy) to rows, two bits each for dz + 1 and dy + 1: first those of the own level.
+// Combinations of steps (dz, dy) to rows, two bits each for dz + 1 and dy + 1. Those of the own
+// level are first.
 constexpr u32 OWN_STEPS = 5, ALL_STEPS = 9;
-__device__ __forceinline__ u32 step_code(u32 step) {
-    // (0,0) (0,1) (1,-1) (1,0) (1,1) (0,-1) (-1,-1) (-1,0) (-1,1), as dz + 1 in the high half of four bits
+DEVICE u32 step_code(u32 step) {
+    // (0,0) (0,1) (1,-1) (1,0) (1,1) (0,-1) (-1,-1) (-1,0) (-1,1), as dz + 1 in the high half of
+    // four bits
     constexpr u64 CODES = 0x2104a9865ull;  // nibbles, the first lowest
-    return (u32)(CODES >> 4 * step) & 15;
+    return u32(CODES >> 4 * step) & 15;
 }
 
-// Rows that a lane looks up at once: so many that those of a box's own level are found in one go.
+// Rows that a lane looks up at once: enough to find those of a box's own level in one step.
 template <u32 BOXES>
 constexpr u32 LOOKS = (OWN_STEPS * BOXES + WARP - 1) / WARP;
 
-// What a warp keeps in shared memory.
+// The shared memory of a warp.
 template <u32 BOXES>
 struct GridShared {
     static constexpr u32 RUNS = LOOKS<BOXES> * WARP;
     float4 low[BOXES], high[BOXES];  // its boxes
-    uint2 runs[RUNS];                // by run: place of its first record, later less its first test; what it looks for
-    u32 lens[RUNS];                  // records of each
-    u32 begins[WINDOW / WARP];       // a bit for each test of a window that is a run's first
-    uint2 stack[3 * WARP];           // hits: what was looked for, place of the record
+    // By run: slot of its first record (later less its first test); what it looks for.
+    uint2 runs[RUNS];
+    u32 lens[RUNS];             // records of each run
+    u32 begins[WINDOW / WARP];  // a bit for each test of a window that is a run's first
+    uint2 stack[3 * WARP];      // hits: what was looked for, slot of the record
     WarpOut out;
 };
 
-// Two boxes as records have them.
-__device__ __forceinline__ bool overlap(const float4& low, const float4& high, const float4& l, const float4& h) {
-    return low.x <= l.w && l.x <= low.w && low.y <= h.x && l.y <= high.x && low.z <= h.y && l.z <= high.y;
+// Whether two boxes overlap, as records store them.
+DEVICE bool overlap(const float4& low, const float4& high, const float4& l, const float4& h) {
+    return low.x <= l.w && l.x <= low.w && low.y <= h.x && l.y <= high.x && low.z <= h.y &&
+           l.z <= high.y;
 }
 
-__device__ __forceinline__ bool overlap_openly(const float4& low, const float4& high, const float4& l, const float4& h) {
+DEVICE bool overlap_openly(
+    const float4& low, const float4& high, const float4& l, const float4& h) {
     return low.x < l.w && l.x < low.w && low.y < h.x && l.y < high.x && low.z < h.y && l.z < high.y;
 }
 
-// APART: the warp's boxes are not among the records (grid_apart.cuh), and a run's step counts rows.
-template <u32 BOXES, class Output, bool APART = false>
+// RESTING: the warp's boxes are not among the records (grid_resting.cuh), and a run's step counts
+// rows.
+template <u32 BOXES, class Output, bool RESTING = false>
 struct GridWarp {
     using Shared = GridShared<BOXES>;
     const GridInput& in;
@@ -85,40 +98,45 @@ struct GridWarp {
     u64 tests = 0;  // not counted yet
     bool stopped = false;
 
-    __device__ __forceinline__ GridWarp(const GridInput& in, const Output& output, Shared& shared)
+    DEVICE GridWarp(const GridInput& in, const Output& output, Shared& shared)
         : in(in), shared(shared), emitter(output, &in.state->pairs, shared.out) {}
 
-    // What a run looks for: the box's number, the level, the step, whether it is the box's own row.
-    static __device__ __forceinline__ u32 wanted(u32 box, u32 level, u32 step, bool own) {
+    // Packs what a run looks for: the box's index in the warp, the level, the step, whether it is
+    // the box's own row.
+    static DEVICE u32 wanted(u32 box, u32 level, u32 step, bool own) {
         return box | level << 5 | step << 10 | (own ? 1u : 0u) << 14;
     }
 
-    __device__ __forceinline__ Box box_of(const float4& low, const float4& high) const {
+    DEVICE Box box_of(const float4& low, const float4& high) const {
         return Box{{low.x, low.y, low.z}, {low.w, high.x, high.y}};
     }
 
-    // Takes up to 32 hits off the stack: whether the box found is in the cells looked for, and the pair is one to report.
-    __device__ __forceinline__ void pop() {
+    // Pops up to 32 hits: tests whether the box found is in the cells looked for, and the pair is
+    // one to report.
+    DEVICE void pop() {
         const u32 take = min(waiting, WARP);
         waiting -= take;
         bool hit = lane_index() < take;
         u32 a = 0, b = 0;
         if (hit) {
             const uint2 entry = shared.stack[waiting + lane_index()];
-            const u32 number = entry.x % BOXES, level = entry.x >> 5 & 31, step = APART ? entry.x >> 10 : entry.x >> 10 & 15;
-            const bool own = !APART && entry.x >> 14;
+            const u32 number = entry.x % BOXES, level = entry.x >> 5 & 31,
+                      step = RESTING ? entry.x >> 10 : entry.x >> 10 & 15;
+            const bool own = !RESTING && entry.x >> 14;
             const float4 low = shared.low[number], high = shared.high[number];
             const float4 l = in.records[entry.y].low, h = in.records[entry.y].high;
             const u32 i = __float_as_uint(high.z), j = __float_as_uint(h.z);
             if (level != in.cut.main) {
-                const int first = (cell(in.cut, 0, low.x) >> level) - (own ? 0 : 1), last = cell(in.cut, 0, low.w) >> level;
-                int y = (cell(in.cut, 1, low.y) >> level) - 1, z = (cell(in.cut, 2, low.z) >> level) - 1;
-                const u32 rows_y = (u32)((cell(in.cut, 1, high.x) >> level) - y) + 1;
-                y += (int)(APART ? step % rows_y : step & 3);
-                z += (int)(APART ? step / rows_y : step >> 2);
+                const int first = (cell(in.cut, 0, low.x) >> level) - (own ? 0 : 1),
+                          last = cell(in.cut, 0, low.w) >> level;
+                int y = (cell(in.cut, 1, low.y) >> level) - 1,
+                    z = (cell(in.cut, 2, low.z) >> level) - 1;
+                const u32 rows_y = u32((cell(in.cut, 1, high.x) >> level) - y) + 1;
+                y += int(RESTING ? step % rows_y : step & 3);
+                z += int(RESTING ? step / rows_y : step >> 2);
                 const int x = cell(in.cut, 0, l.x) >> level;
-                hit = __float_as_uint(h.w) == level && first <= x && x <= last && cell(in.cut, 1, l.y) >> level == y &&
-                      cell(in.cut, 2, l.z) >> level == z;
+                hit = __float_as_uint(h.w) == level && first <= x && x <= last &&
+                      cell(in.cut, 1, l.y) >> level == y && cell(in.cut, 2, l.z) >> level == z;
             }
             if (in.worlds) hit = hit && in.worlds[i] == in.worlds[j];
             if (in.accept.open) hit = hit && overlap_openly(low, high, l, h);
@@ -128,8 +146,8 @@ struct GridWarp {
         emitter.take(hit, a, b);
     }
 
-    // A test's box and record; false where there is none.
-    __device__ __forceinline__ bool hits(bool there, u32 number, u32 run_number, u32& what, u32& place) const {
+    // Gives a test's box and record. Returns whether they overlap.
+    DEVICE bool hits(bool there, u32 number, u32 run_number, u32& what, u32& place) const {
         if (!there) return false;
         const uint2 run = shared.runs[run_number];
         what = run.y;
@@ -138,23 +156,27 @@ struct GridWarp {
         return overlap(shared.low[what % BOXES], shared.high[what % BOXES], l, h);
     }
 
-    __device__ __forceinline__ void push(bool hit, u32 what, u32 place) {
+    DEVICE void push(bool hit, u32 what, u32 place) {
         const u32 hits = __ballot_sync(ALL_LANES, hit);
         if (hit) shared.stack[waiting + __popc(hits & lanes_below())] = make_uint2(what, place);
         waiting += __popc(hits);
     }
 
-    // Makes `here` tests from number `base` on, two rounds at a time so that one's records come while the other's are awaited.
-    // `before` runs begin before them; gives that for those after them.
-    __device__ __forceinline__ u32 test(u32 base, u32 here, u32 before) {
+    // Makes `here` tests from index `base` on, two rounds at a time, so that one's records load
+    // while the other's are tested. `before` runs begin before them; returns the number of runs
+    // that begin before the next ones.
+    DEVICE u32 test(u32 base, u32 here, u32 before) {
         const u32 up_to_me = lanes_below() << 1 | 1;
         for (u32 round = 0; round < here; round += 2 * WARP) {
             const u32 first = shared.begins[round / WARP], second = shared.begins[round / WARP + 1];
             const u32 middle = before + __popc(first), number = round + lane_index();
             u32 what[2], place[2];
-            const bool one = hits(number < here, base + number, before + __popc(first & up_to_me) - 1, what[0], place[0]);
-            const bool two =
-                hits(number + WARP < here, base + number + WARP, middle + __popc(second & up_to_me) - 1, what[1], place[1]);
+            const bool one = hits(
+                number < here, base + number, before + __popc(first & up_to_me) - 1, what[0],
+                place[0]);
+            const bool two = hits(
+                number + WARP < here, base + number + WARP, middle + __popc(second & up_to_me) - 1,
+                what[1], place[1]);
             before = middle + __popc(second);
             push(one, what[0], place[0]);
             push(two, what[1], place[1]);
@@ -164,10 +186,11 @@ struct GridWarp {
         return before;
     }
 
-    __device__ __forceinline__ u64* counter() const { return APART ? &in.state->between : &in.state->tests; }
+    DEVICE u64* counter() const { return RESTING ? &in.state->between : &in.state->tests; }
 
-    // Counts this warp's tests, with `next` that it is about to take, and gives up where all warps have more than they may.
-    __device__ __forceinline__ void stop(u64 next) {
+    // Counts this warp's tests, with the `next` ones that it is about to make, and gives up if all
+    // warps have made more than allowed.
+    DEVICE void stop(u64 next) {
         if (in.limit == ~0ull) return;
         emitter.flush();
         u64 all = 0;
@@ -180,63 +203,72 @@ struct GridWarp {
                 atomicAdd(counter(), 0 - next);
             }
         }
-        stopped = __shfl_sync(ALL_LANES, (u32)stopped, 0);
+        stopped = __shfl_sync(ALL_LANES, u32(stopped), 0);
         tests = 0;
     }
 
     // Tests the `count` runs listed, none of them empty. Lanes take equal shares of them to add up.
-    __device__ __forceinline__ void test_runs(u32 count) {
-        const u32 each = (count + WARP - 1) / WARP, first = lane_index() * each, end = min(first + each, count);
+    DEVICE void test_runs(u32 count) {
+        const u32 each = (count + WARP - 1) / WARP, first = lane_index() * each,
+                  end = min(first + each, count);
         u64 own = 0;
-        for (u32 k = first; k < end; ++k) own += shared.lens[k];
-        const u64 inclusive = warp_scan(own), total = __shfl_sync(ALL_LANES, inclusive, WARP - 1);
+        for (u32 k = first; k < end; k++) own += shared.lens[k];
+        const u64 inclusive = warp_inclusive_sum(own),
+                  total = __shfl_sync(ALL_LANES, inclusive, WARP - 1);
         if (stopped) return;
         tests += total;
         if (tests >= REPORT * BOXES && !stopped) stop(total);
         if (stopped) return;
         u32 before = 0;
         for (u64 window = 0; window < total; window += WINDOW) {
-            const u32 here = (u32)min(total - window, (u64)WINDOW);
-            for (u32 k = lane_index(); k <= (here - 1) / WARP + 1 && k < WINDOW / WARP; k += WARP) shared.begins[k] = 0;
+            const u32 here = u32(min(total - window, u64(WINDOW)));
+            for (u32 k = lane_index(); k <= (here - 1) / WARP + 1 && k < WINDOW / WARP; k += WARP)
+                shared.begins[k] = 0;
             __syncwarp();
             u64 begin = inclusive - own;
-            for (u32 k = first; k < end; ++k) {
+            for (u32 k = first; k < end; k++) {
                 if (begin >= window && begin < window + WINDOW) {
-                    const u32 at = (u32)(begin - window);
+                    const u32 at = u32(begin - window);
                     atomicOr(&shared.begins[at / WARP], 1u << at % WARP);
                 }
-                // Places are counted modulo 2^32, as numbers of tests are.
-                if (window == 0) shared.runs[k].x -= (u32)begin;
+                // Slots are counted modulo 2^32, as indices of tests are.
+                if (window == 0) shared.runs[k].x -= u32(begin);
                 begin += shared.lens[k];
             }
             __syncwarp();
-            before = test((u32)window, here, before);
+            before = test(u32(window), here, before);
             __syncwarp();
         }
     }
 
-    // Looks rows up, steps from `first` up to `end` of the box of this lane, and tests what is there.
-    __device__ __forceinline__ void look(u32 number, u32 box_level, u32 level, const AtLevel& at_l, u32 world, u32 after, u32 first, u32 end) {
+    // Looks up rows, steps `first` to `end` of this lane's box, and tests what is there.
+    DEVICE void look(
+        u32 number, u32 box_level, u32 level, const AtLevel& at_l, u32 world, u32 after, u32 first,
+        u32 end) {
         const bool is_main = level == in.cut.main;
         const int least = is_main ? in.cut.low[0] : at_l.x - 1;
-        // Hashed rows may begin anew within a run: then there is a second piece.
+        // Hashed rows may wrap around within a run, which leaves a second piece.
         bool more = false;
         u32 piece = 0;
         do {
             u32 count = 0;
 #pragma unroll 2
-            for (u32 k = 0; k < LOOKS<BOXES>; ++k) {
+            for (u32 k = 0; k < LOOKS<BOXES>; k++) {
                 const u32 step = first + k * (WARP / BOXES) + lane_index() / BOXES;
                 const u32 code = step_code(min(step, ALL_STEPS - 1));
-                const int dy = (int)(code & 3) - 1, dz = (int)(code >> 2) - 1;
+                const int dy = int(code & 3) - 1, dz = int(code >> 2) - 1;
                 const bool own = step == 0 && box_level == level;
-                const bool looks = step < end && (box_level < level || (box_level == level && step < OWN_STEPS)) &&
-                                   (dy < 1 || at_l.up_y) && (dz < 1 || at_l.up_z) && is_row(in.cut, level, at_l.y + dy, at_l.z + dz);
+                const bool looks =
+                    step < end && (box_level < level || (box_level == level && step < OWN_STEPS)) &&
+                    (dy < 1 || at_l.up_y) && (dz < 1 || at_l.up_z) &&
+                    is_row(in.cut, level, at_l.y + dy, at_l.z + dz);
                 u32 from = 0, len = 0;
                 if (looks) {
                     const int from_x = own ? at_l.x : max(at_l.x - 1, least);
-                    u32 bucket = bucket_of(in.cut, level, from_x, at_l.y + dy, at_l.z + dz, world), cells = at_l.last - from_x + 1;
-                    const u32 here = is_main ? cells : min(cells, in.cut.hashed + in.cut.mask + 1 - bucket);
+                    u32 bucket = bucket_of(in.cut, level, from_x, at_l.y + dy, at_l.z + dz, world),
+                        cells = at_l.last - from_x + 1;
+                    const u32 here =
+                        is_main ? cells : min(cells, in.cut.hashed + in.cut.mask + 1 - bucket);
                     if (piece == 0) {
                         more = more || here < cells;
                         cells = here;
@@ -257,14 +289,14 @@ struct GridWarp {
             }
             __syncwarp();
             if (count > 0) test_runs(count);
-            ++piece;
+            piece++;
         } while (piece < 2 && __any_sync(ALL_LANES, more));
     }
 
-    __device__ __forceinline__ void run() {
+    DEVICE void run() {
         const u32 lane = lane_index(), number = lane % BOXES;
         const u32 at = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * BOXES + number;
-        const bool live = at < (u32)in.table->placed;
+        const bool live = at < u32(in.table->placed);
         u32 level = 32, world = 0;
         Cells c = {};
         if (live) {
@@ -278,9 +310,11 @@ struct GridWarp {
             c = cells(in.cut, box_of(low, high));
         }
         __syncwarp();
-        for (u32 levels = (u32)in.table->levels; levels != 0; levels &= levels - 1) {
-            const u32 l = __ffs((int)levels) - 1;
-            const u32 steps = __any_sync(ALL_LANES, level < l) ? ALL_STEPS : __any_sync(ALL_LANES, level == l) ? OWN_STEPS : 0;
+        for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1) {
+            const u32 l = __ffs(int(levels)) - 1;
+            const u32 steps = __any_sync(ALL_LANES, level < l)    ? ALL_STEPS
+                              : __any_sync(ALL_LANES, level == l) ? OWN_STEPS
+                                                                  : 0;
             const AtLevel at_l = at_level(in.cut, c, l);
 #pragma unroll 1
             for (u32 first = 0; first < steps; first += LOOKS<BOXES> * (WARP / BOXES)) {
@@ -299,7 +333,7 @@ struct GridWarp {
     }
 
     // One atomic a block.
-    __device__ __forceinline__ void count_tests() {
+    DEVICE void count_tests() {
         __shared__ u64 sum;
         if (threadIdx.x == 0) sum = 0;
         __syncthreads();
@@ -312,28 +346,30 @@ struct GridWarp {
 constexpr u32 FEW_THREADS = 64;
 
 template <u32 BOXES, class Output>
-__device__ __forceinline__ void grid_sweep(const GridInput& in, const Output& output) {
+DEVICE void grid_sweep(const GridInput& in, const Output& output) {
     __shared__ GridShared<BOXES> shared[(BOXES == WARP ? GRID_THREADS : FEW_THREADS) / WARP];
     GridWarp<BOXES, Output>(in, output, shared[threadIdx.x / WARP]).run();
 }
 
-extern "C" __global__ void __launch_bounds__(GRID_THREADS, 4)
-    sap_grid_sweep_32(const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
+extern "C" __global__ void __launch_bounds__(GRID_THREADS, 4) sap_grid_sweep_32(
+    const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
     grid_sweep<32>(in, keys);
 }
 
-extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16)
-    sap_grid_sweep_8(const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
+extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_8(
+    const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
     grid_sweep<8>(in, keys);
 }
 
-extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16)
-    sap_grid_sweep_2(const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
+extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_2(
+    const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
     grid_sweep<2>(in, keys);
 }
 
-// Only counts the pairs of each `a`, so that chunks can be cut.
-extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16)
-    sap_grid_count_pairs(const __grid_constant__ GridInput in, const __grid_constant__ Counts counts) {
+// Only counts the pairs of each `a`, to cut them into chunks.
+extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_count_pairs(
+    const __grid_constant__ GridInput in, const __grid_constant__ Counts counts) {
     grid_sweep<2>(in, counts);
 }
+
+}  // namespace radsweep::sap

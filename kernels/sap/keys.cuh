@@ -1,23 +1,30 @@
-// Phase 3: sort keys. `min` on the sweep axis, as unsigned bits of the same order; with worlds the world above it, so
-// that no sweep leaves its world. Empty boxes get the greatest key: they come last and no sweep reaches them.
+// Phase 3: sort keys. A key is `min` on the sweep axis, as unsigned bits of the same order. With
+// worlds the world stands above it, so that no sweep leaves its world. Empty boxes get the greatest
+// key: they come last and no sweep reaches them.
 //
 // One thread a box. Bytes a box: 24 read (all sectors are touched), 4 or 8 written.
 #pragma once
 #include "types.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) sap_keys(const Box* stored, u32 n, const State* state, u32* keys) {
+namespace radsweep::sap {
+
+extern "C" __global__ void __launch_bounds__(256) sap_keys(
+    const Box* stored, u32 n, const State* state, u32* keys) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const Box box = load_box(stored + i);
-    keys[i] = is_empty(box) ? 0xffffffffu : ordered(pick(box.min, (u32)state->axis));
+    keys[i] = is_empty(box) ? 0xffffffffu : ordered(pick(box.min, u32(state->axis)));
 }
 
-// `last_world` is the greatest in use: empty boxes come after all its boxes, whose low halves are below 2^32 - 1.
-extern "C" __global__ void __launch_bounds__(256)
-    sap_keys_worlds(const Box* stored, u32 n, const State* state, const u32* worlds, u32 last_world, u64* keys) {
+// `last_world` is the greatest world in use. Empty boxes come after all its boxes, whose low halves
+// are below 2^32 - 1.
+extern "C" __global__ void __launch_bounds__(256) sap_keys_worlds(
+    const Box* stored, u32 n, const State* state, const u32* worlds, u32 last_world, u64* keys) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const Box box = load_box(stored + i);
-    const u64 low = ordered(pick(box.min, (u32)state->axis));
-    keys[i] = is_empty(box) ? (u64)last_world << 32 | 0xffffffffu : (u64)worlds[i] << 32 | low;
+    const u64 low = ordered(pick(box.min, u32(state->axis)));
+    keys[i] = is_empty(box) ? u64(last_world) << 32 | 0xffffffffu : u64(worlds[i]) << 32 | low;
 }
+
+}  // namespace radsweep::sap

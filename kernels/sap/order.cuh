@@ -1,52 +1,52 @@
 // Phase 5: boxes in sorted order, how far each sweeps, and the work list.
 //
-// Positions are places in the sorted order. A tile is 128 consecutive positions, the boxes that a warp of the sweep holds
-// in registers, four a lane; a chunk is 32 positions, what it compares them with at once. The box at position i sweeps
-// the positions (i, end): those that start on the axis before it ends. `end` is found by binary search in the keys and
-// the sum of all these runs is the number of candidates.
+// A position is an index in the sorted order. A tile is 128 consecutive positions: the boxes that a
+// warp of the sweep has in registers, four a lane. A chunk is 32 positions, which the warp compares
+// them with at once. The box at position i sweeps the positions (i, end): those that begin on the
+// axis before it ends. `end` is found by binary search in the keys. The sum of all these runs is
+// the number of candidates.
 //
-// Within a tile the boxes are dealt to four sets of 32 by how far they sweep, longest first, so that the sweep drops
-// whole sets as it goes: with lengths spread evenly over 0.4 to 1.0, tests beyond a box's own end fall from 43% to 11%.
+// Within a tile the boxes are dealt to four sets of 32 by how far they sweep, longest first, so
+// that the sweep drops whole sets as it proceeds. With lengths spread evenly over 0.4 to 1.0, tests
+// beyond a box's own end fall from 43% to 11%.
 //
-// One warp a tile. Bytes a box: 4 + 24 read (the box from anywhere), 16 + 8 + 4 + 1 written. About 20 + log2(n) loads
-// of keys, near each other for a warp and so mostly from L1, and 450 instructions a lane to deal the sets.
+// One warp a tile. Bytes a box: 4 + 24 read (the box from anywhere), 16 + 8 + 4 + 1 written. About
+// 20 + log2(n) loads of keys, near each other within a warp and so mostly from L1, and 450
+// instructions a lane to deal the sets.
 #pragma once
+#include "common/search.cuh"
 #include "types.cuh"
+
+namespace radsweep::sap {
 
 constexpr u32 CHUNK = 32;
 constexpr u32 SETS = 4;
 constexpr u32 TILE = SETS * WARP;
 constexpr u32 CHUNKS_IN_TILE = TILE / CHUNK;
 
-// Boxes in sorted order; all arrays are padded to whole tiles.
+// Boxes in sorted order. All arrays are padded to whole tiles.
 struct Sorted {
-    float4* sides;   // min, max, min, max on the two axes that are not swept
-    float2* span;    // min, max on the sweep axis
-    u32* end;        // one past the last position swept
-    u32* slots;      // by tile and lane: the places in the tile (7 bits, one a byte) of its boxes in sets 0 to 3
-    uint4* reach;    // by tile: chunks from its first to the last that each set sweeps; descending
-    u32* units;      // by tile: chunks to sweep = reach.x
-    u64* first_unit; // by tile: sum of `units` before it; one more entry holds them all
+    float4* sides;  // min, max, min, max on the two axes that are not swept
+    float2* span;   // min, max on the sweep axis
+    u32* end;       // one past the last position swept
+    u32* slots;    // by tile and lane: offsets in the tile of its boxes in sets 0 to 3, a byte each
+    uint4* reach;  // by tile: chunks from its first to the last that each set sweeps; descending
+    u32* units;    // by tile: chunks to sweep = reach.x
+    u64* first_unit;  // by tile: sum of `units` before it; one more entry holds them all
 };
 
-// First position in [from, to) whose key is above `key`, or not below it when `open`.
+// Returns the first position in [from, to) whose key is above `key`, or not below it when `open`.
 template <class Key>
-__device__ __forceinline__ u32 search(const Key* keys, u32 from, u32 to, Key key, bool open) {
-    while (from < to) {
-        const u32 middle = from + (to - from) / 2;
-        const Key at = keys[middle];
-        const bool swept = open ? at < key : at <= key;
-        from = swept ? middle + 1 : from;
-        to = swept ? to : middle;
-    }
-    return from;
+DEVICE u32 search(const Key* keys, u32 from, u32 to, Key key, bool open) {
+    return partition_point(from, to, [&](u32 k) { return open ? keys[k] < key : keys[k] <= key; });
 }
 
-__device__ __forceinline__ u32 upper_key(u32, float max) { return ordered(max); }
-__device__ __forceinline__ u64 upper_key(u64 own, float max) { return (own >> 32 << 32) | ordered(max); }
+DEVICE u32 upper_key(u32, float max) { return ordered(max); }
+DEVICE u64 upper_key(u64 own, float max) { return (own >> 32 << 32) | ordered(max); }
 
-// Bitonic network over the 128 values of a warp, value k * 32 + lane in `value[k]`; descending.
-__device__ __forceinline__ void sort_descending(u32 (&value)[SETS]) {
+// Sorts the 128 values of a warp, value k * 32 + lane in `value[k]`, by a bitonic network;
+// descending.
+DEVICE void sort_descending(u32 (&value)[SETS]) {
     const u32 lane = lane_index();
 #pragma unroll
     for (u32 size = 2; size <= TILE; size *= 2) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ void sort_descending(u32 (&value)[SETS]) {
             if (stride >= WARP) {
                 const u32 apart = stride / WARP;
 #pragma unroll
-                for (u32 k = 0; k < SETS; ++k) {
+                for (u32 k = 0; k < SETS; k++) {
                     if (k & apart) continue;
                     const bool down = (k * WARP & size) == 0;
                     const u32 a = value[k], b = value[k + apart];
@@ -64,7 +64,7 @@ __device__ __forceinline__ void sort_descending(u32 (&value)[SETS]) {
                 }
             } else {
 #pragma unroll
-                for (u32 k = 0; k < SETS; ++k) {
+                for (u32 k = 0; k < SETS; k++) {
                     const u32 other = __shfl_xor_sync(ALL_LANES, value[k], stride);
                     const bool down = ((k * WARP + lane) & size) == 0, first = (lane & stride) == 0;
                     value[k] = down == first ? max(value[k], other) : min(value[k], other);
@@ -74,42 +74,46 @@ __device__ __forceinline__ void sort_descending(u32 (&value)[SETS]) {
     }
 }
 
-// Where the run of the box at position i < live ends, by search in the sorted keys. Endpoints have it at hand (endpoints.cuh).
+// Finds where the run of the box at position i < live ends, by search in the sorted keys.
+// `Endpoints` knows it already (endpoints.cuh).
 template <class Key>
 struct Searched {
     const Key* keys;
     u32 open;
-    __device__ __forceinline__ u32 end(u32 i, u32, float max, u32 live) const {
+    DEVICE u32 end(u32 i, u32, float max, u32 live) const {
         return search(keys, i + 1, live, upper_key(keys[i], max), open != 0);
     }
 };
 
 template <class Runs>
-__device__ __forceinline__ void order(const Runs& runs, const u32* index, const Box* stored, u32 n, u32 tiles, u32 may_rest,
-                                      State* state, const Sorted& out) {
+DEVICE void order(
+    const Runs& runs, const u32* index, const Box* stored, u32 n, u32 tiles, u32 may_rest,
+    State* state, const Sorted& out) {
     const u32 tile = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const u32 lane = lane_index();
     if (tile >= tiles) return;
-    // Nothing moved since the last update, whose result stands: nothing to sweep.
+    // Nothing moved since the last update, whose result is valid: there is nothing to sweep.
     if (may_rest && state->changed == 0) {
         if (lane == 0) out.units[tile] = 0;
         return;
     }
-    const u32 axis = (u32)state->axis, side = axis == 0 ? 1 : 0, other_side = axis == 2 ? 1 : 2;
-    const u32 live = n - (u32)state->empty;
+    const u32 axis = u32(state->axis), side = axis == 0 ? 1 : 0, other_side = axis == 2 ? 1 : 2;
+    const u32 live = n - u32(state->empty);
     const u32 start = tile * TILE;
 
-    // A value to deal by: chunks to sweep above the place in the tile. More chunks than 25 bits hold count as all.
-    constexpr u32 MOST = (1u << 25) - 1;
+    // A value to deal by: the chunks to sweep above the offset in the tile. More chunks than 25
+    // bits can count are taken as all.
+    constexpr u32 MAX_CHUNKS = (1u << 25) - 1;
     u32 value[SETS];
     u64 candidates = 0;
 #pragma unroll
-    for (u32 k = 0; k < SETS; ++k) {
+    for (u32 k = 0; k < SETS; k++) {
         const u32 place = k * WARP + lane, i = start + place;
         const u32 own = i < n ? index[i] : 0;
         const Box box = i < n ? load_box(stored + own) : empty_box();
-        out.sides[i] = make_float4(pick(box.min, side), pick(box.max, side), pick(box.min, other_side),
-                                   pick(box.max, other_side));
+        out.sides[i] = make_float4(
+            pick(box.min, side), pick(box.max, side), pick(box.min, other_side),
+            pick(box.max, other_side));
         const float max = pick(box.max, axis);
         out.span[i] = make_float2(pick(box.min, axis), max);
         u32 end = 0;
@@ -118,7 +122,7 @@ __device__ __forceinline__ void order(const Runs& runs, const u32* index, const 
         u32 chunks = 0;
         if (end > i + 1) {
             candidates += end - i - 1;
-            chunks = min((end - 1) / CHUNK + 1 - start / CHUNK, MOST);
+            chunks = min((end - 1) / CHUNK + 1 - start / CHUNK, MAX_CHUNKS);
         }
         value[k] = chunks * TILE | place;
     }
@@ -128,10 +132,10 @@ __device__ __forceinline__ void order(const Runs& runs, const u32* index, const 
     sort_descending(value);
     u32 slots = 0, reach[SETS];
 #pragma unroll
-    for (u32 k = 0; k < SETS; ++k) {
+    for (u32 k = 0; k < SETS; k++) {
         slots |= value[k] % TILE << 8 * k;
         reach[k] = __shfl_sync(ALL_LANES, value[k] / TILE, 0);
-        if (reach[k] == MOST) reach[k] = (live - 1) / CHUNK + 1 - start / CHUNK;
+        if (reach[k] == MAX_CHUNKS) reach[k] = (live - 1) / CHUNK + 1 - start / CHUNK;
     }
     out.slots[tile * WARP + lane] = slots;
     if (lane == 0) {
@@ -140,13 +144,16 @@ __device__ __forceinline__ void order(const Runs& runs, const u32* index, const 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128) sap_order(const u32* keys, const u32* index, const Box* stored, u32 n,
-                                                            u32 tiles, u32 open, u32 may_rest, State* state, Sorted out) {
+extern "C" __global__ void __launch_bounds__(128) sap_order(
+    const u32* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
+    State* state, Sorted out) {
     order(Searched<u32>{keys, open}, index, stored, n, tiles, may_rest, state, out);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
-    sap_order_worlds(const u64* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
-                     State* state, Sorted out) {
+extern "C" __global__ void __launch_bounds__(128) sap_order_worlds(
+    const u64* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
+    State* state, Sorted out) {
     order(Searched<u64>{keys, open}, index, stored, n, tiles, may_rest, state, out);
 }
+
+}  // namespace radsweep::sap

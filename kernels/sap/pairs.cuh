@@ -1,12 +1,18 @@
 // Phase 8: sorted keys a * 2^bits + b to pairs of 32-bit indices, `a` before `b` in memory.
 //
-// One thread a place in the list, of which `count` are taken at most. Bytes a pair: 8 read, 8 written.
+// One thread a slot of the list, of which `count` are taken at most. Bytes a pair: 8 read, 8
+// written.
 #pragma once
 #include "types.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) sap_unpack(const u64* keys, u64 n, const u64* count, u32 bits, uint2* pairs) {
-    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+namespace radsweep::sap {
+
+extern "C" __global__ void __launch_bounds__(256) sap_unpack(
+    const u64* keys, u64 n, const u64* count, u32 bits, uint2* pairs) {
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= min(n, *count)) return;
     const u64 key = keys[i];
-    pairs[i] = make_uint2((u32)(key >> bits), (u32)(key & ((1ull << bits) - 1)));
+    pairs[i] = make_uint2(u32(key >> bits), u32(key & ((1ull << bits) - 1)));
 }
+
+}  // namespace radsweep::sap

@@ -1,7 +1,9 @@
-// Some boxes of a frame that is else as the last was, with their filters and worlds: 48 bytes read and as many written, one
-// thread each. A box that comes twice is the same both times.
+// Scatters changed boxes, with their filters and worlds, into a copy of the last frame. Duplicates
+// must be identical. One thread each; bytes: 48 read, 48 written.
 #pragma once
 #include "types.cuh"
+
+namespace radsweep::sap {
 
 struct Patch {
     u64 box[3];
@@ -9,15 +11,17 @@ struct Patch {
     u32 index, world;
 };
 
-extern "C" __global__ void __launch_bounds__(256)
-sap_patch(const Patch* patches, u64 n, u64* boxes, u32* filters, u32* worlds) {
-    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void __launch_bounds__(256) sap_patch(
+    const Patch* patches, u64 n, u64* boxes, u32* filters, u32* worlds) {
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const Patch p = patches[i];
     const u64 at = p.index;
-    for (int word = 0; word < 3; ++word) boxes[3 * at + word] = p.box[word];
+    for (int word = 0; word < 3; word++) boxes[3 * at + word] = p.box[word];
     if (filters) {
-        for (int word = 0; word < 4; ++word) filters[4 * at + word] = p.filter[word];
+        for (int word = 0; word < 4; word++) filters[4 * at + word] = p.filter[word];
     }
     if (worlds) worlds[at] = p.world;
 }
+
+}  // namespace radsweep::sap

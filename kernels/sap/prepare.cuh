@@ -1,30 +1,34 @@
-// Phase 1: raw boxes to stored boxes. Each is checked, brought to one f32 box (swept: the union of both; f64: rounded
-// outward), loosened by the margin or left as the stored one that still holds it, and compared with the last update.
+// Phase 1: raw boxes to stored boxes. Each is checked and brought to one f32 box (swept: the union
+// of both; f64: rounded outward). It is widened by the margin, or stays the stored box if that
+// still contains it. Then it is compared with the last update.
 //
-// What is stored is in order on all axes or empty: invalid boxes are stored as empty ones. -0.0 is stored as +0.0, so
-// that later phases may compare bits and subtract.
+// A stored box is in order on all axes or empty: invalid boxes are stored as empty ones. -0.0 is
+// stored as +0.0, so that later phases may compare bits and subtract.
 //
 // One thread a box. Bytes a box: 24 read (48 swept or f64), 24 written, 24 of the last update read.
 #pragma once
 #include "types.cuh"
 
+namespace radsweep::sap {
+
 template <class T>
-__device__ __forceinline__ bool in_order(const T* min, const T* max) {
+DEVICE bool in_order(const T* min, const T* max) {
     return min[0] <= max[0] && min[1] <= max[1] && min[2] <= max[2];
 }
 
 template <class T>
-__device__ __forceinline__ bool is_empty_exactly(const T* min, const T* max) {
+DEVICE bool is_empty_exactly(const T* min, const T* max) {
     const T infinite = INFINITE;
     bool empty = true;
-    for (int axis = 0; axis < 3; ++axis) empty = empty && min[axis] == infinite && max[axis] == -infinite;
+    for (int axis = 0; axis < 3; axis++)
+        empty = empty && min[axis] == infinite && max[axis] == -infinite;
     return empty;
 }
 
-// The sources: `read` gives the f32 box, or false for a bad one.
+// The sources. `read` gives the f32 box; it returns false for an invalid one.
 struct Plain {
     const Box* boxes;
-    __device__ __forceinline__ bool read(u32 i, Box& box) const {
+    DEVICE bool read(u32 i, Box& box) const {
         box = load_box(boxes + i);
         return in_order(box.min, box.max) || is_empty_exactly(box.min, box.max);
     }
@@ -33,10 +37,10 @@ struct Plain {
 struct Swept {
     const Box* start;
     const Box* end;
-    __device__ __forceinline__ bool read(u32 i, Box& box) const {
+    DEVICE bool read(u32 i, Box& box) const {
         Box other;
         bool first = Plain{start}.read(i, box), second = Plain{end}.read(i, other);
-        for (int axis = 0; axis < 3; ++axis) {
+        for (int axis = 0; axis < 3; axis++) {
             box.min[axis] = fminf(box.min[axis], other.min[axis]);
             box.max[axis] = fmaxf(box.max[axis], other.max[axis]);
         }
@@ -46,11 +50,11 @@ struct Swept {
 
 struct Exact {
     const double* boxes;
-    __device__ __forceinline__ bool read(u32 i, Box& box) const {
+    DEVICE bool read(u32 i, Box& box) const {
         const double2* words = reinterpret_cast<const double2*>(boxes + 6ull * i);
         double2 a = words[0], b = words[1], c = words[2];
         double min[3] = {a.x, a.y, b.x}, max[3] = {b.y, c.x, c.y};
-        for (int axis = 0; axis < 3; ++axis) {
+        for (int axis = 0; axis < 3; axis++) {
             box.min[axis] = __double2float_rd(min[axis]);
             box.max[axis] = __double2float_ru(max[axis]);
         }
@@ -58,17 +62,17 @@ struct Exact {
     }
 };
 
-// What stays the same for all boxes of a launch.
+// What all boxes of a launch share.
 struct Prepare {
-    u32 n;               // boxes in this set
-    u32 base;            // where the set starts among the stored boxes
-    u32 second;          // 1 for the second of two sets
-    u32 known;           // boxes of the last update; those from here on are new
+    u32 n;       // boxes in this set
+    u32 base;    // the index of the set's first box among the stored ones
+    u32 second;  // 1 for the second of two sets
+    u32 known;   // boxes of the last update; those from here on are new
     float margin;
-    u32 apart;           // 1 when static and sleeping boxes are held apart
-    const Box* last;     // stored boxes of the last update
+    u32 resting;      // 1 when static and sleeping boxes are in the resting set
+    const Box* last;  // stored boxes of the last update
     Box* stored;
-    Box* given;          // the boxes without margin, for queries; null without margin
+    Box* given;  // the boxes without margin, for queries; null without margin
     const uint4* filters;
     const uint4* last_filters;
     const u32* worlds;
@@ -76,26 +80,26 @@ struct Prepare {
     State* state;
 };
 
-__device__ __forceinline__ bool same_bits(const Box& a, const Box& b) {
+DEVICE bool same_bits(const Box& a, const Box& b) {
     bool same = true;
-    for (int axis = 0; axis < 3; ++axis) {
+    for (int axis = 0; axis < 3; axis++) {
         same = same && __float_as_uint(a.min[axis]) == __float_as_uint(b.min[axis]) &&
                __float_as_uint(a.max[axis]) == __float_as_uint(b.max[axis]);
     }
     return same;
 }
 
-// Whether `inner` lies within `outer`; neither is empty.
-__device__ __forceinline__ bool holds(const Box& outer, const Box& inner) {
+// Whether `inner` lies within `outer`. Neither is empty.
+DEVICE bool holds(const Box& outer, const Box& inner) {
     bool all = true;
-    for (int axis = 0; axis < 3; ++axis) {
+    for (int axis = 0; axis < 3; axis++) {
         all = all && outer.min[axis] <= inner.min[axis] && inner.max[axis] <= outer.max[axis];
     }
     return all;
 }
 
 template <class Source>
-__device__ __forceinline__ void prepare(const Source& source, const Prepare& p) {
+DEVICE void prepare(const Source& source, const Prepare& p) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const bool present = i < p.n;
     Box box = empty_box();
@@ -103,7 +107,7 @@ __device__ __forceinline__ void prepare(const Source& source, const Prepare& p) 
     if (present) {
         valid = source.read(i, box);
         if (!valid) box = empty_box();
-        for (int axis = 0; axis < 3; ++axis) {
+        for (int axis = 0; axis < 3; axis++) {
             box.min[axis] += 0.0f;
             box.max[axis] += 0.0f;
         }
@@ -115,7 +119,7 @@ __device__ __forceinline__ void prepare(const Source& source, const Prepare& p) 
             if (!is_empty(last) && holds(last, box)) {
                 box = last;
             } else {
-                for (int axis = 0; axis < 3; ++axis) {
+                for (int axis = 0; axis < 3; axis++) {
                     box.min[axis] -= p.margin;
                     box.max[axis] += p.margin;
                     box.min[axis] += 0.0f;
@@ -124,16 +128,16 @@ __device__ __forceinline__ void prepare(const Source& source, const Prepare& p) 
             }
         }
         store_box(p.stored + p.base + i, box);
-        bool same = old && same_bits(box, last), still = false;
+        bool same = old && same_bits(box, last), rests = false;
         if (old && p.filters) {
             const uint4 a = p.filters[i], b = p.last_filters[i];
             same = same && a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
-            still = ((a.w | b.w) & STATIC_OR_ASLEEP) != 0;
+            rests = ((a.w | b.w) & STATIC_OR_ASLEEP) != 0;
         }
         if (same && p.worlds) same = p.worlds[i] == p.last_worlds[i];
         if (!same) p.state->changed = 1;
-        if (!same && still) p.state->still_changed = 1;
-        held = p.apart && still;
+        if (!same && rests) p.state->still_changed = 1;
+        held = p.resting && rests;
     }
     // Empty boxes are few, so these atomics are rare.
     const u32 empty = __ballot_sync(ALL_LANES, present && is_empty(box));
@@ -141,11 +145,13 @@ __device__ __forceinline__ void prepare(const Source& source, const Prepare& p) 
     const u32 invalid = __ballot_sync(ALL_LANES, present && !valid);
     const u32 swept = __ballot_sync(ALL_LANES, present && is_empty(box) && !held);
     if (lane_index() == 0) {
-        if (swept) atomicAdd(&p.state->empty, (u64)__popc(swept));
+        if (swept) atomicAdd(&p.state->empty, u64(__popc(swept)));
         if (invalid) {
             const u64 first = i + __ffs(invalid) - 1;
-            atomicAdd(p.second ? &p.state->invalid_b : &p.state->invalid, (u64)__popc(invalid));
-            atomicMax(p.second ? &p.state->first_invalid_b : &p.state->first_invalid, (1ull << 32) - first);
+            atomicAdd(p.second ? &p.state->invalid_b : &p.state->invalid, u64(__popc(invalid)));
+            atomicMax(
+                p.second ? &p.state->first_invalid_b : &p.state->first_invalid,
+                (1ull << 32) - first);
         }
     }
 }
@@ -154,10 +160,14 @@ extern "C" __global__ void __launch_bounds__(256) sap_prepare_plain(const Box* b
     prepare(Plain{boxes}, p);
 }
 
-extern "C" __global__ void __launch_bounds__(256) sap_prepare_swept(const Box* start, const Box* end, Prepare p) {
+extern "C" __global__ void __launch_bounds__(256) sap_prepare_swept(
+    const Box* start, const Box* end, Prepare p) {
     prepare(Swept{start, end}, p);
 }
 
-extern "C" __global__ void __launch_bounds__(256) sap_prepare_exact(const double* boxes, Prepare p) {
+extern "C" __global__ void __launch_bounds__(256) sap_prepare_exact(
+    const double* boxes, Prepare p) {
     prepare(Exact{boxes}, p);
 }
+
+}  // namespace radsweep::sap

@@ -1,10 +1,14 @@
-// Queries: the boxes that may be near a box or on a ray, in no order, for the host to test and sort. A few queries after an update come
-// here; for more of them the host makes a tree (crates/sap/src/query.rs).
+// Queries: the boxes that may be near a box or on a ray, in no order, for the host to test and
+// sort. The first few queries after an update come here; for more of them the host builds a tree
+// (crates/sap/src/query.rs).
 //
-// One thread a box. The first entry of `out` is the number of candidates; beyond the room they are only counted. Bytes a box: 24
-// read; 32 written for each candidate. 1,000,000 boxes are 24 MB: 8 us, about 35 us with the launches and the copy to the host.
+// One thread a box. The first entry of `out` is the number of candidates; those beyond the capacity
+// are only counted. Bytes a box: 24 read; 32 written for each candidate. 1,000,000 boxes are 24 MB:
+// 8 us, about 35 us with the launches and the copy to the host.
 #pragma once
 #include "types.cuh"
+
+namespace radsweep::sap {
 
 struct Candidate {
     u32 index, pad;
@@ -15,39 +19,39 @@ struct Ray {
     double origin[3], step[3], most;
 };
 
-// Takes the boxes of the lanes whose `meets` holds.
-__device__ __forceinline__ void take(bool meets, u32 index, const Box& box, Candidate* out, u32 room) {
+// Appends the boxes of the lanes whose `meets` holds.
+DEVICE void take(bool meets, u32 index, const Box& box, Candidate* out, u32 capacity) {
     const u32 taken = __ballot_sync(ALL_LANES, meets);
     if (taken == 0) return;
     u64 first = 0;
-    if (lane_index() == 0) first = atomicAdd(reinterpret_cast<u64*>(out), (u64)__popc(taken));
+    if (lane_index() == 0) first = atomicAdd(reinterpret_cast<u64*>(out), u64(__popc(taken)));
     const u64 place = __shfl_sync(ALL_LANES, first, 0) + __popc(taken & lanes_below());
-    if (meets && place < room) {
+    if (meets && place < capacity) {
         out[1 + place].index = index;
         store_box(&out[1 + place].box, box);
     }
 }
 
-// Comparisons are exact, so only touching is left to the host.
-extern "C" __global__ void __launch_bounds__(256)
-    sap_query_box(const Box* boxes, u32 n, const __grid_constant__ Box query, Candidate* out, u32 room) {
+// Comparisons are exact; only the rule for touching boxes is left to the host.
+extern "C" __global__ void __launch_bounds__(256) sap_query_box(
+    const Box* boxes, u32 n, const __grid_constant__ Box query, Candidate* out, u32 capacity) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Box box = empty_box();
     if (i < n) box = load_box(boxes + i);
     bool meets = !is_empty(box);
-    for (u32 k = 0; k < 3; ++k) meets &= box.min[k] <= query.max[k] && query.min[k] <= box.max[k];
-    take(meets, i, box, out, room);
+    for (u32 k = 0; k < 3; k++) meets &= box.min[k] <= query.max[k] && query.min[k] <= box.max[k];
+    take(meets, i, box, out, capacity);
 }
 
-// The slab test of the host, step by step: subtractions and divisions of doubles are rounded alike.
-extern "C" __global__ void __launch_bounds__(256)
-    sap_query_ray(const Box* boxes, u32 n, const __grid_constant__ Ray ray, Candidate* out, u32 room) {
+// The host's slab test, step by step: subtractions and divisions of doubles are rounded alike.
+extern "C" __global__ void __launch_bounds__(256) sap_query_ray(
+    const Box* boxes, u32 n, const __grid_constant__ Ray ray, Candidate* out, u32 capacity) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Box box = empty_box();
     if (i < n) box = load_box(boxes + i);
     bool meets = !is_empty(box);
     double near = 0, far = ray.most;
-    for (u32 k = 0; k < 3; ++k) {
+    for (u32 k = 0; k < 3; k++) {
         const double start = ray.origin[k], step = ray.step[k], min = box.min[k], max = box.max[k];
         if (step == 0) {
             meets &= min <= start && start <= max;
@@ -56,5 +60,7 @@ extern "C" __global__ void __launch_bounds__(256)
             far = fmin(far, ((step > 0 ? max : min) - start) / step);
         }
     }
-    take(meets && near <= far, i, box, out, room);
+    take(meets && near <= far, i, box, out, capacity);
 }
+
+}  // namespace radsweep::sap

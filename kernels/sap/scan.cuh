@@ -1,38 +1,38 @@
-// Exclusive sums of 32-bit counts in 64 bits; `sums[n]` is the total, which `total` gets too. One block: its inputs are one count a tile of 128
-// boxes or a block of 1,024 pairs, few enough that a second level would cost more than it saves (100 M boxes: 96 rounds).
+// Exclusive sums of 32-bit counts in 64 bits. `sums[n]` is the total, which `total` gets too.
+//
+// One block suffices. Its input is one count for a tile of 128 boxes or a block of 1,024 pairs: so
+// few that a second level would cost more than it saves (100 M boxes: 96 rounds).
 //
 // 1,024 threads, 8 counts each a round. Bytes a count: 4 read, 8 written.
 #pragma once
+#include "block/scan.cuh"
 #include "types.cuh"
+
+namespace radsweep::sap {
 
 constexpr u32 SCAN_THREADS = 1024;
 constexpr u32 SCAN_ITEMS = 8;
 
-extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(const u32* counts, u64 n, u64* sums, u64* total) {
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(
+    const u32* counts, u64 n, u64* sums, u64* total) {
     __shared__ u64 warp_sums[WARP];
-    const u32 warp = threadIdx.x / WARP, lane = lane_index();
     u64 before = 0;
     for (u64 round = 0; round < n; round += SCAN_THREADS * SCAN_ITEMS) {
-        const u64 first = round + (u64)threadIdx.x * SCAN_ITEMS;
+        const u64 first = round + u64(threadIdx.x) * SCAN_ITEMS;
         u32 item[SCAN_ITEMS];
         u64 own = 0;
 #pragma unroll
-        for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        for (u32 k = 0; k < SCAN_ITEMS; k++) {
             item[k] = first + k < n ? counts[first + k] : 0;
             own += item[k];
         }
-        const u64 inclusive = warp_scan(own);
-        if (lane == WARP - 1) warp_sums[warp] = inclusive;
-        __syncthreads();
-        if (warp == 0) warp_sums[lane] = warp_scan(warp_sums[lane]);
-        __syncthreads();
-        u64 sum = before + (warp > 0 ? warp_sums[warp - 1] : 0) + inclusive - own;
+        u64 all, sum = before + block_exclusive_sum<SCAN_THREADS / WARP>(own, warp_sums, all);
 #pragma unroll
-        for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        for (u32 k = 0; k < SCAN_ITEMS; k++) {
             if (first + k < n) sums[first + k] = sum;
             sum += item[k];
         }
-        before += warp_sums[WARP - 1];
+        before += all;
         __syncthreads();
     }
     if (threadIdx.x == 0) {
@@ -40,3 +40,5 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(const u32* c
         if (total) *total = before;
     }
 }
+
+}  // namespace radsweep::sap

@@ -1,8 +1,14 @@
-// f32 boxes as f64 boxes, for one of two sets whose other set is tested in f64. One thread a number.
+// Converts f32 boxes to f64, for one of two sets whose other set is tested in f64. One thread a
+// coordinate.
 #pragma once
 #include "types.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) sap_widen(const float* stored, u64 numbers, double* exact) {
-    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+namespace radsweep::sap {
+
+extern "C" __global__ void __launch_bounds__(256) sap_widen(
+    const float* stored, u64 numbers, double* exact) {
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < numbers) exact[i] = stored[i];
 }
+
+}  // namespace radsweep::sap

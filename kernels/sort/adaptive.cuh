@@ -1,20 +1,21 @@
-// What the windows of nearly sorted input tell the rest of Onesweep.
+// The result of the windows of nearly sorted input, for the rest of Onesweep.
 #pragma once
 
-#include <stdint.h>
+#include "common/types.cuh"
 
-namespace radsweep {
+namespace radsweep::adaptive {
 
-constexpr uint32_t ADAPTIVE_AT = 192;  // in the 256 bytes that begin with Outcome; 0 before the first window
+// In the 256 bytes that begin with Outcome; 0 before the first window.
+constexpr u32 STATE_AT = 192;
 
-struct AdaptiveState {
-    uint32_t done;                     // 1: sorted, into the output, or for a sort in place into the temporary buffer
-    uint32_t gave_up;                  // 1: some window is not nearly sorted
-    uint32_t finished;                 // windows that were sorted
+struct State {
+    u32 done;      // 1: sorted, into the output, or for a sort in place into the temporary buffer
+    u32 gave_up;   // 1: some window is not nearly sorted
+    u32 finished;  // windows that were sorted
 };
 
-__device__ __forceinline__ AdaptiveState* adaptive_state(void* header) {
-    return reinterpret_cast<AdaptiveState*>(static_cast<char*>(header) + ADAPTIVE_AT);
+DEVICE State* state_of(void* header) {
+    return reinterpret_cast<State*>(static_cast<char*>(header) + STATE_AT);
 }
 
-}  // namespace radsweep
+}  // namespace radsweep::adaptive

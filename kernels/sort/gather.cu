@@ -1,31 +1,35 @@
-// Records in the order of a sorted index: the second half of every sort of records (Ha, Krüger, Silva 2009, §5.2).
-// Bytes a record of R bytes: 4 for the index, R read (32 at least: sectors), R written.
+// Records in the order of a sorted index: the second half of every sort of records (Ha, Krüger,
+// Silva 2009, §5.2). Bytes a record of R bytes: 4 for the index, R read (32 at least: sectors), R
+// written.
 
-#include <stdint.h>
+#include "common/types.cuh"
 
-namespace {
+namespace radsweep {
 
-// Records of `pieces` pieces each, in the order that `index` gives: record i of `to` is record index[i] of `from`.
+// Records of `pieces` pieces each, in the order that `index` gives: record i of `to` is record
+// index[i] of `from`.
 template <class Piece>
-__device__ __forceinline__ void gather(const uint32_t* index, const Piece* from, Piece* to, uint64_t n, uint32_t pieces) {
-    const uint64_t total = n * pieces, step = uint64_t(gridDim.x) * blockDim.x;
-    for (uint64_t start = uint64_t(blockIdx.x) * blockDim.x; start < total; start += step) {
-        const uint64_t record = start / pieces;  // of the block's first piece: one 64-bit division for all its threads
-        const uint32_t at = uint32_t(start - record * pieces) + threadIdx.x;
-        const uint64_t to_record = record + at / pieces;
-        if (start + threadIdx.x < total) to[start + threadIdx.x] = from[uint64_t(index[to_record]) * pieces + at % pieces];
+DEVICE void gather(const u32* index, const Piece* from, Piece* to, u64 n, u32 pieces) {
+    const u64 total = n * pieces, step = u64(gridDim.x) * blockDim.x;
+    for (u64 start = u64(blockIdx.x) * blockDim.x; start < total; start += step) {
+        const u64 record =
+            start / pieces;  // of the block's first piece: one 64-bit division for all its threads
+        const u32 at = u32(start - record * pieces) + threadIdx.x;
+        const u64 to_record = record + at / pieces;
+        if (start + threadIdx.x < total)
+            to[start + threadIdx.x] = from[u64(index[to_record]) * pieces + at % pieces];
     }
 }
 
-}  // namespace
-
-#define GATHER(BYTES, PIECE)                                                                                        \
-    extern "C" __global__ void __launch_bounds__(256) gather_##BYTES(const uint32_t* index, const PIECE* from,      \
-                                                                     PIECE* to, uint64_t n, uint32_t pieces) {      \
-        gather(index, from, to, n, pieces);                                                                         \
+#define GATHER(BYTES, PIECE)                                                 \
+    extern "C" __global__ void __launch_bounds__(256) gather_##BYTES(        \
+        const u32* index, const PIECE* from, PIECE* to, u64 n, u32 pieces) { \
+        gather(index, from, to, n, pieces);                                  \
     }
-GATHER(1, uint8_t)
-GATHER(2, uint16_t)
-GATHER(4, uint32_t)
-GATHER(8, uint64_t)
+GATHER(1, u8)
+GATHER(2, u16)
+GATHER(4, u32)
+GATHER(8, u64)
 GATHER(16, uint4)
+
+}  // namespace radsweep

@@ -1,90 +1,110 @@
-// Onesweep: least-significant-digit radix sort, 8-bit digits, each pass reading and writing every key once.
-// A. Adinets, D. Merrill: Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022, arXiv 2206.01784.
+// Onesweep: least-significant-digit radix sort, 8-bit digits, each pass reading and writing every
+// key once.
 //
-// Compiled with KEY_BITS (32, 64) and OFFSET_BITS (32: at most 2^30 - 1 keys; 64: any number). Keys keep their own bits in
-// memory; common/radix_key.cuh makes digits of them. Launched in this order, always the same, without the host waiting:
+// A. Adinets, D. Merrill: Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022,
+// arXiv 2206.01784.
 //
-//   memset        only where the kernel of adaptive.cu comes next, or blocks cannot wait for each other: as step 1 of the next kernel
+// Compiled with KEY_BITS (32, 64) and OFFSET_BITS (32: at most 2^30 - 1 keys; 64: any number). Keys
+// keep their own bits in memory; common/radix_key.cuh makes digits of them. The launches, always in
+// this order, without the host waiting:
+//
+//   memset        only if the kernel of adaptive.cu is next, or blocks cannot wait for each other:
+//                 replaces step 1 of the next kernel
 //   histogram     (as many blocks as run at once) x 512 threads, 16-byte loads
-//     1  set header, bins and look-back words to 0. The barrier of the grid that this asks for is waited for after step 2
+//     1  clear header, bins and look-back words; the grid's barrier for it is waited for after step
+//        2
 //     2  count all digits of all passes in one read of the keys; compare neighbours (order check)
-//     3  the block that ends last: exclusive sums of the counts, and the plan: which passes run, between which buffers
+//     3  by the last block to end: exclusive sums of the counts, and the plan (which passes run,
+//        between which buffers)
 //   pass          one block a tile, once per digit; a pass that the plan leaves out ends at once
-//     1  take the next tile number; load the tile's keys, warp-striped
-//     2  count the digits per warp; publish the tile's counts, and the last tile of a group of eight those of the group
-//     3  exclusive sums over digits, then over warps within a digit: where each warp's first key of a digit goes in the tile
-//     4  rank each key among its warp's (match_digit) and put it at its place in the tile; a thread that has a value keeps the place
-//     5  look back: add up the counts of the tiles before in the group, then of the groups before; the last tile of a group
-//        publishes the sum including the group's
-//     6  load the values; write the keys out, digit by digit in consecutive addresses, and keep each one's digit
-//     7  put the values at the places of their keys, where these were, and write them out by the digits
-//   copy_back     only for sorts in place: when an odd number of passes left the result in the temporary buffer
+//     1  take the next tile; load the tile's keys, warp-striped
+//     2  count the digits per warp; publish the tile's counts, and the last tile of a group of
+//        eight those of the group
+//     3  exclusive sums over digits, then over warps within a digit: where each warp's first key of
+//        a digit goes in the tile
+//     4  rank each key among its warp's (match_digit) and put it at its offset in the tile; a
+//        thread that has a value keeps the offset
+//     5  look back: add up the counts of the tiles before in the group, then of the groups before;
+//        the last tile of a group publishes the sum including the group's
+//     6  load the values; write the keys out, digit by digit in consecutive addresses, and keep
+//        each one's digit
+//     7  put the values at the offsets of their keys in the same memory, and write them out by the
+//        digits
+//   copy_back     only for sorts in place: when an odd number of passes left the result in the
+//                 temporary buffer
 //
-// Several arrays of one length are sorted side by side: gridDim.y of them in each launch.
+// Bytes a key of B bytes with a value of V bytes, P passes run: B for the histogram and 2 P (B + V)
+// for the passes, and about 6 KiB a tile and pass of look-back words (1 written, 3.5 read in the
+// group, the rest of groups), mostly in L2. Four passes over u32: 36, pairs 68.
 //
-// Bytes a key of B bytes with a value of V bytes, P passes run: B for the histogram and 2 P (B + V) for the
-// passes, and about 6 KiB a tile and pass of look-back words (1 written, 3.5 read in the group, the rest of groups), mostly in L2.
-// Four passes over u32: 36, pairs 68.
-//
-// Instructions a key and pass, counted in the SASS for sm_90 (u32 keys, 20 a thread): 5 to load and count, 41 to rank and put
-// (28 of them match_digit), 9 to write, about 12 more for the tile's sums and its look-back; 21 in the histogram kernel for
-// all four digits. Wavefronts of shared memory for 32 random keys: about 17 (four accesses of 3.4 each, the rest in order).
+// Instructions a key and pass, counted in the SASS for sm_90 (u32 keys, at that time 20 a thread):
+// 5 to load and count, 41 to rank and put (28 of them match_digit), 9 to write, about 12 more for
+// the tile's sums and its look-back; 21 in the histogram kernel for all four digits. Wavefronts of
+// shared memory for 32 random keys: about 17 (four accesses of 3.4 each, the rest in order).
 //
 // Departures from the paper:
-//  - The keys' order is checked (Ha, Krüger, Silva 2009, §4.2), here once, in the histogram kernel; passes whose digit all keys
-//    share are left out. The plan alternates buffers so that the result lands in the caller's whatever the number of passes.
-//  - Tiles are looked back over in groups, so that the chain of tiles that wait for each other is an eighth as long.
-//  - The values follow the keys through the same shared memory, so that a thread never holds both and a tile is larger.
-//  - The histogram's kernel clears what the passes need, instead of a memset: a launch less, 4 us where the host is behind.
-//  - A tile's counts are published before its keys are ranked, so that the ranking hides the look-back's latency.
-//  - The look-back words need no clearing between passes: each pass that runs reads them with the top bit turned over, which
-//    makes what the last one left ("inclusive") mean "nothing yet".
+//  - The keys' order is checked (Ha, Krüger, Silva 2009, §4.2) once, in the histogram kernel.
+//    Passes whose digit all keys share are left out. The plan alternates buffers so that the result
+//    lands in the caller's whatever the number of passes.
+//  - Tiles are looked back over in groups, so that the chain of tiles that wait for each other is
+//    an eighth as long.
+//  - The values follow the keys through the same shared memory, so that a thread never holds both
+//    and a tile is larger.
+//  - The histogram's kernel clears what the passes need, instead of a memset, which saves a launch:
+//    4 us where the host is behind.
+//  - A tile's counts are published before its keys are ranked, so that the ranking hides the
+//    look-back's latency.
+//  - The look-back words need no clearing between passes: the top state bit alternates meaning each
+//    pass that runs, so what the last one left as "inclusive" reads as "nothing yet".
 //  - Several predecessors are read at once in the look-back.
-//  - An index sort makes its values up in its first pass; none are read.
+//  - An index sort generates its values in its first pass; none are read.
 
+#include "block/copy.cuh"
 #include "onesweep_histogram.cuh"
 #include "onesweep_pass.cuh"
 #include "onesweep_tuning.cuh"
 
-namespace {
+namespace radsweep::onesweep {
 
-template <class T>
-__device__ __forceinline__ void copy_array(T* to, const T* from, uint64_t n) {
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x) to[i] = from[i];
-}
-
-template <uint32_t VALUE_BYTES>
-__device__ __forceinline__ void copy_back(const Args& args) {
+template <u32 VALUE_BYTES>
+DEVICE void copy_back(const Args& args) {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
-    if (of_array(args, args.header)->copy_back == 0) return;
-    const uint64_t n = key_count(args);
-    copy_array(args.keys[blockIdx.y][OUTPUT], args.keys[blockIdx.y][TEMP], n);
-    if (VALUE_BYTES != 0) copy_array(static_cast<Value*>(args.values[blockIdx.y][OUTPUT]), static_cast<const Value*>(args.values[blockIdx.y][TEMP]), n);
+    if (args.header->copy_back == 0) return;
+    const u64 n = key_count(args);
+    copy_array(args.keys[OUTPUT], args.keys[TEMP], n);
+    if (VALUE_BYTES != 0)
+        copy_array(
+            static_cast<Value*>(args.values[OUTPUT]), static_cast<const Value*>(args.values[TEMP]),
+            n);
 }
 
-}  // namespace
+// ---- Entry points. A name carries the shape, so that host and device cannot disagree ----
 
-// ---- Entry points. A pass carries its tile shape in its name, so that host and device cannot disagree about it. ----
-
-#define HISTOGRAM(KIND, FLOAT)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(HISTOGRAM_THREADS) onesweep_histogram_##KIND(const Args args) { \
-        histogram<FLOAT>(args);                                                                                  \
+#define HISTOGRAM(KIND, FLOAT)                                                            \
+    extern "C" __global__ void                                                            \
+        __launch_bounds__(HISTOGRAM_THREADS) onesweep_histogram_##KIND(const Args args) { \
+        histogram<FLOAT>(args);                                                           \
     }
 HISTOGRAM(integer, false)
 HISTOGRAM(float, true)
 
-#define PASS(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS)                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                            \
-        onesweep_pass_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args, const uint32_t pass) {   \
-        run_pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args, pass);                                            \
+#define PASS(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS)                                    \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                 \
+    onesweep_pass_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args, const u32 pass) { \
+        run_pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args, pass);                                 \
     }
-#define PASSES(VALUE_BYTES, THREADS, ITEMS, BLOCKS)          \
+#define PASSES(VALUE_BYTES, THREADS, ITEMS, BLOCKS)           \
     PASS(integer, false, VALUE_BYTES, THREADS, ITEMS, BLOCKS) \
     PASS(float, true, VALUE_BYTES, THREADS, ITEMS, BLOCKS)
 ONESWEEP_TILES(PASSES)
 
-#define COPY_BACK(VALUE_BYTES) \
-    extern "C" __global__ void __launch_bounds__(256) onesweep_copy_back_##VALUE_BYTES(const Args args) { copy_back<VALUE_BYTES>(args); }
+#define COPY_BACK(VALUE_BYTES)                                                     \
+    extern "C" __global__ void                                                     \
+        __launch_bounds__(256) onesweep_copy_back_##VALUE_BYTES(const Args args) { \
+        copy_back<VALUE_BYTES>(args);                                              \
+    }
 COPY_BACK(0)
 COPY_BACK(4)
 COPY_BACK(8)
+
+}  // namespace radsweep::onesweep

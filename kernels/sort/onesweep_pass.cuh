@@ -1,155 +1,154 @@
 // A pass of onesweep.cu: one block's tile.
 #pragma once
 
+#include "block/load.cuh"
+#include "block/look_back.cuh"
 #include "onesweep_types.cuh"
 
-namespace {
+namespace radsweep::onesweep {
 
-// Tiles are looked back over in groups: a tile adds up the tiles before it in its group, and then groups. So the chain is
-// an eighth as long as tile by tile, and as many words are read.
+// Tiles are looked back over in groups: a tile adds up the tiles before it in its group, and then
+// groups. So the chain is an eighth as long as tile by tile, for as many words read.
 //
-// A group's word is a number with its state on top: 0 nothing yet, 1 the group's own count, 2 the sum up to and with the
-// group. Each pass that runs sees the words with the top bit turned over against the one before: old sums, 2, become 0. A
+// A group's word is a count with its state on top (block/look_back.cuh). The top state bit
+// alternates meaning each pass that runs, so the last pass's INCLUSIVE reads as nothing yet. A
 // tile's own count has the lower bit set, and the top bit that tells this pass from the one before.
-constexpr uint32_t GROUP = 8;         // tiles
-constexpr Offset OWN = Offset(1) << (OFFSET_BITS - 2), SUM = OWN << 1, NUMBER = OWN - 1;
-constexpr uint32_t READ = 4;          // words read at once: more take registers that the keys need
+constexpr u32 GROUP = 8;  // tiles
+using States = LookBack<Offset>;
+constexpr Offset OWN = States::OWN, INCLUSIVE = States::INCLUSIVE, SUM = States::SUM;
+constexpr u32 READ = 4;  // words read at once: more take registers that the keys need
 
 // One block's tile in one pass.
-template <bool FLOAT, uint32_t VALUE_BYTES, uint32_t THREADS, uint32_t ITEMS>
+template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS>
 struct Pass {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
-    static constexpr uint32_t WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
+    static constexpr u32 WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
     static constexpr bool VALUES = VALUE_BYTES != 0;
-    static constexpr uint32_t STRIDE = sizeof(Key);  // between keys in the exchange
+    static constexpr u32 STRIDE = sizeof(Key);  // between keys in the exchange
     static_assert(THREADS % WARP == 0 && THREADS >= DIGITS && TILE <= 65536, "tile shape");
 
-    // Places in the tile, two to a word, and digits, four to a word: what is left of the keys while the values move.
-    using Places = uint32_t[(ITEMS + 1) / 2];
-    using Digits = uint32_t[(ITEMS + 3) / 4];
+    // Offsets in the tile, two to a word, and digits, four to a word: what remains of the keys
+    // while the values move.
+    using Places = u32[(ITEMS + 1) / 2];
+    using Digits = u32[(ITEMS + 3) / 4];
 
-    // The host gives this many bytes (tuning.rs: shared_bytes). Keys, then values, go through the exchange.
+    // The host gives this many bytes (tuning.rs: pass_shared_bytes). Keys, then values, go through
+    // the exchange.
     struct Shared {
-        uint32_t warp_counts[WARPS][DIGITS];
-        Offset first[DIGITS];          // where the tile's keys of a digit go, less their place in the tile
-        uint32_t sums[DIGITS / WARP];
-        uint32_t tile;
-        uint32_t padding[3];
+        u32 warp_counts[WARPS][DIGITS];
+        Offset first[DIGITS];  // where the tile's keys of a digit go, less their offset in the tile
+        u32 sums[DIGITS / WARP];
+        u32 tile;
+        u32 padding[3];
         char exchange[TILE * (sizeof(Key) > VALUE_BYTES ? sizeof(Key) : VALUE_BYTES)];
     };
 
     const Args& args;
     Shared& shared;
-    const uint32_t pass, state;
+    const u32 pass, state;
     const Digit<FLOAT> digit;
-    const uint32_t lane, warp;
+    const u32 lane, warp;
 
-    uint32_t tile;
-    Offset base;                       // of the tile in the source
-    uint32_t count;                    // keys in the tile; the rest is padding, which sorts behind every key of the tile
+    u32 tile;
+    Offset base;  // of the tile in the source
+    u32 count;    // keys in the tile; the rest is padding, which sorts behind every key of the tile
 
-    __device__ __forceinline__ Pass(const Args& args, Shared& shared, uint32_t pass, uint32_t state)
+    DEVICE Pass(const Args& args, Shared& shared, u32 pass, u32 state)
         : args(args), shared(shared), pass(pass), state(state),
-          digit(digit_of<FLOAT>(args.order, pass)), lane(threadIdx.x % WARP), warp(threadIdx.x / WARP) {}
+          digit(digit_of<BITS, FLOAT>(args.order, pass)), lane(threadIdx.x % WARP),
+          warp(threadIdx.x / WARP) {}
 
-    __device__ __forceinline__ bool full() const { return count == TILE; }
-    __device__ __forceinline__ const Key* source_keys() const { return args.keys[blockIdx.y][state >> SOURCE_SHIFT & 3]; }
-    __device__ __forceinline__ Key* target_keys() const { return args.keys[blockIdx.y][state >> TARGET_SHIFT & 3]; }
-    __device__ __forceinline__ const Value* source_values() const {
-        return static_cast<const Value*>(args.values[blockIdx.y][state >> SOURCE_SHIFT & 3]);
+    DEVICE bool full() const { return count == TILE; }
+    DEVICE const Key* source_keys() const { return args.keys[state >> SOURCE_SHIFT & 3]; }
+    DEVICE Key* target_keys() const { return args.keys[state >> TARGET_SHIFT & 3]; }
+    DEVICE const Value* source_values() const {
+        return static_cast<const Value*>(args.values[state >> SOURCE_SHIFT & 3]);
     }
-    __device__ __forceinline__ Value* target_values() const {
-        return static_cast<Value*>(args.values[blockIdx.y][state >> TARGET_SHIFT & 3]);
+    DEVICE Value* target_values() const {
+        return static_cast<Value*>(args.values[state >> TARGET_SHIFT & 3]);
     }
-    __device__ __forceinline__ bool writes_keys() const { return !VALUES || !(args.flags & DROP_KEYS) || !(state & LAST); }
-    __device__ __forceinline__ Key* exchanged_keys() const { return reinterpret_cast<Key*>(shared.exchange); }
-    __device__ __forceinline__ Value* exchanged_values() const { return reinterpret_cast<Value*>(shared.exchange); }
+    DEVICE bool writes_keys() const {
+        return !VALUES || !(args.flags & DROP_KEYS) || !(state & LAST);
+    }
+    DEVICE Key* exchanged_keys() const { return reinterpret_cast<Key*>(shared.exchange); }
+    DEVICE Value* exchanged_values() const { return reinterpret_cast<Value*>(shared.exchange); }
 
-    // Tiles are numbered in the order in which blocks start, so that every tile waited for has a block that runs.
-    __device__ __forceinline__ bool take_tile() {
-        if (threadIdx.x == 0) shared.tile = atomicAdd(&of_array(args, args.header)->next_tile[pass], 1);
-        uint4* const counts = reinterpret_cast<uint4*>(shared.warp_counts[warp]);
-#pragma unroll
-        for (uint32_t i = 0; i < DIGITS / 4; i += WARP) counts[i + lane] = make_uint4(0, 0, 0, 0);
+    // Tiles are numbered in the order in which blocks start, so that every tile waited for has a
+    // block that runs.
+    DEVICE bool take_tile() {
+        if (threadIdx.x == 0) shared.tile = atomicAdd(&args.header->next_tile[pass], 1);
+        clear_counters(shared.warp_counts[warp]);
         __syncthreads();
         tile = shared.tile;
         base = Offset(tile) * TILE;
-        const uint64_t n = key_count(args);
+        const u64 n = key_count(args);
         if (base >= n) return false;
-        count = n - base < TILE ? uint32_t(n - base) : TILE;
+        count = n - base < TILE ? u32(n - base) : TILE;
         return true;
     }
 
-    __device__ __forceinline__ void copy() const {
-        for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
+    DEVICE void copy() const {
+        for (u32 i = threadIdx.x; i < count; i += THREADS) {
             if (writes_keys()) target_keys()[base + i] = source_keys()[base + i];
-            if (VALUES) target_values()[base + i] = source_values() ? source_values()[base + i] : Value(base + i);
+            if (VALUES)
+                target_values()[base + i] =
+                    source_values() ? source_values()[base + i] : Value(base + i);
         }
     }
 
-    // Items of a thread are a warp apart, so that a warp reads consecutive addresses and its rows are in the keys' order.
     template <class T>
-    __device__ __forceinline__ void load_items(T (&items)[ITEMS], const T* from, T padding) const {
-        const uint32_t at = warp * WARP * ITEMS + lane;
-        from += base + at;
-        if (full()) {
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i++) items[i] = from[i * WARP];
-        } else {
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i++) {
-                items[i] = padding;
-                if (at + i * WARP < count) items[i] = from[i * WARP];
-            }
-        }
+    DEVICE void load(T (&items)[ITEMS], const T* from, T padding) const {
+        const u32 first = warp * WARP * ITEMS + lane;
+        from += base + first;
+        if (full()) load_items<true, WARP>(items, from, first, count, padding);
+        else load_items<false, WARP>(items, from, first, count, padding);
     }
 
-    __device__ __forceinline__ void load_values(Value (&values)[ITEMS]) const {
-        if (source_values() != nullptr) return load_items(values, source_values(), Value(0));
+    DEVICE void load_values(Value (&values)[ITEMS]) const {
+        if (source_values() != nullptr) return load(values, source_values(), Value(0));
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) values[i] = Value(base + warp * WARP * ITEMS + lane + i * WARP);
+        for (u32 i = 0; i < ITEMS; i++)
+            values[i] = Value(base + warp * WARP * ITEMS + lane + i * WARP);
     }
 
-    __device__ __forceinline__ uint32_t* counter(uint32_t digit) const { return &shared.warp_counts[warp][digit]; }
+    DEVICE u32* counter(u32 digit) const { return &shared.warp_counts[warp][digit]; }
 
-    __device__ __forceinline__ void count_digits(const Key (&keys)[ITEMS]) const {
+    DEVICE void count_digits(const Key (&keys)[ITEMS]) const {
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) atomicAdd(counter(digit(keys[i])), 1);
+        for (u32 i = 0; i < ITEMS; i++) atomicAdd(counter(digit(keys[i])), 1);
         __syncthreads();
     }
 
-    __device__ __forceinline__ Offset* own_word(uint32_t of_tile) const {
-        return of_array(args, args.own) + (uint64_t(of_tile) * DIGITS + threadIdx.x);
+    DEVICE Offset* own_word(u32 of_tile) const {
+        return args.own + (u64(of_tile) * DIGITS + threadIdx.x);
     }
-    __device__ __forceinline__ Offset* group_word(uint32_t of_group) const {
-        return of_array(args, args.groups) + (uint64_t(of_group) * DIGITS + threadIdx.x);
+    DEVICE Offset* group_word(u32 of_group) const {
+        return args.groups + (u64(of_group) * DIGITS + threadIdx.x);
     }
-    __device__ __forceinline__ Offset turn(Offset word) const { return state & TURNED ? word ^ SUM : word; }
+    DEVICE Offset turn(Offset word) const { return state & TURNED ? word ^ INCLUSIVE : word; }
 
-    // Publishes the tile's counts and replaces the counts of each warp by where its keys begin, in bytes of the exchange.
-    // Returns, to the thread of a digit, the keys with that digit (`own`) and the place of the first of them in the tile.
-    __device__ __forceinline__ uint32_t place_digits(uint32_t& own) const {
-        const uint32_t d = threadIdx.x;
-        uint32_t sum = 0, up_to = 0;
+    // Publishes the tile's counts and replaces the counts of each warp by where its keys begin, in
+    // bytes of the exchange. Returns, to the thread of a digit, the keys with that digit (`own`)
+    // and the offset of the first of them in the tile.
+    DEVICE u32 place_digits(u32& own) const {
+        const u32 d = threadIdx.x;
+        u32 sum = 0, up_to = 0;
         if (d < DIGITS) {
 #pragma unroll
-            for (uint32_t w = 0; w < WARPS; w++) sum += shared.warp_counts[w][d];
+            for (u32 w = 0; w < WARPS; w++) sum += shared.warp_counts[w][d];
             own = d == digit.mask ? sum - (TILE - count) : sum;
             store_relaxed(own_word(tile), turn(OWN) | own);
             up_to = warp_inclusive_sum(sum, lane);
             if (lane == WARP - 1) shared.sums[warp] = up_to;
         }
         __syncthreads();
-        uint32_t place = up_to - sum;
+        u32 place = up_to - sum;
         if (d < DIGITS) {
+            place = add_warps_below<DIGITS / WARP>(place, shared.sums, warp);
+            u32 next = place * STRIDE;
 #pragma unroll
-            for (uint32_t w = 0; w < DIGITS / WARP; w++) {
-                if (w < warp) place += shared.sums[w];
-            }
-            uint32_t next = place * STRIDE;
-#pragma unroll
-            for (uint32_t w = 0; w < WARPS; w++) {  // read again: the registers are full of keys
-                const uint32_t count = shared.warp_counts[w][d];
+            for (u32 w = 0; w < WARPS; w++) {  // read again: the registers are full of keys
+                const u32 count = shared.warp_counts[w][d];
                 shared.warp_counts[w][d] = next;
                 next += count * STRIDE;
             }
@@ -158,110 +157,100 @@ struct Pass {
         return place;
     }
 
-    // A key's place: where its warp's next key of that digit goes, plus the lower lanes with the same digit. The highest lane
-    // of each digit moves the counter on for the next row. All read before any writes, and write before any reads again.
-    __device__ __forceinline__ void rank(const Key (&keys)[ITEMS], Places& places) const {
-        const uint32_t up_to_me = lane_mask_le();
-        // From parameters of their own, or else the compiler keeps the digits of count_digits in registers that are needed.
-        const Digit<FLOAT> digit = digit_of<FLOAT>(args.order_again, pass);
+    // Ranks the keys, and puts each at its offset in the tile: where its warp's next key of that
+    // digit goes, plus the lower lanes with the same digit.
+    DEVICE void rank(const Key (&keys)[ITEMS], Places& places) const {
+        const u32 up_to_me = lane_mask_le();
+        // From separate parameters, or else the compiler keeps the digits of count_digits in
+        // registers that are needed.
+        const Digit<FLOAT> digit = digit_of<BITS, FLOAT>(args.order_again, pass);
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t d = digit(keys[i]);
-            const uint32_t peers = match_digit(d, args.minus_one);
-            const uint32_t after = *counter(d) + __popc(peers & up_to_me) * STRIDE;
-            __syncwarp();
-            if ((peers & ~up_to_me) == 0) *counter(d) = after;
-            __syncwarp();
+        for (u32 i = 0; i < ITEMS; i++) {
+            const u32 d = digit(keys[i]);
+            const u32 peers = match_digit(d, args.minus_one);
+            const u32 after = rank_row(counter(d), peers, up_to_me, STRIDE);
             *reinterpret_cast<Key*>(shared.exchange + (after - STRIDE)) = keys[i];
             if (VALUES) pack<16>(places[i / 2], i % 2, after / STRIDE - 1);
         }
     }
 
-    // Puts a number at its place in a word, first place first. The empty instruction is for the compiler, which would otherwise
-    // see through the word and keep each number in a register of its own.
-    template <uint32_t BITS>
-    static __device__ __forceinline__ void pack(uint32_t& word, uint32_t place, uint32_t number) {
+    // Packs a number into a word, at index `place` from the low end. The empty instruction keeps
+    // the compiler from holding each number in a register of its own.
+    template <u32 BITS>
+    static DEVICE void pack(u32& word, u32 place, u32 number) {
         if (place == 0) word = number;
         else word |= number << BITS * place;
         if (place == 32 / BITS - 1) asm("" : "+r"(word));
     }
 
-    __device__ __forceinline__ void stall_if_asked() const {
+    DEVICE void stall_if_asked() const {
         if (tile != args.stall_tile) return;
-        const long long start = clock64();
-        while (clock64() - start < args.stall_cycles) {}
+        const i64 start = clock64();
+        while (clock64() - start < args.stall_cycles) {
+        }
     }
 
-    // The keys with this thread's digit in the tiles of the group before this one.
-    __device__ __forceinline__ Offset before_in_group() const {
-        const uint32_t start = tile / GROUP * GROUP;
+    // Returns the keys with this thread's digit in the tiles of the group before this one.
+    DEVICE Offset before_in_group() const {
+        const u32 start = tile / GROUP * GROUP;
         Offset before = 0;
-        for (uint32_t first = start; first < tile; first += READ) {
+        for (u32 first = start; first < tile; first += READ) {
             Offset words[READ];
 #pragma unroll
-            for (uint32_t i = 0; i < READ; i++) words[i] = first + i < tile ? load_relaxed(own_word(first + i)) : turn(OWN);
+            for (u32 i = 0; i < READ; i++)
+                words[i] = first + i < tile ? load_relaxed(own_word(first + i)) : turn(OWN);
 #pragma unroll
-            for (uint32_t i = 0; i < READ; i++) {
-                while ((words[i] & ~NUMBER) != turn(OWN)) words[i] = load_relaxed(own_word(first + i));
-                before += words[i] & NUMBER;
+            for (u32 i = 0; i < READ; i++) {
+                while ((words[i] & ~SUM) != turn(OWN)) words[i] = load_relaxed(own_word(first + i));
+                before += words[i] & SUM;
             }
         }
         return before;
     }
 
     // The last tile of a group publishes the group's count as soon as it can.
-    __device__ __forceinline__ void publish_group(uint32_t own) const {
+    DEVICE void publish_group(u32 own) const {
         if (threadIdx.x >= DIGITS || tile % GROUP != GROUP - 1) return;
-        store_relaxed(group_word(tile / GROUP), turn((tile < GROUP ? SUM : OWN) | (before_in_group() + own)));
+        store_relaxed(
+            group_word(tile / GROUP),
+            turn((tile < GROUP ? INCLUSIVE : OWN) | (before_in_group() + own)));
     }
 
-    // The keys with this thread's digit in the groups before this tile's.
-    __device__ __forceinline__ Offset look_back(uint32_t group) const {
-        Offset before = 0;
-        uint32_t done = 0;             // groups added up, from the one before this backwards
-        while (true) {
-            Offset words[READ];
-#pragma unroll
-            for (uint32_t i = 0; i < READ; i++) {
-                words[i] = done + i < group ? turn(load_relaxed(group_word(group - 1 - done - i))) : SUM;
-            }
-#pragma unroll
-            for (uint32_t i = 0; i < READ; i++) {
-                if ((words[i] & ~NUMBER) == 0) break;
-                before += words[i] & NUMBER;
-                if (words[i] & SUM) return before;
-                done++;
-            }
-        }
+    // Returns the keys with this thread's digit in the groups before this tile's.
+    DEVICE Offset look_back(u32 group) const {
+        return States::template by_thread<READ>(
+            group, [&](u32 g) { return group_word(g); }, [&](Offset word) { return turn(word); });
     }
 
-    // Where the tile's keys of each digit go.
-    __device__ __forceinline__ void find_first(uint32_t own, uint32_t place) const {
+    // Finds where the tile's keys of each digit go.
+    DEVICE void find_first(u32 own, u32 place) const {
         if (threadIdx.x >= DIGITS) return;
         Offset before = before_in_group();
-        const uint32_t group = tile / GROUP;
+        const u32 group = tile / GROUP;
         if (group != 0) {
             before += look_back(group);
-            if (tile % GROUP == GROUP - 1) store_relaxed(group_word(group), turn(SUM | (before + own)));
+            if (tile % GROUP == GROUP - 1)
+                store_relaxed(group_word(group), turn(INCLUSIVE | (before + own)));
         }
-        shared.first[threadIdx.x] = of_array(args, args.bins)[pass * DIGITS + threadIdx.x] + before - place;
+        shared.first[threadIdx.x] = args.bins[pass * DIGITS + threadIdx.x] + before - place;
     }
 
-    // Four items at a time, or else the compiler reads all keys at once into registers that the values need.
-    static __device__ __forceinline__ void pause_after(uint32_t item) {
+    // Four items at a time, or else the compiler reads all keys at once into registers that the
+    // values need.
+    static DEVICE void pause_after(u32 item) {
         if (VALUES && item % 4 == 3) asm volatile("" ::: "memory");
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void write_keys(Digits& digits) const {
+    DEVICE void write_keys(Digits& digits) const {
         Key* const to = target_keys();
         const bool writes_keys = this->writes_keys();
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t place = threadIdx.x + i * THREADS;
+        for (u32 i = 0; i < ITEMS; i++) {
+            const u32 place = threadIdx.x + i * THREADS;
             if (!FULL && place >= count) break;
             const Key key = exchanged_keys()[place];
-            const uint32_t d = digit(key);
+            const u32 d = digit(key);
             if (writes_keys) to[shared.first[d] + place] = key;
             if (VALUES) pack<8>(digits[i / 4], i % 4, d);
             pause_after(i);
@@ -269,45 +258,47 @@ struct Pass {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void write_values(const Digits& digits) const {
+    DEVICE void write_values(const Digits& digits) const {
         Value* const to = target_values();
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t place = threadIdx.x + i * THREADS;
+        for (u32 i = 0; i < ITEMS; i++) {
+            const u32 place = threadIdx.x + i * THREADS;
             if (!FULL && place >= count) break;
-            to[shared.first[digits[i / 4] >> 8 * (i % 4) & 255] + place] = exchanged_values()[place];
+            to[shared.first[digits[i / 4] >> 8 * (i % 4) & 255] + place] =
+                exchanged_values()[place];
             pause_after(i);
         }
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void write(const Value (&values)[ITEMS], const Places& places) const {
+    DEVICE void write(const Value (&values)[ITEMS], const Places& places) const {
         Digits digits;
         write_keys<FULL>(digits);
         if (!VALUES) return;
         __syncthreads();
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) exchanged_values()[places[i / 2] >> 16 * (i % 2) & 0xffff] = values[i];
+        for (u32 i = 0; i < ITEMS; i++)
+            exchanged_values()[places[i / 2] >> 16 * (i % 2) & 0xffff] = values[i];
         __syncthreads();
         write_values<FULL>(digits);
     }
 
-    __device__ __forceinline__ void process() {
+    DEVICE void process() {
         if (!take_tile()) return;
         if (state & COPY) return copy();
 
         Key keys[ITEMS];
-        load_items(keys, source_keys(), Key(args.order.padding));
+        load(keys, source_keys(), Key(args.order.padding));
         count_digits(keys);
         stall_if_asked();
-        uint32_t own = 0;
-        const uint32_t place = place_digits(own);
+        u32 own = 0;
+        const u32 place = place_digits(own);
         publish_group(own);
         Places places;
         rank(keys, places);
         stall_if_asked();
         find_first(own, place);
-        Value values[ITEMS];           // on their way while the keys are written
+        Value values[ITEMS];  // load while the keys are written
         if (VALUES) load_values(values);
         __syncthreads();
         if (full()) write<true>(values, places);
@@ -315,12 +306,14 @@ struct Pass {
     }
 };
 
-template <bool FLOAT, uint32_t VALUE_BYTES, uint32_t THREADS, uint32_t ITEMS>
-__device__ __forceinline__ void run_pass(const Args& args, uint32_t pass) {
+template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS>
+DEVICE void run_pass(const Args& args, u32 pass) {
     extern __shared__ uint4 shared_memory[];
     using ThisPass = Pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>;
-    const uint32_t state = of_array(args, args.header)->state[pass];
-    if (state & RUN) ThisPass(args, *reinterpret_cast<typename ThisPass::Shared*>(shared_memory), pass, state).process();
+    const u32 state = args.header->state[pass];
+    if (state & RUN)
+        ThisPass(args, *reinterpret_cast<typename ThisPass::Shared*>(shared_memory), pass, state)
+            .process();
 }
 
-}  // namespace
+}  // namespace radsweep::onesweep

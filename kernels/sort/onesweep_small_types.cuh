@@ -1,117 +1,138 @@
-// What the kernels of onesweep_small.cu share with the host, and how they divide keys among bins. Included with KEY_BITS defined.
+// What the kernels of onesweep_small.cu share with the host, and how they divide keys among bins.
+// Included with KEY_BITS defined.
 #pragma once
 
-#include "../common/layout.cuh"
-#include "../common/warp.cuh"
-#include "../common/radix_key.cuh"
 #include "adaptive_window.cuh"
-#include "onesweep_digit.cuh"
+#include "block/exchange.cuh"
+#include "block/scan.cuh"
+#include "common/layout.cuh"
+#include "common/radix_key.cuh"
+#include "common/sort_args.cuh"
 #include "outcome.cuh"
 
-using namespace radsweep;
+namespace radsweep::onesweep_small {
 
-namespace {
+constexpr u32 BITS = 8, DIGITS = 1 << BITS, MAX_THREADS = 512;
+constexpr u32 GROUP = DIGITS / WARP;  // warps with a thread for each digit
 
-constexpr uint32_t ARRAYS = 3, MAX_THREADS = 512;
-constexpr uint32_t GROUP = DIGITS / WARP;  // warps with a thread for each digit
+// ---- Shared with the host: crates/gpusort/src/cuda/onesweep/small.rs ----
 
-// ---- What the host passes, and what stays in the scratch memory. The host's copies: crates/gpusort/src/cuda/onesweep/small.rs. ----
-
-constexpr uint32_t DROP_KEYS = 2;      // Args::flags: the sorted keys are not wanted
-constexpr uint32_t NEARLY_SORTED = 4;  // Args::flags: the input may be nearly sorted; a block has room for a window
+// Args::flags: the input may be nearly sorted; a block's shared memory holds a window.
+constexpr u32 NEARLY_SORTED = 4;
 
 struct Buffers {
     Key* keys_in;
-    Key* keys_out;                     // may be the input
-    Key* keys_temp;                    // of a grid
-    void* values_in;                   // null means 0, 1, 2, ...
+    Key* keys_out;    // may be the input
+    Key* keys_temp;   // of a grid
+    void* values_in;  // null means 0, 1, 2, ...
     void* values_out;
     void* values_temp;
 };
 ASSERT_LAYOUT(Buffers, 48,
-    AT(keys_in, 0) AT(keys_out, 8) AT(keys_temp, 16) AT(values_in, 24) AT(values_out, 32) AT(values_temp, 40));
+    AT(keys_in, 0) AT(keys_out, 8) AT(keys_temp, 16) AT(values_in, 24) AT(values_out, 32)
+    AT(values_temp, 40));
 
 struct Args {
-    Buffers buffers[ARRAYS];
-    char* scratch;                     // [array] Header, then [array][block] Seen, then [array][2][block][digit] counts of 16 bits
-    const uint64_t* device_count;      // null, or where the number of keys stands, at most n
-    WindowRecord* records;             // with NEARLY_SORTED: [array][window]
+    Buffers buffers;
+    char* scratch;            // Header, then [block] Seen, then [2][block][digit] counts of 16 bits
+    const u64* device_count;  // null, or the address of the number of keys, at most n
+    adaptive::WindowRecord* records;  // with NEARLY_SORTED: [window]
     KeyOrder order;
-    uint32_t n;
-    uint32_t rows;                     // keys of a thread in a tile
-    uint32_t capacity;                 // keys that a block has room for
-    uint32_t minus_one;                // 0xffffffff, see match_digit
-    uint32_t flags;
-    uint32_t windows;                  // of an array
+    u32 n;
+    u32 rows;       // keys of a thread in a tile
+    u32 capacity;   // capacity of a block in keys
+    u32 minus_one;  // 0xffffffff, see match_digit
+    u32 flags;
+    u32 windows;
 };
-ASSERT_LAYOUT(Args, 232,
-    AT(buffers, 0) AT(scratch, 144) AT(device_count, 152) AT(records, 160) AT(order, 168) AT(n, 208) AT(rows, 212)
-    AT(capacity, 216) AT(minus_one, 220) AT(flags, 224) AT(windows, 228));
+ASSERT_LAYOUT(Args, 136,
+    AT(buffers, 0) AT(scratch, 48) AT(device_count, 56) AT(records, 64) AT(order, 72) AT(n, 112)
+    AT(rows, 116) AT(capacity, 120) AT(minus_one, 124) AT(flags, 128) AT(windows, 132));
 
 struct Header {
     Outcome outcome;
-    alignas(128) uint32_t arrived;     // blocks of the array, over the barriers after the first; alone in its cache line
+    // Blocks, over the barriers after the first; alone in its line.
+    alignas(128) u32 arrived;
 };
 
-// What keys have in common, as one block has seen.
+// What one block has seen of the keys.
 struct Seen {
-    Key differing;                     // ordered bits in which some key differs from the first
-    Key highest;                       // in ordered bits
-    Key lowest;                        // its complement
-    Key descents;                      // keys that are less than the one before
+    Key differing;  // ordered bits in which some key differs from the first
+    Key highest;    // in ordered bits
+    Key lowest;     // its complement
+    Key descents;   // keys that are less than the one before
 };
 
-constexpr uint32_t HEADER_BYTES = 256;
-static_assert(sizeof(Header) == HEADER_BYTES && sizeof(Seen) == 4 * sizeof(Key), "as the host counts");
+constexpr u32 HEADER_BYTES = 256;
+static_assert(
+    sizeof(Header) == HEADER_BYTES && sizeof(Seen) == 4 * sizeof(Key), "as the host counts");
 
 #if KEY_BITS == 32
-using KeyWord = unsigned int;          // as atomics want it
-__device__ __forceinline__ float float_of(Key key) { return __uint_as_float(key); }
+DEVICE float float_of(Key key) { return __uint_as_float(key); }
 #else
-using KeyWord = unsigned long long;
-__device__ __forceinline__ double float_of(Key key) { return __longlong_as_double((long long)key); }
+DEVICE double float_of(Key key) { return __longlong_as_double(i64(key)); }
 #endif
-__device__ __forceinline__ KeyWord* atomic_word(Key* key) { return reinterpret_cast<KeyWord*>(key); }
 
 // A word of counts: two digits, each 15 bits under the turn of its pass.
-constexpr uint32_t TURN = 0x80008000u;
-constexpr uint32_t WORDS = DIGITS / 2;
-constexpr uint32_t AT_ONCE = 4;        // tiles whose counts a warp reads at once
+constexpr u32 TURN = 0x80008000u;
+constexpr u32 WORDS = DIGITS / 2;
+constexpr u32 AT_ONCE = 4;  // tiles whose counts a warp reads at once
 
-// Which of 256 bins a key belongs to: those of a digit, or equal parts of the range of all keys.
+// Maps a key to one of 256 bins: those of a digit, or equal parts of the range of all keys.
 template <bool FLOAT>
 struct Bins {
     Digit<FLOAT> digit;
     bool parts;
-    Key window, lowest;                // in ordered bits; of floats the lowest key itself
+    Key window, lowest;  // in ordered bits; of floats the lowest key itself
     float scale, last_part;
 
-    // Grows with the order of the keys, whichever way that goes; rounding keeps it so.
-    __device__ __forceinline__ uint32_t part(Key key) const {
-        const float distance = FLOAT ? float(float_of(key) - float_of(lowest)) : float(Key((digit.ordering(key) & window) - lowest));
-        return uint32_t(fminf(distance * scale, last_part));  // padding is NaN or beyond the highest: in the last
+    // Divides the range from the lowest to the highest key, both as compared, into as many parts as
+    // are a multiple of the blocks. Returns false where floating point cannot tell them apart.
+    DEVICE bool divide(Key low, Key high) {
+        float range;
+        if (FLOAT) {
+            if (Key(~window) != 0) return false;  // parts of a float have no order
+            lowest = digit.ordering.key_of(low);
+            range = float(float_of(digit.ordering.key_of(high)) - float_of(lowest));
+        } else {
+            lowest = low;
+            range = float(Key(high - low));
+        }
+        last_part = float(DIGITS / gridDim.x * gridDim.x - 1);
+        scale = (last_part + 1) / range;
+        return fabsf(range) < 1e38f && fabsf(scale) < 1e38f;
     }
-    __device__ __forceinline__ uint32_t operator()(Key key) const { return parts ? part(key) : digit(key); }
-    __device__ __forceinline__ uint32_t last() const { return parts ? uint32_t(last_part) : digit.mask; }
+
+    // Monotone in the order of the keys, rounding included.
+    DEVICE u32 part(Key key) const {
+        const float distance = FLOAT ? float(float_of(key) - float_of(lowest))
+                                     : float(Key((digit.ordering(key) & window) - lowest));
+        return u32(fminf(
+            distance * scale, last_part));  // padding is NaN or beyond the highest: in the last
+    }
+    DEVICE u32 operator()(Key key) const { return parts ? part(key) : digit(key); }
+    DEVICE u32 last() const { return parts ? u32(last_part) : digit.mask; }
 };
 
-// The block's array, as `Window` asks.
+// The arrays, as `Window` takes them.
 struct Array {
     const Args& args;
     const Buffers& buffers;
     Header& its_header;
 
-    __device__ __forceinline__ uint64_t n() const { return args.n; }
-    __device__ __forceinline__ const KeyOrder& order() const { return args.order; }
-    __device__ __forceinline__ bool in_place() const { return buffers.keys_in == buffers.keys_out; }
-    __device__ __forceinline__ const Key* keys_in() const { return buffers.keys_in; }
-    __device__ __forceinline__ Key* keys_out() const { return in_place() ? buffers.keys_temp : buffers.keys_out; }
-    __device__ __forceinline__ const void* values_in() const { return buffers.values_in; }
-    __device__ __forceinline__ void* values_out() const { return in_place() ? buffers.values_temp : buffers.values_out; }
-    __device__ __forceinline__ bool drop_keys() const { return args.flags & DROP_KEYS; }
-    __device__ __forceinline__ uint32_t windows() const { return args.windows; }
-    __device__ __forceinline__ WindowRecord* records() const { return args.records + blockIdx.y * args.windows; }
-    __device__ __forceinline__ char* header() const { return reinterpret_cast<char*>(&its_header); }
+    DEVICE u64 n() const { return args.n; }
+    DEVICE const KeyOrder& order() const { return args.order; }
+    DEVICE bool in_place() const { return buffers.keys_in == buffers.keys_out; }
+    DEVICE const Key* keys_in() const { return buffers.keys_in; }
+    DEVICE Key* keys_out() const { return in_place() ? buffers.keys_temp : buffers.keys_out; }
+    DEVICE const void* values_in() const { return buffers.values_in; }
+    DEVICE void* values_out() const {
+        return in_place() ? buffers.values_temp : buffers.values_out;
+    }
+    DEVICE bool drop_keys() const { return args.flags & DROP_KEYS; }
+    DEVICE u32 windows() const { return args.windows; }
+    DEVICE adaptive::WindowRecord* records() const { return args.records; }
+    DEVICE char* header() const { return reinterpret_cast<char*>(&its_header); }
 };
 
-}  // namespace
+}  // namespace radsweep::onesweep_small

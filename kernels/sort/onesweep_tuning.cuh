@@ -1,12 +1,16 @@
-// Tile shapes of onesweep.cu: X(bytes of a value, threads, keys a thread, blocks a multiprocessor to leave registers for).
-// The host's copy is in crates/gpusort/src/cuda/onesweep/tuning.rs; the shape is part of a kernel's name, so the two cannot
-// differ unnoticed. A block has 64 KiB of shared memory on Turing; wider shapes are for later devices.
+// Tile shapes of onesweep.cu: X(bytes of a value, threads, keys a thread, blocks a multiprocessor
+// to leave registers for). The host's copy is in crates/gpusort/src/cuda/onesweep/tuning.rs; the
+// shape is part of a kernel's name, so the two cannot differ unnoticed. A block has 64 KiB of
+// shared memory on Turing; wider shapes are for later devices.
 #pragma once
 
 #if KEY_BITS == 64
-#define ONESWEEP_TILES(X) X(0, 384, 16, 3) X(4, 384, 16, 2) X(8, 384, 16, 2) X(0, 384, 24, 2) X(4, 384, 24, 2)
+#define ONESWEEP_TILES(X) \
+    X(0, 384, 16, 3) X(4, 384, 16, 2) X(8, 384, 16, 2) X(0, 384, 24, 2) X(4, 384, 24, 2)
 #elif OFFSET_BITS == 64
 #define ONESWEEP_TILES(X) X(0, 384, 32, 3) X(4, 384, 32, 2) X(8, 384, 16, 2)
 #else
-#define ONESWEEP_TILES(X) X(0, 384, 32, 3) X(4, 384, 32, 2) X(8, 384, 16, 2) X(8, 384, 24, 2) X(0, 512, 16, 3) X(4, 512, 16, 2)
+#define ONESWEEP_TILES(X) \
+    X(0, 384, 32, 3)      \
+    X(4, 384, 32, 2) X(8, 384, 16, 2) X(8, 384, 24, 2) X(0, 512, 16, 3) X(4, 512, 16, 2)
 #endif

@@ -1,25 +1,37 @@
-// What every sort leaves at the start of its scratch memory for the report. The host's copy: crates/gpusort/src/cuda/outcome.rs.
+// The result that every sort leaves at the start of its scratch memory, for the report. The host's
+// copy: crates/gpusort/src/cuda/outcome.rs.
 #pragma once
 
-#include <stdint.h>
+#include "common/types.cuh"
 
 namespace radsweep {
 
-enum FamilyId : uint32_t { NO_FAMILY, ONESWEEP, FOUR_WAY, EIGHT_WAY, SATISH_RADIX, SATISH_MERGE, QUICKSORT, BUCKET_SORT };
+enum FamilyId : u32 {
+    NO_FAMILY,
+    ONESWEEP,
+    FOUR_WAY,
+    EIGHT_WAY,
+    SATISH_RADIX,
+    SATISH_MERGE,
+    QUICKSORT,
+    BUCKET_SORT
+};
 
-constexpr uint32_t EARLY_EXIT = 1, ADAPTIVE = 2;
+constexpr u32 EARLY_EXIT = 1, ADAPTIVE = 2;
 
 struct Outcome {
-    uint32_t algorithm;   // FamilyId
-    uint32_t passes;      // that the bit window asks for
-    uint32_t passes_run;
-    uint32_t early_exit;  // EARLY_EXIT: found in order before all passes were run; ADAPTIVE: sorted by windows
-    uint64_t n;
-    uint64_t detail;      // a figure of the family's own: bucket sort's largest bucket, the keys that quicksort's partitions moved, merge
-                          // sort's largest piece; with ADAPTIVE the elements taken out
+    u32 algorithm;  // FamilyId
+    u32 passes;     // that the bit window needs
+    u32 passes_run;
+    u32 early_exit;  // EARLY_EXIT: in order before all passes; ADAPTIVE: by windows
+    u64 n;
+    // A figure of the family's own: bucket sort's largest bucket, the keys that quicksort's
+    // partitions moved, merge sort's largest piece; with ADAPTIVE the elements removed.
+    u64 detail;
 };
-#ifdef ASSERT_LAYOUT  // not where the text is compiled at run time
-ASSERT_LAYOUT(Outcome, 32, AT(algorithm, 0) AT(passes, 4) AT(passes_run, 8) AT(early_exit, 12) AT(n, 16) AT(detail, 24));
+#ifdef ASSERT_LAYOUT  // not if compiled at run time
+ASSERT_LAYOUT(Outcome, 32,
+    AT(algorithm, 0) AT(passes, 4) AT(passes_run, 8) AT(early_exit, 12) AT(n, 16) AT(detail, 24));
 #endif
 
 }  // namespace radsweep

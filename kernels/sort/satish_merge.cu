@@ -1,44 +1,53 @@
 // Merge sort of the six key types.
-// N. Satish, M. Harris, M. Garland: Designing Efficient Sorting Algorithms for Manycore GPUs, IPDPS 2009, section IV.
 //
-// Compiled with KEY_BITS (32, 64). The parts that any order shares are in satish_merge.cuh. Launched without the host waiting:
-//   1  satish_merge_tile      steps 1 and 2: a tile a block, sorted on chip: an odd-even merge network in each thread's registers,
-//                             then a tree of merges in shared memory
-//   2  satish_merge_rank      step 3, section IV.A: samples of every run ranked in all others make the splitters of a pass
+// N. Satish, M. Harris, M. Garland: Designing Efficient Sorting Algorithms for Manycore GPUs, IPDPS
+// 2009, section IV.
+//
+// Compiled with KEY_BITS (32, 64). The parts that any order shares are in satish_merge.cuh.
+// Launched without the host waiting:
+//   1  satish_merge_tile      steps 1 and 2: a tile a block, sorted on chip: an odd-even merge
+//                             network in each thread's registers, then a tree of merges in shared
+//                             memory
+//   2  satish_merge_rank      step 3, section IV.A: samples of every run ranked in all others make
+//                             the splitters of a pass
 //   3  satish_merge_pieces    section IV.A: a block merges the piece between two splitters on chip
 //   2 and 3 once a pass; each pass makes one run of up to eight.
 //
-// In memory between the kernels a key is its bits in order (floats by total order: -0.0 is before +0.0, and found equal when
-// compared), so that no pass maps keys; the last one turns them back.
+// In memory between the kernels a key is its ordered bits (floats by total order: -0.0 is before
+// +0.0, and compares equal), so that no pass maps keys; the last one maps them back.
 //
-// Bytes a pair of 4 + 4: 16 a kernel that moves it; 2^24 pairs are 2850 tiles, so 4 passes: 80. Pairwise passes would be 208.
-// Instructions a pair, counted on the H200 with tiles of 7680: 350 for a tile, 160 a pass. Shared memory is what bounds both: 8 bytes
-// from any bank an element and level, and the steps of the search; its pipe was 75 to 87 % busy.
-// H200, 2^24 random pairs: tiles 261 us, splitters 4 * 41, pieces 4 * 150, in all 1.024 ms (16.4 G/s; CUB 3.5's merge sort 1.471). Keys
+// Bytes a pair of 4 + 4: 16 a kernel that moves it; 2^24 pairs are 2850 tiles, so 4 passes: 80.
+// Pairwise passes would be 208. Instructions a pair, counted on the H200 with tiles of 7680: 350
+// for a tile, 160 a pass. Shared memory bounds both: 8 bytes from any bank an element and level,
+// and the steps of the search; its pipe was 75 to 87 % busy. H200, 2^24 random pairs: tiles 261 us,
+// splitters 4 * 41, pieces 4 * 150, in all 1.024 ms (16.4 G/s; CUB 3.5's merge sort 1.471). Keys
 // alone 0.713 ms (23.5 G/s; CUB 0.785). Sorted pairs 0.541 ms.
 //
 // Departures from the paper, and what each gains:
-//   - A thread sorts ITEMS items by the network in registers, and the tile's tree of merges follows in shared memory: a network over
-//     the tile would be O(log^2) exchanges an item through shared memory.
-//   - A pass merges eight runs, on chip as a tree of pairwise merges: a third of the passes over memory.
-//   - Splitters are ranked in all runs at once by binary search in the samples, which the pass before leaves in an array of their
-//     own; the paper merges the samples by a nested run of its merge.
-//   - A piece is cut at every spacing-th splitter, so pieces are as even as samples allow, not between 1 and t elements.
-//   - On chip a thread finds where its outputs begin by one binary search and merges serially: a search for each element otherwise.
+//   - A thread sorts ITEMS items by the network in registers, and the tile's tree of merges follows
+//     in shared memory: a network over the tile would be O(log^2) exchanges an item through shared
+//     memory.
+//   - A pass merges eight runs, on chip as a tree of pairwise merges: a third of the passes over
+//     memory.
+//   - Splitters are ranked in all runs at once by binary search in the samples, which the pass
+//     before leaves in an array of their own; the paper merges the samples by a nested run of its
+//     merge.
+//   - A piece is cut at every spacing-th splitter, so pieces are as even as samples allow, not
+//     between 1 and t elements.
+//   - On chip a thread finds where its outputs begin by one binary search and merges serially: a
+//     search for each element otherwise.
 //   - Neighbours that are in order already are not merged: sorted input costs its reads and writes.
-//   - Values of 4 bytes move with the keys; those of 8 bytes are fetched once a kernel by their place in it.
+//   - Values of 4 bytes move with the keys; those of 8 bytes are fetched once a kernel by their
+//     offset in it.
 
-#include "../common/layout.cuh"
-#include "../common/radix_key.cuh"
+#include "block/load.cuh"
+#include "common/layout.cuh"
+#include "common/radix_key.cuh"
+#include "common/sort_args.cuh"
 #include "outcome.cuh"
 #include "satish_merge_items.cuh"
 
-namespace {
-
-using namespace radsweep;
-using namespace radsweep::satish_merge;
-
-constexpr uint32_t LAST = 1, DROP_KEYS = 2;
+namespace radsweep::satish_merge {
 
 // The host's copy: crates/gpusort/src/cuda/satish_merge/layout.rs.
 struct Args {
@@ -46,39 +55,34 @@ struct Args {
     Key* keys_out;
     const void* values_in;  // null: 0, 1, 2, ...
     void* values_out;
-    Key* samples;           // every SAMPLE-th key of the run that it is in, in the order of memory
-    uint32_t* splits;       // of each piece: its first element in each run
+    Key* samples;  // every SAMPLE-th key of the run that it is in, in the order of memory
+    u32* splits;   // of each piece: its first element in each run
     Outcome* outcome;
-    const uint64_t* device_count;
-    uint64_t n;
-    uint64_t flip, fold;    // from a key to its ordered bits
-    uint64_t window, minus_zero, zero;  // what is compared: minus_zero becomes zero, then the window's bits
+    const u64* device_count;
+    u64 n;
+    u64 flip, fold;  // from a key to its ordered bits
+    // What is compared: minus_zero becomes zero, then the window's bits.
+    u64 window, minus_zero, zero;
     Level level;
-    uint32_t passes;
-    uint32_t flags;
+    u32 passes;
+    u32 flags;
 };
 ASSERT_LAYOUT(Args, 144,
-    AT(keys_in, 0) AT(keys_out, 8) AT(values_in, 16) AT(values_out, 24) AT(samples, 32) AT(splits, 40) AT(outcome, 48)
-    AT(device_count, 56) AT(n, 64) AT(flip, 72) AT(fold, 80) AT(window, 88) AT(minus_zero, 96) AT(zero, 104) AT(level, 112)
-    AT(passes, 136) AT(flags, 140));
-
-__device__ __forceinline__ uint64_t key_count(const Args& args) {
-    if (args.device_count == nullptr) return args.n;
-    const uint64_t n = *args.device_count;
-    return n < args.n ? n : args.n;
-}
+    AT(keys_in, 0) AT(keys_out, 8) AT(values_in, 16) AT(values_out, 24) AT(samples, 32)
+    AT(splits, 40) AT(outcome, 48) AT(device_count, 56) AT(n, 64) AT(flip, 72) AT(fold, 80)
+    AT(window, 88) AT(minus_zero, 96) AT(zero, 104) AT(level, 112) AT(passes, 136) AT(flags, 140));
 
 // Between a key and its ordered bits, one to one.
 struct Bits {
     Key flip, fold;
 
-    __device__ __forceinline__ Bits(const Args& args, bool identity)
+    DEVICE Bits(const Args& args, bool identity)
         : flip(identity ? 0 : Key(args.flip)), fold(identity ? 0 : Key(args.fold)) {}
-    __device__ __forceinline__ Key turn(Key key, Key sign_of) const {
+    DEVICE Key turn(Key key, Key sign_of) const {
         return key ^ (flip ^ (Key(SignedKey(sign_of) >> (KEY_BITS - 1)) & fold));
     }
-    __device__ __forceinline__ Key of(Key key) const { return turn(key, key); }
-    __device__ __forceinline__ Key back(Key bits) const { return turn(bits, bits ^ flip); }
+    DEVICE Key of(Key key) const { return turn(key, key); }
+    DEVICE Key back(Key bits) const { return turn(bits, bits ^ flip); }
 };
 
 // What is compared. PLAIN: integers by all their bits.
@@ -86,9 +90,9 @@ template <bool PLAIN>
 struct Comparable {
     Key window, minus_zero, zero;
 
-    __device__ __forceinline__ explicit Comparable(const Args& args)
+    DEVICE explicit Comparable(const Args& args)
         : window(Key(args.window)), minus_zero(Key(args.minus_zero)), zero(Key(args.zero)) {}
-    __device__ __forceinline__ Key operator()(Key bits) const {
+    DEVICE Key operator()(Key bits) const {
         if (PLAIN) return bits;
         return (bits == minus_zero ? zero : bits) & window;
     }
@@ -102,84 +106,79 @@ struct ByKey {
     using Rank = Key;
     const Comparable<PLAIN> comparable;
 
-    __device__ __forceinline__ Key rank(Item item) const { return comparable(item.key); }
-    __device__ __forceinline__ Key rank_at(const Store<Item>& store, uint32_t place) const { return comparable(store.key(place)); }
-    __device__ __forceinline__ bool less(Key a, Key b) const { return a < b; }
-    __device__ __forceinline__ bool before(Item a, Item b) const { return satish_merge::before(a, b); }
-};
-
-template <uint32_t BYTES>
-struct ValueOf {
-    using Type = uint32_t;
-};
-template <>
-struct ValueOf<8> {
-    using Type = uint64_t;
+    DEVICE Key rank(Item item) const { return comparable(item.key); }
+    DEVICE Key rank_at(const Store<Item>& store, u32 place) const {
+        return comparable(store.key(place));
+    }
+    DEVICE bool less(Key a, Key b) const { return a < b; }
+    DEVICE bool before(Item a, Item b) const { return satish_merge::before(a, b); }
 };
 
 // ---- What the kernels that move keys end with ----
 
+// Calls `visit(i, place)` for a block's places below `count`, ITEMS a thread.
+template <class Visit>
+DEVICE void for_places(u32 count, Visit visit) {
+    for_items<ITEMS, THREADS>(threadIdx.x, count, visit);
+}
+
 struct Output {
     Key* keys;
     Key* samples;  // null: not wanted
-    uint64_t to;
-    uint32_t count;
+    u64 to;
+    u32 count;
 
-    __device__ __forceinline__ Output(const Args& args, uint64_t to, uint32_t count)
-        : keys(args.keys_out), samples(args.flags & LAST ? nullptr : args.samples), to(to), count(count) {}
+    DEVICE Output(const Args& args, u64 to, u32 count)
+        : keys(args.keys_out), samples(args.flags & LAST ? nullptr : args.samples), to(to),
+          count(count) {}
 
-    __device__ __forceinline__ void put(uint32_t place, Key key) const {
-        const uint64_t at = to + place;
+    DEVICE void put(u32 place, Key key) const {
+        const u64 at = to + place;
         keys[at] = key;
-        if (at % SAMPLE == 0 && samples != nullptr) samples[at / SAMPLE] = key;  // the same threads each time
+        if (at % SAMPLE == 0 && samples != nullptr)
+            samples[at / SAMPLE] = key;  // the same threads each time
     }
 
     // Fetches what `stage` puts into shared memory, in the order of the tags.
     template <class T, class Stage, class Put>
-    __device__ __forceinline__ void gather(const uint32_t (&tags)[ITEMS], T* shared, const Stage& stage, const Put& put) const {
+    DEVICE void gather(
+        const u32 (&tags)[ITEMS], T* shared, const Stage& stage, const Put& put) const {
         __syncthreads();
         stage(shared);
         __syncthreads();
-#pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t place = threadIdx.x + i * THREADS;
-            if (place < count) put(place, shared[tags[i]]);
-        }
+        for_places(count, [&](u32 i, u32 place) { put(place, shared[tags[i]]); });
     }
 };
 
 // ---- Steps 1 and 2 ----
 
-template <bool PLAIN, uint32_t VALUE_BYTES>
-__device__ __forceinline__ void sort_tile(const Args& args) {
+template <bool PLAIN, u32 VALUE_BYTES>
+DEVICE void sort_tile(const Args& args) {
     extern __shared__ uint4 shared_memory[];
     using Value = typename ValueOf<VALUE_BYTES>::Type;
     using Item = typename ItemOf<!PLAIN || VALUE_BYTES != 0>::Type;
     using Order = ByKey<Item, true>;  // items hold what is compared
 
-    const uint64_t n = key_count(args), base = uint64_t(blockIdx.x) * TILE;
-    if (blockIdx.x == 0 && threadIdx.x == 0) *args.outcome = {SATISH_MERGE, args.passes + 1, args.passes + 1, 0, n, 0};
+    const u64 n = key_count(args), base = u64(blockIdx.x) * TILE;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *args.outcome = {SATISH_MERGE, args.passes + 1, args.passes + 1, 0, n, 0};
     if (base >= n) return;
-    const uint32_t count = n - base < TILE ? uint32_t(n - base) : TILE;
+    const u32 count = n - base < TILE ? u32(n - base) : TILE;
     const bool writes_keys = (args.flags & (LAST | DROP_KEYS)) != (LAST | DROP_KEYS);
     // For each of the tile's places, `read(from memory)`, to shared memory.
     const auto each_place = [&](const auto& read) {
-#pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t place = threadIdx.x + i * THREADS;
-            if (place < count) read(place);
-        }
+        for_places(count, [&](u32, u32 place) { read(place); });
     };
 
     Key* const keys = reinterpret_cast<Key*>(shared_memory);
-    each_place([&](uint32_t place) { keys[place] = args.keys_in[base + place]; });
+    each_place([&](u32 place) { keys[place] = args.keys_in[base + place]; });
     __syncthreads();
     const Bits bits(args, false);
     const Comparable<PLAIN> comparable(args);
     Item items[ITEMS];
 #pragma unroll
-    for (uint32_t i = 0; i < ITEMS; i++) {
-        const uint32_t place = threadIdx.x * ITEMS + i;
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 place = threadIdx.x * ITEMS + i;
         make(items[i], place < count ? comparable(bits.of(keys[place])) : ~Key(0), place);
     }
     __syncthreads();
@@ -188,37 +187,32 @@ __device__ __forceinline__ void sort_tile(const Args& args) {
     chip.sort(items, count);
 
     const Output output(args, base, count);
-    uint32_t tags[ITEMS];
+    u32 tags[ITEMS];
     const Bits turned_back(args, !(args.flags & LAST));
-#pragma unroll
-    for (uint32_t i = 0; i < ITEMS; i++) {
-        const uint32_t place = threadIdx.x + i * THREADS;
-        if (place >= count) break;
+    for_items_in_turn<ITEMS, THREADS>(threadIdx.x, count, [&](u32 i, u32 place) {
         tags[i] = store.tag(place);
         if (PLAIN && writes_keys) output.put(place, turned_back.back(store.key(place)));
-    }
+    });
     if (!PLAIN && writes_keys) {
         const Bits kept(args, args.flags & LAST);
         output.gather(
             tags, reinterpret_cast<Key*>(shared_memory),
-            [&](Key* shared) { each_place([&](uint32_t place) { shared[place] = kept.of(args.keys_in[base + place]); }); },
-            [&](uint32_t place, Key key) { output.put(place, key); });
+            [&](Key* shared) {
+                each_place([&](u32 place) { shared[place] = kept.of(args.keys_in[base + place]); });
+            },
+            [&](u32 place, Key key) { output.put(place, key); });
     }
     if (VALUE_BYTES == 0) return;
     const Value* const from = static_cast<const Value*>(args.values_in) + base;
     Value* const to = static_cast<Value*>(args.values_out) + base;
     if (args.values_in == nullptr) {
-#pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t place = threadIdx.x + i * THREADS;
-            if (place < count) to[place] = Value(base + tags[i]);
-        }
+        for_places(count, [&](u32 i, u32 place) { to[place] = Value(base + tags[i]); });
         return;
     }
     output.gather(
         tags, reinterpret_cast<Value*>(shared_memory),
-        [&](Value* shared) { each_place([&](uint32_t place) { shared[place] = from[place]; }); },
-        [&](uint32_t place, Value value) { to[place] = value; });
+        [&](Value* shared) { each_place([&](u32 place) { shared[place] = from[place]; }); },
+        [&](u32 place, Value value) { to[place] = value; });
 }
 
 // ---- Step 3 ----
@@ -229,18 +223,20 @@ struct KeysInMemory {
     const Args& args;
     const Comparable<PLAIN> comparable;
 
-    __device__ __forceinline__ Key sample(uint64_t i) const { return comparable(args.samples[i]); }
-    __device__ __forceinline__ Key element(uint64_t i) const { return comparable(args.keys_in[i]); }
-    __device__ __forceinline__ bool less(Key a, Key b) const { return a < b; }
+    DEVICE Key sample(u64 i) const { return comparable(args.samples[i]); }
+    DEVICE Key element(u64 i) const { return comparable(args.keys_in[i]); }
+    DEVICE bool less(Key a, Key b) const { return a < b; }
 };
 
 template <bool PLAIN>
-__device__ __forceinline__ void rank(const Args& args) {
-    rank_splitters(KeysInMemory<PLAIN>{args, Comparable<PLAIN>(args)}, args.level, key_count(args), args.splits);
+DEVICE void rank(const Args& args) {
+    rank_splitters(
+        KeysInMemory<PLAIN>{args, Comparable<PLAIN>(args)}, args.level, key_count(args),
+        args.splits);
 }
 
-template <bool PLAIN, uint32_t VALUE_BYTES>
-__device__ __forceinline__ void merge_piece(const Args& args) {
+template <bool PLAIN, u32 VALUE_BYTES>
+DEVICE void merge_piece(const Args& args) {
     extern __shared__ uint4 shared_memory[];
     using Value = typename ValueOf<VALUE_BYTES>::Type;
     using Item = typename ItemOf<VALUE_BYTES != 0>::Type;
@@ -248,10 +244,11 @@ __device__ __forceinline__ void merge_piece(const Args& args) {
     using ThisPiece = Piece<THREADS, ITEMS>;
     static_assert(sizeof(typename ThisPiece::Shared) % 16 == 0, "the store follows");
 
-    typename ThisPiece::Shared& shared = *reinterpret_cast<typename ThisPiece::Shared*>(shared_memory);
+    typename ThisPiece::Shared& shared =
+        *reinterpret_cast<typename ThisPiece::Shared*>(shared_memory);
     ThisPiece piece(shared);
     if (!piece.find(args.level, key_count(args), args.splits)) return;
-    if (threadIdx.x == 0) atomicMax(reinterpret_cast<unsigned long long*>(&args.outcome->detail), (unsigned long long)piece.count);
+    if (threadIdx.x == 0) atomicMax(&args.outcome->detail, u64(piece.count));
 
     const Value* const values_in = static_cast<const Value*>(args.values_in);
     Value* const values_out = static_cast<Value*>(args.values_out) + piece.to;
@@ -259,10 +256,10 @@ __device__ __forceinline__ void merge_piece(const Args& args) {
     const Store<Item> store(&shared + 1);
     {
         Item items[ThisPiece::WARP_ROWS];
-        piece.each([&](uint32_t from, uint32_t place, uint32_t i) {
-            make(items[i], args.keys_in[from], VALUE_BYTES == 4 ? uint32_t(values_in[from]) : place);
+        piece.each([&](u32 from, u32 place, u32 i) {
+            make(items[i], args.keys_in[from], VALUE_BYTES == 4 ? u32(values_in[from]) : place);
         });
-        piece.each([&](uint32_t, uint32_t place, uint32_t i) { store.put(place, items[i]); });
+        piece.each([&](u32, u32 place, u32 i) { store.put(place, items[i]); });
     }
     __syncthreads();
     const Chip<Order, Store<Item>, THREADS, ITEMS> chip{Order{Comparable<PLAIN>(args)}, store};
@@ -270,37 +267,43 @@ __device__ __forceinline__ void merge_piece(const Args& args) {
 
     const Output output(args, piece.to, piece.count);
     const Bits turned_back(args, !(args.flags & LAST));
-    uint32_t tags[ITEMS];
-#pragma unroll
-    for (uint32_t i = 0; i < ITEMS; i++) {
-        const uint32_t place = threadIdx.x + i * THREADS;
-        if (place >= piece.count) break;
+    u32 tags[ITEMS];
+    for_items_in_turn<ITEMS, THREADS>(threadIdx.x, piece.count, [&](u32 i, u32 place) {
         tags[i] = store.tag(place);
         if (writes_keys) output.put(place, turned_back.back(store.key(place)));
         if (VALUE_BYTES == 4) values_out[place] = Value(tags[i]);
-    }
+    });
     if (VALUE_BYTES != 8) return;
     output.gather(
         tags, reinterpret_cast<Value*>(&shared + 1),
-        [&](Value* staged) { piece.each([&](uint32_t from, uint32_t place, uint32_t) { staged[place] = values_in[from]; }); },
-        [&](uint32_t place, Value value) { values_out[place] = value; });
+        [&](Value* staged) {
+            piece.each([&](u32 from, u32 place, u32) { staged[place] = values_in[from]; });
+        },
+        [&](u32 place, Value value) { values_out[place] = value; });
 }
-
-}  // namespace
 
 // ---- Entry points ----
 
-#define BY_ORDER(KIND, PLAIN)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(RANK_THREADS) satish_merge_rank_##KIND(const Args args) { rank<PLAIN>(args); } \
-    BY_VALUE(KIND, PLAIN, 0)                                                                                                  \
-    BY_VALUE(KIND, PLAIN, 4)                                                                                                  \
+#define BY_ORDER(KIND, PLAIN)                                                       \
+    extern "C" __global__ void                                                      \
+        __launch_bounds__(RANK_THREADS) satish_merge_rank_##KIND(const Args args) { \
+        rank<PLAIN>(args);                                                          \
+    }                                                                               \
+    BY_VALUE(KIND, PLAIN, 0)                                                        \
+    BY_VALUE(KIND, PLAIN, 4)                                                        \
     BY_VALUE(KIND, PLAIN, 8)
-#define BY_VALUE(KIND, PLAIN, VALUE_BYTES)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) satish_merge_tile_##KIND##_##VALUE_BYTES(const Args args) {   \
-        sort_tile<PLAIN, VALUE_BYTES>(args);                                                                                \
-    }                                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) satish_merge_pieces_##KIND##_##VALUE_BYTES(const Args args) { \
-        merge_piece<PLAIN, VALUE_BYTES>(args);                                                                              \
+#define BY_VALUE(KIND, PLAIN, VALUE_BYTES)                                             \
+    extern "C" __global__ void                                                         \
+        __launch_bounds__(THREADS, BLOCKS) satish_merge_tile_##KIND##_##VALUE_BYTES(   \
+            const Args args) {                                                         \
+        sort_tile<PLAIN, VALUE_BYTES>(args);                                           \
+    }                                                                                  \
+    extern "C" __global__ void                                                         \
+        __launch_bounds__(THREADS, BLOCKS) satish_merge_pieces_##KIND##_##VALUE_BYTES( \
+            const Args args) {                                                         \
+        merge_piece<PLAIN, VALUE_BYTES>(args);                                         \
     }
 BY_ORDER(plain, true)
 BY_ORDER(any, false)
+
+}  // namespace radsweep::satish_merge

@@ -1,15 +1,18 @@
-//! The CUDA kernels of radsweep as portable images: PTX text, compiled for the device at hand by its driver at first use.
+//! The CUDA kernels of radsweep as portable images: PTX text, compiled for the device at hand by
+//! its driver at first use.
 //!
-//! The images are built from the `.cu` files of this crate by `nvcc` where the build finds one, and are otherwise the
-//! ones checked in under `prebuilt/`; the build fails if those were made from other sources (see `build.rs`).
+//! The images are those checked in under `prebuilt/`; the build fails if they were made from other
+//! sources than the `.cu` files of this crate. If `RADSWEEP_NVCC` names a compiler, the build makes
+//! them with it (see `build.rs`).
 //!
 //! # What an image needs
 //!
-//! A GPU of compute capability 7.5 (Turing, 2018) or later, and a driver of CUDA 10.1 (R418, 2019) or later: an image
-//! declares PTX 6.4 and the target `sm_75`. Left alone, the compiler declares the PTX version of its own release, and asks for
-//! a driver as new as itself. The build lowers the version and has the assembler confirm that the text needs no later one.
-//! The checked-in images also pass the assemblers of CUDA 10.1 (for `sm_75`) and 11.2 (`sm_75`, `sm_80`); they have not been
-//! run on drivers that old.
+//! A GPU of compute capability 7.5 (Turing, 2018) or later, and a driver of CUDA 10.1 (R418, 2019)
+//! or later: an image declares PTX 6.4 and the target `sm_75`. Left alone, the compiler declares
+//! the PTX version of its own release, and asks for a driver as new as itself. The build lowers the
+//! version and has the assembler confirm that the text needs no later one. The checked-in images
+//! also pass the assemblers of CUDA 10.1 (for `sm_75`) and 11.2 (`sm_75`, `sm_80`); they have not
+//! been run on drivers that old.
 //!
 //! # Example
 //!
@@ -24,7 +27,8 @@ use miniz_oxide::inflate::decompress_to_vec;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// One module of kernels, ready for the driver to load. Compressed in the binary: PTX takes a fifth of its size then.
+/// One module of kernels, ready for the driver to load. Compressed in the binary: PTX takes a fifth
+/// of its size then.
 pub struct Image {
     /// What the module is called, in `images.txt` and in messages.
     pub name: &'static str,
@@ -34,11 +38,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// PTX text in ASCII, without the NUL byte that `cuModuleLoadData` wants after it. Inflated by the first call, about 1.4 ms
-    /// a megabyte, and kept.
+    /// PTX text in ASCII, without the NUL byte that `cuModuleLoadData` wants after it. Inflated by
+    /// the first call, about 1.4 ms a megabyte, and kept.
     #[must_use]
     pub fn ptx(&self) -> &[u8] {
-        // What the build compressed can be inflated; were it not so, an empty image is one that no driver loads.
+        // What the build compressed can be inflated; were it not so, an empty image is one that no
+        // driver loads.
         self.text
             .get_or_init(|| decompress_to_vec(self.packed).unwrap_or_default())
     }
@@ -50,7 +55,8 @@ impl fmt::Debug for Image {
     }
 }
 
-/// SHA-256, in hex, over `images.txt` and the `.cu` and `.cuh` sources that the images were made from.
+/// SHA-256, in hex, over `images.txt` and the `.cu` and `.cuh` sources that the images were made
+/// from.
 pub const SOURCE_HASH: &str = env!("RADSWEEP_SOURCE_HASH");
 
 /// Where the images came from: `prebuilt`, or the compiler that made them during the build.
@@ -84,11 +90,13 @@ image! {
     ONESWEEP_64_LARGE, "onesweep_64_large"
 }
 image! {
-    /// Onesweep in one launch, for small numbers of 32-bit keys. Needs a driver of CUDA 10.1 (R418).
+    /// Onesweep in one launch, for small numbers of 32-bit keys. Needs a driver of CUDA 10.1
+    /// (R418).
     ONESWEEP_SMALL_32, "onesweep_small_32"
 }
 image! {
-    /// Onesweep in one launch, for small numbers of 64-bit keys. Needs a driver of CUDA 10.1 (R418).
+    /// Onesweep in one launch, for small numbers of 64-bit keys. Needs a driver of CUDA 10.1
+    /// (R418).
     ONESWEEP_SMALL_64, "onesweep_small_64"
 }
 image! {
@@ -104,35 +112,43 @@ image! {
     GATHER, "gather"
 }
 image! {
-    /// The radix sorts of Ha, Krüger and Silva for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    /// The radix sorts of Ha, Krüger and Silva for keys of 32 bits. Needs a driver of CUDA 10.1
+    /// (R418).
     HA_RADIX_32, "ha_radix_32"
 }
 image! {
-    /// The radix sorts of Ha, Krüger and Silva for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    /// The radix sorts of Ha, Krüger and Silva for keys of 64 bits. Needs a driver of CUDA 10.1
+    /// (R418).
     HA_RADIX_64, "ha_radix_64"
 }
 image! {
-    /// Sorts that the papers compare theirs with, for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    /// Sorts that the papers compare theirs with, for keys of 32 bits. Needs a driver of CUDA 10.1
+    /// (R418).
     BASELINES, "baselines"
 }
 image! {
-    /// The radix sort of Satish, Harris and Garland for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    /// The radix sort of Satish, Harris and Garland for keys of 32 bits. Needs a driver of CUDA
+    /// 10.1 (R418).
     SATISH_RADIX_32, "satish_radix_32"
 }
 image! {
-    /// The radix sort of Satish, Harris and Garland for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    /// The radix sort of Satish, Harris and Garland for keys of 64 bits. Needs a driver of CUDA
+    /// 10.1 (R418).
     SATISH_RADIX_64, "satish_radix_64"
 }
 image! {
-    /// The merge sort of Satish, Harris and Garland for keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    /// The merge sort of Satish, Harris and Garland for keys of 32 bits. Needs a driver of CUDA
+    /// 10.1 (R418).
     SATISH_MERGE_32, "satish_merge_32"
 }
 image! {
-    /// The merge sort of Satish, Harris and Garland for keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    /// The merge sort of Satish, Harris and Garland for keys of 64 bits. Needs a driver of CUDA
+    /// 10.1 (R418).
     SATISH_MERGE_64, "satish_merge_64"
 }
 image! {
-    /// The merge sort of Satish, Harris and Garland for keys of many words. Needs a driver of CUDA 10.1 (R418).
+    /// The merge sort of Satish, Harris and Garland for keys of many words. Needs a driver of CUDA
+    /// 10.1 (R418).
     SATISH_MERGE_WORDS, "satish_merge_words"
 }
 image! {
@@ -152,7 +168,8 @@ image! {
     BUCKET_SORT_64, "bucket_sort_64"
 }
 image! {
-    /// Sort and sweep: what turns boxes into sorted pairs, and pairs into events. Needs a driver of CUDA 10.1 (R418).
+    /// Sort and sweep: what turns boxes into sorted pairs, and pairs into events. Needs a driver of
+    /// CUDA 10.1 (R418).
     SAP, "sap"
 }
 image! {
@@ -162,8 +179,8 @@ image! {
 
 /// Sources that are compiled at run time, with what a caller adds.
 pub mod sources {
-    /// Names and texts, for a compiler without files: `satish_merge_records.cuh`, which sorts records by an order that stands before it,
-    /// and what it includes.
+    /// Names and texts, for a compiler without files: `satish_merge_records.cuh`, which sorts
+    /// records by an order that stands before it, and what it includes.
     pub const RECORDS: &[(&str, &str)] = &[
         (
             "satish_merge_records.cuh",
@@ -171,10 +188,19 @@ pub mod sources {
         ),
         ("satish_merge.cuh", include_str!("../sort/satish_merge.cuh")),
         ("outcome.cuh", include_str!("../sort/outcome.cuh")),
+        (
+            "block/merge_path.cuh",
+            include_str!("../block/merge_path.cuh"),
+        ),
+        ("block/odd_even.cuh", include_str!("../block/odd_even.cuh")),
+        ("common/search.cuh", include_str!("../common/search.cuh")),
+        ("common/types.cuh", include_str!("../common/types.cuh")),
+        ("common/warp.cuh", include_str!("../common/warp.cuh")),
         ("stdint.h", STDINT),
     ];
 
-    /// The few types that the sources use; a compiler at run time need not have the system's header.
+    /// The few types that the sources use; a compiler at run time need not have the system's
+    /// header.
     const STDINT: &str = "#pragma once
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;

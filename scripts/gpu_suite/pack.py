@@ -1,4 +1,4 @@
-"""Builds the binaries and gathers them, the test data and the CUB bench, for a machine without
+"""Builds the binaries and packs them with the test data and the CUB bench, for a machine without
 Rust."""
 import filecmp
 import json
@@ -18,11 +18,11 @@ from .run import BUNDLE, PACK
 PACKAGES = ["radsweep-gpu", "gpusort", "radsweep-sap", "radsweep-cli"]
 FEATURES = "gpusort/cuda,radsweep-sap/cuda,radsweep-cli/cuda"
 CUB_HEADERS = "nvidia-cuda-cccl==13.3.5.0.6"
-MOST_BYTES = 60 << 20
+MAX_BYTES = 60 << 20
 
 
 def cargo(*words):
-    """Runs a cargo command that answers in JSON lines."""
+    """Runs a cargo command that prints JSON lines."""
     done = subprocess.run(["cargo", *words], cwd=ROOT, stdout=subprocess.PIPE)
     if done.returncode:
         sys.exit(f"gpu-suite: cargo {words[0]} failed")
@@ -30,7 +30,7 @@ def cargo(*words):
 
 
 def executables(*words):
-    """(package, target) -> file, for what a cargo command built, with the images of
+    """Returns {(package, target): file} of what a cargo command built with the images of
     kernels/prebuilt."""
     built = {}
     for message in cargo(*words, "--message-format", "json-render-diagnostics"):
@@ -40,7 +40,7 @@ def executables(*words):
             images = [path.name for path in (ROOT / "kernels" / "prebuilt").glob("*.ptx")]
             _, other, missing = filecmp.cmpfiles(message["out_dir"], ROOT / "kernels" / "prebuilt", images, shallow=False)
             if other or missing:
-                sys.exit(f"gpu-suite: not built with the images of kernels/prebuilt: {', '.join(other + missing)}; run scripts/kernel-images, or set RADSWEEP_NVCC=none")
+                sys.exit(f"gpu-suite: not built with the images of kernels/prebuilt: {', '.join(other + missing)}; run scripts/kernel-images, or unset RADSWEEP_NVCC")
     return built
 
 
@@ -57,8 +57,7 @@ def pack():
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
 
-    # Without the window: no part of the suite opens one, and a release build of it takes ten
-    # minutes.
+    # Without the viewer: no part of the suite uses it, and its release build takes ten minutes.
     choice = [word for name in PACKAGES for word in ("--package", name)] + ["--no-default-features", "--features", FEATURES]
     built = executables("test", "--no-run", *choice, *(word for _, name in tests.values() for word in ("--test", name)))
     built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--example", name)))
@@ -95,15 +94,15 @@ def pack():
         print(f"MISSING: {what}")
     size = bundle()
     print(f"gpu-suite: {size / 2**20:.1f} MiB in .gpu/{BUNDLE.name}, {len(tests)} test binaries, {len(benches)} benches, {time.monotonic() - began:.0f} s")
-    if size > MOST_BYTES:
-        sys.exit(f"gpu-suite: more than {MOST_BYTES >> 20} MiB")
+    if size > MAX_BYTES:
+        sys.exit(f"gpu-suite: more than {MAX_BYTES >> 20} MiB")
 
 
 def bundle():
-    """All that was gathered as one file; answers its size."""
+    """Packs everything into one file; returns its size."""
     gathered = sorted(PACK.iterdir())
-    # The binaries hold the same images: a dictionary larger than some of them together finds these
-    # again.
+    # The binaries contain the same images: a dictionary larger than several binaries finds the
+    # copies.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with lzma.open(BUNDLE, "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in gathered:

@@ -1,16 +1,19 @@
 """The parts of the suite, and the hash of the sources that each depends on.
 
-A part is something done with a binary: its tests at full size, its tests under a sanitizer, the
-scenes, a bench. What runs on the device is counted by the kernel images, kernels/prebuilt, which
-are the same as long as the sources compile to the same code; what drives it by the Rust of the
-device layer and of the crates on top, without the CPU engines and other families of sorts. The
-tests' own sources count for the runs at full size only: repeating those is cheap, and a sanitizer
-looks at the kernels. Racecheck looks at what the threads of a block share, which the images decide
-and the shapes of launches in tables of tuning: the rest of the Rust does not count.
+A part is one kind of run of a binary: its tests at full size, its tests under a sanitizer, the
+scenes, a bench. Its hash covers the kernel images in kernels/prebuilt, which change only if the
+compiled code does, and the Rust of the device layer and the crates on top, without the CPU engines
+and other families of sorts. The tests' own sources count only for the runs at full size, which are
+cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the threads of a block share.
+That depends on the images and the launch shapes in the tuning tables, so the rest of the Rust does
+not count. Lines that are comments do not count.
 """
 import hashlib
+import re
 from fnmatch import fnmatch
 from pathlib import Path
+
+COMMENT_LINES = re.compile(rb"(?m)^[ \t]*//.*\n?")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -22,23 +25,23 @@ DEVICE = ["crates/libcuda-shim/src", "crates/gpu/src"]
 SORTS = [*DEVICE, "crates/gpusort/src"]
 PAIRS = [*SORTS, "crates/sap/src"]
 PROGRAM = [*PAIRS, "crates/bench/src", "crates/common/src/byte_limit.rs"]
-# What else of the program a scene goes through.
+# Other sources that a scene runs through.
 LIBRARIES = ["crates/common/src", "crates/radsweep/src", "crates/scenes/src"]
-# Families that have a folder in crates/gpusort/src/cuda and images of that name: counted where the
-# images are.
+# The families with a folder in crates/gpusort/src/cuda and images of that name: they count for the
+# parts that use these images.
 FAMILIES = ["ha_radix", "satish_radix", "satish_merge", "quicksort", "bucket_sort"]
-# Every family's tests sort by bit windows and move records, which Onesweep and the gather do.
+# The tests of every family sort by bit windows and move records, which Onesweep and the gather do.
 ONESWEEP = ["onesweep_*", "adaptive_*", "gather"]
 SORT_TESTS = ["crates/gpusort/tests/common", "crates/gpusort/tests/data", "crates/gpusort/tests/gpu_rig", "crates/gpusort/tests/onesweep", "crates/gpusort/tests/suite"]
 
 
 def of_gpusort(name, images, more=()):
-    """A test binary of gpusort: its images, sources, and tests."""
+    """Returns a test binary of gpusort: its images, sources, and tests."""
     return f"gpusort.{name}", (ONESWEEP + images, [*SORTS, *more], [*SORT_TESTS, f"crates/gpusort/tests/{name}.rs"])
 
 
-# Of each test binary: the images that it loads, the sources that drive them, and the sources of the
-# tests.
+# For each test binary the images that it loads, the sources that launch them, and the sources of
+# the tests.
 BINARIES = dict(
     [
         ("radsweep-gpu.cuda_gpu", ([], [*DEVICE, "crates/gpu/tests/ptx"], ["crates/gpu/tests/cuda_gpu.rs", "crates/gpu/tests/cuda_gpu"])),
@@ -46,16 +49,16 @@ BINARIES = dict(
         of_gpusort("cuda_adaptive", []),
         of_gpusort("cuda_ha_radix", ["ha_radix_*", "baselines"]),
         of_gpusort("cuda_satish_radix", ["satish_radix_*"]),
-        # Its order by source is compiled at run time, from the headers.
-        of_gpusort("cuda_satish_merge", ["satish_merge_*"], ["kernels/src", "kernels/sort/satish_merge_records.cuh", "kernels/sort/satish_merge.cuh", "kernels/sort/outcome.cuh"]),
+        # Its comparators are compiled at run time, with these headers.
+        of_gpusort("cuda_satish_merge", ["satish_merge_*"], ["kernels/src", "kernels/block", "kernels/common", "kernels/sort/satish_merge_records.cuh", "kernels/sort/satish_merge.cuh", "kernels/sort/outcome.cuh"]),
         of_gpusort("cuda_quicksort", ["quicksort_*"]),
         of_gpusort("cuda_bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
-# The benches are examples that print one JSON object a line, and CUB's. A line with the `what` and
-# `n` of a CUB line is set beside it.
+# The benches: examples that print one JSON object per line, and CUB's. Lines with the `what` and
+# `n` of a CUB line are compared with it.
 BENCHES = {
     "bench_onesweep": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_onesweep.rs"]),
     "bench_nearly_sorted": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_nearly_sorted.rs"]),
@@ -66,13 +69,13 @@ SCENE_PROGRAM = "radsweep"
 
 
 def wanted():
-    """Every part, as (kind, name)."""
+    """Returns every part as (kind, name)."""
     binaries = [(kind, name) for kind in [TESTS, *SANITIZERS] for name in BINARIES]
     return binaries + [(SCENES, SCENE_PROGRAM)] + [(BENCH, name) for name in BENCHES]
 
 
 def sources(kind, name, root=ROOT):
-    """The files that a part depends on."""
+    """Returns the files that a part depends on."""
     if kind == BENCH:
         images, paths = BENCHES[name]
     elif kind == SCENES:
@@ -80,13 +83,13 @@ def sources(kind, name, root=ROOT):
     else:
         images, paths, tests = BINARIES[name]
         paths = paths + tests if kind == TESTS else paths
-    left_out = {"cpu"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
+    left_out = {"cpu", "cpu.rs"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
     prebuilt = root / "kernels" / "prebuilt"
-    # The demo scenes' image is of those only that name it: no library loads it.
+    # The image of the demo scenes counts only for parts that name it: no library loads it.
     is_meant = lambda image: any(fnmatch(image, pattern) for pattern in images) and (image != "demo" or "demo" in images)
     found = {path for path in prebuilt.glob("*.ptx") if is_meant(path.stem)}
     for path in (root / path for path in paths):
-        inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx")]
+        inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx", ".cuh")]
         if not inside:
             raise SystemExit(f"gpu-suite: {path} of {name} is not there")
         found |= {file for file in inside if not left_out & set(file.relative_to(path).parts)}
@@ -95,18 +98,24 @@ def sources(kind, name, root=ROOT):
     return sorted(found)
 
 
+def code(path):
+    """Returns the contents of a file, of Rust and C++ without lines that are comments."""
+    contents = path.read_bytes()
+    return contents if path.suffix == ".ptx" else COMMENT_LINES.sub(b"", contents)
+
+
 def part_hash(kind, name, root=ROOT):
-    """A hash over path and contents of a part's files."""
+    """Returns the hash of the paths and code of a part's files."""
     digest = hashlib.sha256()
     for path in sources(kind, name, root):
-        contents = path.read_bytes()
+        contents = code(path)
         digest.update(f"{path.relative_to(root).as_posix()}\n{len(contents)}\n".encode() + contents)
     return digest.hexdigest()[:16]
 
 
 def kernels_hash(root=ROOT):
-    """The hash that kernels/build.rs keeps beside the images: over images.txt and every .cu and
-    .cuh."""
+    """Returns the hash that kernels/build.rs stores beside the images: of images.txt and every .cu
+    and .cuh."""
     kernels = root / "kernels"
     files = {path.relative_to(kernels).as_posix(): path for path in kernels.rglob("*.cu*") if path.suffix in (".cu", ".cuh")}
     files["images.txt"] = kernels / "images.txt"

@@ -1,10 +1,10 @@
-"""gpu-suite.json: the results of the last run of each part, each with the hash of the sources that
-it stands for.
+"""Reads and writes gpu-suite.json: the results of the last run of each part, with the hash of its
+sources.
 
-{kind: {name: entry}}, and "seconds", {"kind name": {trial: seconds}}, what the slower trials took,
-or may take where they have not run, to plan by. An entry has `hash`, `device`, `driver`, `date`,
-and its results: of trials `passed`, `failed`, `ignored`, the names `left` for want of time and what
-was `wrong`; of a bench its `lines`.
+It has {kind: {name: entry}}, and for planning "seconds", {"kind name": {trial: seconds}}: the times
+of the slower trials, or estimates. An entry has `hash`, `device`, `driver`, `date`, and its
+results: for trials `passed`, `failed`, `ignored`, the names `left` when the time was over, and what
+was `wrong`; for a bench its `lines`.
 """
 import json
 import time
@@ -22,7 +22,7 @@ def read(path=RECORD):
 
 
 def write(record, path=RECORD):
-    """One line for each list of figures and of seconds, so that the file stays short."""
+    """Formats the record with one line per list of figures or seconds, to keep the file short."""
     lines = []
     for kind, entries in record.items():
         inner = [f'  {json.dumps(name)}: {json.dumps(entry)}' for name, entry in sorted(entries.items())]
@@ -31,7 +31,7 @@ def write(record, path=RECORD):
 
 
 def kept(record, hashes):
-    """The record without the entries of other sources."""
+    """Returns the record without the entries of other sources."""
     fresh = {
         kind: {name: entry for name, entry in record.get(kind, {}).items() if entry["hash"] == hashes.get((kind, name))}
         for kind in KINDS
@@ -44,18 +44,18 @@ def entry_of(part, device, driver, results):
 
 
 def left(entry):
-    """The trials to run for an entry that is clean so far but not whole."""
+    """Returns the trials to run for an entry that is clean but incomplete."""
     return [] if not entry or entry.get("wrong") or entry.get("failed") else entry.get("left", [])
 
 
 def added(before, now):
-    """Results of the trials that were left before, added to those that ran then."""
+    """Adds the results of trials that were left to those of the run before."""
     counts = {key: before[key] + now[key] for key in ("passed", "failed", "ignored")}
     return {**now, **counts, "wrong": before["wrong"] + now["wrong"]}
 
 
 def fault(kind, entry):
-    """What keeps an entry from being a clean and whole result, in words; none if it is one."""
+    """Says why an entry is not clean and complete; None if it is."""
     if entry is None:
         return "not run"
     if kind == BENCH:
@@ -68,7 +68,7 @@ def fault(kind, entry):
 
 
 def faults(record, hashes):
-    """Every part that is stale, missing, not whole or failed, and that in words."""
+    """Yields every part that is stale, missing, incomplete or failed, with the reason."""
     for kind, name in wanted():
         entry = record.get(kind, {}).get(name)
         if entry and entry["hash"] != hashes[kind, name]:
@@ -78,7 +78,8 @@ def faults(record, hashes):
 
 
 def summed_up(found):
-    """Faults as few lines: the names of one kind and fault together, without their package."""
+    """Formats faults in few lines: the names with the same kind and fault together, without their
+    package."""
     groups = {}
     for kind, name, said in found:
         groups.setdefault((kind, said.splitlines()[0][:160]), []).append(name.split(".")[-1])
@@ -107,7 +108,7 @@ def compared(line):
 
 
 def table(record, kinds):
-    """Prints what is recorded of these kinds."""
+    """Prints the recorded results of these kinds."""
     if {TESTS, *SANITIZERS} & set(kinds):
         print(f"\n{'binary':28} {'passed':>6} {'failed':>6} {'ignored':>7}  {'memcheck':14} racecheck")
         for name in BINARIES:

@@ -1,4 +1,4 @@
-"""Runs what was packed on a machine with GPUs, and records it."""
+"""Runs the packed suite on a machine with GPUs, and records the results."""
 from __future__ import annotations
 
 import json
@@ -22,8 +22,8 @@ from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
 BUNDLE = PACK / "pack.tar.xz"
-# Options and the summary of a clean run, which each process of a job prints: API errors that a test
-# provokes on purpose are no findings.
+# The options of each tool, and its summary of a clean run, which each process of a job prints. API
+# errors that a test provokes are no findings.
 TOOLS = {
     RACECHECK: ([], r"RACECHECK SUMMARY: 0 hazards"),
     MEMCHECK: (["--report-api-errors", "no"], r"ERROR SUMMARY: 0 errors"),
@@ -31,8 +31,8 @@ TOOLS = {
 
 
 class Done(NamedTuple):
-    """A process that ended: its exit code (None: out of time), whether the whole run's time was
-    over, what it wrote, its seconds, and those at which each line came."""
+    """A finished process: its exit code (None: out of time), whether the time of the whole run was
+    over, its output, its seconds, and the seconds at which each line arrived."""
 
     code: int | None
     cut: bool
@@ -77,7 +77,7 @@ class Run:
         return [name for name in names if self.options.filter in name]
 
     def call(self, log, command, **environment):
-        """Runs one process under the limits; what it writes goes to the log too."""
+        """Runs one process under the limits; its output goes to the log too."""
         began = time.monotonic()
         killed = threading.Event()
         with tempfile.TemporaryFile("w+", errors="replace") as errors, subprocess.Popen(
@@ -109,7 +109,7 @@ class Run:
         return done
 
     def device(self):
-        """Name and driver of the first device; counts them."""
+        """Returns the name and driver of the first device, and counts the devices."""
         done = self.call("device", ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
         if done.code != 0:
             raise SystemExit(f"gpu-suite: nvidia-smi found no device: {done.err.strip()}")
@@ -119,7 +119,7 @@ class Run:
     # Trials
 
     def listed(self, kind, name):
-        """The names of a binary's trials, at the sizes of this kind of run."""
+        """Returns the names of a binary's trials, at the sizes of this kind of run."""
         done = self.call("device", [PACK / "tests" / name, "--list"], **sizes(kind))
         names = re.findall(r"^(?:\[[^\]]*\] )?(.+): test$", done.out, re.M)
         if done.code != 0 or not names:
@@ -127,14 +127,14 @@ class Run:
         return names
 
     def trials(self, kinds, record, enter):
-        """Runs the tests of these kinds, over all devices; `enter(kind, name, results)` records
-        what came of a binary."""
+        """Runs the tests of these kinds on all devices; `enter(kind, name, results)` records the
+        results of a binary."""
         if set(kinds) & set(SANITIZERS) and self.tool("compute-sanitizer") is None:
             self.fail("compute-sanitizer is not on the PATH")
             kinds = [kind for kind in kinds if kind not in SANITIZERS]
         due = [(kind, name) for kind in kinds for name in self.chosen(BINARIES) if self.due(record, kind, name)]
         with ThreadPoolExecutor(4 * self.devices) as pool:
-            # Both sanitizers have the same trials.
+            # Both sanitizers run the same trials.
             which = {(kind in SANITIZERS, name): (kind, name) for kind, name in due}
             lists = dict(zip(which, pool.map(lambda part: self.listed(*part), which.values())))
         jobs, results = [], {}
@@ -167,12 +167,12 @@ class Run:
             self.say(f"{job}: not run, out of time")
 
     def due(self, record, kind, name):
-        """Whether a part is to run: all that are chosen, or with --stale those that are not whole
-        and clean."""
+        """Returns whether a part is to run: all chosen ones, or with --stale those that are not
+        complete and clean."""
         return not self.options.stale or records.fault(kind, record[kind].get(name)) is not None
 
     def job(self, job, device):
-        """Runs a job: its counts, the seconds of its trials, and a line about it."""
+        """Runs a job; returns its counts, the seconds of its trials, and a line about it."""
         command = [PACK / "tests" / job.name, "--test-threads=1", "--exact", *(word for trial in job.others for word in ("--skip", trial))]
         if job.kind in SANITIZERS:
             options, clean = TOOLS[job.kind]
@@ -183,8 +183,8 @@ class Run:
         is_clean = job.kind not in SANITIZERS or summaries and all(re.match(clean, summary) for summary in summaries)
         found = {**counts, "ran": [] if done.cut else job.trials, "wrong": []}
         if done.cut:
-            # Trials that passed until then count, but no sanitizer has said its last word about
-            # them.
+            # The trials that passed until then count, except under a sanitizer, which reports at
+            # the end.
             passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind == TESTS else []
             found |= {"passed": len(passed), "failed": 0, "ignored": 0, "ran": passed}
             verdict = f"out of time after {len(passed)}" if passed else "not run, out of time"
@@ -226,8 +226,8 @@ class Run:
         return counts
 
     def bench(self, name, record):
-        """The lines of a bench, alone on the first device; CUB's takes the sizes that the others
-        measured."""
+        """Runs a bench alone on the first device and returns its lines; CUB's uses the sizes of the
+        others."""
         command = [PACK / "benches" / name]
         if name == "cub":
             program = self.cub()
@@ -243,8 +243,7 @@ class Run:
         return lines
 
     def cub(self):
-        """Compiles the CUB bench with the toolkit of this machine and the headers that were
-        packed."""
+        """Compiles the CUB bench with the toolkit of this machine and the packed headers."""
         nvcc = self.tool("nvcc")
         if nvcc is None:
             return self.fail("nvcc is not on the PATH: no CUB bench")
@@ -272,8 +271,8 @@ def tally(out):
 
 
 def trial_times(done):
-    """Seconds of each trial, from when the lines about them came. The first one's are those since
-    the trials began."""
+    """Returns the seconds of each trial, from the times of its lines; those of the first count from
+    the start of the trials."""
     took, before = {}, 0.0
     for at, line in zip(done.times, done.out.splitlines()):
         ended = re.match(r"test (?:\[[^\]]*\] )?(.+?) +\.\.\. (?:ok|FAILED)", line)
@@ -285,7 +284,7 @@ def trial_times(done):
 
 
 def objects(out):
-    """The JSON objects among the lines of a program's output."""
+    """Returns the JSON objects among the lines of a program's output."""
     found = []
     for line in out.splitlines():
         if line.startswith("{"):
@@ -297,7 +296,7 @@ def objects(out):
 
 
 def unpack(hashes):
-    """What was packed, of the sources that lie here."""
+    """Returns what was packed, if it is of these sources."""
     if BUNDLE.is_file():
         with tarfile.open(BUNDLE) as bundle:
             bundle.extractall(PACK)
@@ -327,8 +326,8 @@ def run(options):
         (suite.logs / f"{kind}.log").unlink(missing_ok=True)
 
     def enter(kind, name, results):
-        """Records results, added to those of before where only what was left ran; written at once,
-        as a run may be cut off."""
+        """Records results, and adds them to the last ones if only the left trials ran. Writes the
+        file at once, since a run may be interrupted."""
         if options.stale and kind not in (SCENES, BENCH) and records.left(before[kind, name]):
             results = records.added(before[kind, name], results)
         record[kind][name] = records.entry_of(hashes[kind, name], device, driver, results)

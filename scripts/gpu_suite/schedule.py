@@ -1,7 +1,7 @@
-"""Which trials share a process, and which processes run when and where.
+"""Assigns trials to processes, and processes to devices.
 
-A device runs jobs of one kind at a time, so many at once as that kind bears, the longest first; a
-job that needs a device to itself comes before all that share. What cannot end in time is not
+A device runs jobs of one kind at a time, as many at once as that kind allows, the longest first. A
+job that needs a device to itself runs before those that share. A job that cannot end in time is not
 started.
 """
 import re
@@ -11,31 +11,30 @@ from dataclasses import dataclass
 
 from .parts import MEMCHECK, RACECHECK, TESTS
 
-# Processes at once on each device: under racecheck they hold each other up on the device.
+# Processes at once on each device. Under racecheck they slow each other down.
 AT_ONCE = {TESTS: 8, MEMCHECK: 8, RACECHECK: 3}
 # Seconds that one process should take: much more than its start.
 JOB_SECONDS = {TESTS: 12, MEMCHECK: 25, RACECHECK: 40}
-# Seconds of a trial in a binary of which no earlier run tells, by its name and else by the kind of
-# run.
+# Estimated seconds of trials without an earlier run, by name, or else by the kind of run.
 LONG_TRIALS = {TESTS: [(r"soak::.*", 40.0), (r"2\^2\d keys.*|memory::everything_.*", 10.0)], MEMCHECK: [], RACECHECK: []}
 TRIAL = {TESTS: 1.0, MEMCHECK: 1.5, RACECHECK: 4.0}
-# Trials are recorded as slow from here on, and what others take.
+# Trials from this many seconds on are recorded as slow; the estimate of all others.
 SLOW, QUICK_TRIAL = 1.0, 0.3
 
-# Trials that need a device to themselves: they run against the clock, take most of its memory, or
-# lose launches under racecheck when other processes use the device.
+# Trials that need a device to themselves: they measure time, use most of its memory, or lose
+# launches under racecheck when other processes use the device.
 ALONE = {"radsweep-gpu.cuda_gpu": r"many_threads|events|stages|two_streams|freed_memory_is_reused|out_of_memory_tells_sizes"}
-# Trials that a kind of run leaves out. Launches from several threads at once are more than
-# racecheck can follow ("failure to track a kernel launch"), and the kernel there shares nothing;
-# whether touching boxes overlap changes comparisons, not what is shared.
+# Trials that a kind of run leaves out. Racecheck cannot follow launches from several threads at
+# once ("failure to track a kernel launch"), and their kernel shares nothing. The open rule changes
+# only comparisons, not what is shared.
 LEFT_OUT = {(RACECHECK, "radsweep-gpu.cuda_gpu"): r"many_threads|captures_beside_other_threads", (RACECHECK, "radsweep-sap.cuda_sap"): r".*::open"}
-# These only at full size.
+# The same, only at full size.
 ALONE_IF_FULL = {"radsweep-sap.cuda_sap": r"memory::everything_overlaps_.*"}
 
 
 @dataclass
 class Job:
-    """Trials of one binary for one process; `others` are the trials that it leaves out."""
+    """The trials of one process of a binary; `others` are the binary's other trials."""
 
     kind: str
     name: str
@@ -51,7 +50,8 @@ class Job:
 
 
 def jobs_of(kind, name, trials, every_trial, seconds):
-    """The jobs that run these trials of a binary. `seconds` has what its slow trials will take."""
+    """Returns the jobs that run these trials of a binary. `seconds` has the times of its slow
+    trials."""
     pattern = ALONE.get(name) or kind == TESTS and ALONE_IF_FULL.get(name) or r"(?!)"
     takes = {trial: seconds.get(trial, QUICK_TRIAL) for trial in trials}
     alone = [trial for trial in trials if re.fullmatch(pattern, trial)]
@@ -66,19 +66,19 @@ def jobs_of(kind, name, trials, every_trial, seconds):
 
 
 def wanted_trials(kind, name, every_trial):
-    """The trials of a binary that this kind of run takes."""
+    """Returns the trials of a binary that this kind of run includes."""
     pattern = LEFT_OUT.get((kind, name), r"(?!)")
     return [trial for trial in every_trial if not re.fullmatch(pattern, trial)]
 
 
 def guess(kind, trial):
-    """Seconds that a trial may take, before any run of it."""
+    """Estimates the seconds of a trial without an earlier run."""
     guesses = (took for pattern, took in LONG_TRIALS[kind] if re.fullmatch(pattern, trial))
     return next(guesses, TRIAL[kind])
 
 
 def learn(seconds, took):
-    """Takes what trials took into the seconds of the slow ones."""
+    """Updates the seconds of the slow trials with measured ones."""
     for trial, measured in took.items():
         if measured >= SLOW:
             seconds[trial] = round(measured, 1)
@@ -87,8 +87,8 @@ def learn(seconds, took):
 
 
 def dealt(trials, takes, job_seconds):
-    """Trials in shares of about equal length: the longest go first, each to the share that has the
-    least."""
+    """Distributes trials over shares of about equal length: the longest first, each to the shortest
+    share."""
     count = min(len(trials), max(1, round(sum(takes[trial] for trial in trials) / job_seconds)))
     shares, loads = [[] for _ in range(count)], [0.0] * count
     for trial in sorted(trials, key=lambda trial: -takes[trial]):
@@ -99,13 +99,13 @@ def dealt(trials, takes, job_seconds):
 
 
 def in_order(jobs, kinds):
-    """By kind, the longest first."""
+    """Sorts jobs by kind, the longest first."""
     return sorted(jobs, key=lambda job: (kinds.index(job.kind), -job.seconds))
 
 
 def pick(pending, running, remaining):
-    """The job that a device should start now, given those that run on it and the seconds that
-    remain; none to wait."""
+    """Returns the next job of a device, given its running jobs and the remaining seconds; None to
+    wait."""
     in_time = [job for job in pending if job.seconds <= remaining]
     if not running:
         return next((job for job in in_time if job.alone), in_time[0] if in_time else None)
@@ -116,8 +116,8 @@ def pick(pending, running, remaining):
 
 
 def spread(jobs, devices, work, remaining):
-    """Calls `work(job, device)` for jobs in this order over all devices, while `remaining()`
-    seconds suffice. Answers the jobs that were never started."""
+    """Calls `work(job, device)` for the jobs in order on all devices, while `remaining()` seconds
+    suffice. Returns the jobs that were never started."""
     pending, running = list(jobs), [[] for _ in range(devices)]
     changed, errors = threading.Condition(), []
 
@@ -132,7 +132,7 @@ def spread(jobs, devices, work, remaining):
 
     with ThreadPoolExecutor(devices * max(AT_ONCE.values())) as pool, changed:
         while not errors:
-            # Round by round, so that the long jobs do not all go to the first device.
+            # One job per device and round, so that the long jobs do not all go to the first device.
             started = True
             while started:
                 started = False

@@ -1,5 +1,4 @@
-"""Tests of the suite's own machinery, with stand-ins for the device, the sanitizer and the
-binaries.
+"""Tests of the suite's scripts, with replacements for the device, the sanitizer and the binaries.
 
 usage: cd scripts && python3 -B -m unittest gpu_suite.test_suite
 """
@@ -69,10 +68,10 @@ class Sources(unittest.TestCase):
                 shutil.copytree(parts.ROOT / place, root / place)
             before = {part: parts.part_hash(*part, root) for part in parts.wanted()}
 
-            def changed(path):
+            def changed(path, line=b"\n"):
                 file = root / path
                 kept = file.read_bytes()
-                file.write_bytes(kept + b"\n")
+                file.write_bytes(kept + line)
                 now = {part for part in before if parts.part_hash(*part, root) != before[part]}
                 file.write_bytes(kept)
                 return now
@@ -85,6 +84,7 @@ class Sources(unittest.TestCase):
             self.assertEqual(changed("kernels/prebuilt/sap.ptx"), whole)
             self.assertEqual(changed("crates/sap/src/cuda/find/sweep.rs"), rust(whole))
             self.assertEqual(changed("crates/sap/src/cpu/mod.rs"), set())
+            self.assertEqual(changed("crates/gpu/src/stream.rs", b"    /// A comment.\n"), set())
             quick = {(kind, "gpusort.cuda_quicksort") for kind in (TESTS, RACECHECK, MEMCHECK)}
             self.assertEqual(changed("kernels/prebuilt/quicksort_64.ptx"), quick | whole)
             self.assertEqual(changed("crates/gpusort/src/cuda/quicksort/mod.rs"), rust(quick | whole))
@@ -215,7 +215,7 @@ class Records(unittest.TestCase):
 
 
 class WholeRun(unittest.TestCase):
-    """Runs of a packed folder with stand-ins."""
+    """Runs a packed folder with the replacements."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -268,13 +268,13 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(code, 0, said)
         found = self.read()
         for kind in (TESTS, RACECHECK, MEMCHECK):
-            # One trial of the three is more than racecheck can follow.
+            # Racecheck leaves out one of the three trials.
             on_gpu = 2 if kind == RACECHECK else 3
             self.assertEqual([found[kind][name]["passed"] for name in (SORT, GPU)], [21, on_gpu], said)
             self.assertEqual(record.fault(kind, found[kind][SORT]), None)
             self.assertEqual(f"{kind} cuda_gpu 2/2 alone: " in said, kind != RACECHECK)
         self.assertEqual(list(found["seconds"][f"tests {SORT}"]), ["slow one"])
-        # Nothing is left to do.
+        # Nothing is left to run.
         code, said = self.run_suite("tests,sanitizer", stale=True)
         self.assertEqual((code, self.read()), (0, found))
         self.assertNotIn("trials", said)

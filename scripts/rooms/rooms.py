@@ -1,5 +1,4 @@
-"""Reads Rust sources as far as scripts/check-rooms needs: which file uses which, and how large
-functions are."""
+"""Parses Rust sources for scripts/check-rooms: which file uses which, and sizes of functions."""
 
 import pathlib
 import re
@@ -16,7 +15,7 @@ CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
 def without_text(source):
-    """Blanks comments, strings and characters; every position and line stays."""
+    """Blanks comments, strings and characters; positions and lines are unchanged."""
     return OPAQUE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
 
 
@@ -40,7 +39,7 @@ def without_tests(source):
 
 
 def code(source):
-    """Returns what the rules are about. `pub(in a::b)` is no use of `b`."""
+    """Returns the code that the rules apply to. `pub(in a::b)` is no use of `b`."""
     return re.sub(r"\bpub\(in [^)]*\)", "pub", without_tests(without_text(source)))
 
 
@@ -57,7 +56,7 @@ def parts(text):
 
 
 def functions(source):
-    """Yields name, lines of code and arguments (`self` apart) of each function that has a body."""
+    """Yields name, lines of code and arguments (besides `self`) of each function with a body."""
     for found in re.finditer(r"\bfn\s+(\w+)\s*", source):
         at = found.end()
         if source[at : at + 1] == "<":
@@ -80,8 +79,8 @@ def functions(source):
 
 
 def uses(tree):
-    """Expands what stands behind `use` into paths and the names they get: `a::{b, c as d}` into
-    a::b as b and a::c as d."""
+    """Expands the tree of a `use` into paths and their names: `a::{b, c as d}` into a::b as b and
+    a::c as d."""
     tree = tree.strip()
     brace = tree.find("{")
     if brace >= 0:
@@ -103,7 +102,7 @@ class Package:
 
     def __init__(self, folder):
         self.files = {}
-        # A program beside its library is a module of its own name.
+        # A program beside a library is a module with its own name.
         roots = ["lib.rs", "main.rs"] if not (folder / "lib.rs").exists() else ["lib.rs"]
         for file in sorted(folder.rglob("*.rs")):
             path = file.relative_to(folder).with_suffix("").parts
@@ -113,7 +112,7 @@ class Package:
         self.names = {module: self._imports(module) for module in self.files}
 
     def _imports(self, module):
-        """Returns the paths that each name stands for which `module` takes from elsewhere."""
+        """Returns the paths of each name that `module` imports."""
         names = {}
         for inner, tree in self._statements(module):
             for path, name in uses(tree):
@@ -128,7 +127,7 @@ class Package:
 
     @staticmethod
     def _inner(source, at):
-        """Returns the names of the `mod name { … }` that a position lies in."""
+        """Returns the names of the `mod name { … }` around a position."""
         around = re.finditer(r"\bmod\s+(\w+)\s*\{", source[:at])
         return tuple(found[1] for found in around if end_of(source, found.end() - 1) > at)
 
@@ -146,7 +145,7 @@ class Package:
         return base + tuple(path) if base + (path[0],) in self.files else None
 
     def file_of(self, path, seen=()):
-        """Returns the module whose file has what the path names: re-exports are followed."""
+        """Returns the module whose file defines the path; re-exports are followed."""
         module = ()
         for depth, segment in enumerate(path):
             if module + (segment,) in self.files:
@@ -193,7 +192,7 @@ def way(graph, start, end):
 
 
 def breaches(root):
-    """Returns the places that break a rule: a line for each, and why."""
+    """Returns the violations of the rules: a line for each, and the reason."""
     found = {}
     for folder in sorted([root / "src", root / "kernels/src", *root.glob("crates/*/src")]):
         if not folder.is_dir():

@@ -5,7 +5,7 @@ import re
 import text
 
 MAX_COLUMNS = 100
-# What cannot be wrapped: a row of a table, and one long word behind the mark, such as an address.
+# Lines that cannot be wrapped: a row of a table, and one long word, such as an address.
 UNBREAKABLE = re.compile(r"^\s*(?://[/!]?|\#|\*)?\s*(?:\|.*\||\S+)\s*$")
 
 

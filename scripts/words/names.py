@@ -1,4 +1,4 @@
-"""Finds what stands in backticks and is not there, for scripts/check-names."""
+"""Finds names in backticks that do not exist, for scripts/check-names."""
 
 import fnmatch
 import functools
@@ -12,10 +12,10 @@ PATH = re.compile(r"[\w.*{},@-]+(?:/[\w.*{},@-]+)*/?")
 NAME = re.compile(r"&?(?P<name>[A-Za-z_]\w*(?:::\w+)*)!?(?:\(.*\)|<.*>)?(?:::\w+)?")
 # CamelCase, snake_case with an underscore, or a path of `::`.
 ITEM = re.compile(r"[A-Z]\w*[a-z]\w*|\w*[A-Za-z0-9]_\w+")
-# Not made by this project: the standard library, and what is made by a build or a run.
+# Names that are not in the sources: the standard library, and products of a build or a run.
 STANDARD = {"std", "core", "alloc", "cargo", "rustc", "rustdoc"}
 MADE = ("target/", ".gpu/", "fuzz/corpus", "fuzz/artifacts")
-# Old names are right in the change log; the lists of the public API are made from the sources.
+# The change log may have old names; the lists of the public API are generated.
 UNREAD = ("CHANGELOG.md", "docs/api/", "kernels/prebuilt/", "gpu-suite.json", "scripts/words/")
 
 
@@ -28,7 +28,7 @@ def alternatives(pattern):
 
 
 class Sources:
-    """What the tracked files of a repository are called, and the words of their code."""
+    """The names of a repository's tracked files, and the words of their code."""
 
     def __init__(self, root):
         self.root = root
@@ -51,22 +51,22 @@ class Sources:
 
     @functools.cache
     def has_path(self, path):
-        """Whether a path names a tracked file or folder, from the root or from any folder."""
+        """Returns whether a path names a tracked file or folder, from the root or any folder."""
         path = re.sub(r"^(\.\.?/)+", "", path).rstrip("/")
         if "*" in path:
             return any(fnmatch.fnmatch(known, pattern) for known in self.paths for pattern in (path, f"*/{path}"))
         return path in self.paths or any(known.endswith(f"/{path}") for known in self.paths)
 
     def missing(self, span, beside):
-        """Returns the paths and names of a code span that are nowhere."""
+        """Returns the paths and names of a code span that do not exist."""
         found = [word for word in span.split() if self.is_path(word) and not all(self.is_there(path, beside) for path in alternatives(word))]
         name = NAME.fullmatch(span)
         return found + ([name["name"]] if name and self.is_missing(name["name"]) else [])
 
     def is_there(self, path, beside):
-        """Whether a path exists that the file `beside` names."""
+        """Returns whether a path in the text of the file `beside` exists."""
         if "/" not in path and path.endswith(".rs") and beside.endswith(".rs"):
-            # Rust names a bare file of its own side of the package: src, tests, examples.
+            # In Rust a bare file name is of the same side of the package: src, tests, examples.
             side = "/".join(beside.split("/")[: 3 if beside.startswith("crates/") else 1])
             return any(known.startswith(f"{side}/") and known.endswith(f"/{path}") for known in self.files)
         return self.has_path(path)
@@ -74,7 +74,7 @@ class Sources:
     def is_path(self, word):
         if not PATH.fullmatch(word) or word.startswith((*MADE, "-")):
             return False
-        # A word of capitals stands for a name that the reader chooses.
+        # A word of capitals is a placeholder.
         if re.search(r"(?<![a-z])[A-Z]{2,}(?!\w*\.md)", word) and not word.startswith("LICENSE"):
             return False
         named = re.search(rf"[\w*}}-]\.({EXTENSIONS})$", word) is not None
@@ -90,7 +90,7 @@ class Sources:
 
 
 def breaches(root, allowed=()):
-    """Returns what is named and missing: file and name, with the lines."""
+    """Returns the missing names: file and name, with the lines."""
     sources = Sources(root)
     found = {}
     for path, (source, kind) in sources.read.items():

@@ -13,7 +13,8 @@ LONG = "long " * 25
 
 
 def repository(folder, **files):
-    """Makes a repository whose files are given by name: `__` for a folder, `_` before the extension for a dot."""
+    """Makes a repository with these files; in their names `__` stands for `/`, and `_` before the
+    extension for a dot."""
     for name, source in files.items():
         path = pathlib.Path(folder, *name.split("__"))
         path = path.with_name(".".join(path.name.rsplit("_", 1)))

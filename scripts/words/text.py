@@ -1,4 +1,4 @@
-"""Finds the comments of source files and the code spans in them, for check-comments and check-names."""
+"""Finds the comments of source files and their code spans, for check-comments and check-names."""
 
 import ast
 import io
@@ -7,7 +7,7 @@ import re
 import subprocess
 import tokenize
 
-# Comments first, then what may hold their marks without being one. A lone quote is a lifetime.
+# Comments first, then literals that may contain their marks. A lone quote is a lifetime.
 C_LIKE = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)|b?r(?P<hashes>\#*)".*?"(?P=hashes)|[bc]?"(?:\\.|[^"\\])*"|b?'(?:\\.[^'\n]*|[^'\\\n])'""",
     re.S,
@@ -20,19 +20,19 @@ SUFFIXES = {
 }
 SHELL_COMMENT = re.compile(r"(?:^|(?<=\s))#(?!!)(?=\s|$)[^\n]*", re.M)
 FENCE = re.compile(r"^\s*(?:```|~~~)")
-# Names of source files count without backticks too.
+# Names of source files also count without backticks.
 SOURCE = re.compile(r"(?<![\w./<-])[\w/]+\.(?:rs|cu|cuh)\b(?!\()")
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.S)
 
 
 def files(root):
-    """Returns the tracked files of the repository, as paths relative to its root, but for removed ones."""
+    """Returns the paths of the repository's tracked files that exist, relative to its root."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
     return [path for path in listed.split("\0") if path and (root / path).is_file()]
 
 
 def language(path, source):
-    """Returns which comments a file has, or None."""
+    """Returns the kind of comments of a file, or None."""
     suffix = pathlib.PurePath(path).suffix
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
@@ -41,7 +41,7 @@ def language(path, source):
 
 
 def read(root, path):
-    """Returns the text and the language of a file; the text is empty where it is none of ours."""
+    """Returns the text and the language of a file; no text if it is not UTF-8."""
     try:
         source = (root / path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -84,7 +84,8 @@ def without(source, spans):
 
 
 def code_spans(source, kind):
-    """Yields the line and the text of each code span in comments, outside fenced blocks, and of each name of a source file."""
+    """Yields the line and the text of each code span in comments, outside fenced blocks, and of
+    each name of a source file."""
     kept = without(source, gaps(comments(source, kind), len(source))).split("\n")
     fenced = False
     for number, line in enumerate(kept):
@@ -96,7 +97,7 @@ def code_spans(source, kind):
             kept[number] = ""
         else:
             kept[number] = "" if fenced else bare
-    # A span may be broken over two lines of a paragraph, and not over an empty one.
+    # A span may continue on the next line, but not beyond an empty one.
     start = 0
     for number in range(len(kept) + 1):
         if number == len(kept) or not kept[number].strip():

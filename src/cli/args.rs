@@ -1,10 +1,10 @@
-//! The command line.
+//! The arguments of every command, and their help texts.
 
 use clap::{Args, Parser, Subcommand, value_parser};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
 use radsweep_bench::{Calibrate, Command as Bench};
-use radsweep_scenes::Kind;
+use radsweep_scenes::{Kind, Options};
 #[cfg(feature = "viewer")]
 use radsweep_viewer::Colour;
 use std::path::PathBuf;
@@ -12,22 +12,22 @@ use std::str::FromStr;
 
 /// Broad-phase collision detection by GPU sorting: boxes in, exactly the overlapping pairs out.
 ///
-/// Without a command, it shows the scene falling-chairs.
+/// Without a command, radsweep shows the scene falling-chairs.
 #[derive(Debug, Parser)]
 #[command(name = "radsweep", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// CPU threads; as many as there are cores otherwise. The result is the same for any number
+    /// Number of CPU threads [default: one per core]. Results do not depend on it
     #[arg(long, global = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows a scene in a window, with what each frame found and where its time went
+    /// Shows a scene in a window, with the pairs found and the time of each stage
     View(View),
-    /// Runs a scene without a window: one record a frame
+    /// Runs a scene without a window and prints one record per frame
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
     Pairs(Pairs),
@@ -36,49 +36,46 @@ pub(crate) enum Command {
     /// Measures how fast the sorts and the broad phase are
     #[command(subcommand, arg_required_else_help = false)]
     Bench(Bench),
-    /// Measures which sort is the fastest on this GPU by size, and keeps it for the algorithm auto
+    /// Measures the fastest sort for each size on this GPU, and saves the result for the algorithm
+    /// auto
     Calibrate(Calibrate),
-    /// Shows devices, driver, and the backend chosen and why
+    /// Shows the devices, the driver, and the chosen backend with the reason
     Info(Info),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes or stack
-    #[arg(value_name = "SCENE", value_parser = Kind::from_str)]
-    pub scene: Kind,
-    /// Chairs, or boxes in the other scenes [default: 1500 chairs, 50000 particles, 8192 bodies of galaxies, 100000 boxes]
-    #[arg(long, value_name = "N")]
-    pub bodies: Option<usize>,
-    /// Frames to run [default: 300 for falling-chairs, particles and galaxy, 60 for the others]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    pub frames: Option<u32>,
-    /// Another seed is another arrangement
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-    /// Multiplies the pairs per box of uniform, clustered and mixed-sizes
-    #[arg(long, value_name = "D", default_value_t = 1.0)]
-    pub density: f32,
     #[command(flatten)]
-    pub engine: Engine,
-    /// One JSON object a line and frame
+    pub simulation: Simulation,
+    /// Prints one JSON object per frame, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes or stack
+    #[command(flatten)]
+    pub simulation: Simulation,
+    #[cfg(feature = "viewer")]
+    #[command(flatten)]
+    pub picture: Picture,
+}
+
+/// A scene and how it is run.
+#[derive(Debug, Args)]
+pub(crate) struct Simulation {
+    /// Scene: falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes or stack
     #[arg(value_name = "SCENE", value_parser = Kind::from_str)]
     pub scene: Kind,
-    /// Chairs, or boxes in the other scenes [default: 1500 chairs, 50000 particles, 8192 bodies of galaxies, 100000 boxes]
+    /// Number of chairs, or of boxes in the other scenes [default: 1500 chairs, 50000 particles,
+    /// 8192 bodies of galaxies, 100000 boxes]
     #[arg(long, value_name = "N")]
     pub bodies: Option<usize>,
-    /// Frames to run for a picture, or where no display answers [default: 300 for falling-chairs, particles and
-    /// galaxy, 60 for the others]
+    /// Number of frames to run; a window ignores it [default: 300 for falling-chairs, particles
+    /// and galaxy, 60 for the others]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub frames: Option<u32>,
-    /// Another seed is another arrangement
+    /// Seed of the random arrangement
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Multiplies the pairs per box of uniform, clustered and mixed-sizes
@@ -86,28 +83,39 @@ pub(crate) struct View {
     pub density: f32,
     #[command(flatten)]
     pub engine: Engine,
-    #[cfg(feature = "viewer")]
-    #[command(flatten)]
-    pub picture: Picture,
 }
 
-/// A picture instead of a window.
+impl Simulation {
+    pub fn options(&self) -> Options {
+        Options {
+            bodies: self.bodies,
+            seed: self.seed,
+            density: self.density,
+        }
+    }
+
+    pub fn frames(&self) -> u32 {
+        self.frames.unwrap_or(self.scene.default_frames())
+    }
+}
+
+/// The options of a screenshot, which replaces the window.
 #[cfg(feature = "viewer")]
 #[derive(Debug, Args)]
 pub(crate) struct Picture {
-    /// Draws the last frame into this file, without a window
+    /// Draws the last frame into this file instead of opening a window
     #[arg(long, value_name = "F.png")]
     pub screenshot: Option<PathBuf>,
-    /// A picture each so many frames too, with the number of the frame in its name
+    /// Also draws every K-th frame, into files with the frame's number in their names
     #[arg(long, value_name = "K", requires = "screenshot", value_parser = value_parser!(u32).range(1..))]
     pub every: Option<u32>,
     /// Size of the picture in pixels
     #[arg(long, value_name = "WxH", requires = "screenshot", default_value = "1280x800", value_parser = parse_pixels)]
     pub size: [u32; 2],
-    /// The scene alone, without the panels
+    /// Draws the scene without the panels
     #[arg(long, requires = "screenshot")]
     pub no_overlay: bool,
-    /// What colours tell: body, overlaps, sleeping or speed [default: what suits the scene]
+    /// What the colours show: body, overlaps, sleeping or speed [default: depends on the scene]
     #[arg(long, value_name = "C", requires = "screenshot", value_parser = Colour::from_str)]
     pub colour: Option<Colour>,
     /// Draws the boxes that the broad phase sees
@@ -116,85 +124,88 @@ pub(crate) struct Picture {
     /// Draws the sweep axis, and the columns or cells that the strategy cuts the space into
     #[arg(long, requires = "screenshot")]
     pub cells: bool,
-    /// Picks this body, counted from 0: its boxes and pairs are shown, from near
+    /// Selects this body, counted from 0, moves the camera to it and shows its boxes and pairs
     #[arg(long, value_name = "B", requires = "screenshot")]
     pub body: Option<u32>,
 }
 
-/// `1280x800`.
+/// Parses a size in pixels, such as `1280x800`.
 #[cfg(feature = "viewer")]
 fn parse_pixels(text: &str) -> Result<[u32; 2], String> {
     let sides = text.split_once('x');
     let sides = sides.and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
-    sides.ok_or_else(|| format!("`{text}` is no size such as 1280x800"))
+    sides.ok_or_else(|| format!("`{text}` is not a size such as 1280x800"))
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Pairs {
-    /// Boxes: float32 of shape (n, 6), min x y z then max x y z
+    /// File of boxes: float32 of shape (n, 6), min x y z then max x y z
     #[arg(value_name = "BOXES.npy")]
     pub boxes: PathBuf,
-    /// Where to write the pairs: uint32 of shape (m, 2), sorted
+    /// File to write the pairs to: uint32 of shape (m, 2), sorted
     #[arg(short, long, value_name = "PAIRS.npy")]
     pub output: Option<PathBuf>,
-    /// Pairs between the boxes and these instead of among the boxes
+    /// Finds the pairs of a box in BOXES.npy with a box in this file, instead of those within
+    /// BOXES.npy
     #[arg(long, value_name = "OTHER.npy")]
     pub between: Option<PathBuf>,
-    /// Boxes that only touch do not overlap
+    /// Does not count boxes that only touch as overlapping
     #[arg(long)]
     pub open: bool,
-    /// Boxes that are NaN or inverted overlap nothing, instead of being an error
+    /// Skips boxes that are NaN or inverted, instead of failing
     #[arg(long)]
     pub skip_invalid: bool,
     #[command(flatten)]
     pub engine: Engine,
-    /// One JSON object
+    /// Prints one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Sort {
-    /// Keys: one-dimensional uint32, int32, float32, uint64, int64 or float64
+    /// File of keys: a one-dimensional array of uint32, int32, float32, uint64, int64 or float64
     #[arg(value_name = "KEYS.npy")]
     pub keys: PathBuf,
-    /// Where to write the sorted keys, of the same type
+    /// File to write the sorted keys to, of the same type
     #[arg(short, long, value_name = "SORTED.npy")]
     pub output: Option<PathBuf>,
-    /// Where to write the stable argsort, uint32
+    /// File to write the stable argsort to: uint32
     #[arg(long, value_name = "PERM.npy")]
     pub index: Option<PathBuf>,
-    /// The sort that runs on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep or auto
+    /// Sort to run on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket,
+    /// onesweep or auto
     #[arg(long, value_name = "ALG", default_value_t, value_parser = Algorithm::from_str)]
     pub algorithm: Algorithm,
-    /// Largest key first
+    /// Sorts the largest key first
     #[arg(long)]
     pub descending: bool,
-    /// auto, cpu or cuda
+    /// Backend: auto, cpu or cuda
     #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
     pub backend: Backend,
-    /// One JSON object
+    /// Prints one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// One JSON object
+    /// Prints one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// How the broad phase works.
+/// The options of the broad phase.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
-    /// auto, cpu or cuda
+    /// Backend: auto, cpu or cuda
     #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
     pub backend: Backend,
-    /// endpoints, sweep, subdivided or auto
+    /// Strategy of the broad phase: endpoints, sweep, subdivided or auto
     #[arg(long, value_name = "S", default_value_t, value_parser = Strategy::from_str)]
     pub strategy: Strategy,
-    /// The sort inside: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep or auto
+    /// Sort that the broad phase uses on a GPU: four-way, eight-way, satish-radix, satish-merge,
+    /// quicksort, bucket, onesweep or auto
     #[arg(long, value_name = "ALG", default_value_t, value_parser = Algorithm::from_str)]
     pub sort: Algorithm,
 }
@@ -240,19 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn view_is_there_for_every_scene() {
+    fn view_accepts_every_scene() {
         for kind in Kind::ALL {
             let parsed = Cli::parse_from(["radsweep", "view", kind.name(), "--bodies", "7"]);
             let Some(Command::View(view)) = parsed.command else {
                 panic!("not view: {parsed:?}");
             };
+            let view = view.simulation;
             assert_eq!((view.scene, view.bodies), (*kind, Some(7)));
         }
     }
 
     #[cfg(feature = "viewer")]
     #[test]
-    fn sizes_of_pictures_are_two_numbers() {
+    fn a_picture_size_is_two_numbers() {
         assert_eq!(parse_pixels("480x300"), Ok([480, 300]));
         for bad in ["480", "480x", "x300", "480x300x2", "-1x3", "4 x 3"] {
             assert!(parse_pixels(bad).is_err(), "{bad}");

@@ -1,4 +1,4 @@
-//! `radsweep info`: devices, driver, and the backend chosen and why.
+//! `radsweep info`: prints the devices, the driver, and the chosen backend with the reason.
 
 use super::args::Info;
 use radsweep::Backend;
@@ -41,14 +41,14 @@ pub(super) fn run(args: &Info) -> Result<()> {
             gib("memory_bytes"),
         )?;
     }
-    // Already said where it decided the backend.
+    // Printed above already where it is the reason for the backend.
     if let Some(error) = cuda["error"].as_str().filter(|error| *error != why) {
         writeln!(out, "cuda     {error}")?;
     }
     Ok(())
 }
 
-/// What the driver answers: its version, its devices, or the error in the way.
+/// Asks the CUDA driver for its version and its devices; on failure returns the error.
 #[cfg(cuda)]
 fn cuda() -> Value {
     let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");

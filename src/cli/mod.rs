@@ -1,4 +1,7 @@
-//! From arguments to exit code. Every failure is one line on stderr: 2 for a command line that makes no sense, 1 for the rest.
+//! Parses the command line, runs the command, and returns the exit code.
+//!
+//! Every failure prints one line on stderr. The exit code is 2 for a bad command line and 1 for any
+//! other failure.
 
 mod args;
 mod info;
@@ -12,7 +15,7 @@ use args::{Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
 use radsweep_common::Result;
-use radsweep_common::terminal::complain;
+use radsweep_common::terminal;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -32,14 +35,14 @@ pub(crate) fn main() -> ExitCode {
             // The first paragraph says what is wrong; usage and tips follow.
             let text = error.render().to_string();
             let text = text.trim_start_matches("error: ");
-            complain(text.split("\n\n").next().unwrap_or(text));
+            terminal::error(text.split("\n\n").next().unwrap_or(text));
             return ExitCode::from(2);
         }
     };
     match done.and_then(|()| Ok(io::stdout().flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => match error.downcast_ref::<io::Error>() {
-            // Whoever reads has seen enough.
+            // The reader closed the pipe: that is no failure.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Some(error) => fail(&format!("cannot write to stdout: {error}")),
             None => fail(&error.to_string()),
@@ -66,6 +69,6 @@ fn dispatch(cli: Cli) -> Result<()> {
 }
 
 fn fail(message: &str) -> ExitCode {
-    complain(message);
+    terminal::error(message);
     ExitCode::FAILURE
 }

@@ -1,13 +1,13 @@
-//! `radsweep pairs`: boxes in a file to pairs in a file.
+//! `radsweep pairs`: reads boxes from a file, finds their pairs and writes them to a file.
 
 use super::args::Pairs;
 use super::table::{Stages, hex, sorts};
+use radsweep::internals::PairHasher;
 use radsweep::{
-    Aabb, BroadPhase, ChunkReport, Config, Error, Invalid, OnInvalid, OverlapRule, Pair,
-    PairHasher, Sorts,
+    Aabb, BroadPhase, ChunkReport, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, Sorts,
 };
 use radsweep_common::Result;
-use radsweep_common::backend::Fallback;
+use radsweep_common::backend::{self, Fallback};
 use radsweep_common::npy::{self, Writer};
 use radsweep_common::terminal::{note, progress, spinner};
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::time::Instant;
 
-/// Pairs delivered at once where they do not all fit in memory: 32 MiB.
+/// Pairs per chunk when they do not all fit in memory: 32 MiB.
 const CHUNK: usize = 1 << 22;
 
-/// What was found, and by whom.
+/// The pairs found, and how.
 struct Found {
     pairs: u64,
     hash: u64,
@@ -27,7 +27,7 @@ struct Found {
     total_ms: f64,
     invalid: Option<Invalid>,
     strategy: &'static str,
-    /// Of an update; other calls do not tell.
+    /// The sorts of an update; `None` for other calls, which do not report them.
     sorts: Option<Sorts>,
 }
 
@@ -46,10 +46,10 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
         events: false,
         ..args.engine.config()
     };
-    // What can be refused is refused before the work.
-    let mut broad_phase = BroadPhase::new(config)?;
+    // Missing devices and unwritable outputs fail before the work starts.
+    let mut broad_phase = backend::broad_phase(config)?;
     let mut fallback = Fallback::default();
-    fallback.tell(&broad_phase);
+    fallback.report(&broad_phase);
     let mut output = args.output.as_deref().map(Writer::create).transpose()?;
     let bar = spinner("reading");
     let boxes = npy::read_boxes(&args.boxes)?;
@@ -60,9 +60,9 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
         Some(other) => between(&mut broad_phase, args, &boxes, other, &mut output)?,
     };
     bar.finish_and_clear();
-    fallback.tell(&broad_phase);
+    fallback.report(&broad_phase);
     output.map_or(Ok(()), Writer::finish)?;
-    let backend = broad_phase.report().backend.name();
+    let backend = broad_phase.report().stats.backend.name();
     print(
         args,
         &found,
@@ -82,9 +82,9 @@ fn among(
         Ok(report) => report.clone(),
         Err(Error::TooManyPairs { count, limit }) => {
             note(&format!(
-                "{count} pairs, of which {limit} fit in memory: delivering them in pieces"
+                "only {limit} of {count} pairs fit in memory: writing them in chunks"
             ));
-            return in_pieces(broad_phase, boxes, count, output);
+            return in_chunks(broad_phase, boxes, count, output);
         }
         Err(error) => return Err(format!("{}: {error}", path.display()).into()),
     };
@@ -92,17 +92,17 @@ fn among(
     write(output, pairs)?;
     Ok(Found {
         pairs: report.pairs,
-        hash: radsweep::pair_hash(pairs),
-        stages: report.timings.stages().collect(),
-        total_ms: report.timings.total,
+        hash: radsweep::internals::pair_hash(pairs),
+        stages: report.stats.timings.stages().collect(),
+        total_ms: report.stats.timings.total,
         invalid: report.invalid,
-        strategy: report.strategy.name(),
-        sorts: Some(report.sorts),
+        strategy: report.stats.strategy.name(),
+        sorts: Some(report.stats.sorts),
     })
 }
 
-/// More pairs than memory holds: each piece is written and forgotten.
-fn in_pieces(
+/// Writes more pairs than fit in memory: each chunk is written and dropped.
+fn in_chunks(
     broad_phase: &mut BroadPhase,
     boxes: &[Aabb],
     count: u64,
@@ -133,8 +133,9 @@ fn in_pieces(
     })
 }
 
-/// Hands out pairs in pieces until the first error. The broad phase has no call that stops on the way, so an error
-/// unwinds through it.
+/// Passes all pairs to `f` in chunks, up to the first error.
+///
+/// The broad phase has no call that stops early, so an error of `f` unwinds through it.
 fn deliver(
     broad_phase: &mut BroadPhase,
     boxes: &[Aabb],
@@ -167,7 +168,8 @@ fn between(
         .overlaps_between(boxes, other)
         .map_err(|error| {
             let path = match (&error, &args.between) {
-                // The first set is looked at first: the box is in the second only where the first has no bad one there.
+                // The first set is checked first. The bad box is in the second only where the first
+                // has none at that index.
                 (Error::InvalidAabb { index, .. }, Some(path))
                     if !boxes.get(*index).is_some_and(is_bad) =>
                 {
@@ -189,7 +191,7 @@ fn between(
     write(output, &pairs)?;
     Ok(Found {
         pairs: pairs.len() as u64,
-        hash: radsweep::pair_hash(&pairs),
+        hash: radsweep::internals::pair_hash(&pairs),
         stages: Stages::default(),
         total_ms,
         invalid: None,
@@ -258,7 +260,7 @@ mod tests {
     use super::*;
     use radsweep::Backend;
 
-    /// 50 boxes that all overlap, and memory for 10 pairs.
+    /// 50 boxes all overlap, and there is memory for 10 pairs.
     #[test]
     fn pairs_that_do_not_fit_in_memory_are_all_written() {
         let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 50];
@@ -288,7 +290,7 @@ mod tests {
             .collect();
         assert_eq!(
             (found.pairs, found.hash),
-            (1225, radsweep::pair_hash(&expected))
+            (1225, radsweep::internals::pair_hash(&expected))
         );
         let bytes = std::fs::read(&path).expect("bytes");
         let file = npyz::NpyFile::new(bytes.as_slice()).expect("a header");
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_fails_ends_the_work_at_once() {
+    fn a_failing_output_ends_the_work_at_once() {
         let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 50];
         let config = Config {
             backend: Backend::Cpu,

@@ -1,27 +1,22 @@
-//! `radsweep run`: a scene without a window.
+//! `radsweep run`: runs a scene without a window.
 
 use super::args::Run;
 use super::table::{Stages, hex, sorts};
-use radsweep::BroadPhase;
 use radsweep_common::Result;
-use radsweep_common::backend::Fallback;
+use radsweep_common::backend::{self, Fallback};
 use radsweep_common::terminal::progress;
-use radsweep_scenes::{Options, Scene, Step};
+use radsweep_scenes::{Scene, Step};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Runs the scene; a human reads every `every`-th frame and the last.
+/// Runs the scene. As text, it prints every `every`-th frame and the last; as JSON, all of them.
 pub(super) fn run(args: &Run, every: u32) -> Result<()> {
-    let options = Options {
-        bodies: args.bodies,
-        seed: args.seed,
-        density: args.density,
-    };
-    let mut broad_phase = BroadPhase::new(args.engine.config())?;
+    let simulation = &args.simulation;
+    let mut broad_phase = backend::broad_phase(simulation.engine.config())?;
     let mut fallback = Fallback::default();
-    fallback.tell(&broad_phase);
-    let mut scene = Scene::new_on(args.scene, &options, &broad_phase)?;
-    let frames = args.frames.unwrap_or(args.scene.default_frames());
+    fallback.report(&broad_phase);
+    let mut scene = Scene::new_on(simulation.scene, &simulation.options(), &broad_phase)?;
+    let frames = simulation.frames();
     let bar = progress(frames.into(), "frames");
     let mut out = io::stdout().lock();
     let mut sums = Sums::default();
@@ -31,9 +26,9 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
             .map_err(|error| format!("frame {frame}: {error}"))?;
         sums.add(&step);
         broad_phase.download()?;
-        let hash = hex(radsweep::pair_hash(broad_phase.pairs()));
+        let hash = hex(radsweep::internals::pair_hash(broad_phase.pairs()));
         bar.suspend(|| -> io::Result<()> {
-            fallback.tell(&broad_phase);
+            fallback.report(&broad_phase);
             if args.json {
                 return writeln!(out, "{}", record(frame, &step, &hash));
             }
@@ -76,16 +71,16 @@ fn record(frame: u32, step: &Step, hash: &str) -> serde_json::Value {
         "pairs": report.pairs,
         "started": report.started,
         "ended": report.ended,
-        "tests": report.tests,
+        "tests": report.stats.tests,
         "hash": hash,
-        "backend": report.backend.name(),
-        "strategy": report.strategy.name(),
-        "sorts": sorts(&report.sorts),
+        "backend": report.stats.backend.name(),
+        "strategy": report.stats.strategy.name(),
+        "sorts": sorts(&report.stats.sorts),
         "ms": step.all_stages().collect::<Stages>().json(step.total()),
     })
 }
 
-/// What the table at the end is made of.
+/// Sums over all frames, for the table at the end.
 #[derive(Default)]
 struct Sums {
     stages: Stages,
@@ -101,7 +96,10 @@ impl Sums {
         }
         self.total += step.total();
         self.pairs += step.report.pairs;
-        let ran = format!("{} on {}", step.report.strategy, step.report.backend);
+        let ran = format!(
+            "{} on {}",
+            step.report.stats.strategy, step.report.stats.backend
+        );
         match self.ran.iter_mut().find(|known| known.0 == ran) {
             Some(known) => known.1 += 1,
             None => self.ran.push((ran, 1)),
@@ -117,6 +115,6 @@ impl Sums {
             .map(|(name, frames)| format!("{name} ({frames} frames)"))
             .collect();
         let pairs = self.pairs as f64 / f64::from(frames);
-        writeln!(out, "{pairs:.1} pairs a frame by {}", ran.join(", "))
+        writeln!(out, "{pairs:.1} pairs per frame by {}", ran.join(", "))
     }
 }

@@ -1,4 +1,4 @@
-//! `radsweep sort`: keys in a file to sorted keys and the argsort in files.
+//! `radsweep sort`: sorts the keys of a file and writes them, their argsort, or both.
 
 use super::args::Sort;
 use super::table::{Stages, round};
@@ -44,11 +44,11 @@ pub(super) fn run(args: &Sort) -> Result<()> {
     print(args, key_type, &report)
 }
 
-/// How keys are sorted, whatever their type.
+/// How to sort keys of any type, and where.
 struct Work {
     options: SortOptions,
     device: Option<Device>,
-    /// Whether keys that do not fit on the device go to the CPU.
+    /// Whether the CPU sorts keys that do not fit on the device.
     may_fall_back: bool,
 }
 
@@ -62,7 +62,7 @@ impl Work {
         let shape = [keys.len() as u64];
         let mut permutation = index.is_some().then(|| iota(keys.len())).transpose()?;
         let report = self.sort(&mut keys, permutation.as_deref_mut())?;
-        // Both complete before either is seen.
+        // Both files are complete before either appears.
         let mut written = Vec::new();
         if let Some(mut writer) = output {
             writer.header::<K>(&shape)?;
@@ -78,7 +78,7 @@ impl Work {
         Ok(report)
     }
 
-    /// Sorts the keys, and `index`, which counts from 0, along with them.
+    /// Sorts the keys, and with them `index`, which holds 0, 1, 2 and so on.
     fn sort<K: Element>(
         &self,
         keys: &mut [K],
@@ -99,7 +99,7 @@ impl Work {
     }
 }
 
-/// Keys to the device and back, sorted; where it fails, keys and index are as they were.
+/// Sorts the keys on the device; on failure leaves keys and index unchanged.
 #[cfg(cuda)]
 fn on_device<K: Element>(
     device: &Device,
@@ -116,10 +116,7 @@ fn on_device<K: Element>(
         Payload::None
     };
     let scratch_bytes = Sorter::scratch_bytes_for::<K>(options.algorithm, n as u64, payload)?;
-    let config = SorterConfig {
-        timings: true,
-        ..SorterConfig::default()
-    };
+    let config = SorterConfig::new().timings(true);
     let calibration = match options.algorithm {
         Algorithm::Auto => radsweep_common::calibration::load(device),
         _ => Calibration::default(),
@@ -167,7 +164,7 @@ fn on_device<K>(
     match *device {}
 }
 
-/// Whether the device has no room for the keys.
+/// Returns whether the keys did not fit in the device's memory.
 fn is_out_of_memory(error: &radsweep::sort::Error) -> bool {
     match error {
         #[cfg(cuda)]
@@ -176,7 +173,7 @@ fn is_out_of_memory(error: &radsweep::sort::Error) -> bool {
     }
 }
 
-/// 0, 1, 2 and so on, as many as there are keys.
+/// Returns 0, 1, 2 and so on, one number per key.
 fn iota(keys: usize) -> radsweep::sort::Result<Vec<u32>> {
     let limit = u64::from(u32::MAX);
     match u32::try_from(keys) {
@@ -208,7 +205,7 @@ fn print(args: &Sort, key_type: &str, report: &SortReport) -> Result<()> {
     let (n, algorithm, backend) = (report.n, report.algorithm, report.backend);
     let (run, skipped) = (report.passes_run, report.passes_skipped);
     let early = if report.early_exit {
-        ", in order before the last pass"
+        ", stopped early: already in order"
     } else {
         ""
     };

@@ -1,15 +1,15 @@
-//! Stage times as a table and as JSON.
+//! Prints stage times as a table and as JSON.
 
 use radsweep::Sorts;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// Stages in order, with the milliseconds spent in each.
+/// The stages in order, with the milliseconds of each.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Stages(Vec<(&'static str, f64)>);
 
 impl Stages {
-    /// Adds to the stage of that name, or puts it last.
+    /// Adds to the stage of that name; appends it if it is new.
     pub fn add(&mut self, name: &'static str, ms: f64) {
         match self.0.iter_mut().find(|stage| stage.0 == name) {
             Some(stage) => stage.1 += ms,
@@ -21,7 +21,7 @@ impl Stages {
         self.0.iter().copied()
     }
 
-    /// Stage, mean over `times`, share of `total`; then the total.
+    /// Prints a row per stage with its mean over `times` and its share of `total`, then the total.
     pub fn print(
         &self,
         out: &mut impl Write,
@@ -61,12 +61,12 @@ impl FromIterator<(&'static str, f64)> for Stages {
     }
 }
 
-/// Milliseconds to a tenth of a microsecond: more digits are noise.
+/// Rounds milliseconds to a tenth of a microsecond; further digits are noise.
 pub(super) fn round(ms: f64) -> Value {
     json!((ms * 1e4).round() / 1e4)
 }
 
-/// What was sorted, as JSON.
+/// Returns the sorts of an update as JSON.
 pub(super) fn sorts(sorts: &Sorts) -> Value {
     json!({
         "keys": sorts.keys,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_divides_by_nothing() {
+    fn an_empty_table_has_a_share_of_zero() {
         let mut table = Vec::new();
         Stages::default()
             .print(&mut table, ("total", 0.0), 1)

@@ -1,4 +1,5 @@
-//! `radsweep view`: a scene in a window, or in a picture, or neither where nothing can show it.
+//! `radsweep view`: shows a scene in a window, draws it into a file, or prints it where there is no
+//! display.
 
 use super::args::{Run, View};
 use super::run;
@@ -7,23 +8,18 @@ use radsweep_common::terminal::note;
 #[cfg(feature = "viewer")]
 use radsweep_common::terminal::progress;
 #[cfg(feature = "viewer")]
-use radsweep_scenes::Options;
-#[cfg(feature = "viewer")]
 use radsweep_viewer::{self as viewer, Screenshot, Settings};
 
-/// Frames between two that a human reads where there is no window.
-const EVERY: u32 = 20;
+/// Without a window, every 20th frame is printed.
+const PRINTED_EVERY: u32 = 20;
 
 #[cfg(feature = "viewer")]
 pub(super) fn view(args: View) -> Result<()> {
+    let simulation = &args.simulation;
     let settings = Settings {
-        kind: args.scene,
-        options: Options {
-            bodies: args.bodies,
-            seed: args.seed,
-            density: args.density,
-        },
-        config: args.engine.config(),
+        kind: simulation.scene,
+        options: simulation.options(),
+        config: simulation.engine.config(),
     };
     let Some(path) = args.picture.screenshot.clone() else {
         return match viewer::window(settings) {
@@ -31,7 +27,7 @@ pub(super) fn view(args: View) -> Result<()> {
             shown => Ok(shown?),
         };
     };
-    let frames = args.frames.unwrap_or(args.scene.default_frames());
+    let frames = simulation.frames();
     let bar = progress(frames.into(), "frames");
     let picture = args.picture;
     let wanted = Screenshot {
@@ -55,15 +51,14 @@ pub(super) fn view(args: View) -> Result<()> {
 }
 
 fn headless(args: View, why: &str) -> Result<()> {
-    note(&format!("{why}; running {} without a window", args.scene));
+    let simulation = args.simulation;
+    note(&format!(
+        "{why}; running {} without a window",
+        simulation.scene
+    ));
     let run = Run {
-        scene: args.scene,
-        bodies: args.bodies,
-        frames: args.frames,
-        seed: args.seed,
-        density: args.density,
-        engine: args.engine,
+        simulation,
         json: false,
     };
-    run::run(&run, EVERY)
+    run::run(&run, PRINTED_EVERY)
 }

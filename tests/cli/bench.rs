@@ -1,4 +1,4 @@
-//! `radsweep bench` and `radsweep calibrate`.
+//! Tests of `radsweep bench` and `radsweep calibrate`.
 
 use crate::*;
 
@@ -94,7 +94,7 @@ fn rates_as_a_table_as_csv_and_as_a_plot() {
 }
 
 #[test]
-fn the_cpu_says_that_it_has_one_sort() {
+fn the_cpu_notes_that_it_has_one_sort() {
     let output = run(&[
         "bench",
         "sort",
@@ -145,7 +145,7 @@ fn figures_of_the_papers_on_the_cpu() {
     );
     let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let figures = record["figures"].as_array().expect("a list");
-    // Steps of a GPU sort there are none.
+    // The figure of a GPU sort's steps is left out.
     assert_eq!(figures.len(), 1, "{record}");
     assert_eq!(figures[0]["name"], "satish-key-bits");
     let points = figures[0]["points"].as_array().expect("a list");
@@ -164,7 +164,7 @@ fn figures_of_the_papers_on_the_cpu() {
 }
 
 #[test]
-fn nonsense_is_refused_with_what_is_known() {
+fn unknown_names_are_errors_that_list_the_known() {
     for (args, parts) in [
         (["sort", "--sizes", "2^40"], ["2^40", "4294967295"]),
         (["sort", "--sizes", "many"], ["many", "2^20"]),

@@ -1,4 +1,4 @@
-//! Help, nonsense, and the choice of the backend.
+//! Tests of the help, of bad arguments, and of the choice of the backend.
 
 use crate::*;
 
@@ -16,7 +16,7 @@ fn every_command_has_help_and_the_program_a_version() {
 }
 
 #[test]
-fn unknown_commands_options_and_names_are_refused() {
+fn unknown_commands_options_and_names_are_errors() {
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
     refuses_naming(2, &["dance"], &["dance"]);
@@ -51,12 +51,12 @@ fn unknown_commands_options_and_names_are_refused() {
 }
 
 #[test]
-fn cuda_that_is_asked_for_and_missing_is_an_error_that_says_what_was_looked_for() {
+fn missing_cuda_is_an_error_that_says_what_was_looked_for() {
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
     let keys = folder.array("keys.npy", &[1], &[3_u32]);
     for args in [["run", "uniform"], ["pairs", &boxes], ["sort", &keys]] {
-        // Hidden, where there is one.
+        // Hides the device, if there is one.
         let output = command()
             .args(args)
             .args(["--backend", "cuda"])
@@ -104,7 +104,7 @@ fn the_environment_decides_the_backend() {
             );
         }
     }
-    // What the command line asks for comes first.
+    // The command line takes precedence.
     assert!(
         with("cuda", &["pairs", &boxes, "--backend", "cpu"])
             .status
@@ -128,6 +128,6 @@ fn info_says_which_backend_and_why() {
 }
 
 #[test]
-fn a_name_with_line_breaks_is_still_one_line() {
+fn a_file_name_with_line_breaks_prints_one_line() {
     refuses_naming(1, &["pairs", "no\nsuch\nfile.npy"], &["no such file.npy"]);
 }

@@ -1,4 +1,4 @@
-//! The built program from outside: what it prints, what it writes, and how it refuses.
+//! Tests the built program: what it prints, what it writes, and its errors.
 
 mod bench;
 mod command_line;
@@ -32,7 +32,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-/// Runs it, expects success, and gives what it printed.
+/// Runs the program, expects success, and returns its output.
 #[track_caller]
 fn succeeds<A: AsRef<OsStr>>(args: &[A]) -> String {
     let output = run(args);
@@ -45,7 +45,8 @@ fn json<A: AsRef<OsStr>>(args: &[A]) -> Value {
     serde_json::from_str(&succeeds(args)).expect("one JSON object")
 }
 
-/// Runs it, expects this exit code, nothing on stdout and one line on stderr, and gives that line.
+/// Runs the program, expects this exit code, nothing on stdout and one line on stderr, and returns
+/// that line.
 #[track_caller]
 fn refuses<A: AsRef<OsStr>>(code: i32, args: &[A]) -> String {
     let output = run(args);
@@ -65,7 +66,7 @@ fn refuses_naming<A: AsRef<OsStr>>(code: i32, args: &[A], parts: &[&str]) {
     }
 }
 
-/// A folder with files of this test.
+/// A temporary folder for the files of a test.
 struct Folder(TempDir);
 
 impl Folder {
@@ -86,7 +87,7 @@ impl Folder {
         self.string(name)
     }
 
-    /// A file of this array, as `npyz` writes it.
+    /// Writes an array with `npyz`.
     fn array<T: npyz::AutoSerialize + Copy>(
         &self,
         name: &str,
@@ -109,7 +110,7 @@ impl Folder {
         self.array(name, &[boxes.len() as u64, 6], boxes.as_flattened())
     }
 
-    /// A file with this header dict and data.
+    /// Writes a file with this header dict and data.
     fn raw(&self, name: &str, version: u8, dict: &str, data: &[u8]) -> String {
         self.bytes(name, &npy(version, dict, data))
     }
@@ -130,7 +131,7 @@ impl Folder {
     }
 }
 
-/// A file's bytes with this header dict and data.
+/// Returns the bytes of a file with this header dict and data.
 fn npy(version: u8, dict: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x93, b'N', b'U', b'M', b'P', b'Y', version, 0];
     match version {
@@ -142,7 +143,7 @@ fn npy(version: u8, dict: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Shape and elements of a file, as `npyz` reads them.
+/// Reads the shape and elements of a file with `npyz`.
 #[track_caller]
 fn array<T: npyz::Deserialize>(path: &Path) -> (Vec<u64>, Vec<T>) {
     let bytes = fs::read(path).expect("written by the program");
@@ -158,7 +159,7 @@ const ROW: [[f32; 6]; 4] = [
     [9.0, 9.0, 9.0, 9.5, 9.5, 9.5],
 ];
 
-/// FNV-1a over pairs as little-endian numbers, written down again on purpose.
+/// Returns the FNV-1a hash of pairs as little-endian numbers, independent of the library's code.
 fn fnv(pairs: &[u32]) -> String {
     let bytes = pairs.iter().flat_map(|index| index.to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

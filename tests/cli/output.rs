@@ -1,9 +1,9 @@
-//! Where results go: files, devices, pipes.
+//! Tests of outputs: files, devices, pipes.
 
 use crate::*;
 
 #[test]
-fn places_that_cannot_be_written_are_refused_before_the_work() {
+fn unwritable_outputs_are_errors_before_the_work() {
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
     let in_file = format!("{boxes}/pairs.npy");
@@ -87,7 +87,7 @@ fn the_input_may_be_the_output() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_the_program_quietly() {
+fn a_closed_pipe_ends_the_program_without_an_error() {
     let mut child = command()
         .args([
             "run", "uniform", "--bodies", "500", "--frames", "100000", "--json",
@@ -113,7 +113,7 @@ fn a_reader_that_has_seen_enough_ends_the_program_quietly() {
 }
 
 #[test]
-fn a_stdout_that_is_full_is_an_error() {
+fn a_full_stdout_is_an_error() {
     if let Ok(full) = fs::File::options().write(true).open("/dev/full") {
         let output = command()
             .arg("info")
@@ -129,10 +129,10 @@ fn a_stdout_that_is_full_is_an_error() {
     }
 }
 
-/// What systems say of a file that outgrows a limit, and not a signal that ends the process.
+/// The program reports the system's error, instead of ending by a signal.
 #[cfg(unix)]
 #[test]
-fn a_file_that_outgrows_its_limit_is_an_error_and_leaves_nothing() {
+fn a_file_beyond_the_size_limit_is_an_error_and_leaves_nothing() {
     let folder = Folder::new();
     let keys: Vec<u32> = (0..10_000).rev().collect();
     let keys = folder.array("keys.npy", &[10_000], &keys);
@@ -153,7 +153,8 @@ fn a_file_that_outgrows_its_limit_is_an_error_and_leaves_nothing() {
     assert_eq!(folder.names(), ["keys.npy"]);
 }
 
-/// The signal that no handler sees, where only a file without a name leaves nothing: on Linux, and most file systems.
+/// Returns SIGKILL where files without a name exist: on Linux, and most file systems. No handler
+/// can see it, so other files would remain.
 #[cfg(unix)]
 fn killing() -> Option<rustix::process::Signal> {
     #[cfg(target_os = "linux")]
@@ -164,11 +165,12 @@ fn killing() -> Option<rustix::process::Signal> {
             return Some(rustix::process::Signal::KILL);
         }
     }
-    println!("SIGKILL is left out: no files without a name here");
+    println!("SIGKILL is not tested: no files without a name here");
     None
 }
 
-/// Signals that end the program while it waits for its input, with its output begun: it reads from a pipe.
+/// The signals arrive while the program reads its input from a pipe, after it has opened its
+/// output.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_the_program_and_leaves_no_temporary_file() {
@@ -184,9 +186,9 @@ fn a_signal_ends_the_program_and_leaves_no_temporary_file() {
             }
             let mut command = command();
             command.args(["sort", "/dev/stdin", "-o", &sorted, "--backend", "cpu"]);
-            // These tests may have been started to ignore it.
+            // The tests may have been started to ignore the signal.
             let heed = move || {
-                // SAFETY: the signal's own effect may always be asked for.
+                // SAFETY: the default action of a signal may always be set.
                 unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
                 Ok(())
             };
@@ -197,7 +199,8 @@ fn a_signal_ends_the_program_and_leaves_no_temporary_file() {
                 .spawn()
                 .expect("the program starts");
             let mut stdin = child.stdin.take().expect("a pipe");
-            // More than a pipe holds: all is taken once the program reads, after it has begun its output.
+            // More than fits in a pipe: it is all written once the program reads, after it has
+            // opened its output.
             let dict = "{'descr': '<u4', 'fortran_order': False, 'shape': (1000000, ), }\n";
             stdin.write_all(&npy(1, dict, &[0; 1 << 20])).expect("read");
             let pid = Pid::from_child(&child);
@@ -212,7 +215,7 @@ fn a_signal_ends_the_program_and_leaves_no_temporary_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_dangling_link_stays_one_and_its_target_is_made() {
+fn a_dangling_link_stays_a_link_and_its_target_is_created() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
@@ -232,7 +235,7 @@ fn a_dangling_link_stays_one_and_its_target_is_made() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_leads_nowhere_is_refused_by_its_own_name() {
+fn a_broken_link_is_an_error_with_the_name_of_the_link() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);

@@ -1,4 +1,4 @@
-//! `radsweep run`.
+//! Tests of `radsweep run`.
 
 use crate::*;
 
@@ -18,7 +18,7 @@ fn hashes(args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
+fn every_scene_prints_a_record_per_frame_with_events_that_add_up() {
     for (scene, bodies, boxes) in [
         ("falling-chairs", "20", 181),
         ("particles", "3000", 3000),
@@ -46,7 +46,7 @@ fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
             before = count("pairs");
             assert_eq!(frame["hash"].as_str().map(str::len), Some(16), "{frame}");
             let stages = [
-                "place", "upload", "bounds", "keys", "sort", "sweep", "compact", "events",
+                "place", "upload", "bounds", "keys", "sort", "sweep", "order", "events",
                 "download", "total",
             ];
             for stage in stages {
@@ -61,7 +61,7 @@ fn every_scene_prints_a_record_a_frame_with_events_that_add_up() {
 }
 
 #[test]
-fn the_same_for_any_thread_count_strategy_and_backend_variable() {
+fn results_do_not_depend_on_threads_or_strategy() {
     for scene in [
         "falling-chairs",
         "particles",
@@ -92,7 +92,7 @@ fn the_same_for_any_thread_count_strategy_and_backend_variable() {
 }
 
 #[test]
-fn another_seed_is_another_arrangement() {
+fn the_seed_decides_the_arrangement() {
     let args = ["uniform", "--bodies", "500", "--frames", "1", "--seed"];
     let with = |seed| hashes(&[&args[..], &[seed]].concat());
     assert_eq!(with("7"), with("7"));
@@ -118,7 +118,7 @@ fn density_scales_the_pairs() {
 }
 
 #[test]
-fn a_human_reads_a_row_a_frame_and_the_timing_table_at_the_end() {
+fn text_output_has_a_row_per_frame_and_a_table_of_times() {
     let printed = succeeds(&[
         "run",
         "falling-chairs",
@@ -146,13 +146,13 @@ fn a_human_reads_a_row_a_frame_and_the_timing_table_at_the_end() {
     }
     let last = lines.last().expect("a line");
     assert!(
-        last.contains("pairs a frame by ") && last.contains(" on cpu (3 frames)"),
+        last.contains("pairs per frame by ") && last.contains(" on cpu (3 frames)"),
         "{last}"
     );
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn bad_arguments_are_errors() {
     let known = "falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack";
     refuses_naming(2, &["run"], &["SCENE"]);
     refuses_naming(2, &["run", "lava"], &["lava", known]);

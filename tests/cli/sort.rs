@@ -1,8 +1,9 @@
-//! `radsweep sort`.
+//! Tests of `radsweep sort`.
 
 use crate::*;
 
-/// Sorts both ways with an index and compares with what is expected of the ascending order; equal keys stay as they came.
+/// Sorts in both orders with an index, and compares with the expected keys and indices; equal keys
+/// keep their order.
 #[track_caller]
 fn check<T>(keys: &[T], sorted: &[T], index: &[u32], descending: &[u32])
 where
@@ -28,7 +29,7 @@ where
     let expected: Vec<T> = descending.iter().map(|&at| keys[at as usize]).collect();
     assert_eq!(array::<T>(Path::new(&output)).1, expected);
 
-    // Keys alone take another way.
+    // Keys without an index are sorted by other code.
     fs::remove_file(&output).expect("removed");
     succeeds(&["sort", &path, "-o", &output]);
     assert_eq!(array::<T>(Path::new(&output)).1, sorted);
@@ -81,7 +82,7 @@ fn no_keys_and_one_key() {
 }
 
 #[test]
-fn zeros_keep_their_sign_and_place_and_nan_goes_to_the_ends() {
+fn zeros_keep_their_sign_and_order_and_nan_sorts_to_the_ends() {
     let folder = Folder::new();
     let negative_nan = f32::from_bits(0xffc0_0001);
     let keys = [0.0, -0.0, f32::NAN, negative_nan, -1.0, 0.0];
@@ -98,7 +99,7 @@ fn zeros_keep_their_sign_and_place_and_nan_goes_to_the_ends() {
 }
 
 #[test]
-fn a_human_reads_what_ran_and_a_timing_table() {
+fn text_output_has_the_sort_and_a_table_of_times() {
     let folder = Folder::new();
     let printed = succeeds(&[
         "sort",
@@ -114,7 +115,7 @@ fn a_human_reads_what_ran_and_a_timing_table() {
 }
 
 #[test]
-fn files_that_are_not_keys_are_refused() {
+fn files_that_are_not_keys_are_errors() {
     let folder = Folder::new();
     let dict = |descr: &str, shape: &str| {
         format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
@@ -147,7 +148,7 @@ fn files_that_are_not_keys_are_refused() {
 }
 
 #[test]
-fn two_outputs_need_two_names() {
+fn two_outputs_need_two_files() {
     let folder = Folder::new();
     let keys = folder.array("keys.npy", &[1], &[3_u32]);
     let output = folder.string("x.npy");

@@ -32,7 +32,7 @@ extern "C" __global__ void missing_barrier(uint32_t* out) {
     out[threadIdx.x] = words[255 - threadIdx.x];
 }
 
-// Writes 255, 254, ... when all is well.
+// Writes 255, 254, ... if all results are right.
 extern "C" __global__ void __launch_bounds__(64 * 4, 2)
     fine(uint32_t* out) {
     __shared__ uint32_t words[256];
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(64 * 4, 2)
     if (lane < 20) ok &= __match_any_sync(0xfffff, lane % 2) == (lane % 2 ? 0xaaaaau : 0x55555u);
     else ok &= __reduce_add_sync(~0xfffffu, 2u) == 24;
     ok &= __syncthreads_count(threadIdx.x < 100) == 100 && __syncthreads_or(threadIdx.x == 9) && !__syncthreads_and(threadIdx.x == 9);
-    if (lane == 31) {  // the others wait for those that are left
+    if (lane == 31) {  // the other lanes wait for the remaining ones only
         if (ok) out[threadIdx.x] = reversed;
         return;
     }

@@ -1,4 +1,4 @@
-// What the kernels use of CUDA's header of that name.
+// The part of CUDA's header of this name that the kernels use.
 #pragma once
 
 namespace cooperative_groups {

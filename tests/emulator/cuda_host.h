@@ -1,5 +1,5 @@
-// The device language for g++: included before every kernel source. `__global__`, `__launch_bounds__` and `__shared__` are
-// left to `nvcc`, which rewrites the preprocessed text.
+// The device language for g++, included before every kernel source. `nvcc` rewrites `__global__`,
+// `__launch_bounds__` and `__shared__` in the preprocessed text.
 #pragma once
 
 #include <immintrin.h>
@@ -64,7 +64,8 @@ EMU_DEVICE uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, 
 
 // ---- Barriers and warps ----
 
-// The compiler must neither keep what others may change, nor hold back what they may read.
+// The compiler must neither cache values that other threads may change, nor delay writes that they
+// may read.
 EMU_DEVICE void emu_memory() { asm volatile("" ::: "memory"); }
 
 EMU_DEVICE uint64_t emu_warp(int kind, unsigned mask, uint64_t value, unsigned source = 0) {
@@ -96,7 +97,7 @@ EMU_DEVICE unsigned __ballot_sync(unsigned mask, int predicate) { return unsigne
 EMU_DEVICE int __any_sync(unsigned mask, int predicate) { return int(emu_warp(EMU_ANY, mask, predicate != 0)); }
 EMU_DEVICE int __all_sync(unsigned mask, int predicate) { return int(emu_warp(EMU_ALL, mask, predicate != 0)); }
 
-// A value of 4 or 8 bytes as a word and back.
+// Converts a value of 4 or 8 bytes to a word and back.
 template <class T>
 static inline uint64_t emu_word(T value) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "collectives take values of 4 or 8 bytes");
@@ -133,7 +134,7 @@ template <class T>
 static inline auto __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) -> decltype(+value) {
     using Word = decltype(+value);
     const unsigned own = emu_lane(), from = own ^ bits;
-    // Lanes of later groups are out of reach, those of earlier ones are not.
+    // Lanes of earlier groups can be read, lanes of later groups cannot.
     return emu_value<Word>(emu_warp(EMU_SHFL_XOR, mask, emu_word<Word>(value), from >= (own & ~unsigned(width - 1)) + width ? own : from));
 }
 template <class T>
@@ -161,7 +162,8 @@ EMU_REDUCE(__reduce_xor_sync, EMU_REDUCE_XOR, unsigned)
 
 // ---- Memory ----
 
-// Called by accesses that a waiting loop makes: now and then another thread runs, who may be the one waited for.
+// Called by accesses that a waiting loop makes. Now and then it lets another thread run, which may
+// be the one waited for.
 EMU_DEVICE void emu_spin(unsigned each = 64) {
     if (++emu_self->spins % each == 0) emu_yield();
 }
@@ -229,7 +231,7 @@ EMU_DEVICE float atomicExch(float* p, float value) {
 // ---- Time and ends ----
 
 EMU_DEVICE long long clock64() {
-    emu_yield();  // who reads the clock waits
+    emu_yield();  // a thread that reads the clock waits
     return (long long)__rdtsc();
 }
 EMU_DEVICE void __nanosleep(unsigned) { emu_yield(); }
@@ -281,7 +283,8 @@ EMU_DEVICE unsigned long long __umul64hi(unsigned long long x, unsigned long lon
 EMU_DEVICE unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffff) * (y & 0xffffff); }
 EMU_DEVICE unsigned __sad(int x, int y, unsigned z) { return z + unsigned(x < y ? y - x : x - y); }
 
-// Minimum and maximum of two numbers of one type, or of a signed and an unsigned one, which are then unsigned.
+// Min and max of two numbers of one type, or of a signed and an unsigned number, with an unsigned
+// result.
 #define EMU_MIN_MAX(A, B, T)                                              \
     EMU_DEVICE constexpr T min(A a, B b) { return (T)a < (T)b ? (T)a : (T)b; } \
     EMU_DEVICE constexpr T max(A a, B b) { return (T)a > (T)b ? (T)a : (T)b; }
@@ -312,7 +315,8 @@ EMU_DEVICE int __double2hiint(double x) { return int(emu_word(x) >> 32); }
 EMU_DEVICE int __double2loint(double x) { return int(emu_word(x)); }
 EMU_DEVICE double __hiloint2double(int high, int low) { return emu_value<double>(uint64_t(unsigned(high)) << 32 | unsigned(low)); }
 
-// One instruction under a rounding mode of its own, in assembly so that it is not moved out of it or folded.
+// One instruction under its own rounding mode, in assembly, so that the compiler neither folds it
+// nor moves it out of the mode.
 #define EMU_ROUNDED(SUFFIX, MODE)                                                                               \
     EMU_ROUNDED_OP(__fadd, SUFFIX, MODE, float, "addss")                                                        \
     EMU_ROUNDED_OP(__fsub, SUFFIX, MODE, float, "subss")                                                        \
@@ -377,7 +381,7 @@ EMU_DEVICE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 EMU_DEVICE double rsqrt(double x) { return 1.0 / sqrt(x); }
 EMU_DEVICE float __frsqrt_rn(float x) { return float(1.0 / sqrt(double(x))); }
 EMU_DEVICE float __frcp_rn(float x) { return 1.0f / x; }
-// Macros, as the C library has functions of these names inside.
+// These are macros, because the C library has internal functions of these names.
 #define __expf(x) expf(x)
 #define __exp10f(x) powf(10.0f, x)
 #define __logf(x) logf(x)
@@ -388,7 +392,7 @@ EMU_DEVICE float __frcp_rn(float x) { return 1.0f / x; }
 #define __tanf(x) tanf(x)
 #define __powf(x, y) powf(x, y)
 
-// ---- The list of kernels, made by the lines that `nvcc` adds ----
+// ---- The list of kernels, which the lines that `nvcc` adds make ----
 
 namespace emu {
 

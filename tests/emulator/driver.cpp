@@ -1,5 +1,6 @@
-// The driver's functions that the project calls, on the CPU. Work of a stream runs in its order on a thread of its own, so the
-// host does not wait for it unless it asks to. What is not here does not exist: the shim then says so (500).
+// The functions of the CUDA driver that the project calls, on the CPU. Each stream runs its work in
+// order on a thread of its own, so the host waits only if it asks to. The shim returns NOT_FOUND
+// (500) for functions that are missing here.
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -52,17 +53,20 @@ const std::map<int, const char*> NAMES = {
     {904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"}, {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"},
     {906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"}, {907, "CUDA_ERROR_CAPTURED_EVENT"}, {999, "CUDA_ERROR_UNKNOWN"}};
 
-// The device: as large as a data centre's where that finds mistakes, small where it costs time.
+// The device's properties. They are those of a data centre's GPU if that finds mistakes, and small
+// if that saves time.
 constexpr int MULTIPROCESSORS = 4, THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER_MULTIPROCESSOR = 16;
 constexpr int SHARED = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_PER_MULTIPROCESSOR = 228 << 10;
 constexpr size_t MEMORY = size_t(4) << 30;
-// Below 11.8, the first with clusters: compute capability 9.0 without them.
+// A version below 11.8, the first with clusters, which the device does not have.
 constexpr int VERSION = 11070, MAJOR = 9, MINOR = 0;
 
 using Guard = std::unique_lock<std::mutex>;
-// Of everything below; not held while work runs. Nothing here is destroyed at the process's end, when streams may still run.
+// Guards everything below. It is not locked while work runs. Nothing here is destroyed at the end
+// of the process, when streams may still run.
 std::mutex& lock = *new std::mutex;
-std::condition_variable& changed = *new std::condition_variable;  // a stream became idle, or an event happened
+// Notified when a stream becomes idle or an event happens.
+std::condition_variable& changed = *new std::condition_variable;
 
 // ---- Memory ----
 
@@ -72,7 +76,7 @@ constexpr unsigned char GUARD = 0xfb, FRESH = 0xcd, FREED = 0xdd;
 struct Allocation {
     char* base;
     size_t bytes;
-    bool told = false;  // that it was overrun
+    bool reported = false;  // an overrun was reported
     char* data() const { return base + BEFORE; }
 };
 std::map<uintptr_t, Allocation>& allocations = *new std::map<uintptr_t, Allocation>;
@@ -107,9 +111,9 @@ int allocate(size_t bytes, uintptr_t* result) {
     return SUCCESS;
 }
 
-// Tells of what was written before or behind.
+// Reports writes before or behind an allocation.
 bool overrun(Allocation& allocation) {
-    if (allocation.told) return false;
+    if (allocation.reported) return false;
     const auto broken = [](const char* from, size_t bytes) {
         for (size_t i = 0; i < bytes; i++) {
             if (from[i] != char(GUARD)) return i + 1;
@@ -119,7 +123,7 @@ bool overrun(Allocation& allocation) {
     const char* const end = allocation.data() + allocation.bytes;
     const size_t before = broken(allocation.base, BEFORE), after = broken(end, AFTER);
     if (!before && !after) return false;
-    allocation.told = true;
+    allocation.reported = true;
     if (before) {
         fprintf(stderr, "emulator: %zu bytes before a buffer of %zu bytes at %p were written to\n", BEFORE - before + 1, allocation.bytes,
                 static_cast<void*>(allocation.data()));
@@ -148,7 +152,7 @@ int release(uintptr_t pointer) {
     return bad ? ILLEGAL_ADDRESS : SUCCESS;
 }
 
-// With the lock held.
+// The caller has locked the mutex.
 int check_guards() {
     bool bad = false;
     for (auto& [address, allocation] : allocations) bad |= overrun(allocation);
@@ -171,8 +175,8 @@ bool on_device(uintptr_t pointer, size_t bytes) {
 
 struct Work {
     std::function<int()> run;
-    bool always = false;  // after an error too, which ends the rest
-    bool locked = false;  // runs with the lock held: nobody sees it done and its stream still busy
+    bool always = false;  // runs even after an error, which ends other work
+    bool locked = false;  // runs with the mutex locked: it is never seen done with its stream busy
 };
 
 struct Stream;
@@ -251,7 +255,7 @@ int submit(Stream* stream, Work work) {
 
 // ---- Events ----
 
-// What one call of cuEventRecord stands for.
+// The state of one call of cuEventRecord.
 struct Record {
     bool done = false;
     timespec time{};
@@ -276,11 +280,12 @@ struct Module {
 
 std::map<std::string, Code>& codes = *new std::map<std::string, Code>;
 
-// With the lock held.
+// The caller has locked the mutex.
 const Code* load_code(const std::string& path, std::string& log) {
     const auto found = codes.find(path);
     if (found != codes.end()) return &found->second;
-    // Kernels call functions of this library: it was opened for its caller only, now it is for all.
+    // Kernels call functions of this library. It was opened for its caller only, so its symbols are
+    // made global.
     Dl_info own;
     dladdr(reinterpret_cast<void*>(&load_code), &own);
     dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
@@ -336,7 +341,7 @@ std::string path_in(const std::string& text) {
     return text.substr(from, text.find('\n', from) - from);
 }
 
-// The shared object that stands for a PTX text.
+// Returns the shared object that a PTX text names.
 int find_image(const std::string& text, std::string& path, std::string& log) {
     double version = 0;
     const size_t at = text.find(".version ");
@@ -357,7 +362,7 @@ int find_image(const std::string& text, std::string& path, std::string& log) {
     path = path_in(text);
     if (!path.empty()) return SUCCESS;
 
-    // Real PTX. Some has a translation, which lies beside this library.
+    // The text is real PTX. For some there is a translation beside this library.
     Dl_info own;
     dladdr(reinterpret_cast<void*>(&load_code), &own);
     const std::string folder = std::string(own.dli_fname).substr(0, std::string(own.dli_fname).rfind('/'));
@@ -383,10 +388,11 @@ struct Graph {
     std::vector<Work> work;
 };
 
-// ---- Faults, for tests of what happens then ----
+// ---- Faults, for tests of errors ----
 
-// RADSWEEP_EMULATE_FAULT="cuLaunchKernel 3 719": the third call of it from when this was set returns 719. "any" counts all calls,
-// "3+" fails all from the third on, as for a device that is lost.
+// RADSWEEP_EMULATE_FAULT="cuLaunchKernel 3 719": the third call of the function, counted from when
+// this was set, returns 719. "any" counts all calls, "3+" fails all from the third on, like a lost
+// device.
 int fault(const char* name) {
     const char* const wanted = getenv("RADSWEEP_EMULATE_FAULT");
     Guard guard(lock);
@@ -455,8 +461,7 @@ API cuDeviceGetAttribute(int* value, int attribute, int) {
         {38, 50 << 20},                    // level-two cache
         {39, THREADS_PER_MULTIPROCESSOR}, {40, 1}, {41, 1}, {75, MAJOR}, {76, MINOR}, {78, 0}, {81, SHARED_PER_MULTIPROCESSOR}, {82, 65536},
         {83, 0}, {95, 1},                  // cooperative launches
-        {97, SHARED_OPTIN}, {106, BLOCKS_PER_MULTIPROCESSOR}, {115, 1},  // memory pools
-        {120, 0}};                         // clusters
+        {97, SHARED_OPTIN}, {106, BLOCKS_PER_MULTIPROCESSOR}, {115, 1}};  // memory pools
     const auto found = VALUES.find(attribute);
     if (found == VALUES.end()) return INVALID_VALUE;
     *value = found->second;
@@ -529,7 +534,7 @@ API cuModuleLoadDataEx(Module** result, const void* image, unsigned count, int* 
 }
 API cuModuleLoadData(Module** result, const void* image) { return cuModuleLoadDataEx(result, image, 0, nullptr, nullptr); }
 API cuModuleUnload(Module* module) {
-    delete module;  // its code stays, for the next
+    delete module;  // its code stays loaded for the next
     return SUCCESS;
 }
 API cuModuleGetFunction(Function** result, Module* module, const char* name) {
@@ -627,7 +632,7 @@ API cuMemPoolDestroy(void*) { return SUCCESS; }
 API cuMemPoolTrimTo(void*, size_t) { return SUCCESS; }
 API cuMemPoolSetAttribute(void*, int, void*) { return SUCCESS; }
 API cuMemPoolGetAttribute(void*, int attribute, uint64_t* value) {
-    // Reserved and used, now and at most: nothing is kept.
+    // Reserved and used bytes, now and at most: no freed memory is kept.
     if (attribute < 4 || attribute > 8) return INVALID_VALUE;
     Guard guard(lock);
     *value = attribute == 4 ? ~0ull : used;
@@ -640,7 +645,7 @@ API cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
     return *pointer ? SUCCESS : OUT_OF_MEMORY;
 }
 API cuMemFreeHost(void* pointer) {
-    cuCtxSynchronize();  // the device may use it
+    cuCtxSynchronize();  // the device may still use the memory
     free(pointer);
     return SUCCESS;
 }
@@ -696,7 +701,7 @@ API cuStreamDestroy_v2(void* handle) {
     Guard guard(lock);
     streams.erase(stream);
     if (stream->capture) stream->capture->streams.erase(stream);
-    stream->destroyed = true;  // what it was given still runs
+    stream->destroyed = true;  // its queued work still runs
     if (!stream->running) delete stream;
     return SUCCESS;
 }
@@ -811,7 +816,7 @@ API cuGraphLaunch(Graph* exec, void* handle) {
     return SUCCESS;
 }
 API cuGraphExecDestroy(Graph* exec) {
-    delete exec;  // what was launched holds all that it needs
+    delete exec;  // queued launches have copies of all that they need
     return SUCCESS;
 }
 API cuGraphDestroy(Graph* graph) {
@@ -890,7 +895,7 @@ static int launch(Function* function, dim3 grid, dim3 block, unsigned shared, vo
         cuOccupancyMaxActiveBlocksPerMultiprocessor(&most, function, int(threads), shared);
         if (blocks > uint64_t(most) * MULTIPROCESSORS) return COOPERATIVE_LAUNCH_TOO_LARGE;
     }
-    // The arguments' values are those of now.
+    // The arguments' values are copied now.
     struct Kept {
         Launch launch;
         std::vector<std::vector<__uint128_t>> values;
@@ -915,26 +920,4 @@ API cuLaunchCooperativeKernel(Function* function, unsigned gx, unsigned gy, unsi
                               unsigned shared, void* stream, void** params) {
     FAULT(cuLaunchCooperativeKernel);
     return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, true);
-}
-
-struct LaunchAttribute {
-    unsigned id, pad;
-    unsigned value[16];
-};
-struct LaunchConfig {
-    unsigned grid[3], block[3], shared;
-    void* stream;
-    const LaunchAttribute* attributes;
-    unsigned attribute_count;
-};
-API cuLaunchKernelEx(const LaunchConfig* config, Function* function, void** params, void** extra) {
-    FAULT(cuLaunchKernelEx);
-    bool cooperative = false;
-    for (unsigned i = 0; i < config->attribute_count; i++) {
-        if (config->attributes[i].id == 2) cooperative = config->attributes[i].value[0] != 0;
-        else if (config->attributes[i].id != 0) return NOT_SUPPORTED;  // clusters
-    }
-    if (extra) return NOT_SUPPORTED;
-    const auto& [g, b] = std::pair<const unsigned*, const unsigned*>(config->grid, config->block);
-    return launch(function, {g[0], g[1], g[2]}, {b[0], b[1], b[2]}, config->shared, config->stream, params, cooperative);
 }

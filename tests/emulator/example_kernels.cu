@@ -1,4 +1,5 @@
-// The kernel of examples/ptx/device_resident.ptx in CUDA C++: the emulated driver runs no PTX, and takes this for that text.
+// The kernel of examples/ptx/device_resident.ptx in CUDA C++. The emulated driver cannot run PTX
+// and runs this in place of that text.
 
 #include <stdint.h>
 

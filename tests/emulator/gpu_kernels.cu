@@ -1,4 +1,5 @@
-// The kernels of crates/gpu/tests/ptx/kernels.ptx in CUDA C++: the emulated driver runs no PTX, and takes these for that text.
+// The kernels of crates/gpu/tests/ptx/kernels.ptx in CUDA C++. The emulated driver cannot run PTX
+// and runs these in place of that text.
 
 #include <stdint.h>
 #include <time.h>

@@ -1,11 +1,11 @@
-// In the place of kernels/common/ptx.cuh: the same functions without PTX.
+// Replaces kernels/common/ptx.cuh: the same functions without PTX.
 #pragma once
 
 namespace radsweep {
 
 EMU_DEVICE uint32_t lane_mask_le() { return ~0u >> (31 - emu_lane()); }
 
-// One exchange of the digits, where the device makes eight ballots.
+// One exchange of the digits, instead of the eight ballots of the device.
 EMU_DEVICE uint32_t match_digit(uint32_t digit, uint32_t) { return uint32_t(emu_warp(EMU_MATCH_DIGIT, ~0u, digit & 255)); }
 
 template <class T>
@@ -14,9 +14,9 @@ static inline T emu_load_relaxed(const T* from) {
     return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 EMU_DEVICE uint32_t load_relaxed(const uint32_t* from) { return emu_load_relaxed(from); }
-EMU_DEVICE uint64_t load_relaxed(const uint64_t* from) { return emu_load_relaxed(from); }
+EMU_DEVICE unsigned long long load_relaxed(const unsigned long long* from) { return emu_load_relaxed(from); }
 EMU_DEVICE void store_relaxed(uint32_t* to, uint32_t word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
-EMU_DEVICE void store_relaxed(uint64_t* to, uint64_t word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
+EMU_DEVICE void store_relaxed(unsigned long long* to, unsigned long long word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
 EMU_DEVICE uint4 load_relaxed(const uint4* from) {
     emu_spin();
     const uint32_t* const words = reinterpret_cast<const uint32_t*>(from);

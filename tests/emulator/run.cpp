@@ -1,5 +1,6 @@
-// Blocks as sets of fibers: each CUDA thread has a stack of its own, and all threads of a block share one thread of the host.
-// A fiber runs until it waits for its warp or its block; then another one that does not wait goes on, chosen at random.
+// Runs blocks as sets of fibers. Each CUDA thread is a fiber with a stack of its own, and all
+// threads of a block share one thread of the host. A fiber runs until it waits for its warp or its
+// block. Then another fiber that does not wait continues, chosen at random.
 
 #include "run.h"
 
@@ -55,7 +56,7 @@ struct Fiber : EmuThread {
     void* waits_at;         // where the kernel called
 };
 
-// Lanes that wait for each other.
+// A group of lanes that wait for each other.
 struct Group {
     uint32_t mask, arrived;
     int kind;
@@ -70,7 +71,7 @@ struct Warp {
     Group group[WARP];
 };
 
-// What the blocks of a launch share.
+// The state that the blocks of a launch share.
 struct Running {
     const Launch& launch;
     std::atomic<uint64_t> next{0};
@@ -78,13 +79,13 @@ struct Running {
     std::atomic<int> error{0};
     std::atomic<int> workers{0};
     uint32_t arrived = 0;  // at the barriers of the grid
-    bool alone;  // one block: nobody else to give the processor to
+    bool alone;  // the launch has one block, so no other block could use the processor
 
     explicit Running(const Launch& launch)
         : launch(launch), blocks(uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z), alone(blocks == 1) {}
 };
 
-// A block, and what running one needs; reused for the next.
+// A block and the state for running it, which is reused for the next block.
 struct Block : EmuBlock {
     Running* running = nullptr;
     Fiber fibers[MOST_THREADS];
@@ -94,7 +95,7 @@ struct Block : EmuBlock {
     int barrier, any, all, count, barrier_result;
     uint64_t random;
     unsigned yields = 0;
-    bool reporting = false;  // writing about an error: not to be interrupted
+    bool reporting = false;  // it writes about an error and must not be interrupted
     uint32_t peers[256] = {};  // for match_digits, all 0 between calls
     void* scheduler;  // its stack pointer while a fiber runs
     char* stacks;
@@ -111,7 +112,7 @@ struct Block : EmuBlock {
         random ^= random << 17;
         return uint32_t(random >> 32);
     }
-    // The number of one of the set bits.
+    // Returns the index of one of the set bits.
     unsigned pick(uint32_t bits) { return SEED == 0 ? __builtin_ctz(bits) : pick_any(bits); }
     unsigned pick_any(uint32_t bits) {
         const unsigned turn = next_random() % 32;
@@ -119,7 +120,8 @@ struct Block : EmuBlock {
     }
 };
 
-// Saves the callee's registers on the stack, changes stacks, and goes on where that one left off.
+// Saves the callee-saved registers, changes to the other stack, and continues where that one left
+// off.
 extern "C" void emu_switch(void** save, void* load);
 asm(R"(
     .text
@@ -149,7 +151,7 @@ emu_switch:
 Fiber& self() { return *static_cast<Fiber*>(emu_self); }
 Block& block_of(Fiber& fiber) { return *static_cast<Block*>(fiber.block); }
 
-// Goes back to Block::run; the fibers are left where they are.
+// Returns to Block::run and abandons the fibers.
 [[noreturn]] void leave(Block& block) {
     void* nowhere;
     emu_self = nullptr;
@@ -157,7 +159,7 @@ Block& block_of(Fiber& fiber) { return *static_cast<Block*>(fiber.block); }
     __builtin_unreachable();
 }
 
-// Lets a fiber that does not wait go on; comes back when `from` was chosen.
+// Continues a fiber that does not wait. Returns when `from` is chosen.
 inline void run_another(Fiber& from, Block& block) {
     Warp* warp = from.warp;
     if (!warp->runnable) {
@@ -185,7 +187,7 @@ void reduce(Warp& warp, uint32_t lanes, Combine combine) {
     for (uint32_t rest = lanes; rest; rest &= rest - 1) warp.result[__builtin_ctz(rest)] = sum;
 }
 
-// The lanes whose values are equal.
+// Returns the lanes whose values are equal.
 template <class Same>
 void match(Warp& warp, uint32_t lanes, Same all_or_nothing) {
     for (uint32_t rest = lanes; rest;) {
@@ -218,7 +220,7 @@ void match_digits(Block& block, Warp& warp, uint32_t lanes) {
     for (uint32_t rest = lanes; rest; rest &= rest - 1) peers[warp.value[__builtin_ctz(rest)] & 255] = 0;
 }
 
-// All lanes came: gives each its result and lets them go on.
+// Computes the result of each lane, after all have arrived, and lets them continue.
 void complete(Block& block, Warp& warp, Group& group) {
     const uint32_t lanes = group.arrived;
     switch (group.kind) {
@@ -241,7 +243,7 @@ void complete(Block& block, Warp& warp, Group& group) {
     case EMU_SHFL_XOR:
         for (uint32_t rest = lanes; rest; rest &= rest - 1) {
             const unsigned lane = __builtin_ctz(rest), source = warp.source[lane] % WARP;
-            // The value of a lane that takes no part is undefined.
+            // The value of a lane that does not take part is undefined.
             warp.result[lane] = lanes >> source & 1 ? warp.value[source] : 0xcdcdcdcdcdcdcdcdull;
         }
         break;
@@ -293,7 +295,7 @@ void complete_barrier(Block& block) {
     warp.alive &= ~(1u << fiber.lane);
     warp.runnable &= warp.alive;
     block.alive--;
-    // Others may have waited for this thread alone.
+    // Others may have waited only for this thread.
     for (unsigned g = 0; g < warp.groups; g++) {
         Group& group = warp.group[g];
         if (group.arrived == (group.mask & warp.alive)) {
@@ -333,7 +335,7 @@ void Block::run(uint64_t number) {
     random = (SEED * 0x9e3779b97f4a7c15ull) ^ ((number + 1) * 0xd1342543de82ef95ull);
     if (random == 0) random = 1;
 
-    // Shared memory begins as garbage.
+    // Shared memory begins with garbage.
     shared = shared_memory + 4096;
     shared_size = launch.shared;
     arrived = launch.cooperative ? &running->arrived : nullptr;
@@ -364,8 +366,8 @@ void Block::run(uint64_t number) {
         fiber.waits_at = nullptr;
         char* const bottom = stacks + STACK * i;
         for (size_t c = 0; c < CANARIES; c++) reinterpret_cast<uint64_t*>(bottom)[c] = CANARY;
-        // Tops at different places within a page, or else all would want the same lines of the cache. A function begins with
-        // its return address below an address that is a multiple of 16.
+        // The stacks' tops have different offsets in a page, so that they do not compete for the
+        // same cache lines. A function begins with its return address below a multiple of 16.
         uint64_t* top = reinterpret_cast<uint64_t*>(bottom + STACK - 64 - i * 576 % 4096 / 64 * 64);
         *--top = 0;
         *--top = reinterpret_cast<uint64_t>(&fiber_main);
@@ -390,7 +392,7 @@ void Block::run(uint64_t number) {
     }
 }
 
-// Where in the sources an address of the image's code is, if the tools can tell.
+// Returns the source line of an address of the image's code, if the tools can tell.
 std::string source_line(void* address) {
     Dl_info info;
     if (!address || !dladdr(address, &info)) return "";
@@ -402,7 +404,7 @@ std::string source_line(void* address) {
         char line[400];
         while (fgets(line, sizeof line, pipe)) {
             std::string name(line, strcspn(line, " \n"));
-            // The first lines are of the header that stands for CUDA.
+            // The first lines are of the header that replaces CUDA's.
             if (name.find("cuda_host.h") != std::string::npos || name.find("??") != std::string::npos) continue;
             text += (text.empty() ? " at " : " from ") + name;
         }
@@ -419,7 +421,8 @@ std::string Block::name(const Fiber& fiber) const {
 
 void Block::fail(int code, const std::string& what) {
     int none = 0;
-    if (!running->error.compare_exchange_strong(none, code)) return;  // the first error is the one to tell
+    // Only the first error is reported.
+    if (!running->error.compare_exchange_strong(none, code)) return;
     reporting = true;
     fprintf(stderr, "emulator: %s, block (%u, %u, %u): %s\n", running->launch.kernel->name, index.x, index.y, index.z, what.c_str());
     std::map<std::pair<void*, const char*>, std::pair<unsigned, unsigned>> places;
@@ -454,7 +457,7 @@ Block* take_block(Running& running) {
     return block;
 }
 
-// Blocks that run, for the watch.
+// The running blocks, for the watch.
 std::map<Block*, time_t> busy_blocks;
 
 time_t seconds() {
@@ -470,7 +473,7 @@ void give_back(Block* block) {
 
 const int STOP = SIGRTMIN + 7;
 
-// Ends blocks that run for too long, such as those that wait for ever by reading.
+// Ends blocks that run for too long, such as those that wait forever in a loop of reads.
 void watch() {
     for (;;) {
         sleep(1);
@@ -489,7 +492,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     Fiber* const fiber = static_cast<Fiber*>(emu_self);
     if (!fiber) {
         if (signal == STOP) return;
-        // Not a kernel's: whoever was asked before.
+        // The signal is not a kernel's, so the previous handler gets it.
         const struct sigaction& before = signal == SIGSEGV ? before_segv : signal == SIGBUS ? before_bus : before_fpe;
         if (before.sa_flags & SA_SIGINFO) {
             before.sa_sigaction(signal, info, context);
@@ -498,8 +501,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
         }
         return;
     }
-    // The kernel's code was interrupted, or the few lines of the scheduler, which hold no locks while `emu_self` is set,
-    // so the rest of the block can be abandoned.
+    // The signal interrupted the kernel's code or a few lines of the scheduler, which hold no locks
+    // while `emu_self` is set. So the rest of the block can be abandoned.
     Block& block = block_of(*fiber);
     if (signal == STOP && block.reporting) return;
     char what[200];
@@ -550,7 +553,7 @@ void run_blocks(Running& running, bool only_one) {
     give_back(block);
 }
 
-// ---- A pool of threads, as large as it is ever needed ----
+// ---- A pool of threads that grows as needed ----
 
 struct Pool {
     std::mutex lock;
@@ -614,7 +617,7 @@ int run_launch(const Launch& launch) {
     return running.error.load();
 }
 
-// ---- What kernels call ----
+// ---- Functions that kernels call ----
 
 uint64_t emu_collective(int kind, unsigned mask, uint64_t value, unsigned source) {
     Fiber& fiber = self();
@@ -630,7 +633,7 @@ uint64_t emu_collective(int kind, unsigned mask, uint64_t value, unsigned source
     if (!(mask & bit)) wrong(std::string("calls ") + COLLECTIVES[kind] + " with a mask without its own lane");
     unsigned g = 0;
     while (g < warp.groups && warp.group[g].mask != mask) {
-        // Lanes that wait with another mask may still come, unless they wait for this one.
+        // Lanes that wait with another mask may still arrive, unless they wait for this lane.
         if ((warp.group[g].arrived & mask) && (warp.group[g].mask & bit)) {
             char what[200];
             snprintf(what, sizeof what, "calls %s with mask %08x while lanes of it wait in %s with mask %08x", COLLECTIVES[kind], mask,
@@ -676,7 +679,7 @@ int emu_barrier(int kind, int predicate) {
     block.count += predicate != 0;
     if (block.waiting == block.alive) {
         complete_barrier(block);
-        // Any thread may be the first to go on.
+        // Any thread may be the first to continue.
         run_another(fiber, block);
         return block.barrier_result;
     }
@@ -691,7 +694,8 @@ void emu_yield() {
     Block& block = block_of(fiber);
     if (block.running->error.load(std::memory_order_relaxed) != 0) leave(block);
     if (++block.yields % 64 == 0 && !block.running->alone) sched_yield();
-    // At random even where the order is fixed otherwise, so that everyone's turn comes.
+    // The choice is random even if the order is fixed otherwise, so that every thread gets its
+    // turn.
     Warp& warp = block.warps[block.pick_any(block.runnable_warps)];
     Fiber& to = warp.first[block.pick_any(warp.runnable)];
     if (&to == &fiber) return;

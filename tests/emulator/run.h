@@ -1,4 +1,4 @@
-// Running a kernel on the CPU.
+// Runs kernels on the CPU.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ struct Launch {
     std::vector<void*> params;
 };
 
-// Runs all blocks; gives 0, or the driver's code for what went wrong, which stderr then tells.
+// Runs all blocks. Returns 0, or the driver's code for an error, which is described on stderr.
 int run_launch(const Launch& launch);
 
-// Runs `task` on a thread of its own, as soon as it can.
+// Runs `task` on a thread of its own, as soon as possible.
 void in_background(void (*task)(void*), void* argument);

@@ -1,4 +1,4 @@
-//! The command lines of `bench` and `calibrate`.
+//! The arguments of `bench` and `calibrate`, and their help texts.
 
 use crate::figures::{Sizes, parse_figure};
 use crate::input::Distribution;
@@ -10,65 +10,69 @@ use radsweep::{Backend, Strategy};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What to measure.
+/// The commands of `radsweep bench`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Rates of the sorts by size, key type, payload and distribution
+    /// Measures the sorts by size, key type, payload and distribution
     Sort(Sort),
-    /// Times of the broad phase by scene, size and strategy, beside what others use
+    /// Measures the broad phase by scene, size and strategy, and compares it with other libraries
     Sap(Sap),
-    /// The figures and tables of the five papers again, on this machine
+    /// Reproduces the figures and tables of the five papers on this machine
     Paper(Paper),
 }
 
-/// Where a bench runs, and how it prints.
+/// The options of every bench: the backend and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// auto, cpu or cuda
+    /// Backend: auto, cpu or cuda
     #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
     pub(crate) backend: Backend,
-    /// One JSON object
+    /// Prints one JSON object
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
-    /// Comma-separated values
+    /// Prints comma-separated values
     #[arg(long)]
     pub(crate) csv: bool,
 }
 
-/// Chooses what `bench sort` measures.
+/// The arguments of `bench sort`.
 #[derive(Debug, Args)]
 pub struct Sort {
-    /// Numbers of elements, such as 1000 or 2^20 [default: 2^10 to 2^24 by fours; 2^20 on the CPU]
+    /// Numbers of elements, such as 1000 or 2^20 [default: every fourth power of 2 from 2^10 to
+    /// 2^24; on the CPU to 2^20]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
-    /// u32, i32, f32, u64, i64 or f64
+    /// Key types: u32, i32, f32, u64, i64, f64
     #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "u32", value_parser = parse_type)]
     pub(crate) types: Vec<KeyType>,
-    /// keys, u32, u64, index, or records of 32 bytes, or of 4 to 128: records-16
+    /// What is sorted with the keys: keys (nothing), u32, u64, index, records (of 32 bytes), or
+    /// records-4 to records-128
     #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "keys,u32", value_parser = Load::from_str)]
     pub(crate) payload: Vec<Load>,
-    /// uniform, gaussian, sorted, reverse, zero, bucket, staggered, zipf, and-entropy-1 to and-entropy-5, bits-8, bits-16, bits-24,
-    /// bits-32, nearly-sorted, distances
+    /// Distributions of the keys: uniform, gaussian, sorted, reverse, zero, bucket, staggered,
+    /// zipf, and-entropy-1 to and-entropy-5, bits-8, bits-16, bits-24, bits-32, nearly-sorted,
+    /// distances
     #[arg(long, value_name = "D,…", value_delimiter = ',', default_value = "uniform", value_parser = Distribution::from_str)]
     pub(crate) distributions: Vec<Distribution>,
-    /// Sorts that run on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket, onesweep, auto [default: all but
-    /// auto]
+    /// Sorts to measure on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort,
+    /// bucket, onesweep, auto [default: all but auto]
     #[arg(long, value_name = "ALG,…", value_delimiter = ',', value_parser = Algorithm::from_str)]
     pub(crate) algorithms: Vec<Algorithm>,
-    /// Runs of each sort, of which the median counts; fewer where they take more than two seconds
+    /// Runs of each sort; the median is reported. Fewer runs if they take more than two seconds
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
     pub(crate) runs: usize,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Where to draw the rates
+    /// File to plot the rates in
     #[arg(long, value_name = "F.svg")]
     pub(crate) plot: Option<PathBuf>,
 }
 
-/// Chooses what `bench sap` measures.
+/// The arguments of `bench sap`.
 #[derive(Debug, Args)]
 pub struct Sap {
-    /// Scenes by name, or .npy files of boxes, float32 of shape (n, 6) [default: uniform,clustered,mixed-sizes,stack,falling-chairs]
+    /// Scenes by name, or .npy files of boxes: float32 of shape (n, 6) [default:
+    /// uniform,clustered,mixed-sizes,stack,falling-chairs]
     #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Source::from_str)]
     pub(crate) scenes: Vec<Source>,
     /// Numbers of boxes, such as 1000 or 10^7 [default: 1000,10000,100000]
@@ -82,63 +86,66 @@ pub struct Sap {
         default_value = "moving"
     )]
     pub(crate) frames: Vec<Motion>,
-    /// endpoints, sweep, subdivided, auto [default: all; without endpoints and sweep beyond 300000 boxes]
+    /// Strategies: endpoints, sweep, subdivided, auto [default: all; beyond 300000 boxes,
+    /// subdivided and auto]
     #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Strategy::from_str)]
     pub(crate) strategies: Vec<Strategy>,
-    /// parry-rebuild, parry-update, parry-update-1, obvhs, bvh, plain-sweep [default: all in this build; without plain-sweep beyond
-    /// 300000 boxes]
+    /// Other libraries: parry-rebuild, parry-update, parry-update-1, obvhs, bvh, plain-sweep
+    /// [default: all in this build; beyond 300000 boxes, not plain-sweep]
     #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = Peer::from_str, conflicts_with = "no_peers")]
     pub(crate) peers: Vec<Peer>,
-    /// Ours alone
+    /// Measures radsweep alone
     #[arg(long)]
     pub(crate) no_peers: bool,
-    /// Pairs only, not which of them started and ended
+    /// Finds pairs only, without the events started and ended
     #[arg(long)]
     pub(crate) no_events: bool,
-    /// Updates of each, of which the median counts; fewer where they take more than three seconds
+    /// Updates by each contender; the median is reported. Fewer updates if they take more than
+    /// three seconds
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
     pub(crate) runs: usize,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Where to draw boxes a second by number of boxes
+    /// File to plot boxes per second by number of boxes in
     #[arg(long, value_name = "F.svg")]
     pub(crate) plot: Option<PathBuf>,
 }
 
-/// Chooses the figures that `bench paper` makes.
+/// The arguments of `bench paper`.
 #[derive(Debug, Args)]
 pub struct Paper {
-    /// Only these, such as dehne-steps, or those of a paper: ha, satish, cederman, dehne [default: all]
+    /// Figures, such as dehne-steps, or all figures of a paper: ha, satish, cederman, dehne
+    /// [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse_figure)]
     pub(crate) figure: Vec<String>,
-    /// How large the inputs are
+    /// Sizes of the inputs
     #[arg(long, value_name = "S", default_value = "small")]
     pub(crate) sizes: Sizes,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// A folder to draw the figures in
+    /// Folder to plot the figures in
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
 }
 
-/// Chooses what `calibrate` measures.
+/// The arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub struct Calibrate {
-    /// Numbers of keys to measure [default: 2^8 to 2^24 by twos]
+    /// Numbers of keys to measure [default: every power of 2 from 2^8 to 2^24]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
-    /// Measures no further sizes after so many seconds
+    /// Time limit in seconds: no further size is measured after it
     #[arg(long, value_name = "S", default_value_t = 20.0)]
     pub(crate) seconds: f64,
 }
 
-/// A number from 1 on.
+/// Parses a number of runs, at least 1.
 fn runs(text: &str) -> Result<usize, String> {
     let found = text.parse().ok().filter(|&runs| runs > 0);
     found.ok_or_else(|| format!("`{text}` is not a number of runs"))
 }
 
-/// `2^20` or `1000`; up to as many as a `u32` numbers.
+/// Parses a size such as `1000` or `2^20`, between 1 and `u32::MAX`.
 fn parse_size(text: &str) -> Result<usize, String> {
     let wrong = || format!("`{text}` is not a number of elements such as 1000 or 2^20");
     let number = |text: &str| text.parse::<u64>().ok();
@@ -193,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_those_of_keys() {
+    fn only_key_types_parse() {
         assert_eq!(parse_type("f64"), Ok(KeyType::F64));
         assert!(parse_type("u8").expect_err("no key").contains("i64"));
     }

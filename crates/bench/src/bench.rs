@@ -1,4 +1,4 @@
-//! Where sorts are measured: the CPU or a device.
+//! Measures sorts on the CPU or on a device, behind one interface.
 
 use crate::cpu;
 #[cfg(cuda)]
@@ -9,7 +9,7 @@ use radsweep::sort::Algorithm;
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Device};
 
-/// Where sorts are measured.
+/// Measures sorts on one backend.
 pub(crate) enum Bench {
     Cpu(cpu::Bench),
     #[cfg(cuda)]
@@ -50,7 +50,7 @@ impl Bench {
         }
     }
 
-    /// Bytes read plus bytes written by a plain copy, in GB/s.
+    /// Returns the rate of a plain copy: GB/s read plus written.
     pub fn copy_rate(&self) -> f64 {
         match self {
             Self::Cpu(bench) => bench.copy_rate(),
@@ -59,12 +59,12 @@ impl Bench {
         }
     }
 
-    /// One sort by one contender, with the paper's parameter or that of the library.
+    /// Measures one sort by one contender, with the paper's parameter or else the library's.
     pub fn measure(
         &mut self,
         case: &Case,
         contender: Contender,
-        #[cfg_attr(not(cuda), expect(unused_variables, reason = "a GPU family's"))]
+        #[cfg_attr(not(cuda), expect(unused_variables, reason = "used on a GPU"))]
         parameter: Option<u32>,
         effort: Effort,
     ) -> Result<Measured> {
@@ -75,8 +75,10 @@ impl Bench {
         }
     }
 
-    /// Share of the time that moving the algorithm's bytes would take at the rate of a copy; none on the CPU, where bytes are not what
-    /// bounds a sort, and none for baselines.
+    /// Returns the time to move the algorithm's bytes at the copy rate, as a share of the measured
+    /// time.
+    ///
+    /// Returns `None` on the CPU, where memory traffic does not bound a sort, and for baselines.
     pub fn limit_share(&self, case: &Case, times: &Times) -> Option<f64> {
         let algorithm: Algorithm = times.ran.parse().ok().filter(|_| !self.is_cpu())?;
         let key_bytes = case.key.bits() as usize / 8;

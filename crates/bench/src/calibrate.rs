@@ -1,4 +1,4 @@
-//! `radsweep calibrate`: which sort is the fastest here, by size, for `auto`.
+//! `radsweep calibrate`: measures the fastest sort for each size, for the algorithm `auto`.
 
 #[cfg(cuda)]
 mod measured;
@@ -6,12 +6,13 @@ mod measured;
 use crate::args::Calibrate;
 use radsweep_common::{Result, backend};
 
-/// Measures which sort is the fastest on this GPU by size, and keeps it for the algorithm `auto`.
+/// Measures the fastest sort for each size on this GPU, and saves the result for the algorithm
+/// `auto`.
 ///
 /// # Errors
 ///
 /// There is no GPU, a sort fails, or the file cannot be written.
-#[cfg_attr(not(cuda), expect(unused_variables, reason = "a GPU's"))]
+#[cfg_attr(not(cuda), expect(unused_variables, reason = "used on a GPU"))]
 pub fn run(args: &Calibrate) -> Result<()> {
     match backend::device() {
         #[cfg(cuda)]
@@ -19,7 +20,7 @@ pub fn run(args: &Calibrate) -> Result<()> {
         #[cfg(not(cuda))]
         Ok(device) => match device {},
         Err(why) => Err(format!(
-            "nothing to calibrate: the CPU has one sort, and there is no GPU here ({why})"
+            "nothing to calibrate: the CPU has only one sort, and no GPU was found ({why})"
         )
         .into()),
     }

@@ -1,4 +1,4 @@
-//! Sorts on the CPU, by the clock.
+//! Measures sorts on the CPU.
 
 use super::input::BenchKey;
 use super::input::with_key;
@@ -11,7 +11,7 @@ use radsweep_common::Result;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
-/// Bytes that are copied to measure the rate.
+/// Bytes copied to measure the copy rate.
 const COPIED: usize = 256 << 20;
 
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Bench {
         effort: Effort,
     ) -> Result<Measured> {
         if matches!(contender, Contender::Baseline(_)) {
-            return Ok(Err(Missing::Unsupported("a sort of the GPU".into())));
+            return Ok(Err(Missing::Unsupported("it runs on a GPU only".into())));
         }
         let times = with_key!(case.key, K => self.sort::<K>(case, effort));
         match times {
@@ -62,14 +62,14 @@ impl Bench {
         match case.load {
             Load::Keys => self.keys(case, &keys, effort),
             Load::Index => self.index(case, &keys, effort),
-            Load::U32 => self.moved::<K, [u32; 1]>(case, &keys, effort),
-            Load::U64 => self.moved::<K, [u32; 2]>(case, &keys, effort),
-            Load::Records(4) => self.moved::<K, [u32; 1]>(case, &keys, effort),
-            Load::Records(8) => self.moved::<K, [u32; 2]>(case, &keys, effort),
-            Load::Records(16) => self.moved::<K, [u32; 4]>(case, &keys, effort),
-            Load::Records(32) => self.moved::<K, [u32; 8]>(case, &keys, effort),
-            Load::Records(64) => self.moved::<K, [u32; 16]>(case, &keys, effort),
-            Load::Records(_) => self.moved::<K, [u32; 32]>(case, &keys, effort),
+            Load::U32 => self.pairs::<K, [u32; 1]>(case, &keys, effort),
+            Load::U64 => self.pairs::<K, [u32; 2]>(case, &keys, effort),
+            Load::Records(4) => self.records::<K, [u32; 1]>(case, &keys, effort),
+            Load::Records(8) => self.records::<K, [u32; 2]>(case, &keys, effort),
+            Load::Records(16) => self.records::<K, [u32; 4]>(case, &keys, effort),
+            Load::Records(32) => self.records::<K, [u32; 8]>(case, &keys, effort),
+            Load::Records(64) => self.records::<K, [u32; 16]>(case, &keys, effort),
+            Load::Records(_) => self.records::<K, [u32; 32]>(case, &keys, effort),
         }
     }
 
@@ -100,53 +100,69 @@ impl Bench {
         Ok(verdict(times, &report, wrong))
     }
 
-    /// Pairs and records: values of words, each with its place first.
-    fn moved<K: BenchKey, V: Pod + Send + Sync>(
+    fn pairs<K: BenchKey, V: Pod + Send + Sync>(
         &mut self,
         case: &Case,
         keys: &[K],
         effort: Effort,
     ) -> Result<Measured> {
-        let words = size_of::<V>() / 4;
-        let values: Vec<u32> = (0..keys.len() * words)
-            .into_par_iter()
-            .map(|at| value_word((at / words) as u32, at % words))
-            .collect();
-        let mut work = (vec![K::zeroed(); keys.len()], vec![V::zeroed(); keys.len()]);
-        let (times, report) = timed(effort, || {
-            work.0.copy_from_slice(keys);
-            work.1.copy_from_slice(bytemuck::cast_slice(&values));
-            let (keys, values) = (&mut work.0, &mut work.1);
-            milliseconds(|| match case.load {
-                Load::Records(_) => self.sorter.sort_records(keys, values, &options(case)),
-                _ => self.sorter.sort_pairs(keys, values, &options(case)),
-            })
-        })?;
-        let index: Vec<u32> = work
-            .1
-            .iter()
-            .map(|value| bytemuck::bytes_of(value))
-            .map(first_word)
-            .collect();
-        let wrong = effort.check && !is_stable_order(keys, &index);
-        Ok(verdict(times, &report, wrong))
+        moved::<K, V>(keys, effort, |keys, values| {
+            self.sorter.sort_pairs(keys, values, &options(case))
+        })
+    }
+
+    fn records<K: BenchKey, V: Pod + Send + Sync>(
+        &mut self,
+        case: &Case,
+        keys: &[K],
+        effort: Effort,
+    ) -> Result<Measured> {
+        moved::<K, V>(keys, effort, |keys, values| {
+            self.sorter.sort_records(keys, values, &options(case))
+        })
     }
 }
 
+/// Measures a sort that moves values with their keys. The first word of each value is its index.
+fn moved<K: BenchKey, V: Pod + Send + Sync>(
+    keys: &[K],
+    effort: Effort,
+    mut sort: impl FnMut(&mut [K], &mut [V]) -> radsweep::sort::Result<SortReport>,
+) -> Result<Measured> {
+    let words = size_of::<V>() / 4;
+    let values: Vec<u32> = (0..keys.len() * words)
+        .into_par_iter()
+        .map(|at| value_word((at / words) as u32, at % words))
+        .collect();
+    let mut work = (vec![K::zeroed(); keys.len()], vec![V::zeroed(); keys.len()]);
+    let (times, report) = timed(effort, || {
+        work.0.copy_from_slice(keys);
+        work.1.copy_from_slice(bytemuck::cast_slice(&values));
+        let (keys, values) = (&mut work.0, &mut work.1);
+        milliseconds(|| sort(keys, values))
+    })?;
+    let index: Vec<u32> = work
+        .1
+        .iter()
+        .map(|value| bytemuck::bytes_of(value))
+        .map(first_word)
+        .collect();
+    let wrong = effort.check && !is_stable_order(keys, &index);
+    Ok(verdict(times, &report, wrong))
+}
 fn first_word(bytes: &[u8]) -> u32 {
     bytemuck::pod_read_unaligned(&bytes[..4])
 }
 
 fn options(case: &Case) -> SortOptions {
-    SortOptions {
-        bits: case.window.clone(),
-        ..SortOptions::new()
-    }
+    let mut options = SortOptions::new();
+    options.bits.clone_from(&case.window);
+    options
 }
 
 fn is_stable_order<K: BenchKey>(keys: &[K], index: &[u32]) -> bool {
-    let place = |&i: &u32| (keys[i as usize].to_ordered_bits(), i);
-    index.is_sorted_by(|a, b| place(a) < place(b))
+    let rank = |&i: &u32| (keys[i as usize].to_ordered_bits(), i);
+    index.is_sorted_by(|a, b| rank(a) < rank(b))
 }
 
 fn verdict(times: Vec<f64>, report: &SortReport, wrong: bool) -> Measured {

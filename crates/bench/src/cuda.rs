@@ -1,6 +1,8 @@
-//! Sorts on a GPU, by its events.
+//! Measures sorts on a GPU with its events.
 //!
-//! Each run sorts the next of many inputs (`inputs.rs`), so that small ones come from memory and not from a cache. The first result is compared with the CPU's, over outputs that were filled with another pattern.
+//! Each run sorts the next of many inputs (`inputs.rs`), so that small ones are read from memory
+//! and not from a cache. The first result is compared with the CPU's; the outputs are filled with a
+//! pattern before.
 
 mod inputs;
 
@@ -10,7 +12,7 @@ use bytemuck::Pod;
 use inputs::{Inputs, Rotated, out_bytes};
 use radsweep::gpu::{Buffer, Device, Stream};
 use radsweep::sort::cuda::baseline::{self, Baselines};
-use radsweep::sort::cuda::{Calibration, Payload, Request, Sorter, SorterConfig, Value};
+use radsweep::sort::cuda::{Calibration, Knobs, Payload, Request, Sorter, SorterConfig, Value};
 use radsweep::sort::{Algorithm, KeyType, SortOptions, SortReport};
 use radsweep_common::Result;
 use radsweep_common::byte_limit::copy_rate;
@@ -60,7 +62,7 @@ impl Bench {
         let measured = with_key!(case.key, K => self.sort::<K>(case, contender, parameter, effort));
         match measured {
             Err(error) => match error.downcast_ref::<radsweep::sort::Error>() {
-                Some(error) if is_refusal(error) => {
+                Some(error) if is_unsupported(error) => {
                     Ok(Err(Missing::Unsupported(error.to_string())))
                 }
                 _ => match error.downcast_ref::<radsweep::gpu::Error>() {
@@ -108,12 +110,11 @@ impl Bench {
                 (Runner::Sorter(&sorter), bytes)
             }
         };
+        let mut options = SortOptions::new().algorithm(contender.algorithm());
+        options.bits.clone_from(&case.window);
         let mut job = Job {
             stream,
-            options: SortOptions {
-                bits: case.window.clone(),
-                ..SortOptions::new().algorithm(contender.algorithm())
-            },
+            options,
             load: case.load,
             keys: &keys.inputs,
             values: self.inputs.values.as_ref().map(|values| &values.inputs),
@@ -124,10 +125,11 @@ impl Bench {
         job.first::<K>(runner)?;
         let report = match runner {
             Runner::Sorter(sorter) => sorter.report(stream, job.scratch.slice())?,
-            Runner::Baseline(..) => SortReport {
-                algorithm: contender.name(),
-                ..SortReport::default()
-            },
+            Runner::Baseline(..) => {
+                let mut report = SortReport::default();
+                report.algorithm = contender.name();
+                report
+            }
         };
         let found = match effort.check {
             true => (
@@ -155,17 +157,16 @@ impl Bench {
         }))
     }
 
-    /// A sorter with this parameter, and one that takes the times of stages.
+    /// Creates a sorter with this parameter, and another that also measures its stages.
     fn sorters(&mut self, parameter: Option<u32>) -> Result<[Sorter; 2]> {
         if let Some((_, sorters)) = self.sorters.iter().find(|(known, _)| *known == parameter) {
             return Ok(sorters.clone());
         }
         let make = |timings| {
-            let config = SorterConfig {
-                timings,
+            let config = SorterConfig::new().timings(timings).knobs(Knobs {
                 parameter,
-                ..SorterConfig::default()
-            };
+                ..Knobs::default()
+            });
             Sorter::with_calibration(self.stream.device(), config, self.calibration.clone())
         };
         let sorters = [make(false)?, make(true)?];
@@ -174,7 +175,7 @@ impl Bench {
     }
 }
 
-/// One sort, over and over.
+/// One sort that is repeated.
 struct Job<'a> {
     stream: &'a Stream,
     options: SortOptions,
@@ -186,7 +187,7 @@ struct Job<'a> {
     scratch: Buffer<u8>,
 }
 
-/// What sorts.
+/// The sort that runs: one of the library or a baseline.
 #[derive(Clone, Copy)]
 enum Runner<'a> {
     Sorter(&'a Sorter),
@@ -226,7 +227,7 @@ impl Load {
 }
 
 impl Job<'_> {
-    /// Sorts the first input, over outputs that were filled with another pattern.
+    /// Sorts the first input into outputs that are first filled with a pattern.
     fn first<K: BenchKey>(&mut self, by: Runner<'_>) -> Result<()> {
         self.stream.fill_bytes(self.keys_out.slice_mut(), POISON)?;
         self.stream
@@ -234,7 +235,7 @@ impl Job<'_> {
         let Err(error) = self.run::<K>(by, 0) else {
             return Ok(());
         };
-        // A parameter may ask for more than the tuned sort does.
+        // A parameter may need more scratch memory than the tuned sort.
         let Some(&radsweep::sort::Error::ScratchTooSmall { needed, .. }) = error.downcast_ref()
         else {
             return Err(error);
@@ -243,7 +244,7 @@ impl Job<'_> {
         self.run::<K>(by, 0)
     }
 
-    /// Takes the milliseconds of many runs.
+    /// Measures many runs, in milliseconds.
     fn times<K: BenchKey>(&mut self, by: Runner<'_>, effort: Effort) -> Result<Vec<f64>> {
         repeat(effort, |run| {
             let start = self.stream.record()?;
@@ -254,7 +255,7 @@ impl Job<'_> {
         })
     }
 
-    /// Takes the milliseconds of each stage, of the second run of a sorter that measures them.
+    /// Measures each stage in the second run of a sorter with timings, in milliseconds.
     fn stages<K: BenchKey>(&mut self, timed: &Sorter) -> Result<Vec<(&'static str, f64)>> {
         self.run::<K>(Runner::Sorter(timed), 0)?;
         timed.report(self.stream, self.scratch.slice())?;
@@ -332,8 +333,8 @@ impl Job<'_> {
     }
 }
 
-/// Whether the sort cannot be run here, rather than something having gone wrong.
-fn is_refusal(error: &radsweep::sort::Error) -> bool {
+/// Returns whether the device or the sort does not support this case; other errors are failures.
+fn is_unsupported(error: &radsweep::sort::Error) -> bool {
     use radsweep::sort::Error;
     matches!(
         error,

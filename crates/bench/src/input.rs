@@ -1,55 +1,58 @@
-//! The keys that are sorted: every distribution with where it is defined.
+//! Generates keys of every distribution, each with its source.
 //!
-//! All are numbers of as many bits as a key, in the order of the keys ([`radsweep::sort::Key::to_ordered_bits`]), so that a distribution
-//! asks the same of a sort whatever the key type. The same `seed` gives the same keys, on any number of threads.
+//! A distribution yields ordered bits ([`radsweep::sort::Key::to_ordered_bits`]), so it is the same
+//! problem for every key type. The same `seed` gives the same keys on any number of threads.
 
 use radsweep::sort::Key;
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
 
-/// Blocks of [`Distribution::Bucket`] and [`Distribution::Staggered`]: *p* of Cederman and Tsigas §5.3.
+/// Blocks of [`Distribution::Bucket`] and [`Distribution::Staggered`]: *p* of Cederman and Tsigas
+/// §5.3.
 const BLOCKS: u64 = 128;
 /// Distinct values of [`Distribution::Zipf`].
 const ZIPF_VALUES: f64 = (1 << 20) as f64;
-/// Places that [`Distribution::NearlySorted`] moves an element by, at most.
+/// Max positions by which one swap of [`Distribution::NearlySorted`] moves an element.
 const MOVED_BY: u64 = 1000;
 
-/// How keys are distributed.
+/// A distribution of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
-    /// Every key as likely. Cederman and Tsigas 2009 §5.3; Satish et al. 2009 §V.
+    /// Every key is equally likely. Cederman and Tsigas 2009 §5.3; Satish et al. 2009 §V.
     Uniform,
     /// The average of four uniform keys. Cederman and Tsigas §5.3; Ha et al. 2009 §5.
     Gaussian,
-    /// Uniform, in order. Cederman and Tsigas §5.3.
+    /// Uniform keys, sorted. Cederman and Tsigas §5.3.
     Sorted,
-    /// Uniform, in the opposite order.
+    /// Uniform keys, sorted in descending order.
     Reverse,
-    /// One key picked at random, everywhere. Cederman and Tsigas §5.3.
+    /// All keys equal, to one random key. Cederman and Tsigas §5.3.
     Zero,
-    /// *p* blocks of *p* sections; the keys of section *j* lie in the *j*-th of *p* equal parts of the range. Cederman and Tsigas §5.3.
+    /// *p* blocks of *p* sections; the keys of section *j* lie in the *j*-th of *p* equal parts of
+    /// the range. Cederman and Tsigas §5.3.
     Bucket,
-    /// *p* blocks; those of the first half lie in the odd ones of *p* equal parts of the range, those of the second half in the even
-    /// ones. Cederman and Tsigas §5.3, with blocks counted from 0.
+    /// *p* blocks; those of the first half lie in the odd ones of *p* equal parts of the range,
+    /// those of the second half in the even ones. Cederman and Tsigas §5.3, with blocks counted
+    /// from 0.
     Staggered,
-    /// The *r*-th of 2^20 values spread over the range is drawn in proportion to 1/*r*. Dehne and Zaboli 2017, fig. 5, who give no
-    /// parameters.
+    /// The *r*-th of 2^20 values spread over the range is drawn in proportion to 1/*r*. Dehne and
+    /// Zaboli 2017, fig. 5, who give no parameters.
     Zipf,
-    /// The bitwise AND of that many uniform keys (Thearling and Smith 1992), as in Satish et al. fig. 6: 32, 25.95, 17.41, 10.78 and 6.42
-    /// bits of entropy in 32 for 1 to 5.
+    /// The bitwise AND of this many uniform keys (Thearling and Smith 1992), as in Satish et al.
+    /// fig. 6. For 1 to 5 keys of 32 bits the entropy is 32, 25.95, 17.41, 10.78 and 6.42 bits.
     AndEntropy(u32),
-    /// Uniform in the low bits, the others 0. Satish et al. fig. 5.
+    /// Uniform in this many low bits, zero in the others. Satish et al. fig. 5.
     Bits(u32),
-    /// In order but for 1 % of the elements, each at most 1000 places away from where it belongs.
+    /// Sorted keys with swaps that move 1 % of them, each swap by at most 1000 positions.
     NearlySorted,
-    /// Distances of a mesh's vertices from the eye, as `f32`: visibility ordering, Cederman and Tsigas fig. 7. The mesh is a torus with
-    /// bumps, its vertices ring after ring.
+    /// Distances of a mesh's vertices from the eye, as `f32`: visibility ordering, Cederman and
+    /// Tsigas fig. 7. The mesh is a bumpy torus, its vertices ring by ring.
     Distances,
 }
 
 impl Distribution {
-    /// Every one that has a name.
+    /// All named distributions.
     pub const ALL: [Self; 19] = [
         Self::Uniform,
         Self::Gaussian,
@@ -72,7 +75,7 @@ impl Distribution {
         Self::Distances,
     ];
 
-    /// `n` keys of `bits` bits, 32 or 64.
+    /// Generates `n` keys of 32 or 64 bits.
     pub fn generate(self, n: usize, bits: u32, seed: u64) -> Vec<u64> {
         let range = if bits == 64 {
             u64::MAX
@@ -84,7 +87,7 @@ impl Distribution {
         let each = |key: &(dyn Fn(usize) -> u64 + Sync)| {
             (0..n).into_par_iter().map(key).collect::<Vec<_>>()
         };
-        // A place in one of the equal parts that the range is cut into.
+        // A random key in one of the equal parts of the range.
         let part = |i: usize, which: u64| which * (range / BLOCKS + 1) + random(i, 0) / BLOCKS;
         let in_order = || {
             let mut keys = each(&|i| random(i, 0));
@@ -131,7 +134,7 @@ impl Distribution {
             Self::Bits(low) => each(&|i| random(i, 0) & u64::MAX >> (64 - low.min(64))),
             Self::NearlySorted => {
                 let mut keys = in_order();
-                // Two elements a swap.
+                // Each swap moves two elements.
                 for swap in 0..n / 200 {
                     let from = scrambled(swap as u64 ^ !seed) % n as u64;
                     let to = from + 1 + scrambled(from) % MOVED_BY;
@@ -147,12 +150,13 @@ impl Distribution {
     }
 }
 
-/// In [0, 1).
+/// Scales a random number to [0, 1).
 fn unit(random: u64, range: u64) -> f64 {
     random as f64 / (range as f64 + 1.0)
 }
 
-/// From the origin to vertex `i` of `n`: tube and ring angles in rows of equal length, bumps of three frequencies.
+/// Returns the distance from the origin to vertex `i` of `n`. Rows of equal length give the tube
+/// and ring angles; the bumps have three frequencies.
 fn distance(i: usize, n: usize, seed: u64) -> f32 {
     let rows = (n as f64).sqrt().ceil().max(1.0);
     let turn = |part: f64| part * std::f64::consts::TAU;
@@ -174,7 +178,7 @@ fn distance(i: usize, n: usize, seed: u64) -> f32 {
     vertex.map(|x| x * x).iter().sum::<f64>().sqrt() as f32
 }
 
-/// The finaliser of SplitMix64, on a sequence of its own for each `i`.
+/// Returns a random number for `i`: SplitMix64's state and finaliser.
 pub fn scrambled(i: u64) -> u64 {
     let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -213,9 +217,10 @@ impl FromStr for Distribution {
     }
 }
 
-/// A key type, from the place of a key in the order of the type.
+/// A key type that can be made from ordered bits.
 pub trait BenchKey: Key {
-    /// The key whose [`Key::to_ordered_bits`] are the low bits of `bits`, `-0.0` and `+0.0` apart.
+    /// Returns the key whose [`Key::to_ordered_bits`] are the low bits of `bits`; `-0.0` and `+0.0`
+    /// differ.
     fn from_ordered(bits: u64) -> Self;
 }
 
@@ -238,7 +243,7 @@ bench_keys! {
     f64, u64, |bits| f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits });
 }
 
-/// Evaluates an expression with `$K` as the type that a [`radsweep::sort::KeyType`] names.
+/// Evaluates an expression with `$K` as the type of a [`radsweep::sort::KeyType`].
 macro_rules! with_key {
     ($type:expr, $K:ident => $body:expr) => {
         match $type {
@@ -308,7 +313,7 @@ mod tests {
         assert!(differ(&keys(Distribution::Uniform), &other) > N - 10);
     }
 
-    /// Shannon entropy of the bits of a key, each by itself.
+    /// Returns the sum of the Shannon entropies of a key's bits.
     fn entropy(keys: &[u64]) -> f64 {
         (0..32)
             .map(|bit| {
@@ -321,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn and_entropy_is_that_of_the_paper() {
+    fn and_entropy_matches_the_paper() {
         for (samples, bits) in [(1, 32.0), (2, 25.95), (3, 17.41), (4, 10.78), (5, 6.42)] {
             let found = entropy(&keys(Distribution::AndEntropy(samples)));
             assert!(
@@ -358,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn bucket_and_staggered_keep_to_their_parts() {
+    fn bucket_and_staggered_keys_stay_in_their_parts() {
         let part = |key: u64| key >> 25;
         let bucket = keys(Distribution::Bucket);
         let block = N / 128;
@@ -401,8 +406,9 @@ mod tests {
             .enumerate()
             .filter(|(i, key)| **key != sorted[*i])
         {
-            let place = sorted.partition_point(|other| other < key);
-            assert!(place.abs_diff(i) <= 3000, "{i} belongs to {place}"); // some are moved more than once
+            let rank = sorted.partition_point(|other| other < key);
+            // Some are moved more than once.
+            assert!(rank.abs_diff(i) <= 3000, "{i} belongs to {rank}");
         }
         assert!(!keys.is_sorted());
     }

@@ -1,8 +1,10 @@
-//! Measurements: the commands `radsweep bench` and `radsweep calibrate`, from their arguments to what they print and draw.
+//! The commands `radsweep bench` and `radsweep calibrate`: arguments, measurements and output.
 //!
-//! `sort.rs`, `paper.rs` (with the figures of the papers in `figures.rs`), `sap/` and `calibrate.rs` are a command each. They
-//! measure sorts through `bench.rs`, which takes the times by `cuda.rs` and `cpu.rs` over the inputs of `input.rs`,
-//! and show them by `output.rs` and `plot.rs`.
+//! - `sort.rs`, `paper.rs` (with the papers' figures in `figures/`), `sap/` and `calibrate.rs` are
+//!   one command each.
+//! - `bench.rs` measures sorts, on the CPU by `cpu.rs` and on a GPU by `cuda.rs`, with the keys of
+//!   `input.rs`.
+//! - `output.rs` and `plot.rs` print and draw the results.
 
 mod args;
 mod bench;
@@ -23,11 +25,11 @@ pub use args::{Calibrate, Command, Paper, Sap, Sort};
 pub use calibrate::run as calibrate;
 use radsweep_common::Result;
 
-/// Measures what is asked for, and prints it.
+/// Runs a command of `radsweep bench` and prints the results.
 ///
 /// # Errors
 ///
-/// What is asked for cannot be had here, a file cannot be read or written, or a contender gave a wrong result.
+/// The backend is missing, a file cannot be read or written, or a contender gave a wrong result.
 pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::Sort(args) => sort::run(args),

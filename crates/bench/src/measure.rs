@@ -1,4 +1,4 @@
-//! What is measured of sorts, and what comes of it.
+//! What is measured: payloads, contenders and cases, and the times that result.
 
 use crate::input::Distribution;
 use radsweep::sort::{Algorithm, KeyType};
@@ -8,23 +8,23 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// What goes with the keys.
+/// What is sorted with the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Nothing.
+    /// The keys alone.
     Keys,
     /// A value of 4 bytes, moved with its key.
     U32,
     /// A value of 8 bytes.
     U64,
-    /// The keys' places: an index sort that keeps no keys.
+    /// An index sort, which outputs no keys.
     Index,
-    /// Records of that many bytes: an index sort, then one gather.
+    /// Records of this many bytes: an index sort, then one gather.
     Records(usize),
 }
 
 impl Load {
-    /// Bytes of records by their names.
+    /// The sizes of records that have a name.
     pub const RECORDS: [usize; 6] = [4, 8, 16, 32, 64, 128];
 
     pub fn all() -> impl Iterator<Item = Self> {
@@ -32,7 +32,7 @@ impl Load {
         plain.into_iter().chain(Self::RECORDS.map(Self::Records))
     }
 
-    /// Bytes that come in beside each key.
+    /// Returns the bytes of input per element other than its key.
     pub fn bytes(self) -> usize {
         match self {
             Self::Keys | Self::Index => 0,
@@ -42,7 +42,10 @@ impl Load {
         }
     }
 
-    /// Bytes that an algorithm moves for an element, out of its table; a record is read and written once, in sectors of 32 bytes, by an index that is read.
+    /// Returns the bytes that an algorithm moves per element.
+    ///
+    /// For records that is an index sort and a gather, which reads the index and the record, in
+    /// sectors of 32 bytes, and writes the record.
     pub fn bytes_moved(self, algorithm: Algorithm, key_bytes: usize, n: u64) -> f64 {
         let table = |value_bytes| algorithm.bytes_per_element(key_bytes, value_bytes, n);
         let index = index_sort_bytes(algorithm, key_bytes, n);
@@ -69,7 +72,7 @@ impl fmt::Display for Load {
 impl FromStr for Load {
     type Err = String;
 
-    /// `records` alone are of 32 bytes.
+    /// Parses a name; `records` alone has 32 bytes.
     fn from_str(name: &str) -> std::result::Result<Self, String> {
         if name == "records" {
             return Ok(Self::Records(32));
@@ -85,18 +88,19 @@ impl FromStr for Load {
     }
 }
 
-/// The sorts that the papers compare with.
+/// A sort that the papers compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Baseline {
     /// A bitonic network, as GPUSort (Govindaraju et al. 2005).
     Bitonic,
     /// A radix sort of 1-bit splits, as CUDPP (Sengupta et al. 2007).
     OneBit,
-    /// A radix sort of 4-bit digits whose tiles are not sorted before the scatter, as Le Grand's (2007).
+    /// A radix sort of 4-bit digits whose tiles are not sorted before the scatter, as Le Grand's
+    /// (2007).
     Radix16,
 }
 
-/// What can be measured.
+/// A sort that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contender {
     Algorithm(Algorithm),
@@ -117,49 +121,49 @@ impl Contender {
     }
 }
 
-/// What is sorted.
+/// One input to sort.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {
     pub key: KeyType,
     pub load: Load,
     pub distribution: Distribution,
     pub n: usize,
-    /// Window of the key's bits that is sorted by; all other bits are the same in all keys.
+    /// The window of key bits to sort by; all other bits are equal in all keys.
     pub window: Option<Range<u32>>,
 }
 
-/// How often a sort is measured.
+/// How long and how thoroughly a sort is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub warm_up: usize,
     pub runs: usize,
-    /// No further run is begun after so long; three are made in any case.
+    /// No further run starts after this time; three are made in any case.
     pub seconds: f64,
-    /// Compare the first result with that of the CPU.
+    /// Whether to compare the first result with that of the CPU.
     pub check: bool,
-    /// Times of the stages too.
-    #[cfg_attr(not(cuda), expect(dead_code, reason = "the CPU's are in its report"))]
+    /// Whether to measure the stages too.
+    #[cfg_attr(not(cuda), expect(dead_code, reason = "used on a GPU"))]
     pub stages: bool,
 }
 
-/// Milliseconds of one sort.
+/// The times of one sort in milliseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Times {
     pub median: f64,
-    /// Of the middle half of the runs.
+    /// The first and third quartile of the runs.
     pub quartiles: [f64; 2],
     pub min: f64,
     pub max: f64,
     pub runs: usize,
-    /// What ran: the algorithm that `Auto` became, the library of a CPU sort.
+    /// What ran: the algorithm that `Auto` chose, or the library of a CPU sort.
     pub ran: &'static str,
     pub stages: Vec<(&'static str, f64)>,
-    /// Keys of the largest bucket, from the sort that has buckets.
+    /// Keys in the largest bucket of bucket sort; 0 for other sorts.
     pub largest_bucket: u64,
 }
 
 impl Times {
-    /// `all` holds at least one time.
+    /// Summarizes times, of which there is at least one.
     pub fn new(mut all: Vec<f64>) -> Self {
         all.sort_by(f64::total_cmp);
         let at = |part: f64| all[((all.len() - 1) as f64 * part).round() as usize];
@@ -175,18 +179,18 @@ impl Times {
         }
     }
 
-    /// Width of the middle half of the runs over the median.
+    /// Returns the distance of the quartiles relative to the median.
     pub fn spread(&self) -> f64 {
         (self.quartiles[1] - self.quartiles[0]) / self.median
     }
 }
 
-/// Why there is no time.
+/// Why a measurement has no times.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Missing {
-    /// The sort does not take this, or there is no memory for it.
+    /// The sort does not support the case, or an allocation was refused.
     Unsupported(String),
-    /// It gave another result than the CPU.
+    /// Its result differs from the CPU's.
     Wrong(String),
 }
 
@@ -201,12 +205,12 @@ impl fmt::Display for Missing {
 
 pub(crate) type Measured = std::result::Result<Times, Missing>;
 
-/// Elements per second, in thousand millions.
+/// Returns billions of elements per second.
 pub(crate) fn rate(n: usize, times: &Times) -> f64 {
     n as f64 / times.median / 1e6
 }
 
-/// Runs `once` as often as asked; it gives milliseconds.
+/// Repeats `once`, which returns milliseconds.
 pub(crate) fn repeat(
     effort: Effort,
     mut once: impl FnMut(usize) -> Result<f64>,
@@ -225,14 +229,14 @@ pub(crate) fn repeat(
     Ok(times)
 }
 
-/// Does some work and says how long it took.
+/// Runs `work` and returns its milliseconds and its result.
 pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let begun = std::time::Instant::now();
     let done = work();
     (begun.elapsed().as_secs_f64() * 1e3, done)
 }
 
-/// What goes with key `i` of an input, as words: the first is `i` itself.
+/// Returns a word of the value of key `i`; the first word is `i` itself.
 pub(crate) fn value_word(i: u32, word: usize) -> u32 {
     i ^ (word as u32).wrapping_mul(0x9e37_79b9)
 }
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_parse_back_and_unknown_ones_list_the_known() {
+    fn payloads_parse_back_and_an_unknown_one_lists_the_known() {
         for load in Load::all() {
             assert_eq!(load.to_string().parse(), Ok(load));
         }
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn index_and_record_sorts_move_less_than_pairs_and_then_the_records() {
+    fn index_sorts_move_less_than_pairs_and_record_sorts_add_the_records() {
         let moved = |load: Load| load.bytes_moved(Algorithm::Onesweep, 4, 1 << 20);
         assert_eq!(moved(Load::U32), 68.0);
         assert_eq!(moved(Load::Index), 60.0);
@@ -274,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_end_with_the_time_but_not_before_the_third() {
+    fn runs_stop_at_the_time_limit_but_not_before_the_third() {
         let effort = Effort {
             warm_up: 2,
             runs: 9,

@@ -1,4 +1,4 @@
-//! Tables, CSV and JSON of measurements.
+//! Prints measurements of sorts as tables, CSV and JSON.
 
 use super::bench::Bench;
 use super::measure::{Case, Contender, Measured, rate};
@@ -6,7 +6,7 @@ use radsweep_common::Result;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// One measurement, with what was measured.
+/// One measurement with its case.
 pub(super) struct Line {
     pub case: Case,
     pub contender: Contender,
@@ -15,7 +15,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// As one JSON object.
+    /// Returns one JSON object.
     pub fn json(&self) -> Value {
         let case = &self.case;
         let mut object = json!({
@@ -45,7 +45,7 @@ impl Line {
     }
 }
 
-/// What belongs to all lines.
+/// Returns the JSON members that describe the machine.
 pub(super) fn head(bench: &Bench, what: &str) -> Value {
     json!({
         "bench": what,
@@ -78,7 +78,7 @@ const COLUMNS: [&str; 14] = [
     "error",
 ];
 
-/// The objects of [`Line::json`], a line each below a line of names.
+/// Prints the objects of [`Line::json`] as CSV below a line of names.
 pub(super) fn csv(lines: &[Line]) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", COLUMNS.join(","))?;
@@ -94,7 +94,7 @@ pub(super) fn csv(lines: &[Line]) -> Result<()> {
     Ok(())
 }
 
-/// RFC 4180.
+/// Quotes a CSV cell where needed, as in RFC 4180.
 pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -139,7 +139,7 @@ pub(super) fn table(bench: &Bench, lines: &[Line]) -> Result<()> {
     Ok(())
 }
 
-/// Six digits: more are noise.
+/// Rounds to six digits; further ones are noise.
 pub(super) fn digits(number: f64) -> Value {
     if number == 0.0 || !number.is_finite() {
         return json!(0.0);

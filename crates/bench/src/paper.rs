@@ -1,8 +1,8 @@
-//! `radsweep bench paper`: the figures of the papers again.
+//! `radsweep bench paper`: reproduces the figures of the papers.
 
 use super::args::Paper;
 use super::bench::Bench;
-use super::figures::{Cell, FIGURES, Figure, Sizes, Unit};
+use super::figures::{self, Cell, Figure, Sizes, Unit};
 use super::measure::{Contender, Effort, Measured, rate};
 use super::output::{self, digits, quoted};
 use super::plot::{self, Panel};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Enough for a median, and short: there are a thousand of them.
+/// Few runs, enough for a median: there are a thousand measurements.
 const EFFORT: Effort = Effort {
     warm_up: 2,
     runs: 9,
@@ -22,7 +22,7 @@ const EFFORT: Effort = Effort {
     stages: false,
 };
 
-/// A figure, measured.
+/// A measured figure.
 struct Drawn {
     figure: &'static Figure,
     points: Vec<Point>,
@@ -32,23 +32,22 @@ struct Point {
     row: String,
     column: String,
     n: usize,
-    /// In the figure's unit; or why not.
+    /// The value in the figure's unit, or why there is none.
     value: std::result::Result<f64, String>,
     largest_bucket: u64,
 }
 
 pub(crate) fn run(args: &Paper) -> Result<()> {
-    let figures: Vec<&Figure> = FIGURES
-        .iter()
+    let figures: Vec<&Figure> = figures::all()
         .filter(|one| args.figure.is_empty() || args.figure.iter().any(|name| one.is(name)))
         .collect();
     if let Some(folder) = &args.plot {
         std::fs::create_dir_all(folder)
-            .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+            .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     }
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() {
-        note("no GPU: the sort of the CPU runs what it can, in place of all others");
+        note("no GPU: the CPU's sort stands for all others");
     }
     let plan: Vec<_> = figures
         .into_iter()
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
     );
     let mut drawn = Vec::new();
     let mut measurements = Vec::new();
-    // The figures of the broad phase show the same updates.
+    // All figures of the broad phase show the same updates, which are measured once.
     let mut all_updates = None;
     for (figure, cells) in plan {
         let mut points = Vec::new();
@@ -96,7 +95,10 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
     super::sort::refuse_wrong(measurements.iter())
 }
 
-/// What is measured of a figure here: on the CPU one sort stands for all, and what asks for parts of a GPU sort is left out.
+/// Returns the measurements of a figure on this backend.
+///
+/// On the CPU its one sort stands for all, and measurements of a GPU sort's stages or parameters
+/// are left out.
 fn cells(figure: &Figure, sizes: Sizes, bench: &Bench) -> Vec<Cell> {
     let mut cells = (figure.cells)(sizes);
     if bench.is_cpu() {
@@ -146,7 +148,7 @@ impl Figure {
 }
 
 impl Unit {
-    /// The points of a figure of the broad phase.
+    /// Returns the points of a figure of the broad phase.
     fn of_updates(self, one: &Updates) -> Vec<Point> {
         let point = |row: String, column: &str, value| Point {
             row,
@@ -203,7 +205,7 @@ impl Drawn {
         })
     }
 
-    /// Each once, in the order of the first.
+    /// Returns the distinct names in the order of their first points.
     fn distinct(&self, name: impl Fn(&Point) -> &String) -> Vec<&String> {
         let mut found: Vec<&String> = Vec::new();
         for point in &self.points {

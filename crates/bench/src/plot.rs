@@ -1,4 +1,4 @@
-//! Rates as an SVG: a panel for each group, a line for each series.
+//! Plots rates as an SVG: one panel per group, one line per series.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const WIDTH: u32 = 900;
 const HEIGHT: u32 = 440;
-/// Colours that are told apart with any eyes (Okabe and Ito), over and over.
+/// Colours that colour-blind readers can distinguish (Okabe and Ito); they repeat.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -27,13 +27,13 @@ pub(super) struct Panel {
     pub title: String,
     pub x: String,
     pub y: String,
-    /// What stands below the places 0, 1, 2 and so on.
+    /// Labels of the positions 0, 1, 2 and so on.
     pub labels: Vec<String>,
-    /// Name, then places and values.
+    /// For each series its name, positions and values.
     pub series: Vec<(String, Vec<(usize, f64)>)>,
 }
 
-/// Refuses a path that cannot be written, before the work.
+/// Checks before the work that a path can be written.
 pub(super) fn check(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     output::check(path).map_err(|error| refused(path, error))
@@ -43,7 +43,7 @@ fn refused(path: &Path, error: io::Error) -> Box<dyn Error> {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
-/// Writes the panels below each other into one file.
+/// Writes the panels, one below the other, to one file.
 pub(super) fn write(path: &Path, panels: &[Panel]) -> Result<()> {
     let mut svg = String::new();
     {
@@ -60,7 +60,7 @@ pub(super) fn write(path: &Path, panels: &[Panel]) -> Result<()> {
 }
 
 impl Panel {
-    /// Puts a point on the line of that name.
+    /// Adds a point to the series of that name.
     pub fn add(&mut self, name: &str, place: usize, value: f64) {
         match self.series.iter_mut().find(|series| series.0 == name) {
             Some(series) => series.1.push((place, value)),
@@ -115,7 +115,7 @@ impl Panel {
     }
 }
 
-/// `1024` as `2^10`, other numbers as they are.
+/// Formats powers of two such as 1024 as `2^10`, other numbers as digits.
 pub(super) fn size(n: usize) -> String {
     if n.is_power_of_two() && n > 1 {
         format!("2^{}", n.trailing_zeros())

@@ -1,4 +1,4 @@
-//! `radsweep bench sort`: rates of the sorts by size.
+//! `radsweep bench sort`: measures the sorts by size.
 
 use super::args::Sort;
 use super::bench::Bench;
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
     plot::check(args.plot.as_deref())?;
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() && !args.algorithms.is_empty() {
-        note("the CPU has one sort, whatever the algorithm is called");
+        note("the CPU has one sort; --algorithms is ignored");
     }
     let contenders: Vec<Contender> = match (bench.is_cpu(), &args.algorithms[..]) {
         (true, _) => vec![Contender::Cpu],
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
         args.sizes.clone()
     };
     let mut cases = Vec::new();
-    // Inputs are made once for all payloads.
+    // The payloads of a case share its input, so they are measured one after the other.
     for &key in &args.types {
         for &distribution in &args.distributions {
             for &n in &sizes {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
     refuse_wrong(lines.iter().map(|line| &line.measured))
 }
 
-/// Every algorithm but the one that stands for another.
+/// Returns all sorts but `auto`, which stands for another.
 pub(super) fn all() -> impl Iterator<Item = Contender> {
     let all = Algorithm::ALL.iter().copied();
     all.filter(|&one| one != Algorithm::Auto)
@@ -116,7 +116,7 @@ fn print(args: &Sort, bench: &Bench, lines: &[Line]) -> Result<()> {
     output::table(bench, lines)
 }
 
-/// An error where a sort gave a wrong result: no rate makes up for that.
+/// Fails if a sort gave a wrong result.
 pub(super) fn refuse_wrong<'a>(all: impl Iterator<Item = &'a Measured>) -> Result<()> {
     let wrong = all
         .filter(|one| matches!(one, Err(Missing::Wrong(_))))

@@ -1,6 +1,6 @@
 /*
- * A tiny engine in C: balls that fall into a box and bounce off each other. Every step hands the boxes of all balls to radsweep and
- * looks closely at the pairs that come back, and only at those.
+ * A tiny engine in C: balls fall into a box and bounce off each other. Each step passes the boxes
+ * of all balls to radsweep and tests only the pairs that it returns.
  *
  *     cc engine.c $(pkg-config --cflags --libs radsweep) -lm && ./a.out
  */
@@ -16,7 +16,7 @@ static const float RADIUS = 0.25f, SIDE = 12.0f, STEP = 1.0f / 120.0f;
 static float place[BALLS][3], speed[BALLS][3];
 static RadsweepAabb boxes[BALLS];
 
-/* Ends the program with the library's own words. */
+/* Ends the program with the library's message on failure. */
 static void must(RadsweepStatus status, const char *what) {
     if (status != RADSWEEP_STATUS_OK) {
         fprintf(stderr, "%s: %s (%s)\n", what, radsweep_last_error(), radsweep_status_name(status));
@@ -24,7 +24,7 @@ static void must(RadsweepStatus status, const char *what) {
     }
 }
 
-/* Random numbers of the same stream everywhere. */
+/* Returns a random number; the sequence is the same everywhere. */
 static float random_between(float low, float high) {
     static uint32_t state = 1;
     state = state * 1664525u + 1013904223u;
@@ -48,7 +48,7 @@ static void fall(void) {
     }
 }
 
-/* Two balls that touch swap the part of their speeds along the line between them; 1 if they do touch. */
+/* Lets touching balls exchange speeds along the line between them. Returns 1 if they touch. */
 static int bounce(uint32_t a, uint32_t b) {
     float line[3], along = 0, square = 0;
     for (int axis = 0; axis < 3; axis++) {
@@ -71,7 +71,7 @@ static int bounce(uint32_t a, uint32_t b) {
     return 1;
 }
 
-/* All pairs by looking at every two boxes. */
+/* Counts all pairs by brute force. */
 static size_t count_by_force(void) {
     size_t count = 0;
     for (int i = 0; i < BALLS; i++) {
@@ -88,7 +88,7 @@ static size_t count_by_force(void) {
 
 int main(void) {
     if (radsweep_abi_version() != RADSWEEP_ABI_VERSION) {
-        fprintf(stderr, "the header is not that of the library, version %s\n", radsweep_version());
+        fprintf(stderr, "the header does not match the library, version %s\n", radsweep_version());
         return 1;
     }
     RadsweepBroadPhase *broad_phase = NULL;
@@ -123,9 +123,9 @@ int main(void) {
         }
     }
     const size_t expected = count_by_force();
-    printf("mean %.3f ms an update; the last pairs by force: %zu\n", spent / STEPS, expected);
+    printf("mean %.3f ms per update; the last pairs by brute force: %zu\n", spent / STEPS, expected);
 
-    /* What goes wrong is told, and changes nothing. */
+    /* A failed update has a message and changes nothing. */
     boxes[7].min[1] = NAN;
     RadsweepErrorDetail detail;
     const RadsweepStatus status = radsweep_update(broad_phase, boxes, BALLS);
@@ -136,7 +136,7 @@ int main(void) {
     must(radsweep_copy_pairs(broad_phase, RADSWEEP_PAIRS_ALL, copy, expected + 1, &kept), "radsweep_copy_pairs");
     free(copy);
     must(radsweep_destroy(broad_phase), "radsweep_destroy");
-    /* A handle that is destroyed is one no more, and that is told as well. */
+    /* A destroyed handle is an error too. */
     const int again = radsweep_destroy(broad_phase) == RADSWEEP_STATUS_HANDLE;
     return count == expected && kept == expected && status == RADSWEEP_STATUS_INVALID_AABB && detail.index == 7 && again ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /*
- * A tiny engine in C++: a class that owns the broad phase, a world of bodies with contacts that begin and end, and a gun that fires
- * rays into it.
+ * A tiny engine in C++: a class that owns the broad phase, a world of bodies with contacts that
+ * start and end, and a gun that fires rays.
  *
  *     c++ -std=c++17 engine.cpp $(pkg-config --cflags --libs radsweep) && ./a.out
  */
@@ -33,7 +33,7 @@ public:
     BroadPhase(const BroadPhase &) = delete;
     BroadPhase &operator=(const BroadPhase &) = delete;
 
-    /* A list that the library lends out until the next call. */
+    /* A list that the library lends until the next call. */
     template <typename T> struct List {
         const T *first = nullptr;
         size_t count = 0;
@@ -67,7 +67,7 @@ private:
     RadsweepBroadPhase *handle_ = nullptr;
 };
 
-/* Bodies that circle a post, each in its own orbit, and walls that never move. */
+/* Bodies that orbit a post, and walls that never move. */
 class World {
 public:
     void add_body(float radius, float height, float speed) { bodies_.push_back({radius, height, speed}); }
@@ -91,7 +91,7 @@ public:
         for (const auto &pair : broad_phase_.pairs(RADSWEEP_PAIRS_ENDED)) contacts_.erase({pair.a, pair.b});
     }
 
-    /* The contacts kept by their beginnings and ends are the pairs themselves. */
+    /* Returns whether the contacts maintained by events are the pairs. */
     bool consistent() const {
         std::set<std::pair<uint32_t, uint32_t>> now;
         for (const auto &pair : broad_phase_.pairs(RADSWEEP_PAIRS_ALL)) now.insert({pair.a, pair.b});
@@ -119,7 +119,8 @@ int main() try {
     }
     world.add_wall({{-30, -1.5f, -30}, {30, -0.5f, 30}});
     world.add_wall({{5, 0, -30}, {5.2f, 3, 30}});
-    world.add_wall({{-30, 0, 5}, {30, 3, 5.2f}}); /* meets the wall before it: both are static, so that is no pair */
+    /* Overlaps the wall before: both are static, so they do not pair. */
+    world.add_wall({{-30, 0, 5}, {30, 3, 5.2f}});
 
     std::printf("radsweep %s, 400 bodies and 3 walls\n", radsweep_version());
     size_t most = 0;
@@ -127,7 +128,7 @@ int main() try {
         world.step(static_cast<float>(frame) / 30.0f);
         most = std::max(most, world.contacts());
         if (!world.consistent()) {
-            std::fprintf(stderr, "frame %d: contacts kept by events are not the pairs\n", frame);
+            std::fprintf(stderr, "frame %d: the contacts maintained by events are not the pairs\n", frame);
             return 1;
         }
         if (frame % 60 == 0) {

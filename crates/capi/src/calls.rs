@@ -1,45 +1,49 @@
-//! Calls that make, feed and end a broad phase. The header is made from this page, so its comments are for C.
+//! Calls that create, update and destroy a broad phase. The header is generated from this file: its
+//! comments address C programmers.
 
+use crate::config::RadsweepConfig;
 use crate::error::{RadsweepStatus, entry};
+use crate::frame::RadsweepFrame;
 use crate::handle::{self, RadsweepBroadPhase};
 use crate::pointer::{self, list};
-use crate::{RadsweepAabb, RadsweepConfig, RadsweepFrame, RadsweepPair};
+use crate::types::{RadsweepAabb, RadsweepPair};
 use bytemuck::cast_slice;
 use std::ffi::c_void;
 
-/// Makes a broad phase without boxes. A null `config` is the default. On failure *out is null.
+/// Creates a broad phase without boxes. A null `config` means the default. On failure *out is null.
 ///
 /// # Safety
 ///
-/// `config` is null or points at a configuration whose size is right; `out` points at room for a handle.
+/// `config` is null or points to a configuration with the right size; `out` points to memory for a
+/// handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_create(
     config: *const RadsweepConfig,
     out: *mut *mut RadsweepBroadPhase,
 ) -> RadsweepStatus {
     entry(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let config = unsafe {
             pointer::write(out, "out", std::ptr::null_mut())?;
             RadsweepConfig::read(config)?
         };
         let broad_phase = sap::BroadPhase::new(config)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { pointer::write(out, "out", handle::insert(broad_phase)) }
     })
 }
 
-/// Ends a broad phase; the handle is none from then on. Lists that it lent out are gone.
+/// Destroys a broad phase. Its handle and the lists that it lent become invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_destroy(broad_phase: *mut RadsweepBroadPhase) -> RadsweepStatus {
     entry(|| handle::remove(broad_phase))
 }
 
-/// Takes the `count` boxes of a frame and finds all their pairs. `boxes` may be null if there are none.
+/// Finds all pairs of the `count` boxes of a frame. `boxes` may be null if `count` is 0.
 ///
 /// # Safety
 ///
-/// `boxes` points at `count` boxes.
+/// `boxes` points to `count` boxes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_update(
     broad_phase: *mut RadsweepBroadPhase,
@@ -48,7 +52,7 @@ pub unsafe extern "C" fn radsweep_update(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let boxes = unsafe { list(boxes, count, "boxes")? };
             state
                 .broad_phase
@@ -58,11 +62,12 @@ pub unsafe extern "C" fn radsweep_update(
     })
 }
 
-/// As radsweep_update, for boxes of any form, with filters, worlds and excluded pairs.
+/// Finds all pairs of a frame, like radsweep_update, with boxes of any form, filters, worlds and
+/// excluded pairs.
 ///
 /// # Safety
 ///
-/// `frame` points at a frame whose size is right and whose lists have as many elements as it says.
+/// `frame` points to a frame with the right size, whose lists have as many elements as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_update_frame(
     broad_phase: *mut RadsweepBroadPhase,
@@ -70,7 +75,7 @@ pub unsafe extern "C" fn radsweep_update_frame(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let frame = unsafe { RadsweepFrame::read(frame)? };
             state.broad_phase.update(frame)?;
             Ok(())
@@ -78,12 +83,15 @@ pub unsafe extern "C" fn radsweep_update_frame(
     })
 }
 
-/// As radsweep_update, for boxes in the memory of the first CUDA device, as its driver's or its runtime's API gives it (the primary
-/// context). What writes them must be done: synchronise its stream first. RADSWEEP_STATUS_NO_CUDA where the broad phase works on the CPU.
+/// Finds all pairs of boxes in the memory of the first CUDA device.
+///
+/// `boxes` is an address from the CUDA driver API or runtime API (primary context). The boxes must
+/// be complete: synchronize the stream that writes them first. Returns RADSWEEP_STATUS_NO_CUDA if
+/// the broad phase runs on the CPU.
 ///
 /// # Safety
 ///
-/// `boxes` is the address of `count` boxes in the memory of the device.
+/// `boxes` is the address of `count` boxes in device memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_update_device(
     broad_phase: *mut RadsweepBroadPhase,
@@ -94,7 +102,7 @@ pub unsafe extern "C" fn radsweep_update_device(
         handle::with(broad_phase, |state| {
             #[cfg(cuda)]
             {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let list = unsafe { crate::read::device_list(boxes, count)? };
                 state.broad_phase.update_device(list)?;
                 Ok(())
@@ -102,21 +110,14 @@ pub unsafe extern "C" fn radsweep_update_device(
             #[cfg(not(cuda))]
             {
                 let _ = (state, boxes, count);
-                Err(no_cuda())
+                Err(crate::error::no_cuda())
             }
         })
     })
 }
 
-/// Why calls about a device fail in a build without one.
-#[cfg(not(cuda))]
-pub(crate) fn no_cuda() -> crate::error::Failure {
-    let looked_for = "this build of the library has no feature `cuda`".to_owned();
-    sap::Error::NoCuda { looked_for }.into()
-}
-
-/// Waits until all work on the device is done, so that lists from radsweep_device_pairs can be read on any stream. Nothing to wait for
-/// on the CPU.
+/// Waits until all work on the device is done. Lists from radsweep_device_pairs can then be read on
+/// any stream. On the CPU it does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_synchronize(broad_phase: *mut RadsweepBroadPhase) -> RadsweepStatus {
     entry(|| {
@@ -131,7 +132,7 @@ pub extern "C" fn radsweep_synchronize(broad_phase: *mut RadsweepBroadPhase) -> 
     })
 }
 
-/// Forgets the last update: no boxes, no pairs, no margins; the next update starts every pair it finds.
+/// Removes all boxes, pairs and margins. The next update reports all its pairs as started.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_clear(broad_phase: *mut RadsweepBroadPhase) -> RadsweepStatus {
     entry(|| {
@@ -142,12 +143,15 @@ pub extern "C" fn radsweep_clear(broad_phase: *mut RadsweepBroadPhase) -> Radswe
     })
 }
 
-/// Lends out the overlapping pairs between two sets, sorted: a is an index in the first, b in the second. Margins do not apply; excluded
-/// pairs are those of the first frame. The result of the last update stays.
+/// Lends the overlapping pairs between two sets, sorted: a is an index of the first set, b of the
+/// second.
+///
+/// Margins do not apply. The excluded pairs are those of the first frame. The result of the last
+/// update is unchanged.
 ///
 /// # Safety
 ///
-/// Both frames as for radsweep_update_frame; `pairs` and `count` point at room for the result.
+/// Both frames as for radsweep_update_frame; `pairs` and `count` point to memory for the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_overlaps_between(
     broad_phase: *mut RadsweepBroadPhase,
@@ -158,25 +162,29 @@ pub unsafe extern "C" fn radsweep_overlaps_between(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let (first, second) =
                 unsafe { (RadsweepFrame::read(first)?, RadsweepFrame::read(second)?) };
             pointer::check_out(pairs, "pairs")?;
             pointer::check_out(count, "count")?;
             state.between = state.broad_phase.overlaps_between(first, second)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { crate::read::lend(cast_slice(&state.between), pairs, count) }
         })
     })
 }
 
-/// Delivers all pairs of a frame, sorted over all calls of `each`, at most `chunk` at once (0 counts as 1), in memory that does not grow with
-/// their number. `total`, which may be null, gets their number. Margins do not apply; the result of the last update stays. `each` gets
-/// `user`; it must return, and may use other handles but not this one.
+/// Passes all pairs of a frame to `each`, in sorted order and at most `chunk` at once (0 means 1),
+/// in bounded memory.
+///
+/// `total`, which may be null, receives the number of pairs. Margins do not apply. The result of
+/// the last update is unchanged. `each` receives `user`; it must return, and may use other handles
+/// but not this one.
 ///
 /// # Safety
 ///
-/// `frame` as for radsweep_update_frame; `each` is a function of that type; `total` is null or points at a number.
+/// `frame` as for radsweep_update_frame; `each` is a function of that type; `total` is null or
+/// points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_for_each_pair_chunk(
     broad_phase: *mut RadsweepBroadPhase,
@@ -188,7 +196,7 @@ pub unsafe extern "C" fn radsweep_for_each_pair_chunk(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let frame = unsafe { RadsweepFrame::read(frame)? };
             let each = each.ok_or(crate::error::Failure::Null { what: "each" })?;
             if !total.is_null() {
@@ -198,13 +206,13 @@ pub unsafe extern "C" fn radsweep_for_each_pair_chunk(
                 .broad_phase
                 .for_each_pair_chunk(frame, chunk, |pairs| {
                     let pairs: &[RadsweepPair] = cast_slice(pairs);
-                    // SAFETY: a function that takes this, by the caller's promise.
+                    // SAFETY: the caller guarantees that it is such a function.
                     unsafe { each(pairs.as_ptr(), pairs.len(), user) }
                 })?;
             if total.is_null() {
                 return Ok(());
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { pointer::write(total, "total", report.pairs) }
         })
     })

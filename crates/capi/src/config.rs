@@ -1,36 +1,36 @@
-//! How a broad phase works, as C sees it.
+//! The configuration of a broad phase for C.
 
 use crate::error::{Failure, RadsweepStatus, entry};
 use crate::pointer;
 use sap::{Backend, Config, OnInvalid, OverlapRule, Strategy};
 
-/// CUDA where a device answers, else the CPU; the environment variable RADSWEEP_BACKEND decides otherwise.
+/// CUDA if there is a device, else the CPU.
 pub const RADSWEEP_BACKEND_AUTO: u32 = 0;
-/// All cores.
+/// The CPU, on all cores.
 pub const RADSWEEP_BACKEND_CPU: u32 = 1;
-/// The first CUDA device; radsweep_create fails where there is none.
+/// The first CUDA device; radsweep_create fails without one.
 pub const RADSWEEP_BACKEND_CUDA: u32 = 2;
 
 /// Chosen from the boxes of each frame. All strategies give the same pairs.
 pub const RADSWEEP_STRATEGY_AUTO: u32 = 0;
-/// Both ends of every box sorted on one axis and scanned.
+/// Sorts both ends of every box on one axis and scans them.
 pub const RADSWEEP_STRATEGY_ENDPOINTS: u32 = 1;
-/// Least ends sorted on the best axis, each box sweeps forward.
+/// Sorts the lower ends on the best axis; each box sweeps forward.
 pub const RADSWEEP_STRATEGY_SWEEP: u32 = 2;
-/// The space cut into columns or cells first.
+/// Divides the space into columns or cells first.
 pub const RADSWEEP_STRATEGY_SUBDIVIDED: u32 = 3;
 
-/// Boxes that touch overlap.
+/// Boxes that only touch overlap.
 pub const RADSWEEP_RULE_CLOSED: u32 = 0;
 /// Boxes that only touch do not overlap.
 pub const RADSWEEP_RULE_OPEN: u32 = 1;
 
-/// An update with an invalid box fails and names the first.
+/// An update with invalid boxes fails and reports the first.
 pub const RADSWEEP_INVALID_ERROR: u32 = 0;
-/// Invalid boxes overlap nothing; the report counts them and names the first.
+/// Invalid boxes overlap nothing; the report has their number and the first.
 pub const RADSWEEP_INVALID_SKIP: u32 = 1;
 
-/// How a broad phase works. Fill it with radsweep_config_default, then change what should differ.
+/// The configuration of a broad phase. Fill it with radsweep_config_default, then change members.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct RadsweepConfig {
@@ -44,25 +44,26 @@ pub struct RadsweepConfig {
     pub rule: u32,
     /// RADSWEEP_INVALID_*.
     pub on_invalid: u32,
-    /// 1: pairs that start and end are found; 0: they are not, which is faster.
+    /// 1 finds the pairs that started and ended; 0 does not, which is faster.
     pub events: u32,
-    /// How far boxes are loosened, in the unit of the coordinates; 0 is off. A box is kept loosened while the one given stays inside, and
-    /// pairs are those of the loosened boxes.
+    /// Distance by which boxes are enlarged, in the unit of the coordinates; 0 is off. An enlarged
+    /// box stays unchanged while the given box is inside it. Pairs are those of the enlarged boxes.
     pub margin: f32,
-    /// The most bytes that the list of pairs may take, at 8 a pair; 0: half of the memory available at the time.
+    /// Max bytes of the list of pairs, at 8 per pair; 0 means half of the available memory.
     pub pair_memory: u64,
-    /// Pairs to make room for at first; more are made as needed.
+    /// Initial capacity for pairs; it grows as needed.
     pub initial_pair_capacity: u64,
-    /// Static and sleeping boxes that stayed as they were for some frames are held apart, neither sorted nor tested against each other,
-    /// where there are this many or more, and they are a good part of all; 0: as many as are worth it, by measurement; UINT64_MAX: never.
-    /// The pairs are the same.
-    pub hold_from: u64,
+    /// Min number of boxes in a resting set; 0 chooses it by measurements, UINT64_MAX turns it off.
+    /// The resting set has boxes that were unchanged for some frames (on CUDA, static and sleeping
+    /// ones), if they are a good part of all. They are neither sorted nor tested against each
+    /// other. The pairs are the same.
+    pub min_resting: u64,
 }
 
-/// Ends with `initial_pair_capacity`.
+/// The size of the first version, which ends with `initial_pair_capacity`.
 const FIRST_VERSION: usize =
     std::mem::offset_of!(RadsweepConfig, initial_pair_capacity) + size_of::<u64>();
-// No padding: the members fill it.
+// The members leave no padding.
 const _: () = assert!(size_of::<RadsweepConfig>() == 8 + 6 * 4 + 3 * 8);
 
 const DEFAULT: RadsweepConfig = RadsweepConfig {
@@ -75,20 +76,20 @@ const DEFAULT: RadsweepConfig = RadsweepConfig {
     margin: 0.0,
     pair_memory: 0,
     initial_pair_capacity: 0,
-    hold_from: 0,
+    min_resting: 0,
 };
 
 impl RadsweepConfig {
-    /// The configuration behind a pointer from outside.
+    /// Reads a configuration; null means the default.
     ///
     /// # Safety
     ///
-    /// As for [`pointer::sized`]; null is the default.
+    /// As for [`pointer::sized`].
     pub(crate) unsafe fn read(pointer: *const Self) -> Result<Config, Failure> {
         if pointer.is_null() {
             return Ok(Config::default());
         }
-        // SAFETY: plain numbers without padding, the size first.
+        // SAFETY: the members are plain numbers without padding, the size first.
         let given =
             unsafe { pointer::sized(pointer, FIRST_VERSION, DEFAULT, "the configuration")? };
         Ok(Config {
@@ -129,14 +130,14 @@ impl RadsweepConfig {
                     return Err(Failure::Argument {
                         what: "initial_pair_capacity",
                         given: given.initial_pair_capacity.to_string(),
-                        allowed: "no more than memory can hold",
+                        allowed: "no more than fits in memory",
                     });
                 }
             },
             sort: gpusort::Algorithm::Auto,
-            // More than a usize counts is more than there can be.
-            hold_from: (given.hold_from > 0)
-                .then(|| usize::try_from(given.hold_from).unwrap_or(usize::MAX)),
+            // No frame has more boxes than a usize can count.
+            min_resting: (given.min_resting > 0)
+                .then(|| usize::try_from(given.min_resting).unwrap_or(usize::MAX)),
         })
     }
 }
@@ -148,7 +149,7 @@ fn choose<T: Copy>(what: &'static str, given: u32, choices: &[T]) -> Result<T, F
         .ok_or_else(|| Failure::Argument {
             what,
             given: given.to_string(),
-            allowed: "one of the RADSWEEP_ constants for it",
+            allowed: "one of its RADSWEEP_ constants",
         })
 }
 
@@ -156,13 +157,13 @@ fn choose<T: Copy>(what: &'static str, given: u32, choices: &[T]) -> Result<T, F
 ///
 /// # Safety
 ///
-/// `config` points at `size` bytes.
+/// `config` points to `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_config_default(
     config: *mut RadsweepConfig,
     size: usize,
 ) -> RadsweepStatus {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     entry(|| unsafe {
         pointer::write_sized(config, size, FIRST_VERSION, DEFAULT, "the configuration")
     })

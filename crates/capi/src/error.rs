@@ -1,48 +1,51 @@
-//! Status codes, and the message of the last failure of each thread.
+//! The status codes, and the last failure of each thread.
 
 use crate::pointer;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What every call returns.
+/// The result of every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum RadsweepStatus {
-    /// It did what it was asked.
+    /// The call succeeded.
     Ok = 0,
-    /// The handle is null, destroyed, or was never one.
+    /// The handle is null, destroyed, or not a handle.
     Handle = 1,
     /// Another thread, or a callback of this one, is using the handle.
     Busy = 2,
-    /// A pointer is null where it may not be.
+    /// A pointer is null that must not be.
     Null = 3,
-    /// A pointer is not aligned for what it should point at.
+    /// A pointer is not aligned for its type.
     Alignment = 4,
-    /// A number or a combination is outside of what is allowed.
+    /// An argument is out of range, or a combination of arguments is not allowed.
     Argument = 5,
-    /// A structure's size is below that of the first version, or members that this version does not know are set.
+    /// A structure's size is below that of the first version, or it sets members that this version
+    /// does not know.
     Version = 6,
-    /// A box is NaN or inverted; the detail has the index of the first.
+    /// A box is NaN or inverted; the detail has the index of the first such box.
     InvalidAabb = 7,
-    /// The pairs do not fit in the memory allowed; the detail has their exact count, radsweep_for_each_pair_chunk delivers them all.
+    /// The pairs exceed the memory limit; the detail has their exact number.
+    /// radsweep_for_each_pair_chunk delivers them all.
     TooManyPairs = 8,
-    /// The room given is too small; the count that the call returns says what is needed.
+    /// The given capacity is too small; the returned count says how much is needed.
     TooSmall = 9,
-    /// CUDA was asked for and cannot be had.
+    /// CUDA was requested but is missing.
     NoCuda = 10,
-    /// Memory ran out. On the CPU most large allocations end the process instead, with the message of Rust's allocator.
+    /// An allocation was refused. On the CPU most refused large allocations end the process
+    /// instead, with the message of Rust's allocator.
     OutOfMemory = 11,
     /// The GPU, or a call to it, failed.
     Gpu = 12,
-    /// A defect of the library: please report the message. The handle can only be destroyed from then on.
+    /// A bug in the library: please report the message. The handle can only be destroyed.
     Panic = 13,
-    /// Any other failure; the message says which.
+    /// Another failure, which the message describes.
     Other = 14,
 }
 
 impl RadsweepStatus {
-    /// Every status, for their names.
+    /// All statuses with their names.
     const ALL: [(Self, &'static str); 15] = [
         (Self::Ok, "ok\0"),
         (Self::Handle, "handle\0"),
@@ -62,26 +65,25 @@ impl RadsweepStatus {
     ];
 }
 
-/// Numbers that belong to a failure.
+/// The numbers of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct RadsweepErrorDetail {
-    /// The status of the last call of this thread that failed; RADSWEEP_STATUS_OK if none did.
+    /// The status of this thread's last failed call; RADSWEEP_STATUS_OK if there is none.
     pub status: RadsweepStatus,
-    /// RADSWEEP_STATUS_INVALID_AABB: the index of the first invalid box; else 0.
+    /// For RADSWEEP_STATUS_INVALID_AABB, the index of the first invalid box; else 0.
     pub index: u64,
-    /// RADSWEEP_STATUS_TOO_MANY_PAIRS: how many there are; RADSWEEP_STATUS_TOO_SMALL: how many elements are needed; else 0.
+    /// For RADSWEEP_STATUS_TOO_MANY_PAIRS, the number of pairs; for RADSWEEP_STATUS_TOO_SMALL, the
+    /// number of elements needed; else 0.
     pub count: u64,
 }
 
 /// Why a call fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("{handle:#x} is no broad phase: null, destroyed, or never made by radsweep_create")]
+    #[error("{handle:#x} is no broad phase: it is null, destroyed, or not from radsweep_create")]
     Handle { handle: usize },
-    #[error(
-        "the broad phase is in use: by another thread, or by the call that this callback belongs to"
-    )]
+    #[error("the broad phase is in use, by another thread or by the call that runs this callback")]
     Busy,
     #[error("{what} is null")]
     Null { what: &'static str },
@@ -103,13 +105,11 @@ pub(crate) enum Failure {
         given: usize,
         problem: &'static str,
     },
-    #[error("room for {room} elements, but {needed} are needed")]
-    TooSmall { room: usize, needed: usize },
-    #[error("a defect of radsweep: {message}")]
+    #[error("the capacity is {capacity} elements, but {needed} are needed")]
+    TooSmall { capacity: usize, needed: usize },
+    #[error("a bug in radsweep: {message}")]
     Panic { message: String },
-    #[error(
-        "an earlier call on this broad phase met a defect of radsweep: it can only be destroyed"
-    )]
+    #[error("an earlier call hit a bug in radsweep: this broad phase can only be destroyed")]
     Poisoned,
     #[error(transparent)]
     Sap(#[from] sap::Error),
@@ -171,7 +171,14 @@ thread_local! {
     static LAST: RefCell<(CString, RadsweepErrorDetail)> = RefCell::new((CString::default(), NONE));
 }
 
-/// Runs what an entry does: a failure becomes a status and is kept for the thread, and so does a panic.
+/// Returns the failure of calls about a device in a build without CUDA.
+#[cfg(not(cuda))]
+pub(crate) fn no_cuda() -> Failure {
+    let looked_for = "this build of the library has no feature `cuda`".to_owned();
+    sap::Error::NoCuda { looked_for }.into()
+}
+
+/// Runs the body of a call. A failure or a panic becomes a status and is stored for the thread.
 pub(crate) fn entry(call: impl FnOnce() -> Result<(), Failure>) -> RadsweepStatus {
     let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -185,37 +192,40 @@ pub(crate) fn entry(call: impl FnOnce() -> Result<(), Failure>) -> RadsweepStatu
     };
     let detail = failure.detail();
     let text = failure.to_string().replace('\0', " ");
-    // A thread that is ending has no place left; and no zero byte is left in the text.
+    // A thread that is ending cannot store a failure. The text has no zero bytes.
     let _ =
         LAST.try_with(|last| *last.borrow_mut() = (CString::new(text).unwrap_or_default(), detail));
     detail.status
 }
 
-/// What went wrong in the last call of this thread that failed, in one line; "" if none did. Never null; stays until the next call
-/// of this thread fails.
+/// Returns the message of this thread's last failed call, in one line; "" if there is none.
+///
+/// The pointer is never null, and valid until the next call of this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_last_error() -> *const c_char {
-    let kept = LAST.try_with(|last| last.borrow().0.as_ptr());
-    kept.unwrap_or(c"".as_ptr())
+    let stored = LAST.try_with(|last| last.borrow().0.as_ptr());
+    stored.unwrap_or(c"".as_ptr())
 }
 
-/// The numbers of the last call of this thread that failed. Does not change what radsweep_last_error gives unless it fails itself.
+/// Returns the numbers of this thread's last failed call. It leaves radsweep_last_error unchanged
+/// unless it fails itself.
 ///
 /// # Safety
 ///
-/// `detail` points at one.
+/// `detail` points to memory for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_last_error_detail(
     detail: *mut RadsweepErrorDetail,
 ) -> RadsweepStatus {
     entry(|| {
-        let kept = LAST.try_with(|last| last.borrow().1).unwrap_or(NONE);
-        // SAFETY: the caller's promise.
-        unsafe { pointer::write(detail, "detail", kept) }
+        let stored = LAST.try_with(|last| last.borrow().1).unwrap_or(NONE);
+        // SAFETY: guaranteed by the caller.
+        unsafe { pointer::write(detail, "detail", stored) }
     })
 }
 
-/// The name of a status, as "invalid aabb"; "unknown" for a number that is none. Never null; stays for ever.
+/// Returns the name of a status, such as "invalid aabb"; "unknown" for other numbers. The pointer
+/// is never null and always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_status_name(status: i32) -> *const c_char {
     let known = RadsweepStatus::ALL

@@ -1,44 +1,45 @@
-//! What an update reads, as C sees it.
+//! The frame of an update for C.
 
 use crate::error::{Failure, RadsweepStatus, entry};
 use crate::pointer::{self, list, optional};
-use crate::{RadsweepAabb, RadsweepAabb64, RadsweepFilter, RadsweepPair};
+use crate::types::{RadsweepAabb, RadsweepAabb64, RadsweepFilter, RadsweepPair};
 use bytemuck::cast_slice;
 use sap::Frame;
 
-/// Boxes, and what may come with them. Fill it with radsweep_frame_default, then set `boxes` or `boxes64`, `count`, and what else there is.
-/// Everything is read during the call only.
+/// The boxes of a frame, and optional lists. Fill it with radsweep_frame_default, then set `boxes`
+/// or `boxes64`, `count`, and any other members. The lists are read only during the call.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct RadsweepFrame {
     /// sizeof(RadsweepFrame).
     pub size: u64,
-    /// How many boxes.
+    /// Number of boxes.
     pub count: usize,
-    /// The boxes, or null with boxes64.
+    /// The boxes, or null if `boxes64` is set.
     pub boxes: *const RadsweepAabb,
-    /// Where each box ends in this step, or null: then a box takes the room of its start and its end together.
+    /// The boxes at the end of a step, or null. If set, a box covers its start and its end.
     pub ends: *const RadsweepAabb,
-    /// Boxes of doubles in the place of `boxes`, tested exactly, or null.
+    /// Boxes of doubles instead of `boxes`, tested exactly; or null.
     pub boxes64: *const RadsweepAabb64,
     /// A filter for each box, or null.
     pub filters: *const RadsweepFilter,
-    /// A world for each box, or null: boxes pair within one world only.
+    /// The world of each box, or null. Boxes pair only within a world.
     pub worlds: *const u32,
-    /// Pairs never to report, sorted by a, then b, with a < b; or null.
+    /// Pairs that are never reported, sorted by a, then b, with a < b; or null.
     pub excluded: *const RadsweepPair,
-    /// How many pairs are excluded.
+    /// Number of excluded pairs.
     pub excluded_count: usize,
-    /// The boxes that may differ from those of the last update that succeeded, by index, in any order; null: nothing is told. All others
-    /// are taken to be as they were, with their filters and worlds.
+    /// The changed set: the indices of the boxes that may differ from the last successful update,
+    /// in any order; or null. If set, all other boxes must be unchanged, with their filters and
+    /// worlds.
     pub changed: *const u32,
-    /// How many boxes are told to have changed.
+    /// Number of boxes in the changed set.
     pub changed_count: usize,
 }
 
 const FIRST_VERSION: usize =
     std::mem::offset_of!(RadsweepFrame, excluded_count) + size_of::<usize>();
-// No padding: the members fill it.
+// The members leave no padding.
 const _: () = assert!(size_of::<RadsweepFrame>() == size_of::<u64>() + 10 * size_of::<*const u8>());
 
 const DEFAULT: RadsweepFrame = RadsweepFrame {
@@ -56,16 +57,16 @@ const DEFAULT: RadsweepFrame = RadsweepFrame {
 };
 
 impl RadsweepFrame {
-    /// The frame behind a pointer from outside.
+    /// Reads a frame.
     ///
     /// # Safety
     ///
     /// As for [`pointer::sized`], and each list as for [`list`], with `count` elements.
     pub(crate) unsafe fn read<'a>(frame: *const Self) -> Result<Frame<'a>, Failure> {
-        // SAFETY: pointers and numbers without padding, the size first.
+        // SAFETY: the members are pointers and numbers without padding, the size first.
         let given = unsafe { pointer::sized(frame, FIRST_VERSION, DEFAULT, "the frame")? };
         let n = given.count;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (ends, boxes64) = unsafe {
             (
                 optional(given.ends, n, "ends")?,
@@ -83,13 +84,13 @@ impl RadsweepFrame {
                 return Err(both("either boxes or boxes64"));
             }
             (Some(boxes), None) => Frame::exact(cast_slice(boxes)),
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             (None, ends) => match (unsafe { list(given.boxes, n, "boxes")? }, ends) {
                 (start, Some(end)) => Frame::swept(cast_slice(start), cast_slice(end)),
                 (boxes, None) => Frame::boxes(cast_slice(boxes)),
             },
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(filters) = optional(given.filters, n, "filters")? {
                 frame = frame.filters(cast_slice(filters));
@@ -106,16 +107,16 @@ impl RadsweepFrame {
     }
 }
 
-/// Fills a frame with nothing. `size` is sizeof(RadsweepFrame).
+/// Fills a frame with zeros and null pointers. `size` is sizeof(RadsweepFrame).
 ///
 /// # Safety
 ///
-/// `frame` points at `size` bytes.
+/// `frame` points to `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_frame_default(
     frame: *mut RadsweepFrame,
     size: usize,
 ) -> RadsweepStatus {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     entry(|| unsafe { pointer::write_sized(frame, size, FIRST_VERSION, DEFAULT, "the frame") })
 }

@@ -1,12 +1,15 @@
-//! The C ABI of radsweep, for engines that are not written in Rust. `include/radsweep.h` is made from this crate and says what a
-//! caller must know; this page says how it is built.
+//! The C ABI of radsweep. `include/radsweep.h` is generated from this crate and documents it for
+//! callers; this page describes the implementation.
 //!
-//! - A handle is a number that was never given out before, not an address: it is looked up in a table and never followed ([`radsweep_create`]).
-//! - Every entry catches panics, and leaves its message in the calling thread ([`radsweep_last_error`]).
-//! - Structures that a caller makes begin with their size, so that later versions can add members at their end.
-//! - Lists are lent out as pointers into the handle's own memory, or copied.
+//! - A handle is a unique number, not an address: it is looked up in a table and never dereferenced
+//!   ([`radsweep_create`]).
+//! - Every call catches panics and stores their message for the calling thread
+//!   ([`radsweep_last_error`]).
+//! - Structures of the caller begin with their size, so that later versions can append members.
+//! - Lists are lent as pointers to memory of the handle, or copied.
 //!
-//! `-l radsweep_capi` links it; `install PREFIX` puts the libraries, the header and a pkg-config file in place.
+//! Link it with `-l radsweep_capi`; `install PREFIX` installs the libraries, the header and a
+//! pkg-config file.
 
 mod calls;
 mod config;
@@ -14,6 +17,7 @@ mod error;
 mod frame;
 mod handle;
 mod pointer;
+mod query;
 mod read;
 mod types;
 
@@ -29,19 +33,23 @@ pub use error::{
 };
 pub use frame::{RadsweepFrame, radsweep_frame_default};
 pub use handle::RadsweepBroadPhase;
+pub use query::*;
 pub use read::*;
 pub use types::*;
 
-/// Counts up with every change that a program built against an older header could notice.
+/// The version of the ABI. It increases with every change that affects programs built against an
+/// older header.
 pub const RADSWEEP_ABI_VERSION: u32 = 1;
 
-/// The ABI of the library that runs, to compare with RADSWEEP_ABI_VERSION of the header.
+/// Returns the ABI version of the loaded library, to compare with RADSWEEP_ABI_VERSION of the
+/// header.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_abi_version() -> u32 {
     RADSWEEP_ABI_VERSION
 }
 
-/// The version of the library that runs, as "0.1.0". Never null; stays for ever.
+/// Returns the version of the loaded library, such as "0.1.0". The pointer is never null and always
+/// valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_version() -> *const std::ffi::c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

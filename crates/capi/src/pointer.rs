@@ -1,4 +1,5 @@
-//! Pointers from outside, checked as far as they can be: null, alignment, and a length that memory can hold.
+//! Checks pointers from the caller as far as possible: null, alignment, and a length that fits in
+//! memory.
 
 use crate::error::Failure;
 use bytemuck::Pod;
@@ -28,38 +29,39 @@ pub(crate) fn check_len<T>(
         return Err(Failure::Argument {
             what,
             given: format!("{len} elements"),
-            allowed: "no more than memory can hold",
+            allowed: "no more than fits in memory",
         });
     }
     Ok(())
 }
 
-/// Puts a value where the caller wants it.
+/// Writes a value to the caller's memory.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned must be one to memory of a `T`.
+/// A pointer that is not null and aligned must point to memory of a `T`.
 pub(crate) unsafe fn write<T>(
     pointer: *mut T,
     what: &'static str,
     value: T,
 ) -> Result<(), Failure> {
     check(pointer, what)?;
-    // SAFETY: not null, aligned, and by the caller's promise memory of a T.
+    // SAFETY: not null and aligned; the caller guarantees memory of a T.
     unsafe { pointer.write(value) };
     Ok(())
 }
 
-/// Null and misaligned pointers to results are found before there are any.
+/// Checks a pointer to a result before the work.
 pub(crate) fn check_out<T>(pointer: *mut T, what: &'static str) -> Result<(), Failure> {
     check(pointer, what)
 }
 
-/// The elements of a list, which may be null without any.
+/// Returns the elements of a list; null is allowed if it has none.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned must be one to `len` elements that nobody writes while `'a` lasts.
+/// A pointer that is not null and aligned must point to `len` elements that nobody writes during
+/// `'a`.
 pub(crate) unsafe fn list<'a, T: Pod>(
     pointer: *const T,
     len: usize,
@@ -69,11 +71,11 @@ pub(crate) unsafe fn list<'a, T: Pod>(
         return Ok(&[]);
     }
     check_len(pointer, len, what)?;
-    // SAFETY: checked above, and the caller's promise; any bits are a Pod.
+    // SAFETY: checked above and guaranteed by the caller; any bits are a Pod.
     Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
 }
 
-/// A list that is there or not.
+/// Returns the elements of a list, or `None` for null.
 ///
 /// # Safety
 ///
@@ -86,40 +88,42 @@ pub(crate) unsafe fn optional<'a, T: Pod>(
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { list(pointer, len, what) }.map(Some)
 }
 
-/// Room for `len` elements, or for none.
+/// Copies elements to the caller's memory.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned must be one to room for `len` elements that nobody else uses while `'a` lasts.
+/// A pointer that is not null and aligned must point to memory for `capacity` elements that nobody
+/// else uses during the call.
 pub(crate) unsafe fn copy_out<T: Pod>(
     from: &[T],
     pointer: *mut T,
-    room: usize,
+    capacity: usize,
     what: &'static str,
 ) -> Result<(), Failure> {
     let needed = from.len();
-    if needed > room {
-        return Err(Failure::TooSmall { room, needed });
+    if needed > capacity {
+        return Err(Failure::TooSmall { capacity, needed });
     }
     if needed > 0 {
-        check_len(pointer.cast_const(), room, what)?;
-        // SAFETY: checked above, and the caller's promise; the list is ours, so the two do not overlap.
+        check_len(pointer.cast_const(), capacity, what)?;
+        // SAFETY: checked above and guaranteed by the caller; the source is memory of the library,
+        // so the two do not overlap.
         unsafe { pointer.copy_from_nonoverlapping(from.as_ptr(), needed) };
     }
     Ok(())
 }
 
-/// A structure that begins with its size, of this version or of another: members that the caller does not have are those of
-/// `default`; members that this version does not have must be 0.
+/// Reads a structure of any version that begins with its size. Members that the caller's version
+/// lacks are those of `default`; members that this version lacks must be 0.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned must be one to as many bytes as its first member, a `u64`, says. `T` is `repr(C)`,
-/// begins with that member, has no padding, and any bits are a `T`.
+/// A pointer that is not null and aligned must point to as many bytes as its first member, a `u64`,
+/// says. `T` is `repr(C)`, begins with that member, has no padding, and any bits are a `T`.
 pub(crate) unsafe fn sized<T>(
     pointer: *const T,
     first_version: usize,
@@ -128,7 +132,7 @@ pub(crate) unsafe fn sized<T>(
 ) -> Result<T, Failure> {
     check(pointer, what)?;
     let bytes = pointer.cast::<u8>();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let given = unsafe { pointer.cast::<u64>().read() };
     let given = usize::try_from(given).unwrap_or(usize::MAX);
     let version = |problem| Failure::Version {
@@ -139,11 +143,11 @@ pub(crate) unsafe fn sized<T>(
     if given < first_version {
         return Err(version("below that of the first version; was it set?"));
     }
-    if given > MOST {
+    if given > MAX_SIZE {
         return Err(version("beyond anything that it can be; was it set?"));
     }
     let known = given.min(size_of::<T>());
-    // SAFETY: `given` bytes by the caller's promise.
+    // SAFETY: the caller guarantees `given` bytes.
     let rest = unsafe { std::slice::from_raw_parts(bytes.add(known), given - known) };
     if rest.iter().any(|&byte| byte != 0) {
         return Err(version("members that this version does not know are set"));
@@ -158,14 +162,15 @@ pub(crate) unsafe fn sized<T>(
     Ok(value)
 }
 
-/// No structure will ever be larger.
-const MOST: usize = 4096;
+/// Max size of a structure of any version.
+const MAX_SIZE: usize = 4096;
 
-/// Puts as much of a structure that begins with its size as the caller has room for, and the size put.
+/// Writes as much of a structure as fits in the caller's `size` bytes, with the number of bytes
+/// written as its first member.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned must be one to `size` bytes. `T` as for [`sized`].
+/// A pointer that is not null and aligned must point to `size` bytes. `T` as for [`sized`].
 pub(crate) unsafe fn write_sized<T>(
     pointer: *mut T,
     size: usize,
@@ -174,7 +179,7 @@ pub(crate) unsafe fn write_sized<T>(
     what: &'static str,
 ) -> Result<(), Failure> {
     check(pointer.cast_const(), what)?;
-    if !(first_version..=MOST).contains(&size) {
+    if !(first_version..=MAX_SIZE).contains(&size) {
         let problem = "pass sizeof of the structure";
         return Err(Failure::Version {
             what,
@@ -184,7 +189,7 @@ pub(crate) unsafe fn write_sized<T>(
     }
     let bytes = pointer.cast::<u8>();
     let known = size.min(size_of::<T>());
-    // SAFETY: `size` bytes by the caller's promise, which begin with a `u64`.
+    // SAFETY: the caller guarantees `size` bytes, which begin with a `u64`.
     unsafe {
         bytes.copy_from_nonoverlapping((&raw const value).cast::<u8>(), known);
         bytes.add(known).write_bytes(0, size - known);

@@ -1,58 +1,60 @@
-//! Calls that read the result of the last update. The header is made from this page, so its comments are for C.
+//! Calls that read the result of the last update. The header is generated from this file: its
+//! comments address C programmers.
 
 use crate::error::{Failure, RadsweepStatus, entry};
 use crate::handle::{self, RadsweepBroadPhase, State};
 use crate::pointer::{self, copy_out, list};
-use crate::{RadsweepAabb, RadsweepPair, RadsweepRayHit};
+use crate::types::{RadsweepAabb, RadsweepPair, RadsweepRayHit};
 use bytemuck::cast_slice;
 
 /// All pairs of the last update.
 pub const RADSWEEP_PAIRS_ALL: u32 = 0;
-/// The pairs that the update before did not have.
+/// The pairs of the last update that the update before did not have.
 pub const RADSWEEP_PAIRS_STARTED: u32 = 1;
-/// The pairs that the update before had and the last has not.
+/// The pairs of the update before that the last update does not have.
 pub const RADSWEEP_PAIRS_ENDED: u32 = 2;
 
-/// What the last update did.
+/// The report of the last update.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct RadsweepReport {
-    /// The size that was asked for.
+    /// The size passed to radsweep_report.
     pub size: u64,
-    /// Boxes in the frame.
+    /// Number of boxes.
     pub boxes: u64,
-    /// Pairs that overlap.
+    /// Number of overlapping pairs.
     pub pairs: u64,
-    /// Pairs that the update before did not have.
+    /// Number of pairs that the update before did not have.
     pub started: u64,
-    /// Pairs of the update before that are gone.
+    /// Number of pairs of the update before that no longer overlap.
     pub ended: u64,
-    /// Invalid boxes that were skipped.
+    /// Number of skipped invalid boxes.
     pub invalid: u64,
-    /// The index of the first of them.
+    /// Index of the first invalid box.
     pub first_invalid: u64,
-    /// Interval tests: far more than pairs tell of a scene that the strategy does not suit.
+    /// Number of tests. If it is far above the number of pairs, the strategy does not suit the
+    /// scene.
     pub tests: u64,
-    /// Milliseconds that the update took.
+    /// Milliseconds of the update.
     pub milliseconds: f64,
     /// RADSWEEP_BACKEND_CPU or RADSWEEP_BACKEND_CUDA.
     pub backend: u32,
-    /// RADSWEEP_STRATEGY_*: the one that ran.
+    /// The strategy that ran: RADSWEEP_STRATEGY_*.
     pub strategy: u32,
-    /// Boxes that were held apart, being at rest.
+    /// Number of boxes in the resting set.
     pub resting: u64,
 }
 
-/// Ends with `strategy`.
+/// The size of the first version, which ends with `strategy`.
 const FIRST_VERSION: usize = std::mem::offset_of!(RadsweepReport, strategy) + size_of::<u32>();
-// No padding: the members fill it.
+// The members leave no padding.
 const _: () = assert!(size_of::<RadsweepReport>() == 10 * 8 + 2 * 4);
 
-/// Lends a list out.
+/// Lends a list to the caller.
 ///
 /// # Safety
 ///
-/// `out` and `count` point at room, where they are not null and aligned.
+/// `out` and `count` point to memory for the result, where they are not null and aligned.
 pub(crate) unsafe fn lend<T>(
     from: &[T],
     out: *mut *const T,
@@ -60,7 +62,7 @@ pub(crate) unsafe fn lend<T>(
 ) -> Result<(), Failure> {
     pointer::check_out(out, "the list's pointer")?;
     pointer::check_out(count, "count")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         pointer::write(out, "the list's pointer", from.as_ptr())?;
         pointer::write(count, "count", from.len())
@@ -85,11 +87,11 @@ fn pairs(state: &mut State, which: u32) -> Result<&[RadsweepPair], Failure> {
     Ok(cast_slice(pairs))
 }
 
-/// Lends out the pairs of the last update, sorted by a, then b. `which` is RADSWEEP_PAIRS_*.
+/// Lends the pairs of the last update, sorted by a, then b. `which` is RADSWEEP_PAIRS_*.
 ///
 /// # Safety
 ///
-/// `out` and `count` point at room for the result.
+/// `out` and `count` point to memory for the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_pairs(
     broad_phase: *const RadsweepBroadPhase,
@@ -100,44 +102,48 @@ pub unsafe extern "C" fn radsweep_pairs(
     entry(|| {
         handle::with(broad_phase, |state| {
             let pairs = pairs(state, which)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { lend(pairs, out, count) }
         })
     })
 }
 
-/// Copies the pairs of the last update to `out`, which has room for `room` of them. `count` gets how many there are; with less room than
-/// that the status is RADSWEEP_STATUS_TOO_SMALL and nothing is copied. `out` may be null with no room.
+/// Copies the pairs of the last update to `out`, which has a capacity of `capacity` pairs.
+///
+/// `count` receives the number of pairs. If it is above the capacity, the status is
+/// RADSWEEP_STATUS_TOO_SMALL and nothing is copied. `out` may be null if the capacity is 0.
 ///
 /// # Safety
 ///
-/// `out` points at room for `room` pairs, `count` at a number.
+/// `out` points to memory for `capacity` pairs, `count` to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_copy_pairs(
     broad_phase: *const RadsweepBroadPhase,
     which: u32,
     out: *mut RadsweepPair,
-    room: usize,
+    capacity: usize,
     count: *mut usize,
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
             let pairs = pairs(state, which)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 pointer::write(count, "count", pairs.len())?;
-                copy_out(pairs, out, room, "out")
+                copy_out(pairs, out, capacity, "out")
             }
         })
     })
 }
 
-/// The pairs of the last update in the memory of the CUDA device: an address, and how many. Waits until they are there. They stay until
-/// the next call that updates or clears. RADSWEEP_STATUS_NO_CUDA where the broad phase works on the CPU.
+/// Returns the address and the number of the last update's pairs in the memory of the CUDA device.
+///
+/// It waits until they are complete. They are valid until the next call that updates or clears.
+/// Returns RADSWEEP_STATUS_NO_CUDA if the broad phase runs on the CPU.
 ///
 /// # Safety
 ///
-/// `out` and `count` point at room for the result.
+/// `out` and `count` point to memory for the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_device_pairs(
     broad_phase: *const RadsweepBroadPhase,
@@ -151,13 +157,13 @@ pub unsafe extern "C" fn radsweep_device_pairs(
             #[cfg(cuda)]
             {
                 let on_cpu = || sap::Error::NoCuda {
-                    looked_for: "this broad phase works on the CPU".to_owned(),
+                    looked_for: "this broad phase runs on the CPU".to_owned(),
                 };
                 let stream = state.broad_phase.stream().ok_or_else(on_cpu)?;
                 stream.synchronize().map_err(sap::Error::from)?;
                 let pairs = state.broad_phase.device_pairs();
                 let (address, len) = pairs.map_or((0, 0), |pairs| (pairs.ptr(), pairs.len()));
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     pointer::write(out, "out", address)?;
                     pointer::write(count, "count", len)
@@ -166,17 +172,17 @@ pub unsafe extern "C" fn radsweep_device_pairs(
             #[cfg(not(cuda))]
             {
                 let _ = state;
-                Err(crate::calls::no_cuda())
+                Err(crate::error::no_cuda())
             }
         })
     })
 }
 
-/// Boxes at a device address.
+/// Returns a slice of boxes in device memory.
 ///
 /// # Safety
 ///
-/// `address` is that of `count` boxes in the memory of the device, which nobody writes while `'a` lasts.
+/// `address` is that of `count` boxes in device memory, which nobody writes during `'a`.
 #[cfg(cuda)]
 pub(crate) unsafe fn device_list<'a>(
     address: u64,
@@ -186,15 +192,15 @@ pub(crate) unsafe fn device_list<'a>(
         let pointer = std::ptr::without_provenance::<RadsweepAabb>(address as usize);
         pointer::check_len(pointer, count, "boxes")?;
     }
-    // SAFETY: aligned, or without elements, and the caller's promise.
+    // SAFETY: aligned, or without elements; the caller guarantees the rest.
     Ok(unsafe { gpu::Slice::from_raw(address, count) })
 }
 
-/// What the last update did. `size` is sizeof(RadsweepReport).
+/// Returns the report of the last update. `size` is sizeof(RadsweepReport).
 ///
 /// # Safety
 ///
-/// `report` points at `size` bytes.
+/// `report` points to `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_report(
     broad_phase: *const RadsweepBroadPhase,
@@ -212,28 +218,30 @@ pub unsafe extern "C" fn radsweep_report(
                 ended: last.ended,
                 invalid: last.invalid.map_or(0, |invalid| invalid.count),
                 first_invalid: last.invalid.map_or(0, |invalid| invalid.first as u64),
-                tests: last.tests,
-                milliseconds: last.timings.total,
-                backend: match last.backend {
-                    sap::Backend::Auto => crate::RADSWEEP_BACKEND_AUTO,
-                    sap::Backend::Cpu => crate::RADSWEEP_BACKEND_CPU,
-                    sap::Backend::Cuda => crate::RADSWEEP_BACKEND_CUDA,
+                tests: last.stats.tests,
+                milliseconds: last.stats.timings.total,
+                backend: match last.stats.backend {
+                    sap::Backend::Cpu => crate::config::RADSWEEP_BACKEND_CPU,
+                    sap::Backend::Cuda => crate::config::RADSWEEP_BACKEND_CUDA,
+                    // No report names another.
+                    _ => crate::config::RADSWEEP_BACKEND_AUTO,
                 },
-                strategy: match last.strategy {
-                    sap::Strategy::Auto => crate::RADSWEEP_STRATEGY_AUTO,
-                    sap::Strategy::Endpoints => crate::RADSWEEP_STRATEGY_ENDPOINTS,
-                    sap::Strategy::Sweep => crate::RADSWEEP_STRATEGY_SWEEP,
-                    sap::Strategy::Subdivided => crate::RADSWEEP_STRATEGY_SUBDIVIDED,
+                strategy: match last.stats.strategy {
+                    sap::Strategy::Endpoints => crate::config::RADSWEEP_STRATEGY_ENDPOINTS,
+                    sap::Strategy::Sweep => crate::config::RADSWEEP_STRATEGY_SWEEP,
+                    sap::Strategy::Subdivided => crate::config::RADSWEEP_STRATEGY_SUBDIVIDED,
+                    // Before the first update.
+                    _ => crate::config::RADSWEEP_STRATEGY_AUTO,
                 },
-                resting: last.resting,
+                resting: last.stats.resting,
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { pointer::write_sized(report, size, FIRST_VERSION, value, "the report") }
         })
     })
 }
 
-/// Finds boxes and lends their indices out.
+/// Finds boxes and lends their indices.
 ///
 /// # Safety
 ///
@@ -249,29 +257,31 @@ unsafe fn query(
             pointer::check_out(out, "out")?;
             pointer::check_out(count, "count")?;
             state.indices = find(&mut state.broad_phase)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { lend(&state.indices, out, count) }
         })
     })
 }
 
-/// Three numbers.
+/// Reads three numbers.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned is one to three numbers.
+/// A pointer that is not null and aligned points to three numbers.
 unsafe fn vector(pointer: *const f32, what: &'static str) -> Result<[f32; 3], Failure> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let numbers = unsafe { list(pointer, 3, what)? };
     Ok([numbers[0], numbers[1], numbers[2]])
 }
 
-/// Lends out the indices of the boxes of the last update that overlap `query`, in order. The first query after an update builds a tree,
-/// which costs about as much as the update; each then costs microseconds.
+/// Lends the indices of the last update's boxes that overlap `query_box`, in ascending order.
+///
+/// The first query after an update builds a tree, which costs about as much as the update. Each
+/// query then costs microseconds.
 ///
 /// # Safety
 ///
-/// `query_box` points at a box, `out` and `count` at room for the result.
+/// `query_box` points to a box, `out` and `count` to memory for the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_query_box(
     broad_phase: *mut RadsweepBroadPhase,
@@ -279,7 +289,7 @@ pub unsafe extern "C" fn radsweep_query_box(
     out: *mut *const u32,
     count: *mut usize,
 ) -> RadsweepStatus {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         query(broad_phase, out, count, |broad_phase| {
             let boxes: &[sap::Aabb] = cast_slice(list(query_box, 1, "query_box")?);
@@ -288,11 +298,11 @@ pub unsafe extern "C" fn radsweep_query_box(
     }
 }
 
-/// As radsweep_query_box, for the boxes that hold a point (three numbers).
+/// Lends the indices of the boxes that contain a point (three numbers), like radsweep_query_box.
 ///
 /// # Safety
 ///
-/// `point` points at three numbers, `out` and `count` at room for the result.
+/// `point` points to three numbers, `out` and `count` to memory for the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_query_point(
     broad_phase: *mut RadsweepBroadPhase,
@@ -300,7 +310,7 @@ pub unsafe extern "C" fn radsweep_query_point(
     out: *mut *const u32,
     count: *mut usize,
 ) -> RadsweepStatus {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         query(broad_phase, out, count, |broad_phase| {
             Ok(broad_phase.query_point(vector(point, "point")?)?)
@@ -308,11 +318,12 @@ pub unsafe extern "C" fn radsweep_query_point(
     }
 }
 
-/// As radsweep_query_box, for the boxes within `radius` of `center` (three numbers).
+/// Lends the indices of the boxes within `radius` of `center` (three numbers), like
+/// radsweep_query_box.
 ///
 /// # Safety
 ///
-/// `center` points at three numbers, `out` and `count` at room for the result.
+/// `center` points to three numbers, `out` and `count` to memory for the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_query_sphere(
     broad_phase: *mut RadsweepBroadPhase,
@@ -321,7 +332,7 @@ pub unsafe extern "C" fn radsweep_query_sphere(
     out: *mut *const u32,
     count: *mut usize,
 ) -> RadsweepStatus {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         query(broad_phase, out, count, |broad_phase| {
             Ok(broad_phase.query_sphere(vector(center, "center")?, radius)?)
@@ -329,12 +340,14 @@ pub unsafe extern "C" fn radsweep_query_sphere(
     }
 }
 
-/// Lends out the boxes of the last update that the ray origin + t * direction, 0 <= t <= max_t, meets, the nearest first. `direction`
-/// need not have length 1; t counts in its lengths.
+/// Lends the boxes of the last update that a ray hits, the nearest first.
+///
+/// The ray is origin + t * direction with 0 <= t <= max_t. `direction` need not have length 1.
 ///
 /// # Safety
 ///
-/// `origin` and `direction` point at three numbers each, `out` and `count` at room for the result.
+/// `origin` and `direction` point to three numbers each, `out` and `count` to memory for the
+/// result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn radsweep_query_ray(
     broad_phase: *mut RadsweepBroadPhase,
@@ -346,7 +359,7 @@ pub unsafe extern "C" fn radsweep_query_ray(
 ) -> RadsweepStatus {
     entry(|| {
         handle::with(broad_phase, |state| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let (origin, direction) =
                 unsafe { (vector(origin, "origin")?, vector(direction, "direction")?) };
             pointer::check_out(out, "out")?;
@@ -360,7 +373,7 @@ pub unsafe extern "C" fn radsweep_query_ray(
                 t: hit.t,
             });
             state.hits = hits.collect();
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { lend(&state.hits, out, count) }
         })
     })

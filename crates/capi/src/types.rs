@@ -1,15 +1,17 @@
-//! Plain data that crosses the ABI, laid out as its like in `sap`.
+//! Plain data of the ABI, with the layout of the same types in `sap`.
 
 use bytemuck::{Pod, Zeroable};
 
-/// An axis-aligned box. Borders belong to it; sides may be infinite. A box is invalid when a number is NaN or min > max on an axis,
-/// but min = +INFINITY, max = -INFINITY on all three is the empty box, which overlaps nothing.
+/// An axis-aligned box, including its borders. Sides may be infinite.
+///
+/// A box is invalid if a number is NaN or min > max on an axis, except for the empty box, with min
+/// = +INFINITY and max = -INFINITY on all axes, which overlaps nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RadsweepAabb {
-    /// The least corner: x, y, z.
+    /// The min corner: x, y, z.
     pub min: [f32; 3],
-    /// The greatest corner.
+    /// The max corner: x, y, z.
     pub max: [f32; 3],
 }
 
@@ -17,13 +19,14 @@ pub struct RadsweepAabb {
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RadsweepAabb64 {
-    /// The least corner: x, y, z.
+    /// The min corner: x, y, z.
     pub min: [f64; 3],
-    /// The greatest corner.
+    /// The max corner: x, y, z.
     pub max: [f64; 3],
 }
 
-/// Two boxes that overlap, by their index. Within one set a < b; between two sets a is of the first and b of the second.
+/// The indices of two overlapping boxes. Within one set a < b; between two sets a is of the first
+/// and b of the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RadsweepPair {
@@ -33,37 +36,37 @@ pub struct RadsweepPair {
     pub b: u32,
 }
 
-/// The flag of a box that never moves: two static boxes do not pair.
+/// Marks a box that never moves. Two static boxes do not pair.
 pub const RADSWEEP_FILTER_STATIC: u32 = 1;
-/// The flag of a box at rest: two boxes asleep do not pair.
+/// Marks a sleeping box. Two sleeping boxes do not pair.
 pub const RADSWEEP_FILTER_ASLEEP: u32 = 2;
 
-/// What a box may pair with: each of two must be in a layer of the other's mask, and their groups differ or are 0.
-/// {0xffffffff, 0xffffffff, 0, 0} pairs with everything.
+/// The filter of a box. Two boxes may pair if each is in a layer of the other's mask, and their
+/// groups differ or are 0. {0xffffffff, 0xffffffff, 0, 0} pairs with everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RadsweepFilter {
-    /// The layers that the box is in.
+    /// The layers of the box, as bits.
     pub layers: u32,
-    /// The layers that it pairs with.
+    /// The layers that it pairs with, as bits.
     pub mask: u32,
-    /// Boxes of one group do not pair; 0 is no group.
+    /// The group; boxes of a group do not pair. 0 means no group.
     pub group: u32,
-    /// RADSWEEP_FILTER_STATIC, RADSWEEP_FILTER_ASLEEP.
+    /// RADSWEEP_FILTER_STATIC and RADSWEEP_FILTER_ASLEEP, as bits.
     pub flags: u32,
 }
 
-/// A box that a ray meets.
+/// A box that a query hits.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RadsweepRayHit {
     /// The index of the box.
     pub index: u32,
-    /// Where the ray enters it, in lengths of the direction; 0 when it starts inside.
+    /// Distance to the box: see radsweep_query_hits.
     pub t: f32,
 }
 
-/// Layouts agree: a slice of one is a slice of the other.
+/// Asserts that two types have the same layout, so that slices can be cast.
 macro_rules! same_layout {
     ($($ours:ty = $theirs:ty { $($field:ident),+ }),+ $(,)?) => {
         $(const _: () = {

@@ -1,4 +1,4 @@
-//! The calls as a C program makes them: what they do, and that nothing given to them brings them down.
+//! Tests the calls as a C program makes them: their results, and that bad arguments are errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -71,7 +71,7 @@ fn update(handle: Handle, boxes: &[RadsweepAabb]) -> Status {
 
 fn pairs(handle: Handle, which: u32) -> Vec<(u32, u32)> {
     let (mut list, mut count) = (null(), 0);
-    // SAFETY: room for the result, which is read before the next call.
+    // SAFETY: memory for the result, which is read before the next call.
     let list = unsafe {
         assert_eq!(
             radsweep_pairs(handle, which, &mut list, &mut count),
@@ -113,7 +113,7 @@ fn a_loop_gets_pairs_and_events() {
 }
 
 #[test]
-fn handles_that_are_none_are_errors() {
+fn invalid_handles_are_errors() {
     let handle = create(&config());
     let destroyed = create(&config());
     assert_eq!(radsweep_destroy(destroyed), Status::Ok);
@@ -129,8 +129,9 @@ fn handles_that_are_none_are_errors() {
     ];
     let box_ = unit(0.0);
     let (mut list, mut indices, mut hits, mut count, mut address) = (null(), null(), null(), 0, 0);
+    let (mut nearest, mut found) = (RadsweepRayHit { index: 7, t: 7.0 }, 7);
     for handle in foreign {
-        // SAFETY: all but the handle is right.
+        // SAFETY: all arguments but the handle are valid.
         let statuses = unsafe {
             let mut report: RadsweepReport = std::mem::zeroed();
             [
@@ -163,23 +164,28 @@ fn handles_that_are_none_are_errors() {
                     &mut hits,
                     &mut count,
                 ),
+                radsweep_query(handle, &query(), &mut indices, &mut count),
+                radsweep_query_hits(handle, &query(), &mut hits, &mut count),
+                radsweep_query_copy(handle, &query(), null_mut(), 0, &mut count),
+                radsweep_query_closest(handle, &query(), &mut nearest, &mut found),
+                radsweep_query_visit(handle, &query(), Some(visit), null_mut()),
                 radsweep_destroy(handle),
             ]
         };
-        assert_eq!(statuses, [Status::Handle; 16], "{handle:?}");
+        assert_eq!(statuses, [Status::Handle; 21], "{handle:?}");
         assert!(message().contains("is no broad phase"), "{}", message());
     }
     assert_eq!(
         update(handle, &[box_]),
         Status::Ok,
-        "the right one still works"
+        "the valid one still works"
     );
     assert_eq!(radsweep_destroy(handle), Status::Ok);
     assert_eq!(radsweep_destroy(handle), Status::Handle);
 }
 
 #[test]
-fn pointers_are_checked_before_they_are_followed() {
+fn pointers_are_checked_before_use() {
     let handle = create(&config());
     let boxes = [unit(0.0), unit(0.5)];
     assert_eq!(update(handle, &boxes), Status::Ok);
@@ -239,7 +245,7 @@ fn pointers_are_checked_before_they_are_followed() {
 }
 
 #[test]
-fn failures_say_why_and_keep_the_result() {
+fn failures_have_a_message_and_leave_the_result_unchanged() {
     let handle = create(&config());
     assert_eq!(update(handle, &[unit(0.0), unit(0.5)]), Status::Ok);
     let mut broken = unit(0.0);
@@ -293,12 +299,15 @@ fn failures_say_why_and_keep_the_result() {
     let status = unsafe { radsweep_create(&wrong, &mut none) };
     assert_eq!(status, Status::Argument);
     assert!(none.is_null());
-    assert_eq!(message(), "margin -1 is not a finite number of at least 0");
+    assert_eq!(
+        message(),
+        "the margin is -1: it must be finite and at least 0"
+    );
     let other = std::thread::spawn(message).join().unwrap();
-    assert_eq!(other, "", "messages are a thread's own");
+    assert_eq!(other, "", "messages belong to a thread");
 }
 
-/// Adds the number of pairs to what `user` points at, if at anything.
+/// Adds the number of pairs to the counter behind `user`, if it is not null.
 unsafe extern "C" fn count_pairs(_: *const RadsweepPair, count: usize, user: *mut c_void) {
     // SAFETY: null or a usize, by the tests.
     if let Some(seen) = unsafe { user.cast::<usize>().as_mut() } {
@@ -306,9 +315,9 @@ unsafe extern "C" fn count_pairs(_: *const RadsweepPair, count: usize, user: *mu
     }
 }
 
-/// What a program reads of a report, `size` bytes of it.
+/// Reads `size` bytes of a report.
 fn report(handle: Handle, size: usize) -> RadsweepReport {
-    // SAFETY: zeros are a report, which has room for `size` bytes.
+    // SAFETY: zeros are a report, which has at least `size` bytes.
     unsafe {
         let mut report: RadsweepReport = std::mem::zeroed();
         assert_eq!(radsweep_report(handle, &mut report, size), Status::Ok);
@@ -320,19 +329,19 @@ fn report(handle: Handle, size: usize) -> RadsweepReport {
 fn boxes_at_rest_are_held_from_as_many_on_as_asked_for() {
     const STATIC: usize = 60;
     let whole = size_of::<RadsweepConfig>() as u64;
-    let before_hold_from = std::mem::offset_of!(RadsweepConfig, hold_from) as u64;
-    // A structure of the first version ends before the member: what follows it is never read.
+    let before_min_resting = std::mem::offset_of!(RadsweepConfig, min_resting) as u64;
+    // A structure of the first version ends before the member: nothing after it is read.
     let cases = [
         (whole, STATIC as u64, STATIC as u64),
         (whole, STATIC as u64 + 1, 0),
         (whole, u64::MAX, 0),
         (whole, 0, 0),
-        (before_hold_from, 1, 0),
+        (before_min_resting, 1, 0),
     ];
-    for (size, hold_from, held) in cases {
+    for (size, min_resting, held) in cases {
         let handle = create(&RadsweepConfig {
             size,
-            hold_from,
+            min_resting,
             ..config()
         });
         let fixed = RadsweepFilter {
@@ -358,7 +367,7 @@ fn boxes_at_rest_are_held_from_as_many_on_as_asked_for() {
             assert_eq!(pairs(handle, RADSWEEP_PAIRS_ALL), []);
         }
         let last = report(handle, size_of::<RadsweepReport>());
-        assert_eq!(last.resting, held, "{hold_from}");
+        assert_eq!(last.resting, held, "{min_resting}");
         let first_version = report(handle, std::mem::offset_of!(RadsweepReport, resting));
         assert_eq!((first_version.boxes, first_version.resting), (61, 0));
         assert_eq!(radsweep_destroy(handle), Status::Ok);
@@ -378,7 +387,7 @@ fn structures_of_other_versions_are_read_by_their_size() {
         member: 0,
     };
     later.config.size = size_of::<Later>() as u64;
-    // SAFETY: each points at as many bytes as its size says, unless it says what cannot be.
+    // SAFETY: each points to as many bytes as its size says, unless the size is impossible.
     unsafe {
         assert_eq!(
             radsweep_create((&raw const later).cast(), &mut handle),
@@ -390,7 +399,7 @@ fn structures_of_other_versions_are_read_by_their_size() {
             radsweep_create((&raw const later).cast(), &mut handle),
             Status::Version
         );
-        let first_version = std::mem::offset_of!(RadsweepConfig, hold_from) as u64;
+        let first_version = std::mem::offset_of!(RadsweepConfig, min_resting) as u64;
         for size in [0, 8, first_version - 1, u64::MAX] {
             let wrong = RadsweepConfig { size, ..config() };
             assert_eq!(
@@ -515,7 +524,7 @@ fn every_form_of_frame() {
             &[(1, 2)],
         ),
     ];
-    // A frame of the first version, which ends before the boxes that changed.
+    // A frame of the first version, which ends before the changed set.
     let older = RadsweepFrame {
         size: std::mem::offset_of!(RadsweepFrame, changed) as u64,
         changed: std::ptr::without_provenance(1),
@@ -567,7 +576,7 @@ fn every_form_of_frame() {
 #[test]
 fn told_what_changed() {
     let handle = create(&RadsweepConfig {
-        hold_from: 16,
+        min_resting: 16,
         ..config()
     });
     let far = |i: u32| unit(2.0 * i as f32);
@@ -575,7 +584,7 @@ fn told_what_changed() {
     for moved in 0..6 {
         boxes[moved] = unit(2.0 * moved as f32 + 1.0);
         let changed = [moved as u32];
-        let told = RadsweepFrame {
+        let changed = RadsweepFrame {
             boxes: boxes.as_ptr(),
             count: 60,
             changed: changed.as_ptr(),
@@ -583,7 +592,7 @@ fn told_what_changed() {
             ..frame()
         };
         // SAFETY: the lists are as long as they are said to be.
-        let status = unsafe { radsweep_update_frame(handle, &told) };
+        let status = unsafe { radsweep_update_frame(handle, &changed) };
         assert_eq!(status, Status::Ok);
         // It touches the next one, which moves away in the next frame.
         let next = moved as u32 + 1;
@@ -597,17 +606,17 @@ fn told_what_changed() {
 fn copies_and_queries() {
     let handle = create(&config());
     update(handle, &[unit(0.0), unit(0.5), unit(1.0)]);
-    let mut room = [RadsweepPair { a: 7, b: 7 }; 3];
+    let mut copy = [RadsweepPair { a: 7, b: 7 }; 3];
     let (mut indices, mut hits, mut count) = (null(), null(), 0);
-    // SAFETY: the room is as large as is said; what is lent out is read at once.
+    // SAFETY: the capacity is right; lent lists are read at once.
     unsafe {
         let status =
-            radsweep_copy_pairs(handle, RADSWEEP_PAIRS_ALL, room.as_mut_ptr(), 2, &mut count);
-        assert_eq!((status, count, room[0].a), (Status::TooSmall, 3, 7));
+            radsweep_copy_pairs(handle, RADSWEEP_PAIRS_ALL, copy.as_mut_ptr(), 2, &mut count);
+        assert_eq!((status, count, copy[0].a), (Status::TooSmall, 3, 7));
         assert_eq!(detail().count, 3);
         let status =
-            radsweep_copy_pairs(handle, RADSWEEP_PAIRS_ALL, room.as_mut_ptr(), 3, &mut count);
-        assert_eq!((status, room[2]), (Status::Ok, RadsweepPair { a: 1, b: 2 }));
+            radsweep_copy_pairs(handle, RADSWEEP_PAIRS_ALL, copy.as_mut_ptr(), 3, &mut count);
+        assert_eq!((status, copy[2]), (Status::Ok, RadsweepPair { a: 1, b: 2 }));
 
         let point = [1.75, 0.5, 0.5];
         assert_eq!(
@@ -644,8 +653,207 @@ fn copies_and_queries() {
     assert_eq!(radsweep_destroy(handle), Status::Ok);
 }
 
+fn query() -> RadsweepQuery {
+    // SAFETY: zeros are a query.
+    let mut query: RadsweepQuery = unsafe { std::mem::zeroed() };
+    // SAFETY: it is one, of that size.
+    let status = unsafe { radsweep_query_default(&mut query, size_of::<RadsweepQuery>()) };
+    assert_eq!(status, Status::Ok);
+    query
+}
+
+/// Hits, and after how many to stop.
+struct Visited(Vec<RadsweepRayHit>, usize);
+
+unsafe extern "C" fn visit(hit: RadsweepRayHit, user: *mut c_void) -> i32 {
+    // SAFETY: the tests give one, and nobody else uses it meanwhile.
+    let visited = unsafe { &mut *user.cast::<Visited>() };
+    visited.0.push(hit);
+    i32::from(visited.0.len() == visited.1)
+}
+
 #[test]
-fn a_second_user_is_told_that_it_is_busy() {
+fn queries_by_shape_filter_world_and_rule() {
+    let handle = create(&config());
+    let boxes = [unit(0.0), unit(1.0), unit(2.0), unit(1.0)];
+    let filters = [1, 1, 2, 2].map(|layers| RadsweepFilter {
+        layers,
+        mask: u32::MAX,
+        group: 0,
+        flags: 0,
+    });
+    let worlds = [0, 0, 0, 5];
+    let frame = RadsweepFrame {
+        boxes: boxes.as_ptr(),
+        filters: filters.as_ptr(),
+        worlds: worlds.as_ptr(),
+        count: 4,
+        ..frame()
+    };
+    let (mut indices, mut hits, mut count, mut found) = (null(), null(), 0, 7);
+    let ray = RadsweepQuery {
+        shape: RADSWEEP_SHAPE_RAY,
+        point: [-1.0, 0.5, 0.5],
+        direction: [1.0, 0.0, 0.0],
+        ..query()
+    };
+    let second_layer = RadsweepQuery {
+        flags: RADSWEEP_QUERY_FILTER,
+        filter: RadsweepFilter {
+            layers: u32::MAX,
+            mask: 2,
+            ..ray.filter
+        },
+        ..ray
+    };
+    let hit = |index, t| RadsweepRayHit { index, t };
+    // SAFETY: lists and queries are what they are said to be; what is lent out is read at once.
+    unsafe {
+        assert_eq!(radsweep_update_frame(handle, &frame), Status::Ok);
+        let mut all = |query: &RadsweepQuery| {
+            let status = radsweep_query(handle, query, &mut indices, &mut count);
+            assert_eq!(status, Status::Ok, "{}", message());
+            std::slice::from_raw_parts(indices, count).to_vec()
+        };
+        assert_eq!(all(&query()), []);
+        assert_eq!(all(&ray), [0, 1, 2, 3]);
+        assert_eq!(all(&second_layer), [2, 3]);
+        let both = RadsweepQuery {
+            flags: RADSWEEP_QUERY_FILTER | RADSWEEP_QUERY_WORLD,
+            world: 5,
+            ..second_layer
+        };
+        assert_eq!(all(&both), [3]);
+        let touching = RadsweepQuery {
+            bounds: unit(-1.0),
+            ..query()
+        };
+        assert_eq!(all(&touching), [0]);
+        let open = RadsweepQuery {
+            flags: RADSWEEP_QUERY_RULE,
+            rule: RADSWEEP_RULE_OPEN,
+            ..touching
+        };
+        assert_eq!(all(&open), []);
+        let cast = RadsweepQuery {
+            shape: RADSWEEP_SHAPE_CAST,
+            direction: [1.0, 0.0, 0.0],
+            max_t: 1.0,
+            ..touching
+        };
+        assert_eq!(all(&cast), [0, 1, 3]);
+        let sphere = RadsweepQuery {
+            shape: RADSWEEP_SHAPE_SPHERE,
+            radius: 1.0,
+            ..ray
+        };
+        assert_eq!(all(&sphere), [0]);
+        let point = RadsweepQuery {
+            shape: RADSWEEP_SHAPE_POINT,
+            point: [2.5, 0.5, 0.5],
+            ..ray
+        };
+        assert_eq!(all(&point), [2]);
+
+        let status = radsweep_query_hits(handle, &second_layer, &mut hits, &mut count);
+        assert_eq!(status, Status::Ok);
+        let expected = [hit(3, 2.0), hit(2, 3.0)];
+        assert_eq!(std::slice::from_raw_parts(hits, count), expected);
+        let mut nearest = hit(7, 7.0);
+        let status = radsweep_query_closest(handle, &second_layer, &mut nearest, &mut found);
+        assert_eq!((status, found, nearest), (Status::Ok, 1, expected[0]));
+        let status = radsweep_query_closest(handle, &query(), &mut nearest, &mut found);
+        assert_eq!((status, found, nearest), (Status::Ok, 0, expected[0]));
+        for stop in [1, 2, 0] {
+            let mut visited = Visited(Vec::new(), stop);
+            let user = (&raw mut visited).cast();
+            let status = radsweep_query_visit(handle, &ray, Some(visit), user);
+            assert_eq!(status, Status::Ok);
+            assert_eq!(visited.0.len(), if stop == 0 { 4 } else { stop });
+            assert_eq!(visited.0[0], hit(0, 1.0));
+        }
+        let mut some = [7; 4];
+        let status = radsweep_query_copy(handle, &ray, some.as_mut_ptr(), 3, &mut count);
+        assert_eq!((status, count, some), (Status::TooSmall, 4, [7; 4]));
+        let status = radsweep_query_copy(handle, &ray, some.as_mut_ptr(), 4, &mut count);
+        assert_eq!((status, count, some), (Status::Ok, 4, [0, 1, 2, 3]));
+    }
+    bad_queries(handle, &ray);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+/// Queries that are none, and results without memory.
+fn bad_queries(handle: Handle, ray: &RadsweepQuery) {
+    let wrong = [
+        RadsweepQuery { shape: 5, ..*ray },
+        RadsweepQuery { flags: 8, ..*ray },
+        RadsweepQuery {
+            flags: RADSWEEP_QUERY_RULE,
+            rule: 2,
+            ..*ray
+        },
+        RadsweepQuery { size: 8, ..*ray },
+    ];
+    let expected = [
+        Status::Argument,
+        Status::Argument,
+        Status::Argument,
+        Status::Version,
+    ];
+    let (mut count, mut found, mut nearest) = (0, 7, RadsweepRayHit { index: 7, t: 7.0 });
+    for (query, expected) in wrong.iter().zip(expected) {
+        // SAFETY: queries, of which one says to be smaller than it is.
+        unsafe {
+            let status = radsweep_query_copy(handle, query, null_mut(), 0, &mut count);
+            assert_eq!(status, expected, "{}", message());
+            let status = radsweep_query_closest(handle, query, &mut nearest, &mut found);
+            assert_eq!((status, found), (expected, 7));
+        }
+    }
+    // SAFETY: null where that is an error.
+    unsafe {
+        let statuses = [
+            radsweep_query(handle, ray, null_mut(), &mut count),
+            radsweep_query_hits(handle, null(), null_mut(), &mut count),
+            radsweep_query_closest(handle, ray, null_mut(), &mut found),
+            radsweep_query_visit(handle, ray, None, null_mut()),
+            radsweep_query_copy(handle, ray, null_mut(), 9, &mut count),
+        ];
+        assert_eq!(statuses, [Status::Null; 5]);
+    }
+}
+
+#[test]
+fn threads_query_one_handle_at_once() {
+    let handle = create(&config());
+    let boxes: Vec<_> = (0..500).map(|i| unit(i as f32 * 1.5)).collect();
+    update(handle, &boxes);
+    let handle = handle.addr();
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || {
+                let handle: Handle = std::ptr::without_provenance_mut(handle);
+                for i in (thread..500).step_by(3) {
+                    let query = RadsweepQuery {
+                        bounds: unit(i as f32 * 1.5),
+                        ..query()
+                    };
+                    let (mut found, mut count) = ([0; 2], 0);
+                    // SAFETY: there is memory for two.
+                    let status = unsafe {
+                        radsweep_query_copy(handle, &query, found.as_mut_ptr(), 2, &mut count)
+                    };
+                    assert_eq!((status, count, found[0]), (Status::Ok, 1, i as u32));
+                }
+            });
+        }
+    });
+    let handle: Handle = std::ptr::without_provenance_mut(handle);
+    assert_eq!(radsweep_destroy(handle), Status::Ok);
+}
+
+#[test]
+fn a_second_user_gets_busy() {
     struct Again(Handle, Vec<Status>);
     unsafe extern "C" fn again(_: *const RadsweepPair, _: usize, user: *mut c_void) {
         // SAFETY: the test gives one, and nobody else uses it meanwhile.
@@ -676,7 +884,7 @@ fn a_second_user_is_told_that_it_is_busy() {
 }
 
 #[test]
-fn threads_share_the_table_and_a_handle_may_change_hands() {
+fn threads_share_the_table_and_a_handle_may_change_threads() {
     let workers: Vec<_> = (0..4)
         .map(|worker| {
             std::thread::spawn(move || {
@@ -704,7 +912,7 @@ fn threads_share_the_table_and_a_handle_may_change_hands() {
 }
 
 #[test]
-fn cuda_that_is_asked_for_and_missing_says_what_was_looked_for() {
+fn missing_cuda_is_an_error_that_says_what_was_looked_for() {
     let mut handle = null_mut();
     let asked = RadsweepConfig {
         backend: RADSWEEP_BACKEND_CUDA,
@@ -720,7 +928,7 @@ fn cuda_that_is_asked_for_and_missing_says_what_was_looked_for() {
     }
     let on_cpu = create(&config());
     let (mut address, mut count) = (1, 1);
-    // SAFETY: nothing is at that address, and nothing looks there.
+    // SAFETY: the address is invalid, but nothing reads it.
     unsafe {
         assert_eq!(radsweep_update_device(on_cpu, 16, 1), Status::NoCuda);
         assert_eq!(

@@ -1,5 +1,7 @@
-//! Memory that runs out: the first, second, third… large allocation of an update fails, each in a process of its own. Either the call
-//! says so and the last result stays, or the process ends with the message of Rust's allocator. Nothing else may happen.
+//! Refuses the first, second, third… large allocation of an update, each in a process of its own.
+//!
+//! Either the call fails and the last result is unchanged, or the process ends with the message of
+//! Rust's allocator.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -11,7 +13,7 @@ use std::process::{Command, ExitCode, Output};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Names the allocation that a child is to be refused.
+/// The variable with the number of the allocation that a child process is refused.
 const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
 /// Bytes from which an allocation counts as large.
 const LARGE: usize = 64 << 10;
@@ -20,7 +22,7 @@ struct Failing;
 
 #[global_allocator]
 static ALLOCATOR: Failing = Failing;
-/// Large allocations until the one that fails; 0 when none is to.
+/// Large allocations until the refused one; 0 for none.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -36,13 +38,13 @@ fn refuses(bytes: usize) -> bool {
     fails
 }
 
-// SAFETY: the system's allocator, or null, which every caller has to expect.
+// SAFETY: the system's allocator, or null, which every caller must expect.
 unsafe impl GlobalAlloc for Failing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if refuses(layout.size()) {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
@@ -50,7 +52,7 @@ unsafe impl GlobalAlloc for Failing {
         if refuses(layout.size()) {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -58,12 +60,12 @@ unsafe impl GlobalAlloc for Failing {
         if refuses(bytes) {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.realloc(ptr, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(ptr, layout) }
     }
 }
@@ -108,10 +110,10 @@ fn main() -> ExitCode {
             }
         }
         println!(
-            "{name}: of the large allocations of an update {typed} fail as an error, {aborted} end the process, {absorbed} are done without"
+            "{name}: of the large allocations of an update {typed} are an error, {aborted} end the process, {absorbed} are not needed"
         );
         if typed == 0 {
-            eprintln!("{name}: no allocation failed as an error");
+            eprintln!("{name}: no refused allocation was an error");
             return ExitCode::FAILURE;
         }
     }
@@ -120,7 +122,7 @@ fn main() -> ExitCode {
 
 fn refuse(strategy: u32, allocation: u64) -> Output {
     let mut command = Command::new(env::current_exe().unwrap());
-    // One thread, so that the same allocation is refused each time.
+    // With one thread the same allocation is refused each time.
     command
         .env(CHILD, format!("{strategy}/{allocation}"))
         .env("RAYON_NUM_THREADS", "1")
@@ -141,7 +143,7 @@ fn boxes(n: usize) -> Vec<RadsweepAabb> {
 
 fn pairs(handle: *mut RadsweepBroadPhase) -> Vec<RadsweepPair> {
     let (mut list, mut count) = (null(), 0);
-    // SAFETY: room for the result, which is read before the next call.
+    // SAFETY: memory for the result, which is read before the next call.
     unsafe {
         assert_eq!(
             radsweep_pairs(handle, RADSWEEP_PAIRS_ALL, &mut list, &mut count),
@@ -176,7 +178,7 @@ fn child(strategy: u32, allocation: u64) {
         (Status::Ok, false) => println!("never came to it"),
         (Status::Ok, true) => println!("absorbed"),
         (Status::OutOfMemory, true) => {
-            assert_eq!(pairs(handle), before, "the last result is gone");
+            assert_eq!(pairs(handle), before, "the last result changed");
             assert_eq!(update(&large), Status::Ok, "the update after");
             assert!(pairs(handle).len() > before.len());
             println!("typed");

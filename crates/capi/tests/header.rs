@@ -1,5 +1,6 @@
-//! `include/radsweep.h` is what cbindgen makes of the sources. `RADSWEEP_WRITE_HEADER=1 cargo test -p radsweep-capi --test header`
-//! writes it anew.
+//! Checks that `include/radsweep.h` is what cbindgen generates from the sources.
+//!
+//! `RADSWEEP_WRITE_HEADER=1 cargo test -p radsweep-capi --test header` writes it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,27 +10,27 @@ use std::path::Path;
 fn the_header_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
-    // cbindgen follows the modules from there, and declares twice what is given to it twice.
+    // cbindgen follows the modules of this file; naming them too would declare everything twice.
     let builder = cbindgen::Builder::new()
         .with_config(config)
         .with_src(root.join("src/lib.rs"));
     let mut made = Vec::new();
     builder.generate().unwrap().write(&mut made);
     let made = String::from_utf8(made).unwrap();
-    // What Rust calls safety is said once, at the top of the header.
+    // The top of the header states the rules of safety once.
     let made = without_safety(&made);
     let path = root.join("include/radsweep.h");
     if std::env::var_os("RADSWEEP_WRITE_HEADER").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
+    let current = std::fs::read_to_string(&path).unwrap();
     assert!(
-        kept == made,
+        current == made,
         "include/radsweep.h is out of date: run this test with RADSWEEP_WRITE_HEADER=1"
     );
 }
 
-/// Leaves out the lines from ` * # Safety` to the end of each comment, with the empty one before.
+/// Removes the lines from ` * # Safety` to the end of each comment, and the empty line before.
 fn without_safety(header: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut left_out = false;

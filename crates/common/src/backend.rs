@@ -1,12 +1,13 @@
-//! Which backend runs, and why: what [`radsweep::BroadPhase`] decides for itself, for the commands that have none.
+//! Chooses the backend of a command. The program reads `RADSWEEP_BACKEND` here; the library reads
+//! no environment variable.
 
 use super::Result;
-use radsweep::{Backend, BroadPhase};
+use radsweep::{Backend, BroadPhase, Config};
 
 /// A CUDA device.
 #[cfg(cuda)]
 pub type Device = radsweep::gpu::Device;
-/// There is none without the feature `cuda`.
+/// A CUDA device: none exists without the feature `cuda`.
 #[cfg(not(cuda))]
 pub type Device = std::convert::Infallible;
 
@@ -14,32 +15,32 @@ pub type Device = std::convert::Infallible;
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// Says why there is no device.
 #[cfg(cuda)]
 pub fn device() -> std::result::Result<Device, String> {
     radsweep::gpu::Device::first().map_err(|error| error.to_string())
 }
-/// Opens nothing: there is no device without the feature `cuda`.
+/// Fails: there is no device without the feature `cuda`.
 ///
 /// # Errors
 ///
-/// Always, with just that.
+/// Always.
 #[cfg(not(cuda))]
 pub fn device() -> std::result::Result<Device, String> {
     Err("this build has no feature `cuda`".into())
 }
 
-/// A backend with the device that it runs on; without one it is the CPU.
+/// A chosen backend, with its device and the reason.
 #[derive(Debug)]
 pub struct Choice {
-    /// The device, or none for the CPU.
+    /// The CUDA device; `None` for the CPU.
     pub device: Option<Device>,
-    /// Who asked for it, or what answered.
+    /// Why this backend was chosen, for the user.
     pub why: String,
 }
 
 impl Choice {
-    /// CUDA or the CPU.
+    /// Returns the backend: CUDA or the CPU.
     #[must_use]
     pub fn backend(&self) -> Backend {
         if self.device.is_some() {
@@ -50,25 +51,27 @@ impl Choice {
     }
 }
 
-/// Warns, once, that the CPU works in the place of a GPU, and why; not where there is no driver or no device, which is no fault.
+/// Warns once when the CPU takes over from a GPU that failed.
+///
+/// A machine without a driver or a device causes no warning.
 #[derive(Debug, Default)]
 pub struct Fallback {
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Fallback {
-    /// Warns if this broad phase fell back and nothing was said so far.
-    pub fn tell(&mut self, broad_phase: &BroadPhase) {
-        if let Some(reason) = broad_phase.fallback().filter(|_| !self.is_told) {
-            self.is_told = true;
+    /// Warns if this broad phase fell back to the CPU and no warning was printed yet.
+    pub fn report(&mut self, broad_phase: &BroadPhase) {
+        if let Some(reason) = broad_phase.fallback().filter(|_| !self.is_reported) {
+            self.is_reported = true;
             if has_device() {
-                crate::terminal::warn(&format!("going on with the CPU: {reason}"));
+                crate::terminal::warn(&format!("continuing on the CPU: {reason}"));
             }
         }
     }
 }
 
-/// Whether there are a driver and a device, or an error where they should be.
+/// Returns whether a device exists, or the driver fails to say so.
 fn has_device() -> bool {
     #[cfg(cuda)]
     let found = !matches!(
@@ -80,17 +83,37 @@ fn has_device() -> bool {
     found
 }
 
-/// Decides what `asked` comes to here; `RADSWEEP_BACKEND` decides for [`Backend::Auto`].
+/// Returns the backend that `RADSWEEP_BACKEND` names, if `asked` is [`Backend::Auto`] and it is
+/// set.
+fn from_environment(asked: Backend) -> radsweep::Result<Option<Backend>> {
+    match (asked, std::env::var("RADSWEEP_BACKEND")) {
+        (Backend::Auto, Ok(name)) if !name.is_empty() => name.parse().map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Creates the broad phase of a command. `RADSWEEP_BACKEND` decides for [`Backend::Auto`].
 ///
 /// # Errors
 ///
-/// CUDA is asked for and not there, or `RADSWEEP_BACKEND` names no backend.
+/// As [`BroadPhase::new`]; `RADSWEEP_BACKEND` names no backend.
+pub fn broad_phase(mut config: Config) -> radsweep::Result<BroadPhase> {
+    if let Some(backend) = from_environment(config.backend)? {
+        config.backend = backend;
+    }
+    BroadPhase::new(config)
+}
+
+/// Chooses the backend: `asked`, or for [`Backend::Auto`] the one that `RADSWEEP_BACKEND` names, or
+/// else the best one on this machine.
+///
+/// # Errors
+///
+/// CUDA is requested but missing, or `RADSWEEP_BACKEND` names no backend.
 pub fn choose(asked: Backend) -> Result<Choice> {
-    let (wanted, asked_by) = match (asked, std::env::var("RADSWEEP_BACKEND")) {
-        (Backend::Auto, Ok(name)) if !name.is_empty() => {
-            (name.parse()?, "RADSWEEP_BACKEND asks for it")
-        }
-        (asked, _) => (asked, "--backend asks for it"),
+    let (wanted, asked_by) = match from_environment(asked)? {
+        Some(named) => (named, "requested by RADSWEEP_BACKEND"),
+        None => (asked, "requested by --backend"),
     };
     match (wanted, device()) {
         (Backend::Cpu, _) => Ok(Choice {
@@ -102,11 +125,11 @@ pub fn choose(asked: Backend) -> Result<Choice> {
             why: asked_by.into(),
         }),
         (Backend::Cuda, Err(looked_for)) => Err(radsweep::Error::NoCuda { looked_for }.into()),
-        (Backend::Auto, Ok(device)) => Ok(Choice {
+        (_, Ok(device)) => Ok(Choice {
             device: Some(device),
-            why: "a CUDA device answers".into(),
+            why: "a CUDA device was found".into(),
         }),
-        (Backend::Auto, Err(reason)) => Ok(Choice {
+        (_, Err(reason)) => Ok(Choice {
             device: None,
             why: reason,
         }),

@@ -1,4 +1,5 @@
-//! The byte limit of a sort: the bytes that its algorithm must move, at the rate at which the device copies.
+//! The byte limit of a sort: the time to move the bytes that its algorithm must move, at the
+//! device's copy rate.
 
 use radsweep::BroadPhase;
 #[cfg(cuda)]
@@ -7,16 +8,18 @@ use radsweep::sort::Algorithm;
 #[cfg(cuda)]
 use std::time::Instant;
 
-/// Bytes that an index sort moves for a key, by the algorithm's table for keys with values of 4 bytes.
-///
-/// It never reads the values in its first pass and writes no keys in its last.
+/// Returns the bytes that an index sort moves per key: those of a sort of pairs with 4-byte values,
+/// less the values that its first pass does not read and the keys that its last pass does not
+/// write.
 #[must_use]
 pub fn index_sort_bytes(algorithm: Algorithm, key_bytes: usize, n: u64) -> f64 {
     algorithm.bytes_per_element(key_bytes, 4, n) - 4.0 - key_bytes as f64
 }
 
-/// Measures how fast the device of a broad phase copies, in GB/s read plus written: some milliseconds. None on the CPU, whose
-/// caches hold what is sorted.
+/// Measures the copy rate of a broad phase's device, in GB/s read plus written. It takes some
+/// milliseconds.
+///
+/// Returns `None` on the CPU, where the sorted keys are in cache.
 #[must_use]
 pub fn copy_rate_of(broad_phase: &BroadPhase) -> Option<f64> {
     #[cfg(cuda)]
@@ -28,17 +31,17 @@ pub fn copy_rate_of(broad_phase: &BroadPhase) -> Option<f64> {
     rate
 }
 
-/// Measures how fast a device copies, in GB/s read plus written: the median of some copies.
+/// Measures the copy rate of a device, in GB/s read plus written: the median of several copies.
 ///
 /// # Errors
 ///
-/// Those of the device, such as no memory for the copies.
+/// Errors of the device, such as a refused allocation.
 #[cfg(cuda)]
 pub fn copy_rate(stream: &Stream) -> gpu::Result<f64> {
     const MAX_BYTES: u64 = 1 << 30;
     const WARM_UP: usize = 3;
     const RUNS: usize = 11;
-    /// No further copy is begun after so long; three are made in any case.
+    /// No further copy starts after this time; three are made in any case.
     const MAX_SECONDS: f64 = 1.0;
     let bytes = MAX_BYTES.min(stream.device().info().memory_bytes / 64) as usize;
     let from = stream.alloc_zeroed::<u8>(bytes)?;

@@ -1,4 +1,4 @@
-//! Where the sort calibration of `radsweep calibrate` is kept: `radsweep/sort-DEVICE.txt` in the user's configuration folder.
+//! The file of `radsweep calibrate`: `radsweep/sort-DEVICE.txt` in the user's configuration folder.
 
 use super::backend::Device;
 use crate::Result;
@@ -7,7 +7,7 @@ use etcetera::BaseStrategy;
 use radsweep::sort::cuda::Calibration;
 use std::path::PathBuf;
 
-/// Names the file of this device.
+/// Returns the path of this device's calibration.
 ///
 /// # Errors
 ///
@@ -32,7 +32,8 @@ fn file_name(device: &str) -> String {
     format!("sort-{}.txt", device.chars().map(plain).collect::<String>())
 }
 
-/// Loads the calibration of this device; the built-in table, with a note where there is a file that cannot be used.
+/// Loads the calibration of this device, or else the built-in table. A file that cannot be used
+/// causes a note.
 #[must_use]
 pub fn load(device: &Device) -> Calibration {
     let Ok(path) = path(device) else {
@@ -41,7 +42,7 @@ pub fn load(device: &Device) -> Calibration {
     Calibration::load(&path, device.info()).unwrap_or_else(|error| {
         if !error.is_missing() {
             note(&format!(
-                "the sort calibration {} is not used: {error}; `radsweep calibrate` makes a new one",
+                "ignoring the sort calibration {}: {error}; `radsweep calibrate` makes a new one",
                 path.display()
             ));
         }

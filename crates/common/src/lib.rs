@@ -1,8 +1,11 @@
-//! What the parts of the program `radsweep` share: files, the backend that runs, and what is said on a terminal.
+//! Code shared by the parts of the program `radsweep`.
 //!
-//! [`npy`] reads and writes NumPy files, [`output`] writes files whole or not at all, [`backend`] says where a command
-//! runs, `calibration` where its sort calibration is kept (feature `cuda`), [`byte_limit`] how fast a sort could be, and
-//! [`terminal`] has notes and progress bars.
+//! - [`npy`] reads and writes NumPy files.
+//! - [`output`] writes files completely or not at all.
+//! - [`backend`] chooses the backend of a command.
+//! - `calibration` finds and loads the sort calibration (feature `cuda`).
+//! - [`byte_limit`] computes how fast a sort could be.
+//! - [`terminal`] prints notes, warnings and progress bars.
 
 pub mod backend;
 pub mod byte_limit;
@@ -12,6 +15,7 @@ pub mod npy;
 pub mod output;
 pub mod terminal;
 
-/// The result of a command. An [`std::io::Error`] that is not wrapped comes from writing to stdout: files name themselves in
-/// [`npy::Error`].
+/// The result of a command.
+///
+/// A bare [`std::io::Error`] comes from writing to stdout; errors of files are an [`npy::Error`].
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -1,8 +1,9 @@
-//! Writing files so that each is either unchanged or complete, whatever ends the process.
+//! Writes files atomically: each is either unchanged or complete, whatever ends the process.
 //!
-//! On Linux the data goes into a file without a name (`O_TMPFILE`), which the kernel removes with the process: even
-//! `SIGKILL` leaves nothing. Where there are no such files it goes into a temporary file beside the target, which a
-//! program that has called [`remove_on_signals`] removes when a signal ends it.
+//! On Linux the data goes into a file without a name (`O_TMPFILE`), which the kernel removes with
+//! the process: even `SIGKILL` leaves nothing. On other systems it goes into a temporary file
+//! beside the target. A program that has called [`remove_on_signals`] removes that file when a
+//! signal ends it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,8 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use tempfile::{Builder, NamedTempFile};
 
-/// A file on its way to its target, where nothing is seen of it until [`Output::finish`]; dropped before, it leaves
-/// nothing. A target that is not a regular file, such as `/dev/null` or a pipe, is written directly.
+/// A file that appears at its target when [`Output::finish`] is called.
+///
+/// Dropped before that, it leaves nothing. A target that is not a regular file, such as `/dev/null`
+/// or a pipe, is written directly.
 #[derive(Debug)]
 pub struct Output(Kind);
 
@@ -31,12 +34,13 @@ enum Kind {
 }
 
 impl Output {
-    /// Checks that `path` can be written, without touching it. A link stays a link: what it points to is written, even
-    /// where that is missing.
+    /// Opens a new output, and checks that `path` can be written without changing it.
+    ///
+    /// A symbolic link stays a link: its target is written, even where that does not exist yet.
     ///
     /// # Errors
     ///
-    /// What the system says; [`io::ErrorKind::IsADirectory`] for a folder.
+    /// The error of the system; [`io::ErrorKind::IsADirectory`] for a folder.
     pub fn create(path: &Path) -> io::Result<Self> {
         let existing = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -66,11 +70,11 @@ impl Output {
         Ok(Self(Kind::Named { file, target }))
     }
 
-    /// Puts the file where it belongs.
+    /// Publishes the file at its target.
     ///
     /// # Errors
     ///
-    /// What the system says; the target is then unchanged.
+    /// The error of the system; the target is then unchanged.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             #[cfg(target_os = "linux")]
@@ -86,7 +90,7 @@ impl Write for Output {
         match &mut self.0 {
             #[cfg(target_os = "linux")]
             Kind::Nameless { file, .. } => file.write(bytes),
-            // The other `write` adds the temporary file's name to its errors.
+            // `NamedTempFile`'s own `write` adds the temporary file's name to its errors.
             Kind::Named { file, .. } => file.as_file_mut().write(bytes),
             Kind::Direct(file) => file.write(bytes),
         }
@@ -97,7 +101,8 @@ impl Write for Output {
     }
 }
 
-/// Checks that a file can be written later. A device or a pipe is not opened: whoever reads it would see an end.
+/// Checks that a file can be written later. It does not open a device or a pipe, whose reader would
+/// see an end of file.
 ///
 /// # Errors
 ///
@@ -110,7 +115,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     Output::create(path).map(drop)
 }
 
-/// Writes a whole file, completely or not at all.
+/// Writes a file completely or not at all.
 ///
 /// # Errors
 ///
@@ -121,10 +126,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     output.finish()
 }
 
-/// The file that a path leads to, where that is missing: system calls that look for it tell nothing then.
+/// Follows symbolic links to a file that does not exist, for which `canonicalize` fails.
 fn behind_links(path: &Path) -> PathBuf {
     let mut target = path.to_owned();
-    // Ends, as links in a circle are an error of `metadata`.
+    // This ends: `metadata` has failed before where links form a circle.
     while let Ok(link) = fs::read_link(&target) {
         target = folder(&target).join(link);
     }
@@ -143,14 +148,15 @@ fn folder(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Gives a file the permissions of the one that it will replace. A new one has the usual, less the process's mask.
+/// Gives a file the permissions of the one that it will replace. Without one, the process's mask
+/// decides.
 fn keep_permissions(file: &File, existing: Option<fs::Metadata>) -> io::Result<()> {
     existing.map_or(Ok(()), |metadata| {
         file.set_permissions(metadata.permissions())
     })
 }
 
-/// An empty file in this folder that no path leads to.
+/// Opens an empty file without a name in this folder.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
@@ -161,7 +167,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
         .mode(0o666)
         .custom_flags(flags)
         .open(folder)?;
-    // It gets its name through there.
+    // `publish` gives it its name through this path.
     fs::metadata(descriptor(&file))?;
     Ok(file)
 }
@@ -172,7 +178,8 @@ fn descriptor(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Gives a nameless file its name. A link cannot replace a file: where there is one, a second name replaces it.
+/// Gives a nameless file its name. A link cannot replace a file, so an existing one is replaced by
+/// renaming a second link.
 #[cfg(target_os = "linux")]
 fn publish(file: &File, target: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
@@ -193,41 +200,44 @@ fn publish(file: &File, target: &Path) -> io::Result<()> {
 fn names<'a>() -> Builder<'a, 'a> {
     let mut names = Builder::new();
     names.prefix(".radsweep-").suffix(".tmp");
-    // Temporary files are private otherwise.
+    // `tempfile` would make the file private.
     #[cfg(unix)]
     names.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     names
 }
 
-/// Every temporary file that has had a name. One that is gone since does no harm here.
+/// Every named temporary file so far. Files that no longer exist may stay in the list.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static REMOVE_ON_SIGNALS: AtomicBool = AtomicBool::new(false);
 
-/// Has signals that end the process remove its temporary files first, where these have names. It ends by the same
-/// signal; one that the process was started to ignore stays ignored. Handlers are installed with the first such file.
-/// A file that outgrows the process's limit is an error of the write from now on, and no signal that ends the process.
+/// Makes signals that end the process first remove its named temporary files.
+///
+/// The process then ends by the same signal. A signal that it was started to ignore stays ignored.
+/// The handlers are installed with the first named file. From this call on, a write beyond the
+/// process's file size limit is an error instead of a fatal signal.
 pub fn remove_on_signals() {
     REMOVE_ON_SIGNALS.store(true, Ordering::Relaxed);
-    // Any handler will do; without one the limit ends the process, as it would any other.
+    // Any handler will do. Without one, the limit ends the process, as it does by default.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }
 
-/// An empty temporary file in this folder.
+/// Creates an empty temporary file with a name in this folder.
 fn named(folder: &Path) -> io::Result<NamedTempFile> {
     static INSTALL: Once = Once::new();
     if REMOVE_ON_SIGNALS.load(Ordering::Relaxed) {
-        // Without handlers a signal leaves a file, which is better than no output at all.
+        // Without handlers a signal leaves a file behind, which is better than no output.
         INSTALL.call_once(|| _ = install());
     }
-    // Locked, so that no file is made after a signal has removed the others.
+    // The lock keeps other threads from making a file after a signal has removed the others.
     let mut list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
     let file = names().tempfile_in(folder).map_err(without_path)?;
     list.push(file.path().to_owned());
     Ok(file)
 }
 
-/// `tempfile` adds " at path" and the name of its file, which says nothing to who asked for another.
+/// Removes " at path" and the temporary file's name, which `tempfile` adds and the user does not
+/// know.
 fn without_path(error: io::Error) -> io::Error {
     match error.to_string().rsplit_once(" at path ") {
         Some((what, _)) => io::Error::new(error.kind(), what),
@@ -235,11 +245,11 @@ fn without_path(error: io::Error) -> io::Error {
     }
 }
 
-/// Removes what is in [`NAMED`], then ends the process, before another file is made.
+/// Removes the files in [`NAMED`] and ends the process before another is made.
 fn remove_and(end: impl FnOnce()) {
     let list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
     for path in list.iter() {
-        // The process ends: whatever keeps the file there, nothing more can be done about it.
+        // The process ends: a file that cannot be removed stays.
         let _ = fs::remove_file(path);
     }
     end();
@@ -261,12 +271,12 @@ fn install() -> io::Result<()> {
     thread.spawn(wait).map(drop)
 }
 
-/// Whether the process was started to ignore a signal, as by `nohup`.
+/// Returns whether the process was started to ignore a signal, as by `nohup`.
 #[cfg(unix)]
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: all zeros is a value of this C struct.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: nothing is set, and what is set now is written to a struct of the right type.
+    // SAFETY: the call only reads the current action, into a struct of the right type.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
@@ -297,7 +307,7 @@ mod tests {
         names
     }
 
-    /// As it is where the system has no nameless files.
+    /// Creates an output as on a system without nameless files.
     fn create_named(target: &Path) -> Output {
         Output(Kind::Named {
             file: named(folder(target)).expect("a temporary file"),
@@ -332,8 +342,8 @@ mod tests {
         }
     }
 
-    /// The named kind in a process of its own, which a signal then ends: what systems without nameless files do. A
-    /// signal that was ignored stays so.
+    /// A child process writes a named file and is ended by a signal. An ignored signal stays
+    /// ignored.
     #[cfg(unix)]
     #[test]
     fn signals_remove_a_temporary_file_that_has_a_name() {

@@ -1,32 +1,32 @@
-//! Notes, warnings and progress, all on stderr: stdout is for results.
+//! Prints notes, warnings and progress on stderr; stdout is for results.
 
 pub use indicatif::ProgressBar;
 use indicatif::{ProgressFinish, ProgressStyle};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Prints something that the user should know and that is not in the way of the result.
+/// Prints a note: something that the user should know and that does not affect the result.
 pub fn note(message: &str) {
     let _ = writeln!(io::stderr(), "note: {message}");
 }
 
-/// Prints, on one line, something that is not as it should be, though there is a result.
+/// Prints a warning on one line: something went wrong, though there is a result.
 pub fn warn(message: &str) {
     say("warning", message);
 }
 
-/// Prints, on one line, why there is no result.
-pub fn complain(message: &str) {
+/// Prints an error on one line: why there is no result.
+pub fn error(message: &str) {
     say("error", message);
 }
 
-/// Prints one line, whatever is in a file name.
+/// Prints one line, even where a file name contains line breaks.
 fn say(kind: &str, message: &str) {
     let words: Vec<&str> = message.split_whitespace().collect();
     let _ = writeln!(io::stderr(), "{kind}: {}", words.join(" "));
 }
 
-/// Shows that something goes on, where stderr is a terminal.
+/// Shows a spinner where stderr is a terminal.
 pub fn spinner(what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new_spinner()
         .with_message(what)
@@ -35,7 +35,7 @@ pub fn spinner(what: &'static str) -> ProgressBar {
     bar
 }
 
-/// Shows how much of `total` is done, where stderr is a terminal.
+/// Shows a progress bar up to `total` where stderr is a terminal.
 pub fn progress(total: u64, unit: &str) -> ProgressBar {
     let template = format!("{{wide_bar}} {{pos}}/{{len}} {unit}, {{eta}} left");
     let style =

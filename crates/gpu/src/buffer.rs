@@ -1,4 +1,4 @@
-//! Owned device memory.
+//! Buffers: owned device memory.
 
 use core::marker::PhantomData;
 use std::ops::RangeBounds;
@@ -9,11 +9,11 @@ use bytemuck::Pod;
 use crate::memory::{Allocation, Owner};
 use crate::{ALIGNMENT, Error, Result, Slice, SliceMut, Stream};
 
-/// `len` elements of device memory. Dropping it, on any thread, frees it after the work that its
-/// stream was given before and the work of other streams that used it, or with the last graph that
-/// uses it.
+/// An owned array in device memory. It may be dropped on any thread at any time. The memory is
+/// freed after the work queued so far on the buffer's stream, and after the work of other streams
+/// and of graphs that use it.
 ///
-/// Made by [`Stream::alloc`], [`Stream::alloc_zeroed`] and [`Stream::from_slice`].
+/// [`Stream::alloc`], [`Stream::alloc_zeroed`] and [`Stream::from_slice`] make buffers.
 pub struct Buffer<T> {
     allocation: Arc<Allocation>,
     len: usize,
@@ -23,7 +23,7 @@ pub struct Buffer<T> {
 impl<T: Pod> Buffer<T> {
     pub(crate) fn new(stream: &Stream, len: usize) -> Result<Buffer<T>> {
         let size = size_of::<T>();
-        // Half the address space bounds a Rust slice, and with it every host copy.
+        // A Rust slice, and so every copy on the host, has at most `isize::MAX` bytes.
         let bytes = len
             .checked_mul(size)
             .filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -41,37 +41,37 @@ impl<T: Pod> Buffer<T> {
         })
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without elements.
+    /// Returns whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The device address, a multiple of 256; 0 for a buffer of no bytes.
+    /// Returns the device address, a multiple of 256; 0 for a buffer of no bytes.
     pub fn ptr(&self) -> u64 {
         self.allocation.ptr()
     }
 
-    /// The stream that made it and frees it.
+    /// Returns the stream that allocated the buffer and frees it.
     pub fn stream(&self) -> &Stream {
         self.allocation.stream()
     }
 
-    /// All of it, to read.
+    /// Returns all elements as a shared slice.
     pub fn slice(&self) -> Slice<'_, T> {
         Slice::new(self.ptr(), self.len, Owner::Buffer(&self.allocation))
     }
 
-    /// All of it, to write.
+    /// Returns all elements as a mutable slice.
     pub fn slice_mut(&mut self) -> SliceMut<'_, T> {
         SliceMut::new(self.ptr(), self.len, Owner::Buffer(&self.allocation))
     }
 
-    /// A part, to read.
+    /// Returns the elements in `range` as a shared slice.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<T: Pod> Buffer<T> {
         self.slice().range(range)
     }
 
-    /// A part, to write.
+    /// Returns the elements in `range` as a mutable slice.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Captures in progress: what the graphs that come out of them must keep alive.
+//! Captures in progress, and the resources that their graphs must keep alive.
 
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -11,22 +11,22 @@ use crate::memory::{Allocation, Owner};
 use crate::stream::Handle;
 use crate::{Device, Error, Kernel, Result, Stream};
 
-/// What a captured graph uses that may be dropped before it.
+/// The resources of a captured graph that may be dropped before it.
 #[derive(Default)]
-pub(crate) struct Kept {
-    /// The thread that captures.
+pub(crate) struct Resources {
+    /// The capturing thread.
     thread: Option<ThreadId>,
     kernels: Vec<Kernel>,
-    /// Memory that its work is known to use, by address.
+    /// Memory that the captured work is known to use, by address.
     used: BTreeMap<u64, Arc<Allocation>>,
-    /// Memory dropped during the capture, which its work may use.
+    /// Memory that was dropped during the capture; the captured work may use it.
     pub dropped: Vec<Allocation>,
-    /// Streams of the capture dropped during it.
+    /// Streams of the capture that were dropped during it.
     pub streams: Vec<Handle>,
 }
 
-impl Kept {
-    /// Keeps what a piece of work uses.
+impl Resources {
+    /// Keeps the kernel and the memory of captured work.
     pub fn work<'a>(&mut self, kernel: Option<&Kernel>, owners: impl Iterator<Item = Owner<'a>>) {
         self.kernels.extend(kernel.cloned());
         for owner in owners {
@@ -45,59 +45,64 @@ impl Kept {
     }
 }
 
-/// Captures in progress in this process. While there are none, streams need not be asked.
+/// The number of captures in progress in this process. While it is 0, the driver need not be asked
+/// about a stream.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
-/// By the driver's number for the capture: work of other streams joins a capture by waiting for its
-/// events, so the stream does not tell.
-static KEPT: Mutex<BTreeMap<u64, Kept>> = Mutex::new(BTreeMap::new());
+/// The resources of each capture, by the driver's id for it. The stream is no key: other streams
+/// join a capture by waiting for its events.
+static KEPT: Mutex<BTreeMap<u64, Resources>> = Mutex::new(BTreeMap::new());
 
-fn kept() -> MutexGuard<'static, BTreeMap<u64, Kept>> {
+fn kept() -> MutexGuard<'static, BTreeMap<u64, Resources>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// True while any stream of this process is being captured by [`Stream::capture`].
+/// Returns whether any stream of this process is being captured by [`Stream::capture`].
 fn any() -> bool {
     ACTIVE.load(Ordering::SeqCst) != 0
 }
 
-/// Runs `f`, which would break captures off, while no stream is being captured and none can begin
-/// to be. `None` when one is.
-pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<R> {
+/// Runs `f`, which would invalidate captures, unless a capture is in progress; none can begin
+/// meanwhile. Returns `None` if one is in progress.
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> Option<R> {
     let _no_capture_begins = kept();
     (!any()).then(f)
 }
 
-/// The capture that a stream is part of.
+/// Returns the id of the capture that a stream is part of.
 pub(crate) fn id(device: &Device, stream: CUstream) -> Result<Option<u64>> {
     if !any() {
         return Ok(None);
     }
     let (mut status, mut id) = (0, 0);
     device.bind()?;
-    // SAFETY: a live stream, and two places to write to.
+    // SAFETY: the stream is live, and both out pointers are valid.
     unsafe { driver::cuStreamGetCaptureInfo(stream, &mut status, &mut id)? };
     Ok((status != NONE).then_some(id))
 }
 
-/// True unless another thread captures. A capture that was broken off may have no number any more:
-/// the driver refuses all work then.
+/// Returns false if another thread runs capture `id`. An invalidated capture may have no entry any
+/// more; the driver then refuses all work itself.
 pub(crate) fn of_this_thread(id: u64) -> bool {
     let thread = kept().get(&id).and_then(|kept| kept.thread);
     thread.is_none_or(|thread| thread == thread::current().id())
 }
 
-/// What is kept for the graph of capture `id`.
-pub(crate) fn with(id: u64, f: impl FnOnce(&mut Kept)) {
+/// Runs `f` on the resources of capture `id`, if it is in progress.
+pub(crate) fn with(id: u64, f: impl FnOnce(&mut Resources)) {
     if let Some(kept) = kept().get_mut(&id) {
         f(kept);
     }
 }
 
-/// Keeps `thing` for the graph of capture `id`; gives it back when there is no such capture.
-pub(crate) fn keep<T>(id: u64, list: impl FnOnce(&mut Kept) -> &mut Vec<T>, thing: T) -> Option<T> {
+/// Keeps `thing` for the graph of capture `id`. Returns it if no capture is in progress.
+pub(crate) fn keep<T>(
+    id: u64,
+    list: impl FnOnce(&mut Resources) -> &mut Vec<T>,
+    thing: T,
+) -> Option<T> {
     let mut kept = kept();
-    // A capture that was broken off may have no number any more: then any that is still open keeps
-    // the thing long enough.
+    // An invalidated capture may have no entry any more. Any other open capture then keeps the
+    // thing for long enough.
     let id = if kept.contains_key(&id) {
         Some(id)
     } else {
@@ -112,8 +117,8 @@ pub(crate) fn keep<T>(id: u64, list: impl FnOnce(&mut Kept) -> &mut Vec<T>, thin
     }
 }
 
-/// A capture in progress. Dropping it ends the capture, so that the stream stays usable after a
-/// panic too.
+/// A capture in progress. Dropping it ends the capture, so that the stream is usable again even
+/// after a panic.
 pub(crate) struct Capture<'a> {
     stream: &'a Stream,
     id: u64,
@@ -121,16 +126,17 @@ pub(crate) struct Capture<'a> {
 }
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`: calls that do not concern the stream, such as loading a
-/// module, stay allowed on all threads.
+/// module, remain allowed on all threads.
 const RELAXED: i32 = 2;
 /// `CU_STREAM_CAPTURE_STATUS_NONE`.
 const NONE: i32 = 0;
 
 impl<'a> Capture<'a> {
     pub fn begin(stream: &'a Stream) -> Result<Capture<'a>> {
-        // Before the capture begins, so that no thread misses it; dropping `capture` takes it back.
+        // Counted before the capture begins, so that no thread misses it. Dropping `capture`
+        // uncounts it.
         {
-            let _not_within_apart = kept();
+            let _none_outside = kept();
             ACTIVE.fetch_add(1, Ordering::SeqCst);
         }
         let mut capture = Capture {
@@ -138,22 +144,22 @@ impl<'a> Capture<'a> {
             id: 0,
             ended: true,
         };
-        let id = stream.alone(|| {
+        let id = stream.exclusive(|| {
             if stream.capture_id()?.is_some() {
                 return Err(Error::Capturing {
                     call: "another capture",
                 });
             }
             stream.device().bind()?;
-            // SAFETY: a live stream.
+            // SAFETY: the stream is live.
             unsafe { driver::cuStreamBeginCapture_v2(stream.raw(), RELAXED)? };
             capture.ended = false;
             let id = stream.capture_id()?;
             if let Some(id) = id {
                 let thread = Some(thread::current().id());
-                let own = Kept {
+                let own = Resources {
                     thread,
-                    ..Kept::default()
+                    ..Resources::default()
                 };
                 kept().insert(id, own);
             }
@@ -166,8 +172,8 @@ impl<'a> Capture<'a> {
         Ok(capture)
     }
 
-    /// The graph, and what it must keep.
-    pub fn end(mut self) -> (Result<CUgraph>, Kept) {
+    /// Ends the capture. Returns the graph and the resources that it must keep.
+    pub fn end(mut self) -> (Result<CUgraph>, Resources) {
         let graph = self.finish();
         (graph, kept().remove(&self.id).unwrap_or_default())
     }
@@ -175,9 +181,9 @@ impl<'a> Capture<'a> {
     fn finish(&mut self) -> Result<CUgraph> {
         self.ended = true;
         let mut graph = ptr::null_mut();
-        self.stream.alone(|| {
+        self.stream.exclusive(|| {
             self.stream.device().bind()?;
-            // SAFETY: a live stream; whatever this returns, the stream is no longer captured.
+            // SAFETY: the stream is live. Whatever this returns, the stream is no longer captured.
             unsafe { driver::cuStreamEndCapture(self.stream.raw(), &mut graph) }
         })?;
         Ok(graph)
@@ -190,12 +196,12 @@ impl Drop for Capture<'_> {
             && let Ok(graph) = self.finish()
             && !graph.is_null()
         {
-            // The error that ended the capture is the one to tell.
-            // SAFETY: the graph came from the capture just now and nobody else has it.
+            // The error that ended the capture is the one to return.
+            // SAFETY: the capture just returned the graph, and nothing else refers to it.
             let _ = unsafe { driver::cuGraphDestroy(graph) };
         }
         ACTIVE.fetch_sub(1, Ordering::SeqCst);
-        // Dropped after the lock is released: dropping an allocation may come back here.
+        // Dropped after the lock is released, because dropping an allocation may lock again.
         let rest = kept().remove(&self.id);
         drop(rest);
     }

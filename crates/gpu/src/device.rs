@@ -1,4 +1,4 @@
-//! Devices: what they are, and their memory.
+//! Devices: their properties, their memory, and the modules loaded on them.
 
 use core::ffi::{CStr, c_int};
 use core::{fmt, ptr};
@@ -12,77 +12,75 @@ use crate::driver::{
 use crate::error::OUT_OF_MEMORY;
 use crate::{Error, Module, Result, capture, module};
 
-/// A device of this machine, ready for work: its primary context is held for as long as any handle,
-/// or anything made with one, lives.
+/// A device of this machine, ready for work. Its primary context is retained as long as any handle
+/// of it lives, or anything made with one.
 ///
-/// The context is the one that the CUDA runtime uses too, so memory and streams of other libraries
-/// in the process fit. Every call of this crate makes it current on the calling thread. Handles of
-/// one device are equal whoever opened them.
+/// The CUDA runtime uses the same context, so memory and streams can be shared with other libraries
+/// in the process. Every call of this crate makes the context current on the calling thread. All
+/// handles of one device are equal.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
 struct Inner {
     handle: CUdevice,
     context: CUcontext,
-    /// Our own, so that keeping freed memory in it does not change what other libraries in the
-    /// process see.
+    /// A pool of our own, so that the freed memory it keeps does not change what other libraries in
+    /// the process see. `None` where the device has no pools.
     pool: Option<CUmemoryPool>,
     info: DeviceInfo,
     modules: Mutex<module::Loaded>,
 }
 // SAFETY: the driver lets any thread use contexts and pools.
 unsafe impl Send for Inner {}
-// SAFETY: as above.
+// SAFETY: the driver lets any number of threads use contexts and pools at once.
 unsafe impl Sync for Inner {}
 
-/// What a device can do.
+/// The properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// Its number, among those that this process may use.
+    /// The ordinal of the device, among those that this process may use.
     pub ordinal: usize,
-    /// Its name.
+    /// The name of the model.
     pub name: String,
-    /// Major and minor.
+    /// The compute capability, major and minor.
     pub compute_capability: (u32, u32),
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes of memory.
+    /// Bytes of device memory.
     pub memory_bytes: u64,
     /// Bytes of level-two cache.
     pub l2_bytes: u64,
-    /// Bytes of shared memory that a block may have without asking.
+    /// Max bytes of shared memory of a block, unless the kernel opts in to more.
     pub shared_per_block: u32,
-    /// Bytes of shared memory that a block may have after
+    /// Max bytes of shared memory of a block after
     /// [`Kernel::set_max_dynamic_shared`](crate::Kernel::set_max_dynamic_shared).
     pub shared_per_block_optin: u32,
     /// Bytes of shared memory of a multiprocessor.
     pub shared_per_multiprocessor: u32,
-    /// Threads of a multiprocessor.
+    /// Max threads that are resident on a multiprocessor.
     pub threads_per_multiprocessor: u32,
-    /// Threads that a block may have.
+    /// Max threads of a block.
     pub threads_per_block: u32,
-    /// Threads that a block may have along each axis.
+    /// Max threads of a block along each axis.
     pub max_block: (u32, u32, u32),
-    /// Blocks that a grid may have along each axis.
+    /// Max blocks of a grid along each axis.
     pub max_grid: (u32, u32, u32),
-    /// Clock rate of the multiprocessors in kHz; 0 where the driver does not say.
+    /// Clock rate of the multiprocessors in kHz; 0 if the driver does not report it.
     pub clock_khz: u32,
-    /// Clock rate of the memory in kHz; 0 where the driver does not say.
+    /// Clock rate of the memory in kHz; 0 if the driver does not report it.
     pub memory_clock_khz: u32,
     /// Width of the memory bus in bits.
     pub memory_bus_bits: u32,
     /// The CUDA version that the driver supports, major and minor.
     pub driver_version: (u32, u32),
-    /// Kernels whose blocks wait for each other can be launched.
+    /// Whether kernels whose blocks wait for each other can be launched.
     pub cooperative_launch: bool,
-    /// Kernels in clusters of blocks can be launched.
-    pub cluster_launch: bool,
-    /// Memory can be allocated in stream order.
+    /// Whether memory can be allocated in stream order.
     pub memory_pools: bool,
 }
 
-/// The CUDA version that the driver supports, major and minor. Needs no device.
+/// Returns the CUDA version that the driver supports, major and minor. It needs no device.
 ///
 /// # Errors
 ///
@@ -96,24 +94,24 @@ pub struct DeviceInfo {
 /// ```
 pub fn driver_version() -> Result<(u32, u32)> {
     let mut version = 0;
-    // SAFETY: a place to write to. (The first call of any driver function binds the driver.)
+    // SAFETY: the out pointer is valid. (The first call of any driver function binds the driver.)
     unsafe { driver::cuDriverGetVersion(&mut version)? };
     let version = u32::try_from(version).unwrap_or(0);
     Ok((version / 1000, version % 1000 / 10))
 }
 
-/// The devices that are open, by number: opening one again gives the same.
+/// The open devices by ordinal, so that opening one again returns the same.
 static OPEN: Mutex<Vec<(usize, Weak<Inner>)>> = Mutex::new(Vec::new());
 
 impl Device {
-    /// Devices that this process may use.
+    /// Returns the number of devices that this process may use.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDriver`]; the driver's errors. No device is not an error here: 0.
+    /// [`Error::NoDriver`]; the driver's errors. Without a device the count is 0, and no error.
     pub fn count() -> Result<usize> {
         let mut count = 0;
-        // SAFETY: 0 is the only flag value; a place to write to.
+        // SAFETY: 0 is the only flag value, and the out pointer is valid.
         let counted =
             unsafe { driver::cuInit(0).and_then(|()| driver::cuDeviceGetCount(&mut count)) };
         match counted {
@@ -147,11 +145,11 @@ impl Device {
             return Ok(Device(device));
         }
         let mut handle = 0;
-        // SAFETY: a place to write to.
+        // SAFETY: the out pointer is valid.
         unsafe { driver::cuDeviceGet(&mut handle, number)? };
         let info = DeviceInfo::read(ordinal, handle)?;
         let mut context = ptr::null_mut();
-        // SAFETY: a device, and a place to write to.
+        // SAFETY: the device and the out pointer are valid.
         unsafe { driver::cuDevicePrimaryCtxRetain(&mut context, handle)? };
         let mut inner = Inner {
             handle,
@@ -183,13 +181,13 @@ impl Device {
             .map_or(first, Ok)
     }
 
-    /// What it can do.
+    /// Returns the properties of the device.
     pub fn info(&self) -> &DeviceInfo {
         &self.0.info
     }
 
-    /// Bytes free and bytes in all. Memory that was freed and is kept for reuse here counts as
-    /// free.
+    /// Returns the bytes of free memory and of all memory. Freed memory that this crate keeps for
+    /// reuse counts as free.
     ///
     /// # Errors
     ///
@@ -197,14 +195,14 @@ impl Device {
     pub fn memory(&self) -> Result<(u64, u64)> {
         self.bind()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: two places to write to.
+        // SAFETY: both out pointers are valid.
         unsafe { driver::cuMemGetInfo_v2(&mut free, &mut total)? };
         let (reserved, used) = self.pool_bytes()?.unwrap_or((0, 0));
         Ok((free as u64 + reserved.saturating_sub(used), total as u64))
     }
 
-    /// Bytes of this process's buffers, whatever other processes use; none on a device without
-    /// memory pools, which does not tell.
+    /// Returns the bytes of all live buffers of this process. `None` on a device without memory
+    /// pools, where they are not counted.
     ///
     /// # Errors
     ///
@@ -214,7 +212,7 @@ impl Device {
         Ok(self.pool_bytes()?.map(|(_, used)| used))
     }
 
-    /// Bytes that the pool has of the device, and those of them that are in use.
+    /// Returns the bytes that the pool has reserved on the device, and how many of them are in use.
     fn pool_bytes(&self) -> Result<Option<(u64, u64)>> {
         let Some(pool) = self.0.pool else {
             return Ok(None);
@@ -224,7 +222,7 @@ impl Device {
             PoolAttribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
             PoolAttribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
         );
-        // SAFETY: a live pool; both attributes are 64 bits wide.
+        // SAFETY: the pool is live, and both attributes are 64 bits wide.
         unsafe {
             driver::cuMemPoolGetAttribute(pool, now as c_int, (&raw mut reserved).cast())?;
             driver::cuMemPoolGetAttribute(pool, in_use as c_int, (&raw mut used).cast())?;
@@ -232,7 +230,7 @@ impl Device {
         Ok(Some((reserved, used)))
     }
 
-    /// Gives memory that was freed and is kept for reuse back to the system.
+    /// Returns freed memory that is kept for reuse to the system.
     ///
     /// # Errors
     ///
@@ -240,18 +238,19 @@ impl Device {
     pub fn trim(&self) -> Result<()> {
         self.bind()?;
         match self.0.pool {
-            // SAFETY: a live pool.
+            // SAFETY: the pool is live.
             Some(pool) => unsafe { driver::cuMemPoolTrimTo(pool, 0) },
             None => Ok(()),
         }
     }
 
-    /// Loads a kernel image: PTX text, a cubin or a fatbin. `name` is for error messages. The
-    /// driver compiles PTX here and caches it. An image that is loaded already is shared.
+    /// Loads a kernel image: PTX text, a cubin or a fatbin. Error messages contain `name`. The
+    /// driver compiles PTX in this call and caches the result. An image that is already loaded is
+    /// shared.
     ///
     /// # Errors
     ///
-    /// [`Error::ImageTooNew`], [`Error::BadImage`], both with what the driver's compiler said;
+    /// [`Error::ImageTooNew`] and [`Error::BadImage`], both with the log of the driver's compiler;
     /// other driver errors.
     pub fn load(&self, name: &str, image: &[u8]) -> Result<Module> {
         module::load(self, name, image)
@@ -266,16 +265,17 @@ impl Device {
 
     /// Makes the device's context current on this thread.
     pub(crate) fn bind(&self) -> Result<()> {
-        // SAFETY: the context is held.
+        // SAFETY: the context is retained while the device lives.
         unsafe { driver::cuCtxSetCurrent(self.0.context) }
     }
 
-    /// True for the same device.
+    /// Returns whether both are handles of one device.
     pub(crate) fn same(&self, other: &Device) -> bool {
         self.0.context == other.0.context
     }
 
-    /// `bytes` bytes of device memory; with pools, usable from now on in the order of `stream`.
+    /// Allocates `bytes` bytes of device memory. With pools, work queued on `stream` from now on
+    /// may use it; other streams must be ordered after it.
     pub(crate) fn allocate(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
         self.bind()?;
         match self.allocate_once(stream, bytes) {
@@ -285,10 +285,11 @@ impl Device {
             }) => {}
             allocated => return allocated,
         }
-        // Freed memory may wait for its streams, or be kept in pieces that are too small: collect
-        // it and try again. SAFETY: no conditions. Its errors are earlier work's, and show
-        // in the next call on its stream.
-        let _: Option<Result<()>> = capture::apart(|| unsafe { driver::cuCtxSynchronize() });
+        // Freed memory may still wait for its streams, or be kept in pieces that are too small.
+        // Collect it and try again. Errors of this wait belong to earlier work, and the next call
+        // on its stream returns them.
+        // SAFETY: the call has no conditions.
+        let _: Option<Result<()>> = capture::outside(|| unsafe { driver::cuCtxSynchronize() });
         let _: Result<()> = self.trim();
         self.allocate_once(stream, bytes)
             .map_err(|error| match error {
@@ -310,26 +311,26 @@ impl Device {
     fn allocate_once(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
         let mut ptr = 0;
         match self.0.pool {
-            // SAFETY: a live pool and stream, and a place to write to.
+            // SAFETY: pool and stream are live, and the out pointer is valid.
             Some(pool) => unsafe {
                 driver::cuMemAllocFromPoolAsync(&mut ptr, bytes, pool, stream)?
             },
-            // SAFETY: a place to write to.
+            // SAFETY: the out pointer is valid.
             None => unsafe { driver::cuMemAlloc_v2(&mut ptr, bytes)? },
         }
         Ok(ptr)
     }
 
-    /// Frees memory of [`Device::allocate`] after the work that `stream` has now.
+    /// Frees memory of [`Device::allocate`], after the work queued on `stream` so far.
     ///
     /// # Safety
     ///
-    /// `ptr` came from `allocate` and is not used by work given to the stream later, by work of
-    /// other streams that this one does not wait for, nor freed again.
+    /// `ptr` came from `allocate`. It is not freed again, and not used by work queued on the stream
+    /// later or by work of other streams that this stream does not wait for.
     pub(crate) unsafe fn free(&self, stream: CUstream, ptr: CUdeviceptr) -> Result<()> {
         self.bind()?;
-        // SAFETY: the caller's promise. Without pools the free is not in stream order, so the
-        // stream must be done first.
+        // SAFETY: the caller promises that no later work uses `ptr`. Without pools the free is not
+        // in stream order, so the stream must be done first.
         unsafe {
             match self.0.pool {
                 Some(_) => driver::cuMemFreeAsync(ptr, stream),
@@ -356,8 +357,8 @@ impl fmt::Debug for Device {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: held once each, and given back once each. Nothing made with the device is left:
-        // all of it holds the device.
+        // SAFETY: pool and context were acquired once and are released once. Nothing made with the
+        // device is left, because all of it keeps the device alive.
         unsafe {
             if let Some(pool) = self.pool {
                 let _: Result<()> = driver::cuCtxSetCurrent(self.context)
@@ -368,8 +369,8 @@ impl Drop for Inner {
     }
 }
 
-/// A memory pool that keeps what is freed: getting memory from the system takes about a
-/// millisecond, reusing it about a microsecond.
+/// Makes a memory pool that keeps freed memory. Allocating from the system takes about a
+/// millisecond, reusing memory about a microsecond.
 fn make_pool(number: c_int) -> Result<CUmemoryPool> {
     let properties = CUmemPoolProps {
         allocType: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -384,7 +385,8 @@ fn make_pool(number: c_int) -> Result<CUmemoryPool> {
     let mut pool = ptr::null_mut();
     let mut threshold = u64::MAX;
     let attribute = PoolAttribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as c_int;
-    // SAFETY: filled-in properties and places to write to; the attribute is 64 bits wide.
+    // SAFETY: the properties are complete, the out pointers valid, and the attribute is 64 bits
+    // wide.
     unsafe {
         driver::cuMemPoolCreate(&mut pool, &properties)?;
         driver::cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast())?;
@@ -397,18 +399,17 @@ impl DeviceInfo {
         use Attribute::*;
         let number = |attribute: c_int| {
             let mut value = 0;
-            // SAFETY: a device, and a place to write to.
+            // SAFETY: the device and the out pointer are valid.
             unsafe { driver::cuDeviceGetAttribute(&mut value, attribute, device)? };
             Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
         };
         let get = |attribute: Attribute| number(attribute as c_int);
-        // A driver older than an attribute does not know it: then there is no such thing.
+        // A driver that is older than an attribute returns an error: the device lacks the feature.
         let has = |attribute: c_int| number(attribute).is_ok_and(|value| value != 0);
-        /// `CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH`, newer than `cust_raw`.
-        const CLUSTER_LAUNCH: c_int = 120;
         let mut memory_bytes = 0;
         let mut name = [0; 256];
-        // SAFETY: a device, and places to write to; the length leaves room for the final zero.
+        // SAFETY: the device is valid, and so are the out pointers; the length leaves a byte for
+        // the final zero.
         unsafe {
             driver::cuDeviceTotalMem_v2(&mut memory_bytes, device)?;
             driver::cuDeviceGetName(name.as_mut_ptr(), name.len() as c_int - 1, device)?;
@@ -447,7 +448,6 @@ impl DeviceInfo {
             memory_bus_bits: get(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
             driver_version: driver_version()?,
             cooperative_launch: has(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH as c_int),
-            cluster_launch: has(CLUSTER_LAUNCH) && libcuda_shim::has("cuLaunchKernelEx"),
             memory_pools: has(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as c_int)
                 && libcuda_shim::has("cuMemPoolCreate"),
         })

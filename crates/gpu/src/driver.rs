@@ -1,8 +1,8 @@
-//! The driver's functions as this crate calls them.
+//! Declarations of the driver's functions.
 //!
-//! The handle types are `cust::sys`'s. The functions are declared again because there they return a
-//! Rust `enum` of the codes of CUDA 11.4, and a newer driver returning a newer code would be
-//! undefined behaviour. `libcuda-shim` defines the symbols.
+//! The handle types come from `cust::sys`. The functions are declared again because `cust::sys`
+//! declares their return type as a Rust `enum` of the codes of CUDA 11.4, so a new code from a
+//! newer driver would be undefined behaviour. `libcuda-shim` defines the symbols.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -17,21 +17,21 @@ use crate::{Error, Result};
 
 macro_rules! functions {
     ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
-        /// As the driver's header declares them.
+        /// The functions as the driver's header declares them.
         mod raw {
             use super::*;
             #[allow(non_snake_case)]
             unsafe extern "C" { $(pub fn $name($($arg: $type),*) -> i32;)* }
         }
         $(
-            /// The driver function of the same name; an error names it.
+            /// Calls the driver function of the same name. Its error names the function.
             ///
             /// # Safety
             ///
-            /// As the driver's documentation says: handles and pointers must be valid.
+            /// Handles and pointers must be valid, as the driver's documentation asks.
             #[allow(non_snake_case, clippy::too_many_arguments)]
             pub unsafe fn $name($($arg: $type),*) -> Result<()> {
-                // SAFETY: the caller's promise is the same.
+                // SAFETY: the caller of this wrapper promises valid handles and pointers.
                 match unsafe { raw::$name($($arg),*) } {
                     0 => Ok(()),
                     code => Err(Error::from_code(stringify!($name), code)),
@@ -91,7 +91,6 @@ functions! {
     fn cuEventSynchronize(event: CUevent);
     fn cuEventDestroy_v2(event: CUevent);
     fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
-    fn cuLaunchKernelEx(config: *const LaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void);
     fn cuLaunchKernel(
         function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void
@@ -108,55 +107,7 @@ functions! {
 }
 
 unsafe extern "C" {
-    /// Apart from the others: it is called while their errors are made.
+    /// Not wrapped like the others, because it is called while their errors are built.
     #[link_name = "cuGetErrorName"]
     pub fn error_name(code: c_int, text: *mut *const c_char) -> i32;
 }
-
-/// `CUlaunchConfig` (CUDA 11.8).
-#[repr(C)]
-pub struct LaunchConfig {
-    pub grid: [c_uint; 3],
-    pub block: [c_uint; 3],
-    pub shared: c_uint,
-    pub stream: CUstream,
-    pub attributes: *const LaunchAttribute,
-    pub attribute_count: c_uint,
-}
-
-/// `CUlaunchAttribute`: an id, and a union of 64 bytes of which only the first words are used here.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct LaunchAttribute {
-    id: c_uint,
-    pad: u32,
-    value: AttributeValue,
-}
-
-#[repr(C, align(8))]
-#[derive(Clone, Copy)]
-struct AttributeValue([u32; 16]);
-
-impl LaunchAttribute {
-    fn new(id: c_uint, words: &[u32]) -> LaunchAttribute {
-        let mut value = [0; 16];
-        value[..words.len()].copy_from_slice(words);
-        LaunchAttribute {
-            id,
-            pad: 0,
-            value: AttributeValue(value),
-        }
-    }
-
-    /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
-    pub fn cooperative() -> LaunchAttribute {
-        LaunchAttribute::new(2, &[1])
-    }
-
-    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
-    pub fn cluster((x, y, z): (u32, u32, u32)) -> LaunchAttribute {
-        LaunchAttribute::new(4, &[x, y, z])
-    }
-}
-
-const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);

@@ -1,46 +1,46 @@
-//! One error type for all that can go wrong, holding whatever code a driver of any version returns.
+//! The error type, which can hold any code that a driver of any version returns.
 
 use core::ffi::{CStr, c_char};
 
 use crate::driver;
 
-/// The result of everything in this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, with the numbers that explain it.
+/// An error of a device, a driver call, or a misused argument, with the numbers that explain it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No CUDA driver: its library was not found or is not a driver.
+    /// There is no CUDA driver: its library was not found, or is not a driver.
     #[error("no CUDA driver: looked for {looked_for} ({reason})")]
     NoDriver {
         /// The library names and paths tried.
         looked_for: String,
-        /// Why they did not do.
+        /// Why each of them was refused.
         reason: String,
     },
-    /// There is a driver, but no device that this process may use.
+    /// The driver finds no device that this process may use.
     #[error("the CUDA driver finds no device (is CUDA_VISIBLE_DEVICES hiding it?)")]
     NoDevice,
-    /// No device of that number.
-    #[error("there is no CUDA device {ordinal}: the driver finds {count}")]
+    /// No device has that ordinal.
+    #[error("there is no CUDA device {ordinal}: the driver finds {count} device(s)")]
     DeviceOrdinal {
-        /// The number asked for.
+        /// The ordinal asked for.
         ordinal: usize,
-        /// How many devices there are.
+        /// The number of devices.
         count: usize,
     },
-    /// A driver call failed in a way that has no variant of its own.
+    /// A driver call failed with a code that has no variant here.
     #[error("{call} failed: {name} ({code}){}", hint(*.code))]
     Call {
         /// The driver function.
         call: &'static str,
         /// The code it returned.
         code: i32,
-        /// The code's name, as the driver gives it.
+        /// The driver's name for the code.
         name: &'static str,
     },
-    /// The driver does not have a function that is needed here.
+    /// The driver lacks a function, because it is too old.
     #[error("this CUDA driver has no {call}: it is too old (it supports CUDA {}.{})", .driver.0, .driver.1)]
     MissingFunction {
         /// The driver function.
@@ -48,34 +48,34 @@ pub enum Error {
         /// The CUDA version that the driver supports.
         driver: (u32, u32),
     },
-    /// Device memory does not suffice.
+    /// The device memory does not suffice.
     #[error("out of device memory: {requested} bytes asked for, {free} of {total} are free")]
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
-        /// Bytes free on the device afterwards.
+        /// Bytes free on the device after the failure.
         free: u64,
-        /// Bytes on the device.
+        /// Bytes of memory of the device.
         total: u64,
     },
-    /// Host memory does not suffice (for pinned memory the system's limit on locked memory counts
-    /// too).
+    /// The host memory does not suffice. For pinned memory, the system's limit on locked memory
+    /// counts too.
     #[error("out of host memory: {requested} bytes asked for")]
     OutOfHostMemory {
         /// Bytes asked for.
         requested: u64,
     },
-    /// More bytes than an address can count.
+    /// A size in bytes overflows the address space.
     #[error("{len} elements of {size} bytes are more than an address can count")]
     TooLarge {
         /// Elements asked for.
         len: usize,
-        /// Bytes of one.
+        /// Bytes of one element.
         size: usize,
     },
-    /// A kernel image is for a newer driver or another device.
-    #[error("the kernel image {image} does not fit: driver for CUDA {}.{}, device of compute capability {}.{}; a newer driver, or an \
-             image for an older PTX version and this device, is needed ({code}){}", .driver.0, .driver.1, .device.0, .device.1, quoted(.log))]
+    /// A kernel image needs a newer driver or another device.
+    #[error("the kernel image {image} cannot run here: the driver supports CUDA {}.{}, the device has compute capability {}.{}; install a newer \
+             driver, or build the image for an older PTX version and this device ({code}){}", .driver.0, .driver.1, .device.0, .device.1, quoted(.log))]
     ImageTooNew {
         /// The image's name.
         image: String,
@@ -88,27 +88,27 @@ pub enum Error {
         /// What the driver's compiler said.
         log: String,
     },
-    /// A kernel image that is not one, or does not compile.
+    /// A kernel image is damaged, is no kernel image, or does not compile.
     #[error("the kernel image {image} cannot be loaded: {reason} ({code}){}", quoted(.log))]
     BadImage {
         /// The image's name.
         image: String,
-        /// The driver's code; 0 where the image was refused before the driver saw it.
+        /// The driver's code; 0 if this crate refused the image itself.
         code: i32,
         /// What is wrong.
         reason: String,
         /// What the driver's compiler said.
         log: String,
     },
-    /// A module has no such kernel.
+    /// A module has no kernel of that name.
     #[error("the kernel image {image} has no kernel {kernel:?}")]
     NoKernel {
         /// The image's name.
         image: String,
-        /// The kernel asked for.
+        /// The name asked for.
         kernel: String,
     },
-    /// Two lengths that must agree do not, or a buffer is too short.
+    /// Two lengths differ that must agree, or a buffer is too short.
     #[error("{what}: {needed} needed, {given} given")]
     Length {
         /// Which lengths.
@@ -118,8 +118,8 @@ pub enum Error {
         /// Elements or bytes given.
         given: u64,
     },
-    /// A range outside its slice.
-    #[error("range {start}..{end} of a slice of {len}")]
+    /// A range does not lie within its slice.
+    #[error("range {start}..{end} is out of bounds: the slice has {len} elements")]
     Range {
         /// Its start.
         start: usize,
@@ -128,62 +128,64 @@ pub enum Error {
         /// The slice's length.
         len: usize,
     },
-    /// An address that is not a multiple of what is needed.
+    /// An address is not aligned as it must be.
     #[error("device address {address:#x} is not a multiple of {alignment}")]
     Alignment {
         /// The address.
         address: u64,
-        /// What it must be a multiple of.
+        /// The alignment that is needed, in bytes.
         alignment: usize,
     },
-    /// A launch that the device cannot run.
-    #[error("launch of {kernel}: {what} is {given}, allowed is {allowed}")]
+    /// The device cannot run a launch of this shape.
+    #[error("cannot launch {kernel}: {what} is {given}, allowed is {allowed}")]
     Launch {
         /// The kernel's name.
         kernel: String,
-        /// Which number is wrong.
+        /// What is out of bounds.
         what: &'static str,
         /// Its value.
         given: u64,
-        /// The limit, in words.
+        /// The allowed values, in words.
         allowed: String,
     },
-    /// Arguments that are not the kernel's parameters.
-    #[error("launch of {kernel}: arguments of {given:?} bytes for parameters of {needed:?} bytes")]
+    /// The arguments do not match the kernel's parameters.
+    #[error(
+        "cannot launch {kernel}: its parameters have {needed:?} bytes, the arguments {given:?} bytes"
+    )]
     Arguments {
         /// The kernel's name.
         kernel: String,
-        /// The parameters' sizes.
+        /// The parameters' sizes in bytes.
         needed: Vec<usize>,
-        /// The arguments' sizes.
+        /// The arguments' sizes in bytes.
         given: Vec<usize>,
     },
-    /// The device or its driver cannot do this.
+    /// The device or its driver does not support a feature.
     #[error("device {device} does not support {what}")]
     Unsupported {
-        /// The device's number.
+        /// The device's ordinal.
         device: usize,
-        /// What it cannot do.
+        /// The feature.
         what: &'static str,
     },
-    /// Things of two devices in one call.
-    #[error("{what} belongs to device {other}, the stream to device {stream}")]
+    /// A call mixes objects of two devices.
+    #[error("{what} belongs to device {other}, but the stream to device {stream}")]
     OtherDevice {
-        /// What belongs elsewhere.
+        /// The object that belongs to another device.
         what: &'static str,
-        /// Where it belongs.
+        /// The ordinal of its device.
         other: usize,
-        /// The stream's device.
+        /// The ordinal of the stream's device.
         stream: usize,
     },
-    /// A region of [`Layout::measure`](crate::Layout::measure) where memory is needed.
-    #[error("a region of Layout::measure has no memory")]
+    /// A region of [`Layout::measure`](crate::Layout::measure) was used, which has no memory.
+    #[error("the region was made by Layout::measure and has no memory")]
     Measured,
-    /// A call that cannot be part of a graph, on a stream that is being captured. The capture goes
-    /// on.
+    /// A call on a stream that is being captured cannot become part of the graph. The capture
+    /// continues.
     #[error("{call} cannot be captured into a graph: do it before Stream::capture")]
     Capturing {
-        /// What was called.
+        /// What was refused.
         call: &'static str,
     },
 }
@@ -199,7 +201,7 @@ pub(crate) const NOT_FOUND: i32 = libcuda_shim::NOT_FOUND;
 pub(crate) const NOT_READY: i32 = 600;
 
 impl Error {
-    /// The error for a driver call's return code.
+    /// Returns the error for the nonzero code that a driver call returned.
     pub(crate) fn from_code(call: &'static str, code: i32) -> Error {
         match (code, libcuda_shim::load()) {
             (_, Err(missing)) => Error::NoDriver {
@@ -223,7 +225,7 @@ impl Error {
         }
     }
 
-    /// The driver's code, where the error is a driver's.
+    /// Returns the driver's code, if the error comes from the driver.
     pub fn code(&self) -> Option<i32> {
         match self {
             Error::Call { code, .. } | Error::ImageTooNew { code, .. } => Some(*code),
@@ -235,22 +237,23 @@ impl Error {
     }
 }
 
-/// The driver's name for a code, known to this version of it or not.
+/// Returns the driver's name for a code, or a substitute if the driver does not know the code.
 fn code_name(code: i32) -> &'static str {
     let mut text: *const c_char = core::ptr::null();
-    // A failure leaves null, and must not come back here through `from_code`.
-    // SAFETY: the out pointer is valid.
+    // A failure leaves the pointer null. It must not be passed to `from_code`, which calls this.
+    // SAFETY: `text` is a valid out pointer.
     let _ = unsafe { driver::error_name(code, &mut text) };
     if text.is_null() {
         return "a code that this driver has no name for";
     }
-    // SAFETY: not null, so one of the driver's constant strings; its library is never closed.
+    // SAFETY: a non-null result is one of the driver's constant strings, and its library stays
+    // open.
     unsafe { CStr::from_ptr(text) }
         .to_str()
         .unwrap_or("a name that is not UTF-8")
 }
 
-/// What usually causes a code, for those where that is not plain from the name.
+/// Returns the usual cause of a code, for codes whose name does not say it.
 fn hint(code: i32) -> &'static str {
     match code {
         1 => ": a handle, size or pointer is not what the call needs",
@@ -282,7 +285,6 @@ fn hint(code: i32) -> &'static str {
         }
         804 => ": a compatibility driver library is installed that this device does not support",
         900..=908 => ": the stream's capture was ended or broken by a call that cannot be captured",
-        912 => ": the cluster is larger than the device can place",
         999 => {
             ": often the kernel module after a suspend, or missing device files; reload the module or restart the machine"
         }
@@ -361,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_travel_between_threads() {
+    fn errors_are_send_and_sync() {
         fn travels<T: Clone + Send + Sync + std::error::Error + 'static>() {}
         travels::<Error>();
     }

@@ -1,4 +1,4 @@
-//! Points in a stream's work: to wait for, and to take times between.
+//! Events: points in a stream's work, to wait for and to measure times between.
 
 use core::{fmt, iter, ptr};
 use std::sync::{PoisonError, RwLock};
@@ -8,8 +8,8 @@ use crate::driver::{self, CUevent};
 use crate::error::NOT_READY;
 use crate::{Device, Error, Result, Stream};
 
-/// A point in a stream's work, with its time. One that is recorded during a capture is of that
-/// capture: only the thread that captures has streams wait for it.
+/// A point in a stream's work, with its time. An event that is recorded during a capture belongs to
+/// that capture: only the capturing thread may make streams wait for it.
 ///
 /// ```
 /// # fn time(stream: &gpu::Stream) -> gpu::Result<f32> {
@@ -23,18 +23,18 @@ use crate::{Device, Error, Result, Stream};
 pub struct Event {
     device: Device,
     handle: CUevent,
-    /// The thread that captured the stream when it was recorded there; a stream that waits for it
-    /// joins that capture. Held while it is recorded and waited for.
+    /// The capturing thread, if the event was last recorded during a capture. A stream that waits
+    /// for the event then joins that capture. Locked while the event is recorded or waited for.
     captured: RwLock<Option<ThreadId>>,
 }
 
 // SAFETY: the driver lets any thread use an event.
 unsafe impl Send for Event {}
-// SAFETY: as above.
+// SAFETY: the driver lets any number of threads use an event at once.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that was not recorded yet; waiting for it does not wait.
+    /// Makes an event that is not recorded yet. Waiting for it returns at once.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Event {
     pub fn new(device: &Device) -> Result<Event> {
         device.bind()?;
         let mut handle = ptr::null_mut();
-        // SAFETY: a place to write to. 0: with time, waiting by spinning.
+        // SAFETY: the out pointer is valid. Flag 0 asks for times, and for waits that spin.
         unsafe { driver::cuEventCreate(&mut handle, 0)? };
         Ok(Event {
             device: device.clone(),
@@ -59,44 +59,44 @@ impl Event {
         &self.device
     }
 
-    /// Waits until the work before it is done.
+    /// Waits until the work before the event is done.
     ///
     /// # Errors
     ///
-    /// The driver's errors, those of the work waited for among them.
+    /// The driver's errors, including those of the work waited for.
     pub fn synchronize(&self) -> Result<()> {
         self.device.bind()?;
-        // SAFETY: a live event.
+        // SAFETY: the event is live.
         unsafe { driver::cuEventSynchronize(self.handle) }
     }
 
-    /// True when the work before it is done.
+    /// Returns whether the work before the event is done.
     ///
     /// # Errors
     ///
-    /// The driver's errors, those of the work among them.
+    /// The driver's errors, including those of the work.
     pub fn is_done(&self) -> Result<bool> {
         self.device.bind()?;
-        // SAFETY: a live event.
+        // SAFETY: the event is live.
         ready(unsafe { driver::cuEventQuery(self.handle) })
     }
 
-    /// Milliseconds from this event to `end`, to about half a microsecond.
+    /// Returns the milliseconds from this event to `end`, with a resolution of about half a
+    /// microsecond.
     ///
     /// # Errors
     ///
-    /// A driver's error with code 400 when one of the two was never recorded, 600 when one is not
-    /// done.
+    /// A driver's error with code 400 if one of the two was never recorded, 600 if one is not done.
     pub fn elapsed_ms(&self, end: &Event) -> Result<f32> {
         self.device.bind()?;
         let mut milliseconds = 0.0;
-        // SAFETY: two live events and a place to write to.
+        // SAFETY: both events are live, and the out pointer is valid.
         unsafe { driver::cuEventElapsedTime(&mut milliseconds, self.handle, end.handle)? };
         Ok(milliseconds)
     }
 }
 
-/// The answer of a query call.
+/// Converts the result of a query call: "not ready" is false, not an error.
 pub(crate) fn ready(answer: Result<()>) -> Result<bool> {
     match answer {
         Ok(()) => Ok(true),
@@ -110,8 +110,9 @@ pub(crate) fn ready(answer: Result<()>) -> Result<bool> {
 impl Drop for Event {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // A drop can tell nobody; a device that has failed says so at the next call.
-            // SAFETY: not used again. The driver lets work that waits for it go on.
+            // A drop cannot return an error; if the device has failed, the next call returns it.
+            // SAFETY: the event is not used again, and the driver lets work that waits for it
+            // continue.
             let _ = unsafe { driver::cuEventDestroy_v2(self.handle) };
         }
     }
@@ -126,7 +127,7 @@ impl fmt::Debug for Event {
 }
 
 impl Stream {
-    /// A new event after all work given to the stream so far.
+    /// Records a new event after all work queued on the stream so far.
     ///
     /// # Errors
     ///
@@ -137,7 +138,7 @@ impl Stream {
         Ok(event)
     }
 
-    /// Moves `event` to after all work given to the stream so far.
+    /// Records `event` again, after all work queued on the stream so far.
     ///
     /// # Errors
     ///
@@ -146,8 +147,8 @@ impl Stream {
         self.check_device("the event", event.device())?;
         let lock = &event.captured;
         let mut captured = lock.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a live event and a live stream.
-        let within = self.give(None, iter::empty(), || unsafe {
+        // SAFETY: event and stream are live.
+        let within = self.submit(None, iter::empty(), || unsafe {
             driver::cuEventRecord(event.handle, self.raw())
         })?;
         *captured = within.then(|| thread::current().id());
@@ -159,22 +160,22 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::Capturing`] when just one of the two, stream and event, is of a capture, unless it
-    /// is the event, of a capture of this thread; the driver's errors.
+    /// [`Error::Capturing`] if the stream is being captured and the event is not, or if the event
+    /// belongs to a capture of another thread; the driver's errors.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let captured = event
             .captured
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a live event and a live stream.
+        // SAFETY: event and stream are live.
         let wait = || unsafe { driver::cuStreamWaitEvent(self.raw(), event.raw(), 0) };
         match *captured {
-            None => self.now("waiting for an event that is not captured", wait),
+            None => self.immediate("waiting for an event that is not captured", wait),
             Some(thread) if thread != thread::current().id() => Err(Error::Capturing {
-                call: "the work of a thread that does not capture",
+                call: "work of another thread than the capturing one",
             }),
-            Some(_) => self.alone(|| {
-                self.own_capture()?;
+            Some(_) => self.exclusive(|| {
+                self.this_threads_capture()?;
                 self.device().bind()?;
                 wait()
             }),

@@ -1,44 +1,44 @@
-//! Captured work, to be replayed at once.
+//! Graphs: captured work that is replayed with one call.
 
 use core::fmt;
 use core::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use crate::capture::{Capture, Kept};
+use crate::capture::{Capture, Resources};
 use crate::driver::{self, CUgraph, CUgraphExec};
 use crate::{Device, Result, Stream};
 
-/// Work captured from a stream by [`Stream::capture`], replayed with one call.
+/// Work that [`Stream::capture`] captured from a stream, and that one call replays.
 ///
-/// It keeps alive the kernels that it runs, the buffers that it fills, copies, or has as kernels'
-/// arguments, those named by [`Stream::using`], and those that were dropped while it was captured:
-/// they are freed when the graph is dropped and its last run is done. Memory that a kernel knows
-/// otherwise, such as by an address in a struct, must outlive it, by the promise made at
-/// [`Stream::launch`].
+/// A graph keeps alive the kernels that it runs and these buffers: those that it fills, copies, or
+/// passes to kernels as slices; those named by [`Stream::using`]; and those that were dropped
+/// during the capture. They are freed when the graph is dropped and its last run is done. Memory
+/// that a kernel knows in another way, such as by an address in a struct, must outlive the graph,
+/// as [`Stream::launch`] asks.
 pub struct Graph {
     device: Device,
-    // The driver wants one thread at a time on a graph.
+    // The driver allows one thread at a time to use a graph.
     exec: Mutex<Exec>,
-    // Freed after `Drop::drop` has told the allocations where the graph ran.
-    kept: Kept,
+    // Dropped after `Drop::drop` has ordered the frees after the graph's runs.
+    kept: Resources,
 }
 
 struct Exec {
     handle: CUgraphExec,
-    /// Where it was launched: what is kept for it is freed when these are done.
+    /// The streams that ran the graph. Its resources are freed after their work.
     streams: Vec<Stream>,
 }
-// SAFETY: a driver handle, which any thread may use; the mutex around it lets one at a time.
+// SAFETY: any thread may use the driver's handle, and the mutex around it admits one at a time.
 unsafe impl Send for Exec {}
 
-/// A captured graph that is not ready to run yet.
+/// A captured graph that is not instantiated yet.
 struct Captured(CUgraph);
 
 impl Drop for Captured {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // A drop can tell nobody; a device that has failed says so at the next call.
-            // SAFETY: owned by this value alone; a graph made ready to run does not need it.
+            // A drop cannot return an error; if the device has failed, the next call returns it.
+            // SAFETY: only this value owns the graph, and an instantiated graph does not need it.
             let _ = unsafe { driver::cuGraphDestroy(self.0) };
         }
     }
@@ -49,12 +49,13 @@ impl Graph {
         let capture = Capture::begin(stream)?;
         let outcome = f(stream);
         let (graph, kept) = capture.end();
-        // A failed closure's own error explains more than the broken capture that it may have left.
+        // The closure's own error explains more than that of the capture that it may have
+        // invalidated.
         let graph = outcome.and(graph.map(Captured));
         let graph = graph?;
         let mut handle = ptr::null_mut();
         stream.device().bind()?;
-        // SAFETY: a graph from the capture, and a place to write to.
+        // SAFETY: the graph came from the capture, and the out pointer is valid.
         unsafe { driver::cuGraphInstantiateWithFlags(&mut handle, graph.0, 0)? };
         let exec = Mutex::new(Exec {
             handle,
@@ -67,8 +68,8 @@ impl Graph {
         })
     }
 
-    /// Runs it on `stream`, after the work given to that stream before and after its own last run.
-    /// Asynchronous.
+    /// Queues a run of the graph on `stream`, after the work queued there before and after the
+    /// graph's last run. The call does not wait for the run.
     ///
     /// # Errors
     ///
@@ -79,10 +80,10 @@ impl Graph {
         let new = !exec.streams.iter().any(|other| other.same(stream));
         if new {
             let mut allocations = self.kept.allocations();
-            allocations.try_for_each(|allocation| allocation.enter(stream))?;
+            allocations.try_for_each(|allocation| allocation.begin_use(stream))?;
         }
-        // SAFETY: a live graph and a live stream, one thread at a time.
-        stream.now("Graph::launch", || unsafe {
+        // SAFETY: graph and stream are live, and the lock admits one thread at a time.
+        stream.immediate("Graph::launch", || unsafe {
             driver::cuGraphLaunch(exec.handle, stream.raw())
         })?;
         if new {
@@ -91,16 +92,16 @@ impl Graph {
         Ok(())
     }
 
-    /// Sends it to the device ahead of its first [`Graph::launch`], which is then as quick as the
-    /// later ones.
+    /// Uploads the graph to the device ahead of its first [`Graph::launch`], which then is as fast
+    /// as later ones.
     ///
     /// # Errors
     ///
-    /// As [`Graph::launch`].
+    /// As for [`Graph::launch`].
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         let exec = self.on(stream)?;
-        // SAFETY: as in `launch`.
-        stream.now("Graph::upload", || unsafe {
+        // SAFETY: graph and stream are live, and the lock admits one thread at a time.
+        stream.immediate("Graph::upload", || unsafe {
             driver::cuGraphUpload(exec.handle, stream.raw())
         })
     }
@@ -116,10 +117,10 @@ impl Drop for Graph {
         let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
         for stream in &exec.streams {
             let allocations = self.kept.allocations();
-            allocations.for_each(|allocation| allocation.leave(stream));
+            allocations.for_each(|allocation| allocation.end_use(stream));
         }
         if self.device.bind().is_ok() {
-            // SAFETY: not used again. The driver lets a run in progress end.
+            // SAFETY: the graph is not used again, and the driver lets a run in progress end.
             let _: Result<()> = unsafe { driver::cuGraphExecDestroy(exec.handle) };
         }
     }

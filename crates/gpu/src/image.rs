@@ -1,14 +1,14 @@
-//! Kernel images as bytes: what kind, whole or not.
+//! Checks of kernel images: their kind, and whether they are complete.
 
-/// A copy of a kernel image as the driver wants it: aligned, and ended by zeros, as PTX is a C
-/// string.
+/// Copies a kernel image to the form that the driver takes: aligned, and ended by a zero, because
+/// PTX is a C string.
 ///
-/// The driver trusts the lengths that a binary image states, so an image that states more bytes
-/// than it has is refused here.
+/// The driver trusts the lengths in the header of a binary image. An image that is shorter than its
+/// header says is therefore refused here.
 ///
 /// # Errors
 ///
-/// What is wrong, in words.
+/// A message that says what is wrong with the image.
 pub(crate) fn prepare(image: &[u8]) -> Result<Vec<u64>, String> {
     let stated = match image {
         [] => return Err("it is empty".to_owned()),
@@ -17,7 +17,8 @@ pub(crate) fn prepare(image: &[u8]) -> Result<Vec<u64>, String> {
         [0x50, 0xed, 0x55, 0xba, ..] => fatbin_len(image),
         text if text.strip_suffix(&[0]).unwrap_or(text).contains(&0) => {
             return Err(
-                "it is neither a cubin nor a fatbin, and not PTX as it has zero bytes".to_owned(),
+                "it is no cubin and no fatbin, and no PTX either, because it contains zero bytes"
+                    .to_owned(),
             );
         }
         _ => Some(0),
@@ -46,8 +47,8 @@ fn field<const N: usize>(image: &[u8], at: u64) -> Option<u64> {
     Some(u64::from_le_bytes(value))
 }
 
-/// Where the last of an ELF file's (64-bit, little-endian) tables, sections and segments ends.
-/// `None` when a table is not within the file.
+/// Returns the length of an ELF file (64-bit, little-endian): where the last of its tables,
+/// sections and segments ends. `None` if a table lies outside the file.
 fn elf_len(image: &[u8]) -> Option<u64> {
     const NO_BITS: u64 = 8;
     let (segments, sections) = (field::<8>(image, 0x20)?, field::<8>(image, 0x28)?);
@@ -70,7 +71,7 @@ fn elf_len(image: &[u8]) -> Option<u64> {
     Some(end)
 }
 
-/// A fat binary's header size and the size of what follows it.
+/// Returns the length of a fat binary: its header and the content after it.
 fn fatbin_len(image: &[u8]) -> Option<u64> {
     field::<2>(image, 6)?.checked_add(field::<8>(image, 8)?)
 }
@@ -106,8 +107,8 @@ mod tests {
         prepare(&image).unwrap_err();
     }
 
-    /// The test binary is an ELF file with sections and segments, as a cubin is. Cutting its end
-    /// off cuts the section table off.
+    /// Like a cubin, the test binary is an ELF file with sections and segments, and its section
+    /// table is at the end.
     #[test]
     fn a_cut_off_elf_is_refused() {
         let mut image = std::fs::read(std::env::current_exe().unwrap()).unwrap();

@@ -1,20 +1,19 @@
-//! Carving one piece of device memory into typed regions.
+//! Division of one piece of device memory into typed regions.
 
 use bytemuck::Pod;
 
 use crate::memory::Owner;
 use crate::{Error, Result, SliceMut};
 
-/// Every region of a [`Layout`] starts at a multiple of this many bytes, as every
-/// [`Buffer`](crate::Buffer) does: enough for any access that a kernel makes and for whole memory
-/// transactions.
+/// The alignment in bytes of every region of a [`Layout`] and of every [`Buffer`](crate::Buffer).
+/// It suffices for any access of a kernel and for whole memory transactions.
 pub const ALIGNMENT: usize = 256;
 
-/// Carves typed regions, one after the other, out of one byte slice, or only counts the bytes that
+/// Divides one byte slice into typed regions, one after the other, or only counts the bytes that
 /// they would take.
 ///
-/// Write the carving once, as a function of a `&mut Layout`. Over [`Layout::measure`] it tells,
-/// without a device, how many bytes are needed; over [`Layout::over`] it splits them.
+/// Write the division once, as a function of a `&mut Layout`. With [`Layout::measure`] it computes,
+/// without a device, how many bytes are needed. With [`Layout::over`] it divides real memory.
 ///
 /// ```
 /// use gpu::{Layout, Result, SliceMut};
@@ -40,7 +39,8 @@ pub struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Counts only: the regions have no memory, and to use one is [`Error::Measured`].
+    /// Makes a layout that only counts. Its regions have no memory; using one returns
+    /// [`Error::Measured`].
     pub fn measure() -> Layout<'a> {
         Layout {
             memory: None,
@@ -48,11 +48,11 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Carves `memory`.
+    /// Makes a layout that divides `memory`.
     ///
     /// # Errors
     ///
-    /// [`Error::Alignment`] when it does not start at a multiple of [`ALIGNMENT`].
+    /// [`Error::Alignment`] if `memory` does not start at a multiple of [`ALIGNMENT`].
     pub fn over(memory: SliceMut<'a, u8>) -> Result<Layout<'a>> {
         if !memory.ptr().is_multiple_of(ALIGNMENT as u64) {
             return Err(Error::Alignment {
@@ -66,13 +66,13 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// The next `len` elements.
+    /// Returns the next `len` elements as a region.
     ///
     /// # Errors
     ///
-    /// [`Error::Length`], with the bytes needed up to here, when the memory is too short;
-    /// [`Error::TooLarge`] when no memory is long enough; [`Error::Alignment`] for a type with
-    /// a stricter alignment than [`ALIGNMENT`]. A region that was refused takes nothing.
+    /// [`Error::Length`], with the bytes needed so far, if the memory is too short;
+    /// [`Error::TooLarge`] if the size overflows the address space; [`Error::Alignment`] for a type
+    /// with a stricter alignment than [`ALIGNMENT`]. A refused region takes nothing.
     pub fn take<T: Pod>(&mut self, len: usize) -> Result<SliceMut<'a, T>> {
         if align_of::<T>() > ALIGNMENT {
             return Err(Error::Alignment {
@@ -100,16 +100,16 @@ impl<'a> Layout<'a> {
                 });
             }
             Some(memory) => (memory.ptr() + self.used as u64, memory.owner),
-            None => (0, Owner::Nobody),
+            None => (0, Owner::Measured),
         };
         self.used = padded;
-        // `used` only grows, so each part of the memory, which is this layout's for `'a`, is handed
-        // out once.
+        // `used` only grows, so each part of the memory, which this layout has borrowed for `'a`,
+        // is returned once.
         Ok(SliceMut::new(address, len, owner))
     }
 
-    /// Bytes taken so far, a multiple of [`ALIGNMENT`]: so measured parts can be put one after the
-    /// other.
+    /// Returns the bytes taken so far. It is a multiple of [`ALIGNMENT`], so that measured layouts
+    /// can follow each other.
     pub fn bytes(&self) -> usize {
         self.used
     }
@@ -120,12 +120,12 @@ mod tests {
     use super::*;
 
     fn memory(ptr: u64, len: usize) -> SliceMut<'static, u8> {
-        // SAFETY: only its numbers are looked at.
+        // SAFETY: only address and length are read, never the memory.
         unsafe { SliceMut::from_raw(ptr, len) }
     }
 
     #[test]
-    fn regions_are_aligned_and_apart() {
+    fn regions_are_aligned_and_disjoint() {
         let mut layout = Layout::over(memory(0x1000, 1024)).unwrap();
         let (a, b) = (
             layout.take::<u8>(1).unwrap(),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn measuring_says_what_carving_needs() {
+    fn measured_bytes_suffice_for_the_regions() {
         for lengths in [[0, 0, 0], [1, 2, 3], [64, 65, 1000], [256, 1, 0]] {
             let carve = |layout: &mut Layout<'static>| -> Result<()> {
                 layout.take::<u32>(lengths[0])?;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn wrong_layouts_are_errors() {
         assert_eq!(
             Layout::over(memory(128, 9)).unwrap_err(),
             Error::Alignment {

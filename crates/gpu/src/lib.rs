@@ -1,47 +1,52 @@
-//! The device layer: what a program needs of the CUDA driver to run kernels, and nothing about what
+//! A device layer over the CUDA driver: everything needed to run kernels, and nothing about what
 //! the kernels do.
 //!
-//! [`Device`] → [`Stream`] → [`Buffer`], [`Module`] → [`Kernel`], [`Event`], [`Graph`]. It is built
-//! on the raw functions and types of `cust` (`cust::sys`), bound at run time by `libcuda-shim`: a
-//! program built over it starts on a machine without an NVIDIA driver, and [`Device::first`] there
-//! returns [`Error::NoDriver`].
+//! A [`Device`] makes [`Stream`]s and loads [`Module`]s, which hold [`Kernel`]s. A stream makes
+//! [`Buffer`]s, [`Event`]s and [`Graph`]s. The crate uses the raw types of `cust` (`cust::sys`) and
+//! binds the driver at run time through `libcuda-shim`. A program built on it therefore starts on a
+//! machine without an NVIDIA driver, where [`Device::first`] returns [`Error::NoDriver`].
 //!
-//! # What is checked, and what is promised
+//! # What is checked, and what the caller promises
 //!
-//! Lengths, ranges, launch shapes and argument sizes are checked: misuse is an [`Error`], never a
+//! Lengths, ranges, launch shapes and argument sizes are checked. Misuse is an [`Error`], never a
 //! panic. All handles are `Send` and `Sync`, may be dropped in any order on any thread, and keep
-//! alive what they need. Errors met while dropping are swallowed.
+//! alive what they need. Errors during a drop are ignored.
 //!
-//! Kernels are foreign code, so [`Stream::launch`] is `unsafe`. Copies and fills are safe: they
-//! touch host memory only while the call lasts, or are `unsafe` ([`Stream::upload_pinned`],
-//! [`Stream::download_pinned`]). Device memory holds plain data only ([`bytemuck::Pod`]), so its
-//! contents can be wrong, never invalid.
+//! Kernels are foreign code, so [`Stream::launch`] is `unsafe`. Fills are safe, and so are copies
+//! that touch host memory only during the call. Copies that outlast the call are `unsafe`
+//! ([`Stream::upload_pinned`], [`Stream::download_pinned`]). Device memory holds plain data only
+//! ([`bytemuck::Pod`]), so its contents can be wrong, but never invalid.
 //!
 //! # Streams and order
 //!
 //! Work on one stream runs in order. A buffer belongs to the stream that made it and is freed
-//! there, after the work given to that stream before. To use it on another stream, order the two
-//! with events ([`Stream::record`], [`Stream::wait`]); otherwise the contents of device memory are
-//! unspecified.
+//! there, after all work queued on that stream before. To use it on another stream, order the two
+//! streams with events ([`Stream::record`], [`Stream::wait`]); otherwise the contents of device
+//! memory are unspecified.
 //!
-//! # What makes it safe
+//! # Why it is safe
 //!
-//! - Memory is there for all work that uses it. A slice knows its buffer, so every copy, fill and
-//!   launch that has it orders its stream after the allocation, and the free after itself, with
-//!   events of its own where the streams differ. For addresses in structs [`Stream::using`] does.
-//! - A call that lends host memory to a stream gives the work and waits for it in one step, in
-//!   which no capture of the stream begins and the stream joins none. So do all calls that a
-//!   capture would turn into something else, such as allocations and frees.
-//! - While a stream is part of a capture, only the thread that captures gives it work; all other
-//!   calls are [`Error::Capturing`]. So a graph has no work of anyone who does not know of it.
-//! - A [`Graph`] keeps the kernels and buffers of its work. What is dropped while it is captured,
-//!   streams too, lives until the graph or the capture ends. The last handle of a module waits for
-//!   the device before it unloads it, and leaves it loaded where that would break off a capture.
-//! - Slices, streams, kernels and events of two devices do not meet: [`Error::OtherDevice`].
-//!   Regions that a [`Layout`] only measured have no memory: [`Error::Measured`].
-//! - What remains is promised: [`Stream::launch`] (what a kernel does with its arguments),
-//!   [`Stream::upload_pinned`] and [`Stream::download_pinned`] (how long the host memory lasts),
-//!   [`Slice::from_raw`] and [`SliceMut::from_raw`].
+//! - Memory outlives the work that uses it. A slice knows its buffer. Every copy, fill and launch
+//!   with a slice therefore orders its stream after the allocation, and the free after itself;
+//!   where the streams differ it does so with events. For addresses inside structs,
+//!   [`Stream::using`] does the same.
+//! - A call that lends host memory to a stream queues the work and waits for it in one step. During
+//!   that step no capture of the stream begins, and the stream joins none. The same holds for all
+//!   calls that a capture would change in meaning, such as allocations and frees.
+//! - While a stream is part of a capture, only the capturing thread may queue work on it; calls of
+//!   other threads return [`Error::Capturing`]. A graph therefore never contains work of a thread
+//!   that does not know of the capture.
+//! - A [`Graph`] keeps the kernels and buffers of its work alive. Buffers and streams that are
+//!   dropped during a capture live until the graph is dropped or the capture fails. Dropping the
+//!   last handle of a module waits for the device and then unloads the module; while a capture is
+//!   in progress, the wait would invalidate it, so the module stays loaded.
+//! - A call that mixes slices, streams, kernels or events of two devices returns
+//!   [`Error::OtherDevice`]. Using a region of [`Layout::measure`], which has no memory, returns
+//!   [`Error::Measured`].
+//! - The caller promises the rest, in `unsafe` calls: what a kernel does with its arguments
+//!   ([`Stream::launch`]), how long host memory lasts ([`Stream::upload_pinned`],
+//!   [`Stream::download_pinned`]), and what a raw address points to ([`Slice::from_raw`],
+//!   [`SliceMut::from_raw`]).
 //!
 //! ```
 //! # fn main() -> gpu::Result<()> {

@@ -1,31 +1,33 @@
-//! Device memory: who keeps it, and when it is freed.
+//! Ownership of device memory, and when it is freed.
 
 use core::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, Result, Stream, capture};
 
-/// Device memory, the stream that it is freed on, and those that must be done with it before.
+/// Device memory, the stream that frees it, and the other streams that must be done with it before.
 ///
-/// All work that uses it is given between [`Allocation::enter`] and [`Allocation::leave`], which
-/// order it after the allocation and before the free; or it is part of a graph, which keeps the
-/// allocation and does the same where it is launched.
+/// All work that uses the memory is queued between [`Allocation::begin_use`] and
+/// [`Allocation::end_use`], which order it after the allocation and before the free. Work that is
+/// part of a graph needs neither: the graph keeps the allocation, and makes the two calls when it
+/// is launched and dropped.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     ptr: u64,
     stream: Stream,
-    /// Other streams that used it. Their work so far has not been waited for by `stream`.
+    /// Other streams that used the memory, and whose work `stream` does not wait for yet.
     others: Mutex<Vec<Stream>>,
 }
 
-/// Other streams that an allocation tells apart; then its own stream waits for all of them, so that
-/// it does not keep any number of them alive.
+/// Max other streams that an allocation keeps alive. When there are more, its own stream waits for
+/// all of them.
 const MAX_OTHERS: usize = 8;
 
 impl Allocation {
-    /// `bytes` of memory, usable by work given to the stream from now on. No bytes need none.
+    /// Allocates `bytes` bytes, which work queued on the stream from now on may use. No memory is
+    /// allocated for 0 bytes.
     pub fn new(stream: &Stream, bytes: usize) -> Result<Arc<Allocation>> {
-        let ptr = stream.now("an allocation", || match bytes {
+        let ptr = stream.immediate("an allocation", || match bytes {
             0 => Ok(0),
             _ => stream.device().allocate(stream.raw(), bytes),
         })?;
@@ -48,26 +50,26 @@ impl Allocation {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Orders work that `stream` is given next after the allocation. For work that is captured the
-    /// graph does so.
-    pub fn enter(&self, stream: &Stream) -> Result<()> {
+    /// Orders work that is queued on `stream` next after the allocation. For captured work, the
+    /// graph does that.
+    pub fn begin_use(&self, stream: &Stream) -> Result<()> {
         if stream.same(&self.stream) {
             return Ok(());
         }
         stream.check_device("the buffer", self.stream.device())?;
         if self.ptr == 0
             || self.others().iter().any(|other| other.same(stream))
-            || stream.own_capture()?.is_some()
+            || stream.this_threads_capture()?.is_some()
         {
             return Ok(());
         }
-        stream.after(&self.stream)?;
-        self.leave(stream);
+        stream.run_after(&self.stream)?;
+        self.end_use(stream);
         Ok(())
     }
 
-    /// Orders the free after the work that `stream` was given up to now.
-    pub fn leave(&self, stream: &Stream) {
+    /// Orders the free after the work queued on `stream` so far.
+    pub fn end_use(&self, stream: &Stream) {
         if self.ptr == 0 || stream.same(&self.stream) {
             return;
         }
@@ -76,30 +78,32 @@ impl Allocation {
             return;
         }
         if others.len() >= MAX_OTHERS {
-            others.retain(|other| self.stream.after(other).is_err());
+            others.retain(|other| self.stream.run_after(other).is_err());
         }
         others.push(stream.clone());
     }
 
-    /// Frees it after all work that used it. Refused while one of the streams is being captured;
-    /// any other error means that the context is gone, or that the memory stays allocated.
+    /// Frees the memory after all work that used it. Fails with [`Error::Capturing`] while one of
+    /// the streams is being captured. After any other error the context is dead, or the memory
+    /// stays allocated.
     fn free(&mut self) -> Result<()> {
         let others = self
             .others
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         while let Some(other) = others.last() {
-            self.stream.after(other)?;
+            self.stream.run_after(other)?;
             others.pop();
         }
         let device = self.stream.device();
-        self.stream.now("a free", || {
-            // SAFETY: allocated by this device, and freed only here, after all work that uses it.
+        self.stream.immediate("a free", || {
+            // SAFETY: this device allocated the memory, and it is freed only here, after all work
+            // that uses it.
             unsafe { device.free(self.stream.raw(), self.ptr) }
         })
     }
 
-    /// A capture that one of its streams is part of.
+    /// Returns the id of a capture that one of the streams is part of.
     fn capture(&self) -> Result<Option<u64>> {
         for stream in [&self.stream].into_iter().chain(&*self.others()) {
             if let Some(id) = stream.capture_id()? {
@@ -116,8 +120,9 @@ impl Drop for Allocation {
             let Err(Error::Capturing { .. }) = self.free() else {
                 return;
             };
-            // The graph may use it, and a free cannot be part of the graph: the graph keeps it.
-            // Without a capture the one in the way has just ended.
+            // The graph may use the memory, and a free cannot be captured, so the graph keeps the
+            // memory. If there is no capture any more, it has just ended, and the free is tried
+            // again.
             if let Ok(Some(id)) = self.capture() {
                 let moved = Allocation {
                     ptr: mem::take(&mut self.ptr),
@@ -132,34 +137,35 @@ impl Drop for Allocation {
     }
 }
 
-/// What a slice knows of its memory.
+/// The owner of a slice's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner<'a> {
+    /// A buffer, which keeps the memory.
     Buffer(&'a Arc<Allocation>),
-    /// The maker of the slice promised for it.
-    Promised,
-    /// There is no memory: the slice was only measured.
-    Nobody,
+    /// The caller of `from_raw`, who promised to keep the memory.
+    Unchecked,
+    /// Nobody: the slice is of `Layout::measure` and has no memory.
+    Measured,
 }
 
 impl Owner<'_> {
-    pub fn enter(self, stream: &Stream) -> Result<()> {
+    pub fn begin_use(self, stream: &Stream) -> Result<()> {
         match self {
-            Owner::Buffer(allocation) => allocation.enter(stream),
-            Owner::Promised => Ok(()),
-            Owner::Nobody => Err(Error::Measured),
+            Owner::Buffer(allocation) => allocation.begin_use(stream),
+            Owner::Unchecked => Ok(()),
+            Owner::Measured => Err(Error::Measured),
         }
     }
 
-    pub fn leave(self, stream: &Stream) {
+    pub fn end_use(self, stream: &Stream) {
         if let Owner::Buffer(allocation) = self {
-            allocation.leave(stream);
+            allocation.end_use(stream);
         }
     }
 }
 
-/// A share in the memory of a slice: it is freed after the last of them is dropped. Made by
-/// [`Slice::memory`](crate::Slice::memory), for [`Stream::using`].
+/// A share in the memory of a slice, made by [`Slice::memory`](crate::Slice::memory) for
+/// [`Stream::using`]. The memory is freed after the last share is dropped.
 #[derive(Clone, Debug)]
 pub struct Memory(Option<Arc<Allocation>>);
 
@@ -167,12 +173,12 @@ impl Memory {
     pub(crate) fn of(owner: Owner<'_>) -> Result<Memory> {
         match owner {
             Owner::Buffer(allocation) => Ok(Memory(Some(Arc::clone(allocation)))),
-            Owner::Promised => Ok(Memory(None)),
-            Owner::Nobody => Err(Error::Measured),
+            Owner::Unchecked => Ok(Memory(None)),
+            Owner::Measured => Err(Error::Measured),
         }
     }
 
     pub(crate) fn owner(&self) -> Owner<'_> {
-        self.0.as_ref().map_or(Owner::Promised, Owner::Buffer)
+        self.0.as_ref().map_or(Owner::Unchecked, Owner::Buffer)
     }
 }

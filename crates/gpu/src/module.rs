@@ -1,4 +1,4 @@
-//! Kernel images loaded on a device, and the kernels in them.
+//! Kernel images that are loaded on a device, and the kernels in them.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -12,12 +12,13 @@ use crate::driver::{self, CUfunction, CUmodule};
 use crate::error::{INVALID_PTX, NO_BINARY_FOR_GPU, NOT_FOUND, UNSUPPORTED_PTX_VERSION};
 use crate::{Device, Error, Result, capture, image};
 
-/// A kernel image, loaded. Made by [`Device::load`]; clones are the same module, and so is what another
-/// load of the same image gives. The last handle to it or to its kernels unloads it.
+/// A loaded kernel image, made by [`Device::load`]. Clones are handles of the same module, and so
+/// is the result of loading the same image again. Dropping the last handle of the module and its
+/// kernels unloads it.
 #[derive(Clone)]
 pub struct Module(Arc<ModuleInner>);
 
-/// The modules of a device that are loaded, to be shared by all that ask for the same image.
+/// The loaded modules of a device, shared by all callers that load the same image.
 #[derive(Default)]
 pub(crate) struct Loaded(Vec<Weak<ModuleInner>>);
 
@@ -38,10 +39,10 @@ pub(crate) struct ModuleInner {
 }
 // SAFETY: the driver lets any thread use a module.
 unsafe impl Send for ModuleInner {}
-// SAFETY: as above.
+// SAFETY: the driver lets any number of threads use a module at once.
 unsafe impl Sync for ModuleInner {}
 
-/// A kernel of a module. Clones are the same kernel and keep the module loaded.
+/// A kernel of a module. Clones are handles of the same kernel and keep its module loaded.
 #[derive(Clone)]
 pub struct Kernel(Arc<KernelInner>);
 
@@ -50,35 +51,35 @@ struct KernelInner {
     function: CUfunction,
     name: String,
     attributes: KernelAttributes,
-    /// The parameters' sizes, where the driver tells them.
+    /// The sizes of the parameters in bytes, if the driver reports them.
     parameters: Option<Vec<usize>>,
-    /// What was last seen of the driver's limit.
+    /// The driver's limit on dynamic shared memory as last read, in bytes.
     max_dynamic_shared: AtomicU32,
 }
 // SAFETY: the driver lets any thread use a function.
 unsafe impl Send for KernelInner {}
-// SAFETY: as above.
+// SAFETY: the driver lets any number of threads use a function at once.
 unsafe impl Sync for KernelInner {}
 
-/// What a kernel needs.
+/// The resources that a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelAttributes {
-    /// Threads that a block of it may have.
+    /// Max threads of a block of this kernel.
     pub threads_per_block: u32,
-    /// Bytes of shared memory fixed at its compilation.
+    /// Bytes of static shared memory of a block.
     pub static_shared: u32,
-    /// Bytes of shared memory that a launch may add.
+    /// Max bytes of dynamic shared memory that a launch may add.
     pub max_dynamic_shared: u32,
     /// Bytes of constant memory.
     pub constant: u32,
-    /// Bytes of local memory of a thread: what did not fit its registers.
+    /// Bytes of local memory of a thread, such as spilled registers.
     pub local: u32,
-    /// Registers of a thread.
+    /// Number of registers of a thread.
     pub registers: u32,
-    /// PTX version that it was compiled from, times ten.
+    /// PTX version that the kernel was compiled from, times ten.
     pub ptx_version: u32,
-    /// Compute capability that it was compiled for, times ten.
+    /// Compute capability that the kernel was compiled for, times ten.
     pub binary_version: u32,
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
         reason,
         log: String::new(),
     })?;
-    // Held until the image is loaded, so that two threads that ask for one image load it once.
+    // Locked until the image is loaded, so that two threads that load the same image load it once.
     let mut loaded_before = device.loaded();
     if let Some(module) = loaded_before.find(name, &words) {
         return Ok(module);
@@ -99,15 +100,15 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
         Jit::CU_JIT_ERROR_LOG_BUFFER as c_int,
         Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as c_int,
     ];
-    // The driver takes small numbers in the place of pointers. The last byte of the log stays zero.
+    // The driver takes small numbers in place of pointers. The last byte of the log stays zero.
     let mut values = [
         log.as_mut_ptr().cast::<c_void>(),
         ptr::without_provenance_mut(log.len() - 1),
     ];
     let mut handle = ptr::null_mut();
     device.bind()?;
-    // SAFETY: an image ended by a zero or of the length that it states, two options with their
-    // values, a place to write to.
+    // SAFETY: the image ends with a zero or has the length that it states; both options have
+    // values; the out pointer is valid.
     let loaded = unsafe {
         driver::cuModuleLoadDataEx(
             &mut handle,
@@ -141,8 +142,8 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
 }
 
 fn image_error(device: &Device, image: &str, code: i32, reason: &str, log: String) -> Error {
-    // Invalid PTX is also what a driver calls PTX with a version or a target that it does not know
-    // yet; only its words tell.
+    // A driver also reports "invalid PTX" for a PTX version or target that it does not know yet.
+    // Only its log tells the two apart.
     let unknown = [
         "unsupported .version",
         "unsupported .target",
@@ -179,10 +180,11 @@ impl Drop for ModuleInner {
         if self.device.bind().is_err() {
             return;
         }
-        // Waiting for the device would break a capture off. Modules are few, so one dropped during
-        // a capture stays loaded.
-        capture::apart(|| {
-            // SAFETY: nothing holds the module, and after waiting nothing runs from it.
+        // Waiting for the device would invalidate a capture. Modules are few, so one that is
+        // dropped during a capture stays loaded.
+        capture::outside(|| {
+            // SAFETY: there is no other handle of the module, and after the wait none of its
+            // kernels runs.
             let _: Result<()> = unsafe {
                 driver::cuCtxSynchronize().and_then(|()| driver::cuModuleUnload(self.handle))
             };
@@ -191,17 +193,18 @@ impl Drop for ModuleInner {
 }
 
 impl Module {
-    /// Its device.
+    /// Returns the device that the module is loaded on.
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// The name that it was loaded under.
+    /// Returns the name that the module was loaded under.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The kernel `name` (of a C++ kernel, the mangled name unless it is `extern "C"`).
+    /// Returns the kernel `name`. For a C++ kernel that is not `extern "C"`, `name` is the mangled
+    /// name.
     ///
     /// # Errors
     ///
@@ -214,7 +217,7 @@ impl Module {
         let c_name = CString::new(name).map_err(|_| no_kernel())?;
         let mut function = ptr::null_mut();
         self.0.device.bind()?;
-        // SAFETY: a live module, a C string and a place to write to.
+        // SAFETY: the module is live, the name is a C string, the out pointer is valid.
         unsafe { driver::cuModuleGetFunction(&mut function, self.0.handle, c_name.as_ptr()) }
             .map_err(|error| match error {
                 Error::Call {
@@ -238,7 +241,7 @@ fn read_attributes(function: CUfunction) -> Result<KernelAttributes> {
     use Attribute::*;
     let get = |attribute: Attribute| {
         let mut value = 0;
-        // SAFETY: a live function and a place to write to.
+        // SAFETY: the function is live, and the out pointer is valid.
         unsafe { driver::cuFuncGetAttribute(&mut value, attribute as c_int, function)? };
         Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
     };
@@ -254,14 +257,15 @@ fn read_attributes(function: CUfunction) -> Result<KernelAttributes> {
     })
 }
 
-/// Drivers tell since CUDA 12.4. The index behind the last parameter is an error to them.
+/// Returns the sizes of a kernel's parameters. Drivers report them since CUDA 12.4, and return an
+/// error for the index after the last parameter.
 fn read_parameters(function: CUfunction) -> Option<Vec<usize>> {
     if !libcuda_shim::has("cuFuncGetParamInfo") {
         return None;
     }
     let size = |index| {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: a live function and two places to write to.
+        // SAFETY: the function is live, and both out pointers are valid.
         unsafe { driver::cuFuncGetParamInfo(function, index, &mut offset, &mut size).ok()? };
         Some(size)
     };
@@ -269,12 +273,12 @@ fn read_parameters(function: CUfunction) -> Option<Vec<usize>> {
 }
 
 impl Kernel {
-    /// Its name in the module.
+    /// Returns the kernel's name in its module.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its device.
+    /// Returns the device that the kernel is loaded on.
     pub fn device(&self) -> &Device {
         self.0.module.device()
     }
@@ -291,12 +295,12 @@ impl Kernel {
         self.0.attributes.threads_per_block
     }
 
-    /// Lets launches of it have up to `bytes` of dynamic shared memory, beyond the 48 KiB that they
-    /// may have without asking. What was set before is replaced.
+    /// Sets the max dynamic shared memory of a launch of this kernel, in bytes. Without this call a
+    /// launch may have 48 KiB.
     ///
     /// # Errors
     ///
-    /// [`Error::Launch`] when that is more than the device has; the driver's errors.
+    /// [`Error::Launch`] if that exceeds the device's limit; the driver's errors.
     pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
         let limit = self
             .device()
@@ -315,14 +319,14 @@ impl Kernel {
             .ok_or_else(too_much)?;
         self.device().bind()?;
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as c_int;
-        // SAFETY: a live function.
+        // SAFETY: the function is live.
         unsafe { driver::cuFuncSetAttribute(self.0.function, attribute, value)? };
         self.0.max_dynamic_shared.store(bytes, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Dynamic shared memory that a launch may have, at least `wanted` if so. Another handle to the
-    /// same kernel may have changed it.
+    /// Returns the max dynamic shared memory of a launch in bytes. The cached limit is read again
+    /// if it is less than `wanted`, because another handle of the same kernel may have raised it.
     pub(crate) fn max_dynamic_shared(&self, wanted: u32) -> Result<u32> {
         let seen = self.0.max_dynamic_shared.load(Ordering::Relaxed);
         if wanted <= seen {
@@ -333,8 +337,9 @@ impl Kernel {
         Ok(now)
     }
 
-    /// How many blocks of `block` threads with that much dynamic shared memory run on a
-    /// multiprocessor at once; times the multiprocessors, the largest cooperative launch.
+    /// Returns how many blocks of `block` threads, with `dynamic_shared` bytes of dynamic shared
+    /// memory each, run on one multiprocessor at once. Multiplied by the number of multiprocessors
+    /// this is the largest grid of a cooperative launch.
     ///
     /// # Errors
     ///
@@ -343,7 +348,7 @@ impl Kernel {
         self.device().bind()?;
         let mut blocks = 0;
         let block = c_int::try_from(block).unwrap_or(c_int::MAX);
-        // SAFETY: a live function and a place to write to.
+        // SAFETY: the function is live, and the out pointer is valid.
         unsafe {
             driver::cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &mut blocks,
@@ -355,7 +360,7 @@ impl Kernel {
         Ok(u32::try_from(blocks).unwrap_or(0))
     }
 
-    /// What it needs.
+    /// Returns the resources that the kernel needs.
     ///
     /// # Errors
     ///

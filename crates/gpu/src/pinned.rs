@@ -1,4 +1,4 @@
-//! Host memory that the device copies from and to directly.
+//! Page-locked host memory.
 
 use core::fmt;
 use core::ptr::{self, NonNull};
@@ -9,9 +9,9 @@ use bytemuck::Pod;
 use crate::error::OUT_OF_MEMORY;
 use crate::{Device, Error, Result, driver};
 
-/// A fixed slice of page-locked host memory: copies between it and the device run at full speed,
-/// without the host ([`Stream::upload_pinned`](crate::Stream::upload_pinned)). It is scarce and
-/// slow to get, so keep it from call to call.
+/// A slice of page-locked host memory. The device copies from and to it at full speed and
+/// asynchronously ([`Stream::upload_pinned`](crate::Stream::upload_pinned)). Such memory is scarce
+/// and slow to allocate, so keep it from call to call.
 ///
 /// ```
 /// # fn f(device: &gpu::Device) -> gpu::Result<()> {
@@ -28,11 +28,11 @@ pub struct Pinned<T> {
 
 // SAFETY: it owns its elements, as a `Vec` does.
 unsafe impl<T: Send> Send for Pinned<T> {}
-// SAFETY: as above.
+// SAFETY: it gives shared access to its elements only, as a `Vec` does.
 unsafe impl<T: Sync> Sync for Pinned<T> {}
 
 impl<T: Pod> Pinned<T> {
-    /// `len` zeroed elements.
+    /// Allocates `len` elements, all zero.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<T: Pod> Pinned<T> {
         if bytes != 0 {
             device.bind()?;
             let mut raw = ptr::null_mut();
-            // SAFETY: a place to write to.
+            // SAFETY: the out pointer is valid.
             unsafe { driver::cuMemHostAlloc(&mut raw, bytes, PORTABLE) }.map_err(|error| {
                 match error {
                     Error::Call {
@@ -72,8 +72,8 @@ impl<T: Pod> Pinned<T> {
             ptr = NonNull::new(raw.cast()).ok_or(Error::OutOfHostMemory {
                 requested: bytes as u64,
             })?;
-            // SAFETY: `len` elements were allocated, page-aligned; all zeros is a value of a `Pod`
-            // type.
+            // SAFETY: `len` elements were allocated, aligned to a page; all zeros are a valid value
+            // of a `Pod` type.
             unsafe { ptr.write_bytes(0, len) };
         }
         Ok(Pinned {
@@ -87,14 +87,15 @@ impl<T: Pod> Pinned<T> {
 impl<T> Deref for Pinned<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` initialised elements (or none at a dangling address), owned by this value.
+        // SAFETY: this value owns `len` initialised elements, or none at a dangling address.
         unsafe { core::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 }
 
 impl<T> DerefMut for Pinned<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, borrowed mutably.
+        // SAFETY: this value owns `len` initialised elements, or none at a dangling address, and is
+        // borrowed mutably.
         unsafe { core::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
 }
@@ -102,8 +103,8 @@ impl<T> DerefMut for Pinned<T> {
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
         if self.len * size_of::<T>() != 0 && self.device.bind().is_ok() {
-            // A drop can tell nobody; a device that has failed says so at the next call.
-            // SAFETY: allocated in `new` and freed only here.
+            // A drop cannot return an error; if the device has failed, the next call returns it.
+            // SAFETY: `new` allocated the memory, and it is freed only here.
             let _ = unsafe { driver::cuMemFreeHost(self.ptr.as_ptr().cast()) };
         }
     }

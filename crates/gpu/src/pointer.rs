@@ -1,19 +1,20 @@
-//! Device addresses as a type.
+//! Typed device addresses.
 
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
 use std::fmt;
 
-/// The device address of a `T`, or null: what a `T*` is in a struct that a kernel is passed.
+/// The device address of a `T`, or null: the counterpart of a `T*` in a struct that is passed to a
+/// kernel.
 ///
-/// It borrows nothing: what it points to must last until the kernel is done
-/// ([`Stream::using`](crate::Stream::using)). [`Slice::device_ptr`](crate::Slice::device_ptr)
+/// It borrows nothing. The memory must stay allocated until the kernel is done, for which
+/// [`Stream::using`](crate::Stream::using) serves. [`Slice::device_ptr`](crate::Slice::device_ptr)
 /// makes one.
 ///
 /// ```
 /// use gpu::DevicePtr;
 ///
-/// /// `Args` in a kernel: `struct Args { const float* input; uint64_t n; };`
+/// /// The kernel's `struct Args { const float* input; uint64_t n; };`
 /// #[repr(C)]
 /// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 /// struct Args {
@@ -25,13 +26,13 @@ use std::fmt;
 /// ```
 #[repr(transparent)]
 pub struct DevicePtr<T> {
-    // Kernel arguments point at this field.
+    // Kernel arguments point to this field.
     pub(crate) address: u64,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T> DevicePtr<T> {
-    /// No address.
+    /// The null pointer.
     pub const NULL: Self = Self::new(0);
 
     pub(crate) const fn new(address: u64) -> Self {
@@ -41,25 +42,25 @@ impl<T> DevicePtr<T> {
         }
     }
 
-    /// The number.
+    /// Returns the address as a number.
     #[must_use]
     pub fn address(self) -> u64 {
         self.address
     }
 
-    /// Whether it is 0.
+    /// Returns whether the address is 0.
     #[must_use]
     pub fn is_null(self) -> bool {
         self.address == 0
     }
 
-    /// The same address, of another type.
+    /// Returns the same address with another element type.
     #[must_use]
     pub fn cast<U>(self) -> DevicePtr<U> {
         DevicePtr::new(self.address)
     }
 
-    /// The address that many bytes behind.
+    /// Returns the address `bytes` bytes further on.
     #[must_use]
     pub fn byte_add(self, bytes: u64) -> Self {
         Self::new(self.address.wrapping_add(bytes))
@@ -86,9 +87,9 @@ impl<T> fmt::Debug for DevicePtr<T> {
     }
 }
 
-// SAFETY: a `u64` by `repr(transparent)`, of which 0 is a value.
+// SAFETY: by `repr(transparent)` it is a `u64`, for which all zero bytes are a value.
 unsafe impl<T: 'static> Zeroable for DevicePtr<T> {}
-// SAFETY: as above: no padding, and every bit pattern is an address.
+// SAFETY: by `repr(transparent)` it is a `u64`, without padding, and every bit pattern is a value.
 unsafe impl<T: 'static> Pod for DevicePtr<T> {}
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_number_of_64_bits() {
+    fn pointers_are_64_bit_numbers() {
         assert_eq!(size_of::<DevicePtr<[u8; 3]>>(), 8);
         let pointer: DevicePtr<u32> = bytemuck::cast(0x1000_u64);
         assert_eq!(pointer.byte_add(8).address(), 0x1008);

@@ -1,9 +1,9 @@
-//! Working memory that is kept from call to call.
+//! Scratch memory that is kept from call to call.
 
 use crate::{Buffer, Result, SliceMut, Stream};
 
-/// One byte buffer that grows when more is asked for and is reused otherwise. Its contents are
-/// unspecified at each [`Scratch::reserve`].
+/// A buffer of bytes that is reused from call to call, and grows when a call needs more. Its
+/// contents are unspecified after each [`Scratch::reserve`].
 ///
 /// ```
 /// # fn sort(stream: &gpu::Stream, scratch: &mut gpu::Scratch) -> gpu::Result<()> {
@@ -20,33 +20,33 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Without memory.
+    /// Makes one without memory.
     pub fn new() -> Scratch {
         Scratch::default()
     }
 
-    /// Bytes held.
+    /// Returns the capacity in bytes.
     pub fn capacity(&self) -> usize {
         self.buffer.as_ref().map_or(0, Buffer::len)
     }
 
-    /// `bytes` bytes, for work on `stream`, at a multiple of 256.
+    /// Returns `bytes` bytes for work on `stream`, aligned to 256 bytes.
     ///
-    /// Growing gives half as much again as was held, or what is asked for if that is more; when
-    /// that much is not free, what is asked for. What was held is freed first, on its own
-    /// stream. Another stream than last time gets new memory, as the old may still be in use.
+    /// The buffer grows by half, or to `bytes` if that is more; if so much is not free, to `bytes`.
+    /// The old memory is freed first, on its own stream. For another stream than last time new
+    /// memory is allocated, because the old may still be in use.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and then nothing is held;
-    /// [`Error::Capturing`](crate::Error::Capturing) when it must grow on a stream that is
-    /// being captured, and then what was held is kept.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); the buffer is empty then.
+    /// [`Error::Capturing`](crate::Error::Capturing) if it must grow on a stream that is being
+    /// captured; the buffer is unchanged then.
     pub fn reserve(&mut self, stream: &Stream, bytes: usize) -> Result<SliceMut<'_, u8>> {
-        let held = self
+        let kept = self
             .buffer
-            .take_if(|held| held.stream().same(stream) && held.len() >= bytes);
-        let buffer = match held {
-            Some(held) => held,
+            .take_if(|kept| kept.stream().same(stream) && kept.len() >= bytes);
+        let buffer = match kept {
+            Some(kept) => kept,
             None => {
                 stream.refuse_capture("growing a scratch buffer")?;
                 let generous = self
@@ -60,7 +60,7 @@ impl Scratch {
         self.buffer.insert(buffer).range_mut(..bytes)
     }
 
-    /// Frees what is held.
+    /// Frees the memory.
     pub fn clear(&mut self) {
         self.buffer = None;
     }

@@ -1,4 +1,4 @@
-//! Borrowed pieces of device memory.
+//! Borrowed slices of device memory.
 
 use core::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -9,21 +9,22 @@ use crate::memory::{Memory, Owner};
 use crate::pointer::DevicePtr;
 use crate::{Error, Result};
 
-/// `Send` and `Sync` whatever `T` is: the elements are not on the host.
+/// Marks the element type. It is `Send` and `Sync` for every `T`, because the elements are not on
+/// the host.
 type Element<T> = PhantomData<fn() -> T>;
 
-/// `len` elements of device memory, to read. It cannot be read on the host:
-/// [`Stream::download`](crate::Stream::download) does that.
+/// A shared slice of device memory. The host cannot read it directly;
+/// [`Stream::download`](crate::Stream::download) copies it.
 #[derive(Debug)]
 pub struct Slice<'a, T> {
-    // Kernel arguments point at this field.
+    // Kernel arguments point to this field.
     pub(crate) ptr: u64,
     len: usize,
     pub(crate) owner: Owner<'a>,
     element: Element<T>,
 }
 
-/// `len` elements of device memory, to read and write.
+/// A mutable slice of device memory.
 #[derive(Debug)]
 pub struct SliceMut<'a, T> {
     pub(crate) ptr: u64,
@@ -42,19 +43,20 @@ impl<T> Copy for Slice<'_, T> {}
 macro_rules! common {
     ($Slice:ident) => {
         impl<'a, T: Pod> $Slice<'a, T> {
-            /// A slice at a device address. A slice of no elements may be at any address, 0
+            /// Makes a slice from a device address. An empty slice may have any address, 0
             /// included.
             ///
             /// # Safety
             ///
-            /// For as long as `'a` and any work given to a stream with this slice last, `len`
-            /// elements at `ptr` must be device memory of the stream's device, aligned for `T`,
-            /// and nothing else may write them (nor read them, for a `SliceMut`).
+            /// The `len` elements at `ptr` must be memory of the stream's device, aligned for `T`.
+            /// This must hold for `'a`, and until all work queued with this slice is done. Nothing
+            /// else may write the elements meanwhile (nor read them, for a `SliceMut`).
             pub unsafe fn from_raw(ptr: u64, len: usize) -> Self {
-                Self::new(ptr, len, Owner::Promised)
+                Self::new(ptr, len, Owner::Unchecked)
             }
 
-            /// A slice of `owner`'s memory, of which all is borrowed that is in the slice.
+            /// Makes a slice of `owner`'s memory; the caller has borrowed all elements of the
+            /// slice.
             pub(crate) fn new(ptr: u64, len: usize, owner: Owner<'a>) -> Self {
                 $Slice {
                     ptr,
@@ -64,7 +66,8 @@ macro_rules! common {
                 }
             }
 
-            /// A share in its memory, for work that has only its address ([`Stream::using`]).
+            /// Returns a share in the slice's memory, for work that knows its address only
+            /// ([`Stream::using`]).
             ///
             /// # Errors
             ///
@@ -75,32 +78,33 @@ macro_rules! common {
                 Memory::of(self.owner)
             }
 
-            /// The device address of the first element.
+            /// Returns the device address of the first element.
             pub fn ptr(&self) -> u64 {
                 self.ptr
             }
 
-            /// The same, for a struct that a kernel is passed.
+            /// Returns the device address of the first element, typed, for a struct that is passed
+            /// to a kernel.
             pub fn device_ptr(&self) -> DevicePtr<T> {
                 DevicePtr::new(self.ptr)
             }
 
-            /// Elements.
+            /// Returns the number of elements.
             pub fn len(&self) -> usize {
                 self.len
             }
 
-            /// True without elements.
+            /// Returns whether the slice has no elements.
             pub fn is_empty(&self) -> bool {
                 self.len == 0
             }
 
-            /// Bytes. A slice never has more than an address can count.
+            /// Returns the number of bytes, which never overflows.
             pub fn bytes(&self) -> usize {
                 self.len * size_of::<T>()
             }
 
-            /// The elements in `range`.
+            /// Returns the elements in `range`.
             ///
             /// # Errors
             ///
@@ -111,12 +115,12 @@ macro_rules! common {
                 Ok(Self::new(ptr, end - start, self.owner))
             }
 
-            /// The same bytes as elements of another type.
+            /// Returns the same bytes as elements of another type.
             ///
             /// # Errors
             ///
-            /// [`Error::Length`] when they are no whole number of elements, [`Error::Alignment`]
-            /// when the address does not fit `U`.
+            /// [`Error::Length`] if the bytes are no whole number of elements, [`Error::Alignment`]
+            /// if the address is not aligned for `U`.
             pub fn cast<U: Pod>(self) -> Result<$Slice<'a, U>> {
                 let len = cast_len::<U>(self.ptr, self.bytes())?;
                 Ok($Slice::new(self.ptr, len, self.owner))
@@ -128,26 +132,26 @@ common!(Slice);
 common!(SliceMut);
 
 impl<'a, T: Pod> SliceMut<'a, T> {
-    /// The same slice for a shorter time, to pass it on and keep it.
+    /// Borrows the slice again for a shorter lifetime, to pass it on and keep it.
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
         SliceMut::new(self.ptr, self.len, self.owner)
     }
 
-    /// The same slice, to read, for a shorter time.
+    /// Borrows the slice as a shared slice.
     pub fn as_slice(&self) -> Slice<'_, T> {
         Slice::new(self.ptr, self.len, self.owner)
     }
 
-    /// The same slice, to read from now on.
+    /// Converts the slice to a shared slice.
     pub fn into_slice(self) -> Slice<'a, T> {
         Slice::new(self.ptr, self.len, self.owner)
     }
 
-    /// The first `at` elements, and the rest.
+    /// Splits the slice into the first `at` elements and the rest.
     ///
     /// # Errors
     ///
-    /// [`Error::Range`] when `at` is beyond the end.
+    /// [`Error::Range`] if `at` is greater than the length.
     pub fn split_at(self, at: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
         let (_, at) = bounds(..at, self.len)?;
         let rest = self.ptr + (at * size_of::<T>()) as u64;
@@ -158,7 +162,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     }
 }
 
-/// `range` within `0..len`.
+/// Returns start and end of `range`, checked against `0..len`.
 fn bounds(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
@@ -196,7 +200,7 @@ fn cast_len<U>(ptr: u64, bytes: usize) -> Result<usize> {
     Ok(bytes.checked_div(size).unwrap_or(0))
 }
 
-/// Fails unless two lengths agree.
+/// Fails unless the two lengths are equal.
 pub(crate) fn same_len(what: &'static str, needed: usize, given: usize) -> Result<()> {
     if needed == given {
         return Ok(());
@@ -213,7 +217,7 @@ mod tests {
     use super::*;
 
     fn slice(ptr: u64, len: usize) -> Slice<'static, u32> {
-        // SAFETY: only its numbers are looked at.
+        // SAFETY: only address and length are read, never the memory.
         unsafe { Slice::from_raw(ptr, len) }
     }
 
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn splits_do_not_overlap() {
-        // SAFETY: only its numbers are looked at.
+        // SAFETY: only address and length are read, never the memory.
         let whole = || unsafe { SliceMut::<u64>::from_raw(512, 5) };
         let (head, tail) = whole().split_at(2).unwrap();
         assert_eq!(

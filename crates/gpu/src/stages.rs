@@ -1,4 +1,4 @@
-//! Times of the parts of a stream's work.
+//! Stage times of a stream's work.
 
 use crate::{Event, Result, Stream};
 
@@ -19,23 +19,23 @@ use crate::{Event, Result, Stream};
 #[derive(Debug, Default)]
 pub struct Stages {
     names: Vec<&'static str>,
-    // At least one for each name; kept from run to run, as making events takes longer than
-    // recording them.
+    // At least one event for each name. They are kept from run to run, because making events takes
+    // longer than recording them.
     events: Vec<Event>,
 }
 
 impl Stages {
-    /// Without stages.
+    /// Makes an empty list of stages.
     pub fn new() -> Stages {
         Stages::default()
     }
 
-    /// The stage before ends here and stage `name` begins.
+    /// Ends the current stage and begins stage `name`.
     ///
     /// # Errors
     ///
-    /// [`Error::Capturing`](crate::Error::Capturing): replayed work has no times of its own; the
-    /// driver's errors. The stage is then not begun.
+    /// [`Error::Capturing`](crate::Error::Capturing), because replayed work has no times of its
+    /// own; the driver's errors. No stage begins then.
     pub fn mark(&mut self, stream: &Stream, name: &'static str) -> Result<()> {
         self.record(stream)?;
         self.names.push(name);
@@ -43,8 +43,7 @@ impl Stages {
     }
 
     /// Ends the last stage, waits for it, and returns each stage with its milliseconds, in the
-    /// order of their marks. The next [`Stages::mark`] begins anew, whether this call succeeds
-    /// or not.
+    /// order of the marks. The list is empty afterwards, even if this call fails.
     ///
     /// # Errors
     ///
@@ -72,7 +71,7 @@ impl Stages {
     fn record(&mut self, stream: &Stream) -> Result<()> {
         stream.refuse_capture("taking times")?;
         let at = self.names.len();
-        // Events of another device, from an earlier run, are of no use on this one.
+        // Events of an earlier run on another device are of no use on this one.
         self.events.truncate(
             self.events
                 .iter()

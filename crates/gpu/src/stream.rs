@@ -1,4 +1,4 @@
-//! Streams: memory and copies in the order of their work.
+//! Streams: queues of allocations, copies, fills and launches.
 
 use core::{fmt, iter, mem, ptr};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,37 +11,37 @@ use crate::slice::same_len;
 use crate::{Buffer, Device, Error, Event, Graph, Kernel, Result, Slice, SliceMut};
 use crate::{capture, event};
 
-/// A queue of work for a device, run in order, apart from that of other streams (it does not wait
-/// for the legacy default stream either). Clones are the same stream. Any thread may use it; what
-/// two threads give it at the same time runs in either order. While it is being captured only the
-/// thread that captures may.
+/// A queue of work for a device, which runs in order and independently of other streams, the legacy
+/// default stream included. Clones are handles of the same stream. Any thread may use it; work that
+/// two threads queue at the same time runs in either order. While the stream is being captured,
+/// only the capturing thread may use it.
 ///
-/// Unless its documentation says otherwise a call returns once the work is queued, and an error of
-/// the work itself shows in a later call.
+/// Unless its documentation says otherwise, a call returns as soon as the work is queued, and a
+/// later call returns the errors of that work.
 #[derive(Clone)]
 pub struct Stream(Arc<Inner>);
 
 struct Inner {
     handle: Handle,
-    /// Held, by any number of threads, from the look whether the stream is being captured until
-    /// the work is given and, where the call lends memory to it, done. Held alone where a capture
-    /// begins, ends, or is joined. No thread holds that of two streams.
+    /// Locked for reading, by any number of threads, from the check whether the stream is being
+    /// captured until the work is queued, or done if the call lends host memory to it. Locked for
+    /// writing while a capture begins, ends, or is joined. No thread locks those of two streams.
     capture: RwLock<()>,
 }
 
-/// The driver's stream.
+/// The driver's handle of a stream.
 pub(crate) struct Handle {
     device: Device,
     raw: CUstream,
 }
 // SAFETY: the driver lets any thread use a stream.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: the driver lets any number of threads use a stream at once.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // A stream of a capture must live until that ends.
+        // A stream that is part of a capture must live until the capture ends.
         if let Ok(Some(id)) = capture::id(&self.device, self.raw) {
             let moved = Handle {
                 device: self.device.clone(),
@@ -53,15 +53,15 @@ impl Drop for Handle {
             }
         }
         if !self.raw.is_null() && self.device.bind().is_ok() {
-            // A drop can tell nobody; a device that has failed says so at the next call.
-            // SAFETY: not used again. The driver lets the work already queued end.
+            // A drop cannot return an error; if the device has failed, the next call returns it.
+            // SAFETY: the stream is not used again, and the driver lets its queued work end.
             let _ = unsafe { driver::cuStreamDestroy_v2(self.raw) };
         }
     }
 }
 
 impl Stream {
-    /// A new stream.
+    /// Makes a stream.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Stream {
         const NON_BLOCKING: u32 = 1;
         device.bind()?;
         let mut handle = ptr::null_mut();
-        // SAFETY: a place to write to.
+        // SAFETY: the out pointer is valid.
         unsafe { driver::cuStreamCreate(&mut handle, NON_BLOCKING)? };
         Ok(Stream(Arc::new(Inner {
             handle: Handle {
@@ -82,7 +82,7 @@ impl Stream {
         })))
     }
 
-    /// Its device.
+    /// Returns the device of the stream.
     pub fn device(&self) -> &Device {
         &self.0.handle.device
     }
@@ -91,7 +91,7 @@ impl Stream {
         self.0.handle.raw
     }
 
-    /// True for clones of one stream.
+    /// Returns whether both are handles of one stream.
     pub(crate) fn same(&self, other: &Stream) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -109,13 +109,13 @@ impl Stream {
         }
     }
 
-    /// The capture that it is part of.
+    /// Returns the id of the capture that the stream is part of.
     pub(crate) fn capture_id(&self) -> Result<Option<u64>> {
         capture::id(self.device(), self.raw())
     }
 
-    /// Fails, leaving the capture as it is, when the stream is being captured: the driver would
-    /// break the capture off.
+    /// Fails if the stream is being captured. The capture continues, while the driver's own refusal
+    /// would invalidate it.
     pub(crate) fn refuse_capture(&self, call: &'static str) -> Result<()> {
         match self.capture_id()? {
             Some(_) => Err(Error::Capturing { call }),
@@ -123,17 +123,21 @@ impl Stream {
         }
     }
 
-    /// Runs `f`, which begins, ends or joins a capture, while no other thread gives work to the
-    /// stream. `f` calls none of what follows.
-    pub(crate) fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
+    /// Runs `f`, which begins, ends or joins a capture, while no other thread queues work on the
+    /// stream. `f` must not call this method or the two that follow.
+    pub(crate) fn exclusive<R>(&self, f: impl FnOnce() -> R) -> R {
         let lock = &self.0.capture;
         let _alone = lock.write().unwrap_or_else(PoisonError::into_inner);
         f()
     }
 
-    /// Runs `f`, which gives the stream what cannot be captured or waits for it, with the context
-    /// current, while no capture can begin. `f` calls none of this and what follows.
-    pub(crate) fn now<R>(&self, call: &'static str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    /// Runs `f`, which waits for the stream or queues what cannot be captured, with the context
+    /// current. No capture can begin meanwhile. `f` must not call this method or the next.
+    pub(crate) fn immediate<R>(
+        &self,
+        call: &'static str,
+        f: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         let lock = &self.0.capture;
         let _no_capture_begins = lock.read().unwrap_or_else(PoisonError::into_inner);
         self.refuse_capture(call)?;
@@ -141,20 +145,20 @@ impl Stream {
         f()
     }
 
-    /// Runs `f`, which gives the stream work with a kernel and memory, with the context current:
-    /// work that runs now, or becomes part of the graph of this thread's capture, which then keeps
-    /// the kernel and the memory. True when it was captured.
-    pub(crate) fn give<'a>(
+    /// Runs `f`, which queues work that uses `kernel` and the memory of `owners`, with the context
+    /// current. If this thread captures the stream, the work becomes part of the graph, which then
+    /// keeps the kernel and the memory. Returns whether the work was captured.
+    pub(crate) fn submit<'a>(
         &self,
         kernel: Option<&Kernel>,
         owners: impl Iterator<Item = Owner<'a>> + Clone,
         f: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
-        owners.clone().try_for_each(|owner| owner.enter(self))?;
+        owners.clone().try_for_each(|owner| owner.begin_use(self))?;
         {
             let lock = &self.0.capture;
             let _no_capture_begins = lock.read().unwrap_or_else(PoisonError::into_inner);
-            let capture = self.own_capture()?;
+            let capture = self.this_threads_capture()?;
             self.device().bind()?;
             f()?;
             if let Some(id) = capture {
@@ -162,40 +166,41 @@ impl Stream {
                 return Ok(true);
             }
         }
-        owners.for_each(|owner| owner.leave(self));
+        owners.for_each(|owner| owner.end_use(self));
         Ok(false)
     }
 
-    /// The capture that it is part of. Fails unless this thread captures: work of another is not
-    /// meant for the graph.
-    pub(crate) fn own_capture(&self) -> Result<Option<u64>> {
+    /// Returns the id of the capture that the stream is part of. Fails if another thread captures
+    /// it, because this thread's work is not meant for that graph.
+    pub(crate) fn this_threads_capture(&self) -> Result<Option<u64>> {
         match self.capture_id()? {
             Some(id) if !capture::of_this_thread(id) => Err(Error::Capturing {
-                call: "work of a thread that does not capture",
+                call: "work of another thread than the capturing one",
             }),
             capture => Ok(capture),
         }
     }
 
-    /// Has work given from now on run after that given to `other` so far.
-    pub(crate) fn after(&self, other: &Stream) -> Result<()> {
+    /// Orders work queued from now on after the work queued on `other` so far.
+    pub(crate) fn run_after(&self, other: &Stream) -> Result<()> {
         const CALL: &str = "the first or last use of a buffer by another stream";
         let event = Event::new(other.device())?;
-        // SAFETY: live events and streams.
-        other.now(CALL, || unsafe {
+        // SAFETY: event and stream are live.
+        other.immediate(CALL, || unsafe {
             driver::cuEventRecord(event.raw(), other.raw())
         })?;
-        // SAFETY: as above.
-        self.now(CALL, || unsafe {
+        // SAFETY: event and stream are live.
+        self.immediate(CALL, || unsafe {
             driver::cuStreamWaitEvent(self.raw(), event.raw(), 0)
         })
     }
 
-    /// Waits for all work, with the lock held and the context current. Memory lent to the work may
-    /// be given back then.
+    /// Waits for all work; the caller has locked `capture` and made the context current. Afterwards
+    /// no work uses host memory that was lent to it.
     fn finish(&self) -> Result<()> {
-        // SAFETY: a live stream. An error may be of earlier work, with the wait left undone: the
-        // second wait is undone only if the context is dead, and then nothing copies.
+        // SAFETY: the stream is live. The first wait may return early with an error of earlier
+        // work. A second wait returns early only if the context is dead, and then nothing copies
+        // any more.
         unsafe {
             driver::cuStreamSynchronize(self.raw()).inspect_err(|_| {
                 let _: Result<()> = driver::cuStreamSynchronize(self.raw());
@@ -203,30 +208,30 @@ impl Stream {
         }
     }
 
-    /// Runs `f`, which gives the stream work that uses `memory` by address only, as a kernel does
-    /// with addresses in its arguments: the memory is freed after that work, or after the graph
-    /// that it becomes part of. Slices that are arguments themselves need no such care.
+    /// Runs `f`, which queues work that knows `memory` by address only, such as a kernel with
+    /// addresses inside a struct. The memory is freed after that work, or after the graph that the
+    /// work becomes part of. Slices that are arguments themselves need no such call.
     ///
     /// # Errors
     ///
-    /// Those of `f`; [`Error::OtherDevice`], [`Error::Capturing`] while another thread captures
-    /// the stream; the driver's errors.
+    /// The errors of `f`; [`Error::OtherDevice`]; [`Error::Capturing`] while another thread
+    /// captures the stream; the driver's errors.
     pub fn using<R, E: From<Error>>(
         &self,
         memory: &[Memory],
         f: impl FnOnce() -> core::result::Result<R, E>,
     ) -> core::result::Result<R, E> {
         let owners = memory.iter().map(Memory::owner);
-        let captured = self.give(None, owners.clone(), || Ok(()))?;
+        let captured = self.submit(None, owners.clone(), || Ok(()))?;
         let outcome = f();
         if !captured {
-            owners.for_each(|owner| owner.leave(self));
+            owners.for_each(|owner| owner.end_use(self));
         }
         outcome
     }
 
-    /// A buffer of `len` elements with unspecified contents. Memory that was freed before on this
-    /// device is reused, which makes it cheap.
+    /// Allocates a buffer of `len` elements with unspecified contents. It reuses memory that was
+    /// freed before on this device, so it is cheap.
     ///
     /// # Errors
     ///
@@ -236,7 +241,7 @@ impl Stream {
         Buffer::new(self, len)
     }
 
-    /// A buffer of `len` elements, all bytes zero.
+    /// Allocates a buffer of `len` elements and sets all bytes to zero.
     ///
     /// # Errors
     ///
@@ -247,7 +252,7 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A buffer with a copy of `data`, which may be reused when this returns.
+    /// Allocates a buffer with a copy of `data`. The copy is done when this returns.
     ///
     /// # Errors
     ///
@@ -258,16 +263,17 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// Copies `src` to the device. When this returns, the copy and all work before it are done.
+    /// Copies `src` to the device, and waits for the copy and all work before it.
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] when the lengths differ, [`Error::Capturing`]; the driver's errors.
+    /// [`Error::Length`] if the lengths differ; [`Error::Capturing`]; the driver's errors.
     pub fn upload<T: Pod>(&self, dst: SliceMut<'_, T>, src: &[T]) -> Result<()> {
         same_len("elements to upload", dst.len(), src.len())?;
         self.lend(dst.bytes(), dst.owner, "Stream::upload", || {
-            // SAFETY: both sides have that many bytes; the copy is waited for while `src` is
-            // borrowed, the slice's borrow or its maker's promise keeps the destination.
+            // SAFETY: both sides have that many bytes. `lend` waits for the copy while `src` is
+            // borrowed. The destination is kept by the slice's borrow, or by the promise of
+            // `from_raw`.
             unsafe {
                 driver::cuMemcpyHtoDAsync_v2(
                     dst.ptr(),
@@ -279,18 +285,17 @@ impl Stream {
         })
     }
 
-    /// Copies from the device to `dst`. When this returns, the copy and all work before it are
-    /// done.
+    /// Copies from the device to `dst`, and waits for the copy and all work before it.
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] when the lengths differ, [`Error::Capturing`]; the driver's errors, those
-    /// of the work before among them. After an error the contents of `dst` are unspecified.
+    /// [`Error::Length`] if the lengths differ; [`Error::Capturing`]; the driver's errors,
+    /// including those of earlier work. After an error the contents of `dst` are unspecified.
     pub fn download<T: Pod>(&self, src: Slice<'_, T>, dst: &mut [T]) -> Result<()> {
         same_len("elements to download", src.len(), dst.len())?;
         self.lend(src.bytes(), src.owner, "Stream::download", || {
-            // SAFETY: both sides have that many bytes; the copy is waited for while `dst` is
-            // borrowed, and any bytes are a value of a `Pod` type.
+            // SAFETY: both sides have that many bytes. `lend` waits for the copy while `dst` is
+            // borrowed. Any bytes are a valid value of a `Pod` type.
             unsafe {
                 driver::cuMemcpyDtoHAsync_v2(
                     dst.as_mut_ptr().cast(),
@@ -302,8 +307,8 @@ impl Stream {
         })
     }
 
-    /// Runs `copy`, of so many bytes between host memory that is borrowed and memory of `owner`,
-    /// and waits for it, whether it fails or not: one step, in which no capture begins.
+    /// Runs `copy`, which copies `bytes` bytes between borrowed host memory and memory of `owner`,
+    /// and waits for it even if it fails. No capture can begin meanwhile.
     fn lend(
         &self,
         bytes: usize,
@@ -312,17 +317,17 @@ impl Stream {
         copy: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         if bytes == 0 {
-            return self.now(call, || self.finish());
+            return self.immediate(call, || self.finish());
         }
-        owner.enter(self)?;
-        self.now(call, || {
+        owner.begin_use(self)?;
+        self.immediate(call, || {
             let copied = copy();
             let done = self.finish();
             copied.and(done)
         })
     }
 
-    /// A copy of `src` on the host; waits as [`Stream::download`] does.
+    /// Returns a copy of `src` on the host, and waits as [`Stream::download`] does.
     ///
     /// # Errors
     ///
@@ -337,8 +342,8 @@ impl Stream {
         Ok(vec)
     }
 
-    /// Copies `src`, all or a part of a [`Pinned`](crate::Pinned), to the device. Asynchronous, and
-    /// may be captured.
+    /// Copies `src`, all or a part of a [`Pinned`](crate::Pinned), to the device. The copy is
+    /// asynchronous and can be captured.
     ///
     /// # Errors
     ///
@@ -346,23 +351,23 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `src` must stay where it is, unchanged, until the stream is past this copy; when it is
-    /// captured, until the graph is dropped and its last run is done.
+    /// `src` must stay allocated and unchanged until the copy is done. If the copy is captured,
+    /// that is until the graph is dropped and its last run is done.
     pub unsafe fn upload_pinned<T: Pod>(&self, dst: SliceMut<'_, T>, src: &[T]) -> Result<()> {
         same_len("elements to upload", dst.len(), src.len())?;
         if dst.bytes() == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have that many bytes; the caller keeps the source, `give` or the
-        // promise of the slice's maker the destination.
-        self.give(None, iter::once(dst.owner), || unsafe {
+        // SAFETY: both sides have that many bytes. The caller keeps the source; `submit`, or the
+        // promise of `from_raw`, keeps the destination.
+        self.submit(None, iter::once(dst.owner), || unsafe {
             driver::cuMemcpyHtoDAsync_v2(dst.ptr(), src.as_ptr().cast(), dst.bytes(), self.raw())
         })?;
         Ok(())
     }
 
-    /// Copies from the device to `dst`, all or a part of a [`Pinned`](crate::Pinned). Asynchronous,
-    /// and may be captured.
+    /// Copies from the device to `dst`, all or a part of a [`Pinned`](crate::Pinned). The copy is
+    /// asynchronous and can be captured.
     ///
     /// # Errors
     ///
@@ -370,17 +375,17 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `dst` must stay where it is, and must not be read or written, until the stream is past this
-    /// copy; when it is captured, until the graph is dropped and its last run is done, except
-    /// while no run is queued.
+    /// `dst` must stay allocated, and must not be read or written, until the copy is done. If the
+    /// copy is captured, `dst` must stay allocated until the graph is dropped and its last run is
+    /// done, and must not be read or written while a run is queued.
     pub unsafe fn download_pinned<T: Pod>(&self, src: Slice<'_, T>, dst: &mut [T]) -> Result<()> {
         same_len("elements to download", src.len(), dst.len())?;
         if src.bytes() == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have that many bytes; the caller keeps the destination, and any bytes
-        // are a value of a `Pod` type.
-        self.give(None, iter::once(src.owner), || unsafe {
+        // SAFETY: both sides have that many bytes. The caller keeps the destination. Any bytes are
+        // a valid value of a `Pod` type.
+        self.submit(None, iter::once(src.owner), || unsafe {
             driver::cuMemcpyDtoHAsync_v2(
                 dst.as_mut_ptr().cast(),
                 src.ptr(),
@@ -402,15 +407,15 @@ impl Stream {
             return Ok(());
         }
         let owners = [dst.owner, src.owner];
-        // SAFETY: both sides have that many bytes of device memory, which buffers free only after
-        // this copy.
-        self.give(None, owners.iter().copied(), || unsafe {
+        // SAFETY: both sides have that many bytes of device memory, which is freed only after this
+        // copy.
+        self.submit(None, owners.iter().copied(), || unsafe {
             driver::cuMemcpyDtoDAsync_v2(dst.ptr(), src.ptr(), dst.bytes(), self.raw())
         })?;
         Ok(())
     }
 
-    /// Sets every byte.
+    /// Sets every byte of `dst` to `byte`.
     ///
     /// # Errors
     ///
@@ -419,15 +424,15 @@ impl Stream {
         if dst.bytes() == 0 {
             return Ok(());
         }
-        // SAFETY: that many bytes of device memory, which a buffer frees only after this fill; any
-        // bytes are a value of a `Pod` type.
-        self.give(None, iter::once(dst.owner), || unsafe {
+        // SAFETY: `dst` has that many bytes of device memory, which is freed only after this fill.
+        // Any bytes are a valid value of a `Pod` type.
+        self.submit(None, iter::once(dst.owner), || unsafe {
             driver::cuMemsetD8Async(dst.ptr(), byte, dst.bytes(), self.raw())
         })?;
         Ok(())
     }
 
-    /// Sets every element.
+    /// Sets every element of `dst` to `value`.
     ///
     /// # Errors
     ///
@@ -436,47 +441,49 @@ impl Stream {
         if dst.is_empty() {
             return Ok(());
         }
-        // SAFETY: that many aligned words of device memory, which a buffer frees only after this
-        // fill.
-        self.give(None, iter::once(dst.owner), || unsafe {
+        // SAFETY: `dst` has that many aligned words of device memory, which is freed only after
+        // this fill.
+        self.submit(None, iter::once(dst.owner), || unsafe {
             driver::cuMemsetD32Async(dst.ptr(), value, dst.len(), self.raw())
         })?;
         Ok(())
     }
 
-    /// Waits until all work given to the stream is done.
+    /// Waits until all work queued on the stream is done.
     ///
     /// # Errors
     ///
-    /// [`Error::Capturing`]; the driver's errors, those of the work among them.
+    /// [`Error::Capturing`]; the driver's errors, including those of the work.
     pub fn synchronize(&self) -> Result<()> {
-        self.now("Stream::synchronize", || self.finish())
+        self.immediate("Stream::synchronize", || self.finish())
     }
 
-    /// True when all work given to the stream is done.
+    /// Returns whether all work queued on the stream is done.
     ///
     /// # Errors
     ///
     /// As [`Stream::synchronize`].
     pub fn is_idle(&self) -> Result<bool> {
-        self.now("Stream::is_idle", || {
-            // SAFETY: a live stream.
+        self.immediate("Stream::is_idle", || {
+            // SAFETY: the stream is live.
             event::ready(unsafe { driver::cuStreamQuery(self.raw()) })
         })
     }
 
-    /// Collects the work that `f` gives to the stream into a graph, instead of running it.
+    /// Captures the work that `f` queues on the stream into a graph, instead of running it.
     ///
-    /// `f` may launch kernels, copy, fill, copy from and to pinned memory, record and wait for
-    /// events (a stream that waits for an event of this one joins the capture, and must be
-    /// waited for before `f` ends). What must run now, such as an allocation,
-    /// [`Stream::upload`] or [`Stream::synchronize`], fails with [`Error::Capturing`] and does not
-    /// disturb the capture; so does all work that another thread gives to the stream meanwhile.
-    /// This call waits for the calls of other threads that are at work on the stream. If `f` fails
-    /// or panics nothing is kept and the stream is usable as before.
+    /// `f` may launch kernels, fill, copy within the device and from and to pinned memory, and
+    /// record and wait for events. A stream that waits for an event of this stream joins the
+    /// capture; this stream must wait for it in turn before `f` ends.
+    ///
+    /// Calls that cannot be captured, such as an allocation, [`Stream::upload`] or
+    /// [`Stream::synchronize`], fail with [`Error::Capturing`], and the capture continues. The same
+    /// holds for all work that another thread queues on the stream meanwhile. This call first waits
+    /// for calls of other threads that are using the stream. If `f` fails or panics, nothing is
+    /// captured, and the stream is usable again.
     ///
     /// The graph keeps alive the kernels and buffers that its work uses, and the buffers that are
-    /// dropped in `f`: see [`Graph`].
+    /// dropped in `f` ([`Graph`]).
     ///
     /// # Errors
     ///

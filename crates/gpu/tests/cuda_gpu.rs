@@ -1,4 +1,4 @@
-//! The device layer on a device. Empty where there is no such driver to be had.
+//! Tests of the device layer on a device. Empty on targets without a CUDA driver.
 
 #![allow(clippy::unwrap_used)]
 

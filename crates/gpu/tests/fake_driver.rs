@@ -1,4 +1,5 @@
-//! The device layer over a driver made for the tests. Empty where there is no such driver to be had.
+//! Tests of the device layer on a driver made for the tests. Empty on targets without a CUDA
+//! driver.
 
 #![allow(clippy::unwrap_used)]
 

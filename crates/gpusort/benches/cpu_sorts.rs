@@ -1,10 +1,11 @@
-//! The CPU sorts beside the well-kept sort crates: median times, one table per kind of sort.
+//! Compares the CPU sorts with other sort crates: median times, one table for each kind of sort.
 //!
-//! `cargo bench -p gpusort --bench cpu_sorts [-- [pairs] LARGEST_LOG2 [RUNS]]`; `pairs` for that table alone. Every candidate does the whole task: an index
-//! sort starts from keys and ends with the index, whatever it has to build in between. `Sorter` keeps its scratch
-//! memory between runs, as it would between frames; `fresh` is the free function, which makes a new one. The results
-//! of all candidates are compared with one another. Run without `--bench` (as `cargo test --benches` does), it only
-//! does that, for small sizes.
+//! `cargo bench -p gpusort --bench cpu_sorts [-- [pairs] LARGEST_LOG2 [RUNS]]`; `pairs` prints that
+//! table alone. Every candidate does the whole task: an index sort starts from keys and ends with
+//! the index. `Sorter` keeps its scratch memory between runs, as it would between frames; `fresh`
+//! is the free function, which allocates it each time. The results of all candidates are compared
+//! with each other. Without `--bench` (as `cargo test --benches` runs it), the program does only
+//! that, for small sizes.
 
 use gpusort::{Key, SortOptions, cpu};
 use rand::rngs::SmallRng;
@@ -15,10 +16,11 @@ use std::fmt::Debug;
 use std::time::Instant;
 use voracious_radix_sort::RadixSort as Voracious;
 
-/// Key bits above, index below: unique, so that an unstable sort of them is a stable sort of the keys.
+/// A number with the key bits above and the index below. No two are equal, so an unstable sort of
+/// them sorts the keys stably.
 type Composite = u64;
 
-/// The same for `rdst`, which is told to look at the key bits only and to use its stable algorithms for that.
+/// The same number for `rdst`, which looks at the key bits only and uses its stable algorithms.
 #[derive(Clone, Copy)]
 struct HighHalf(u64);
 
@@ -42,7 +44,7 @@ impl RadixKey for ByKey {
     }
 }
 
-/// The stable sorts of `rdst`.
+/// Selects the stable sorts of `rdst`.
 struct StableTuner;
 
 impl rdst::tuner::Tuner for StableTuner {
@@ -67,7 +69,7 @@ fn indices(composites: impl IntoIterator<Item = Composite>, index: &mut [u32]) {
         .for_each(|(index, composite)| *index = composite as u32);
 }
 
-/// One row of a table: every candidate on the same input.
+/// A row of a table: every candidate on the same input.
 struct Row<'a, I, O> {
     runs: usize,
     input: &'a I,
@@ -77,7 +79,7 @@ struct Row<'a, I, O> {
 }
 
 impl<I, O: Clone + PartialEq + Debug> Row<'_, I, O> {
-    /// Times `sort`, which leaves its answer in the output; `reset` is not timed.
+    /// Times `sort`, which writes its result to the output; `reset` is not timed.
     fn run(
         &mut self,
         name: &'static str,
@@ -279,7 +281,8 @@ fn pairs_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
     }
 }
 
-/// Index sort of 64-bit keys. `voracious_radix_sort` has nothing to sort its composites by.
+/// Prints the table of index sorts of 64-bit keys. `voracious_radix_sort` cannot sort such
+/// composites.
 fn wide_index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
     println!("\nIndex sort, f64 keys uniform in -500..500");
     for &log2 in sizes {
@@ -323,7 +326,8 @@ fn wide_index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
     }
 }
 
-/// Keys alone. Voracious has its calls on traits that differ by type.
+/// Prints a table of keys alone. `voracious_radix_sort` has its calls on traits that differ by
+/// type, so they are passed in.
 fn keys_table<K: Key + Ord + RadixKey + radsort::Key>(
     title: &str,
     sizes: &[u32],

@@ -1,8 +1,10 @@
-//! Measures Bucket Sort on the first GPU: `bench_bucket_sort [--n 33554432] [--runs 9] [--sizes 1048576,67108864]`.
+//! Measures Bucket Sort on the first GPU: `bench_bucket_sort [--n 33554432] [--runs 9] [--sizes
+//! 1048576,67108864]`.
 //!
-//! Three tables: `n` keys (u32) of many distributions, whose times the paper says are the same, with the largest bucket as a
-//! multiple of the average; the steps of a sort; uniform keys by type and payload. Times are medians over GPU events after a
-//! warm-up. Results are checked to be in order here, and against the CPU by the tests.
+//! It prints three tables: `n` keys (u32) of many distributions, which take the same time according
+//! to the paper, with the largest bucket as a multiple of the average; the steps of a sort; and
+//! uniform keys by type and payload. Times are medians between GPU events after a warm-up. Results
+//! are checked to be in order here, and compared with the CPU by the tests.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -51,13 +53,7 @@ fn main() -> Outcome<()> {
     let bench = Bench {
         stream: Stream::new(&device)?,
         sorter: Sorter::new(&device, SorterConfig::default())?,
-        timed: Sorter::new(
-            &device,
-            SorterConfig {
-                timings: true,
-                ..SorterConfig::default()
-            },
-        )?,
+        timed: Sorter::new(&device, SorterConfig::new().timings(true))?,
         runs,
     };
 
@@ -76,7 +72,7 @@ fn main() -> Outcome<()> {
         let name = format!("{distribution:?}");
         println!("{name:24} {ms:9.4} {:8.2} {largest:14.4}", rate(n, ms));
     }
-    // Where a difference comes from.
+    // The steps show where a difference comes from.
     let stages = |keys: &[u32]| Ok::<_, Box<dyn Error>>(bench.sort(keys, Payload::None)?.1.stages);
     let (uniform, sorted) = (stages(&all[0])?, stages(&all[2])?);
     println!("\n{:28} {:>9} {:>9}", "step, ms", "uniform", "sorted");
@@ -120,7 +116,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Median milliseconds of a sort, and the report of one more.
+    /// Returns the median milliseconds of a sort, and the report of one more sort.
     fn sort<K: TestKey>(&self, keys: &[K], payload: Payload) -> Outcome<(f64, SortReport)> {
         let (stream, n) = (&self.stream, keys.len());
         let options = SortOptions::new().algorithm(Algorithm::BucketSort);
@@ -180,7 +176,7 @@ fn rate(n: usize, ms: f64) -> f64 {
     n as f64 / ms / 1e6
 }
 
-/// The finaliser of SplitMix64.
+/// Returns a pseudo-random number by the finaliser of SplitMix64.
 fn scrambled(i: usize) -> u64 {
     let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,9 @@
-//! Measures sorts of pairs of `u32` with and without the hint that they are nearly sorted, on the first GPU:
-//! `bench_nearly_sorted [n ...]`. Medians over GPU events; every result is checked against the CPU.
+//! Measures sorts of pairs of `u32` with and without the hint that they are nearly sorted, on the
+//! first GPU: `bench_nearly_sorted [n ...]`. Times are medians between GPU events; every result is
+//! compared with the CPU.
 
 use gpu::{Buffer, Device, Stream};
-use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, cpu};
 use std::error::Error;
 
@@ -49,14 +50,12 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Milliseconds of a sort of all tiles, without what joins them: that of the merge sort, of 5,888 pairs each. The method that sorts
-/// tiles twice, the second time shifted by half a tile, takes at least two of these.
+/// Returns the milliseconds in which the merge sort sorts all its tiles of 5,888 pairs, without the
+/// merges. A method that sorts tiles twice, the second time shifted by half a tile, takes at least
+/// twice as long.
 fn tile_sorts(device: &Device, n: usize) -> Outcome<f64> {
     let stream = Stream::new(device)?;
-    let config = SorterConfig {
-        timings: true,
-        ..SorterConfig::default()
-    };
+    let config = SorterConfig::new().timings(true);
     let sorter = Sorter::new(device, config)?;
     let options = SortOptions::new().algorithm(Algorithm::SatishMerge);
     let bytes = Sorter::scratch_bytes_for::<u32>(options.algorithm, n as u64, Payload::U32)?;
@@ -82,10 +81,10 @@ fn tile_sorts(device: &Device, n: usize) -> Outcome<f64> {
 
 fn compare(device: &Device, name: &str, keys: &[u32]) -> Outcome<()> {
     let (stream, n) = (Stream::new(device)?, keys.len());
-    let config = SorterConfig {
+    let config = SorterConfig::new().knobs(Knobs {
         adaptive_from: Some(0),
-        ..SorterConfig::default()
-    };
+        ..Knobs::default()
+    });
     let sorter = Sorter::new(device, config)?;
     let bytes = Sorter::scratch_bytes::<u32>(n as u64, Payload::U32)? as usize;
     let (input, values) = (
@@ -141,11 +140,11 @@ fn compare(device: &Device, name: &str, keys: &[u32]) -> Outcome<()> {
     Ok(())
 }
 
-/// One of `one_in` keys is put up to `most` places away.
-fn moved(n: usize, one_in: u64, most: i64) -> Vec<u32> {
+/// Returns sorted keys of which one in `one_in` is moved by up to `max` positions.
+fn moved(n: usize, one_in: u64, max: i64) -> Vec<u32> {
     let mut places: Vec<(i64, u32)> = (0..n)
         .map(|i| {
-            let far = (scrambled(2 * i) % (2 * most as u64 + 1)) as i64 - most;
+            let far = (scrambled(2 * i) % (2 * max as u64 + 1)) as i64 - max;
             let by = if scrambled(2 * i + 1).is_multiple_of(one_in) {
                 far
             } else {
@@ -158,19 +157,19 @@ fn moved(n: usize, one_in: u64, most: i64) -> Vec<u32> {
     places.into_iter().map(|place| place.1).collect()
 }
 
-fn swapped(n: usize, count: usize, most: usize) -> Vec<u32> {
+fn swapped(n: usize, count: usize, max: usize) -> Vec<u32> {
     let mut keys: Vec<u32> = (0..n as u32).collect();
     for k in 0..count {
         let (i, by) = (
             scrambled(k) as usize % n,
-            scrambled(k + n) as usize % most + 1,
+            scrambled(k + n) as usize % max + 1,
         );
         keys.swap(i, (i + by) % n);
     }
     keys
 }
 
-/// The finaliser of SplitMix64.
+/// Returns a pseudo-random number by the finaliser of SplitMix64.
 fn scrambled(i: usize) -> u64 {
     let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,9 +1,12 @@
-//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20] [--algorithm onesweep]`; and at last the
-//! merge sort, so that every line of the CUB bench has one here.
+//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20]
+//! [--algorithm onesweep]`. It measures the merge sort last, so that every line of the CUB bench
+//! has its counterpart here.
 //!
-//! Prints one JSON object a line, then a table. Times are medians over GPU events after a warm-up; each run sorts the
-//! next of 256 MiB of inputs, so that small ones are read from memory, as in the CUB bench beside it; every line's result is checked once against the CPU, over an output that was poisoned. A
-//! `byte_limit_share` is the time that moving the algorithm's bytes takes at the copy rate of this run, over the time measured.
+//! It prints one JSON object a line, then a table. Times are medians between GPU events after a
+//! warm-up. As in the CUB bench, the runs rotate through 256 MiB of inputs, so that small ones are
+//! read from memory. The result of every line is compared once with the CPU, in an output that was
+//! poisoned before. `byte_limit_share` is the time in which the algorithm's bytes could be moved at
+//! the copy rate of this run, divided by the measured time.
 
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, Stream};
@@ -14,11 +17,11 @@ use std::error::Error;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Bytes of inputs to rotate among, several times the largest level-two cache.
+/// Bytes of inputs that the runs rotate through: several times the largest level-two cache.
 const ROTATED_BYTES: usize = 256 << 20;
 const WARM_UP: usize = 3;
 
-/// Inputs of `n` elements each, one behind the other.
+/// Inputs of `n` elements each, which follow each other in memory.
 struct Inputs<T> {
     n: usize,
     all: Buffer<T>,
@@ -121,7 +124,7 @@ enum Input {
     Constant,
 }
 
-/// Keys from a 64-bit pattern.
+/// A key type that is made from a 64-bit pattern.
 trait Random: Key {
     fn random(bits: u64) -> Self;
 }
@@ -151,7 +154,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Copy bandwidth: bytes read plus bytes written.
+    /// Measures the copy bandwidth: bytes read plus bytes written.
     fn copy(&mut self) -> Outcome<()> {
         let bytes = 1_usize << 30;
         let from = self.stream.alloc_zeroed::<u8>(bytes)?;
@@ -258,7 +261,8 @@ impl Bench<'_> {
         let (keys, mut expected) = (self.stream.to_vec(inputs.next(0))?, vec![0; n]);
         cpu::sort_index(&keys, &mut expected, &options)?;
         verify(what, n, &self.stream.to_vec(index.slice())?, &expected)?;
-        // As pairs, without reading values in the first pass and writing keys in the last.
+        // The bytes are those of pairs, without reading values in the first pass and writing keys
+        // in the last.
         self.line(
             what,
             n,
@@ -268,7 +272,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The same launches from a graph: without the gaps between them.
+    /// Measures the same launches replayed from a graph, without the gaps between them.
     fn keys_from_graph(&mut self, n: usize) -> Outcome<()> {
         let inputs = self.inputs::<u32>(n, Input::Random)?;
         let mut output = self.stream.alloc::<u32>(n)?;
@@ -292,15 +296,9 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Where the time of one sort goes.
+    /// Prints the stage times of one sort.
     fn stages(&mut self, n: usize) -> Outcome<()> {
-        let timed = Sorter::new(
-            self.stream.device(),
-            SorterConfig {
-                timings: true,
-                ..SorterConfig::default()
-            },
-        )?;
+        let timed = Sorter::new(self.stream.device(), SorterConfig::new().timings(true))?;
         let inputs = self.inputs::<u32>(n, Input::Random)?;
         let mut output = self.stream.alloc::<u32>(n)?;
         let mut scratch = self.scratch::<u32>(n, Payload::None)?;
@@ -346,7 +344,7 @@ impl Bench<'_> {
         )? as usize)?)
     }
 
-    /// Median milliseconds of the runs after the warm-up.
+    /// Returns the median milliseconds of the runs after the warm-up.
     fn median(&self, mut run: impl FnMut(&Stream, usize) -> Outcome<()>) -> Outcome<f64> {
         let mut times = Vec::new();
         for i in 0..WARM_UP + self.runs {
@@ -389,7 +387,7 @@ fn json(fields: &[(&str, String)]) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// The finaliser of SplitMix64.
+/// Returns a pseudo-random number by the finaliser of SplitMix64.
 fn scrambled(i: usize) -> u64 {
     let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

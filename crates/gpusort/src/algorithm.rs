@@ -1,9 +1,9 @@
-//! The sorts by name.
+//! The names of the sort algorithms.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which family of sorts runs on a GPU. The CPU has one sort ([`crate::cpu`]), whatever is named here.
+/// A sort algorithm of the GPU. The CPU has one sort ([`crate::cpu`]) and ignores this choice.
 ///
 /// Parses from and displays as its name on the command line.
 ///
@@ -18,27 +18,32 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Ha, Krüger and Silva 2009: 2-bit digits, order check before each pass. Stable.
+    /// Ha, Krüger and Silva 2009: radix sort by 2-bit digits, with an order check before each pass.
+    /// Stable.
     FourWayRadix,
-    /// The same with 3-bit digits, the comparison of that paper. Stable.
+    /// The same sort by 3-bit digits, which that paper compares with. Stable.
     EightWayRadix,
-    /// Satish, Harris and Garland 2009, §III: 4-bit digits, tiles sorted by 1-bit splits on chip. Stable.
+    /// Satish, Harris and Garland 2009, §III: radix sort by 4-bit digits, with tiles sorted on chip
+    /// by 1-bit splits. Stable.
     SatishRadix,
-    /// Satish, Harris and Garland 2009, §IV: tiles by odd-even merge, then a tree of merges. Needs only an order. Stable.
+    /// Satish, Harris and Garland 2009, §IV: merge sort of tiles that an odd-even merge network
+    /// sorts, then a tree of merges. It needs an order on keys only. Stable.
     SatishMerge,
-    /// Cederman and Tsigas 2009: GPU-Quicksort in two phases. Stable, as it is built here.
+    /// Cederman and Tsigas 2009: GPU-Quicksort in two phases. This implementation is stable.
     Quicksort,
-    /// Dehne and Zaboli 2010: deterministic sample sort; no bucket beyond 2n/s keys. Stable, as it is built here.
+    /// Dehne and Zaboli 2010: deterministic sample sort with at most 2n/s keys in each of s
+    /// buckets. This implementation is stable.
     BucketSort,
-    /// Adinets and Merrill 2022: 8-bit digits, one histogram for all passes, chained scan with look-back. Stable.
+    /// Adinets and Merrill 2022: radix sort by 8-bit digits, with one histogram for all passes and
+    /// a chained scan with look-back. Stable.
     Onesweep,
-    /// The fastest for the key type and the number of keys.
+    /// The fastest algorithm for the key type and the number of keys, by a calibration.
     #[default]
     Auto,
 }
 
 impl Algorithm {
-    /// Every algorithm that is built.
+    /// Every algorithm.
     pub const ALL: &[Self] = &[
         Self::FourWayRadix,
         Self::EightWayRadix,
@@ -50,7 +55,7 @@ impl Algorithm {
         Self::Auto,
     ];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,7 +77,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// No algorithm has that name.
+/// The error of a name that no algorithm has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown sort algorithm `{name}`: known are {}", known())]
 pub struct UnknownAlgorithm {
@@ -88,7 +93,7 @@ fn known() -> String {
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    /// [`UnknownAlgorithm`] lists the names that are known.
+    /// Parses a name. The error [`UnknownAlgorithm`] lists all names.
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
         let found = Self::ALL.iter().find(|algorithm| algorithm.name() == name);
         found
@@ -102,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_parse_back_and_unknown_ones_list_the_known() {
+    fn names_round_trip_and_unknown_ones_are_errors() {
         for &algorithm in Algorithm::ALL {
             assert_eq!(
                 algorithm.to_string().parse::<Algorithm>().ok(),

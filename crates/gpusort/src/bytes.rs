@@ -1,23 +1,25 @@
-//! How many bytes an algorithm moves, and so how fast it can be at most.
+//! The bytes of memory that each algorithm moves, which bound its speed.
 
 use crate::Algorithm;
 
-/// Keys that a block of [`Algorithm::SatishMerge`] sorts before the merges, and below which [`Algorithm::Quicksort`] splits no more, in
-/// the papers.
+/// The keys of a tile that a block of [`Algorithm::SatishMerge`] sorts before the merges, as in the
+/// paper.
 const MERGE_TILE: f64 = 256.0;
+/// The keys below which [`Algorithm::Quicksort`] partitions no more, as in the paper.
 const QUICKSORT_LEAF: f64 = 1024.0;
 
 impl Algorithm {
-    /// Bytes of device memory that the algorithm reads and writes for each of `n` uniform random elements of `key_bytes` and
-    /// `value_bytes` (0: keys alone), all bits of the key sorted. The copy bandwidth of a device over this is the rate that the algorithm
-    /// can reach on it; what stays in a cache is not taken off.
+    /// Returns the bytes of device memory that the algorithm reads and writes for each of `n`
+    /// uniform random elements of `key_bytes` and `value_bytes` (0 for keys alone), sorted by all
+    /// bits of the key. The copy bandwidth of a device divided by this bounds the rate of the
+    /// algorithm there; caches are not taken into account.
     ///
-    /// [`Algorithm::Auto`] has the figure of [`Algorithm::Onesweep`].
+    /// [`Algorithm::Auto`] counts as [`Algorithm::Onesweep`].
     ///
     /// ```
     /// use gpusort::Algorithm;
     ///
-    /// // A histogram that reads every key, and four passes that read and write it.
+    /// // A histogram reads every key, and four passes read and write it.
     /// assert_eq!(Algorithm::Onesweep.bytes_per_element(4, 0, 1 << 20), 36.0);
     /// ```
     #[must_use]
@@ -26,19 +28,20 @@ impl Algorithm {
         let bits = 8 * key_bytes as u32;
         let passes = |digit: u32| f64::from(bits.div_ceil(digit));
         let levels = |leaf: f64| (n as f64 / leaf).log2().max(0.0).ceil();
-        // A read and a write of every element.
+        // Every element read and written once.
         let moved = 2.0 * element;
         match self {
             // One histogram for all passes (Adinets and Merrill 2022).
             Self::Onesweep | Self::Auto => key + passes(8) * moved,
-            // Each pass: the shuffle in the block, then the mapping; the order check rides along (Ha et al. §4).
+            // Each pass shuffles in the block, then maps; the order check reads no bytes of its own
+            // (Ha et al. §4).
             Self::FourWayRadix => passes(2) * 2.0 * moved,
             Self::EightWayRadix => passes(3) * 2.0 * moved,
-            // Each pass: the tile sorted, then scattered (Satish et al. §III).
+            // Each pass sorts the tiles, then scatters (Satish et al. §III).
             Self::SatishRadix => passes(4) * 2.0 * moved,
-            // Tiles, then a level of merges each time the runs double (§IV).
+            // Tiles, then one level of merges each time that the runs double (Satish et al. §IV).
             Self::SatishMerge => moved * (1.0 + levels(MERGE_TILE)),
-            // Each level counts, then moves; then the leaves (Cederman and Tsigas §3.1).
+            // Each level counts, then moves; the leaves follow (Cederman and Tsigas §3.1).
             Self::Quicksort => levels(QUICKSORT_LEAF) * (key + moved) + moved,
             // Local sort, relocation, sublist sort (Dehne and Zaboli, steps 2, 8 and 9).
             Self::BucketSort => 3.0 * moved,
@@ -67,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn even_the_smallest_input_is_read_and_written() {
+    fn the_smallest_input_is_read_and_written() {
         for &algorithm in Algorithm::ALL {
             for n in [0, 1, 100] {
                 assert!(

@@ -1,50 +1,51 @@
-//! What can be wrong with a call. Every error leaves keys, values and output as they were.
+//! The errors of the sorts. Unless it comes from the driver, an error leaves keys, values and
+//! output unchanged.
 
 use crate::Algorithm;
 
-/// The result of every call here.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a sort did not run.
+/// The reason why a sort did not run.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The bit window does not satisfy `begin <= end <= bits`.
     #[error("bit window {begin}..{end} does not lie within the {bits} bits of the key")]
     BitWindow {
-        /// First bit of the window.
+        /// The first bit of the window.
         begin: u32,
-        /// One past its last bit.
+        /// The end of the window, one past its last bit.
         end: u32,
-        /// Bits of the key.
+        /// The number of bits of the key.
         bits: u32,
     },
-    /// Keys and values (or records, or index) differ in number.
-    #[error("{keys} keys, but {values} values")]
+    /// The number of values, records or index entries differs from the number of keys.
+    #[error("{keys} keys and {values} values: the numbers must be equal")]
     LengthMismatch {
-        /// Number of keys.
+        /// The number of keys.
         keys: usize,
-        /// Number of values, records or index entries.
+        /// The number of values, records or index entries.
         values: usize,
     },
-    /// More keys than the sort can number.
-    #[error("{keys} keys are more than the {limit} that this sort can number")]
+    /// There are more keys than the sort takes.
+    #[error("{keys} keys are too many: this sort takes at most {limit}")]
     TooManyKeys {
-        /// Number of keys.
+        /// The number of keys.
         keys: u64,
-        /// The most there can be.
+        /// The maximum.
         limit: u64,
     },
-    /// Scratch memory smaller than the sort needs.
-    #[error("scratch of {given} bytes is too small: {needed} are needed")]
+    /// The scratch memory is smaller than the sort needs.
+    #[error("scratch memory of {given} bytes is too small: the sort needs {needed}")]
     ScratchTooSmall {
         /// Bytes needed.
         needed: u64,
         /// Bytes given.
         given: u64,
     },
-    /// Two buffers that must be apart share memory.
-    #[error("{first} and {second} overlap in memory")]
+    /// Two buffers overlap that must not.
+    #[error("the buffers {first} and {second} overlap in memory")]
     Overlap {
         /// One of them, such as `"keys_in"`.
         first: &'static str,
@@ -52,25 +53,27 @@ pub enum Error {
         second: &'static str,
     },
     /// Two parts of a request exclude each other.
-    #[error("`{first}` cannot be asked for together with `{second}`")]
+    #[error("a request cannot combine `{first}` with `{second}`")]
     Conflict {
         /// The part that was added last, such as `"values"`.
         first: &'static str,
-        /// What it cannot be added to.
+        /// The part that excludes it.
         second: &'static str,
     },
-    /// A buffer does not start where its elements may.
-    #[error("{what} starts at address {address:#x}, which is not a multiple of {alignment}")]
+    /// A buffer is not aligned for its elements.
+    #[error(
+        "the buffer {what} is misaligned: its address {address:#x} is not a multiple of {alignment}"
+    )]
     Misaligned {
         /// The buffer, such as `"scratch"`.
         what: &'static str,
-        /// Where it starts.
+        /// Its address.
         address: u64,
-        /// The alignment it needs, in bytes.
+        /// The alignment that it needs, in bytes.
         alignment: u64,
     },
-    /// A buffer at address 0.
-    #[error("{what} is at address 0")]
+    /// A buffer that is not empty has address 0.
+    #[error("the buffer {what} has address 0")]
     Null {
         /// The buffer, such as `"keys_in"`.
         what: &'static str,
@@ -81,46 +84,46 @@ pub enum Error {
         /// Bytes asked for.
         bytes: u64,
     },
-    /// A pool of threads was needed, in this process or as a fork of another, and the system gives none.
-    #[error("no threads to work on: {reason}")]
+    /// A pool of threads was needed, and the system refused to start one thread.
+    #[error("cannot start worker threads: {reason}")]
     NoThreads {
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
-    /// The algorithm cannot do what was asked.
-    #[error("`{algorithm}` cannot take {what}")]
+    /// The algorithm does not support a part of the request.
+    #[error("the algorithm `{algorithm}` does not support {what}")]
     Unsupported {
         /// The algorithm.
         algorithm: Algorithm,
-        /// What it cannot take.
+        /// The part that it does not support.
         what: &'static str,
     },
-    /// No NVRTC, which a [`Comparator`](crate::cuda::Comparator) is compiled by.
+    /// NVRTC is missing, which compiles a [`Comparator`](crate::cuda::Comparator).
     #[cfg(cuda)]
-    #[error("no CUDA compiler library: looked for {looked_for} ({reason})")]
+    #[error("no CUDA compiler library (NVRTC): looked for {looked_for} ({reason})")]
     NoCompiler {
         /// The names and paths tried.
         looked_for: String,
-        /// The dynamic linker's words.
+        /// The dynamic linker's message.
         reason: String,
     },
     /// The source of a [`Comparator`](crate::cuda::Comparator) does not compile.
     #[cfg(cuda)]
     #[error("the comparator does not compile:\n{log}")]
     BadComparator {
-        /// What the compiler said.
+        /// The compiler's log.
         log: String,
     },
-    /// NVRTC failed, and not for the source.
+    /// A call of NVRTC failed, but not because of the source.
     #[cfg(cuda)]
-    #[error("{call} failed with {code}")]
+    #[error("{call} failed with code {code}")]
     Compiler {
-        /// The call.
+        /// The function of NVRTC.
         call: &'static str,
-        /// Its code, an `nvrtcResult`.
+        /// The code it returned, an `nvrtcResult`.
         code: i32,
     },
-    /// The GPU, or the call to it, failed.
+    /// The device layer returned an error.
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),

@@ -1,8 +1,9 @@
 //! The six key types and the map from each to an unsigned integer that sorts in the same order.
 //!
-//! Integers: the sign bit is flipped (`i32`, `i64`) or nothing is done (`u32`, `u64`). Floats: negative numbers have all
-//! their bits flipped, the others only the sign bit, which gives IEEE 754 total order (§5.10); `-0.0` is read as `+0.0`
-//! first, so that the two are equal keys. A radix sort of the result never compares floats.
+//! Unsigned integers map to themselves, signed ones with the sign bit flipped. Negative floats map
+//! with all bits flipped, other floats with the sign bit flipped, which gives the total order of
+//! IEEE 754 (§5.10). `-0.0` maps like `+0.0`, so the two are equal keys. A radix sort of the result
+//! never compares floats.
 
 use bytemuck::Pod;
 use std::fmt::{Debug, Display};
@@ -13,9 +14,9 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a [`Key`] maps to: `u32` or `u64`, compared as an unsigned number.
+/// The unsigned integer that a [`Key`] maps to: `u32` or `u64`.
 ///
-/// Sealed: implemented for these two types and no others.
+/// The trait is sealed: no other type implements it.
 pub trait OrderedBits:
     sealed::Sealed
     + Pod
@@ -30,10 +31,10 @@ pub trait OrderedBits:
     + BitOr<Output = Self>
     + BitXor<Output = Self>
 {
-    /// Number of bits: 32 or 64.
+    /// The number of bits: 32 or 64.
     const BITS: u32;
 
-    /// The low [`Self::BITS`] bits of `value`.
+    /// Returns the low [`Self::BITS`] bits of `value`.
     fn from_low_bits(value: u64) -> Self;
 }
 
@@ -57,7 +58,7 @@ impl OrderedBits for u64 {
     }
 }
 
-/// The key types by name: what a kernel or a file header is told.
+/// The key types as values, for code that selects a kernel or reads a file header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyType {
     /// `u32`
@@ -75,7 +76,7 @@ pub enum KeyType {
 }
 
 impl KeyType {
-    /// Number of bits of a key: 32 or 64.
+    /// Returns the number of bits of a key: 32 or 64.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -84,7 +85,7 @@ impl KeyType {
         }
     }
 
-    /// The Rust name of the type, such as `"f32"`.
+    /// Returns the Rust name of the type, such as `"f32"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -104,7 +105,7 @@ impl Display for KeyType {
     }
 }
 
-/// A type that every sort here takes as its key: `u32 i32 f32 u64 i64 f64`.
+/// A type that every sort takes as its key: `u32 i32 f32 u64 i64 f64`.
 ///
 /// ```
 /// use gpusort::Key;
@@ -118,22 +119,25 @@ impl Display for KeyType {
 ///
 /// # Safety
 ///
-/// Sealed, so there is nothing to implement. What holds for the six types, and what the kernels rely on: `BITS` is
-/// `8 * size_of::<Self>()`, `size_of::<Self::Bits>() == size_of::<Self>()`, and `TYPE` names `Self`.
+/// The trait is sealed, so no other crate implements it. The kernels rely on this for the six
+/// types: `BITS` is `8 * size_of::<Self>()`, `size_of::<Self::Bits>() == size_of::<Self>()`, and
+/// `TYPE` names `Self`.
 pub unsafe trait Key: sealed::Sealed + Pod + PartialOrd + Debug + Send + Sync {
     /// The unsigned integer of the same size.
     type Bits: OrderedBits;
 
-    /// The type by name.
+    /// The key type as a value.
     const TYPE: KeyType;
 
-    /// Number of bits: 32 or 64.
+    /// The number of bits: 32 or 64.
     const BITS: u32 = Self::TYPE.bits();
 
-    /// Maps the key to bits in the same order: `a < b` gives `a.to_ordered_bits() < b.to_ordered_bits()`.
+    /// Maps the key to bits in the same order: `a < b` implies `a.to_ordered_bits() <
+    /// b.to_ordered_bits()`.
     ///
-    /// `-0.0` and `+0.0` give the same bits. NaNs of negative sign come before everything else, NaNs of positive sign
-    /// after, both ordered among themselves by their bits. Sorts in descending order use the complement of the result.
+    /// `-0.0` and `+0.0` map to the same bits. NaNs of negative sign come before all other keys,
+    /// NaNs of positive sign after them, each ordered by their bits. A descending sort uses the
+    /// complement of the result.
     fn to_ordered_bits(self) -> Self::Bits;
 }
 
@@ -146,7 +150,7 @@ macro_rules! integer_key {
 
             #[inline(always)]
             fn to_ordered_bits(self) -> $bits {
-                // Zero for the unsigned types, the sign bit for the signed ones.
+                // `MIN` is zero for unsigned types and the sign bit for signed ones.
                 self as $bits ^ $key::MIN as $bits
             }
         }

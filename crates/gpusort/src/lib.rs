@@ -1,14 +1,19 @@
 //! Sorting on CUDA GPUs and, with the same calls on slices, on the CPU.
 //!
-//! Keys are `u32 i32 f32 u64 i64 f64` ([`Key`]), in either [`Order`], by any window of their bits ([`SortOptions`]). There
-//! are four sorts: keys alone; *pairs*, a key and a value; *index*, which leaves the keys where they are and gives the
-//! permutation that sorts them (argsort); and *records* of any size, which are moved once, by the index.
+//! Keys are `u32 i32 f32 u64 i64 f64` ([`Key`]). They sort in either [`Order`], by any window of
+//! their bits ([`SortOptions`]). There are four kinds of sort:
 //!
-//! All of them are stable, and the same input gives the same bits on every backend, run after run. Floats are sorted by
-//! IEEE total order, but with `-0.0` equal to `+0.0`: zeros keep the order they came in, NaNs of negative sign come
-//! first, NaNs of positive sign last ([`Key::to_ordered_bits`]).
+//! - a *key sort* sorts keys alone;
+//! - a *pair sort* moves a value with each key;
+//! - an *index sort* (argsort) leaves the keys unchanged and returns the permutation that sorts
+//!   them;
+//! - a *record sort* sorts an index and then moves records of any size once.
 //!
-//! Nothing here panics: whatever is wrong with a call is an [`Error`], and then keys, values and output are as before.
+//! All sorts are stable, and the same input gives the same bits on every backend, run after run.
+//! Floats sort by IEEE total order, except that `-0.0` equals `+0.0`. Zeros keep their order, NaNs
+//! of negative sign come first, NaNs of positive sign last ([`Key::to_ordered_bits`]).
+//!
+//! No call panics. A wrong call returns an [`Error`] and leaves keys, values and output unchanged.
 //!
 //! ```
 //! use gpusort::{SortOptions, cpu};
@@ -20,8 +25,8 @@
 //! # Ok::<(), gpusort::Error>(())
 //! ```
 //!
-//! [`cpu`] is always there. The CUDA sorts are behind the feature `cuda`, which does nothing on targets that cannot have
-//! a CUDA driver.
+//! The module [`cpu`] is always available. The CUDA sorts need the feature `cuda`, which has no
+//! effect on targets without a CUDA driver.
 
 mod algorithm;
 mod bytes;

@@ -1,9 +1,9 @@
-//! What a sort is asked to do.
+//! The options of a sort.
 
 use crate::{Algorithm, Error, Key, Result};
 use std::ops::Range;
 
-/// Direction of a sort. Both are stable: equal keys keep the order they came in.
+/// The direction of a sort. Equal keys keep their order in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
     /// Smallest key first.
@@ -13,35 +13,39 @@ pub enum Order {
     Descending,
 }
 
-/// Algorithm, direction and bit window of a sort. The default is [`Algorithm::Auto`], ascending, all bits.
+/// The algorithm, direction and bit window of a sort. The default is [`Algorithm::Auto`],
+/// ascending, all bits.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
 ///
-/// // By the high byte only, largest first; keys with equal high bytes stay as they came.
+/// // Sort by the high byte only, largest first. Keys with equal high bytes keep their order.
 /// let mut keys = [0x0102_u32, 0x0201, 0x0101, 0x0202];
 /// cpu::sort_keys(&mut keys, &SortOptions::new().descending().bits(8..32))?;
 /// assert_eq!(keys, [0x0201, 0x0202, 0x0102, 0x0101]);
 /// # Ok::<(), gpusort::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct SortOptions {
-    /// The family of sorts that runs on a GPU.
+    /// The algorithm that runs on a GPU.
     pub algorithm: Algorithm,
-    /// The direction.
+    /// The direction of the sort.
     pub order: Order,
-    /// Window `[begin, end)` of [`Key::to_ordered_bits`], bit 0 the lowest, that keys are compared by; `None` = all.
-    /// An empty window makes all keys equal, so that a stable sort moves nothing.
+    /// The window `[begin, end)` of [`Key::to_ordered_bits`] that keys are compared by, with bit 0
+    /// the lowest. `None` means all bits. With an empty window all keys are equal, so nothing
+    /// moves.
     pub bits: Option<Range<u32>>,
-    /// A hint that most elements are in order already and no other is far from its place, such as 1 % of them up to 1000 places
-    /// away. A GPU then sorts by [`Algorithm::Auto`] or [`Algorithm::Onesweep`] in about one read and one write of each element,
-    /// however many bits keys have, and costs little more than without the hint where it turns out wrong. All others ignore it,
-    /// and so do inputs too small to gain by it and sorts that take the number of keys from the device.
+    /// A hint that most elements are in order already, and that the others are near their sorted
+    /// position: for example, 1 % of them up to 1000 positions away. [`Algorithm::Auto`] and
+    /// [`Algorithm::Onesweep`] on a GPU then read and write each element about once, however many
+    /// bits keys have. A wrong hint costs little. The hint is ignored by all other algorithms, for
+    /// small inputs, and by sorts that read the number of keys from the device.
     pub nearly_sorted: bool,
 }
 
 impl SortOptions {
-    /// The default: [`Algorithm::Auto`], ascending, all bits.
+    /// Returns the default options: [`Algorithm::Auto`], ascending, all bits.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -52,25 +56,25 @@ impl SortOptions {
         }
     }
 
-    /// The same with this algorithm.
+    /// Sets the algorithm.
     #[must_use]
     pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
 
-    /// The same in this direction.
+    /// Sets the direction.
     #[must_use]
     pub fn order(self, order: Order) -> Self {
         Self { order, ..self }
     }
 
-    /// The same, largest key first.
+    /// Sorts the largest key first.
     #[must_use]
     pub fn descending(self) -> Self {
         self.order(Order::Descending)
     }
 
-    /// The same with keys compared by the bits `[begin, end)` of their ordered bits only.
+    /// Compares keys by the bits `[begin, end)` of their ordered bits only.
     #[must_use]
     pub fn bits(self, window: Range<u32>) -> Self {
         Self {
@@ -79,7 +83,7 @@ impl SortOptions {
         }
     }
 
-    /// The same with the hint [`SortOptions::nearly_sorted`].
+    /// Sets the hint [`SortOptions::nearly_sorted`].
     #[must_use]
     pub fn nearly_sorted(self) -> Self {
         Self {
@@ -88,11 +92,11 @@ impl SortOptions {
         }
     }
 
-    /// The bit window for keys of type `K`, checked: `begin <= end <= K::BITS`.
+    /// Returns the bit window for keys of type `K`, and checks that `begin <= end <= K::BITS`.
     ///
     /// # Errors
     ///
-    /// [`Error::BitWindow`] where the window does not fit.
+    /// [`Error::BitWindow`] if the window does not fit the key.
     pub fn window<K: Key>(&self) -> Result<Range<u32>> {
         let window = self.bits.clone().unwrap_or(0..K::BITS);
         if window.start <= window.end && window.end <= K::BITS {

@@ -1,6 +1,6 @@
-//! What a sort did.
+//! The report of a sort.
 
-/// What ran, over how many keys, how much of it was needed, and how long it took.
+/// What a sort did: the algorithm that ran, the number of keys, the passes, and the times.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -11,31 +11,37 @@
 /// # Ok::<(), gpusort::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct SortReport {
-    /// The sort that ran: an [`crate::Algorithm`] name, or the name of the CPU form.
+    /// The sort that ran: the name of an [`crate::Algorithm`], or the name of a CPU sort.
     pub algorithm: &'static str,
-    /// Where it ran: `"cpu"` or `"cuda"`.
+    /// The backend that ran it: `"cpu"` or `"cuda"`.
     pub backend: &'static str,
-    /// Number of keys.
+    /// The number of keys.
     pub n: u64,
-    /// Digits of the bit window by which keys were moved.
+    /// The number of digits of the bit window by which keys were moved.
     pub passes_run: u32,
-    /// Digits of the bit window that were skipped: because all keys have the same one or are in order already, or because
-    /// [`SortReport::displaced`] is how they were sorted.
+    /// The number of digits of the bit window that were skipped, because all keys agree in the
+    /// digit, because the keys were in order already, or because the sort for nearly sorted input
+    /// ran ([`SortReport::displaced`]).
     pub passes_skipped: u32,
-    /// Whether the keys were found in order before all passes were run.
+    /// Whether the keys were found in order before all passes had run.
     pub early_exit: bool,
-    /// The elements that were taken out and merged back, where that sorted the input ([`crate::SortOptions::nearly_sorted`]): about two
-    /// for each one out of place.
+    /// The number of elements that were taken out and merged back, about two for each displaced
+    /// one. `None` unless the sort for nearly sorted input ran
+    /// ([`crate::SortOptions::nearly_sorted`]).
     pub displaced: Option<u64>,
-    /// Keys of the largest bucket that [`crate::Algorithm::BucketSort`] made; 0 from other sorts.
+    /// The size of the largest bucket of [`crate::Algorithm::BucketSort`], in keys; 0 for other
+    /// sorts.
     pub largest_bucket: u64,
-    /// Keys that the partitions of [`crate::Algorithm::Quicksort`] moved, all together; 0 from other sorts.
+    /// The number of keys that all partitions of [`crate::Algorithm::Quicksort`] moved together; 0
+    /// for other sorts.
     pub partitioned: u64,
-    /// Elements of the largest piece that a block of [`crate::Algorithm::SatishMerge`] merged; 0 from other sorts.
+    /// The size of the largest piece that a block of [`crate::Algorithm::SatishMerge`] merged, in
+    /// elements; 0 for other sorts.
     pub largest_piece: u64,
-    /// Milliseconds of each stage, in the order they ran.
+    /// The name and the milliseconds of each stage, in the order in which they ran.
     pub stages: Vec<(&'static str, f64)>,
-    /// Milliseconds from the first stage to the last.
+    /// The milliseconds of all stages together.
     pub total_ms: f64,
 }

@@ -1,4 +1,5 @@
-//! Published key arrays with known answers: those kept here as fixtures, and all of the data folder where it is.
+//! Tests on published key arrays with known results: those in `fixtures`, and all of the data
+//! folder if it exists.
 
 mod data;
 

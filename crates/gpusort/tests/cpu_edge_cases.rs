@@ -1,4 +1,4 @@
-//! What other sorts got wrong once, each case by name.
+//! Cases that other sorts once got wrong, each a test of its own.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{
 };
 use gpusort::{Error, Key, SortOptions, cpu};
 
-/// Keys and index of a few sizes, against the reference.
+/// Compares key, index and pair sorts with the reference.
 fn check<K: TestKey>(keys: &[K], options: &SortOptions) {
     let expected = expected_index(keys, options);
     let (mut got, mut index) = (keys.to_vec(), vec![0; keys.len()]);
@@ -42,7 +42,7 @@ fn zeros_of_both_signs_keep_their_order_and_bits() {
     assert_eq!(bits(&keys), bits(&[-1.0, 0.0, -0.0, -0.0, 0.0, -0.0, 1.0]));
     cpu::sort_keys(&mut keys, &SortOptions::new().descending()).expect("a valid call");
     assert_eq!(bits(&keys), bits(&[1.0, 0.0, -0.0, -0.0, 0.0, -0.0, -1.0]));
-    // Few of them among many keys, on the path for many keys.
+    // Few zeros among many keys, on the path for many keys.
     let mut many: Vec<f32> = Distribution::Uniform.keys(10_000, 1);
     (0..10_000)
         .step_by(77)
@@ -203,7 +203,7 @@ fn only_the_sub_range_is_touched() {
 
 #[test]
 fn constant_digits_are_skipped_and_reported() {
-    // Bits 16 to 23 alone differ: one pass wherever a digit boundary would fall, of four for 32 bits.
+    // Only bits 16 to 23 differ: one of the four passes for 32 bits runs.
     let mut keys: Vec<u32> = (0..4096_u32)
         .map(|i| 0x4500_1234 | (i.wrapping_mul(101) & 0xff) << 16)
         .collect();
@@ -213,7 +213,7 @@ fn constant_digits_are_skipped_and_reported() {
         (1, 3, false)
     );
     assert!(keys.is_sorted());
-    // Low and high bits differ, those between do not.
+    // Low and high bits differ, but not the bits between.
     let mut keys: Vec<u64> = (0..4096_u64)
         .map(|i| i.wrapping_mul(101) & 0xf | (!i & 7) << 60)
         .collect();
@@ -245,7 +245,7 @@ fn sorted_input_exits_early_in_either_order() {
 
 #[test]
 fn one_key_out_of_order_anywhere_is_noticed() {
-    // Also where the parallel check is cut into parts.
+    // Including the boundaries between the chunks of the parallel check.
     let n = 600_000;
     let keys: Vec<u32> = (0..n).map(|i| 2 * i).collect();
     for at in [

@@ -1,4 +1,5 @@
-//! Every call of `cpu`, for every type, order and distribution, against the stable sort of `std`.
+//! Compares every call of `cpu`, for every type, order and distribution, with the stable sort of
+//! `std`.
 
 mod common;
 
@@ -8,7 +9,7 @@ use gpusort::{Key, Order, SortOptions, SortReport, cpu};
 use proptest::prelude::*;
 use std::ops::Range;
 
-/// A record of no power-of-two size.
+/// A record whose size is no power of two.
 #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Record([u32; 9]);
@@ -19,7 +20,7 @@ impl Record {
     }
 }
 
-/// The methods of slices that take no options.
+/// Checks the methods of slices that take no options.
 fn check_methods<K: TestKey>(keys: &[K], sorted: &[K], expected: &[u32], context: &str) {
     let mut got = keys.to_vec();
     got.radix_sort().expect(context);
@@ -35,7 +36,7 @@ fn check_methods<K: TestKey>(keys: &[K], sorted: &[K], expected: &[u32], context
     assert_eq!(got.radix_sort_with(fewer).is_err(), !keys.is_empty());
 }
 
-/// All calls on one input: keys, index, and pairs and records of several sizes.
+/// Checks all calls on one input: keys, index, and pairs and records of several sizes.
 fn check<K: TestKey>(sorter: &mut cpu::Sorter, keys: &[K], options: &SortOptions, context: &str) {
     let context = &format!("{} x {} {options:?} {context}", keys.len(), K::TYPE);
     let expected = expected_index(keys, options);
@@ -230,7 +231,7 @@ fn both_sides_of_powers_of_two_and_thresholds() {
                 "",
             );
         }
-        let n = (1 << 20) + 1; // all threads from here on
+        let n = (1 << 20) + 1; // sorts of so many keys use all threads
         for distribution in [
             Distribution::Uniform,
             Distribution::Zipf,
@@ -249,7 +250,7 @@ fn both_sides_of_powers_of_two_and_thresholds() {
 }
 
 #[test]
-fn pairs_are_dealt_to_all_threads() {
+fn many_pairs_are_sorted_on_all_threads() {
     let sorter = &mut cpu::Sorter::new();
     for distribution in [Distribution::Uniform, Distribution::Zipf] {
         let keys = distribution.keys::<f32>((1 << 22) + 3, 4);
@@ -296,7 +297,7 @@ fn same_bits_for_any_number_of_threads() {
     test::<u32>(Distribution::Zipf, &SortOptions::new().bits(3..27));
 }
 
-/// Types, sizes, distributions, orders and windows in any combination.
+/// Generates sizes, distributions, seeds, orders and windows in any combination.
 fn any_case() -> impl Strategy<Value = (usize, Distribution, u64, Order, Option<Range<u32>>)> {
     let window = prop::option::of((0_u32..=64, 0_u32..=64).prop_map(|(a, b)| a.min(b)..a.max(b)));
     let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
@@ -317,11 +318,8 @@ fn case<K: TestKey>(
     (n, distribution, seed, order, window): (usize, Distribution, u64, Order, Option<Range<u32>>),
 ) {
     let bits = window.map(|window| window.start.min(<K as Key>::BITS)..window.end.min(K::BITS));
-    let options = SortOptions {
-        order,
-        bits,
-        ..SortOptions::default()
-    };
+    let mut options = SortOptions::new().order(order);
+    options.bits = bits;
     let context = format!("{distribution:?} seed {seed}");
     check(
         &mut cpu::Sorter::new(),

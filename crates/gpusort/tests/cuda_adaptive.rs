@@ -1,5 +1,6 @@
-//! Onesweep on a GPU with the hint that the input is nearly sorted: the common trials, whose inputs are mostly not, and nearly sorted
-//! ones of many kinds, with a look at which path sorted them.
+//! Tests of Onesweep on a GPU with the hint that the input is nearly sorted: the common trials,
+//! whose inputs mostly are not, and nearly sorted inputs of many kinds, with a check of the path
+//! that sorted them.
 
 mod common;
 mod data;
@@ -8,7 +9,7 @@ mod suite;
 
 use common::{Distribution, TestKey, by_index};
 use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, reference, text, unless_quick};
-use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
@@ -22,25 +23,25 @@ fn main() {
         each_type!(suite, "nearly sorted: bit windows", bit_windows);
         each_type!(suite, "nearly sorted: 64-bit offsets", large_offsets);
         suite.add("nearly sorted: zeros of both signs", zeros);
-        suite.add("nearly sorted: where the hint is not taken", not_taken);
+        suite.add("nearly sorted: sorts that ignore the hint", not_taken);
         suite.add("nearly sorted: stages", stages);
         suite.add("nearly sorted: millions", millions);
     });
 }
 
-/// Whether the path for nearly sorted input must sort a kind.
+/// Whether a kind of input must be sorted on the path for nearly sorted input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Path {
-    /// It must, and take nothing out.
+    /// On that path, with no elements taken out.
     InOrder,
-    /// It must, and take something out.
+    /// On that path, with some elements taken out.
     Adaptive,
-    /// It must not.
+    /// On another path.
     Fallback,
     Either,
 }
 
-/// A sort of pairs, and what it reports.
+/// Sorts pairs and returns the report.
 fn report<K: TestKey>(gpu: &Gpu, keys: &[K], options: &SortOptions) -> Result<SortReport, Failed> {
     let (stream, n) = (gpu.stream()?, keys.len());
     let values: Vec<u32> = (0..n as u32).collect();
@@ -57,7 +58,7 @@ fn report<K: TestKey>(gpu: &Gpu, keys: &[K], options: &SortOptions) -> Result<So
     Ok(gpu.sorter.report(&stream, scratch.slice())?)
 }
 
-/// Every form in `forms` against the reference, and the path.
+/// Compares every form in `forms` with the reference, and checks the path.
 fn check<K: TestKey>(
     gpu: &Gpu,
     keys: &[K],
@@ -68,7 +69,7 @@ fn check<K: TestKey>(
     let stream = gpu.stream()?;
     Rig::new(&gpu.sorter, &stream).check(keys, options, forms)?;
     let report = report(gpu, keys, options)?;
-    // One block of Onesweep's is not kept waiting.
+    // A single block of Onesweep does not use that path.
     let path = if keys.len() <= 4096 {
         Path::Either
     } else {
@@ -91,14 +92,14 @@ fn check<K: TestKey>(
     Ok(())
 }
 
-/// `spread` in the order of `options`, then in the order of `ranks`.
+/// Returns keys of the distribution `spread`, sorted by `options` and then arranged by `ranks`.
 fn arranged<K: TestKey>(spread: Distribution, ranks: &[usize], options: &SortOptions) -> Vec<K> {
     let keys = spread.keys::<K>(ranks.len(), 31);
     let sorted = by_index(&keys, &reference(&keys, options));
     ranks.iter().map(|&rank| sorted[rank]).collect()
 }
 
-/// Keys of which no two are equal.
+/// Returns keys of which no two are equal, arranged by `ranks`.
 fn distinct<K: TestKey>(ranks: &[usize], options: &SortOptions) -> Vec<K> {
     let keys: Vec<K> = (0..ranks.len())
         .map(|i| K::from_raw(i as u64 * 101 + 5))
@@ -111,29 +112,29 @@ fn in_order(n: usize) -> Vec<usize> {
     (0..n).collect()
 }
 
-/// One element moved from a place to another.
+/// Moves one element from an index to another.
 fn moved(mut ranks: Vec<usize>, from: usize, to: usize) -> Vec<usize> {
     let rank = ranks.remove(from);
     ranks.insert(to, rank);
     ranks
 }
 
-fn swapped(n: usize, count: usize, most: usize, seed: u64) -> Vec<usize> {
+fn swapped(n: usize, count: usize, max: usize, seed: u64) -> Vec<usize> {
     let (mut ranks, rng) = (in_order(n), &mut SmallRng::seed_from_u64(seed));
     for _ in 0..count {
         let i = rng.random_range(0..n);
-        ranks.swap(i, (i + rng.random_range(1..=most)).min(n - 1));
+        ranks.swap(i, (i + rng.random_range(1..=max)).min(n - 1));
     }
     ranks
 }
 
-/// A share of the elements taken out and put in again up to `most` places away.
-fn reinserted(n: usize, share: f64, most: usize, seed: u64) -> Vec<usize> {
+/// Takes out a share of the elements and inserts them again up to `max` positions away.
+fn reinserted(n: usize, share: f64, max: usize, seed: u64) -> Vec<usize> {
     let rng = &mut SmallRng::seed_from_u64(seed);
     let mut places: Vec<(f64, usize)> = (0..n).map(|i| (i as f64, i)).collect();
     for (place, _) in &mut places {
         if rng.random::<f64>() < share {
-            *place += rng.random_range(-(most as f64)..most as f64);
+            *place += rng.random_range(-(max as f64)..max as f64);
         }
     }
     places.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -205,7 +206,7 @@ fn kinds<K: TestKey>(gpu: &Gpu) -> Outcome {
         let forms = unless_quick(Form::ALL, &Form::ALL[i % Form::ALL.len()..][..1]);
         let named = |failed: Failed| format!("{name}: {}", text(&failed));
         check(gpu, &distinct::<K>(&ranks, options), options, forms, path).map_err(named)?;
-        // With ties elements are nearer to their places.
+        // With equal keys, elements are nearer to their sorted positions.
         let path = if path == Path::Fallback {
             Path::Either
         } else {
@@ -286,19 +287,20 @@ fn sizes<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// A displacement of the halo's width is seen, whatever the place; one more is not, and noticed.
+/// A displacement by the width of the halo is sorted at every position; one by more is detected and
+/// left to Onesweep.
 fn displacements<K: TestKey>(gpu: &Gpu) -> Outcome {
     let [core, halo] = Sorter::nearly_sorted_window::<K>();
     let n = 3 * core - 7;
     let options = &gpu.orders()[K::TYPE as usize % 2];
     let forms = &[Form::Pairs32, Form::IndexAndKeys][..unless_quick(2, 1)];
     for (distance, path) in [(halo, Path::Adaptive), (halo + 1, Path::Fallback)] {
-        // To the first place of the second core from the left, to its last from the right.
+        // To the first index of the second core from the left, and to its last from the right.
         for (from, to) in [
             (core - distance, core),
             (2 * core - 1 + distance, 2 * core - 1),
         ] {
-            // The element that belongs to `to` stands at `from`.
+            // The element of rank `to` is at index `from`.
             let keys = distinct::<K>(&moved(in_order(n), to, from), options);
             check(gpu, &keys, options, forms, path)
                 .map_err(|failed| format!("{from} to {to}: {}", text(&failed)))?;
@@ -389,7 +391,7 @@ fn zeros(gpu: &Gpu) -> Outcome {
             unless_quick(Form::ALL, &Form::ALL[i..=i]),
             Path::InOrder,
         )?;
-        // The zeros are written over keys of about that size.
+        // The zeros replace keys of about that size.
         check(
             gpu,
             &keys,
@@ -404,10 +406,8 @@ fn zeros(gpu: &Gpu) -> Outcome {
 fn not_taken(gpu: &Gpu) -> Outcome {
     let (n, options) = (9_000, gpu.options());
     let keys = distinct::<u32>(&reinserted(n, 0.01, 500, 11), &options);
-    let plain = SortOptions {
-        nearly_sorted: false,
-        ..options.clone()
-    };
+    let mut plain = options.clone();
+    plain.nearly_sorted = false;
     check(gpu, &keys, &plain, &[Form::Pairs32], Path::Fallback)?;
     check(
         gpu,
@@ -423,13 +423,13 @@ fn not_taken(gpu: &Gpu) -> Outcome {
         &[Form::Pairs32],
         Path::Adaptive,
     )?;
-    // Too few for it, unless told otherwise.
+    // There are too few keys for the hint, unless the configuration lowers the limit.
     let default = Gpu {
         sorter: Sorter::new(&gpu.device, SorterConfig::default())?,
         ..gpu.clone()
     };
     check(&default, &keys, &options, &[Form::Pairs32], Path::Fallback)?;
-    // The number of keys stands on the device.
+    // The number of keys is read from the device.
     let stream = gpu.stream()?;
     let (count, input) = (stream.from_slice(&[n as u64])?, stream.from_slice(&keys)?);
     let mut output = stream.alloc::<u32>(n)?;
@@ -452,15 +452,14 @@ fn not_taken(gpu: &Gpu) -> Outcome {
     )
 }
 
-/// One launch for small inputs, and one more for others.
+/// Small inputs take one launch, others one launch more than without the hint.
 fn stages(gpu: &Gpu) -> Outcome {
     for (no_small, first) in [(false, "one grid"), (true, "clear")] {
-        let config = SorterConfig {
-            timings: true,
+        let config = SorterConfig::new().timings(true).knobs(Knobs {
             adaptive_from: Some(0),
             no_small,
-            ..SorterConfig::default()
-        };
+            ..Knobs::default()
+        });
         let timed = Gpu {
             sorter: Sorter::new(&gpu.device, config)?,
             ..gpu.clone()
@@ -476,7 +475,7 @@ fn stages(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Windows beyond the threads of the block that verifies.
+/// There are more windows than threads in the block that verifies them.
 fn millions(gpu: &Gpu) -> Outcome {
     let n = unless_quick(16_000_000, 40_000);
     let options = &gpu.options();

@@ -1,4 +1,4 @@
-//! `BucketSort` on a GPU.
+//! Tests of `BucketSort` on a GPU.
 
 mod common;
 mod data;
@@ -20,13 +20,10 @@ fn main() {
     });
 }
 
-/// Sorts an index of the keys with timings; checks it; the report.
+/// Sorts an index of the keys with timings, checks it, and returns the report.
 fn sorted<K: TestKey>(gpu: &Gpu, keys: &[K]) -> Result<SortReport, libtest_mimic::Failed> {
     let (stream, options) = (gpu.stream()?, gpu.options());
-    let config = SorterConfig {
-        timings: true,
-        ..SorterConfig::default()
-    };
+    let config = SorterConfig::new().timings(true);
     let sorter = Sorter::new(&gpu.device, config)?;
     let input = stream.from_slice(keys)?;
     let mut index = stream.alloc::<u32>(keys.len())?;
@@ -54,7 +51,7 @@ fn no_bucket_above_the_bound<K: TestKey>(gpu: &Gpu) -> Outcome {
         if buckets < 2 {
             return Err(format!("{n} keys are one bucket").into());
         }
-        // The same keys in every sublist, in one, in turns, and in the sublists' order.
+        // Equal keys in every sublist, in one sublist, in turns, and in the order of the sublists.
         let staggered = |i: usize| K::from_raw((i / tile * 7919 % 64) as u64);
         let adverse: [Vec<K>; 3] = [
             (0..*n).map(staggered).collect(),
@@ -65,7 +62,7 @@ fn no_bucket_above_the_bound<K: TestKey>(gpu: &Gpu) -> Outcome {
             .iter()
             .map(|spread| spread.keys::<K>(*n, 3));
         for (i, keys) in spreads.chain(adverse).enumerate() {
-            // In a quick run, and where buckets have several tiles, the types share the distributions.
+            // In a quick run, and if buckets have several tiles, the types share the distributions.
             if (gpu_rig::quick() || *n > 100 * tile) && i % 6 != K::TYPE as usize {
                 continue;
             }
@@ -82,7 +79,8 @@ fn no_bucket_above_the_bound<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Two buckets are forced: of few tiles, which are split in parts, and of more than 32, which are merged in pairs.
+/// Two buckets are forced: with few tiles, which are split into parts, and with more than 32, which
+/// are merged in pairs.
 fn buckets_of_several_tiles<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig {

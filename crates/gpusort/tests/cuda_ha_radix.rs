@@ -1,4 +1,4 @@
-//! `FourWayRadix` and `EightWayRadix` on a GPU.
+//! Tests of `FourWayRadix` and `EightWayRadix` on a GPU.
 
 mod common;
 mod data;
@@ -22,7 +22,7 @@ fn main() {
                 baseline(gpu, which)
             });
         }
-        // The rest of the suite for the one that it does not run for.
+        // The suite runs for `FourWayRadix`; these are its main trials for `EightWayRadix`.
         eight_way(
             suite,
             "every n below 1024: u32",
@@ -107,7 +107,7 @@ fn digit_bits(gpu: &Gpu) -> u32 {
     }
 }
 
-/// Sorts, out of place, and gives the report.
+/// Sorts out of place and returns the report.
 fn report_of<K: TestKey>(
     gpu: &Gpu,
     sorter: &Sorter,
@@ -139,8 +139,8 @@ fn expect_passes(report: &SortReport, run: u32, of: u32) -> Outcome {
     Ok(())
 }
 
-/// §4.2: keys whose leading bits agree are in order after the passes for the others; the result must be in the output whatever
-/// that number is.
+/// §4.2: keys whose leading bits agree are in order after the passes for the other bits. The result
+/// must be in the output for any number of passes.
 fn ends_in_order<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
@@ -151,7 +151,7 @@ fn ends_in_order<K: TestKey>(gpu: &Gpu) -> Outcome {
         let passes = (end - begin).div_ceil(width);
         for run in [0, 1, 2, 3, 4, passes - 1, passes] {
             let bits = (begin + run * width).min(end);
-            // In the window, only these bits vary.
+            // Only these bits of the window vary.
             let keys: Vec<K> = (0..n as u64)
                 .map(|i| {
                     let random = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -177,8 +177,8 @@ fn ends_in_order<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// §4.2: the leading keys are looked at first, and then all the others: no two neighbours are left out, whether between threads,
-/// warps, tiles or parts, before or behind the first √n.
+/// §4.2: the order check looks at the leading √n keys, then at the others. It must compare all
+/// neighbours, also between threads, warps, tiles and parts, and at the √n boundary.
 fn one_exchange<K: TestKey>(gpu: &Gpu) -> Outcome {
     let passes = K::BITS.div_ceil(digit_bits(gpu));
     let tile = Sorter::tile_keys::<K>(gpu.algorithm, Payload::None);
@@ -236,13 +236,10 @@ fn one_exchange<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// With timings a phase is a launch.
+/// With timings each phase is a launch.
 fn timed(gpu: &Gpu) -> Outcome {
     let (stream, n) = (gpu.stream()?, unless_quick(500_000, 40_000));
-    let config = SorterConfig {
-        timings: true,
-        ..SorterConfig::default()
-    };
+    let config = SorterConfig::new().timings(true);
     let timed = Sorter::new(&gpu.device, config)?;
     let rig = Rig::new(&timed, &stream);
     let keys = Distribution::UniformBits.keys::<u32>(n, 22);

@@ -1,4 +1,4 @@
-//! `Quicksort` on a GPU.
+//! Tests of `Quicksort` on a GPU.
 
 mod common;
 mod data;
@@ -15,14 +15,14 @@ fn main() {
     suite::run(Algorithm::Quicksort, |suite| {
         each_type!(suite, "phase two alone", phase_two_alone);
         suite.add("two levels of phase one and more", several_levels);
-        suite.add("the number of keys stands on the device", counted);
+        suite.add("the number of keys is read from the device", counted);
         suite.add("equal keys are moved once", equal_keys_are_moved_once);
         suite.add("every arrangement takes the planned levels", arrangements);
         each_type!(suite, "keys made against the sample", against_the_sample, u32 f32 u64);
     });
 }
 
-/// Everything by one block and its stack.
+/// Phase two partitions everything, with one block and its stack.
 fn phase_two_alone<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig {
@@ -45,7 +45,7 @@ fn several_levels(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Counts below, on and above every limit: none, a leaf, one level, all, more than there are.
+/// Counts below, at and above every limit: 0, a leaf, one level, all keys, more than all keys.
 fn counted(gpu: &Gpu) -> Outcome {
     let leaf = Sorter::tile_keys::<u32>(gpu.algorithm, Payload::U32);
     let most = unless_quick(1_000_000, 3 * leaf);
@@ -54,8 +54,8 @@ fn counted(gpu: &Gpu) -> Outcome {
     check_counted(gpu, &keys, &gpu.options(), &counts)
 }
 
-/// Sorts keys alone and returns the report: `passes_run` is the deepest partition, `partitioned` the keys that all
-/// partitions moved together.
+/// Sorts keys alone and returns the report. Its `passes_run` is the depth of the deepest partition,
+/// its `partitioned` the keys that all partitions moved together.
 fn report<K: TestKey>(gpu: &Gpu, keys: &[K]) -> Result<SortReport, libtest_mimic::Failed> {
     let (stream, options) = (gpu.stream()?, gpu.options());
     let input = Guarded::new(&stream, keys)?;
@@ -80,7 +80,7 @@ fn equal_keys_are_moved_once(gpu: &Gpu) -> Outcome {
             return Err(format!("{spread:?}: {report:?}").into());
         }
     }
-    // Every value is frequent enough to be a pivot twice.
+    // Every value is frequent enough to be two pivots.
     let report = report(gpu, &Distribution::Few(8).keys::<f32>(n, 1))?;
     if (report.passes_run, report.partitioned) != (1, n as u64) {
         return Err(format!("8 values: {report:?}").into());
@@ -88,7 +88,8 @@ fn equal_keys_are_moved_once(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// However the keys are arranged, no level moves more than all keys, and hardly any are left to phase two.
+/// For every arrangement of keys, no level moves more than all keys, and hardly any are left to
+/// phase two.
 fn arrangements(gpu: &Gpu) -> Outcome {
     let n = unless_quick(5_000_000, 220_000);
     for &spread in Distribution::ALL {
@@ -104,7 +105,7 @@ fn arrangements(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// `hash` in kernels/sort/quicksort_partition.cuh.
+/// Computes `hash` of kernels/sort/quicksort_partition.cuh.
 fn hash(x: u32) -> u32 {
     let x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);
     let x = (x ^ x >> 15).wrapping_mul(0x846c_a68b);
@@ -114,8 +115,8 @@ fn hash(x: u32) -> u32 {
 /// `QUICKSORT_SAMPLE` in kernels/sort/quicksort_tuning.cuh.
 const SAMPLE: u32 = 1024;
 
-/// Where `sample_bounds` looks in a sequence.
-fn sample_places(begin: usize, size: usize) -> Vec<usize> {
+/// Returns the indices of a sequence that `sample_bounds` samples.
+fn sample_indices(begin: usize, size: usize) -> Vec<usize> {
     let salt = hash((begin + size) as u32).wrapping_mul(SAMPLE);
     (0..SAMPLE)
         .map(|i| {
@@ -125,15 +126,15 @@ fn sample_places(begin: usize, size: usize) -> Vec<usize> {
         .collect()
 }
 
-/// As an adversary would who knows every place that is looked at: each sample finds the smallest keys that are left, so that a
-/// partition takes off next to nothing. The other keys are spread over all magnitudes, which is the worst for cuts at equal
-/// distances of values.
+/// Returns the keys of an adversary who knows every sampled index. Each sample consists of the
+/// smallest remaining keys, so that a partition splits off next to nothing. The other keys are
+/// spread over all magnitudes, which is the worst for cuts at equal distances of values.
 fn adversarial<K: TestKey>(n: usize, rounds: usize) -> Vec<K> {
     let (mut rank, mut next) = (vec![u32::MAX; n], 0);
     let (mut left, mut begin): (Vec<usize>, usize) = ((0..n).collect(), 0);
     for _ in 0..rounds {
         let mut sample = Vec::new();
-        for place in sample_places(begin, left.len()) {
+        for place in sample_indices(begin, left.len()) {
             let at = left[place];
             if rank[at] == u32::MAX {
                 rank[at] = next;
@@ -160,12 +161,13 @@ fn adversarial<K: TestKey>(n: usize, rounds: usize) -> Vec<K> {
         .collect()
 }
 
-/// No input makes the sort quadratic: after some partitions by sampled pivots come cuts at equal distances of values.
+/// No input makes the sort quadratic, because after some partitions by sampled pivots a sequence is
+/// cut at equal distances of values.
 fn against_the_sample<K: TestKey>(gpu: &Gpu) -> Outcome {
     let n = unless_quick(300_000, 20_000);
     let keys = adversarial::<K>(n, 12);
     let report = report(gpu, &keys)?;
-    // It is the worst case: so many partitions as sampled pivots get, and then some.
+    // The keys are the worst case if they use up all partitions by sampled pivots.
     if report.passes_run < 7 {
         return Err(format!("the keys were not bad enough: {report:?}").into());
     }

@@ -1,4 +1,5 @@
-//! `SatishMerge` on a GPU, and the merge sorts of keys of many words and of records by an order given as source.
+//! Tests of `SatishMerge` on a GPU, and of the merge sorts of keys of many words and of records by
+//! an order given as source.
 
 mod common;
 mod data;
@@ -24,7 +25,7 @@ fn main() {
         suite.add("pieces between splitters are bounded", bounded_pieces);
         suite.add("keys of many words", words);
         suite.add("keys of many words that agree but for the last", late_words);
-        suite.add("words: what is wrong with a call", wrong_words);
+        suite.add("words: wrong calls are errors", wrong_words);
         match nvrtc() {
             Ok(library) => {
                 let trial = move |test: fn(&Gpu, Option<&OsString>) -> Outcome| {
@@ -64,7 +65,7 @@ fn many_runs<K: TestKey>(gpu: &Gpu) -> Outcome {
                 Form::Index,
                 Form::Pairs32InPlace,
             ];
-            // In a quick run the types share them.
+            // In a quick run the types share the distributions.
             if gpu_rig::quick() && (i + j) % 6 != K::TYPE as usize {
                 continue;
             }
@@ -78,7 +79,7 @@ fn many_runs<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// §IV.A: between two splitters there are no more elements than a block merges, however the keys lie.
+/// §IV.A: for every arrangement of keys, a block can merge the elements between two splitters.
 fn bounded_pieces(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let tile = Sorter::tile_keys::<u32>(gpu.algorithm, Payload::None);
@@ -106,7 +107,7 @@ fn bounded_pieces(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Scratch of so many bytes, poisoned, with a guard behind it.
+/// Scratch memory of the exact size, poisoned, with a guard behind it.
 struct Exact(gpu::Buffer<u8>, usize);
 
 impl Exact {
@@ -126,7 +127,7 @@ impl Exact {
     }
 }
 
-/// Sorts by words, and checks index and keys against a stable sort.
+/// Sorts by words, and compares index and keys with a stable sort.
 fn check_words<K: Words + Ord + Debug>(gpu: &Gpu, keys: &[K], order: Order) -> Outcome {
     let stream = gpu.stream()?;
     let sorter = MergeSorter::new(stream.device());
@@ -167,7 +168,7 @@ fn check_words<K: Words + Ord + Debug>(gpu: &Gpu, keys: &[K], order: Order) -> O
     same("input", &input.read(&stream, "input")?, keys)
 }
 
-/// Keys whose words have `values` values each.
+/// Returns keys whose words have `values` values each.
 fn words_of<const W: usize, T: Pod + From<u8>>(n: usize, values: u32, seed: u64) -> Vec<[T; W]>
 where
     rand::distr::StandardUniform: rand::distr::Distribution<T>,
@@ -208,7 +209,7 @@ fn words(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// The first 64 bits say nothing, or are those that stand for the end of the input.
+/// The first 64 bits are equal, or are those that mark the end of the input.
 fn late_words(gpu: &Gpu) -> Outcome {
     let n = unless_quick(100_000, 9_000);
     let mut random = StdRng::seed_from_u64(5);
@@ -255,14 +256,15 @@ fn wrong_words(gpu: &Gpu) -> Outcome {
     same("errors", &wrong.map(u8::from), &[1; 4])
 }
 
-/// The compiler library: `None` for the one that is found, else the stand-in, where it can be built.
+/// Returns the compiler library: `None` for the system's, else the path of the stand-in, if it can
+/// be built.
 fn nvrtc() -> Result<Option<OsString>, String> {
     if std::env::var_os("RADSWEEP_NVRTC").is_some() {
         return Ok(None);
     }
     let nvcc = std::env::var_os("RADSWEEP_NVCC").filter(|path| PathBuf::from(path).is_file());
     if nvcc.is_none() {
-        return Ok(None); // the trial says so where there is none
+        return Ok(None); // without one the trial fails and says so
     }
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_in/nvrtc.rs");
     let library = std::env::temp_dir().join(format!("libnvrtc-stand-in-{}.so", std::process::id()));
@@ -289,7 +291,7 @@ fn compile<R: Pod>(
     source: &str,
     library: Option<&std::ffi::OsStr>,
 ) -> gpusort::Result<Comparator<R>> {
-    // SAFETY: the sources here read their arguments, no more.
+    // SAFETY: the sources of these tests only read their arguments.
     unsafe { Comparator::compile_with(device, source, library) }
 }
 

@@ -1,4 +1,4 @@
-//! `SatishRadix` on a GPU.
+//! Tests of `SatishRadix` on a GPU.
 
 mod common;
 mod data;
@@ -11,9 +11,10 @@ use gpusort::Algorithm;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use suite::{Suite, check_counted, many_keys};
 
-/// Keys that one block sorts by all digits (`SMALL` in tuning.rs), by bytes of the larger of key and value.
+/// Max keys that one block sorts by all digits (`SMALL` in satish_radix/tuning.rs), by bytes of the
+/// larger of key and value.
 const SMALL: [usize; 2] = [512 * 24, 512 * 12];
-/// Up to so many tiles no scan kernel runs.
+/// Max tiles for which no scan kernel runs.
 const UNSCANNED_TILES: usize = 512;
 
 fn main() {
@@ -62,7 +63,7 @@ fn around_the_scan<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
     let tile = Sorter::tile_keys::<K>(gpu.algorithm, Payload::U32);
-    // Two digits in a quick run.
+    // A quick run sorts by two digits.
     let options = gpu.options().bits(0..unless_quick(K::BITS, 8));
     let most = UNSCANNED_TILES * tile;
     for n in unless_quick(around(&[most, 2 * most]), vec![most + 1]) {
@@ -72,7 +73,8 @@ fn around_the_scan<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// The sort goes on from the input or the output, copies, or moves nothing, whichever digits vary.
+/// Depending on the digits that vary, a sort continues from the input or the output, copies, or
+/// moves nothing.
 fn shared_digits(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
@@ -96,7 +98,7 @@ fn shared_digits(gpu: &Gpu) -> Outcome {
                 .map_err(|failed| format!("bits {begin}..{end} vary: {}", text(&failed)))?;
         }
     }
-    // One key in the last, partial tile is all that differs.
+    // Only one key differs, in the last, partial tile.
     for at in [0, n / 2, n - 1] {
         let mut keys = vec![f32::MAX; n];
         keys[at] = -0.0;
@@ -105,7 +107,8 @@ fn shared_digits(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// A pass is a stable counting sort of its tiles and of all: any four bits anywhere, on one block and on many.
+/// A pass is a stable counting sort, of each tile and of all keys: for any four bits, with one
+/// block and with many.
 fn one_digit(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
@@ -125,10 +128,7 @@ fn one_digit(gpu: &Gpu) -> Outcome {
 
 fn reports(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
-    let timed = SorterConfig {
-        timings: true,
-        ..SorterConfig::default()
-    };
+    let timed = SorterConfig::new().timings(true);
     let timed = Sorter::new(&gpu.device, timed)?;
     let tile = Sorter::tile_keys::<u32>(gpu.algorithm, Payload::None);
     let scanned = (UNSCANNED_TILES + 1) * tile;

@@ -1,4 +1,4 @@
-//! Onesweep and the calls around it on a GPU.
+//! Tests of Onesweep and of the sorter's other calls on a GPU.
 
 mod common;
 mod data;
@@ -10,7 +10,7 @@ use common::{Distribution, TestKey, by_index};
 use gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
 };
-use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::Failed;
 use suite::{Suite, all_distributions, check_counted, many_keys};
@@ -58,14 +58,14 @@ fn stalled_blocks(gpu: &Gpu) -> Outcome {
     let n: usize = unless_quick(1_000_000, 20_000);
     let tiles = n.div_ceil(Sorter::tile_keys::<u32>(gpu.algorithm, Payload::U32)) as u32;
     for tile in [0, 1, tiles / 2, tiles - 1] {
-        // About 5 ms on a clock of 2 GHz: every later tile is then waiting.
+        // About 5 ms at 2 GHz, so that every later tile waits.
         let stall = Some((tile, unless_quick(10_000_000, 100_000)));
         let sorter = Sorter::new(
             &gpu.device,
-            SorterConfig {
+            SorterConfig::new().knobs(Knobs {
                 stall,
-                ..SorterConfig::default()
-            },
+                ..Knobs::default()
+            }),
         )?;
         let rig = Rig::new(&sorter, &stream);
         rig.check(
@@ -80,13 +80,7 @@ fn stalled_blocks(gpu: &Gpu) -> Outcome {
 
 fn reports(gpu: &Gpu) -> Outcome {
     let (stream, n) = (gpu.stream()?, 20_000);
-    let timed = Sorter::new(
-        &gpu.device,
-        SorterConfig {
-            timings: true,
-            ..SorterConfig::default()
-        },
-    )?;
+    let timed = Sorter::new(&gpu.device, SorterConfig::new().timings(true))?;
     let constant = |bits: std::ops::Range<u32>| Distribution::Bits(bits.start, bits.end);
     for (spread, window, run, skipped, early) in [
         (Distribution::UniformBits, 0..32, 4, 0, false),
@@ -214,7 +208,8 @@ fn is_sorted<K: TestKey>(gpu: &Gpu) -> Outcome {
                     format!("{n} sorted keys are said to be out of order, {options:?}").into(),
                 );
             }
-            // One pair of neighbours out of order anywhere is seen: at either end, within and between vectors, warps and tiles.
+            // The check finds one pair of neighbours out of order anywhere: at either end, within
+            // and between vectors, warps and tiles.
             for at in [
                 0,
                 1,
@@ -277,9 +272,11 @@ fn misuse(gpu: &Gpu) -> Outcome {
     let mut output = stream.from_slice(&keys)?;
     let mut both = stream.from_slice(&keys)?;
     let mut scratch = Scratch::new::<u32>(&stream, gpu.algorithm, n, Payload::Records, false)?;
-    // SAFETY: these overlap or are no memory on purpose; no sort may use them.
+    // SAFETY: these slices overlap or have no memory on purpose; every sort refuses them before
+    // use.
     let raw = |ptr, len| unsafe { gpu::Slice::<u32>::from_raw(ptr, len) };
-    // SAFETY: as above.
+    // SAFETY: these slices overlap or have no memory on purpose; every sort refuses them before
+    // use.
     let raw_mut = |ptr, len| unsafe { gpu::SliceMut::<u32>::from_raw(ptr, len) };
     let part = output.slice_mut().as_slice().ptr();
 
@@ -455,7 +452,7 @@ fn misuse(gpu: &Gpu) -> Outcome {
 
     same("output", &stream.to_vec(output.slice())?, &keys)?;
     same("keys and values", &stream.to_vec(both.slice())?, &keys)?;
-    // Side by side is no overlap, and two inputs may be the same.
+    // Adjacent buffers do not overlap, and two inputs may be the same.
     let (mut a, mut b) = (stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?);
     sorter.sort(
         &stream,
@@ -479,7 +476,7 @@ fn misuse(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Parts of a request that exclude each other, in every order.
+/// Parts of a request that exclude each other are refused in every order.
 fn conflicts(gpu: &Gpu) -> Outcome {
     let (stream, n) = (gpu.stream()?, 1000);
     let (a, mut b, mut c) = (
@@ -513,7 +510,7 @@ fn conflicts(gpu: &Gpu) -> Outcome {
         records.values_in_place(c.slice_mut()),
         ["values_in_place", "records"],
     )?;
-    // The first thing that is wrong is told, and no other.
+    // The error is the first of several mistakes.
     let index = Request::index(a, b.range_mut(..7)?);
     let result = gpu.sorter.sort(
         &stream,
@@ -528,10 +525,10 @@ fn conflicts(gpu: &Gpu) -> Outcome {
             values: 7
         }
     );
-    // No keys, whose addresses may all be the same, can be asked for in every way.
-    // SAFETY: no elements.
+    // Every kind of request may have no keys, whose addresses may all be equal.
+    // SAFETY: the slice has no elements.
     let empty = unsafe { gpu::Slice::<u32>::from_raw(0, 0) };
-    // SAFETY: as above.
+    // SAFETY: the slice has no elements.
     let output = || unsafe { gpu::SliceMut::<u32>::from_raw(0, 0) };
     let request = Request::keys(empty, output()).values(empty, output());
     gpu.sorter

@@ -1,9 +1,9 @@
-//! The CUDA driver, bound when it is first called instead of when the program starts.
+//! The CUDA driver, bound at its first call instead of at program start.
 //!
 //! A program linked against `libcuda` does not start on a machine without an NVIDIA driver. This
-//! crate defines the driver's functions itself ([`SYMBOLS`]: all that `cust_raw` 0.11.3 declares
-//! and some newer ones) and forwards each call to the driver's own library, opened at the first
-//! call of any of them. One binary then serves machines with and without a driver.
+//! crate defines the driver's functions itself ([`SYMBOLS`]: all that `cust_raw` 0.11.3 declares,
+//! and some newer ones). It forwards each call to the driver's own library, which the first call of
+//! any function opens. One binary then serves machines with and without a driver.
 //!
 //! To use it, name it once in the crate that calls the driver, so that it is linked:
 //!
@@ -11,27 +11,29 @@
 //! use libcuda_shim as _;
 //! ```
 //!
-//! `cust_raw` asks the linker for a library `cuda` and panics at build time when it finds no CUDA
-//! folder. The folder `link` of this crate holds an empty archive of that name; set
-//! `CUDA_LIBRARY_PATH` to it (the workspace's `.cargo/config.toml` does).
+//! `cust_raw` asks the linker for a library `cuda`, and panics at build time if it finds no CUDA
+//! folder. The folder `link` of this crate contains an empty archive of that name. Set
+//! `CUDA_LIBRARY_PATH` to that folder, as the workspace's `.cargo/config.toml` does.
 //!
-//! # What is looked for
+//! # Where the driver is looked for
 //!
-//! `libcuda.so.1` where the dynamic linker looks, then where WSL and NixOS keep it. The environment
-//! variable `RADSWEEP_CUDA_LIBRARY`, a path or a library name, takes the place of that list.
+//! The crate looks for `libcuda.so.1` on the dynamic linker's paths, then in the folders of WSL and
+//! NixOS. The environment variable `RADSWEEP_CUDA_LIBRARY`, a path or a library name, replaces that
+//! list.
 //!
 //! # What a call returns
 //!
-//! - with a driver: what the driver returns;
-//! - with a driver that does not have the function: [`NOT_FOUND`] (500);
-//! - without a driver: [`NO_DEVICE`] (100), which programs already take as "no GPU here".
+//! - with a driver: the driver's result;
+//! - with a driver that lacks the function: [`NOT_FOUND`] (500);
+//! - without a driver: [`NO_DEVICE`] (100), which programs already understand as "no GPU here".
 //!
-//! `cuGetErrorName` and `cuGetErrorString` always set their result: to null, returning 1 (invalid
-//! value), for codes that they do not know. [`load`] tells a missing driver from a missing device.
+//! `cuGetErrorName` and `cuGetErrorString` always set their result. For an unknown code they set it
+//! to null and return 1 (invalid value). [`load`] distinguishes a missing driver from a missing
+//! device.
 //!
 //! # Targets
 //!
-//! Linux on x86-64 and aarch64. Elsewhere, Windows included, the crate is empty.
+//! Linux on x86-64 and aarch64. On all others, including Windows, the crate is empty.
 
 #![cfg(all(
     target_os = "linux",

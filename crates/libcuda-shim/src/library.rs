@@ -1,4 +1,4 @@
-//! Finding and opening the driver's library, and what answers in its place.
+//! The search for the driver's library, and the functions that stand in for missing ones.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
@@ -11,14 +11,14 @@ use crate::table::{SLOTS, SYMBOLS};
 
 /// The environment variable that names the driver's library.
 pub const ENV: &str = "RADSWEEP_CUDA_LIBRARY";
-/// What every function returns without a driver: `CUDA_ERROR_NO_DEVICE`.
+/// The code that every function returns without a driver: `CUDA_ERROR_NO_DEVICE`.
 pub const NO_DEVICE: i32 = 100;
-/// What a function returns that this driver does not have: `CUDA_ERROR_NOT_FOUND`.
+/// The code that a function returns that the driver lacks: `CUDA_ERROR_NOT_FOUND`.
 pub const NOT_FOUND: i32 = 500;
 const INVALID_VALUE: i32 = 1;
 
-/// Where the driver's library is looked for, in this order.
-const PLACES: [&str; 3] = [
+/// The names and paths where the driver's library is looked for, in this order.
+const CANDIDATES: [&str; 3] = [
     "libcuda.so.1",
     "/usr/lib/wsl/lib/libcuda.so.1",
     "/run/opengl-driver/lib/libcuda.so.1",
@@ -29,45 +29,44 @@ unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
 }
-/// `RTLD_NOW`, with glibc and musl, on every Linux that this crate is for; `RTLD_LOCAL` is 0.
+/// `RTLD_NOW` of glibc and musl, on every target of this crate; `RTLD_LOCAL` is 0.
 const NOW: c_int = 2;
 
 struct Library {
     name: String,
     handle: *mut c_void,
 }
-// SAFETY: the handle is only given to `dlsym`, which any thread may call; the library is never
+// SAFETY: the handle is only passed to `dlsym`, which any thread may call, and the library is never
 // closed.
 unsafe impl Send for Library {}
-// SAFETY: as above.
+// SAFETY: the handle is only passed to `dlsym`, which threads may call at once.
 unsafe impl Sync for Library {}
 
 impl Library {
-    fn open(place: &CString) -> Result<Library, String> {
-        // SAFETY: the path is a C string. Opening runs the library's constructors: for the driver
-        // that is what the user of this crate asks for, and a library named in
-        // `RADSWEEP_CUDA_LIBRARY` is the choice of whoever set it.
-        let handle = unsafe { dlopen(place.as_ptr(), NOW) };
+    fn open(candidate: &CString) -> Result<Library, String> {
+        // SAFETY: the path is a C string. Opening runs the library's constructors. The user of this
+        // crate asks for the driver's, and whoever set `RADSWEEP_CUDA_LIBRARY` asked for those of
+        // that library.
+        let handle = unsafe { dlopen(candidate.as_ptr(), NOW) };
         let library = Library {
-            name: place.to_string_lossy().into_owned(),
+            name: candidate.to_string_lossy().into_owned(),
             handle,
         };
         if handle.is_null() {
-            // SAFETY: no conditions.
+            // SAFETY: `dlerror` has no conditions.
             let text = unsafe { dlerror() };
             if text.is_null() {
                 return Err("no reason given".to_owned());
             }
-            // SAFETY: not null, so a C string that lives until this thread's next call of the
-            // family.
+            // SAFETY: a non-null result is a C string until this thread's next call of `dlopen`,
+            // `dlsym` or `dlerror`.
             let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-            // It usually begins with the path, which the error names already.
+            // The text usually begins with the path, which the error names already.
             let reason = text.strip_prefix(&library.name).unwrap_or(&text);
             Err(reason.trim_start_matches(": ").to_owned())
         } else if library.symbol("cuInit").is_null() {
-            // Left open: nothing points into it, and closing would run destructors of who knows
-            // what.
-            Err("not a CUDA driver, it has no cuInit".to_owned())
+            // It is left open, because closing would run the destructors of an unknown library.
+            Err("it is not a CUDA driver: it has no cuInit".to_owned())
         } else {
             Ok(library)
         }
@@ -77,22 +76,22 @@ impl Library {
         let Ok(name) = CString::new(name) else {
             return core::ptr::null_mut();
         };
-        // SAFETY: the handle is open for ever and the name is a C string.
+        // SAFETY: the library is never closed, and the name is a C string.
         unsafe { dlsym(self.handle, name.as_ptr()) }
     }
 }
 
-/// No driver: what was looked for, and the dynamic linker's own words on each place.
+/// The error of a missing driver: the candidates, and the dynamic linker's message for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     /// The names and paths tried, in order.
     pub looked_for: Vec<String>,
-    /// The reason for each, in the same order.
+    /// The reason why each was refused, in the same order.
     pub reasons: Vec<String>,
 }
 
 impl LoadError {
-    /// The reasons as one line, each once.
+    /// Returns the reasons as one line. Equal neighbours are given once.
     pub fn reason(&self) -> String {
         let mut reasons = self.reasons.clone();
         reasons.dedup();
@@ -113,14 +112,14 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Opens the driver's library, once for the process, and returns its name; every later call returns
-/// the same.
+/// Opens the driver's library and returns its name. The process opens it once; every later call
+/// returns the same result.
 ///
-/// Calling it is optional: the first call of any driver function does the same.
+/// Calling this is optional, because the first call of any driver function does the same.
 ///
 /// # Errors
 ///
-/// [`LoadError`] when there is no driver.
+/// [`LoadError`] if there is no driver.
 ///
 /// ```
 /// match libcuda_shim::load() {
@@ -132,7 +131,7 @@ pub fn load() -> Result<&'static str, &'static LoadError> {
     state().as_ref().map(|library| library.name.as_str())
 }
 
-/// True when there is a driver and it has the function `name`, in this crate's table or not.
+/// Returns whether there is a driver that has the function `name`, even if [`SYMBOLS`] lacks it.
 ///
 /// ```
 /// assert!(!libcuda_shim::has("cuNoSuchFunction"));
@@ -166,16 +165,21 @@ fn state() -> &'static Result<Library, LoadError> {
 
 fn open() -> Result<Library, LoadError> {
     let forced = std::env::var_os(ENV).filter(|value| !value.is_empty());
-    let places = forced.map_or_else(|| PLACES.map(OsString::from).to_vec(), |place| vec![place]);
+    let candidates = forced.map_or_else(
+        || CANDIDATES.map(OsString::from).to_vec(),
+        |candidate| vec![candidate],
+    );
     let mut error = LoadError {
         looked_for: Vec::new(),
         reasons: Vec::new(),
     };
-    for place in places {
-        error.looked_for.push(place.to_string_lossy().into_owned());
-        let opened = CString::new(place.into_vec())
+    for candidate in candidates {
+        error
+            .looked_for
+            .push(candidate.to_string_lossy().into_owned());
+        let opened = CString::new(candidate.into_vec())
             .map_err(|e| e.to_string())
-            .and_then(|place| Library::open(&place));
+            .and_then(|candidate| Library::open(&candidate));
         match opened {
             Ok(library) => return Ok(library),
             Err(reason) => error.reasons.push(reason),
@@ -184,9 +188,9 @@ fn open() -> Result<Library, LoadError> {
     Err(error)
 }
 
-// What stands in for missing functions. The callers pass arguments that these do not read: with the
-// C calling conventions of both processors the caller clears its own arguments away, so that is
-// sound.
+// The functions that stand in for missing ones. They do not read the arguments that callers pass.
+// This is sound, because in the C calling conventions of both processors the caller removes its own
+// arguments.
 type Answer = extern "C" fn() -> i32;
 extern "C" fn no_device() -> i32 {
     NO_DEVICE
@@ -204,7 +208,7 @@ unsafe extern "C" fn error_name(code: i32, text: *mut *const c_char) -> i32 {
         NOT_FOUND => Some(c"CUDA_ERROR_NOT_FOUND"),
         _ => None,
     };
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: the caller promises that `text` is null or may be written.
     unsafe { answer(name, text) }
 }
 unsafe extern "C" fn error_string(code: i32, text: *mut *const c_char) -> i32 {
@@ -215,10 +219,13 @@ unsafe extern "C" fn error_string(code: i32, text: *mut *const c_char) -> i32 {
         NOT_FOUND => Some(c"the CUDA driver does not have this function"),
         _ => None,
     };
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: the caller promises that `text` is null or may be written.
     unsafe { answer(string, text) }
 }
 
+/// Writes `found` to `text` and returns the code of success, or writes null and returns "invalid
+/// value".
+///
 /// # Safety
 ///
 /// `text` is null or may be written.
@@ -226,7 +233,7 @@ unsafe fn answer(found: Option<&'static CStr>, text: *mut *const c_char) -> i32 
     if text.is_null() {
         return INVALID_VALUE;
     }
-    // SAFETY: not null, and the caller may write there.
+    // SAFETY: `text` is not null, so the caller promises that it may be written.
     unsafe { *text = found.map_or(core::ptr::null(), CStr::as_ptr) };
     if found.is_some() { 0 } else { INVALID_VALUE }
 }

@@ -1,15 +1,17 @@
-//! The first call: save its arguments, bind the driver, go on to the function that was meant.
+//! The first call of an entry point: it saves the arguments, binds the driver, and continues in the
+//! function that was called.
 
 use core::arch::naked_asm;
 
-/// Fills every slot. A panic cannot leave an `extern "C"` function: it aborts.
+/// Binds the driver, which fills every slot. A panic aborts, because it cannot leave an `extern
+/// "C"` function.
 extern "C" fn bind() {
-    // The outcome is in the slots.
+    // The slots have the outcome.
     let _ = crate::load();
 }
 
-/// What every slot holds at first. The entry left its slot's address in `r11`. All integer and
-/// vector registers that can carry arguments are saved; arguments on the stack are not moved.
+/// The initial value of every slot. The entry point left its slot's address in `r11`. All integer
+/// and vector registers that can carry arguments are saved; arguments on the stack are not moved.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) extern "C" fn unresolved() {
@@ -53,8 +55,8 @@ pub(crate) extern "C" fn unresolved() {
     )
 }
 
-/// What every slot holds at first. The entry left its slot's address in `x16`. All integer and
-/// vector registers that can carry arguments are saved; arguments on the stack are not moved.
+/// The initial value of every slot. The entry point left its slot's address in `x16`. All integer
+/// and vector registers that can carry arguments are saved; arguments on the stack are not moved.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(crate) extern "C" fn unresolved() {

@@ -1,7 +1,7 @@
-//! The list of driver functions, and what is made from it: one slot and one entry point each.
+//! The list of driver functions, with a slot and an entry point for each.
 //!
-//! The first group is what `cust_raw` 0.11.3 declares (CUDA 11.4; a test compares the two), the
-//! second what came later and is worth calling where the driver has it.
+//! The first group is what `cust_raw` 0.11.3 declares (CUDA 11.4; a test compares the two). The
+//! second group has newer functions, which are called if the driver has them.
 
 use core::arch::naked_asm;
 use core::sync::atomic::AtomicPtr;
@@ -13,16 +13,18 @@ macro_rules! table {
         /// Every driver function that this crate defines.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
-        /// Where each entry point jumps: first to [`unresolved`], then to the driver or to what stands in for it.
+        /// The function that each entry point jumps to: at first [`unresolved`], then the driver's
+        /// function or the one that stands in for it.
         pub(crate) static SLOTS: [AtomicPtr<()>; SYMBOLS.len()] =
             [const { AtomicPtr::new(unresolved as extern "C" fn() as *mut ()) }; SYMBOLS.len()];
 
         #[allow(non_camel_case_types)]
         enum Index { $($name),* }
 
-        // Arguments, whatever they are, stay where the caller put them: an entry touches only the registers that the
-        // calling convention leaves to such jumps, and keeps its slot's address there for `unresolved`. The symbols are hidden,
-        // so that a library built over this crate does not offer them to the rest of its process.
+        // An entry point leaves all arguments where the caller put them. It uses only the registers
+        // that the calling convention reserves for such jumps, and leaves its slot's address there
+        // for `unresolved`. The symbols are hidden, so that a library built with this crate does
+        // not export them to its process.
         $(
             #[unsafe(naked)]
             #[unsafe(no_mangle)]

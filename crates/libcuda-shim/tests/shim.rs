@@ -1,4 +1,4 @@
-//! The shim, with and without a driver. Empty where there is no such driver to be had.
+//! Tests of the shim with and without a driver. Empty on targets without a CUDA driver.
 
 #![allow(clippy::unwrap_used)]
 

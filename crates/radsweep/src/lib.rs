@@ -1,13 +1,17 @@
-//! Exact broad-phase collision detection: axis-aligned boxes in, exactly the pairs that overlap out.
+//! Exact broad-phase collision detection: axis-aligned boxes in, exactly the overlapping pairs out.
 //!
-//! [`BroadPhase`] takes the boxes of a frame and keeps the sorted list of overlapping [`Pair`]s, with
-//! those that started and ended since the last frame. The list is the same, bit for bit, on every
-//! backend, strategy and number of threads.
+//! [`BroadPhase`] takes the boxes of a frame and returns the sorted list of overlapping [`Pair`]s,
+//! and the pairs that started and ended since the last frame. The list is the same, bit for bit, on
+//! every backend, strategy and number of threads.
 //!
 //! ```
 //! use radsweep::{Aabb, BroadPhase, Config, Pair};
 //!
-//! let mut boxes = [Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([0.5; 3], [1.5; 3]), Aabb::new([9.0; 3], [9.5; 3])];
+//! let mut boxes = [
+//!     Aabb::new([0.0; 3], [1.0; 3]),
+//!     Aabb::new([0.5; 3], [1.5; 3]),
+//!     Aabb::new([9.0; 3], [9.5; 3]),
+//! ];
 //! let mut broad_phase = BroadPhase::new(Config::default())?;
 //! broad_phase.update(&boxes)?;
 //! assert_eq!(broad_phase.pairs(), [Pair { a: 0, b: 1 }]);
@@ -18,12 +22,11 @@
 //! # Ok::<(), radsweep::Error>(())
 //! ```
 //!
-//! - The root is the broad phase, the crate `radsweep-sap`.
-//! - [`sort`] is the sorts under it, the crate `gpusort`: keys, pairs, index and record sorts.
-//! - The feature `cuda` adds NVIDIA GPUs: `gpu`, the device layer, and what takes and gives memory of
-//!   a device. It needs no toolkit to build and no driver to start.
-//! - The feature `ecs` adds `ecs`, the crate `radsweep-ecs`: the broad phase as components and systems
-//!   of `bevy_ecs`.
+//! - The root re-exports the broad phase, the crate `radsweep-sap`.
+//! - [`sort`] is the crate `gpusort`: sorts of keys, pairs, indices and records.
+//! - The feature `cuda` adds NVIDIA GPUs: the device layer `gpu`, and the calls that read and write
+//!   device memory. It needs no toolkit to build and no driver to start.
+//! - The feature `ecs` adds `ecs`, the crate `radsweep-ecs`: components and systems of `bevy_ecs`.
 //!
 //! Neither feature is on by default.
 
@@ -36,7 +39,7 @@ pub use gpu;
 #[cfg(feature = "ecs")]
 pub use sap_ecs as ecs;
 
-/// Compiles and runs what the README and the guide show.
+/// Tests the examples of the README and the guide.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
@@ -45,6 +48,8 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/guide/README.md")]
     struct Guide;
+    #[doc = include_str!("../../../docs/guide/queries.md")]
+    struct Queries;
     #[doc = include_str!("../../../docs/guide/strategies.md")]
     struct Strategies;
     #[doc = include_str!("../../../docs/guide/engines.md")]

@@ -1,4 +1,4 @@
-//! What a frame costs by the share of its entities that move:
+//! Measures a frame by the share of its entities that move:
 //! `cargo run --release -p radsweep-ecs --example bench_moving`.
 
 use bevy_ecs::prelude::*;
@@ -20,7 +20,7 @@ fn main() -> Result<(), sap_ecs::Error> {
     Ok(())
 }
 
-/// `moving` entities of unit boxes, spread so that a box overlaps about two others, jitter each frame.
+/// Measures frames in which `moving` of the unit boxes jitter. A box overlaps about two others.
 fn measure(moving: usize) -> Result<(), sap_ecs::Error> {
     let config = Config {
         backend: Backend::Cpu,
@@ -49,7 +49,7 @@ fn measure(moving: usize) -> Result<(), sap_ecs::Error> {
         world.run_schedule(BroadPhaseSchedule);
         let total = start.elapsed().as_secs_f64() * 1e3;
         let inside = if moving > 0 {
-            world.resource::<BroadPhase>().report().timings.total
+            world.resource::<BroadPhase>().report().stats.timings.total
         } else {
             0.0
         };

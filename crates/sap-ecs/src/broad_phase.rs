@@ -1,22 +1,24 @@
-//! The resource: the pairs by entity, and the queries.
+//! The resource [`BroadPhase`]: the pairs by entity, and the queries.
 
 use crate::Error;
 use crate::slots::Slots;
 use bevy_ecs::prelude::*;
-use sap::{Aabb, Pair, Report};
+use sap::{Aabb, Filter, Hit, OverlapRule, Pair, Report, Shape};
+use std::ops::ControlFlow;
 
-/// An entity whose box a ray meets.
+/// An entity whose box a query hits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntityHit {
     /// The entity.
     pub entity: Entity,
-    /// Where the ray enters its box, in lengths of the direction; 0 when it starts inside.
+    /// Distance to its box; see [`sap::Hit::t`].
     pub t: f32,
 }
 
-/// The broad phase of a world, made by [`crate::install`].
+/// The broad phase of a world, created by [`crate::install`].
 ///
-/// Pairs and queries are those of the last update that did not fail, with the entities of that time: one may have been despawned since.
+/// Pairs and queries are those of the last successful update. They refer to the entities of that
+/// time, some of which may have been despawned since.
 #[derive(Resource)]
 pub struct BroadPhase {
     engine: sap::BroadPhase,
@@ -35,7 +37,8 @@ impl BroadPhase {
         })
     }
 
-    /// The pairs of entities whose boxes overlap, by [`crate::BoxIndex`], the smaller first. O(1) each.
+    /// Returns the pairs of entities whose boxes overlap, sorted by [`crate::BoxIndex`], the
+    /// smaller first. O(1) each.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = [Entity; 2]> {
         self.named(self.engine.pairs())
     }
@@ -54,114 +57,121 @@ impl BroadPhase {
             .map(|pair| [pair.a, pair.b].map(|index| self.slots.entity(index)))
     }
 
-    /// Why the last run of the schedule found no pairs; none where it did.
+    /// Returns the error of the last run of the schedule, if it failed.
     #[must_use]
     pub const fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
 
-    /// What the last update did. A run of the schedule in which nothing had changed makes none.
+    /// Returns the report of the last update. A run of the schedule without changes makes no
+    /// update.
     #[must_use]
     pub const fn report(&self) -> &Report {
         self.engine.report()
     }
 
-    /// How many boxes the last run of the schedule wrote.
+    /// Returns the number of boxes that the last run of the schedule wrote.
     #[must_use]
     pub const fn written(&self) -> usize {
         self.written
     }
 
-    /// How many colliders there are.
+    /// Returns the number of colliders.
     #[must_use]
     pub fn colliders(&self) -> usize {
         self.slots.counts().0
     }
 
-    /// The broad phase inside, where boxes are numbered by [`crate::BoxIndex`].
+    /// Returns the inner broad phase, whose boxes have the indices of [`crate::BoxIndex`].
     #[must_use]
     pub const fn engine(&self) -> &sap::BroadPhase {
         &self.engine
     }
 
-    /// Which entity has, or had at the last update, the box of this number.
+    /// Returns the entity that has the box of this index, or had it at the last update.
     #[must_use]
     pub fn entity(&self, index: u32) -> Option<Entity> {
         ((index as usize) < self.slots.counts().1).then(|| self.slots.entity(index))
     }
 
-    /// The entities whose boxes overlap this one, by [`crate::BoxIndex`]. The first query after an update builds a tree, O(n log n);
-    /// each then costs about O(log n + results).
+    /// Starts a query of the entities whose boxes a shape hits; see [`sap::BroadPhase::query`].
+    /// Several systems may query at once, with `Res<BroadPhase>`.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
-    /// # use sap_ecs::{BroadPhase, BroadPhaseSchedule, Collider, Moved, sap::{Aabb, Config}};
+    /// # use sap_ecs::{BroadPhase, BroadPhaseSchedule, Collider, EntityHit, Moved};
+    /// # use sap_ecs::sap::{Aabb, Config, Filter, Shape};
     /// # let mut world = World::new();
     /// sap_ecs::install(&mut world, Config::default())?;
     /// let ball = world.spawn((Collider::new([0.5; 3]), Moved([4.0; 3]))).id();
     /// world.run_schedule(BroadPhaseSchedule);
-    /// let mut broad_phase = world.resource_mut::<BroadPhase>();
-    /// assert_eq!(broad_phase.query_box(&Aabb::new([4.2; 3], [9.0; 3]))?, [ball]);
+    /// let broad_phase = world.resource::<BroadPhase>();
+    /// assert_eq!(broad_phase.query(Aabb::new([4.2; 3], [9.0; 3])).collect()?, [ball]);
+    /// let ray = Shape::Ray { origin: [0.0, 4.0, 4.0], dir: [1.0, 0.0, 0.0], max_t: 100.0 };
+    /// let hit = broad_phase.query(ray).filter(Filter { mask: 1, ..Filter::default() }).closest()?;
+    /// assert_eq!(hit, Some(EntityHit { entity: ball, t: 3.5 }));
     /// # Ok::<(), sap_ecs::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`sap::BroadPhase::query_box`].
-    pub fn query_box(&mut self, query: &Aabb) -> Result<Vec<Entity>, Error> {
-        let found = self.engine.query_box(query)?;
-        Ok(self.entities(found))
+    /// From the calls that end it, as [`sap::BroadPhase::query`].
+    pub fn query(&self, shape: impl Into<Shape>) -> EntityQuery<'_> {
+        EntityQuery {
+            query: self.engine.query(shape),
+            slots: &self.slots,
+        }
     }
 
-    /// The entities whose boxes hold this point; see [`sap::BroadPhase::query_point`].
+    /// The entities whose boxes overlap this one, by [`crate::BoxIndex`].
     ///
     /// # Errors
     ///
-    /// As [`sap::BroadPhase::query_box`].
-    pub fn query_point(&mut self, point: [f32; 3]) -> Result<Vec<Entity>, Error> {
-        let found = self.engine.query_point(point)?;
-        Ok(self.entities(found))
+    /// As [`sap::BroadPhase::query`].
+    pub fn query_box(&self, query: &Aabb) -> Result<Vec<Entity>, Error> {
+        self.query(query).collect()
     }
 
-    /// The entities whose boxes are within `radius` of `center`; see [`sap::BroadPhase::query_sphere`].
+    /// Returns the entities whose boxes contain this point; see [`sap::BroadPhase::query_point`].
     ///
     /// # Errors
     ///
-    /// As [`sap::BroadPhase::query_box`].
-    pub fn query_sphere(&mut self, center: [f32; 3], radius: f32) -> Result<Vec<Entity>, Error> {
-        let found = self.engine.query_sphere(center, radius)?;
-        Ok(self.entities(found))
+    /// As [`sap::BroadPhase::query`].
+    pub fn query_point(&self, point: [f32; 3]) -> Result<Vec<Entity>, Error> {
+        self.query(Shape::Point(point)).collect()
     }
 
-    /// The entities whose boxes the ray meets, the nearest first; see [`sap::BroadPhase::query_ray`].
+    /// Returns the entities whose boxes are within `radius` of `center`; see
+    /// [`sap::BroadPhase::query_sphere`].
     ///
     /// # Errors
     ///
-    /// As [`sap::BroadPhase::query_box`].
+    /// As [`sap::BroadPhase::query`].
+    pub fn query_sphere(&self, center: [f32; 3], radius: f32) -> Result<Vec<Entity>, Error> {
+        self.query(Shape::Sphere { center, radius }).collect()
+    }
+
+    /// Returns the entities whose boxes the ray hits, the nearest first; see
+    /// [`sap::BroadPhase::query_ray`].
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query`].
     pub fn query_ray(
-        &mut self,
+        &self,
         origin: [f32; 3],
         dir: [f32; 3],
         max_t: f32,
     ) -> Result<Vec<EntityHit>, Error> {
-        let found = self.engine.query_ray(origin, dir, max_t)?.into_iter();
-        let named = found.map(|hit| EntityHit {
-            entity: self.slots.entity(hit.index),
-            t: hit.t,
-        });
-        Ok(named.collect())
-    }
-
-    fn entities(&self, found: Vec<u32>) -> Vec<Entity> {
-        let named = found.into_iter().map(|index| self.slots.entity(index));
-        named.collect()
+        self.query(Shape::Ray { origin, dir, max_t }).hits()
     }
 
     pub(crate) const fn count_written(&mut self, written: usize) {
         self.written = written;
     }
 
-    /// Finds the pairs, if anything changed. Tells whether it did; a failure is kept in [`BroadPhase::error`].
+    /// Finds the pairs if anything changed, and returns whether it did. [`BroadPhase::error`] has
+    /// the failure.
     pub(crate) fn update(&mut self) -> bool {
         if !self.slots.has_changed() {
             return false;
@@ -169,12 +179,98 @@ impl BroadPhase {
         self.error = match self.engine.update(self.slots.frame()) {
             Ok(_) => None,
             Err(sap::Error::InvalidAabb { index, reason }) => Some(Error::InvalidCollider {
-                // A frame has fewer boxes than a u32 counts.
+                // A frame has fewer boxes than a u32 can count.
                 entity: self.slots.entity(index as u32),
                 reason,
             }),
             Err(error) => Some(error.into()),
         };
         self.error.is_none()
+    }
+}
+
+/// What to look for among the entities of the last update; [`BroadPhase::query`] begins it. As
+/// [`sap::Query`], with entities in the place of indices.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct EntityQuery<'a> {
+    query: sap::Query<'a>,
+    slots: &'a Slots,
+}
+
+impl EntityQuery<'_> {
+    /// Leaves out the entities that would not pair with one of this filter; see
+    /// [`sap::Query::filter`].
+    pub const fn filter(self, filter: Filter) -> Self {
+        Self {
+            query: self.query.filter(filter),
+            ..self
+        }
+    }
+
+    /// Says whether touching counts; see [`sap::Query::rule`].
+    pub const fn rule(self, rule: OverlapRule) -> Self {
+        Self {
+            query: self.query.rule(rule),
+            ..self
+        }
+    }
+
+    /// The entities that are met, by [`crate::BoxIndex`].
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query`].
+    pub fn collect(&self) -> Result<Vec<Entity>, Error> {
+        let found = self.query.collect()?.into_iter();
+        Ok(found.map(|index| self.slots.entity(index)).collect())
+    }
+
+    /// The entities that are met with their distances, the nearest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query`].
+    pub fn hits(&self) -> Result<Vec<EntityHit>, Error> {
+        let found = self.query.hits()?.into_iter();
+        Ok(found.map(|hit| self.named(hit)).collect())
+    }
+
+    /// The first of [`EntityQuery::hits`]; see [`sap::Query::closest`].
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query`].
+    pub fn closest(&self) -> Result<Option<EntityHit>, Error> {
+        Ok(self.query.closest()?.map(|hit| self.named(hit)))
+    }
+
+    /// Whether any entity is met.
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query`].
+    pub fn any(&self) -> Result<bool, Error> {
+        Ok(self.query.any()?)
+    }
+
+    /// Hands one hit after the other to a visitor until it breaks; see [`sap::Query::visit`], also
+    /// for the order.
+    ///
+    /// # Errors
+    ///
+    /// As [`sap::BroadPhase::query`].
+    pub fn visit<B>(
+        &self,
+        mut f: impl FnMut(EntityHit) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        Ok(self.query.visit(|hit| f(self.named(hit)))?)
+    }
+
+    fn named(&self, hit: Hit) -> EntityHit {
+        EntityHit {
+            entity: self.slots.entity(hit.index),
+            t: hit.t,
+        }
     }
 }

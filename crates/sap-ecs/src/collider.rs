@@ -1,4 +1,4 @@
-//! The components, and the hooks that give every collider a box of its own.
+//! The components, and the hooks that assign a box to every collider.
 
 use crate::BroadPhase;
 use bevy_ecs::lifecycle::HookContext;
@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::world::DeferredWorld;
 use sap::{Aabb, Filter, FilterFlags};
 
-/// The box of an entity, relative to its [`Moved`], and what it may pair with.
+/// The box of an entity, relative to its [`Moved`], with its filter.
 ///
 /// ```
 /// use sap_ecs::Collider;
@@ -28,13 +28,13 @@ pub struct Collider {
 }
 
 impl Collider {
-    /// A box around the origin by its half extents, that pairs with everything.
+    /// Creates a box around the origin from its half extents. It pairs with everything.
     #[must_use]
     pub fn new(half_extents: [f32; 3]) -> Self {
         Self::from_aabb(Aabb::new(half_extents.map(|half| -half), half_extents))
     }
 
-    /// This box, that pairs with everything.
+    /// Creates a collider from a box. It pairs with everything.
     #[must_use]
     pub fn from_aabb(bounds: Aabb) -> Self {
         Self {
@@ -43,40 +43,43 @@ impl Collider {
         }
     }
 
-    /// The same with this filter.
+    /// Returns the collider with this filter.
     #[must_use]
     pub const fn with_filter(self, filter: Filter) -> Self {
         Self { filter, ..self }
     }
 
-    /// The same, static: two static boxes do not pair.
+    /// Returns the collider marked as static: two static boxes do not pair.
     #[must_use]
     pub fn fixed(mut self) -> Self {
         self.filter.flags = self.filter.flags | FilterFlags::STATIC;
         self
     }
 
-    /// The same, asleep: two boxes asleep do not pair.
+    /// Returns the collider marked as asleep: two sleeping boxes do not pair.
     #[must_use]
     pub fn asleep(mut self) -> Self {
         self.filter.flags = self.filter.flags | FilterFlags::ASLEEP;
         self
     }
 
-    /// The box in the scene.
+    /// Returns the box in the coordinates of the scene.
     pub(crate) fn placed(&self, moved: &Moved) -> Aabb {
         let add = |corner: [f32; 3]| std::array::from_fn(|axis| corner[axis] + moved.0[axis]);
         Aabb::new(add(self.bounds.min), add(self.bounds.max))
     }
 }
 
-/// How far an entity's box has moved from its [`Collider::bounds`]: for half extents, where its centre is.
+/// The translation of an entity's [`Collider::bounds`]; for half extents, the position of the
+/// centre.
 ///
-/// Write it only where an entity did move: every write costs the writing of its box. Where it is removed, the box stays.
+/// Write it only if the entity moved: every write also writes the box. Without it the box stays
+/// where it is.
 #[derive(Component, Debug, Clone, Copy, PartialEq, Default)]
 pub struct Moved(pub [f32; 3]);
 
-/// Which box of the frame is the entity's. It stays the same as long as the entity has its [`Collider`].
+/// The index of the entity's box in the frame. It is unchanged while the entity has its
+/// [`Collider`].
 #[derive(Component, Debug)]
 #[component(on_add = take, on_remove = release)]
 pub struct BoxIndex(Option<u32>);
@@ -84,7 +87,7 @@ pub struct BoxIndex(Option<u32>);
 impl BoxIndex {
     const NONE: Self = Self(None);
 
-    /// The index; none where there is no [`BroadPhase`] yet.
+    /// Returns the index; `None` if there is no [`BroadPhase`] yet.
     #[must_use]
     pub const fn get(&self) -> Option<u32> {
         self.0
@@ -95,7 +98,7 @@ impl BoxIndex {
     }
 }
 
-/// Gives a collider a box, unless it has one: of the two components either may come later.
+/// Assigns a box to a collider, unless it has one: the two components may be added in either order.
 fn take(mut world: DeferredWorld, HookContext { entity, .. }: HookContext) {
     let lacks = |index: &BoxIndex| index.0.is_none();
     if world.get::<Collider>(entity).is_some()

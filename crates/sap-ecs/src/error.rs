@@ -1,18 +1,18 @@
-//! What can go wrong.
+//! The errors of an update.
 
 use bevy_ecs::entity::Entity;
 use sap::InvalidReason;
 
-/// Why an update found no pairs. The pairs of the last one that did are as they were.
+/// Why an update failed. The pairs of the last successful update are unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The box of an entity is NaN or inverted: the first such box.
     #[error("the box of entity {entity} is invalid: {reason}")]
     InvalidCollider {
-        /// Whose box it is.
+        /// The entity of the box.
         entity: Entity,
-        /// What is wrong with it.
+        /// What is wrong with the box.
         reason: InvalidReason,
     },
     /// The broad phase failed.

@@ -1,8 +1,10 @@
-//! The broad phase of `sap` as components, a resource and systems of `bevy_ecs`, which is all it needs: no app framework.
+//! The broad phase of `sap` as components, a resource and systems of `bevy_ecs`. It needs no app
+//! framework.
 //!
-//! An entity with a [`Collider`] has a box at the place that its [`Moved`] tells. [`install`] makes the resource
-//! [`BroadPhase`] and the schedule [`BroadPhaseSchedule`]; each run of the schedule writes the boxes of what changed, finds all pairs,
-//! and sends [`PairStarted`] and [`PairEnded`].
+//! An entity with a [`Collider`] has a box at the position of its [`Moved`]. [`install`] creates
+//! the resource [`BroadPhase`] and the schedule [`BroadPhaseSchedule`]. Each run of the schedule
+//! writes the boxes of changed entities, finds all pairs, and sends [`PairStarted`] and
+//! [`PairEnded`].
 //!
 //! ```
 //! use bevy_ecs::prelude::*;
@@ -28,12 +30,13 @@
 //!
 //! # What a frame costs
 //!
-//! A box is written only for entities whose [`Collider`] or [`Moved`] changed, as `bevy_ecs` sees it: writing through `Mut` counts,
-//! reading does not. The broad phase is told which ([`sap::Frame::changed`]), so that on the CPU the pairs of all others stay, and on CUDA only these are
-//! uploaded. A run in which nothing changed, came or went ends there. Of 10,000 entities on 2 CPU cores
-//! (`examples/bench_moving.rs`):
+//! A run writes the boxes of entities whose [`Collider`] or [`Moved`] changed, by the change
+//! detection of `bevy_ecs`: a write through `Mut` counts, a read does not. It passes their indices
+//! to the broad phase ([`sap::Frame::changed`]): on the CPU the pairs of all others are reused, on
+//! CUDA only these boxes are uploaded. A run without changed, added or removed entities ends there.
+//! For 10,000 entities on 2 CPU cores (`examples/bench_moving.rs`):
 //!
-//! | that move | boxes written | a run, ms | of it in the broad phase |
+//! | moving entities | boxes written | ms per run | of it in the broad phase |
 //! |---|---|---|---|
 //! | 0 | 0 | 0.011 | 0 |
 //! | 1 | 1 | 0.023 | 0.013 |
@@ -47,7 +50,7 @@ mod error;
 mod slots;
 mod systems;
 
-pub use broad_phase::{BroadPhase, EntityHit};
+pub use broad_phase::{BroadPhase, EntityHit, EntityQuery};
 pub use collider::{BoxIndex, Collider, Moved};
 pub use error::Error;
 pub use sap;

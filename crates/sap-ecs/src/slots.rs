@@ -1,10 +1,12 @@
-//! The boxes of all colliders in one array, as a frame wants them, and whose each is.
+//! The boxes of all colliders in one array, the form of a frame, with their entities.
 
 use bevy_ecs::entity::Entity;
 use sap::{Aabb, Filter, Frame};
 
-/// A box that nobody has is [`Aabb::EMPTY`]. It is given away again only after an update has seen it empty: so its old pairs end
-/// under its old entity's name before a new one has it.
+/// The boxes and entities by index.
+///
+/// A free box is [`Aabb::EMPTY`]. It is reused only after an update has seen it empty, so that its
+/// old pairs end with the old entity.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     boxes: Vec<Aabb>,
@@ -12,9 +14,10 @@ pub(crate) struct Slots {
     entities: Vec<Entity>,
     free: Vec<u32>,
     released: Vec<u32>,
-    /// Boxes whose filter is not the default: without any, the frame has no filters.
+    /// Number of boxes with a filter other than the default. If it is 0, the frame needs no
+    /// filters.
     filtered: usize,
-    /// What was written or released since the last update that succeeded.
+    /// The boxes that were written or released since the last successful update.
     changed: Vec<u32>,
 }
 
@@ -24,7 +27,7 @@ impl Slots {
             self.entities[index as usize] = entity;
             return index;
         }
-        // An entity's index has 32 bits, so there are no more boxes than that.
+        // An entity's index has 32 bits, which limits the number of boxes.
         let index = self.boxes.len() as u32;
         self.boxes.push(Aabb::EMPTY);
         self.filters.push(Filter::default());
@@ -59,7 +62,7 @@ impl Slots {
         }
     }
 
-    /// An update has seen everything.
+    /// Call after a successful update: clears the changed set and frees released boxes.
     pub(crate) fn settle(&mut self) {
         self.free.append(&mut self.released);
         self.changed.clear();
@@ -69,8 +72,8 @@ impl Slots {
         self.entities[index as usize]
     }
 
-    /// Colliders, and boxes in the frame: the most colliders that there were at a time, and those that came before an update saw
-    /// others go.
+    /// Returns the number of colliders and of boxes in the frame. Free boxes count among the
+    /// latter.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let boxes = self.boxes.len();
         (boxes - self.free.len() - self.released.len(), boxes)

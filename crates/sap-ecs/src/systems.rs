@@ -1,46 +1,50 @@
-//! The schedule, its systems and the messages that they send.
+//! The schedule, its systems and their messages.
 
 use crate::{BoxIndex, BroadPhase, Collider, Error, Moved};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{ScheduleConfigs, ScheduleLabel};
 use bevy_ecs::system::ScheduleSystem;
 
-/// Two boxes overlap that did not at the update before. Sent in the order of their boxes.
+/// The message that two boxes overlap that did not in the update before. Messages are in the order
+/// of the boxes.
 #[derive(Message, Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairStarted(pub [Entity; 2]);
 
-/// Two boxes no longer overlap, or one of them is gone. Its entity may have been despawned.
+/// The message that two boxes no longer overlap, or one was removed. Its entity may have been
+/// despawned.
 #[derive(Message, Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairEnded(pub [Entity; 2]);
 
-/// The schedule that [`install`] makes. Run it once a frame, or put [`systems`] into a schedule of your own.
+/// The schedule that [`install`] creates. Run it once per frame, or add [`systems`] to a schedule
+/// of your own.
 #[derive(ScheduleLabel, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BroadPhaseSchedule;
 
-/// The parts of a run, in their order. What moves entities goes before `Write`, what reads pairs after `Update`.
+/// The system sets of a run, in order. Systems that move entities go before `Write`, systems that
+/// read pairs after `Update`.
 #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BroadPhaseSystems {
-    /// The boxes of what changed are written.
+    /// Writes the boxes of changed entities.
     Write,
-    /// Pairs are found and messages sent.
+    /// Finds the pairs and sends the messages.
     Update,
 }
 
-/// Makes the resource [`BroadPhase`] and the schedule [`BroadPhaseSchedule`], in the place of earlier ones. Colliders that are
-/// there already get their boxes.
+/// Creates the resource [`BroadPhase`] and the schedule [`BroadPhaseSchedule`], and replaces
+/// earlier ones. Existing colliders get their boxes.
 ///
-/// Messages stay for two runs in which they can be read. O(colliders).
+/// Messages can be read for two runs. O(colliders).
 ///
 /// # Errors
 ///
-/// Those of [`sap::BroadPhase::new`]; the world is then as it was.
+/// As [`sap::BroadPhase::new`]; the world is then unchanged.
 pub fn install(world: &mut World, config: sap::Config) -> Result<(), Error> {
     let mut broad_phase = BroadPhase::new(config)?;
     let mut colliders = world.query::<(Entity, &mut BoxIndex, Option<&Collider>, Option<&Moved>)>();
     for (entity, mut index, collider, moved) in colliders.iter_mut(world) {
         index.set(collider.map(|collider| {
             let slot = broad_phase.slots.take(entity);
-            // Without a place the box stays empty until there is one.
+            // Without a `Moved` the box stays empty until there is one.
             if let Some(moved) = moved {
                 let placed = collider.placed(moved);
                 broad_phase.slots.write(slot, placed, collider.filter);
@@ -57,7 +61,7 @@ pub fn install(world: &mut World, config: sap::Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The systems, in [`BroadPhaseSystems`]. They need what [`install`] makes.
+/// Returns the systems, in the sets [`BroadPhaseSystems`]. Call [`install`] first.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

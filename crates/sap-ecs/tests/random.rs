@@ -1,4 +1,5 @@
-//! Worlds that change at random in every way the components allow, with engines of every kind, against what their entities say.
+//! Tests random changes of worlds, in every way that the components allow, with every engine,
+//! against a rebuild from the entities.
 //!
 //! `RADSWEEP_ECS_RUNS` is the number of runs.
 
@@ -27,7 +28,7 @@ fn every_change_gives_what_a_rebuild_gives() {
     assert!(good as u64 > 20 * runs, "{good} of {} frames", 60 * runs);
 }
 
-/// A component of nobody, to move entities between archetypes.
+/// An unrelated component, to move entities between archetypes.
 #[derive(Component)]
 struct Name;
 
@@ -37,7 +38,7 @@ struct Run {
     config: Config,
     world: World,
     bodies: Vec<Entity>,
-    /// The boxes that were written, of entities that have one.
+    /// The written boxes of entities that have one.
     placed: BTreeMap<Entity, (Aabb, Filter)>,
     last: Pairs,
 }
@@ -50,8 +51,8 @@ impl Run {
             strategy: Strategy::ALL[random.random_range(0..Strategy::ALL.len())],
             rule: [OverlapRule::Closed, OverlapRule::Open][random.random_range(0..2)],
             on_invalid: [OnInvalid::Error, OnInvalid::Skip][random.random_range(0..2)],
-            // So that few boxes are kept from frame to frame.
-            hold_from: (!seed.is_multiple_of(4)).then_some(1),
+            // Lets small worlds have a resting set.
+            min_resting: (!seed.is_multiple_of(4)).then_some(1),
             pair_memory: (seed % 6 == 5).then_some(8 * 150),
             ..Config::default()
         };
@@ -68,7 +69,7 @@ impl Run {
         }
     }
 
-    /// How many of the frames found their pairs.
+    /// Runs frames and returns how many of them succeeded.
     fn frames(&mut self, frames: usize) -> usize {
         for _ in 0..self.random.random_range(0..150) {
             self.spawn();
@@ -81,7 +82,7 @@ impl Run {
                 self.change();
             }
             self.world.run_schedule(BroadPhaseSchedule);
-            self.note_written();
+            self.record_written();
             self.check_indices();
             good += usize::from(self.check(frame));
         }
@@ -159,25 +160,25 @@ impl Run {
             }
             7 => drop(self.world.entity_mut(body).insert(Name)),
             8 => drop(self.world.entity_mut(body).remove::<Name>()),
-            // Removed and given back between two runs.
+            // Removed and added again between two runs.
             9 => {
                 self.world.entity_mut(body).remove::<Collider>();
                 self.placed.remove(&body);
                 self.world.entity_mut(body).insert((collider, place));
             }
             10 if self.random.random_bool(0.05) => {
-                // Everything anew; what was there is taken in, and written where it has a place.
+                // Installs again: existing colliders are added, and written if they have a `Moved`.
                 sap_ecs::install(&mut self.world, self.config.clone()).unwrap();
                 self.placed.clear();
                 self.last.clear();
-                self.note_written();
+                self.record_written();
             }
             _ => drop(self.world.entity_mut(body).insert(place)),
         }
     }
 
-    /// What a run writes: every box of which it sees the place.
-    fn note_written(&mut self) {
+    /// Records the boxes that a run writes: those of entities with a `Moved`.
+    fn record_written(&mut self) {
         let mut query = self.world.query::<(Entity, &Collider, &Moved, &BoxIndex)>();
         for (entity, collider, moved, index) in query.iter(&self.world) {
             if index.get().is_some() {
@@ -189,7 +190,7 @@ impl Run {
         }
     }
 
-    /// Every collider has a box of its own, or had it taken away with its index.
+    /// Checks that every collider has a box of its own, unless its index was removed.
     fn check_indices(&mut self) {
         let mut query = self.world.query::<(&Collider, &BoxIndex)>();
         let indices = query.iter(&self.world).map(|(_, index)| index.get());
@@ -222,7 +223,8 @@ impl Run {
         )
     }
 
-    /// Whether the run found its pairs. They are what they must be, or those of before.
+    /// Checks the pairs: the expected ones after a successful run, else the last ones. Returns
+    /// whether the run succeeded.
     fn check(&mut self, frame: usize) -> bool {
         let what = format!("seed {} frame {frame}", self.seed);
         let expected = self.rebuilt();
@@ -245,7 +247,7 @@ impl Run {
             }
             Some(error) => panic!("{what}: {error}"),
         }
-        // Ended first: a box that was given back between two runs is a new one.
+        // Ended pairs come first: a collider that was added again between two runs has a new box.
         assert!(ended.is_subset(&self.last), "{what}");
         let left: Pairs = self.last.difference(&ended).copied().collect();
         assert!(left.is_disjoint(&started), "{what}");
@@ -268,7 +270,7 @@ impl Run {
             .iter()
             .filter(|(_, (b, _))| b.overlaps(&query, rule));
         let expected: BTreeSet<Entity> = met.map(|(entity, _)| *entity).collect();
-        let mut broad_phase = self.world.resource_mut::<BroadPhase>();
+        let broad_phase = self.world.resource::<BroadPhase>();
         let found = broad_phase.query_box(&query).expect("the CPU answers");
         let set: BTreeSet<Entity> = found.iter().copied().collect();
         assert_eq!((set.len(), set), (found.len(), expected), "{what}");

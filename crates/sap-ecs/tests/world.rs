@@ -1,15 +1,17 @@
-//! Worlds that change, against what their entities say: boxes, pairs, messages.
+//! Tests that boxes, pairs and messages follow the changes of a world.
 
 #![allow(clippy::unwrap_used)]
 
 use bevy_ecs::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use sap::{Aabb, Config, Filter, OverlapRule};
+use sap::{Aabb, Config, Filter, OverlapRule, Shape};
 use sap_ecs::{
-    BoxIndex, BroadPhase, BroadPhaseSchedule, Collider, Error, Moved, PairEnded, PairStarted,
+    BoxIndex, BroadPhase, BroadPhaseSchedule, Collider, EntityHit, Error, Moved, PairEnded,
+    PairStarted,
 };
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 type Pairs = BTreeSet<[Entity; 2]>;
 
@@ -35,7 +37,7 @@ fn pairs(world: &World) -> Pairs {
     set
 }
 
-/// The pairs that were started and ended by the last run.
+/// Returns the pairs that started and ended in the last run.
 fn events(world: &World) -> (Pairs, Pairs) {
     let started = world.resource::<Messages<PairStarted>>();
     let ended = world.resource::<Messages<PairEnded>>();
@@ -51,7 +53,7 @@ fn events(world: &World) -> (Pairs, Pairs) {
     )
 }
 
-/// All pairs by looking at every two entities.
+/// Finds all pairs by brute force.
 fn brute_force(world: &mut World) -> Pairs {
     let mut query = world.query::<(Entity, &Collider, &Moved)>();
     let placed: Vec<(Entity, Aabb, Filter)> = query
@@ -149,7 +151,7 @@ fn churn(seed: u64) {
                     world.entity_mut(body).remove::<Collider>();
                 }
                 3 => {
-                    // Replaces it, or gives it back to a body that had lost it.
+                    // Replaces the collider, or adds it to a body that had lost it.
                     world.entity_mut(body).insert(Collider::new([0.7; 3]));
                 }
                 4 => {
@@ -169,7 +171,8 @@ fn churn(seed: u64) {
         let found = pairs(&world);
         assert_eq!(found, expected, "seed {seed} frame {frame}");
         let (started, ended) = events(&world);
-        // Removed and given back between two updates is a new box: its old pairs end and start.
+        // A collider that was removed and added again between two updates has a new box: its old
+        // pairs end and start.
         let again: Pairs = started.intersection(&ended).copied().collect();
         let without = |set: &Pairs| set.difference(&again).copied().collect::<Pairs>();
         assert_eq!(
@@ -204,7 +207,7 @@ fn churn(seed: u64) {
 }
 
 #[test]
-fn pairs_of_one_that_went_end_under_its_name() {
+fn pairs_of_a_removed_entity_end_with_that_entity() {
     let mut world = world();
     let still = world.spawn(Collider::new([1.0; 3])).id();
     let old = world.spawn(Collider::new([1.0; 3])).id();
@@ -215,7 +218,7 @@ fn pairs_of_one_that_went_end_under_its_name() {
     let one = |a, b| Pairs::from([ordered([a, b])]);
     assert_eq!(events(&world), (one(still, new), one(still, old)));
     assert_eq!(pairs(&world), one(still, new));
-    // The box of the old one is free by now.
+    // The old entity's box is free now.
     let reused = world.spawn(Collider::new([1.0; 3])).id();
     run(&mut world);
     assert_eq!(world.resource::<BroadPhase>().report().n, 3);
@@ -252,7 +255,7 @@ fn an_index_is_for_life() {
 struct Name;
 
 #[test]
-fn a_bad_box_is_named_and_the_pairs_stay() {
+fn an_invalid_box_is_reported_and_the_pairs_are_unchanged() {
     let mut world = world();
     let a = world.spawn(Collider::new([1.0; 3])).id();
     let b = world.spawn(Collider::new([1.0; 3])).id();
@@ -273,7 +276,7 @@ fn a_bad_box_is_named_and_the_pairs_stay() {
 }
 
 #[test]
-fn what_was_there_before_is_taken_in() {
+fn install_adds_existing_colliders() {
     let mut world = World::new();
     let bodies: Vec<Entity> = (0..4)
         .map(|_| world.spawn(Collider::new([1.0; 3])).id())
@@ -285,7 +288,7 @@ fn what_was_there_before_is_taken_in() {
         assert_eq!(run(&mut world).pairs().len(), 3);
     }
     world.remove_resource::<BroadPhase>();
-    world.despawn(bodies[1]); // nobody to tell
+    world.despawn(bodies[1]); // before any broad phase exists
     sap_ecs::install(&mut world, Config::default()).unwrap();
     assert_eq!(run(&mut world).pairs().len(), 1);
     world.entity_mut(bodies[2]).remove::<BoxIndex>();
@@ -305,7 +308,7 @@ fn queries_answer_by_entity() -> Result<(), sap_ecs::Error> {
         .spawn((Collider::new([1.0; 3]), Moved([9.0, 0.0, 0.0])))
         .id();
     run(&mut world);
-    let mut broad_phase = world.resource_mut::<BroadPhase>();
+    let broad_phase = world.resource::<BroadPhase>();
     let hits = broad_phase.query_ray([0.0; 3], [2.0, 0.0, 0.0], 100.0)?;
     assert_eq!(
         hits.iter()
@@ -318,6 +321,42 @@ fn queries_answer_by_entity() -> Result<(), sap_ecs::Error> {
     assert_eq!(broad_phase.query_sphere([7.0, 0.0, 0.0], 1.0)?, [near, far]);
     let all = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
     assert_eq!(broad_phase.query_box(&all)?, [near, far]);
+    Ok(())
+}
+
+#[test]
+fn queries_leave_out_entities_by_filter_and_stop_early() -> Result<(), sap_ecs::Error> {
+    let mut world = world();
+    let layer = |layers| Filter {
+        layers,
+        ..Filter::default()
+    };
+    let bodies = [1, 2, 2].map(|layers| {
+        let place = Moved([layers as f32 * 4.0, 0.0, 0.0]);
+        let collider = Collider::new([1.0; 3]).with_filter(layer(layers));
+        world.spawn((collider, place)).id()
+    });
+    let broad_phase = run(&mut world);
+    let ray = Shape::Ray {
+        origin: [0.0; 3],
+        dir: [1.0, 0.0, 0.0],
+        max_t: 100.0,
+    };
+    let of_second = broad_phase.query(ray).filter(Filter {
+        mask: 2,
+        ..Filter::default()
+    });
+    assert_eq!(of_second.collect()?, bodies[1..]);
+    let t = 7.0;
+    let entity = bodies[1];
+    assert_eq!(of_second.closest()?, Some(EntityHit { entity, t }));
+    let seen = of_second.visit(|hit| ControlFlow::Break(hit.entity))?;
+    assert_eq!(seen, Some(entity));
+    let beside = Aabb::new([5.0, -1.0, -1.0], [7.0, 1.0, 1.0]);
+    let touching = broad_phase.query(beside);
+    assert!(touching.any()?);
+    assert!(!touching.rule(OverlapRule::Open).any()?);
+    assert_eq!(touching.hits()?.len(), 3);
     Ok(())
 }
 

@@ -1,22 +1,28 @@
-//! The CUDA engine from boxes on the device to sorted pairs on the device.
+//! Measures the CUDA engine from boxes on the device to sorted pairs on the device.
 //!
-//! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME] [n...]`
+//! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME]
+//! [n...]`
 //!
-//! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5 per axis) of the sizes
-//! given, else 10,000 to 10,000,000, the same 3.7 times as dense (5 pairs a box), not moving, with 99 of 100 boxes static, held
-//! apart and not, as a graph, and from the host with one box in 100 moving, told and not ([`Frame::changed`]); and the `.npy` scenes of `SCENES` where the folder of `RADSWEEP_DATA` has them; strategy `auto` unless another is named, without events. Pairs are
-//! compared with those of the CPU engine. One JSON object a line (medians, times by GPU events), then a table.
+//! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
+//! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
+//! pairs a box), not moving, with 99 of 100 boxes static (with and without a resting set), as a
+//! graph, and from the host with one box in 100 moving (with and without [`Frame::changed`]); and
+//! the `.npy` scenes of `SCENES` if the folder of `RADSWEEP_DATA` has them.
+//!
+//! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
+//! CPU engine. It prints one JSON object a line (medians, times by GPU events), then a table.
 //! `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
+use sap::internals::pair_hash;
 use sap::{
     Aabb, Backend, BroadPhase, Config, DeviceFrame, Filter, FilterFlags, Frame, FrameGraph, Report,
-    Strategy, pair_hash,
+    Strategy,
 };
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Published scenes to measure too.
+/// Published scenes.
 const SCENES: [&str; 2] = ["ccd_cloth-ball_faces", "ccd_cloth-ball_edges"];
 const WARM_UP: usize = 5;
 
@@ -84,8 +90,8 @@ fn main() -> Result<()> {
             },
             Run {
                 filters: Some(filters),
-                hold_from: Some(usize::MAX),
-                ..Run::new("the same, none held", uniform(n, 1.0))
+                min_resting: Some(usize::MAX),
+                ..Run::new("the same, without a resting set", uniform(n, 1.0))
             },
         ];
         for scene in scenes {
@@ -130,12 +136,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What is measured: boxes of which the first moves, or none.
+/// The boxes of a measurement, of which the first one moves, or none.
 struct Run {
     scene: &'static str,
     boxes: Vec<Aabb>,
     filters: Option<Vec<Filter>>,
-    hold_from: Option<usize>,
+    min_resting: Option<usize>,
     moves: bool,
 }
 
@@ -145,7 +151,7 @@ impl Run {
             scene,
             boxes,
             filters: None,
-            hold_from: None,
+            min_resting: None,
             moves: true,
         }
     }
@@ -159,7 +165,7 @@ impl Run {
     }
 }
 
-/// Frames as a graph: time between events around a launch. Prints the JSON line.
+/// Measures frames as a graph, by events around a launch, and prints the JSON line.
 fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
     let boxes = uniform(n, 1.0);
     let config = Config {
@@ -198,9 +204,9 @@ fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
     Ok(())
 }
 
-/// Frames on the host of which one box in 100 moves, with events, and the first query after each: time on the host, and of the
-/// stages that the device takes. Prints the JSON line.
-fn from_host(n: usize, told: bool, runs: usize) -> Result<()> {
+/// Measures frames from the host in which one box in 100 moves, with events, and the first query
+/// after each: time on the host, and of the stages on the device. Prints the JSON line.
+fn from_host(n: usize, listed: bool, runs: usize) -> Result<()> {
     let config = Config {
         backend: Backend::Cuda,
         ..Config::default()
@@ -216,11 +222,11 @@ fn from_host(n: usize, told: bool, runs: usize) -> Result<()> {
             *b = Aabb::new(b.min.map(|x| x + step), b.max.map(|x| x + step));
         }
         let mut frame = Frame::boxes(&boxes);
-        if told {
+        if listed {
             frame = frame.changed(&changed);
         }
         let start = Instant::now();
-        let timings = broad_phase.update(frame)?.timings;
+        let timings = broad_phase.update(frame)?.stats.timings;
         let update = start.elapsed();
         let start = Instant::now();
         std::hint::black_box(broad_phase.query_box(&boxes[n / 2])?);
@@ -246,8 +252,8 @@ fn from_host(n: usize, told: bool, runs: usize) -> Result<()> {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     });
-    let scene = if told {
-        "uniform from the host, told what moved"
+    let scene = if listed {
+        "uniform from the host, changes listed"
     } else {
         "uniform from the host"
     };
@@ -266,12 +272,13 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         backend: Backend::Cuda,
         strategy,
         events: false,
-        hold_from: run.hold_from,
+        min_resting: run.min_resting,
         ..Config::default()
     };
     let mut broad_phase = BroadPhase::new(config.clone())?;
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
-    // Two frames by turns, one shifted by less than rounding loses: the same frame twice would be recognised and not swept.
+    // Two frames alternate, one shifted by less than rounding, because an unchanged frame would be
+    // recognised and not swept.
     let shifted: Vec<Aabb> = boxes
         .iter()
         .enumerate()
@@ -318,10 +325,11 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let names: Vec<&'static str> = last.timings.stages().map(|(name, _)| name).collect();
+    let names: Vec<&'static str> = last.stats.timings.stages().map(|(name, _)| name).collect();
     let of_stage = |name| {
         move |report: &Report| {
             report
+                .stats
                 .timings
                 .stages()
                 .find(|(stage, _)| *stage == name)
@@ -334,16 +342,16 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         .collect();
     let (n, tests, ms) = (
         boxes.len(),
-        last.tests,
-        median(&|report| report.timings.total),
+        last.stats.tests,
+        median(&|report| report.stats.timings.total),
     );
     let by_name: serde_json::Map<_, _> = stages
         .iter()
         .map(|&(name, ms)| (name.to_owned(), ms.into()))
         .collect();
     let line = serde_json::json!({
-        "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests, "resting": last.resting,
-        "strategy": last.strategy.name(), "ms": ms, "stages": by_name, "runs": reports.len(),
+        "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests, "resting": last.stats.resting,
+        "strategy": last.stats.strategy.name(), "ms": ms, "stages": by_name, "runs": reports.len(),
     });
     println!("{line}");
     Ok(Measured {
@@ -356,12 +364,13 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     })
 }
 
-/// The box with its lowest corner one step of `f32` lower on x: another frame with almost surely the same pairs.
+/// Returns the box with its `min` one step of `f32` lower on x, which almost surely keeps all
+/// pairs.
 fn nudged(b: &Aabb) -> Aabb {
     Aabb::new([b.min[0].next_down(), b.min[1], b.min[2]], b.max)
 }
 
-/// Numbers from a seed: splitmix64.
+/// A pseudo-random generator: splitmix64.
 fn uniform(n: usize, density: f64) -> Vec<Aabb> {
     let mut state = 0_u64;
     let mut next = move || {
@@ -383,7 +392,7 @@ fn uniform(n: usize, density: f64) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// A `.npy` file of `float32 (n, 6)`.
+/// Reads a `.npy` file of `float32 (n, 6)`.
 fn read(file: &Path) -> Result<Vec<Aabb>> {
     let npy = npyz::NpyFile::new(std::io::BufReader::new(std::fs::File::open(file)?))?;
     let numbers: Vec<f32> = npy.into_vec()?;

@@ -1,15 +1,17 @@
-//! Searches for the scenes on which the CPU engine is worst, and prints them as a table of Markdown.
+//! Searches for the scenes on which the CPU engine is worst, and prints them as a Markdown table.
 //!
-//! `cargo run --release -p radsweep-sap --example cliffs [-- [tests|time|moving|queries] [SECONDS [SEED]]]`
-//! `cargo run --release -p radsweep-sap --example cliffs -- SCENE...` measures scenes of an earlier table.
+//! `cargo run --release -p radsweep-sap --example cliffs [-- [tests|time|moving|queries] [SECONDS
+//! [SEED]]]` `cargo run --release -p radsweep-sap --example cliffs -- SCENE...` measures scenes of
+//! an earlier table.
 //!
-//! It mutates what was worst so far, of each shape by itself. What it maximises:
-//! - `tests`: [`sap::Report::tests`] for each box and pair. The same on every machine.
-//! - `time`: time of an update, against parry3d's `Bvh` built anew and traversed.
-//! - `moving`: tests where one box in a hundred moves and is told, for each of those and its pairs.
-//! - `queries`: time of `query_box`, against the same `Bvh`, built before.
+//! It mutates the worst scene so far of each shape. It maximises one of:
+//! - `tests`: [`sap::Stats::tests`] for each box and pair, which is the same on every machine.
+//! - `time`: the time of an update, relative to parry3d's `Bvh` built anew and traversed.
+//! - `moving`: the tests where one box in a hundred moves and is listed as changed, for each of
+//!   those boxes and its pairs.
+//! - `queries`: the time of `query_box`, relative to the same `Bvh`, built before.
 //!
-//! Strategy `auto`, one thread each. Pairs are compared in number.
+//! The strategy is `auto`, and both use one thread. The numbers of pairs are compared.
 
 #[path = "../tests/common/generators.rs"]
 mod generators;
@@ -27,14 +29,14 @@ use sap::{Aabb, Backend, BroadPhase, Config, Error};
 use shapes::Shape;
 use std::time::{Duration, Instant};
 
-/// Boxes while searching, and where the result is measured.
+/// The number of boxes in the search, and in the final measurement.
 const SEARCHED: usize = 5_000;
 const MEASURED: [usize; 2] = [20_000, 200_000];
-/// Beyond this many pairs a scene is of no interest: finding them is all the work there is.
+/// A scene of more pairs is of no interest, because finding them is all the work.
 const MOST_PAIRS: u64 = 20_000_000;
-/// What measuring a scene may take, were it quadratic.
+/// The max time to measure a scene, were it quadratic.
 const MOST_MS: f64 = 40_000.0;
-/// Queries that are timed.
+/// The number of timed queries.
 const QUERIES: usize = 1_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -47,12 +49,12 @@ enum Objective {
     Queries,
 }
 
-/// What a scene costs.
+/// The cost of a scene.
 struct Measured {
     scene: Scene,
     pairs: u64,
     tests: u64,
-    /// Tests for each box and pair, of those that were looked for.
+    /// Tests for each searched box and its pairs.
     each: f64,
     ours_ms: f64,
     parry_ms: f64,
@@ -64,7 +66,8 @@ impl Measured {
         self.ours_ms / self.parry_ms
     }
 
-    /// Whether as many boxes would take minutes, or memory without end, if time grew as the square.
+    /// Tells whether that many boxes would take minutes or too much memory, if time grew as the
+    /// square.
     fn is_too_long(&self, n: usize) -> bool {
         let more = n as f64 / self.scene.n as f64;
         let ms = self.ours_ms.max(self.parry_ms) * more * more;
@@ -105,7 +108,7 @@ fn one_thread() -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
     rayon::ThreadPoolBuilder::new().num_threads(1).build()
 }
 
-/// Scenes by name, as they are, by every measure.
+/// Measures scenes by name, by every measure.
 fn named(scenes: &[Scene]) -> Result<(), Failure> {
     for objective in [Objective::Time, Objective::Moving, Objective::Queries] {
         head(objective);
@@ -119,7 +122,7 @@ fn named(scenes: &[Scene]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The worst scene of each shape: climbs from what was worst so far, or begins anywhere.
+/// Searches for the worst scene of each shape: mutates the worst so far, or begins at random.
 fn search(objective: Objective, time: Duration, seed: u64) -> Vec<Scene> {
     let mut random = Random::new(seed);
     let end = Instant::now() + time;
@@ -156,11 +159,11 @@ fn search(objective: Objective, time: Duration, seed: u64) -> Vec<Scene> {
     worst.into_iter().map(|(_, scene)| scene).collect()
 }
 
-/// How often ours is timed, and parry.
+/// The number of timed runs of ours, and of parry.
 #[derive(Clone, Copy)]
 struct Runs(usize, usize);
 
-/// The table, with as many boxes as pairs and patience allow.
+/// Prints the table, with as many boxes as pairs and time allow.
 fn report(objective: Objective, worst: &[Scene]) -> Result<(), Failure> {
     head(objective);
     for scene in worst {
@@ -212,7 +215,7 @@ fn row(m: &Measured) {
     );
 }
 
-/// What a scene costs, the least time of some runs; none where it has too many pairs.
+/// Measures a scene: the min time of some runs. None if it has too many pairs.
 fn measure(scene: &Scene, objective: Objective, runs: Runs) -> sap::Result<Option<Measured>> {
     let made = scene.make();
     let measured = match objective {
@@ -246,14 +249,15 @@ fn update(made: &Made, runs: Runs) -> sap::Result<Option<Measured>> {
         let start = Instant::now();
         let report = engine.update(made.frame())?.clone();
         all.ours_ms = all.ours_ms.min(ms(start));
-        (all.pairs, all.tests) = (report.pairs, report.tests);
-        all.each = report.tests as f64 / (report.n as u64 + report.pairs) as f64;
+        (all.pairs, all.tests) = (report.pairs, report.stats.tests);
+        all.each = report.stats.tests as f64 / (report.n as u64 + report.pairs) as f64;
     }
     parry(made, runs, &mut all);
     Ok(Some(all))
 }
 
-/// One box in a hundred takes a step each frame and is told; the worst frame of those from a tree on.
+/// Measures frames in each of which one box in a hundred moves and is listed as changed: the worst
+/// one once there is a tree.
 fn moving(mut made: Made, runs: Runs) -> sap::Result<Option<Measured>> {
     let mut engine = engine()?;
     let mut all = empty();
@@ -267,9 +271,9 @@ fn moving(mut made: Made, runs: Runs) -> sap::Result<Option<Measured>> {
             .pairs()
             .iter()
             .filter(|pair| is_changed(pair.a) || is_changed(pair.b));
-        let each = report.tests as f64 / (changed.len() + near.count()) as f64;
+        let each = report.stats.tests as f64 / (changed.len() + near.count()) as f64;
         if frame > 3 && each > all.each {
-            (all.tests, all.each, all.ours_ms) = (report.tests, each, time);
+            (all.tests, all.each, all.ours_ms) = (report.stats.tests, each, time);
         }
     }
     all.pairs = engine.pairs().len() as u64;
@@ -277,7 +281,7 @@ fn moving(mut made: Made, runs: Runs) -> sap::Result<Option<Measured>> {
     Ok(Some(all))
 }
 
-/// Boxes of the scene as queries.
+/// Measures queries with boxes of the scene.
 fn queries(made: &Made, runs: Runs) -> sap::Result<Option<Measured>> {
     let mut engine = engine()?;
     engine.update(made.frame())?;
@@ -330,7 +334,7 @@ fn built(boxes: &[Aabb]) -> Bvh {
     Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves)
 }
 
-/// parry's tree built anew and traversed against itself; pairs that may not be are dropped.
+/// Builds parry's tree and traverses it against itself. Pairs that filters exclude are dropped.
 fn parry(made: &Made, runs: Runs, all: &mut Measured) {
     for _ in 0..runs.1 {
         let start = Instant::now();

@@ -1,17 +1,19 @@
-//! What `Auto` takes on CUDA for scenes that are hard for sweep and cells: tests and milliseconds.
+//! Measures `Auto` on CUDA on scenes that are hard for sweep and cells: tests and milliseconds.
 //!
 //! `cargo run --release -p radsweep-sap --features cuda --example worst_scenes [-- n...]`
 //!
-//! The scenes of `tests/common/hard.rs`, of 200,000 boxes unless sizes are given, on the device, without events, nothing held
-//! apart. For each the first frame and the median of the next 9, in which one box moves: tests for a box and pair, and the whole
-//! update as its caller waits for it. One JSON object a line. Pairs are compared with those of the CPU engine where
-//! `RADSWEEP_CHECK=1`.
+//! The scenes are those of `tests/common/hard.rs`, with 200,000 boxes unless sizes are given, on
+//! the device, without events and without a resting set. For each it prints one JSON object a line:
+//! the first frame, and the median of the next 9, in which one box moves; tests for a box and pair,
+//! and the time of the whole update. With `RADSWEEP_CHECK=1` pairs are compared with those of the
+//! CPU engine.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
 use common::hard;
-use sap::{Backend, BroadPhase, Config, DeviceFrame, Frame, Report, pair_hash};
+use sap::internals::pair_hash;
+use sap::{Backend, BroadPhase, Config, DeviceFrame, Frame, Report};
 use std::error::Error;
 use std::time::Instant;
 
@@ -37,7 +39,7 @@ fn measure(scene: &hard::Hard, n: usize, check: bool) -> Result<(), Box<dyn Erro
     let config = Config {
         backend: Backend::Cuda,
         events: false,
-        hold_from: Some(usize::MAX),
+        min_resting: Some(usize::MAX),
         ..Config::default()
     };
     let (mut boxes, filters) = scene.make(n);
@@ -69,13 +71,14 @@ fn measure(scene: &hard::Hard, n: usize, check: bool) -> Result<(), Box<dyn Erro
     let (Some((first, first_ms)), Some(last)) = (first, last) else {
         return Err("no frame".into());
     };
-    let each = |report: &Report| report.tests as f64 / (n as u64 + report.pairs) as f64;
+    let each = |report: &Report| report.stats.tests as f64 / (n as u64 + report.pairs) as f64;
     println!(
         "{{\"scene\": \"{}\", \"n\": {n}, \"pairs\": {}, \"strategy\": \"{}\", \"reason\": \"{}\", \"first_tests\": {:.1}, \"first_ms\": {first_ms:.3}, \"tests\": {:.1}, \"ms\": {:.3}}}",
         scene.name,
         last.pairs,
-        last.strategy,
-        last.choice
+        last.stats.strategy,
+        last.stats
+            .choice
             .map(|choice| format!("{:?}", choice.reason))
             .unwrap_or_default(),
         each(&first),

@@ -1,24 +1,25 @@
-//! Axis-aligned boxes and when two of them overlap.
+//! Axis-aligned boxes and the overlap test.
 
 use crate::InvalidReason;
 use bytemuck::{Pod, Zeroable};
 
-/// Whether boxes that only touch overlap.
+/// Decides whether boxes that only touch overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OverlapRule {
     /// `a.min <= b.max && b.min <= a.max` on all three axes: boxes that touch overlap.
     #[default]
     Closed,
-    /// `a.min < b.max && b.min < a.max` on all three axes: boxes that only touch do not, nor does a box without
-    /// thickness and its copy; a point strictly inside a box does.
+    /// `a.min < b.max && b.min < a.max` on all three axes: boxes that only touch do not overlap,
+    /// and neither do a box of zero thickness and its copy. A point strictly inside a box overlaps
+    /// it.
     Open,
 }
 
-/// An axis-aligned box of `f32`: 24 bytes, `min` before `max`, laid out as six numbers in a row.
+/// An axis-aligned box of `f32`: 24 bytes, `min` before `max`, six contiguous numbers.
 ///
-/// Sides may be infinite and volumes zero. A box is *invalid* when a number is NaN, or when `min > max` on an axis,
-/// unless it is [`Aabb::EMPTY`]. The layout is that of two packed three-vectors, so a `&[Aabb]` is a cast away from
-/// `parry3d`'s boxes and from pairs of `glam::Vec3`.
+/// Sides may be infinite and volumes zero. A box is *invalid* when a number is NaN, or when `min >
+/// max` on an axis, unless it is [`Aabb::EMPTY`]. The layout is that of two packed three-vectors,
+/// so `parry3d`'s boxes and pairs of `glam::Vec3` cast to `&[Aabb]` without a copy.
 ///
 /// ```
 /// use sap::{Aabb, OverlapRule};
@@ -33,13 +34,14 @@ pub enum OverlapRule {
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Aabb {
-    /// The least corner.
+    /// The corner of the smallest coordinates.
     pub min: [f32; 3],
-    /// The greatest corner.
+    /// The corner of the largest coordinates.
     pub max: [f32; 3],
 }
 
-/// An axis-aligned box of `f64`: 48 bytes, for scenes that `f32` cannot hold ([`crate::Frame::exact`]).
+/// An axis-aligned box of `f64`: 48 bytes, for scenes that `f32` cannot hold
+/// ([`crate::Frame::exact`]).
 ///
 /// ```
 /// use sap::{Aabb64, OverlapRule};
@@ -47,39 +49,40 @@ pub struct Aabb {
 /// let a = Aabb64::new([0.0; 3], [1.0; 3]);
 /// let b = Aabb64::new([1.0 + 1e-12, 0.0, 0.0], [2.0; 3]);
 /// assert!(!a.overlaps(&b, OverlapRule::Closed));
-/// assert!(a.outward().overlaps(&b.outward(), OverlapRule::Closed)); // f32 cannot tell
+/// // Rounded to f32 they touch.
+/// assert!(a.outward().overlaps(&b.outward(), OverlapRule::Closed));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Aabb64 {
-    /// The least corner.
+    /// The corner of the smallest coordinates.
     pub min: [f64; 3],
-    /// The greatest corner.
+    /// The corner of the largest coordinates.
     pub max: [f64; 3],
 }
 
 macro_rules! common {
     ($box:ident, $float:ident) => {
         impl $box {
-            /// The empty box: `min = +∞`, `max = −∞` on all axes. Legal in every frame; overlaps nothing.
+            /// The empty box: `min = +∞`, `max = −∞` on all axes. It is valid and overlaps nothing.
             pub const EMPTY: Self = Self {
                 min: [$float::INFINITY; 3],
                 max: [$float::NEG_INFINITY; 3],
             };
 
-            /// The box between two corners, as they are: nothing is swapped or checked.
+            /// Creates a box from its two corners. The corners are not checked or swapped.
             #[must_use]
             pub const fn new(min: [$float; 3], max: [$float; 3]) -> Self {
                 Self { min, max }
             }
 
-            /// Whether this is [`Self::EMPTY`].
+            /// Tells whether this is [`Self::EMPTY`].
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 *self == Self::EMPTY
             }
 
-            /// Whether the two boxes overlap. Never true for an empty or an invalid box.
+            /// Tells whether two boxes overlap. Empty and invalid boxes overlap nothing.
             #[must_use]
             pub fn overlaps(&self, other: &Self, rule: OverlapRule) -> bool {
                 let below = |low: $float, high: $float| match rule {
@@ -94,7 +97,8 @@ macro_rules! common {
                 })
             }
 
-            /// The least box that holds both. Neither may be invalid; empty ones add nothing.
+            /// Returns the smallest box that contains both. Empty boxes add nothing. The result is
+            /// unspecified if one of the boxes is invalid.
             #[must_use]
             pub fn merged(&self, other: &Self) -> Self {
                 Self {
@@ -103,7 +107,7 @@ macro_rules! common {
                 }
             }
 
-            /// Whether every point of `other` lies in this box, borders included.
+            /// Tells whether `other` lies in this box, borders included.
             #[must_use]
             pub fn contains(&self, other: &Self) -> bool {
                 (0..3).all(|axis| {
@@ -111,11 +115,12 @@ macro_rules! common {
                 })
             }
 
-            /// Nothing, or why a frame may not hold this box.
+            /// Checks that the box is valid.
             ///
             /// # Errors
             ///
-            /// The first NaN among the six numbers (least corner first), else the first axis with `min > max`.
+            /// The first NaN among the six numbers (`min` before `max`), else the first axis with
+            /// `min > max`.
             pub fn check(&self) -> Result<(), InvalidReason> {
                 if (0..3).all(|axis| self.min[axis] <= self.max[axis]) || self.is_empty() {
                     return Ok(());
@@ -143,14 +148,14 @@ common!(Aabb, f32);
 common!(Aabb64, f64);
 
 impl Aabb {
-    /// The box from six numbers: least corner, then greatest.
+    /// Creates a box from six numbers, `min` before `max`.
     #[must_use]
     pub const fn from_min_max(numbers: [f32; 6]) -> Self {
         let [a, b, c, d, e, f] = numbers;
         Self::new([a, b, c], [d, e, f])
     }
 
-    /// The box with every face moved outward by `margin`. An empty box stays empty.
+    /// Returns the box with every face moved outward by `margin`. An empty box stays empty.
     #[must_use]
     pub fn loosened(&self, margin: f32) -> Self {
         Self {
@@ -161,7 +166,7 @@ impl Aabb {
 }
 
 impl Aabb64 {
-    /// The least `f32` box that holds this one: `min` rounded down, `max` rounded up.
+    /// Returns the smallest `f32` box that contains this one: `min` rounded down, `max` rounded up.
     #[must_use]
     pub fn outward(&self) -> Aabb {
         if self.is_empty() {
@@ -174,7 +179,7 @@ impl Aabb64 {
     }
 }
 
-/// The greatest `f32` at or below `value`. Rounding to nearest is at most one step off.
+/// Returns the greatest `f32` at or below `value`. Rounding to nearest is at most one step off.
 fn round_down(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) > value {

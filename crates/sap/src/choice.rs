@@ -5,15 +5,18 @@ use std::fmt;
 /// What [`crate::Strategy::Auto`] expected of the strategies, from a sample of the frame's boxes.
 ///
 /// ```
-/// use sap::{Aabb, Backend, BroadPhase, Config, Reason, Strategy};
+/// use sap::internals::Reason;
+/// use sap::{Aabb, Backend, BroadPhase, Config, Strategy};
 ///
 /// let mut broad_phase = BroadPhase::new(Config { backend: Backend::Cpu, ..Config::default() })?;
-/// let report = broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
-/// assert_eq!(report.strategy, Strategy::Sweep);
-/// assert_eq!(report.choice.map(|choice| choice.reason), Some(Reason::FewCandidates));
+/// let boxes: Vec<Aabb> = (0..1000).map(|i| Aabb::new([i as f32; 3], [i as f32; 3])).collect();
+/// let stats = &broad_phase.update(&boxes)?.stats;
+/// assert_eq!(stats.strategy, Strategy::Sweep);
+/// assert_eq!(stats.choice.map(|choice| choice.reason), Some(Reason::FewCandidates));
 /// # Ok::<(), sap::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Choice {
     /// Why the strategy in the report was taken.
     pub reason: Reason,
@@ -23,7 +26,7 @@ pub struct Choice {
     pub subdivided_ms: Option<f64>,
 }
 
-/// See [`Choice`].
+/// Why [`crate::Strategy::Auto`] took a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -31,8 +34,8 @@ pub enum Reason {
     FewCandidates,
     /// It was expected to cost the least.
     LeastCost,
-    /// What was expected to cost the least took far more tests than expected, in this update or an earlier one. A tree of the
-    /// boxes took its place, which is reported as `Subdivided`.
+    /// What was expected to cost the least took far more tests than expected, in this update or an
+    /// earlier one. A tree of the boxes took its place, which is reported as `Subdivided`.
     TooManyTests,
 }
 

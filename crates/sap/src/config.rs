@@ -8,10 +8,10 @@ use std::str::FromStr;
 macro_rules! named {
     ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
         impl $type {
-            /// Every choice there is.
+            /// All values, in the order of their definition.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The name on the command line.
+            /// Returns the name on the command line.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -51,16 +51,22 @@ macro_rules! named {
 /// # Ok::<(), sap::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Strategy {
-    /// Ha, Krüger and Silva 2009, §6.1: both ends of every box sorted on x and scanned; the overlap list then goes
-    /// through y and z.
+    /// Ha, Krüger and Silva 2009, §6.1: both ends of every box sorted on x and scanned; the overlap
+    /// list then goes through y and z.
     Endpoints,
-    /// Least ends sorted on the best axis; every box sweeps forward while the next one begins before it ends.
+    /// Least ends sorted on the best axis; every box sweeps forward while the next one begins
+    /// before it ends.
     Sweep,
-    /// The space cut, so that few boxes share an interval by chance: on the CPU the sweep inside columns of the other two axes,
-    /// on CUDA cells of several sizes, on both a tree of the boxes where those would take too many tests.
+    /// The space divided, so that few boxes share an interval by chance: on the CPU the sweep
+    /// inside columns of the other two axes, or a tree of the boxes where that would take too many
+    /// tests; on CUDA cells of several sizes.
     Subdivided,
-    /// Chosen from measured statistics of the frame.
+    /// The fastest of these, chosen from statistics of the frame, with a tree of the boxes where it
+    /// takes too many tests. On the CPU also two ways that have no name of their own: up to 256
+    /// boxes are tested all against all, and while boxes move little a neighbour list keeps
+    /// candidates from frame to frame.
     #[default]
     Auto,
 }
@@ -75,13 +81,15 @@ named!(
 
 /// Where the work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Backend {
-    /// CUDA where a device answers, else the CPU, and from then on the CPU should the device fail
-    /// ([`crate::BroadPhase::fallback`]). The environment variable `RADSWEEP_BACKEND=cpu|cuda` decides otherwise.
+    /// CUDA where a device answers, else the CPU. Should the device fail, the CPU works from then
+    /// on ([`crate::BroadPhase::fallback`]).
     #[default]
     Auto,
-    /// The threads of the current rayon pool. Up to 1,000 boxes that are swept along one axis, and have few pairs, need none
-    /// but the caller's. In a process forked since the global pool began, a pool of its own takes that one's place.
+    /// The threads of the current rayon pool. Up to 1,000 boxes that are swept along one axis, and
+    /// have few pairs, need none but the caller's. In a process forked since the global pool began,
+    /// a pool of its own takes that one's place.
     Cpu,
     /// The first CUDA device; an error where there is none.
     Cuda,
@@ -96,6 +104,7 @@ named!(
 
 /// What an update does with boxes that are NaN or inverted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum OnInvalid {
     /// It fails, naming the first; the last result stays.
     #[default]
@@ -104,7 +113,11 @@ pub enum OnInvalid {
     Skip,
 }
 
-/// How a [`crate::BroadPhase`] works. The default is automatic in all, closed, and strict about bad boxes.
+/// How a [`crate::BroadPhase`] works. The default is automatic in all, closed, and strict about bad
+/// boxes.
+///
+/// End a literal with `..Config::default()`: a release may add fields. The type is not
+/// `#[non_exhaustive]`, which would forbid literals.
 ///
 /// ```
 /// use sap::{Config, OverlapRule, Strategy};
@@ -124,25 +137,29 @@ pub struct Config {
     pub rule: OverlapRule,
     /// What becomes of bad boxes.
     pub on_invalid: OnInvalid,
-    /// How far boxes are loosened, in the unit of the coordinates; 0 = off. With a margin, a box is stored loosened by
-    /// it and kept so while the box given stays inside; pairs are those of the stored boxes.
+    /// How far boxes are loosened, in the unit of the coordinates; 0 = off. With a margin, a box is
+    /// stored loosened by it and kept so while the box given stays inside; pairs are those of the
+    /// stored boxes.
     pub margin: f32,
     /// Whether [`crate::BroadPhase::started`] and [`crate::BroadPhase::ended`] are computed.
     pub events: bool,
-    /// The max memory that the list of pairs may take, in bytes of 8 a pair; `None` = on the CPU half of the memory
-    /// available at the time, for the list, the copy that it is sorted from and, with events, those that started and
-    /// ended. Up to a million pairs are always kept.
+    /// The max memory that the list of pairs may take, in bytes of 8 a pair; `None` = on the CPU
+    /// half of the memory available at the time, for the list, the copy that it is sorted from and,
+    /// with events, those that started and ended. Up to a million pairs are always kept.
     ///
-    /// Available is the least of what the machine has without swapping (`MemAvailable` on Linux, free and inactive pages
-    /// on macOS, `GlobalMemoryStatusEx` on Windows) and, on Linux, what the control groups of the process and all above
-    /// them leave (versions 1 and 2; the cache of files gives way), and what `ulimit -v` and `ulimit -d` leave.
+    /// Available is the least of what the machine has without swapping (`MemAvailable` on Linux,
+    /// free and inactive pages on macOS, `GlobalMemoryStatusEx` on Windows) and, on Linux, what the
+    /// control groups of the process and all above them leave (versions 1 and 2; the cache of files
+    /// gives way), and what `ulimit -v` and `ulimit -d` leave.
     pub pair_memory: Option<u64>,
     /// Pairs to make room for at first; more are made as needed.
     pub initial_pair_capacity: Option<usize>,
-    /// Boxes that stay as they are (on CUDA: static ones and those asleep) are held apart after some frames, neither sorted nor tested
-    /// against each other, where there are this many or more, and they are a good part of all; `None` = as many as are worth it, by
-    /// measurement, `Some(usize::MAX)` = never. The pairs are the same.
-    pub hold_from: Option<usize>,
+    /// The min number of resting boxes: boxes unchanged for some frames (on CUDA static and
+    /// sleeping ones) are neither sorted nor tested against each other if they are this many or
+    /// more, and a good part of all. A frame of at most this many boxes has no neighbour list
+    /// either. `None` = from where it is worth its cost, by measurement; `Some(usize::MAX)` =
+    /// never. The pairs are the same.
+    pub min_resting: Option<usize>,
 }
 
 impl Default for Config {
@@ -157,7 +174,7 @@ impl Default for Config {
             events: true,
             pair_memory: None,
             initial_pair_capacity: None,
-            hold_from: None,
+            min_resting: None,
         }
     }
 }

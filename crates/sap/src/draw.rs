@@ -1,8 +1,8 @@
-//! Draws a sample from all parts of a list.
+//! Stratified sampling.
 
-/// Returns `size` indices below `n`, `size` being at most that: one from each of as many stretches,
-/// at no fixed offset in it, as scenes often repeat with some period. Another `salt` gives other
-/// offsets.
+/// Draws `size` indices below `n`, where `size <= n`. Each comes from one of `size` equal
+/// stretches, at a pseudo-random offset, because scenes often repeat with some period. `salt`
+/// varies the offsets.
 pub(crate) fn draw(n: usize, size: usize, salt: u32) -> impl Iterator<Item = usize> {
     let start = move |k: usize| k * n / size;
     (0..size).map(move |k| {

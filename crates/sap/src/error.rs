@@ -1,13 +1,14 @@
-//! What can go wrong. Every error leaves the last result as it was.
+//! The errors of this crate. Every error leaves the result of the last update unchanged.
 
 use crate::Pair;
 use std::fmt;
 
-/// The result of every fallible call here.
+/// The result of a fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a box is invalid. Axes are 0, 1, 2 for x, y, z.
+/// Says why a box is invalid. Axes are 0, 1, 2 for x, y, z.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum InvalidReason {
     /// `min` is NaN on this axis.
     NanMin {
@@ -43,111 +44,123 @@ impl fmt::Display for InvalidReason {
     }
 }
 
-/// Why a call did not do what it was asked. The result of the last update is as it was.
+/// Says why a call failed. The result of the last update is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A box is NaN or inverted: the first such box.
+    /// A box has a NaN coordinate or is inverted. The error names the first such box.
     #[error("box {index} is invalid: {reason}")]
     InvalidAabb {
-        /// Its index in the frame.
+        /// The index of the box in the frame.
         index: usize,
-        /// What is wrong with it.
+        /// What is wrong with the box.
         reason: InvalidReason,
     },
-    /// The pairs do not fit in the memory allowed for them. [`crate::BroadPhase::for_each_pair_chunk`] delivers them all.
-    #[error("{count} pairs do not fit in the memory allowed, which holds {limit}")]
+    /// The pairs do not fit in the memory allowed for them.
+    /// [`crate::BroadPhase::for_each_pair_chunk`] delivers them all in bounded memory.
+    #[error("{count} pairs do not fit in the memory allowed for them, which holds {limit}")]
     TooManyPairs {
-        /// How many there are, exactly.
+        /// The exact number of pairs.
         count: u64,
-        /// How many fit.
+        /// The number of pairs that fit.
         limit: u64,
     },
-    /// More boxes than indices can number.
-    #[error("{boxes} boxes are more than the {limit} that can be numbered")]
+    /// The frame has more boxes than the backend can index.
+    #[error("{boxes} boxes exceed the limit of {limit} boxes in a frame")]
     TooManyBoxes {
-        /// Boxes in the frame.
+        /// The number of boxes in the frame.
         boxes: u64,
-        /// The most there can be.
+        /// The max number of boxes.
         limit: u64,
     },
-    /// A triangle names a vertex that is not there: the first such triangle.
-    #[error("triangle {triangle} names vertex {vertex} of {vertices}")]
+    /// A triangle has a vertex index that is out of range. The error names the first such triangle.
+    #[error(
+        "vertex index {vertex} of triangle {triangle} is out of range: the mesh has {vertices} \
+         vertices"
+    )]
     VertexIndex {
-        /// Its place among the triangles.
+        /// The index of the triangle.
         triangle: usize,
-        /// Its first index that is too large.
+        /// Its first vertex index that is out of range.
         vertex: u32,
-        /// How many vertices there are.
+        /// The number of vertices.
         vertices: usize,
     },
-    /// An offset is below the one before it, or beyond the last vertex: the first such offset.
-    #[error("offset {index} is {offset}: below the one before, or above the {vertices} vertices")]
+    /// An offset is below the one before it, or above the number of vertices. The error names the
+    /// first such offset.
+    #[error(
+        "offset {index} is {offset}, which is below the offset before it or above the number of \
+         vertices ({vertices})"
+    )]
     Offset {
-        /// Its place among the offsets.
+        /// The index of the offset.
         index: usize,
         /// The offset.
         offset: u32,
-        /// How many vertices there are.
+        /// The number of vertices.
         vertices: usize,
     },
-    /// A list that comes with the boxes has another length.
-    #[error("{boxes} boxes, but {given} {what}")]
+    /// A list that needs one entry for each box has another length.
+    #[error("there are {boxes} boxes but {given} {what}: each box needs one")]
     LengthMismatch {
-        /// Which list: `"filters"`, `"worlds"`, `"end boxes"`, `"triangles"` or `"objects"`.
+        /// The list: `"filters"`, `"worlds"`, `"end boxes"`, `"triangles"` or `"objects"`.
         what: &'static str,
-        /// Boxes.
+        /// The number of boxes.
         boxes: usize,
-        /// Entries in the list.
+        /// The number of entries in the list.
         given: usize,
     },
     /// The excluded pairs are not sorted by `(a, b)`, or one of them has `a >= b`.
-    #[error("excluded pair {index} ({}, {}) is out of order, or its indices are", pair.a, pair.b)]
+    #[error(
+        "excluded pair {index} ({}, {}) is out of order: the list must be sorted, with a < b in \
+         each pair",
+        pair.a, pair.b
+    )]
     ExcludedOrder {
-        /// The first pair that is wrong.
+        /// The index of the first pair that is out of order.
         index: usize,
         /// That pair.
         pair: Pair,
     },
-    /// A box is told to have changed that is not in the frame ([`crate::Frame::changed`]).
-    #[error("box {index} is told to have changed, of a frame of {boxes} boxes")]
+    /// The list of changed boxes ([`crate::Frame::changed`]) has an index beyond the last box.
+    #[error("changed index {index} is out of range: the frame has {boxes} boxes")]
     ChangedIndex {
         /// The first such index.
         index: u32,
-        /// Boxes in the frame.
+        /// The number of boxes in the frame.
         boxes: usize,
     },
     /// The margin is negative, NaN or infinite.
-    #[error("margin {margin} is not a finite number of at least 0")]
+    #[error("the margin is {margin}: it must be finite and at least 0")]
     Margin {
-        /// The margin given.
+        /// The given margin.
         margin: f32,
     },
-    /// A name that is none of the known ones.
+    /// A name is not one of the known names.
     #[error("unknown {what} `{name}`: known are {known}")]
     UnknownName {
-        /// What was to be named: `"strategy"` or `"backend"`.
+        /// The kind of name: `"strategy"` or `"backend"`.
         what: &'static str,
-        /// The name given.
+        /// The given name.
         name: String,
-        /// The names there are, with spaces between.
+        /// The known names, separated by spaces.
         known: &'static str,
     },
-    /// CUDA was asked for and cannot be had.
+    /// CUDA was requested and is not available.
     #[error("no CUDA backend: {looked_for}")]
     NoCuda {
         /// What was looked for and not found.
         looked_for: String,
     },
-    /// Host memory ran out.
+    /// The system refused an allocation of host memory.
     #[error("no host memory for {bytes} bytes")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// The requested size in bytes.
         bytes: u64,
     },
-    /// A frame graph that could not be renewed, and has nothing to launch until it is.
+    /// The last call of `FrameGraph::renew` failed, so there is no graph to launch.
     #[cfg(cuda)]
-    #[error("the frame graph could not be renewed: call `renew` again before `launch`")]
+    #[error("the frame graph has no recording since `renew` failed: call `renew` before `launch`")]
     NotRecorded,
     /// A sort failed.
     #[error(transparent)]
@@ -160,12 +173,12 @@ pub enum Error {
 
 #[cfg(cuda)]
 impl Error {
-    /// Whether it is the GPU that failed, by whichever call.
+    /// Tells whether the GPU failed, in a sort or elsewhere.
     pub(crate) const fn is_of_gpu(&self) -> bool {
         matches!(self, Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)))
     }
 
-    /// Whether the GPU has no memory for something, whichever call asked for it.
+    /// Tells whether an allocation on the GPU was refused, in a sort or elsewhere.
     pub(crate) const fn is_out_of_device_memory(&self) -> bool {
         matches!(
             self,

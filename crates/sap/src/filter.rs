@@ -1,4 +1,4 @@
-//! Which boxes may pair at all.
+//! Filters: which boxes may pair.
 
 use bytemuck::{Pod, Zeroable};
 use std::ops::BitOr;
@@ -13,10 +13,13 @@ impl FilterFlags {
     pub const NONE: Self = Self(0);
     /// The box never moves: two static boxes do not pair.
     pub const STATIC: Self = Self(1);
-    /// The box is at rest: two boxes asleep do not pair.
+    /// The box is asleep: two boxes asleep do not pair.
     pub const ASLEEP: Self = Self(2);
 
-    /// Whether all flags of `other` are set here.
+    /// The flags that the two boxes of a pair must not share.
+    pub(crate) const EXCLUSIVE: Self = Self(Self::STATIC.0 | Self::ASLEEP.0);
+
+    /// Tells whether all flags of `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -31,7 +34,7 @@ impl BitOr for FilterFlags {
     }
 }
 
-/// What a box may pair with: 16 bytes. The default pairs with everything.
+/// Decides which boxes a box may pair with: 16 bytes. The default pairs with everything.
 ///
 /// ```
 /// use sap::{Filter, FilterFlags};
@@ -67,14 +70,15 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// Whether a pair of boxes with these filters is kept: each is in a layer of the other's mask, their groups differ
-    /// or are 0, and they are not both static nor both asleep. The same whichever is asked.
+    /// Tells whether two boxes with these filters may pair: each is in a layer of the other's mask,
+    /// their groups differ or are 0, and they are neither both static nor both asleep. The test is
+    /// symmetric.
     #[must_use]
     pub const fn allows(&self, other: &Self) -> bool {
-        let both = self.flags.0 & other.flags.0 & (FilterFlags::STATIC.0 | FilterFlags::ASLEEP.0);
+        let shared = self.flags.0 & other.flags.0 & FilterFlags::EXCLUSIVE.0;
         self.layers & other.mask != 0
             && other.layers & self.mask != 0
             && (self.group != other.group || self.group == 0)
-            && both == 0
+            && shared == 0
     }
 }

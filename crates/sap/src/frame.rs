@@ -1,4 +1,4 @@
-//! What one update reads.
+//! The input of an update.
 
 use crate::{Aabb, Aabb64, Error, Filter, Pair, Result};
 
@@ -10,14 +10,16 @@ pub(crate) enum Boxes<'a> {
     Exact(&'a [Aabb64]),
 }
 
-/// What one update reads: boxes, and optionally a filter and a world for each, and pairs to leave out.
+/// The input of an update: boxes, and optionally a filter and a world for each box, excluded pairs
+/// and a list of changed boxes.
 ///
 /// ```
 /// use sap::{Aabb, BroadPhase, Config, Frame, Pair};
 ///
 /// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 4];
 /// let mut broad_phase = BroadPhase::new(Config::default())?;
-/// broad_phase.update(Frame::boxes(&boxes).worlds(&[0, 0, 7, 7]).excluded(&[Pair { a: 0, b: 1 }]))?;
+/// let frame = Frame::boxes(&boxes).worlds(&[0, 0, 7, 7]).excluded(&[Pair { a: 0, b: 1 }]);
+/// broad_phase.update(frame)?;
 /// assert_eq!(broad_phase.pairs(), [Pair { a: 2, b: 3 }]);
 /// # Ok::<(), sap::Error>(())
 /// ```
@@ -41,22 +43,24 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Boxes as they are.
+    /// A frame of `f32` boxes.
     #[must_use]
     pub const fn boxes(boxes: &'a [Aabb]) -> Self {
         Self::of(Boxes::Plain(boxes))
     }
 
-    /// Boxes that move: each takes the room of its start and its end together. One end for each start.
+    /// A frame of moving boxes, each given by its bounds at the start and at the end of a step.
+    /// Pairs are those of the boxes that enclose both. There is one end for each start.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config, Frame};
     ///
     /// let wall = Aabb::new([5.0, -1.0, -1.0], [5.1, 1.0, 1.0]);
-    /// let (start, end) = (Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([9.0, 0.0, 0.0], [10.0, 1.0, 1.0]));
+    /// let start = Aabb::new([0.0; 3], [1.0; 3]);
+    /// let end = Aabb::new([9.0, 0.0, 0.0], [10.0, 1.0, 1.0]);
     /// let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(Frame::swept(&[wall, start], &[wall, end]))?;
-    /// assert_eq!(broad_phase.pairs().len(), 1); // the bullet meets the wall on its way
+    /// assert_eq!(broad_phase.pairs().len(), 1); // the moving box passes through the wall
     /// # Ok::<(), sap::Error>(())
     /// ```
     #[must_use]
@@ -64,13 +68,17 @@ impl<'a> Frame<'a> {
         Self::of(Boxes::Swept(start, end))
     }
 
-    /// Boxes of `f64`: rounded outward to `f32` to sweep, tested exactly in `f64`. With a margin, pairs are those of
-    /// the stored `f32` boxes and nothing is tested in `f64`.
+    /// A frame of `f64` boxes. They are swept as `f32`, rounded outward, and tested exactly in
+    /// `f64`. With a margin, pairs are those of the stored `f32` boxes and nothing is tested in
+    /// `f64`.
     ///
     /// ```
     /// use sap::{Aabb64, BroadPhase, Config, Frame};
     ///
-    /// let boxes = [Aabb64::new([0.0; 3], [1.0; 3]), Aabb64::new([1.0 + 1e-12, 0.0, 0.0], [2.0; 3])];
+    /// let boxes = [
+    ///     Aabb64::new([0.0; 3], [1.0; 3]),
+    ///     Aabb64::new([1.0 + 1e-12, 0.0, 0.0], [2.0; 3]),
+    /// ];
     /// let mut broad_phase = BroadPhase::new(Config::default())?;
     /// assert_eq!(broad_phase.update(Frame::exact(&boxes))?.pairs, 0);
     /// # Ok::<(), sap::Error>(())
@@ -80,7 +88,7 @@ impl<'a> Frame<'a> {
         Self::of(Boxes::Exact(boxes))
     }
 
-    /// The same with a filter for each box.
+    /// Adds a filter for each box.
     #[must_use]
     pub const fn filters(self, filters: &'a [Filter]) -> Self {
         Self {
@@ -89,7 +97,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same with a world for each box: boxes pair within one world only.
+    /// Adds a world for each box. Boxes of different worlds do not pair.
     #[must_use]
     pub const fn worlds(self, worlds: &'a [u32]) -> Self {
         Self {
@@ -98,18 +106,25 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same with pairs never to report: `a < b` in each, sorted by `(a, b)`. Indices beyond the frame are harmless.
+    /// Adds pairs that are never reported. They are sorted by `(a, b)`, with `a < b` in each pair.
+    /// Indices beyond the last box are ignored.
     #[must_use]
     pub const fn excluded(self, excluded: &'a [Pair]) -> Self {
         Self { excluded, ..self }
     }
 
-    /// The same with the boxes that may differ from the last update that succeeded, by index, in any order, also more than once:
-    /// all others are as they were, with their filters and worlds. Boxes added at the end, or gone from there, need not be told.
+    /// Adds the indices of the boxes that may have changed since the last successful update. The
+    /// caller promises that all other boxes, with their filters and worlds, are unchanged. Indices
+    /// may come in any order and more than once. Boxes added at the end, or removed from there,
+    /// need not be listed.
     ///
-    /// It saves looking for them: on the CPU an update then costs what the changed boxes cost, and a pass over the pairs; on
-    /// CUDA only they are uploaded. Everything else has to be given all the same, as it is read where much has changed. Of a
-    /// box that has changed and was not told, it is open whether it is taken as it was or as it is.
+    /// The list saves a comparison of all boxes. On the CPU an update by the list reads the changed
+    /// boxes only; besides, it passes once over the pairs, or over the candidates of the neighbour
+    /// list. An empty list costs nothing at any size. On CUDA only the changed boxes are uploaded.
+    /// The frame must have all boxes nevertheless, because a full update reads them: that of a
+    /// first frame, and on the CPU that of a frame without a neighbour list in which more than a
+    /// sixth of the boxes changed, or fewer than 1,024 did not. If a changed box is not listed,
+    /// either its old or its new bounds may be used.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config, Frame, Pair};
@@ -133,7 +148,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Number of boxes.
+    /// Returns the number of boxes.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self.boxes {
@@ -142,13 +157,14 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whether there is no box.
+    /// Tells whether the frame has no boxes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Lengths agree, boxes can be numbered, those that changed exist. Boxes themselves are not looked at.
+    /// Checks the number of boxes, the lengths of all lists and the changed indices. It does not
+    /// read the boxes.
     pub(crate) fn check_lengths(&self) -> Result<()> {
         let ends = match self.boxes {
             Boxes::Swept(_, end) => Some(end.len()),
@@ -164,7 +180,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The excluded pairs are sorted; within one set, each also has `a < b`.
+    /// Checks that the excluded pairs are sorted and, within one set, that each has `a < b`.
     pub(crate) fn check_excluded(&self, one_set: bool) -> Result<()> {
         let wrong = |index: &usize| {
             let pair = self.excluded[*index];
@@ -180,7 +196,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// There are not too many boxes, and lists that there are have one entry for each.
+/// Checks that the boxes are not too many, and that each list given has one entry for each box.
 pub(crate) fn check_lists(
     boxes: usize,
     ends: Option<usize>,

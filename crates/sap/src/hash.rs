@@ -5,7 +5,8 @@ use crate::Pair;
 /// 64-bit FNV-1a over pairs as they come, for lists that arrive in chunks.
 ///
 /// ```
-/// use sap::{Pair, PairHasher, pair_hash};
+/// use sap::Pair;
+/// use sap::internals::{PairHasher, pair_hash};
 ///
 /// let pairs = [Pair { a: 0, b: 1 }, Pair { a: 0, b: 2 }, Pair { a: 1, b: 2 }];
 /// let mut hasher = PairHasher::new();
@@ -48,7 +49,7 @@ impl Default for PairHasher {
 /// 64-bit FNV-1a over the pairs, each as little-endian `u32` `a`, then `b`. O(pairs).
 ///
 /// ```
-/// use sap::{Pair, pair_hash};
+/// use sap::{Pair, internals::pair_hash};
 ///
 /// assert_eq!(pair_hash(&[]), 0xcbf29ce484222325);
 /// assert_ne!(pair_hash(&[Pair { a: 0, b: 1 }]), pair_hash(&[Pair { a: 0, b: 2 }]));

@@ -1,14 +1,18 @@
-//! What one engine hands on to the next.
+//! The result that one engine hands on to the next.
 
+use crate::query::Labels;
 use crate::{Aabb, Pair};
 
-/// The last result, as far as it can be had. Lists are as the engine's calls of those names give them.
+/// The last result of an engine that failed, as far as it can still be read.
+#[derive(Default)]
 pub(crate) struct Last {
     pub(crate) pairs: Vec<Pair>,
     pub(crate) started: Vec<Pair>,
     pub(crate) ended: Vec<Pair>,
-    /// The boxes as they were given.
+    /// The boxes of the last frame, before margins.
     pub(crate) given: Vec<Aabb>,
-    /// With a margin, the boxes that are kept while those given stay inside; as many, or none.
+    /// Their filters and worlds.
+    pub(crate) labels: Labels<'static>,
+    /// With a margin, the stored box of each of them; else empty.
     pub(crate) stored: Vec<Aabb>,
 }

@@ -1,8 +1,10 @@
-//! Exact broad-phase collision detection by sort and sweep: axis-aligned boxes in, the pairs that overlap out.
+//! Exact broad-phase collision detection by sort and sweep: axis-aligned boxes in, the pairs that
+//! overlap out.
 //!
-//! [`BroadPhase`] takes the boxes of a scene each frame and keeps the sorted list of overlapping [`Pair`]s, with those
-//! that started and ended. It works on the CPU with all threads of the current rayon pool and, with the feature `cuda`
-//! and a driver, on the GPU: both give the same pairs, bit for bit, whatever the [`Strategy`] and the thread count.
+//! [`BroadPhase`] takes the boxes of a scene each frame and keeps the sorted list of overlapping
+//! [`Pair`]s, with those that started and ended. It works on the CPU with all threads of the
+//! current rayon pool and, with the feature `cuda` and a driver, on the GPU: both give the same
+//! pairs, bit for bit, whatever the [`Strategy`] and the thread count.
 //!
 //! ```
 //! use sap::{Aabb, BroadPhase, Config, Pair};
@@ -20,6 +22,7 @@
 //! ```
 
 mod aabb;
+mod backend;
 mod broad_phase;
 mod choice;
 mod config;
@@ -27,6 +30,7 @@ mod cpu;
 #[cfg(cuda)]
 mod cuda;
 mod draw;
+mod engine;
 mod error;
 mod filter;
 mod frame;
@@ -37,24 +41,31 @@ mod mesh;
 mod packing;
 mod pair;
 mod policy;
+mod queries;
 mod query;
 mod report;
-mod room;
 mod subdivision;
 mod threads;
+mod try_alloc;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;
-pub use choice::{Choice, Reason};
 pub use config::{Backend, Config, OnInvalid, Strategy};
 #[cfg(cuda)]
 pub use cuda::{DeviceFrame, FrameGraph, MeshBounds};
 pub use error::{Error, InvalidReason, Result};
 pub use filter::{Filter, FilterFlags};
 pub use frame::Frame;
-pub use hash::{PairHasher, pair_hash};
 pub use mesh::{aabbs_from_mesh, aabbs_from_objects};
 pub use pair::Pair;
-pub use query::RayHit;
-pub use report::{ChunkReport, Invalid, Report, Sorts, Timings};
-pub use subdivision::Subdivision;
+pub use queries::Query;
+pub use query::{Hit, Shape};
+pub use report::{ChunkReport, Invalid, Report, Sorts, Stats, Timings};
+
+/// What the program and the tests of radsweep look at. It may change in any release.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::choice::{Choice, Reason};
+    pub use crate::hash::{PairHasher, pair_hash};
+    pub use crate::subdivision::Subdivision;
+}

@@ -1,21 +1,20 @@
-//! Boxes from meshes: the first step of Ha, Krüger and Silva 2009, §6.1, "AABBs … using parallel reduction max and min on
-//! the input meshes".
+//! Bounds of meshes: the first step of Ha, Krüger and Silva 2009, §6.1, "AABBs … using parallel
+//! reduction max and min on the input meshes".
 //!
-//! Minimum and maximum are those of the order of all bit patterns (`-0.0` below `+0.0`), with NaN below and above all at
-//! once. So no order of the work changes a bit of the result, and `kernels/sap/bounds.cuh` gives the same.
+//! Minimum and maximum are taken in the order of `f32::total_cmp`, in which `-0.0` is below `+0.0`.
+//! A NaN counts as below all numbers for the minimum, and as above all for the maximum. So the
+//! result does not depend on the order of the work, and `kernels/sap/bounds.cuh` gives the same.
 
+use crate::cpu::tuning::MESH_TASK;
 use crate::threads::on_threads;
 use crate::{Aabb, Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Vertices that one task reduces at least: 192 KiB of them, so that starting it costs nothing beside.
-const TASK: usize = 16 << 10;
-
-/// The box of each triangle of a mesh: `vertices` are points, and a triangle is three indices of them.
+/// Returns the box of each triangle of a mesh. A triangle is three indices into `vertices`.
 ///
-/// Empty meshes are fine. A triangle with a NaN coordinate gets a box with NaN on that axis, which
-/// [`crate::BroadPhase::update`] reports as any other bad box. O(triangles), on all threads.
+/// The mesh may be empty. A triangle with a NaN coordinate gets a box with NaN on that axis, which
+/// [`crate::BroadPhase::update`] reports as invalid. O(triangles), on all threads.
 ///
 /// ```
 /// let vertices = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]];
@@ -27,7 +26,7 @@ const TASK: usize = 16 << 10;
 ///
 /// # Errors
 ///
-/// [`Error::VertexIndex`] with the first triangle that names a vertex that is not there.
+/// [`Error::VertexIndex`] with the first triangle that has a vertex index out of range.
 pub fn aabbs_from_mesh(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aabb>> {
     on_threads(|| of_triangles(vertices, triangles))
 }
@@ -44,30 +43,33 @@ fn of_triangles(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aab
     };
     triangles
         .par_iter()
-        .with_min_len(TASK / 3)
+        .with_min_len(MESH_TASK / 3)
         .map(of)
         .collect_into_vec(&mut boxes);
     Ok(boxes)
 }
 
-/// The box of each object: object `k` has the vertices `offsets[k]..offsets[k + 1]`, so that there is one offset more than
-/// there are objects. No offsets, or one, are no objects.
+/// Returns the box of each object. Object `k` has the vertices `offsets[k]..offsets[k + 1]`, so
+/// there is one more offset than there are objects; with fewer than two offsets there are none.
 ///
-/// An object without vertices gets [`Aabb::EMPTY`]; vertices before the first offset and after the last belong to none; NaN
-/// as in [`aabbs_from_mesh`]. O(vertices + objects), on all threads even where one object has most of the vertices.
+/// An object without vertices gets [`Aabb::EMPTY`]. Vertices before the first offset and from the
+/// last one on belong to no object. NaN is handled as in [`aabbs_from_mesh`]. O(vertices +
+/// objects), on all threads even where one object has most of the vertices.
 ///
 /// ```
 /// use sap::Aabb;
 ///
 /// let vertices = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [5.0; 3]];
 /// let boxes = sap::aabbs_from_objects(&vertices, &[0, 3, 3, 4])?;
-/// assert_eq!(boxes, [Aabb::new([0.0; 3], [1.0, 2.0, 0.0]), Aabb::EMPTY, Aabb::new([5.0; 3], [5.0; 3])]);
+/// let (first, last) = (Aabb::new([0.0; 3], [1.0, 2.0, 0.0]), Aabb::new([5.0; 3], [5.0; 3]));
+/// assert_eq!(boxes, [first, Aabb::EMPTY, last]);
 /// # Ok::<(), sap::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Error::Offset`] with the first offset that is below the one before it or beyond the last vertex.
+/// [`Error::Offset`] with the first offset that is below the one before it, or above the number of
+/// vertices.
 pub fn aabbs_from_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
     on_threads(|| of_objects(vertices, offsets))
 }
@@ -83,9 +85,9 @@ fn of_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
     Ok(offsets.par_windows(2).map(of).collect())
 }
 
-/// By halves, where there are many.
+/// Reduces a range of vertices, a large one by halves in parallel.
 fn reduce(vertices: &[[f32; 3]], range: Range<usize>) -> Bounds {
-    if range.len() <= TASK {
+    if range.len() <= MESH_TASK {
         return Bounds::of(&vertices[range]);
     }
     let middle = range.start + range.len() / 2;
@@ -96,7 +98,7 @@ fn reduce(vertices: &[[f32; 3]], range: Range<usize>) -> Bounds {
     low.merged(high)
 }
 
-/// The first index of a triangle that is too large.
+/// Returns the first index of a triangle that is out of range.
 fn bad_corner(triangle: &[u32; 3], vertices: usize) -> Option<u32> {
     triangle
         .iter()
@@ -107,7 +109,7 @@ fn bad_corner(triangle: &[u32; 3], vertices: usize) -> Option<u32> {
 pub(crate) fn bad_triangle(triangle: usize, corners: [u32; 3], vertices: usize) -> Error {
     Error::VertexIndex {
         triangle,
-        // A triangle on the device may have been mended in the meantime; that it was bad stands.
+        // A triangle on the device may have changed since it was found bad.
         vertex: bad_corner(&corners, vertices).unwrap_or(corners[0]),
         vertices,
     }
@@ -121,7 +123,7 @@ pub(crate) const fn bad_offset(index: usize, offset: u32, vertices: usize) -> Er
     }
 }
 
-/// Bounds as integers in the order of the bit patterns.
+/// Bounds as integers in the order of `f32::total_cmp`.
 #[derive(Clone, Copy)]
 struct Bounds {
     min: [i32; 3],
@@ -155,13 +157,13 @@ impl Bounds {
     }
 }
 
-/// A signed integer in the order of `f32::total_cmp`.
+/// Returns an integer in the order of `f32::total_cmp`.
 const fn ordered(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
-/// Undoes [`ordered`].
+/// Inverts [`ordered`].
 const fn float(ordered: i32) -> f32 {
     f32::from_bits((ordered ^ ((ordered >> 31) as u32 >> 1) as i32) as u32)
 }

@@ -1,74 +1,72 @@
-//! The order in which boxes make a tree of eights with small nodes, whatever the scene.
+//! Sorts boxes into the leaf order of a tree with eight children a node, so that its nodes are
+//! small in any scene.
 //!
-//! 1. A sample of the boxes is divided in halves, again and again, each time by the key (the centre or
-//!    the size on an axis, or the world) that makes the halves touch the fewest boxes of the sample.
-//!    Medians divide and ranks are counted, so one far or huge box changes nothing for the others.
-//! 2. A box goes down these decisions to its part of the sample. Within the part it lies in a cell, by
-//!    Morton order, of as many boxes side by side on each axis: flat parts are not cut across.
-//! 3. Boxes are sorted by class of filters where most classes do not pair, then part, then cell.
-//! 4. Where many are in one cell, as around a far box, they are put in order by themselves.
+//! 1. A sample of the boxes is bisected repeatedly. Each bisection takes the key (the centre or the
+//!    size on an axis, or the world) for which the halves touch the fewest boxes of the sample.
+//!    Bisections are at medians and costs are counts of ranks, so a far or huge box has no effect
+//!    on the others.
+//! 2. Each box goes down these bisections to a part. Each part has a grid of cells in Morton order.
+//!    A cell holds about as many boxes side by side on each axis, so flat parts are not cut across.
+//! 3. Boxes are sorted by part, then by cell. Where most classes of filters do not pair, they are
+//!    sorted by class first.
+//! 4. Boxes of a crowded cell, as around a far box, are sorted by the same steps among themselves.
 
+use crate::cpu::tuning::{MAX_TIED, MIN_GROUP, PACKING_SAMPLE, PER_SAMPLED, SERIAL_PACKING};
 use crate::draw::draw;
-use crate::room::{collect, gather};
+use crate::threads::Threads;
+use crate::try_alloc::{collect, gather};
 use crate::{Aabb, Filter, FilterFlags, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Keys of a box: three centres, three sizes, the world.
 const KEYS: usize = 7;
-/// Axes on which boxes meet: three, and the world.
+/// Axes on which boxes overlap: three, and the world.
 const AXES: usize = 4;
-/// Cells of a part on an axis.
-const CELLS: f32 = 65535.0;
-/// Bits of a code that are the cell in a part; above them are the part and the class.
+/// The last cell of a part on an axis.
+const LAST_CELL: f32 = 65535.0;
+/// Low bits of a code that are the cell. The part and the class are above them.
 const CELL_BITS: usize = 48;
-/// Divisions of the sample at most.
+/// Max number of levels of bisections: as many bits of a code hold the part.
 const MAX_DEPTH: usize = 9;
-/// Boxes of the sample at most, and the boxes of the frame for each. Choosing the bits takes 0.4 us
-/// for a box of the sample, ordering a box 0.1.
-const MAX_SAMPLE: usize = 2048;
-const PER_SAMPLED: usize = 16;
-/// Boxes of the sample in a group that is not divided further.
-const MIN_GROUP: usize = 4;
-/// Boxes of one code that are left in any order.
-const MAX_ALIKE: usize = 32;
-/// Boxes up to which the caller's thread does all.
-const SERIAL: usize = 4096;
-/// The part of the boxes that makes a class or a group worth a number of its own.
+/// A class or a group is distinguished if at least one in this many boxes of the sample has it, so
+/// the class fits into a code.
 const CLASS_SHARE: usize = 64;
 
-/// What decides where boxes go in the order.
+/// The boxes to sort, and what else decides their order.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Scene<'a> {
     pub(crate) boxes: &'a [Aabb],
     pub(crate) filters: Option<&'a [Filter]>,
     pub(crate) worlds: Option<&'a [u32]>,
+    pub(crate) threads: Threads,
 }
 
-/// The order of all boxes, and how many of them are not empty: those come first. O(n log n), on all
-/// threads.
+/// Returns the indices of all boxes in order, and how many boxes overlap something at all. Those
+/// come first. O(n log n).
 pub(crate) fn order(scene: Scene) -> Result<(Vec<u32>, usize)> {
     let n = scene.boxes.len();
     let mut all = collect(0..n as u32)?;
     let mut coded = scene.codes(&all, 0)?;
-    let held = coded.partition_point(|&(code, _)| code != EMPTY);
-    scene.refine(&mut coded[..held], 1)?;
+    let nonempty = coded.partition_point(|&(code, _)| code != EMPTY);
+    scene.refine(&mut coded[..nonempty], 1)?;
     all.clear();
     all.extend(coded.iter().map(|&(_, i)| i));
-    Ok((all, held))
+    Ok((all, nonempty))
 }
 
-/// The code of a box that overlaps nothing, after all others.
+/// The code of a box that overlaps nothing: after all others.
 const EMPTY: u64 = u64::MAX;
 
+/// Boxes by code and index.
 type Coded = Vec<(u64, u32)>;
 
 impl Scene<'_> {
-    /// Some boxes in the order of their codes.
+    /// Sorts some boxes by their codes.
     fn codes(&self, some: &[u32], depth: u32) -> Result<Coded> {
-        let code = Code::new(self, some, depth);
-        let coded = |&i: &u32| (code.of(self, i as usize), i);
-        if some.len() <= SERIAL {
+        let encoder = Encoder::new(self, some, depth)?;
+        let coded = |&i: &u32| (encoder.code(self, i as usize), i);
+        if some.len() <= SERIAL_PACKING || self.threads == Threads::One {
             let mut coded = collect(some.iter().map(coded))?;
             coded.sort_unstable_by_key(|&(code, _)| code);
             return Ok(coded);
@@ -78,22 +76,23 @@ impl Scene<'_> {
         Ok(coded)
     }
 
-    /// Puts boxes of one code in order by themselves. Each step divides them, since a sample of
-    /// their own has other quantiles; those that it does not are put in order by comparison.
+    /// Sorts the boxes of each code that many share. A sample of these boxes alone has other
+    /// quantiles, so new codes tell them apart. Boxes that still share one code are sorted by their
+    /// keys.
     fn refine(&self, coded: &mut [(u64, u32)], depth: u32) -> Result<()> {
-        for alike in coded.chunk_by_mut(|x, y| x.0 == y.0) {
-            if alike.len() <= MAX_ALIKE {
+        for tied in coded.chunk_by_mut(|x, y| x.0 == y.0) {
+            if tied.len() <= MAX_TIED {
                 continue;
             }
-            let some = collect(alike.iter().map(|&(_, i)| i))?;
-            let mut own = self.codes(&some, depth)?;
-            if own[0].0 == own[own.len() - 1].0 {
+            let some = collect(tied.iter().map(|&(_, i)| i))?;
+            let mut recoded = self.codes(&some, depth)?;
+            if recoded[0].0 == recoded[recoded.len() - 1].0 {
                 let keys = |i: u32| keys(self, i as usize).map(f32::to_bits);
-                own.sort_by_cached_key(|&(_, i)| (keys(i), i));
+                recoded.sort_by_cached_key(|&(_, i)| (keys(i), i));
             } else {
-                self.refine(&mut own, depth + 1)?;
+                self.refine(&mut recoded, depth + 1)?;
             }
-            for (to, (_, i)) in alike.iter_mut().zip(own) {
+            for (to, (_, i)) in tied.iter_mut().zip(recoded) {
                 to.1 = i;
             }
         }
@@ -106,21 +105,19 @@ impl Scene<'_> {
 
     fn filter(&self, i: usize) -> Filter {
         let of = |filters: &[Filter]| Filter {
-            flags: FilterFlags(filters[i].flags.0 & FLAGS),
+            flags: FilterFlags(filters[i].flags.0 & FilterFlags::EXCLUSIVE.0),
             ..filters[i]
         };
         self.filters.map_or(Filter::default(), of)
     }
 }
 
-/// The flags that keep boxes apart.
-const FLAGS: u32 = FilterFlags::STATIC.0 | FilterFlags::ASLEEP.0;
-
-fn is_held(b: &Aabb) -> bool {
+/// Tells whether a box can overlap anything.
+fn is_nonempty(b: &Aabb) -> bool {
     (0..3).all(|axis| b.min[axis] <= b.max[axis])
 }
 
-/// The keys of a box, all finite.
+/// Returns the keys of a box, all finite.
 fn keys(scene: &Scene, i: usize) -> [f32; KEYS] {
     let b = &scene.boxes[i];
     let half = |side: [f32; 3], axis: usize| 0.5 * side[axis].clamp(f32::MIN, f32::MAX);
@@ -131,46 +128,46 @@ fn keys(scene: &Scene, i: usize) -> [f32; KEYS] {
     })
 }
 
-/// How codes are made: a part of the sample by decisions, then a cell of that part.
-struct Code {
+/// Computes codes: the class of a box, the part that the bisections lead to, and the cell in that
+/// part.
+struct Encoder {
     /// An implicit binary tree of `depth` levels.
-    decisions: Vec<Decision>,
+    bisections: Vec<Bisection>,
     depth: usize,
     parts: Vec<Part>,
     classes: Vec<Filter>,
-    groups: Vec<u32>,
+    /// The groups of filters that classes distinguish.
+    filter_groups: Vec<u32>,
 }
 
-/// Boxes whose key is below the threshold go one way, the others the other.
+/// Divides boxes into those whose key is below the threshold, and the others.
 #[derive(Clone, Copy)]
-struct Decision {
+struct Bisection {
     key: usize,
     threshold: f32,
 }
 
-/// Where the cells of a part begin, and how many there are to a unit of length: as many boxes lie side
-/// by side in a cell on each axis.
+/// The grid of cells of a part: its low corner, and the number of cells in a unit of length.
 struct Part {
     low: [f32; 3],
     scale: [f32; 3],
 }
 
-/// Some of the sample, and between which centres they lie.
+/// Some boxes of the sample, and the bounds that bisections have set to their centres.
 struct Group {
     members: Range<usize>,
     low: [f32; 3],
     high: [f32; 3],
 }
 
-impl Code {
-    /// Divides a sample level by level, each group by the key that makes its halves touch the fewest
-    /// boxes.
-    fn new(scene: &Scene, some: &[u32], depth: u32) -> Self {
+impl Encoder {
+    /// Bisects a sample level by level.
+    fn new(scene: &Scene, some: &[u32], depth: u32) -> Result<Self> {
         let sample = sample(scene, some, depth);
-        let (classes, groups_of_filters) = classes(scene, &sample);
-        let mut members = members(scene, &sample);
+        let (classes, filter_groups) = classes(scene, &sample);
+        let mut members = members(scene, &sample)?;
         let depth = (members.len() / MIN_GROUP).checked_ilog2().unwrap_or(0) as usize;
-        let mut decisions = Vec::with_capacity(1 << depth);
+        let mut bisections = Vec::with_capacity(1 << depth);
         let mut groups = vec![Group {
             members: 0..members.len(),
             low: [f32::NEG_INFINITY; 3],
@@ -184,11 +181,11 @@ impl Code {
                 high,
             } in groups
             {
-                let (decision, count) = divide(&mut members[all.clone()]);
+                let (bisection, count) = bisect(&mut members[all.clone()]);
                 let (mut end, mut start) = (high, low);
-                if let Some(end) = end.get_mut(decision.key) {
-                    *end = decision.threshold;
-                    start[decision.key] = decision.threshold;
+                if let Some(end) = end.get_mut(bisection.key) {
+                    *end = bisection.threshold;
+                    start[bisection.key] = bisection.threshold;
                 }
                 let middle = all.start + count;
                 halves.extend([
@@ -203,50 +200,53 @@ impl Code {
                         high,
                     },
                 ]);
-                decisions.push(decision);
+                bisections.push(bisection);
             }
             groups = halves;
         }
-        Self {
-            decisions,
+        Ok(Self {
+            bisections,
             depth,
             parts: groups.iter().map(|group| group.part(&members)).collect(),
             classes,
-            groups: groups_of_filters,
-        }
+            filter_groups,
+        })
     }
 
-    fn of(&self, scene: &Scene, i: usize) -> u64 {
-        if !is_held(&scene.boxes[i]) {
+    /// Returns the code of a box.
+    fn code(&self, scene: &Scene, i: usize) -> u64 {
+        if !is_nonempty(&scene.boxes[i]) {
             return EMPTY;
         }
         let keys = keys(scene, i);
-        let number = (0..self.depth).fold(0, |number, level| {
-            let Decision { key, threshold } = self.decisions[(1 << level) - 1 + number];
-            2 * number + usize::from(keys[key] >= threshold)
+        let part = (0..self.depth).fold(0, |node, level| {
+            let Bisection { key, threshold } = self.bisections[(1 << level) - 1 + node];
+            2 * node + usize::from(keys[key] >= threshold)
         });
-        let Part { low, scale } = &self.parts[number];
+        let Part { low, scale } = &self.parts[part];
         let cell = |axis: usize| {
-            // The cast saturates; what lies outside of the part is in its first or last cell.
+            // The cast saturates: boxes outside of the part are in its first or last cell.
             let cell = ((keys[axis] - low[axis]) * scale[axis]) as u16;
             spread(cell) << axis
         };
         let class = self.class(&scene.filter(i)) as u64;
-        cell(0) | cell(1) | cell(2) | (class << MAX_DEPTH | number as u64) << CELL_BITS
+        cell(0) | cell(1) | cell(2) | (class << MAX_DEPTH | part as u64) << CELL_BITS
     }
 
+    /// Returns the index of a filter's class plus one, or 0 if it is of no class.
     fn class(&self, filter: &Filter) -> usize {
         if self.classes.is_empty() {
             return 0;
         }
-        let class = named(filter, &self.groups);
-        let number = self.classes.iter().position(|other| *other == class);
-        number.map_or(0, |number| number + 1)
+        let class = without_rare_group(filter, &self.filter_groups);
+        let index = self.classes.iter().position(|other| *other == class);
+        index.map_or(0, |index| index + 1)
     }
 }
 
 impl Group {
-    /// The cells: between the decisions, or the members where none bounds the group.
+    /// Returns the grid of cells. It spans the bounds set by bisections, or else the members'
+    /// centres.
     fn part(&self, members: &[Member]) -> Part {
         let members = &members[self.members.clone()];
         let key = |key: usize| members.iter().map(move |member| member.keys[key]);
@@ -257,11 +257,11 @@ impl Group {
             extent[axis] = (high - low[axis]).clamp(f32::MIN_POSITIVE, f32::MAX);
             let mut sizes: Vec<f32> = key(3 + axis).collect();
             sizes.sort_unstable_by(f32::total_cmp);
-            let usual = sizes.get(sizes.len() / 2).copied().unwrap_or_default();
-            side_by_side[axis] = (extent[axis] / (2.0 * usual)).clamp(1.0 / CELLS, CELLS);
+            let median = sizes.get(sizes.len() / 2).copied().unwrap_or_default();
+            side_by_side[axis] = (extent[axis] / (2.0 * median)).clamp(1.0 / LAST_CELL, LAST_CELL);
         }
-        let most = side_by_side.into_iter().fold(1.0 / CELLS, f32::max);
-        let scale = |axis: usize| CELLS * side_by_side[axis] / most / extent[axis];
+        let max = side_by_side.into_iter().fold(1.0 / LAST_CELL, f32::max);
+        let scale = |axis: usize| LAST_CELL * side_by_side[axis] / max / extent[axis];
         Part {
             low,
             scale: std::array::from_fn(scale),
@@ -269,7 +269,7 @@ impl Group {
     }
 }
 
-/// Bit `i` to bit `3 i`.
+/// Moves bit `i` to bit `3 i`.
 fn spread(value: u16) -> u64 {
     let mut x = u64::from(value);
     x = (x | x << 16) & 0x001f_0000_ff00_00ff;
@@ -278,22 +278,23 @@ fn spread(value: u16) -> u64 {
     (x | x << 2) & 0x1249_2492_4924_9249
 }
 
-/// Boxes from all parts of some, the empty ones left out.
+/// Draws a sample of some boxes, without the empty ones.
 fn sample(scene: &Scene, some: &[u32], depth: u32) -> Vec<usize> {
     let size = (some.len() / PER_SAMPLED)
-        .clamp(64, MAX_SAMPLE)
+        .clamp(64, PACKING_SAMPLE)
         .min(some.len());
     draw(some.len(), size, depth.wrapping_mul(0x85eb_ca6b))
         .map(|k| some[k] as usize)
-        .filter(|&i| is_held(&scene.boxes[i]))
+        .filter(|&i| is_nonempty(&scene.boxes[i]))
         .collect()
 }
 
-/// For each box and axis, how many of the sample begin before it ends, and how many end before it
-/// begins: between the two are those that it touches. The union of boxes has the greatest of the one
-/// and the least of the other.
+/// For each axis, how many boxes of the sample begin before a box ends, and how many end before it
+/// begins. The difference is how many it touches. The union of boxes has the max of the first
+/// counts and the min of the second.
 type Reach = [[u16; AXES]; 2];
 
+/// Counts the reach of each box of a sample.
 fn reaches(scene: &Scene, sample: &[usize]) -> Vec<Reach> {
     let mut reaches = vec![[[0; AXES]; 2]; sample.len()];
     for axis in 0..AXES {
@@ -305,14 +306,13 @@ fn reaches(scene: &Scene, sample: &[usize]) -> Vec<Reach> {
             let sides = sample.iter().map(|&i| side(i, of));
             sides.collect::<Vec<f32>>()
         });
-        let own = mins.clone();
-        let ends = maxs.clone();
+        let (begins, ends) = (mins.clone(), maxs.clone());
         mins.sort_unstable_by(f32::total_cmp);
         maxs.sort_unstable_by(f32::total_cmp);
         for (k, reach) in reaches.iter_mut().enumerate() {
-            // A sample has fewer boxes than a u16 counts.
+            // The counts are at most the size of a sample, so they fit into a u16.
             reach[0][axis] = mins.partition_point(|&min| min <= ends[k]) as u16;
-            reach[1][axis] = maxs.partition_point(|&max| max < own[k]) as u16;
+            reach[1][axis] = maxs.partition_point(|&max| max < begins[k]) as u16;
         }
     }
     reaches
@@ -325,22 +325,18 @@ struct Member {
     reach: Reach,
 }
 
-/// Boxes of the sample with what decides where they go.
-fn members(scene: &Scene, sample: &[usize]) -> Vec<Member> {
+/// Returns the boxes of a sample with their keys and reaches.
+fn members(scene: &Scene, sample: &[usize]) -> Result<Vec<Member>> {
     let member = |(&i, reach)| Member {
         keys: keys(scene, i),
         reach,
     };
-    sample
-        .iter()
-        .zip(reaches(scene, sample))
-        .map(member)
-        .collect()
+    collect(sample.iter().zip(reaches(scene, sample)).map(member))
 }
 
-/// How many of the sample's boxes two groups touch, were the axes independent, times how many they are:
-/// those on the one side of a decision and those on the other.
-fn cost(group: &[Member], Decision { key, threshold }: Decision) -> f64 {
+/// Returns the cost of a bisection: for each half, its size times the number of boxes of the sample
+/// that its union touches, as if the axes were independent.
+fn cost(group: &[Member], Bisection { key, threshold }: Bisection) -> f64 {
     let mut sides = [(0.0, [0; AXES], [u16::MAX; AXES]); 2];
     for Member { keys, reach } in group {
         let (count, begun, over) = &mut sides[usize::from(keys[key] >= threshold)];
@@ -360,12 +356,12 @@ fn cost(group: &[Member], Decision { key, threshold }: Decision) -> f64 {
     cost
 }
 
-/// Divides a group by the best key, near its median: gives the decision, and how many are below it.
-/// Boxes that are alike are not divided.
-fn divide(group: &mut [Member]) -> (Decision, usize) {
+/// Bisects a group near the median of the key of min cost. Returns the bisection and how many boxes
+/// are below it: all of them if their keys are all equal.
+fn bisect(group: &mut [Member]) -> (Bisection, usize) {
     let mut best = (
         f64::INFINITY,
-        Decision {
+        Bisection {
             key: 0,
             threshold: f32::INFINITY,
         },
@@ -375,25 +371,26 @@ fn divide(group: &mut [Member]) -> (Decision, usize) {
         values.clear();
         values.extend(group.iter().map(|member| member.keys[key]));
         if let Some(threshold) = near_median(&mut values) {
-            let decision = Decision { key, threshold };
-            let cost = cost(group, decision);
+            let bisection = Bisection { key, threshold };
+            let cost = cost(group, bisection);
             if cost < best.0 {
-                best = (cost, decision);
+                best = (cost, bisection);
             }
         }
     }
-    let (_, decision) = best;
-    let is_above = |member: &Member| member.keys[decision.key] >= decision.threshold;
+    let (_, bisection) = best;
+    let is_above = |member: &Member| member.keys[bisection.key] >= bisection.threshold;
     group.sort_unstable_by_key(is_above);
-    (decision, group.partition_point(|member| !is_above(member)))
+    (bisection, group.partition_point(|member| !is_above(member)))
 }
 
-/// What divides values best in halves: of those from it on, and those below, there are some.
+/// Returns the value that divides `values` most evenly into those below it and the others, neither
+/// of which may be empty. None if all values are equal.
 fn near_median(values: &mut [f32]) -> Option<f32> {
     let middle = values.len() / 2;
     let (_, &mut median, above) =
         (values.len() > 1).then(|| values.select_nth_unstable_by(middle, f32::total_cmp))?;
-    // Values that differ by the sign of a zero alone are one.
+    // Compared as numbers, so that -0.0 and 0.0 are not divided.
     let next = above.iter().copied().filter(|&value| value > median);
     let next = next.reduce(f32::min);
     let below = values.iter().filter(|&&value| value < median).count();
@@ -405,8 +402,8 @@ fn near_median(values: &mut [f32]) -> Option<f32> {
     }
 }
 
-/// The filter of a class: groups that are not worth a number are none.
-fn named(filter: &Filter, groups: &[u32]) -> Filter {
+/// Returns the filter without its group, unless that is one of `groups`.
+fn without_rare_group(filter: &Filter, groups: &[u32]) -> Filter {
     let group = if groups.contains(&filter.group) {
         filter.group
     } else {
@@ -415,8 +412,8 @@ fn named(filter: &Filter, groups: &[u32]) -> Filter {
     Filter { group, ..*filter }
 }
 
-/// The classes of filters that a good part of the sample has, where filters keep more pairs apart
-/// than they let through; and the groups among them.
+/// Returns the frequent classes of filters of a sample, and the groups that they distinguish. There
+/// are none where filters let more pairs of the sample through than they drop.
 fn classes(scene: &Scene, sample: &[usize]) -> (Vec<Filter>, Vec<u32>) {
     if scene.filters.is_none() || sample.is_empty() {
         return (Vec::new(), Vec::new());
@@ -431,7 +428,7 @@ fn classes(scene: &Scene, sample: &[usize]) -> (Vec<Filter>, Vec<u32>) {
             mask,
             group,
             flags,
-        } = named(filter, &groups);
+        } = without_rare_group(filter, &groups);
         [layers, mask, group, flags.0]
     };
     let classes = frequent(filters.iter().map(by_word), share);
@@ -450,13 +447,13 @@ fn classes(scene: &Scene, sample: &[usize]) -> (Vec<Filter>, Vec<u32>) {
             )
         })
         .collect();
-    let apart: usize = classes
+    let dropped: usize = classes
         .iter()
         .flat_map(|x| classes.iter().map(move |y| (x, y)))
         .filter(|((x, _), (y, _))| !x.allows(y))
         .map(|((_, x), (_, y))| x * y)
         .sum();
-    if 2 * apart < sample.len() * sample.len() {
+    if 2 * dropped < sample.len() * sample.len() {
         return (Vec::new(), Vec::new());
     }
     (
@@ -465,14 +462,14 @@ fn classes(scene: &Scene, sample: &[usize]) -> (Vec<Filter>, Vec<u32>) {
     )
 }
 
-/// The values that are there at least so many times, with how many they are.
-fn frequent<T: Ord + Copy>(values: impl Iterator<Item = T>, least: usize) -> Vec<(T, usize)> {
+/// Returns the values that occur at least `min` times, each with its count.
+fn frequent<T: Ord + Copy>(values: impl Iterator<Item = T>, min: usize) -> Vec<(T, usize)> {
     let mut sorted: Vec<T> = values.collect();
     sorted.sort_unstable();
     sorted
         .chunk_by(|x, y| x == y)
-        .filter(|alike| alike.len() >= least)
-        .map(|alike| (alike[0], alike.len()))
+        .filter(|equal| equal.len() >= min)
+        .map(|equal| (equal[0], equal.len()))
         .collect()
 }
 
@@ -494,17 +491,17 @@ mod tests {
     #[test]
     fn each_box_is_there_once_and_the_empty_ones_last() {
         for n in [0, 1, 2, 31, 33, 64, 1000, 5000] {
-            let place = |i: usize| match i % 5 {
+            let one = |i: usize| match i % 5 {
                 0 => Aabb::EMPTY,
                 1 => Aabb::new([0.0; 3], [0.0; 3]),
                 2 => Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]),
                 3 => Aabb::new([-0.0, 1e-45, f32::MIN], [0.0, 2e-45, f32::MAX]),
                 _ => Aabb::new([i as f32; 3], [i as f32 + 1.0; 3]),
             };
-            let boxes: Vec<Aabb> = (0..n).map(place).collect();
-            let (mut order, held) = ordered(&boxes);
-            assert_eq!(held, n - n.div_ceil(5));
-            assert!(order[held..].iter().all(|i| i % 5 == 0));
+            let boxes: Vec<Aabb> = (0..n).map(one).collect();
+            let (mut order, nonempty) = ordered(&boxes);
+            assert_eq!(nonempty, n - n.div_ceil(5));
+            assert!(order[nonempty..].iter().all(|i| i % 5 == 0));
             order.sort_unstable();
             assert!(order.into_iter().eq(0..n as u32));
         }
@@ -512,7 +509,7 @@ mod tests {
 
     #[test]
     fn boxes_that_a_sample_misses_are_put_in_order() {
-        // Nearly all are in one place; 300 on a line are in no sample of 1 in 16 together.
+        // Nearly all boxes are equal. A sample of 1 in 16 has few of the 300 that lie on a line.
         let boxes: Vec<Aabb> = (0..20_000)
             .map(|i| {
                 let x = if i % 64 == 5 {
@@ -528,8 +525,8 @@ mod tests {
             let [p, q] = [pair[0], pair[1]].map(|i| f64::from(boxes[i as usize].min[0]));
             (q - p).abs()
         });
-        let whole = f64::from(boxes[19_973].min[0]) - 1.0;
+        let extent = f64::from(boxes[19_973].min[0]) - 1.0;
         let steps: f64 = steps.sum();
-        assert!(steps < 40.0 * whole, "{steps} for {whole}");
+        assert!(steps < 40.0 * extent, "{steps} for {extent}");
     }
 }

@@ -1,8 +1,8 @@
-//! The output: pairs of box indices.
+//! The output of an update: pairs of box indices.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Two boxes that overlap, by their index in the frame: 8 bytes, ordered by `a`, then by `b`.
+/// Two boxes that overlap, by their indices in the frame: 8 bytes, ordered by `a`, then by `b`.
 ///
 /// Within one set `a < b`; between two sets `a` indexes the first and `b` the second.
 ///
@@ -22,7 +22,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The pair of two indices, the smaller first.
+    /// Creates the pair of two indices, the smaller one first.
     #[must_use]
     pub const fn new(i: u32, j: u32) -> Self {
         if i < j {
@@ -32,7 +32,7 @@ impl Pair {
         }
     }
 
-    /// One number that orders as the pair does.
+    /// Returns the pair as a number of the same order.
     pub(crate) const fn code(self) -> u64 {
         (self.a as u64) << 32 | self.b as u64
     }

@@ -1,17 +1,17 @@
-//! Decides when to build what pays only while little changes: the tree of an incremental update, a
-//! resting set.
+//! Decides when to build a structure that pays only while little changes: the tree of an
+//! incremental update, or a resting set.
 //!
-//! Building it costs about as much as a frame. So it is built after some quiet frames in a row, and
-//! a wait that was for nothing makes the next one longer.
+//! Building one costs about as much as a frame. So it is built after some quiet frames in a row,
+//! and each build that did not last doubles the wait for the next one.
 
 /// The limits of a [`Hysteresis`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Quiet frames in a row before the first build, and before each one after a build that lasted.
+    /// Quiet frames required in a row before the first build, and after a build that lasted.
     pub(crate) min_quiet_frames: u32,
-    /// The max of them.
+    /// The max number of quiet frames required.
     pub(crate) max_quiet_frames: u32,
-    /// Frames that a build must serve, for each quiet frame waited for it, to have lasted.
+    /// A build has lasted if it served this many frames for each quiet frame waited for it.
     pub(crate) worth: u32,
 }
 
@@ -20,10 +20,10 @@ pub(crate) struct Limits {
 pub(crate) struct Hysteresis {
     limits: Limits,
     in_use: bool,
-    /// Quiet frames in a row, while nothing is built.
+    /// Quiet frames in a row since the structure was last in use.
     quiet_frames: u32,
     required_quiet_frames: u32,
-    /// Frames since the one it was built in.
+    /// Quiet frames since the structure was built.
     frames_served: u32,
 }
 
@@ -38,12 +38,12 @@ impl Hysteresis {
         }
     }
 
-    /// Tells whether something is built and in use.
+    /// Tells whether the structure is built and in use.
     pub(crate) const fn in_use(&self) -> bool {
         self.in_use
     }
 
-    /// Tells whether enough quiet frames have passed to build.
+    /// Tells whether the structure should be built now.
     pub(crate) const fn is_due(&self) -> bool {
         !self.in_use && self.quiet_frames >= self.required_quiet_frames
     }
@@ -57,20 +57,20 @@ impl Hysteresis {
         }
     }
 
-    /// Begins the use of what was built.
+    /// Begins to use the structure, which has just been built.
     pub(crate) const fn begin(&mut self) {
         self.in_use = true;
         self.frames_served = 0;
     }
 
-    /// Ends the use, and the run of quiet frames. The next wait is short after a build that lasted,
-    /// else twice as long.
+    /// Ends the use and the run of quiet frames. The next wait is short if the build lasted, else
+    /// twice as long as this one.
     pub(crate) fn end(&mut self) {
         let lasted = self.frames_served >= self.limits.worth * self.required_quiet_frames;
         self.reset(lasted);
     }
 
-    /// Ends the use of a build that was not worth its cost, however long it lasted.
+    /// Ends the use of a build that was not worth its cost. It counts as one that did not last.
     pub(crate) fn reject(&mut self) {
         self.reset(false);
     }
@@ -91,8 +91,7 @@ impl Hysteresis {
         (self.in_use, self.quiet_frames, self.frames_served) = (false, 0, 0);
     }
 
-    /// Waits as long as it ever does, after a build that was refused or of no use.
-    #[cfg(any(cuda, test))]
+    /// Requires the max number of quiet frames, after a build that failed or was of no use.
     pub(crate) const fn postpone(&mut self) {
         self.quiet_frames = 0;
         self.required_quiet_frames = self.limits.max_quiet_frames;
@@ -109,7 +108,7 @@ mod tests {
         worth: 3,
     };
 
-    /// Quiet frames until a build is due.
+    /// Counts quiet frames until a build is due.
     fn wait(hysteresis: &mut Hysteresis) -> u32 {
         let mut frames = 0;
         while !hysteresis.is_due() {
@@ -126,7 +125,7 @@ mod tests {
             assert_eq!(wait(&mut hysteresis), required);
             hysteresis.begin();
             assert!(hysteresis.in_use() && !hysteresis.is_due());
-            // One frame less than it takes.
+            // One frame less than a build that lasts.
             (1..LIMITS.worth * required).for_each(|_| hysteresis.count_quiet());
             hysteresis.end();
             assert!(!hysteresis.in_use());
@@ -155,7 +154,7 @@ mod tests {
         hysteresis.count_quiet();
         hysteresis.end();
         assert_eq!(wait(&mut hysteresis), 2);
-        // A build that fails is due still; a postponed one is waited for.
+        // A build stays due until it begins or is postponed.
         assert!(hysteresis.is_due());
         hysteresis.postpone();
         assert_eq!(wait(&mut hysteresis), 16);

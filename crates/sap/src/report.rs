@@ -1,10 +1,12 @@
-//! What an update did.
+//! What an update found, and what it did to find it.
 
-use crate::{Backend, Choice, InvalidReason, Strategy};
+use crate::choice::Choice;
+use crate::{Backend, InvalidReason, Strategy};
 use std::ops::AddAssign;
 
 /// Bad boxes that an update skipped ([`crate::OnInvalid::Skip`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Invalid {
     /// How many.
     pub count: u64,
@@ -14,32 +16,35 @@ pub struct Invalid {
     pub reason: InvalidReason,
 }
 
-/// Milliseconds of each stage, host time on the CPU and device time on CUDA; 0 where a stage was not needed. On CUDA the wait of
-/// the host for the counts, once an update, is in none of them.
+/// Milliseconds of each stage: host time on the CPU, device time on CUDA. 0 where a stage was not
+/// needed.
+///
+/// On CUDA the host waits for the counters once an update. That wait is in no stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Timings {
-    /// Boxes to where they are worked on.
+    /// Copying the boxes to where they are worked on.
     pub upload: f64,
-    /// Validation, margins, statistics, the choice of axis and columns.
+    /// Checking the boxes, margins, statistics, the choice of axis and columns.
     pub bounds: f64,
     /// Making the keys.
     pub keys: f64,
     /// Sorting them, and gathering boxes in their order.
     pub sort: f64,
-    /// Interval tests.
+    /// Finding the pairs: interval tests, or cells or a tree in their place.
     pub sweep: f64,
     /// Putting the pairs in order.
-    pub compact: f64,
+    pub order: f64,
     /// Comparing with the pairs of the last update.
     pub events: f64,
-    /// Results to the host.
+    /// Copying the results to the host.
     pub download: f64,
     /// The whole update.
     pub total: f64,
 }
 
 impl Timings {
-    /// The stages by name, in the order they run; without the total.
+    /// Returns the stages by name, in the order they run, without the total.
     pub fn stages(&self) -> impl Iterator<Item = (&'static str, f64)> {
         [
             ("upload", self.upload),
@@ -47,7 +52,7 @@ impl Timings {
             ("keys", self.keys),
             ("sort", self.sort),
             ("sweep", self.sweep),
-            ("compact", self.compact),
+            ("order", self.order),
             ("events", self.events),
             ("download", self.download),
         ]
@@ -57,15 +62,17 @@ impl Timings {
 
 /// What the sorts of an update did, all together.
 ///
-/// On CUDA those are the sorts of boxes or of their ends (`Sweep` and `Endpoints`) and of pairs, by [`gpusort`]; cells need none of
-/// boxes, and pairs that are counted by row none of pairs, so all may be 0. Their figures come with the counters of the update,
-/// without another wait. Where a step ran again, the last time counts.
+/// On CUDA those are the sorts of boxes or of their ends (`Sweep` and `Endpoints`) and of pairs, by
+/// [`gpusort`]; cells need none of boxes, and pairs that are counted by row none of pairs, so all
+/// may be 0. Their figures come with the counters of the update, without another wait. Where a step
+/// ran again, the last time counts.
 ///
-/// On the CPU boxes or ends are sorted by [`gpusort`], pairs and the boxes of a column in cache, which has no passes to tell
-/// of: those count as keys only.
+/// On the CPU boxes or ends are sorted by [`gpusort`], pairs and the boxes of a column in cache,
+/// which has no passes to tell of: those count as keys only.
 ///
 /// All 0 where nothing had to be sorted, as in a frame that is the same as the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Sorts {
     /// Keys sorted.
     pub keys: u64,
@@ -97,7 +104,7 @@ impl From<&gpusort::SortReport> for Sorts {
     }
 }
 
-/// What an update did.
+/// What an update found.
 ///
 /// ```
 /// use sap::{Aabb, BroadPhase, Config};
@@ -105,12 +112,13 @@ impl From<&gpusort::SortReport> for Sorts {
 /// let mut broad_phase = BroadPhase::new(Config::default())?;
 /// let report = broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
 /// assert_eq!((report.n, report.pairs, report.started, report.ended), (3, 3, 3, 0));
-/// for (stage, ms) in report.timings.stages() {
+/// for (stage, ms) in report.stats.timings.stages() {
 ///     println!("{stage:10} {ms:.3} ms");
 /// }
 /// # Ok::<(), sap::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Report {
     /// Boxes in the frame.
     pub n: usize,
@@ -118,31 +126,12 @@ pub struct Report {
     pub pairs: u64,
     /// Pairs that the update before did not have; 0 with events off.
     pub started: u64,
-    /// Pairs of the update before that are gone; 0 with events off.
+    /// Pairs that only the update before had; 0 with events off.
     pub ended: u64,
     /// Bad boxes, if there were any.
     pub invalid: Option<Invalid>,
-    /// Candidates: pairs whose intervals overlap on the sweep axis, each tested on the other axes. In columns, a pair
-    /// counts in each column that the two share; in cells, on CUDA, each box of the cells looked through counts, and in a tree, on CUDA too, each child of the nodes looked at; where few boxes
-    /// changed, on the CPU, each box of the nodes of a tree. 0 when nothing had changed since the update before.
-    pub tests: u64,
-    /// Boxes that stayed as they were and were neither sorted nor tested against each other: on the CPU any, where few others changed;
-    /// on CUDA static ones and those asleep.
-    pub resting: u64,
-    /// The backend that ran.
-    pub backend: Backend,
-    /// The strategy that ran; where only changed boxes were looked for, that of the frame before.
-    pub strategy: Strategy,
-    /// Why, where [`Strategy::Auto`] chose it from what it expected of each.
-    pub choice: Option<Choice>,
-    /// The sweep axis: 0, 1, 2 for x, y, z.
-    pub axis: usize,
-    /// How often a buffer was too small, so that a step had to run again.
-    pub regrown: u32,
-    /// What was sorted, and in how many passes.
-    pub sorts: Sorts,
-    /// Time by stage.
-    pub timings: Timings,
+    /// How the pairs were found, and at what cost.
+    pub stats: Stats,
 }
 
 impl Report {
@@ -154,21 +143,69 @@ impl Report {
             started: 0,
             ended: 0,
             invalid: None,
-            tests: 0,
-            resting: 0,
-            backend,
-            strategy,
-            choice: None,
-            axis: 0,
-            regrown: 0,
-            sorts: Sorts::default(),
-            timings: Timings::default(),
+            stats: Stats {
+                backend,
+                strategy,
+                choice: None,
+                axis: 0,
+                tests: 0,
+                resting: 0,
+                regrown: 0,
+                sorts: Sorts::default(),
+                timings: Timings::default(),
+            },
         }
     }
 }
 
+/// How an update found its pairs, and at what cost: to look at and to tune by. The pairs never
+/// depend on it.
+///
+/// ```
+/// use sap::{Aabb, Backend, BroadPhase, Config, Strategy};
+///
+/// let mut broad_phase = BroadPhase::new(Config { backend: Backend::Cpu, ..Config::default() })?;
+/// let stats = &broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?.stats;
+/// assert_eq!((stats.backend, stats.strategy, stats.tests), (Backend::Cpu, Strategy::Sweep, 3));
+/// # Ok::<(), sap::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The backend that ran.
+    pub backend: Backend,
+    /// The strategy that ran. After an update that reused the last pairs or the neighbour list it
+    /// is that of the last full one. Boxes tested all against all count as [`Strategy::Sweep`].
+    pub strategy: Strategy,
+    /// Why [`Strategy::Auto`] took this strategy.
+    #[doc(hidden)]
+    pub choice: Option<Choice>,
+    /// The sweep axis: 0, 1, 2 for x, y, z.
+    pub axis: usize,
+    /// Boxes tested against each other. 0 when no box had changed since the last update.
+    ///
+    /// - All against all, by `Auto` on the CPU for up to 256 boxes: every two boxes.
+    /// - Along an axis: the candidates, pairs whose intervals overlap on the sweep axis. In columns
+    ///   a pair counts in each column that the two share.
+    /// - In cells, on CUDA: each box of the cells looked through.
+    /// - In a tree: each child of the nodes looked at; in an incremental update on the CPU each box
+    ///   of them.
+    /// - By the neighbour list: its candidates, and the tests that found new ones.
+    pub tests: u64,
+    /// Boxes that were neither sorted nor tested against each other, because they have not changed:
+    /// on CUDA those of the resting set, on the CPU all that an incremental update leaves out.
+    pub resting: u64,
+    /// How often a buffer was too small, so that a step had to run again.
+    pub regrown: u32,
+    /// What was sorted, and in how many passes.
+    pub sorts: Sorts,
+    /// Time by stage.
+    pub timings: Timings,
+}
+
 /// What [`crate::BroadPhase::for_each_pair_chunk`] delivered.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ChunkReport {
     /// Pairs delivered.
     pub pairs: u64,

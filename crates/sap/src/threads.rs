@@ -1,6 +1,16 @@
-//! Where calls run whose parallel steps need the threads of a pool: see [`gpusort::cpu::on_threads`].
+//! Runs calls whose parallel steps need the threads of a pool: see [`gpusort::cpu::on_threads`].
 
 use crate::Result;
+
+/// Which threads a step may use.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) enum Threads {
+    /// Those of the pool.
+    #[default]
+    All,
+    /// The one that it runs on: it waits for no other, and takes no other work meanwhile.
+    One,
+}
 
 /// Runs `f` on a thread of a pool, so that its parallel steps cost no change of threads each.
 pub(crate) fn on_threads<T: Send>(f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
@@ -12,7 +22,8 @@ pub(crate) fn with_threads<T: Send>(f: impl FnOnce() -> Result<T> + Send) -> Res
     gpusort::cpu::with_threads(f)?
 }
 
-/// Whether this is a thread of a pool. Steps that are called outside of one are of a small frame, and take no other thread.
+/// Tells whether this is a thread of a pool. Steps that are called outside of a pool belong to a
+/// small frame and stay on this thread.
 pub(crate) fn in_pool() -> bool {
     rayon::current_thread_index().is_some()
 }

@@ -1,14 +1,16 @@
-//! Memory that runs out on the CPU: in calls over 100,000 boxes the first, second, third… allocation of 64 KiB or more is refused, and in
-//! another round all from there on. Either the call says how many bytes it lacked and the last result stays, or it does without
-//! them and its result is right; nothing else may happen but where [`ABORTS`] says so.
+//! Refused allocations on the CPU. In calls with 100,000 boxes the first, second, third… allocation
+//! of 64 KiB or more is refused; in a second round, all later ones as well. Either the call returns
+//! an error with the number of bytes and the last result stays, or it works without them and its
+//! result is right. [`ABORTS`] lists the exceptions.
 //!
-//! A refused allocation that has no error ends the process, so the calls are made in processes of their own.
+//! A refused allocation without an error value ends the process, so each call has its own process.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
 use common::scenes::{Random, around};
+use rayon::prelude::*;
 use sap::{
     Aabb, Aabb64, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, Pair, Strategy,
 };
@@ -17,19 +19,21 @@ use std::cell::RefCell;
 use std::env;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
-/// Names the case, the round and the first allocation that a child is to refuse.
+/// Names the case, the round and the first allocation that a child refuses.
 const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
-/// Bytes from which an allocation counts. Smaller ones are for a task or a block, not for a frame.
+/// Min bytes of an allocation that counts. Smaller ones belong to a task or a block, not to a
+/// frame.
 const LARGE: usize = 64 << 10;
 
 struct Refusing;
 
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
-/// Allocations until one is refused; 0 when none is to be.
+/// The number of allocations until one is refused; 0 if none is.
 static LEFT: AtomicU64 = AtomicU64::new(0);
-/// Whether all after it are refused too.
+/// Whether all later allocations are refused too.
 static FOR_GOOD: AtomicBool = AtomicBool::new(false);
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
@@ -48,7 +52,7 @@ fn refuses(bytes: usize) -> bool {
     refuses
 }
 
-// SAFETY: the system's allocator, or null, which every caller has to expect.
+// SAFETY: this is the system's allocator, or null, which every caller must expect.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if refuses(layout.size()) {
@@ -80,17 +84,21 @@ unsafe impl GlobalAlloc for Refusing {
     }
 }
 
-/// What is called, and how.
+/// The call of a case.
 #[derive(Clone, Copy)]
 enum Call {
-    /// An update with what `Frame` can have.
+    /// An update with everything that a `Frame` can have.
     Update(Strategy, Form),
-    /// An update of which little has changed, told or not.
+    /// An update in which few boxes changed, with or without a list of them.
     Changed {
-        told: bool,
+        listed: bool,
     },
     Between,
-    /// Chunks, of spread or of crowded boxes.
+    /// The first query after an update, which finds many boxes.
+    Query {
+        filtered: bool,
+    },
+    /// Chunks of spread or crowded boxes.
     Chunks {
         crowded: bool,
     },
@@ -101,9 +109,9 @@ enum Form {
     Plain,
     /// Filters, worlds, excluded pairs and a margin.
     Rich,
-    /// Some boxes of many columns.
+    /// Some boxes span many columns.
     Plates,
-    /// Most boxes in one column.
+    /// Most boxes are in one column.
     Row,
     Exact,
 }
@@ -130,15 +138,17 @@ const CASES: &[(&str, Call)] = &[
         Call::Update(Strategy::Subdivided, Form::Row),
     ),
     ("exact", Call::Update(Strategy::Auto, Form::Exact)),
-    ("changed", Call::Changed { told: false }),
-    ("changed_told", Call::Changed { told: true }),
+    ("changed", Call::Changed { listed: false }),
+    ("changed_listed", Call::Changed { listed: true }),
     ("between", Call::Between),
+    ("query", Call::Query { filtered: false }),
+    ("query_filtered", Call::Query { filtered: true }),
     ("chunks", Call::Chunks { crowded: false }),
     ("chunks_crowded", Call::Chunks { crowded: true }),
 ];
 
-/// The cases in which a refused allocation may end the process, and how many of them at most: the memory in which `radsort`, for `gpusort`,
-/// sorts the keys of boxes, once a sort, is asked for without an error.
+/// The cases in which a refused allocation may end the process, and the max number of such
+/// allocations. `radsort`, which `gpusort` uses, allocates once a sort without an error value.
 const ABORTS: &[(&str, u64)] = &[
     ("sweep", 1),
     ("endpoints", 1),
@@ -147,7 +157,7 @@ const ABORTS: &[(&str, u64)] = &[
     ("between", 4),
 ];
 
-/// What came of one refused allocation.
+/// The outcome of one refused allocation.
 #[derive(Default)]
 struct Counts {
     typed: u64,
@@ -168,46 +178,57 @@ fn main() -> ExitCode {
         println!("allocation: test"); // a harness of one test
         return ExitCode::SUCCESS;
     }
-    let mut good = true;
-    for (name, _) in CASES {
-        for round in ["once", "for_good"] {
-            let counts = match refuse_all(name, round) {
-                Ok(counts) => counts,
-                Err(text) => {
-                    eprintln!("{name}, {round}: {text}");
-                    good = false;
-                    continue;
-                }
-            };
-            let Counts {
-                typed,
-                absorbed,
-                aborted,
-            } = counts;
-            println!(
-                "{name}, {round}: {typed} refused allocations are an error, {absorbed} are done without, {aborted} end the process"
-            );
-            let known = ABORTS.iter().find(|(case, _)| case == name);
-            if typed == 0 || aborted > known.map_or(0, |(_, most)| *most) {
-                eprintln!("{name}, {round}: that is not what it should be");
-                good = false;
-            }
-        }
-    }
-    if good {
+    let rounds = CASES
+        .iter()
+        .flat_map(|(name, _)| ["once", "for_good"].map(|round| (*name, round)));
+    let rounds: Vec<_> = rounds.collect();
+    // A child uses one thread.
+    let good: Vec<bool> = rounds
+        .par_iter()
+        .with_max_len(1)
+        .map(|(name, round)| run(name, round))
+        .collect();
+    if good.iter().all(|&good| good) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-/// Has a child refuse one allocation after the other, and another one go on where it ends for want of memory.
+/// Runs a round of a case and prints what it found. Returns whether that is as it should be.
+fn run(name: &str, round: &str) -> bool {
+    let start = Instant::now();
+    let Counts {
+        typed,
+        absorbed,
+        aborted,
+    } = match refuse_all(name, round) {
+        Ok(counts) => counts,
+        Err(text) => {
+            eprintln!("{name}, {round}: {text}");
+            return false;
+        }
+    };
+    println!(
+        "{name}, {round}: {typed} refused allocations are an error, {absorbed} are done without, {aborted} end the process ({:.1} s)",
+        start.elapsed().as_secs_f64()
+    );
+    let known = ABORTS.iter().find(|(case, _)| *case == name);
+    let good = typed > 0 && aborted <= known.map_or(0, |(_, max)| *max);
+    if !good {
+        eprintln!("{name}, {round}: that is not what it should be");
+    }
+    good
+}
+
+/// Lets a child refuse one allocation after the other. Where it ends for lack of memory, another
+/// child continues.
 fn refuse_all(name: &str, round: &str) -> Result<Counts, String> {
     let mut counts = Counts::default();
     let mut next = 1;
     loop {
         let mut command = Command::new(env::current_exe().unwrap());
-        // One thread, so that the same allocation is refused each time.
+        // One thread, so that the order of allocations is always the same.
         let output = command
             .env(CHILD, format!("{name}/{round}/{next}"))
             .env("RAYON_NUM_THREADS", "1")
@@ -238,7 +259,7 @@ fn refuse_all(name: &str, round: &str) -> Result<Counts, String> {
     }
 }
 
-/// Two frames and what an update takes of them.
+/// Two frames, and the parts of them that an update uses.
 struct Scenes {
     call: Call,
     config: Config,
@@ -254,7 +275,7 @@ struct Scenes {
 impl Scenes {
     fn new(call: Call) -> Self {
         let n = match call {
-            Call::Chunks { crowded: true } => 8_000,
+            Call::Chunks { crowded: true } => 4_000,
             _ => 100_000,
         };
         let mut random = Random::new(5);
@@ -330,22 +351,26 @@ impl Scenes {
         let boxes = if large { &self.large } else { &self.small };
         let n = boxes.len();
         match self.call {
+            Call::Query { filtered: true } => Frame::boxes(boxes)
+                .filters(&self.filters[..n])
+                .worlds(&self.worlds[..n]),
             Call::Update(_, Form::Rich) => Frame::boxes(boxes)
                 .filters(&self.filters[..n])
                 .worlds(&self.worlds[..n])
                 .excluded(&self.excluded),
             Call::Update(_, Form::Exact) => Frame::exact(&self.exact[..n]),
-            Call::Changed { told: true } if large => Frame::boxes(boxes).changed(&self.changed),
+            Call::Changed { listed: true } if large => Frame::boxes(boxes).changed(&self.changed),
             _ => Frame::boxes(boxes),
         }
     }
 
-    /// An engine that has an update behind it.
+    /// Returns an engine after one update.
     fn engine(&self) -> BroadPhase {
         let mut broad_phase = BroadPhase::new(self.config.clone()).unwrap();
-        broad_phase.update(self.frame(false)).unwrap();
+        let asks = matches!(self.call, Call::Query { .. });
+        broad_phase.update(self.frame(asks)).unwrap();
         if matches!(self.call, Call::Changed { .. }) {
-            // Until it is seen that little changes.
+            // Until updates are incremental.
             let mut boxes = self.small.clone();
             for round in 1..4 {
                 boxes[round].max[0] += 0.01;
@@ -355,7 +380,7 @@ impl Scenes {
         broad_phase
     }
 
-    /// The call whose memory is refused: all pairs that it gives.
+    /// Makes the call under test and returns all its pairs.
     fn call(&self, broad_phase: &mut BroadPhase, into: &mut Vec<Pair>) -> Result<(), Error> {
         into.clear();
         match self.call {
@@ -366,8 +391,17 @@ impl Scenes {
                 let found = broad_phase.overlaps_between(&self.large, &self.large[..50_000])?;
                 into.extend_from_slice(&found);
             }
+            Call::Query { filtered } => {
+                let mut query = broad_phase.query(Aabb::new([5.0; 3], [45.0; 3]));
+                if filtered {
+                    query = query.world(1).filter(self.filters[0]);
+                }
+                let found = query.collect()?;
+                assert!(found.len() > LARGE / size_of::<u32>());
+                into.extend(found.into_iter().map(|a| Pair { a, b: a }));
+            }
             Call::Chunks { .. } => {
-                // Its own memory is there already.
+                // The list has its memory already.
                 let hand = |pairs: &[Pair]| into.extend_from_slice(pairs);
                 broad_phase.for_each_pair_chunk(self.frame(true), 10_000, hand)?;
             }
@@ -380,7 +414,7 @@ impl Scenes {
     }
 }
 
-/// Pairs, and those that started and ended.
+/// The pairs, and those that started and ended.
 type Lists = [Vec<Pair>; 3];
 
 fn lists(broad_phase: &BroadPhase) -> Lists {

@@ -1,6 +1,8 @@
-//! What the CPU engine costs at most, in tests of two boxes: on the scenes that were found to be worst, and some of every shape.
+//! The max cost of the CPU engine, in tests of two boxes, on the worst scenes found and on some of
+//! every shape.
 //!
-//! `examples/cliffs.rs` searches for more. `RADSWEEP_CLIFFS` is the number of scenes of each shape, beside those found.
+//! `examples/cliffs.rs` searches for more. `RADSWEEP_CLIFFS` is the number of random scenes of each
+//! shape.
 
 mod common;
 
@@ -9,9 +11,10 @@ use common::{quick, worst};
 use libtest_mimic::{Arguments, Failed, Trial};
 use sap::{Backend, BroadPhase, Config, Error};
 
-/// Tests of an update for each box and pair; of an update of which little has moved, for each box that did and its pairs.
+/// Max tests of an update for each box and pair; and, if few boxes moved, for each moved box and
+/// its pairs.
 const MOST_TESTS: u64 = 2_000;
-/// Beyond this many pairs the list of them is all the work.
+/// Beyond this many pairs their list is all the work.
 const MOST_PAIRS: u64 = 4_000_000;
 
 fn main() {
@@ -44,13 +47,13 @@ fn update(scene: &Scene) -> Result<(), Failed> {
     let made = scene.make();
     let mut engine = engine()?;
     match engine.update(made.frame()) {
-        Ok(report) => bounded(report.tests, report.n as u64 + report.pairs),
+        Ok(report) => bounded(report.stats.tests, report.n as u64 + report.pairs),
         Err(Error::TooManyPairs { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// One box in a hundred moves, which is told.
+/// One box in a hundred moves and is listed as changed.
 fn moving(scene: &Scene) -> Result<(), Failed> {
     let mut made: Made = scene.make();
     let mut engine = engine()?;
@@ -66,9 +69,9 @@ fn moving(scene: &Scene) -> Result<(), Failed> {
         let near = pairs
             .filter(|pair| has_moved(pair.a) || has_moved(pair.b))
             .count();
-        // Where the frame is swept as a whole, the other bound is the one.
-        if report.resting > 0 {
-            bounded(report.tests, (moved.len() + near) as u64)?;
+        // A full update has the other bound.
+        if report.stats.resting > 0 {
+            bounded(report.stats.tests, (moved.len() + near) as u64)?;
         }
     }
     Ok(())

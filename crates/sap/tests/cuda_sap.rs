@@ -1,4 +1,5 @@
-//! The CUDA engine: the edge cases of `common`, and everything against the CPU engine, bit for bit.
+//! Tests of the CUDA engine: the edge cases of `common`, and everything against the CPU engine, bit
+//! for bit.
 
 mod common;
 
@@ -7,7 +8,7 @@ mod cuda;
 
 fn main() {
     let mut arguments = libtest_mimic::Arguments::from_args();
-    // One device: tests that measure memory would disturb each other.
+    // One at a time, because some tests measure the memory of the device.
     arguments.test_threads.get_or_insert(1);
     #[cfg(cuda)]
     let trials = cuda::trials();

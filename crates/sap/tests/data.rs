@@ -1,10 +1,12 @@
-//! Published scenes and other projects' cases on the CPU: counts, hashes and pairs, each strategy, both rules.
+//! Published scenes and other projects' cases on the CPU: counts, hashes and pairs by each
+//! strategy, under both rules.
 
 mod common;
 
 use common::{RULES, Setup, data, equal, rule_name, same, scenes};
 use libtest_mimic::{Arguments, Trial};
-use sap::{Aabb, Backend, Pair, Strategy, pair_hash};
+use sap::internals::pair_hash;
+use sap::{Aabb, Backend, Pair, Strategy};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// A scene of `boxes.jsonl`: ignored where its file is not at hand.
+/// Checks a scene of `boxes.jsonl`. It is ignored if its file is missing.
 fn scene(case: Value, setup: Setup) -> Trial {
     let file = case["file"].as_str().expect("a file name").to_owned();
     let name = format!("{file}::{}::{}", setup.strategy, rule_name(setup.rule));
@@ -60,7 +62,7 @@ fn scene(case: Value, setup: Setup) -> Trial {
     })
 }
 
-/// A case of `peer_cases.jsonl`: its boxes, or those that its note tells how to make.
+/// Checks a case of `peer_cases.jsonl`: its boxes, or those that its note describes.
 fn peer_case(case: Value, setup: Setup) -> Trial {
     let name = case["name"].as_str().expect("a name").to_owned();
     let full = format!("{name}::{}::{}", setup.strategy, rule_name(setup.rule));
@@ -108,7 +110,7 @@ fn row(row: &Value) -> Option<Aabb> {
     Some(Aabb::from_min_max(numbers?.try_into().ok()?))
 }
 
-/// The three large cases, as their notes say.
+/// Makes the three large cases, as their notes describe.
 fn constructed(name: &str) -> Option<Vec<Aabb>> {
     match name {
         "arborx_stack_4096" => Some(

@@ -1,4 +1,4 @@
-//! Every edge case of boxes, on the CPU: each strategy, both rules.
+//! The edge cases on the CPU, for each strategy and both rules.
 
 mod common;
 

@@ -1,20 +1,22 @@
-//! A GPU that fails: every call to the driver in turn, within an update and before there is an engine. No result is lost, nothing
-//! panics, each message says something, and the update after it is right.
+//! A GPU that fails: each call to the driver in turn, during an update and before there is an
+//! engine. No result is lost, nothing panics, each error has a message, and the next update is
+//! right.
 //!
-//! The emulated driver makes the faults, so this runs under `scripts/emulate` only:
+//! The emulated driver injects the faults, so this runs under `scripts/emulate` only:
 //! `scripts/emulate cargo test -p radsweep-sap --features cuda --test faults`.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Reason, Strategy};
+use sap::internals::Reason;
+use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Strategy};
 use std::collections::BTreeSet;
 use std::env;
 use std::process::{Command, ExitCode};
 
-/// What the emulated driver looks at.
+/// The variable that tells the emulated driver what fails.
 const FAULT: &str = "RADSWEEP_EMULATE_FAULT";
-/// Names the backend that a process of its own is to try.
+/// Names the backend that a child process tries.
 const CHILD: &str = "RADSWEEP_TEST_CHILD";
 
 fn main() -> ExitCode {
@@ -58,15 +60,15 @@ fn main() -> ExitCode {
         .map(|trial| trial.with_ignored_flag(!emulated))
         .collect();
     let mut arguments = Arguments::from_args();
-    // The fault is the process's own.
+    // One at a time, because a fault holds for the whole process.
     arguments.test_threads = Some(1);
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Has the driver fail from now on, or no more.
+/// Sets the fault of the driver, or removes it.
 fn set(fault: Option<&str>) {
-    // SAFETY: trials run one after the other, and what other threads do with the environment meanwhile is to read it through the
-    // same lock, or, in the driver, within a call that this thread makes.
+    // SAFETY: trials run one after the other. Meanwhile other threads only read the environment,
+    // through the same lock or, in the driver, within a call of this thread.
     unsafe {
         match fault {
             Some(fault) => env::set_var(FAULT, fault),
@@ -75,7 +77,7 @@ fn set(fault: Option<&str>) {
     }
 }
 
-/// Boxes of which each frame moves some, more in the second frame than in the first, so that buffers grow.
+/// Returns the boxes of a frame, some of which move from frame to frame.
 fn frame(number: usize, n: usize) -> Vec<Aabb> {
     let at = |index: usize| {
         let swing = ((index * 7 + number * 13) % 11) as f32 * 0.09;
@@ -116,10 +118,10 @@ fn without(a: &[Pair], b: &[Pair]) -> Vec<Pair> {
     a.iter().filter(|pair| !b.contains(pair)).copied().collect()
 }
 
-/// There is no more memory from one call after the other on, in an update whose work goes beyond its bound: it is done without the
-/// tree, or fails.
+/// From one call after the other on, no memory is left, in an update that exceeds its bound. It
+/// works without the tree, or fails.
 fn no_tree() -> Result<(), String> {
-    // All in one place, and static but for the last.
+    // All boxes are at one place, and all but the last are static.
     let at = |i: usize| [i % 31, i % 37, i % 41].map(|x| x as f32 / 80.0);
     let boxes: Vec<Aabb> = (0..2000)
         .map(at)
@@ -131,7 +133,7 @@ fn no_tree() -> Result<(), String> {
     };
     let mut filters = vec![fixed; 1999];
     filters.push(Filter::default());
-    // Lists of events would need memory of their own.
+    // Lists of events would need memory too.
     let without_events = Config {
         events: false,
         ..config(Backend::Cuda, Strategy::Auto)
@@ -148,7 +150,7 @@ fn no_tree() -> Result<(), String> {
             if report.pairs != 1999 {
                 return Err(format!("call {call}: {report:?}"));
             }
-            match report.choice.map(|choice| choice.reason) {
+            match report.stats.choice.map(|choice| choice.reason) {
                 Some(Reason::TooManyTests) => with += 1,
                 _ => without += 1,
             }
@@ -159,7 +161,7 @@ fn no_tree() -> Result<(), String> {
         if report.pairs != 1999 {
             return Err(format!("after call {call}: {report:?}"));
         }
-        // No call failed any more.
+        // No call failed.
         if with > 0 {
             break;
         }
@@ -170,14 +172,14 @@ fn no_tree() -> Result<(), String> {
     }
 }
 
-/// One call after the other fails, in an update that follows a good one.
+/// One call after the other fails, in an update after a successful one.
 fn updates(strategy: Strategy, code: i32) -> Result<(), String> {
     let frames = [frame(0, 200), frame(1, 320)];
     let pairs = [expected(&frames[0]), expected(&frames[1])];
     let mut survived = 0;
     let mut without_fault = 0;
     for call in 1.. {
-        // A new one each time: the first update of a size makes its buffers.
+        // A new engine each time, because the first update of a size allocates buffers.
         let mut broad_phase =
             BroadPhase::new(config(Backend::Cuda, strategy)).map_err(|error| error.to_string())?;
         broad_phase
@@ -243,7 +245,8 @@ fn updates(strategy: Strategy, code: i32) -> Result<(), String> {
             broad_phase.ended(),
             &without(&pairs[0], &pairs[1]),
         )?;
-        // Some calls may fail without harm (more room is tried for); after the last one none fails.
+        // Some calls may fail without an error, such as a try for more memory. After the last call
+        // none fails.
         if without_fault == 12 {
             break;
         }
@@ -256,7 +259,7 @@ fn updates(strategy: Strategy, code: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// From some call on everything fails, and for good: the pairs are there all the same, and another engine takes over.
+/// From some call on everything fails for good. The last pairs stay, and a CPU engine still works.
 fn lost() -> Result<(), String> {
     let frames = [frame(0, 200), frame(1, 320)];
     let pairs = [expected(&frames[0]), expected(&frames[1])];
@@ -292,7 +295,7 @@ fn lost() -> Result<(), String> {
 
 type Check = fn() -> Result<(), String>;
 
-/// What becomes of an engine that was asked for on any backend.
+/// The trials of an engine with `Backend::Auto`.
 const AUTO: &[(&str, Check)] = &[
     ("goes_on_with_the_cpu", taken_over),
     ("goes_on_after_any_call", taken_over_anywhere),
@@ -303,12 +306,15 @@ const AUTO: &[(&str, Check)] = &[
     ("leaves_boxes_on_the_device", on_the_device),
 ];
 
-/// What there is of an update must reach the host.
+/// The trials of results that are still on the device.
 const READS: &[(&str, Check)] = &[
     #[cfg(cuda)]
     ("from_the_device", what_is_on_the_device),
     #[cfg(cuda)]
     ("into_plain_memory", nothing_pinned),
+    #[cfg(cuda)]
+    ("filters_for_queries", filters_on_the_device),
+    ("filters_taken_over", filters_taken_over),
 ];
 
 fn auto(config: Config) -> Result<BroadPhase, String> {
@@ -317,13 +323,14 @@ fn auto(config: Config) -> Result<BroadPhase, String> {
         ..config
     };
     let broad_phase = BroadPhase::new(config).map_err(|error| error.to_string())?;
-    match (broad_phase.report().backend, broad_phase.fallback()) {
+    match (broad_phase.report().stats.backend, broad_phase.fallback()) {
         (Backend::Cuda, None) => Ok(broad_phase),
         (backend, reason) => Err(format!("at first it is on {backend}: {reason:?}")),
     }
 }
 
-/// Asked for any backend, an engine whose device is lost goes on with the CPU, in the same update: pairs and events as if nothing were.
+/// With `Backend::Auto`, an update whose device is lost continues on the CPU. Its pairs and events
+/// are those without the fault.
 fn taken_over() -> Result<(), String> {
     let frames = [frame(0, 200), frame(1, 320), frame(2, 250)];
     let pairs = frames.each_ref().map(|boxes| expected(boxes));
@@ -336,10 +343,10 @@ fn taken_over() -> Result<(), String> {
         let result = broad_phase.update(&frames[1]).cloned();
         set(None);
         let report = result.map_err(|error| format!("call {call}: {error}"))?;
-        if report.backend != Backend::Cpu || broad_phase.report() != &report {
+        if report.stats.backend != Backend::Cpu || broad_phase.report() != &report {
             return Err(format!(
                 "call {call}: {} is said to have worked",
-                report.backend
+                report.stats.backend
             ));
         }
         let reason = broad_phase.fallback().map(ToString::to_string);
@@ -361,8 +368,8 @@ fn taken_over() -> Result<(), String> {
     Ok(())
 }
 
-/// One call after the other fails once: each update is as it should be, on one backend or the other. Memory that runs out
-/// for the sake of pairs is no fault of the device, and may be said.
+/// One call after the other fails once. Each update is right, on one backend or the other. Too
+/// little device memory for the pairs is no fault of the device and may be an error.
 fn taken_over_anywhere() -> Result<(), String> {
     let frames = [frame(0, 200), frame(1, 320)];
     let pairs = [expected(&frames[0]), expected(&frames[1])];
@@ -383,7 +390,7 @@ fn taken_over_anywhere() -> Result<(), String> {
                     let (started, ended) = (broad_phase.started(), broad_phase.ended());
                     check(&what("starts"), started, &without(&pairs[1], &pairs[0]))?;
                     check(&what("ends"), ended, &without(&pairs[0], &pairs[1]))?;
-                    let on_cpu = report.backend == Backend::Cpu;
+                    let on_cpu = report.stats.backend == Backend::Cpu;
                     if on_cpu != broad_phase.fallback().is_some() {
                         return Err(what("no reason, or one without need"));
                     }
@@ -408,8 +415,8 @@ fn taken_over_anywhere() -> Result<(), String> {
     Ok(())
 }
 
-/// Where the device still gives them, the boxes that margins keep go on too, so that pairs are those of one engine all along;
-/// and queries find the last boxes.
+/// If the device can still be read, the boxes stored for margins move to the CPU too, so the pairs
+/// are those of one engine. Queries find the last boxes.
 fn margins_go_on() -> Result<(), String> {
     let config = Config {
         margin: 0.3,
@@ -424,9 +431,9 @@ fn margins_go_on() -> Result<(), String> {
     let mut broad_phase = auto(config)?;
     for (number, boxes) in frames.iter().enumerate() {
         alone.update(boxes).map_err(|error| error.to_string())?;
-        // The first launch of the second update: the update alone fails.
+        // The first launch of the second update fails, and nothing else.
         set((number == 1).then_some("cuLaunchKernel 1 700"));
-        let result = broad_phase.update(boxes).map(|report| report.backend);
+        let result = broad_phase.update(boxes).map(|report| report.stats.backend);
         set(None);
         let backend = result.map_err(|error| format!("frame {number}: {error}"))?;
         let should = if number == 0 {
@@ -444,7 +451,7 @@ fn margins_go_on() -> Result<(), String> {
     Ok(())
 }
 
-/// Two sets, and chunks of which none was delivered; what the last update left stays.
+/// Two sets continue on the CPU, as do chunks of which none was delivered. The last result stays.
 fn other_calls_taken_over() -> Result<(), String> {
     let frames = [frame(0, 200), frame(1, 320)];
     let pairs = [expected(&frames[0]), expected(&frames[1])];
@@ -471,8 +478,8 @@ fn other_calls_taken_over() -> Result<(), String> {
         result.map_err(|error| error.to_string())?;
         let should = if two_sets { &between } else { &pairs[1] };
         check("pairs of the call", &found, should)?;
-        if broad_phase.fallback().is_none() || broad_phase.report().backend != Backend::Cpu {
-            return Err("no reason is kept".to_owned());
+        if broad_phase.fallback().is_none() || broad_phase.report().stats.backend != Backend::Cpu {
+            return Err("no reason is stored".to_owned());
         }
         check("the last pairs", broad_phase.pairs(), &pairs[0])?;
         check("the last starts", broad_phase.started(), &pairs[0])?;
@@ -491,7 +498,8 @@ fn other_calls_taken_over() -> Result<(), String> {
     Ok(())
 }
 
-/// Where the CPU fails too the error is its own, and the last result stays; nor does it take over what it was not asked to.
+/// If the CPU fails too, its error is returned and the last result stays. An engine with
+/// `Backend::Cuda` does not continue on the CPU.
 fn not_taken_over() -> Result<(), String> {
     let boxes = frame(0, 200);
     let pairs = expected(&boxes);
@@ -509,8 +517,8 @@ fn not_taken_over() -> Result<(), String> {
         other => return Err(format!("{other:?}")),
     }
     check("the last pairs", broad_phase.pairs(), &pairs)?;
-    if broad_phase.fallback().is_some() || broad_phase.report().backend != Backend::Cuda {
-        return Err("nothing was taken over, and yet said to be".to_owned());
+    if broad_phase.fallback().is_some() || broad_phase.report().stats.backend != Backend::Cuda {
+        return Err("a fallback is reported, but there was none".to_owned());
     }
     let mut by_name = BroadPhase::new(config(Backend::Cuda, Strategy::Auto))
         .map_err(|error| error.to_string())?;
@@ -523,11 +531,12 @@ fn not_taken_over() -> Result<(), String> {
     }
     match by_name.fallback() {
         None => Ok(()),
-        Some(reason) => Err(format!("asked for by name, and yet fallen back: {reason}")),
+        Some(reason) => Err(format!("asked for by name, but fell back: {reason}")),
     }
 }
 
-/// An update of boxes on the device gives the error; the next one from the host is taken over, with events against the pairs that were read.
+/// An update of boxes on the device returns the error. The next one from the host continues on the
+/// CPU, with events relative to the last pairs that were read.
 #[cfg(cuda)]
 fn on_the_device() -> Result<(), String> {
     let frames = [frame(0, 200), frame(1, 320)];
@@ -544,7 +553,9 @@ fn on_the_device() -> Result<(), String> {
     set(Some("any 1+ 700"));
     let on_device = broad_phase.update_device(boxes.slice()).map(|_| ());
     let kept = broad_phase.fallback().is_none();
-    let from_host = broad_phase.update(&frames[1]).map(|report| report.backend);
+    let from_host = broad_phase
+        .update(&frames[1])
+        .map(|report| report.stats.backend);
     set(None);
     match on_device {
         Err(sap::Error::Gpu(_)) if kept => {}
@@ -562,8 +573,8 @@ fn on_the_device() -> Result<(), String> {
     }
 }
 
-/// Lists and boxes that cannot be fetched from the device are an error, and are there once the
-/// device answers again.
+/// Lists and boxes that cannot be downloaded are an error, and are available once the device works
+/// again.
 #[cfg(cuda)]
 fn what_is_on_the_device() -> Result<(), String> {
     let boxes = frame(0, 200);
@@ -587,12 +598,12 @@ fn what_is_on_the_device() -> Result<(), String> {
         check("pairs", broad_phase.pairs(), &pairs)?;
         check("starts", broad_phase.started(), &pairs)?;
     }
-    // First the device is asked, then a tree is built over boxes that it has.
+    // The first queries run on the device, the others in a tree of the downloaded boxes.
     for query in 0..40 {
         set(Some("cuMemcpyDtoHAsync_v2 1+ 719"));
         let failed = broad_phase.query_box(&boxes[0]);
         set(None);
-        // The tree is there after the first 16 that failed, and one that did not.
+        // The tree is built after the first 16 queries, which failed, and one that did not.
         if failed.is_ok() != (query > 20) {
             return Err(format!("query {query}: {failed:?}"));
         }
@@ -606,7 +617,81 @@ fn what_is_on_the_device() -> Result<(), String> {
     Ok(())
 }
 
-/// Where no memory is pinned all works as with it.
+/// Boxes, half of them in another layer, and the indices of the others.
+fn layered() -> (Vec<Aabb>, Vec<Filter>, Vec<u32>) {
+    let layers = |i: u32| 1 + i % 2;
+    let filter = |i: u32| Filter {
+        layers: layers(i),
+        ..Filter::default()
+    };
+    let of_first = (0..200).filter(|&i| layers(i) == 1).collect();
+    (frame(0, 200), (0..200).map(filter).collect(), of_first)
+}
+
+/// The boxes of the first layer that a query meets, which has all of them in it.
+fn of_first_layer(broad_phase: &BroadPhase) -> sap::Result<Vec<u32>> {
+    let all = Aabb::new([f32::MIN; 3], [f32::MAX; 3]);
+    let filter = Filter {
+        mask: 1,
+        ..Filter::default()
+    };
+    broad_phase.query(all).filter(filter).collect()
+}
+
+/// Filters that cannot be copied from the device are an error of that query alone; those that were
+/// copied are kept.
+#[cfg(cuda)]
+fn filters_on_the_device() -> Result<(), String> {
+    let (boxes, filters, of_first) = layered();
+    let text = |error: sap::Error| error.to_string();
+    let mut broad_phase = BroadPhase::new(config(Backend::Cuda, Strategy::Auto)).map_err(text)?;
+    for update in 0..2 {
+        let frame = Frame::boxes(&boxes[update..]).filters(&filters[update..]);
+        broad_phase.update(frame).map_err(text)?;
+        let of_first: Vec<u32> = match update {
+            0 => of_first.clone(),
+            _ => of_first[1..].iter().map(|i| i - 1).collect(),
+        };
+        // The first copy of a query is that of candidates, the second that of filters.
+        for (copy, fails) in [(1, true), (2, true), (9, false), (2, false), (1, true)] {
+            set(Some(&format!("cuMemcpyDtoHAsync_v2 {copy} 719")));
+            let found = of_first_layer(&broad_phase);
+            set(None);
+            match found {
+                Err(_) if fails => {}
+                Ok(found) if !fails && found == of_first => {}
+                other => return Err(format!("copy {copy}: {other:?}")),
+            }
+        }
+        if of_first_layer(&broad_phase).map_err(text)? != of_first {
+            return Err("after a failure: other boxes".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Queries after the CPU took over leave out what they did before.
+fn filters_taken_over() -> Result<(), String> {
+    let (boxes, filters, of_first) = layered();
+    let text = |error: sap::Error| error.to_string();
+    let mut broad_phase = auto(Config::default())?;
+    broad_phase
+        .update(Frame::boxes(&boxes).filters(&filters))
+        .map_err(text)?;
+    set(Some("cuLaunchKernel 2 700"));
+    let between = broad_phase.overlaps_between(&boxes, &boxes);
+    set(None);
+    between.map_err(text)?;
+    if broad_phase.fallback().is_none() {
+        return Err("the CPU has not taken over".to_owned());
+    }
+    match of_first_layer(&broad_phase).map_err(text)? {
+        found if found == of_first => Ok(()),
+        found => Err(format!("{found:?}")),
+    }
+}
+
+/// Everything works where no memory can be pinned.
 #[cfg(cuda)]
 fn nothing_pinned() -> Result<(), String> {
     let boxes = frame(0, 200);
@@ -640,7 +725,7 @@ fn nothing_pinned() -> Result<(), String> {
     Ok(())
 }
 
-/// What goes wrong before there is an engine, and what the message must say where CUDA was asked for.
+/// Faults before there is an engine, and what the message must say where CUDA was requested.
 const BEFORE: [(&str, &str, &str); 8] = [
     ("no_device", "cuDeviceGetCount 1+ 100", "finds no device"),
     ("not_initialised", "cuInit 1+ 3", "not initialised"),
@@ -664,16 +749,12 @@ const BEFORE: [(&str, &str, &str); 8] = [
     ("kernel_missing", "cuModuleGetFunction 1+ 500", "kernel"),
 ];
 
-/// In a process of its own, since a device stays open in one.
+/// Runs a fault in a child process, because a device stays open in a process.
 fn before(fault: &str, says: &str) -> Result<(), String> {
     let run = |backend: &str| -> Result<String, String> {
         let own = env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(own);
-        let output = command
-            .env(CHILD, backend)
-            .env(FAULT, fault)
-            .env_remove("RADSWEEP_BACKEND")
-            .output();
+        let output = command.env(CHILD, backend).env(FAULT, fault).output();
         let output = output.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() {
@@ -705,7 +786,7 @@ fn child(backend: &str) -> ExitCode {
     let made = BroadPhase::new(config(backend.parse().unwrap(), Strategy::Auto));
     let updated = made.and_then(|mut broad_phase| {
         let report = broad_phase.update(&frame(0, 200))?;
-        let (backend, pairs) = (report.backend, report.pairs);
+        let (backend, pairs) = (report.stats.backend, report.pairs);
         Ok((backend, pairs, broad_phase.fallback().cloned()))
     });
     match updated {

@@ -1,7 +1,7 @@
-//! Forked processes: a child has the thread that forked and no other, so nothing in it may wait for threads of the parent's pool.
-//! And small frames need no pool at all.
+//! Forked processes. A child has only the thread that forked, so it must not wait for threads of
+//! the parent's pool. Small frames need no pool at all.
 //!
-//! Each case is a process of its own, so that nothing but the case has started threads.
+//! Each case is a process of its own, so that only the case starts threads.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -29,9 +29,9 @@ mod unix {
     use std::time::{Duration, Instant};
     use std::{env, thread};
 
-    /// Names the case that a child is to run.
+    /// Names the case that a child runs.
     const CHILD: &str = "RADSWEEP_TEST_FORKED";
-    /// How long a forked process may take: some hundred times what it needs.
+    /// The max time of a forked process, about a hundred times what it needs.
     const DEADLINE: Duration = Duration::from_secs(60);
 
     const CASES: &[(&str, fn())] = &[
@@ -88,7 +88,7 @@ mod unix {
         BroadPhase::new(config).unwrap()
     }
 
-    /// What all calls give that may use threads.
+    /// The results of all calls that may use threads.
     #[derive(PartialEq)]
     struct Results {
         pairs: Vec<Vec<Pair>>,
@@ -97,7 +97,7 @@ mod unix {
         meshes: Vec<Aabb>,
     }
 
-    /// Calls everything once.
+    /// Makes each call once.
     fn results(broad_phase: &mut BroadPhase) -> Results {
         let mut pairs = Vec::new();
         let mut found = Vec::new();
@@ -116,7 +116,7 @@ mod unix {
             broad_phase.for_each_pair_chunk(&all, 1000, hand).unwrap();
             pairs.push(chunks);
         }
-        // Few changes in a row, compared and told.
+        // Few changes in a row, first compared, then listed.
         let mut all = boxes(100_000, 1);
         for round in 0..6 {
             let changed: Vec<u32> = (0..2000).map(|i| i * 40 + round).collect();
@@ -140,7 +140,7 @@ mod unix {
             other.update(&boxes(50, 3)).unwrap();
             pairs.push(other.pairs().to_vec());
         }
-        // Many pairs of few boxes.
+        // Few boxes with many pairs.
         let crowd = vec![Aabb::new([0.0; 3], [1.0; 3]); 900];
         broad_phase.update(&crowd).unwrap();
         pairs.push(broad_phase.pairs().to_vec());
@@ -162,25 +162,26 @@ mod unix {
         }
     }
 
-    /// Runs `f` in a fork of this process, which must come to its end.
+    /// Runs `f` in a fork of this process, which must end.
     fn in_fork(f: impl FnOnce()) {
-        // SAFETY: the child uses memory and threads of its own, as the C library allows after a fork, and ends here.
+        // SAFETY: the child uses its own memory and threads, which the C library allows after a
+        // fork, and ends here.
         let child = unsafe { libc::fork() };
         assert!(child >= 0, "no fork");
         if child == 0 {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
-            // SAFETY: ends the process.
+            // SAFETY: this ends the process.
             unsafe { libc::_exit(i32::from(done.is_err())) }
         }
         let (start, mut status) = (Instant::now(), 0);
         loop {
-            // SAFETY: a child of this process, and a place for its status.
+            // SAFETY: this is a child of this process, and `status` is valid.
             let ended = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
             if ended == child {
                 break;
             }
             if start.elapsed() > DEADLINE {
-                // SAFETY: the child has not been waited for, so the number is its own.
+                // SAFETY: nobody has waited for the child, so the id is still its own.
                 unsafe { libc::kill(child, libc::SIGKILL) };
                 panic!("the forked process hangs");
             }
@@ -247,7 +248,7 @@ mod unix {
         let expected = results(&mut broad_phase);
         in_fork(|| assert!(results(&mut broad_phase) == expected));
         in_fork(|| assert!(results(&mut engine(Strategy::Auto)) == expected));
-        // The parent's threads are there as before.
+        // The parent still has its threads.
         assert!(results(&mut broad_phase) == expected);
     }
 

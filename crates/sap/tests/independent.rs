@@ -1,6 +1,7 @@
-//! Scenes of 33,000 boxes pair by pair against parry's tree: every strategy of the CPU engine.
+//! Scenes of 33,000 boxes by every strategy of the CPU engine, pair by pair against parry's tree.
 //!
-//! `RADSWEEP_INDEPENDENT` is the number of scenes of each shape, beside those that were found to be worst.
+//! `RADSWEEP_INDEPENDENT` is the number of random scenes of each shape, in addition to the worst
+//! ones found.
 
 mod common;
 
@@ -16,7 +17,7 @@ fn main() {
         .map_or(1, |number| number.parse().expect("a number"));
     let n = if quick() { 700 } else { 33_000 };
     let scenes = worst::scenes(n, each).into_iter().enumerate();
-    // Those that are quadratic take seconds.
+    // Quadratic scenes take seconds.
     let few = |(turn, _): &(usize, _)| wished.is_some() || turn % 7 == 0;
     let trial = |(turn, scene): (usize, common::generators::Scene)| {
         Trial::test(scene.to_string(), move || {

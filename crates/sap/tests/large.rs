@@ -1,4 +1,4 @@
-//! Scenes that are large on purpose: pair counts beyond 32 bits, and a million boxes on a plane.
+//! Large scenes: pair counts beyond 32 bits, and a million boxes on a plane.
 
 mod common;
 
@@ -11,12 +11,14 @@ use sap::{Backend, BroadPhase, Config, Error, OverlapRule, Pair, Strategy};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What may be allocated however many pairs there are: rounds of 32 MiB of pairs, and what orders them.
-const MOST_MEMORY: u64 = 128 << 20;
+/// Max bytes allocated for any number of pairs: rounds of 32 MiB of pairs, and the memory of their
+/// sort.
+const MAX_MEMORY: u64 = 128 << 20;
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    // One at a time: the bytes allocated are those of the process, and each uses all threads.
+    // One at a time, because allocations are counted for the whole process and each trial uses all
+    // threads.
     arguments.test_threads = Some(1);
     let mut trials = Vec::new();
     let mut add = |name: &str, setup: Setup, check: fn(&Setup) -> Result<(), Failed>| {
@@ -30,7 +32,7 @@ fn main() {
                 strategy,
                 rule,
             };
-            // One rule is enough for the slower ones: the other differs in its keys only.
+            // The slower ones run under one rule. The other differs in its keys only.
             if strategy != Strategy::Endpoints || rule == OverlapRule::Closed {
                 add("everything_overlaps_beyond_i32", setup, |setup| {
                     too_many(setup, 65_537, 2_147_516_416)
@@ -77,19 +79,20 @@ fn too_many(setup: &Setup, n: usize, pairs: u64) -> Result<(), Failed> {
     same(broad_phase.pairs(), &[Pair { a: 0, b: 1 }])
 }
 
-/// What the work gives, if it took no more memory than pairs without end may take.
+/// Runs `work` and fails if it allocated more than any number of pairs may take.
 fn bounded<T>(work: impl FnOnce() -> T) -> Result<T, Failed> {
     let before = allocated::bytes();
-    allocated::forget_most();
+    allocated::reset_peak();
     let result = work();
-    let most = allocated::most() - before;
-    if most > MOST_MEMORY {
-        return Err(format!("{most} bytes were allocated").into());
+    let peak = allocated::peak() - before;
+    if peak > MAX_MEMORY {
+        return Err(format!("{peak} bytes were allocated").into());
     }
     Ok(result)
 }
 
-/// Every pair comes once and in order: the list is known, so each pair tells what the next must be.
+/// Checks that every pair comes once and in order. All pairs are known, so each one determines the
+/// next.
 fn in_chunks(setup: &Setup, n: u32, pairs: u64) -> Result<(), Failed> {
     let mut next = Pair { a: 0, b: 1 };
     let mut right = true;
@@ -118,7 +121,7 @@ fn in_chunks(setup: &Setup, n: u32, pairs: u64) -> Result<(), Failed> {
     equal(next, Pair { a: n - 1, b: n })
 }
 
-/// More pairs than a round holds, but few of all there could be.
+/// More pairs than a round holds, but few of all possible ones.
 fn sparse_in_chunks(setup: &Setup) -> Result<(), Failed> {
     let boxes = uniform_in(100_000, [14.0; 3], 1);
     let expected = setup.pairs(&boxes);
@@ -130,14 +133,14 @@ fn sparse_in_chunks(setup: &Setup) -> Result<(), Failed> {
     same(&all, &expected)
 }
 
-/// About a thousand candidates a box on the best axis, not a million.
+/// A box has about a thousand candidates on the best axis, not a million.
 fn plane(setup: &Setup) -> Result<(), Failed> {
     let boxes = uniform_in(1_000_000, [1000.0, 0.0, 1000.0], 2);
     let mut broad_phase = setup.broad_phase();
     let report = broad_phase.update(&boxes)?;
-    equal(report.tests < 1_500_000_000, true)?;
+    equal(report.stats.tests < 1_500_000_000, true)?;
     let pairs = report.pairs;
-    // By other means: one axis swept with another box order, y known to overlap.
+    // The oracle sweeps one axis in another order. All boxes overlap on y.
     let mut order: Vec<u32> = (0..boxes.len() as u32).collect();
     order.sort_by(|&i, &j| boxes[i as usize].min[0].total_cmp(&boxes[j as usize].min[0]));
     let sorted: Vec<_> = order.iter().map(|&i| boxes[i as usize]).collect();
@@ -148,7 +151,7 @@ fn plane(setup: &Setup) -> Result<(), Failed> {
             .filter(|b| a.min[2] <= b.max[2] && b.min[2] <= a.max[2])
             .count() as u64;
     }
-    // The sample of one in fifty must agree with the whole; the pairs are the same for all strategies elsewhere.
+    // A sample of one in fifty must agree. Other tests compare all pairs for every strategy.
     let ratio = count as f64 * 50.0 / pairs as f64;
     equal((0.97..1.03).contains(&ratio), true)?;
     let ordered = broad_phase.pairs().windows(2).all(|pair| pair[0] < pair[1]);

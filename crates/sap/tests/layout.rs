@@ -32,7 +32,8 @@ fn boxes_are_boxes_of_parry() {
     assert_eq!(offset_of!(ParryAabb, mins), offset_of!(Aabb, min));
     assert_eq!(offset_of!(ParryAabb, maxs), offset_of!(Aabb, max));
     let theirs = vectors().map(|[mins, maxs]| ParryAabb::new(mins, maxs));
-    // SAFETY: both types are `repr(C)`, of the size, alignment and places just compared, and hold six `f32` of any bits.
+    // SAFETY: both types are `repr(C)`, with the size, alignment and offsets just compared, and
+    // hold six `f32` of any bits.
     let (cast, back): (&[ParryAabb], &[Aabb]) = unsafe {
         (
             std::slice::from_raw_parts(BOXES.as_ptr().cast(), BOXES.len()),

@@ -1,7 +1,8 @@
-//! Limits on the memory of a process: with the default configuration more pairs than they allow are an error with the exact count,
-//! come in pieces, and have filled little before. Nothing ends the process.
+//! Limits on the memory of a process. With the default configuration, more pairs than they allow
+//! are an error with the exact count, are found in bounded memory and can be delivered in chunks.
+//! Nothing ends the process.
 //!
-//! Each case is a process under a limit of its own.
+//! Each case is a process with its own limit.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -22,9 +23,9 @@ mod linux {
     use std::process::{Command, ExitCode, ExitStatus};
     use std::{env, fs};
 
-    /// Names the case that a child is to run.
+    /// Names the case that a child runs.
     const CHILD: &str = "RADSWEEP_TEST_LIMITS";
-    /// Bytes that each case may have.
+    /// The memory of each case in bytes.
     const LIMIT: u64 = 600 << 20;
 
     const CASES: &[(&str, fn())] = &[("crowd", crowd), ("moving_groups", moving_groups)];
@@ -64,9 +65,9 @@ mod linux {
         }
     }
 
-    /// Runs a case in a shell that has taken a limit on itself.
+    /// Runs a case in a shell that has set its own limit.
     fn under(limit: &str, case: &str) -> ExitStatus {
-        // Two threads: each takes address space for its stack and its memory.
+        // Two threads, because each takes address space for its stack and its allocator.
         Command::new("sh")
             .args(["-c", &format!("{limit} && exec \"$0\"")])
             .arg(env::current_exe().unwrap())
@@ -76,7 +77,7 @@ mod linux {
             .unwrap()
     }
 
-    /// A control group of version two with that limit.
+    /// Runs a case in a control group of version 2 with the limit.
     struct Group(PathBuf);
 
     impl Group {
@@ -95,7 +96,7 @@ mod linux {
             fs::create_dir(&group.0).map_err(said)?;
             let set = |name, value: &str| fs::write(group.0.join(name), value).map_err(said);
             set("memory.max", &LIMIT.to_string())?;
-            // Without swap, so that too much ends the process.
+            // No swap, so that too much memory ends the process.
             let _ = set("memory.swap.max", "0");
             Ok(group)
         }
@@ -115,7 +116,7 @@ mod linux {
         BroadPhase::new(config).unwrap()
     }
 
-    /// The most memory that this process has filled so far.
+    /// Returns the peak of the resident memory of this process.
     fn filled() -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -123,7 +124,7 @@ mod linux {
         kib.parse::<u64>().unwrap() << 10
     }
 
-    /// All overlap: far more pairs than the limit holds.
+    /// All boxes overlap, so there are far more pairs than the limit holds.
     fn crowd() {
         let n = 20_000_u64;
         let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n as usize];
@@ -148,12 +149,13 @@ mod linux {
         assert!(sorted);
         assert_eq!(report.pairs, count);
         assert!(filled() < LIMIT / 2);
-        // It goes on.
+        // The engine still works.
         broad_phase.update(&boxes[..1000]).unwrap();
         assert_eq!(broad_phase.pairs().len(), 499_500);
     }
 
-    /// Groups of boxes that overlap, other ones in each frame, so that all pairs end and as many start; more and more of them.
+    /// Each frame has other groups of overlapping boxes, so that all pairs end and as many start.
+    /// Their number grows.
     fn moving_groups() {
         const SIZE: u64 = 100;
         let mut broad_phase = engine();
@@ -161,7 +163,7 @@ mod linux {
         for million in [1, 2, 4, 6, 8, 12, 16, 24] {
             let groups = million * 1_000_000 / (SIZE * (SIZE - 1) / 2);
             for frame in 0..3 {
-                // Another member of each group at the end of each frame.
+                // The groups get other members after each frame.
                 let one = |i: u64| {
                     let group = if frame % 2 == 0 { i / SIZE } else { i % groups };
                     let x = 2.0 * group as f32;

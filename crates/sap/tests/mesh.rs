@@ -1,4 +1,4 @@
-//! Boxes of meshes on the CPU, against a plain loop.
+//! The boxes of meshes on the CPU, against a plain loop.
 
 mod common;
 
@@ -30,11 +30,11 @@ fn triangles_as_a_loop_has_them() -> Result<(), Error> {
 
 #[test]
 fn objects_as_a_loop_has_them() -> Result<(), Error> {
-    for (seed, &(n, most)) in SHAPES.iter().enumerate() {
+    for (seed, &(n, max)) in SHAPES.iter().enumerate() {
         for strange in [false, true] {
             let mut random = Random::new(seed as u64);
             let vertices = vertices(&mut random, n, strange);
-            let offsets = offsets(&mut random, n, most);
+            let offsets = offsets(&mut random, n, max);
             let boxes = aabbs_from_objects(&vertices, &offsets)?;
             assert_eq!(all_bits(&boxes), plain_objects(&vertices, &offsets));
         }

@@ -1,4 +1,5 @@
-//! Properties over random scenes: sizes over decades, filters, worlds, two sets, chunks, motion, thread counts.
+//! Properties of random scenes: sizes over decades, filters, worlds, two sets, chunks, motion,
+//! numbers of threads.
 
 mod common;
 
@@ -11,14 +12,14 @@ use sap::{
 };
 use std::collections::BTreeSet;
 
-/// A scene by kind, size and seed: smaller sizes are simpler.
+/// Makes a scene by kind, size and seed. Smaller kinds are simpler.
 fn scene(kind: usize, n: usize, seed: u64) -> Vec<Aabb> {
     let mut random = Random::new(seed);
     match kind {
         0 => uniform(n, seed),
         1 => clustered(n, seed),
         2 => mixed_sizes(n, seed),
-        // Small whole numbers: much touches, much is thin, much is the same.
+        // Small whole numbers: many boxes touch, are thin or equal.
         3 => {
             let mut one = || {
                 let min = [(); 3].map(|()| random.below(8) as f32 - 4.0);
@@ -26,7 +27,7 @@ fn scene(kind: usize, n: usize, seed: u64) -> Vec<Aabb> {
             };
             (0..n).map(|_| one()).collect()
         }
-        // Any bits at all, put in order; some sides infinite, some boxes empty.
+        // Arbitrary bits, sorted. Some sides are infinite, some boxes empty.
         4 => {
             let mut number = || loop {
                 let value = f32::from_bits(random.bits() as u32);
@@ -62,8 +63,8 @@ fn scene(kind: usize, n: usize, seed: u64) -> Vec<Aabb> {
     }
 }
 
-fn any_scene(most: usize) -> impl Strategy<Value = Vec<Aabb>> {
-    (0_usize..7, 0..=most, any::<u64>()).prop_map(|(kind, n, seed)| scene(kind, n, seed))
+fn any_scene(max: usize) -> impl Strategy<Value = Vec<Aabb>> {
+    (0_usize..7, 0..=max, any::<u64>()).prop_map(|(kind, n, seed)| scene(kind, n, seed))
 }
 
 fn any_rule() -> impl Strategy<Value = OverlapRule> {
@@ -107,7 +108,7 @@ proptest! {
             let broad_phase = updated(config(strategy, rule), &boxes);
             prop_assert_eq!(broad_phase.pairs(), &expected, "{}", strategy);
             prop_assert_eq!(broad_phase.report().pairs, expected.len() as u64);
-            prop_assert!(broad_phase.report().tests >= expected.len() as u64);
+            prop_assert!(broad_phase.report().stats.tests >= expected.len() as u64);
         }
     }
 
@@ -190,9 +191,9 @@ proptest! {
             broad_phase.update(&boxes).expect("the frame is valid");
             let found: BTreeSet<_> = broad_phase.pairs().iter().copied().collect();
             prop_assert!(oracle::brute(&boxes, rule).iter().all(|pair| found.contains(pair)));
-            let most: Vec<Aabb> = boxes.iter().map(|b| b.loosened(2.01 * margin)).collect();
-            let most: BTreeSet<_> = oracle::brute(&most, rule).into_iter().collect();
-            prop_assert!(found.is_subset(&most));
+            let loose: Vec<Aabb> = boxes.iter().map(|b| b.loosened(2.01 * margin)).collect();
+            let loose: BTreeSet<_> = oracle::brute(&loose, rule).into_iter().collect();
+            prop_assert!(found.is_subset(&loose));
             for b in &mut boxes {
                 let step = random.between(-0.1, 0.1);
                 *b = Aabb::new(b.min.map(|v| v + step), b.max.map(|v| v + step));
@@ -208,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn swept_boxes_take_the_room_of_both(n in 0_usize..200, seeds in any::<[u64; 2]>(), kind in 0_usize..7, strategy in any_strategy(), rule in any_rule()) {
+    fn swept_boxes_enclose_both_ends(n in 0_usize..200, seeds in any::<[u64; 2]>(), kind in 0_usize..7, strategy in any_strategy(), rule in any_rule()) {
         let [start, end] = seeds.map(|seed| scene(kind, n, seed));
         let union: Vec<Aabb> = start.iter().zip(&end).map(|(s, e)| s.merged(e)).collect();
         let broad_phase = updated(config(strategy, rule), Frame::swept(&start, &end));
@@ -245,7 +246,7 @@ proptest! {
             other => prop_assert!(false, "{:?}", other),
         }
         let skip = Config { on_invalid: OnInvalid::Skip, ..config(strategy, rule) };
-        let mut broad_phase = updated(skip, &boxes);
+        let broad_phase = updated(skip, &boxes);
         prop_assert_eq!(broad_phase.pairs(), oracle::brute(&boxes, rule));
         for b in boxes.iter().take(20) {
             broad_phase.query_box(b)?;
@@ -277,7 +278,7 @@ proptest! {
                 let mut broad_phase = updated(config(strategy, rule), &boxes[..n / 2]);
                 broad_phase.update(&boxes).expect("the frame is valid");
                 let report = broad_phase.report();
-                let key = (report.tests, report.axis, report.strategy);
+                let key = (report.stats.tests, report.stats.axis, report.stats.strategy);
                 (broad_phase.pairs().to_vec(), broad_phase.started().to_vec(), broad_phase.ended().to_vec(), key)
             })
         };

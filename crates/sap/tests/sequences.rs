@@ -1,4 +1,5 @@
-//! Long sequences of frames of hard scenes, told and not, each frame pair by pair against parry's tree.
+//! Long sequences of frames of hard scenes, with and without lists of changed boxes, each frame
+//! pair by pair against parry's tree.
 //!
 //! `RADSWEEP_SEQUENCE_FRAMES` is the number of frames of each sequence.
 
@@ -11,11 +12,11 @@ use common::random::Random;
 use common::shapes::Shape;
 use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, OverlapRule, Pair, Strategy};
 
-/// More than the boxes from which those that stay are kept.
+/// More boxes than an incremental update needs.
 const N: usize = 1_400;
-/// Beyond this many a scene is left out.
+/// A scene of more pairs is left out.
 const MOST_PAIRS: usize = 60_000;
-/// Frames of a scene.
+/// The number of frames of a scene.
 const SCENE: usize = 40;
 
 #[test]
@@ -61,14 +62,18 @@ fn run(rule: OverlapRule, seed: u64) {
             } else {
                 change(&mut made, frame, &mut random)
             };
-            let told = frame % 8 < 5;
+            let listed = frame % 8 < 5;
             let expected = independent::pairs(&made, rule);
             let what = format!("{scene}, frame {frame} of it, {done} in all");
             for engine in &mut engines {
                 let whole = made.frame();
-                let frame = if told { whole.changed(&changed) } else { whole };
+                let frame = if listed {
+                    whole.changed(&changed)
+                } else {
+                    whole
+                };
                 let report = engine.update(frame).expect("boxes are valid");
-                rested += u64::from(report.resting > 0);
+                rested += u64::from(report.stats.resting > 0);
                 assert!(engine.pairs() == expected, "{what}: other pairs");
                 assert!(
                     engine.started() == without(&expected, &last),
@@ -82,11 +87,12 @@ fn run(rule: OverlapRule, seed: u64) {
     }
     assert!(
         rested as usize > done,
-        "{rested} updates kept what rests, of {done} frames"
+        "{rested} incremental updates of {done} frames"
     );
 }
 
-/// Some move, and now and then one of everything else that a box may do. Gives those, the last one twice.
+/// Moves some boxes, and now and then changes one in each other way. Returns the changed boxes, the
+/// last one twice.
 fn change(made: &mut Made, frame: usize, random: &mut Random) -> Vec<u32> {
     if random.chance(12) {
         return Vec::new();
@@ -119,7 +125,7 @@ fn change(made: &mut Made, frame: usize, random: &mut Random) -> Vec<u32> {
             _ => made.boxes[i] = made.boxes[j],
         }
     }
-    // The end of the list goes, or comes; it need not be told, what is made anew of it must be.
+    // Boxes are removed from the end or added there, which need not be listed.
     if random.chance(6) {
         let less = made.boxes.len() - random.below(30);
         made.boxes.truncate(less);
@@ -145,7 +151,7 @@ fn change(made: &mut Made, frame: usize, random: &mut Random) -> Vec<u32> {
     changed
 }
 
-/// What of `these` is not in `those`, both sorted.
+/// Returns the elements of `these` that are not in `those`. Both are sorted.
 fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
     let missing = |pair: &&Pair| those.binary_search(pair).is_err();
     these.iter().filter(missing).copied().collect()

@@ -1,7 +1,7 @@
-//! Thousands of frames of boxes that come, go, move, jump and change: every strategy of the CPU engine against a rebuild of each
-//! frame, and no more memory in use than after the first of them.
+//! Thousands of frames in which boxes come, go, move, jump and change: every strategy of the CPU
+//! engine against a rebuild of each frame. The memory in use must not grow after the first frames.
 //!
-//! `RADSWEEP_SOAK_FRAMES` sets the number of frames.
+//! `RADSWEEP_SOAK_FRAMES` sets the number of frames; the nightly run takes 10,000.
 
 mod common;
 
@@ -14,12 +14,13 @@ use sap::{Backend, Config, OverlapRule, Strategy};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// The threads' pools and queues may differ by this from frame to frame; a leak of a few hundred bytes a frame is more.
+/// Bytes by which the threads' pools and queues may differ between frames. A leak of a few hundred
+/// bytes a frame is more.
 const SLACK: u64 = 1 << 20;
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    // One at a time: the bytes in use are those of the process.
+    // One at a time, because the bytes in use are those of the whole process.
     arguments.test_threads = Some(1);
     let trials = vec![
         Trial::test("soak::closed", || run(OverlapRule::Closed, 0.0)),
@@ -39,6 +40,6 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
             ..Config::default()
         })
         .collect();
-    let size = Size::new(if quick() { 300 } else { 10_000 }, 2000, 20_000);
+    let size = Size::new(if quick() { 300 } else { 2000 }, 2000, 20_000);
     soak(&configs, size, SLACK, |_| Ok(allocated::bytes()))
 }

@@ -1,44 +1,47 @@
-//! Gravity of many bodies on the CPU in O(n log n) (J. Barnes, P. Hut, "A hierarchical O(N log N) force-calculation algorithm", Nature
-//! 1986): what is far away acts as one body.
+//! Computes the gravity of many bodies on the CPU in O(n log n): distant bodies act as one (J.
+//! Barnes, P. Hut, "A hierarchical O(N log N) force-calculation algorithm", Nature 1986).
 //!
-//! The tree is implicit: bodies in Morton order (G. M. Morton 1966), eight make a leaf, eight nodes the next. A node knows the mass,
-//! its middle, and the extent of its bodies, so that no jump of the curve makes it seem small. The bodies of a leaf walk the
-//! tree together, the same way on any number of threads.
+//! The tree is implicit. Bodies are in Morton order (G. M. Morton 1966); eight form a leaf, eight
+//! nodes form a parent. A node stores its mass, its centre of mass and the extent of its bodies, so
+//! that a jump of the curve does not make it look small. The bodies of a leaf traverse the tree
+//! together, in the same way on any number of threads.
 
 use glam::{Vec3, Vec4, Vec4Swizzles};
 use rayon::prelude::*;
 
 /// Bodies of a leaf, and children of a node.
 const WIDTH: usize = 8;
-/// A node acts as one body where its extent is less than this part of its distance. Mean error of the
-/// acceleration of 3,000 bodies: 0.2 percent.
+/// A node acts as one body if its extent is less than this share of its distance. The mean error of
+/// the accelerations of 3,000 bodies is 0.2 percent.
 const OPENING: f32 = 0.6;
 
-/// Bodies that share a node.
+/// A node of the tree.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// Middle of the mass, and the mass.
+    /// The centre of mass and the mass.
     mass: Vec4,
-    /// Extent along its longest side, divided by [`OPENING`], squared.
+    /// The square of the longest extent divided by [`OPENING`].
     reach: f32,
 }
 
-/// The tree of one frame; kept for its memory.
+/// The tree of one frame; the next frame reuses its memory.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// Morton code and index of each body, in that order.
     order: Vec<(u32, u32)>,
     /// Positions and masses, in Morton order.
     bodies: Vec<Vec4>,
-    /// From the leaves to the root.
+    /// The nodes, from the leaves to the root.
     levels: Vec<Vec<Node>>,
-    /// Of the bodies of each leaf.
+    /// The accelerations of the bodies of each leaf.
     accelerations: Vec<[Vec3; WIDTH]>,
 }
 
 impl Tree {
-    /// The acceleration of each body (position, mass) by all others into `found`, for a gravitational constant of 1, softened by `softening`. The sum
-    /// of the forces is 0, as in nature: what the approximation leaves of it is taken from all.
+    /// Writes the acceleration of each body (position, mass) by all others to `found`, with a
+    /// gravitational constant of 1 and the length `softening`.
+    ///
+    /// The forces sum up to 0: the remainder of the approximation is subtracted from all bodies.
     pub fn accelerations(&mut self, bodies: &[Vec4], softening: f32, found: &mut [Vec3]) {
         self.build(bodies);
         let own = &self.bodies;
@@ -97,13 +100,14 @@ impl Tree {
         }
     }
 
-    /// What the bodies of one leaf feel. They walk the tree together: a node is far enough if it is from all of them.
+    /// Returns the accelerations of the bodies of one leaf. A node is far enough only if it is far
+    /// from all of them.
     fn of_leaf(&self, leaf: usize, soft: f32) -> [Vec3; WIDTH] {
         let first = leaf * WIDTH;
         let own = &self.bodies[first..(first + WIDTH).min(self.bodies.len())];
         let (low, high) = bounds(own.iter().map(|body| (body.xyz(), body.xyz())));
         let mut lanes = Lanes::new(own);
-        // Depth first: at most seven more wait on each level.
+        // Depth first: each level adds at most seven nodes to the stack.
         let mut stack = [(0_u32, 0_u32); WIDTH * 12];
         stack[0] = (self.levels.len() as u32 - 1, 0);
         let mut waiting = 1;
@@ -134,7 +138,8 @@ impl Tree {
     }
 }
 
-/// The bodies of a leaf side by side, so that the compiler makes vector instructions of it.
+/// The bodies of a leaf as a structure of arrays, so that the compiler generates vector
+/// instructions.
 struct Lanes {
     at: [[f32; WIDTH]; 3],
     sums: [[f32; WIDTH]; 3],
@@ -151,7 +156,8 @@ impl Lanes {
         }
     }
 
-    /// Gravity with Plummer's softening; none by a body at the same place.
+    /// Adds the gravity of a body with Plummer's softening; a body at the same position exerts
+    /// none.
     fn pull(&mut self, body: Vec4, soft: f32) {
         let [x, y, z] = &self.at;
         let [sum_x, sum_y, sum_z] = &mut self.sums;
@@ -176,7 +182,7 @@ impl Node {
     }
 }
 
-/// Mass and its middle; where nothing has mass, the first one's place.
+/// Returns the centre of mass and the mass; without any mass, the first body's position.
 fn gathered(bodies: impl Iterator<Item = Vec4>) -> Vec4 {
     let (mut sum, mut mass) = (Vec3::ZERO, 0.0);
     for body in bodies {
@@ -191,7 +197,7 @@ fn bounds(ends: impl Iterator<Item = (Vec3, Vec3)>) -> (Vec3, Vec3) {
     ends.fold(none, |(low, high), end| (low.min(end.0), high.max(end.1)))
 }
 
-/// The ten low bits, two places between each.
+/// Spreads the ten low bits, with two zero bits between them.
 fn spread(bits: u32) -> u32 {
     let bits = (bits | bits << 16) & 0x0300_00ff;
     let bits = (bits | bits << 8) & 0x0300_f00f;
@@ -216,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_near_to_the_sum_over_all_and_keeps_momentum() {
+    fn it_approximates_the_sum_over_all_and_conserves_momentum() {
         let soft = 0.5_f32;
         for count in [1, 2, 8, 9, 100, 3000] {
             let bodies = bodies(count);

@@ -1,11 +1,11 @@
-//! The chair: nine boxes that move as one rigid body, with the mass of the wood they are made of.
+//! The model of a chair: nine boxes that form one rigid body of wood.
 
 use glam::{Mat3, Vec3};
 
-/// Beech, kg per cubic metre.
+/// Density of beech in kg per cubic metre.
 const DENSITY: f32 = 700.0;
 
-/// One box of a chair, along the chair's own axes.
+/// One box of a chair, aligned with the chair's axes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     /// Centre, from the chair's centre of mass, in metres.
@@ -19,7 +19,8 @@ impl Part {
     }
 }
 
-/// A chair's boxes about its centre of mass, with its mass (kg) and its inertia about that point (kg m²).
+/// A chair's boxes about its centre of mass, with its mass (kg) and its inertia about that point
+/// (kg m²).
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub parts: Vec<Part>,
@@ -27,11 +28,12 @@ pub(super) struct Model {
     pub center: Vec3,
     pub mass: f32,
     pub inertia: Mat3,
-    /// Radius of the ball about the centre of mass that holds the chair.
+    /// Radius of the ball around the centre of mass that contains the chair.
     pub radius: f32,
 }
 
-/// A dining chair 95 cm high: seat, four legs, two back posts, two rails between them. y is up, z to the front.
+/// Builds a dining chair 95 cm high: seat, four legs, two back posts and two rails. y points up, z
+/// to the front.
 pub(super) fn model() -> Model {
     let part = |x: f32, y: f32, z: f32, width: f32, height: f32, depth: f32| Part {
         center: Vec3::new(x, y, z),
@@ -72,7 +74,8 @@ pub(super) fn model() -> Model {
     }
 }
 
-/// Inertia of a part about the chair's centre of mass: the box's own, and the parallel-axis (Steiner) term.
+/// Returns the inertia of a part about the chair's centre of mass: the box's own and the
+/// parallel-axis term.
 fn inertia_of(part: &Part) -> Mat3 {
     let squares = part.half * part.half;
     let own = (Vec3::splat(squares.element_sum()) - squares) / 3.0;
@@ -86,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_balanced_symmetric_and_weighs_as_a_chair_does() {
+    fn the_model_is_balanced_and_symmetric_and_has_the_weight_of_a_chair() {
         let chair = model();
         assert_eq!(chair.parts.len(), 9);
         assert!((6.0..14.0).contains(&chair.mass), "{} kg", chair.mass);
@@ -96,7 +99,7 @@ mod tests {
             .map(|part| part.center * part.mass())
             .sum();
         assert!(moment.length() < 1e-5, "{moment}");
-        // Left and right are alike, so that the x axis is a principal one.
+        // The model is symmetric about x = 0, so the x axis is a principal one.
         let inertia = chair.inertia;
         assert!(
             inertia.x_axis.y.abs() < 1e-6 && inertia.x_axis.z.abs() < 1e-6,
@@ -126,12 +129,12 @@ mod tests {
 
     #[test]
     fn parts_meet_without_overlapping() {
-        // The parts' masses are added up: wood must not be counted twice.
+        // The masses of the parts are added, so no wood may be counted twice.
         let parts = model().parts;
         for (i, a) in parts.iter().enumerate() {
             let overlaps = |b: &&Part| {
-                let room = a.half + b.half - (a.center - b.center).abs();
-                room.min_element() > 1e-4
+                let slack = a.half + b.half - (a.center - b.center).abs();
+                slack.min_element() > 1e-4
             };
             assert_eq!(
                 parts[i + 1..].iter().find(overlaps).map(|part| part.center),

@@ -1,22 +1,24 @@
-//! Contacts in groups that can be solved at the same time: those of two bodies are a group, and groups of one colour share no body that
-//! is awake (greedy colouring of the contact graph, in the order of the bodies).
+//! Colours the contact graph, so that the contacts of one colour can be solved in parallel.
+//!
+//! The contacts of two bodies form a group. Groups of one colour share no body that is awake. The
+//! colouring is greedy, in the order of the bodies.
 
 use super::constraint::{Constraint, Motion, Spring, Velocity};
 use super::solver::{Body, Contact};
 use rayon::prelude::*;
 
-/// Groups that a thread solves at once: some hundred contacts, 10 µs.
+/// Groups per task: some hundred contacts, which take 10 µs.
 const SHARE: usize = 32;
-/// Colours that are looked through; every further group gets its own.
+/// Max shared colours; every group beyond them gets its own.
 const SHARED: usize = 64;
 
 /// The contacts of two bodies.
 struct Group {
     bodies: [u32; 2],
     constraints: Vec<Constraint>,
-    /// What the accumulated impulses make of the velocities of both.
+    /// The velocities of both bodies after the accumulated impulses.
     warm: [Velocity; 2],
-    /// The velocities that the last pass came to.
+    /// The velocities after the last pass.
     result: [Velocity; 2],
 }
 
@@ -24,7 +26,7 @@ struct Group {
 #[derive(Default)]
 pub(super) struct Colour(Vec<Group>);
 
-/// All contacts, by colour.
+/// Groups all contacts by colour.
 pub(super) fn paint(bodies: &[Body], contacts: &[Contact], motions: &[Motion]) -> Vec<Colour> {
     let mut order: Vec<u32> = (0..contacts.len() as u32).collect();
     order.sort_by_key(|&index| contacts[index as usize].bodies);
@@ -90,7 +92,7 @@ impl Group {
         }
     }
 
-    /// The sum of the impulses, for the next warm start.
+    /// Adds up the impulses for the next warm start.
     fn add_up(&mut self, motions: [&Motion; 2]) {
         self.warm = Default::default();
         for constraint in &self.constraints {
@@ -114,7 +116,7 @@ impl Colour {
         self.run(velocities, motions, |group, own| group.solve(own, spring));
     }
 
-    /// The second pass of a substep, after which the impulses stay what they are until the next one.
+    /// Runs the second pass of a substep. The impulses then stay unchanged until the next substep.
     pub fn relax(&mut self, velocities: &mut [Velocity], motions: &[Motion]) {
         self.run(velocities, motions, |group, own| {
             group.solve(own, &Spring::RIGID);
@@ -130,15 +132,15 @@ impl Colour {
         });
     }
 
-    /// Leaves the impulses in the contacts.
-    pub fn keep(&self, contacts: &mut [Contact]) {
+    /// Stores the impulses in the contacts.
+    pub fn store(&self, contacts: &mut [Contact]) {
         for constraint in self.0.iter().flat_map(|group| &group.constraints) {
             contacts[constraint.contact as usize].impulse = constraint.impulse.into();
         }
     }
 
-    /// Runs over the groups by several threads: each reads the velocities of its bodies and leaves what becomes of them beside, which is
-    /// then put back.
+    /// Runs a step for all groups on several threads. Each group computes new velocities of its
+    /// bodies, which are then written back.
     fn run(
         &mut self,
         velocities: &mut [Velocity],

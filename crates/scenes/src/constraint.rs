@@ -1,18 +1,18 @@
-//! One contact point as a constraint on the velocities of its two bodies.
+//! A contact point as a constraint on the velocities of its two bodies.
 
 use super::solver::{Body, Contact, SLOP, SUBSTEP};
 use glam::{Mat3A, Quat, Vec2, Vec3A};
 use parry3d::math::Pose3;
 
-/// Wood on wood.
+/// Coefficient of friction: wood on wood.
 pub(super) const FRICTION: f32 = 0.5;
 const RESTITUTION: f32 = 0.1;
-/// Slower impacts do not bounce, in m/s: gravity would make resting contacts chatter.
+/// Impacts slower than this (m/s) do not bounce, or gravity would make resting contacts chatter.
 const BOUNCE_SPEED: f32 = 1.0;
-/// The fastest that penetration is undone, in m/s: deep overlap must not explode.
+/// Max speed (m/s) at which penetration is undone, so that deep overlaps do not explode.
 const PUSH_SPEED: f32 = 2.0;
 
-/// Of a body, as the contacts change it.
+/// The velocity of a body, as the contacts change it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Velocity {
     pub linear: Vec3A,
@@ -32,7 +32,8 @@ impl Velocity {
     }
 }
 
-/// What a frame keeps for each body besides its state. What is not awake has neither inverse mass nor inverse inertia.
+/// Per-body data of a frame besides the state. A body that is not awake has zero inverse mass and
+/// inertia.
 #[derive(Debug, Clone)]
 pub(super) struct Motion {
     inverse_mass: f32,
@@ -56,7 +57,7 @@ impl Motion {
         }
     }
 
-    /// The body is at `pose` now.
+    /// Updates the data to the body's current pose.
     pub fn follow(&mut self, pose: &Pose3) {
         self.shift = (pose.translation - self.start.translation).into();
         let turn: Quat = pose.rotation * self.start.rotation.inverse();
@@ -64,8 +65,9 @@ impl Motion {
     }
 }
 
-/// A contact as a spring: what part of the speed error an impulse corrects, what part of the accumulated impulse it
-/// gives back, and how fast it undoes penetration.
+/// A contact as a damped spring: the share of the velocity error that an impulse corrects, the
+/// share of the accumulated impulse that it takes back, and the rate at which it undoes
+/// penetration.
 pub(super) struct Spring {
     bias: f32,
     mass: f32,
@@ -79,7 +81,7 @@ impl Spring {
         impulse: 0.0,
     };
 
-    /// Implicitly integrated spring of a frequency (Hz) and damping ratio (GDC 2011).
+    /// Creates an implicitly integrated spring of this frequency (Hz) and damping ratio (GDC 2011).
     pub fn new(frequency: f32, damping: f32, step: f32) -> Self {
         let omega = std::f32::consts::TAU * frequency;
         let a = 2.0 * damping + step * omega;
@@ -92,23 +94,23 @@ impl Spring {
     }
 }
 
-/// What a frame keeps for each contact.
+/// Per-contact data of a frame.
 #[derive(Debug, Clone)]
 pub(super) struct Constraint {
-    /// Normal, then two tangents.
+    /// The normal, then two tangents.
     axes: [Vec3A; 3],
     anchors: [Vec3A; 2],
-    /// Along the axes, accumulated.
+    /// The accumulated impulse along the axes.
     pub impulse: Vec3A,
-    /// Impulse for a unit change of speed along the normal, and along the stiffer of the tangents: with one mass for both,
-    /// friction comes to oppose the sliding exactly.
+    /// Impulse for a unit change of speed along the normal and along the stiffer tangent. With one
+    /// mass for both tangents, friction opposes the sliding exactly.
     mass: f32,
     tangent_mass: f32,
-    /// Separation less the distance of the anchors, which is added again as they move.
+    /// The separation minus the distance of the anchors, which changes as they move.
     offset: f32,
     approach: f32,
     strongest: f32,
-    /// Its place in the list of contacts.
+    /// The index in the list of contacts.
     pub contact: u32,
 }
 
@@ -139,7 +141,7 @@ impl Constraint {
         }
     }
 
-    /// Adds what the accumulated impulse makes of the velocities to them.
+    /// Applies the accumulated impulse to the velocities.
     pub fn warm(&self, velocities: &mut [Velocity; 2], motions: [&Motion; 2]) {
         self.apply(self.impulse, velocities, motions);
     }
@@ -154,7 +156,7 @@ impl Constraint {
         }
     }
 
-    /// Velocity of the second body's anchor against the first's.
+    /// Returns the velocity of the second body's anchor relative to the first's.
     fn velocity(&self, velocities: &[Velocity; 2]) -> Vec3A {
         velocities[1].at(self.anchors[1]) - velocities[0].at(self.anchors[0])
     }
@@ -169,7 +171,7 @@ impl Constraint {
         let apart = b.shift + b.turn * self.anchors[1] - a.shift - a.turn * self.anchors[0];
         let separation = self.offset + apart.dot(self.axes[0]);
         let (bias, mass, give) = if separation > 0.0 {
-            // Not touching yet: it may come as far as it is apart.
+            // Not touching yet: the bodies may approach by the separation.
             (separation / SUBSTEP, 1.0, 0.0)
         } else {
             let depth = (separation + SLOP).min(0.0);
@@ -184,9 +186,9 @@ impl Constraint {
         let speed = velocity.dot(self.axes[0]);
         let normal = (old.x - self.mass * mass * (speed + bias) - give * old.x).max(0.0);
         if normal == 0.0 && old == Vec3A::ZERO {
-            return; // most of the contacts that may come
+            return; // most contacts that do not touch yet
         }
-        // Coulomb: the friction of both tangents together is bounded by that of the normal impulse.
+        // Coulomb's law: the normal impulse bounds the friction of both tangents together.
         let sliding = Vec2::new(velocity.dot(self.axes[1]), velocity.dot(self.axes[2]));
         let slide = Vec2::new(old.y, old.z) - self.tangent_mass * sliding;
         let slide = slide.clamp_length_max(FRICTION * normal);
@@ -195,7 +197,7 @@ impl Constraint {
         self.apply(self.impulse - old, velocities, motions);
     }
 
-    /// Gives an impact part of its speed back.
+    /// Applies restitution: an impact keeps a share of its speed.
     pub fn bounce(&mut self, velocities: &mut [Velocity; 2], motions: [&Motion; 2]) {
         if self.approach > -BOUNCE_SPEED || self.strongest == 0.0 {
             return;

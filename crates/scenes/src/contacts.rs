@@ -1,4 +1,4 @@
-//! From pairs of boxes to contact points: `parry3d`'s cuboid manifolds on the pairs of the broad phase, and only on them.
+//! Finds the contact points of the pairs of the broad phase with `parry3d`'s cuboid manifolds.
 
 use super::solver::{Body, Contact, FRAME};
 use glam::Vec3;
@@ -9,10 +9,11 @@ use parry3d::shape::Cuboid;
 use radsweep::Pair;
 use rayon::prelude::*;
 
-/// Contacts are made this far ahead of touching, in metres, besides what the bodies move in a frame.
+/// Distance in metres at which contacts are made, in addition to the bodies' motion within the
+/// frame.
 const AHEAD: f32 = 0.01;
 
-/// Pairs that a thread takes at once.
+/// Pairs per task.
 const SHARE: usize = 128;
 
 /// One oriented box of a body.
@@ -21,13 +22,14 @@ pub(super) struct Placed {
     pub body: u32,
     pub pose: Pose3,
     pub half: Vec3,
-    /// How far its body moves within the frame, and how much further any point of it may by turning.
+    /// The body's motion within the frame, and how much further any of its points may move by
+    /// rotation.
     pub way: Vec3,
     pub turn: f32,
 }
 
 impl Placed {
-    /// The box of a body with its centre at `offset` in the body's own axes.
+    /// Places a box of a body; `offset` is its centre in the body's axes.
     pub(super) fn new(index: u32, body: &Body, offset: Vec3, half: Vec3) -> Self {
         let furthest = offset.length() + half.length();
         let pose = Pose3::from_parts(body.pose * offset, body.pose.rotation);
@@ -40,7 +42,8 @@ impl Placed {
         }
     }
 
-    /// Centre and half extents of the axis-aligned box that holds it wherever it is within the frame, and half the contact margin.
+    /// Returns centre and half extents of the axis-aligned box that contains it during the whole
+    /// frame, enlarged by half the contact margin.
     pub(super) fn swept(&self) -> (Vec3, Vec3) {
         let axes = glam::Mat3::from_quat(self.pose.rotation);
         let tight = axes.x_axis.abs() * self.half.x
@@ -54,7 +57,8 @@ impl Placed {
     }
 }
 
-/// Contacts of the pairs, in their order, warm started from those of the last frame, which are in that order too.
+/// Returns the contacts of the pairs in the pairs' order, warm started from those of the last
+/// frame, which have the same order.
 pub(super) fn find(
     pairs: &[Pair],
     boxes: &[Placed],
@@ -63,7 +67,7 @@ pub(super) fn find(
 ) -> Vec<Contact> {
     let of_pair = |pair: Pair, manifold: &mut ContactManifold<(), ()>, found: &mut Vec<Contact>| {
         let [a, b] = [pair.a, pair.b].map(|index| &boxes[index as usize]);
-        // Of another pair: its memory is of use, its points are not.
+        // The manifold was used for another pair: only its memory is reused.
         manifold.clear();
         contact_manifold_cuboid_cuboid(
             &a.pose.inv_mul(&b.pose),
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cube_on_a_plate_meets_it_in_four_corners_and_keeps_its_impulses() {
+    fn a_cube_touches_a_plate_in_four_corners_and_keeps_its_impulses() {
         let half = Vec3::splat(0.5);
         let turned = Quat::from_rotation_y(0.3);
         let bodies = [
@@ -159,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_that_turns_stays_inside_its_axis_aligned_box() {
+    fn a_rotating_box_stays_inside_its_axis_aligned_box() {
         let mut body = body(
             Vec3::ZERO,
             Quat::from_rotation_z(std::f32::consts::FRAC_PI_4),

@@ -1,4 +1,5 @@
-//! Boxes that drift through a cube and turn back at its walls: `uniform`, `clustered` and `mixed-sizes`.
+//! The scenes `uniform`, `clustered` and `mixed-sizes`: boxes that drift through a cube and bounce
+//! off its walls.
 
 use super::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
 use bevy_ecs::prelude::*;
@@ -12,18 +13,19 @@ struct Center(Vec3);
 #[derive(Component)]
 struct HalfExtents(Vec3);
 
-/// Distance per frame.
+/// The motion per frame.
 #[derive(Component)]
 struct Velocity(Vec3);
 
-/// Side of the cube, from 0, that the centres stay in.
+/// The side of the cube, with a corner at the origin, that contains the centres.
 #[derive(Resource)]
-struct Room(f32);
+struct Side(f32);
 
-/// The fastest a box drifts: this part of its half extent in a frame, so that most pairs last for many frames.
+/// Max motion per frame as a share of a box's half extent, so that most pairs last for many frames.
 const DRIFT: f32 = 0.05;
 
-/// Centres uniform in a cube of side `n^(1/3)`, half extents uniform in 0.2 to 0.5 per axis.
+/// Builds `uniform`: centres uniform in a cube of side `n^(1/3)`, half extents uniform in 0.2 to
+/// 0.5 per axis.
 pub(super) fn uniform(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
     let side = (bodies as f32 / density).cbrt();
     let placed = (0..bodies)
@@ -32,11 +34,12 @@ pub(super) fn uniform(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
     scene(placed, side, rng)
 }
 
-/// Half of the boxes in clusters of 1000, normally distributed about their centres, each cluster with its own spread over a
-/// factor of ten; the other half uniform between them.
+/// Builds `clustered`: half of the boxes in clusters of 1000, normally distributed, whose spreads
+/// differ by up to a factor of ten; the other half uniform.
 pub(super) fn clustered(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
     let side = (2.0 * bodies as f32 / density).cbrt();
-    // With a spread of 4, the middle of a cluster is as dense as `uniform`; from 1 to 10, sixty times to a sixteenth.
+    // At a spread of 4, the centre of a cluster is as dense as `uniform`; for 1 to 10 it is sixty
+    // times to a sixteenth as dense.
     let clusters: Vec<(Vec3, f32)> = (0..bodies.div_ceil(2000))
         .map(|_| {
             (
@@ -59,11 +62,12 @@ pub(super) fn clustered(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
     scene(placed, side, rng)
 }
 
-/// Half extents from 0.001 to 1000, evenly on a logarithmic scale, each axis between half and all of it; about ten pairs a
-/// box at density 1.
+/// Builds `mixed-sizes`: half extents from 0.001 to 1000, uniform on a logarithmic scale, each axis
+/// between half of it and all of it. A box has about ten pairs at density 1.
 pub(super) fn mixed_sizes(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
-    // A pair of half extents a, b overlaps with probability (2a + 2b)^3 / side^3 inside. With ln(a) uniform over
-    // ln(10^6) = 13.8, the mean of (a + b)^3 is some 2 · 1000^3 / 3 / 13.8 · 1.2, and an axis takes 3/4 of its size.
+    // Boxes of half extents a and b overlap with probability (2a + 2b)^3 / side^3, away from the
+    // walls. With ln(a) uniform over ln(10^6) = 13.8, the mean of (a + b)^3 is some 2 · 1000^3 / 3
+    // / 13.8 · 1.2, and an axis has 3/4 of the size on average.
     let volume = bodies as f32 * 8.0 * 0.42 * 5.8e7 / (2.0 * 10.0 * density);
     let side = volume.cbrt().max(2.0);
     let placed = (0..bodies)
@@ -78,7 +82,7 @@ pub(super) fn mixed_sizes(bodies: usize, density: f32, rng: &mut Rng) -> Scene {
 fn scene(placed: Vec<(Vec3, Vec3)>, side: f32, rng: &mut Rng) -> Scene {
     let mut world = World::new();
     world.insert_resource(Boxes::new(placed.len()));
-    world.insert_resource(Room(side));
+    world.insert_resource(Side(side));
     let entities: Vec<_> = placed
         .into_iter()
         .zip(0..)
@@ -108,14 +112,14 @@ fn place(query: Query<(&BoxIndex, &Center, &HalfExtents)>, mut boxes: ResMut<Box
 }
 
 /// Moves every box for the next frame.
-fn drift(mut query: Query<(&mut Center, &mut Velocity)>, room: Res<Room>) {
+fn drift(mut query: Query<(&mut Center, &mut Velocity)>, side: Res<Side>) {
     for (mut center, mut velocity) in &mut query {
         let next = center.0 + velocity.0;
-        let outside = next.cmplt(Vec3::ZERO) | next.cmpgt(Vec3::splat(room.0));
+        let outside = next.cmplt(Vec3::ZERO) | next.cmpgt(Vec3::splat(side.0));
         if outside.any() {
             velocity.0 = Vec3::select(outside, -velocity.0, velocity.0);
         }
-        center.0 = next.clamp(Vec3::ZERO, Vec3::splat(room.0));
+        center.0 = next.clamp(Vec3::ZERO, Vec3::splat(side.0));
     }
 }
 
@@ -123,7 +127,7 @@ fn vector(rng: &mut Rng, low: f32, high: f32) -> Vec3 {
     Vec3::from_array(std::array::from_fn(|_| rng.random_range(low..high)))
 }
 
-/// Standard normal on each axis (Box and Muller 1958).
+/// Returns a vector with standard normal components (Box and Muller 1958).
 fn normal(rng: &mut Rng) -> Vec3 {
     Vec3::from_array(std::array::from_fn(|_| {
         let radius = (-2.0 * (1.0 - rng.random::<f32>()).ln()).sqrt();

@@ -1,8 +1,10 @@
-//! Chairs dropped onto a heap: each is one rigid body of nine boxes. The boxes go through the broad phase with a group for
-//! each chair and a static floor; contacts come from the pairs found, and the solver moves the chairs. Heaps at rest are put to sleep
+//! The scene `falling-chairs`: chairs fall onto a heap. Each is one rigid body of nine boxes.
+//!
+//! The broad phase pairs the boxes, with a group for each chair and a static floor. The contacts of
+//! the pairs go to the solver, which moves the chairs. Resting heaps fall asleep
 //! ([`super::islands`]): their boxes do not pair with each other until something wakes them.
 
-use super::chair::{self, Part};
+use super::chair::{self, Model, Part};
 use super::contacts::{self, Placed};
 use super::islands::Islands;
 use super::solver::{self, Body, Contact};
@@ -14,7 +16,7 @@ use radsweep::{Filter, FilterFlags};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 
-/// Pose of a body's centre of mass.
+/// The pose of a body's centre of mass.
 #[derive(Component, Clone, Copy)]
 struct Pose(Pose3);
 
@@ -24,11 +26,12 @@ struct Velocity {
     angular: Vec3,
 }
 
-/// Whether a body was put to sleep.
+/// Whether a body sleeps.
 #[derive(Component, Clone, Copy, Default)]
 struct Asleep(bool);
 
-/// Mass and inertia of a body, by its index in the solver. The floor is body 0 and has an infinite mass.
+/// The mass and inertia of a body, and its index in the solver. The floor is body 0 and has
+/// infinite mass.
 #[derive(Component, Clone)]
 struct RigidBody {
     index: u32,
@@ -37,7 +40,7 @@ struct RigidBody {
     inverse_inertia: Mat3,
 }
 
-/// A box of a body: its centre and half extents in the body's own axes.
+/// A box of a body: its centre and half extents in the body's axes.
 #[derive(Component)]
 struct PartOf {
     body: u32,
@@ -45,19 +48,20 @@ struct PartOf {
     half: Vec3,
 }
 
-/// Poses of bodies and boxes as plain lists, for the stages that run over pairs.
+/// The bodies and boxes as plain lists, for the stages that process pairs.
 #[derive(Resource, Default)]
 struct Physics {
     bodies: Vec<Body>,
     boxes: Vec<Placed>,
     contacts: Vec<Contact>,
-    /// Those among bodies that sleep, for the frame that wakes them: nothing has moved since, and there are no pairs of them yet.
+    /// Contacts between sleeping bodies. The frame that wakes the bodies reuses them: it has no
+    /// pairs for them yet, and nothing has moved.
     dormant: Vec<Contact>,
 }
 
-/// Layers that the chairs are dropped in.
+/// Layers of chairs at the start.
 const LAYERS: usize = 12;
-/// How far a chair is from the middle of its cell at the start, at most, along each axis, in metres.
+/// Max distance in metres along each axis between a chair's start and the centre of its cell.
 const JITTER: f32 = 0.05;
 
 pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
@@ -65,92 +69,31 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
     let count = chairs * model.parts.len() + 1;
     let mut boxes = Boxes::new(count);
     boxes.filters = vec![Filter::default(); count];
-    // What sleeps has nothing to do with the floor.
+    // Sleeping bodies do not pair with the floor.
     boxes.filters[0].flags = FilterFlags::STATIC | FilterFlags::ASLEEP;
     boxes.bodies = vec![0; count];
     let mut world = World::new();
 
     // As wide as the chairs may roll, a metre thick, its top at y = 0.
     let width = chairs.div_ceil(LAYERS).isqrt().max(1);
-    let size = Vec3::new(20.0 + 2.0 * width as f32, 0.5, 20.0 + 2.0 * width as f32);
-    let floor = RigidBody {
-        index: 0,
-        inverse_mass: 0.0,
-        inertia: Mat3::ZERO,
-        inverse_inertia: Mat3::ZERO,
-    };
-    world.spawn((
-        Pose(Pose3::translation(0.0, -0.5, 0.0)),
-        still(),
-        floor,
-        Asleep::default(),
-    ));
-    world.spawn((
-        BoxIndex(0),
-        PartOf {
-            body: 0,
-            center: Vec3::ZERO,
-            half: size,
-        },
-    ));
-
-    // A cell that a chair turns freely in.
+    let floor = Vec3::new(20.0 + 2.0 * width as f32, 0.5, 20.0 + 2.0 * width as f32);
+    spawn_floor(&mut world, floor);
+    // A chair can rotate freely in its cell.
     let spacing = 2.0 * (model.radius + 2.0 * JITTER);
-    let mut next = 1;
     for chair in 0..chairs {
-        let index = chair as u32 + 1;
-        let (x, y, z) = (
-            chair % width,
-            chair / (width * width),
-            chair / width % width,
-        );
-        let middle = (width - 1) as f32 / 2.0;
-        // Every second layer is shifted, so that chairs meet rather than fall past each other.
-        let shift = if y % 2 == 1 { 1.0 / 3.0 } else { 0.0 };
-        let cell = Vec3::new(
-            x as f32 - middle + shift,
-            y as f32 + 0.5,
-            z as f32 - middle + shift,
-        );
-        let center = cell * spacing + vector(rng, JITTER);
-        world.spawn((
-            Pose(Pose3::from_parts(center, rotation(rng))),
-            Velocity {
-                linear: vector(rng, 0.3),
-                angular: vector(rng, 1.0),
-            },
-            RigidBody {
-                index,
-                inverse_mass: 1.0 / model.mass,
-                inertia: model.inertia,
-                inverse_inertia: model.inertia.inverse(),
-            },
-            Asleep::default(),
-        ));
-        for &Part { center, half } in &model.parts {
-            boxes.filters[next as usize].group = index;
-            boxes.bodies[next as usize] = index;
-            world.spawn((
-                BoxIndex(next),
-                PartOf {
-                    body: index,
-                    center,
-                    half,
-                },
-            ));
-            next += 1;
-        }
+        let center = cell(chair, width) * spacing + vector(rng, JITTER);
+        spawn_chair(&mut world, &mut boxes, &model, chair, center, rng);
     }
     world.insert_resource(boxes);
     world.init_resource::<Pairs>();
     world.init_resource::<Islands>();
     let mut placed = vec![Placed::default(); count];
-    placed[0].half = size;
+    placed[0].half = floor;
     world.insert_resource(Physics {
         boxes: placed,
         ..Physics::default()
     });
-    // They can be drawn before the first frame.
+    // The scene can be drawn before the first frame.
     schedule(gather).run(&mut world);
     let place = schedule((gather, place).chain());
     let respond = vec![
@@ -161,7 +104,83 @@ pub(super) fn scene(chairs: usize, rng: &mut Rng) -> Scene {
     Scene::on_host(world, place, respond, draw)
 }
 
-/// Bodies into the solver's list, in the order of their indices, which is that of their entities.
+/// Adds the floor, a box of these half extents.
+fn spawn_floor(world: &mut World, half: Vec3) {
+    let floor = RigidBody {
+        index: 0,
+        inverse_mass: 0.0,
+        inertia: Mat3::ZERO,
+        inverse_inertia: Mat3::ZERO,
+    };
+    let at_rest = Velocity {
+        linear: Vec3::ZERO,
+        angular: Vec3::ZERO,
+    };
+    let pose = Pose(Pose3::translation(0.0, -half.y, 0.0));
+    world.spawn((pose, at_rest, floor, Asleep::default()));
+    let part = PartOf {
+        body: 0,
+        center: Vec3::ZERO,
+        half,
+    };
+    world.spawn((BoxIndex(0), part));
+}
+
+/// Returns the centre of a chair's cell at the start, in cells, for layers of `width` by `width`.
+fn cell(chair: usize, width: usize) -> Vec3 {
+    let (x, y, z) = (
+        chair % width,
+        chair / (width * width),
+        chair / width % width,
+    );
+    let middle = (width - 1) as f32 / 2.0;
+    // Every second layer is shifted, so that chairs hit those below instead of falling past them.
+    let shift = if y % 2 == 1 { 1.0 / 3.0 } else { 0.0 };
+    Vec3::new(
+        x as f32 - middle + shift,
+        y as f32 + 0.5,
+        z as f32 - middle + shift,
+    )
+}
+
+/// Adds a chair with a random rotation and velocity.
+fn spawn_chair(
+    world: &mut World,
+    boxes: &mut Boxes,
+    model: &Model,
+    chair: usize,
+    center: Vec3,
+    rng: &mut Rng,
+) {
+    let index = chair as u32 + 1;
+    world.spawn((
+        Pose(Pose3::from_parts(center, rotation(rng))),
+        Velocity {
+            linear: vector(rng, 0.3),
+            angular: vector(rng, 1.0),
+        },
+        RigidBody {
+            index,
+            inverse_mass: 1.0 / model.mass,
+            inertia: model.inertia,
+            inverse_inertia: model.inertia.inverse(),
+        },
+        Asleep::default(),
+    ));
+    let first = 1 + chair * model.parts.len();
+    for (next, &Part { center, half }) in (first..).zip(&model.parts) {
+        boxes.filters[next].group = index;
+        boxes.bodies[next] = index;
+        let part = PartOf {
+            body: index,
+            center,
+            half,
+        };
+        world.spawn((BoxIndex(next as u32), part));
+    }
+}
+
+/// Copies the bodies to the solver's list. The order of the entities is that of their indices.
 fn gather(query: Query<(&RigidBody, &Pose, &Velocity, &Asleep)>, mut physics: ResMut<Physics>) {
     physics.bodies.clear();
     physics
@@ -213,7 +232,7 @@ fn find_contacts(pairs: Res<Pairs>, mut physics: ResMut<Physics>, islands: Res<I
     }
 }
 
-/// Whether none of the two bodies moves.
+/// Returns whether neither of the two bodies moves.
 fn is_still(contact: &Contact, bodies: &[Body]) -> bool {
     let mut both = contact.bodies.into_iter();
     both.all(|body| !bodies[body as usize].is_awake())
@@ -238,7 +257,7 @@ fn sleep(mut physics: ResMut<Physics>, mut islands: ResMut<Islands>) {
     }
 }
 
-/// What became of the bodies, back to their entities.
+/// Copies the bodies back to their entities.
 fn scatter(
     mut query: Query<(&RigidBody, &mut Pose, &mut Velocity, &mut Asleep)>,
     physics: Res<Physics>,
@@ -254,7 +273,7 @@ fn scatter(
     }
 }
 
-/// The floor as a box, then the chairs.
+/// Draws the floor as a box, then the chairs.
 fn draw(world: &World, picture: &mut Picture) {
     let physics = world.resource::<Physics>();
     let floor = physics.boxes[0].half;
@@ -271,18 +290,12 @@ fn draw(world: &World, picture: &mut Picture) {
     picture.chairs.extend(all);
 }
 
-const fn still() -> Velocity {
-    Velocity {
-        linear: Vec3::ZERO,
-        angular: Vec3::ZERO,
-    }
-}
-
 fn vector(rng: &mut Rng, reach: f32) -> Vec3 {
     Vec3::from_array(std::array::from_fn(|_| rng.random_range(-reach..reach)))
 }
 
-/// Uniform over all rotations (K. Shoemake, "Uniform Random Rotations", Graphics Gems III, 1992).
+/// Returns a uniformly distributed rotation (K. Shoemake, "Uniform Random Rotations", Graphics Gems
+/// III, 1992).
 fn rotation(rng: &mut Rng) -> Quat {
     let turn = std::f32::consts::TAU;
     let (u, a, b): (f32, _, _) = (

@@ -1,7 +1,9 @@
-//! Two galaxies that meet: n bodies under each other's gravity, which bounce where they touch.
+//! The scene `galaxy`: two galaxies meet. Bodies attract each other by gravity and bounce where
+//! they touch.
 //!
-//! Gravity is the sum over all on CUDA (`kernels/demo/galaxy.cuh`), a tree on the CPU ([`super::barnes_hut`]). Half a kick,
-//! a step, the other half (leapfrog), which keeps the energy of orbits over any time; bodies bounce between the halves.
+//! Gravity is summed over all bodies on CUDA (`kernels/demo/galaxy.cuh`), and by a tree on the CPU
+//! ([`super::barnes_hut`]). The integration is leapfrog (half a kick, a step, the other half),
+//! which conserves the energy of orbits; bodies bounce between the halves.
 
 use super::barnes_hut::Tree;
 use super::neighbours::Neighbours;
@@ -14,26 +16,28 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 use rayon::prelude::*;
 
-/// Mass of a galaxy, for a gravitational constant of 1: a body half way out goes round in five seconds.
+/// Mass of a galaxy, for a gravitational constant of 1. A body half way out has an orbit of five
+/// seconds.
 const MASS: f32 = 25_000.0;
-/// Part of it in the body at its centre; the rest is shared evenly by the others.
+/// Share of the mass in the body at the centre; the other bodies share the rest evenly.
 const CORE: f32 = 0.4;
-/// Where the disc begins and ends.
+/// Inner and outer radius of the disc.
 const DISC: [f32; 2] = [5.0, 50.0];
-/// Radius of a body, times the cube root of their number: one of ten touches another in the discs.
+/// Radius of a body times the cube root of their number. In the discs, one body in ten touches
+/// another.
 const RADIUS: f32 = 4.0;
 /// Radius of the bodies at the centres.
 const CORE_RADIUS: f32 = 1.0;
-/// Bodies that a thread takes at once.
+/// Bodies per task.
 const GRAIN: usize = 256;
 
-/// What the steps need to know besides the bodies: passed to the kernels as it is.
+/// The parameters of the simulation, passed to the kernels.
 #[repr(C)]
 #[derive(Resource, Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Rules {
-    /// One frame, in seconds.
+    /// Duration of a frame in seconds.
     pub frame: f32,
-    /// Length below which gravity does not grow any more.
+    /// Softening length, below which gravity grows no further.
     pub softening: f32,
 }
 
@@ -42,7 +46,7 @@ pub(super) const RULES: Rules = Rules {
     softening: 2.0,
 };
 
-/// The bodies, by number.
+/// The bodies, by index.
 #[derive(Resource, Debug, Default)]
 pub(super) struct Bodies {
     /// Positions and masses.
@@ -53,12 +57,12 @@ pub(super) struct Bodies {
     pulls: Vec<Vec3>,
     /// Velocities and radii before the collisions.
     before: Vec<Vec4>,
-    /// Whom each one wants to bounce off; itself where there is none.
+    /// The index of the body that each one bounces off, or its own index for none.
     partners: Vec<u32>,
     tree: Tree,
 }
 
-/// The start: two discs, the second one tilted, which fall towards each other and pass.
+/// Creates two discs, the second one tilted, that fall towards each other and pass.
 pub(super) fn start(count: usize, rng: &mut Rng) -> Bodies {
     let mut bodies = Bodies::default();
     let radius = RADIUS / (count as f32).cbrt();
@@ -73,7 +77,7 @@ pub(super) fn start(count: usize, rng: &mut Rng) -> Bodies {
                 (Vec3::ZERO, Vec3::ZERO, mass, CORE_RADIUS)
             } else {
                 let mass = (1.0 - CORE) * MASS / (members - 1) as f32;
-                // Even in the distance: as dense as 1/r, so that the mass inside grows as r.
+                // Uniform in the radius: the density falls as 1/r, and the mass inside grows as r.
                 let part: f32 = rng.random();
                 let out = DISC[0] + part * (DISC[1] - DISC[0]);
                 let (sin, cos) = rng.random_range(0.0..std::f32::consts::TAU).sin_cos();
@@ -91,7 +95,7 @@ pub(super) fn start(count: usize, rng: &mut Rng) -> Bodies {
                 .push((tilt * velocity + speed * sign).extend(radius));
         }
     }
-    // Seen from the middle of all mass, which then stays where it is.
+    // Relative to the common centre of mass, which then does not move.
     let weight: f32 = bodies.at.iter().map(|at| at.w).sum();
     let momenta = bodies.at.iter().zip(&bodies.moves);
     let drift = momenta.map(|(at, moves)| moves.xyz() * at.w).sum::<Vec3>() / weight;
@@ -130,7 +134,7 @@ fn place(mut bodies: ResMut<Bodies>, mut boxes: ResMut<Boxes>, rules: Res<Rules>
     }
 }
 
-/// Every body is pulled by all others.
+/// Computes the acceleration of each body by all others.
 fn gravity(mut bodies: ResMut<Bodies>, rules: Res<Rules>) {
     let Bodies {
         at,
@@ -149,8 +153,10 @@ fn find_neighbours(pairs: Res<Pairs>, bodies: Res<Bodies>, mut found: ResMut<Nei
     found.rebuild(bodies.at.len(), &pairs.0);
 }
 
-/// Bodies that touch and come closer bounce, without loss. Each wants to bounce off the one that it overlaps most; where that one
-/// wants the same they do, and as much momentum as the one gets the other loses. The rest wait for the next frame.
+/// Lets touching bodies that approach each other bounce without loss.
+///
+/// Each body selects the one that it overlaps most. Two bodies that select each other bounce and
+/// exchange momentum; all others wait for the next frame.
 fn collide(mut bodies: ResMut<Bodies>, neighbours: Res<Neighbours>) {
     let Bodies {
         at,
@@ -182,8 +188,11 @@ fn collide(mut bodies: ResMut<Bodies>, neighbours: Res<Neighbours>) {
         .for_each(met);
 }
 
-/// Of the neighbours that touch a body and come closer the one that it overlaps most; itself if there is none. A body is its position
-/// and mass, and its velocity and radius. `kernels/demo/galaxy.cuh` takes the same steps.
+/// Returns the touching, approaching neighbour that a body overlaps most, or the body itself if
+/// there is none.
+///
+/// A body is its position and mass, and its velocity and radius. `kernels/demo/galaxy.cuh` takes
+/// the same steps.
 fn partner(index: usize, row: &[u32], body: impl Fn(usize) -> [Vec4; 2]) -> u32 {
     let own = body(index);
     let (mut found, mut least) = (index as u32, 1.0);
@@ -200,7 +209,7 @@ fn partner(index: usize, row: &[u32], body: impl Fn(usize) -> [Vec4; 2]) -> u32 
     found
 }
 
-/// Velocity and radius of a body after it met another.
+/// Returns the velocity and radius of a body after it bounced off another.
 fn bounced(own: [Vec4; 2], other: [Vec4; 2]) -> Vec4 {
     let apart = own[0].xyz() - other[0].xyz();
     let closing = (own[1].xyz() - other[1].xyz()).dot(apart);
@@ -237,7 +246,7 @@ mod tests {
         (scene, BroadPhase::new(config).expect("the CPU is there"))
     }
 
-    /// Momentum, and the sum of the sizes of what it is the sum of.
+    /// Returns the momentum, and the sum of the bodies' absolute momenta.
     fn momentum(bodies: &Bodies) -> (Vec3, f32) {
         let each = bodies.at.iter().zip(&bodies.moves);
         let each = each.map(|(at, moves)| moves.xyz() * at.w);
@@ -246,7 +255,7 @@ mod tests {
         })
     }
 
-    /// Kinetic and potential.
+    /// Returns the kinetic and potential energy.
     fn energy(bodies: &Bodies) -> f64 {
         let soft = RULES.softening * RULES.softening;
         let of_one = |index: usize| {
@@ -261,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn momentum_and_energy_are_kept_while_the_galaxies_meet() {
+    fn momentum_and_energy_are_conserved_while_the_galaxies_meet() {
         let (mut scene, mut broad_phase) = scene(800);
         let before = energy(scene.world.resource::<Bodies>());
         let (mut nearest, mut bounced) = (f32::MAX, 0);
@@ -284,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_a_disc_goes_round_its_centre() {
+    fn a_body_of_a_disc_orbits_its_centre() {
         let (mut scene, mut broad_phase) = scene(400);
         for _ in 0..40 {
             scene.step(&mut broad_phase).expect("valid boxes");
@@ -297,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_meet_keep_momentum_and_energy_and_part() {
+    fn two_bodies_that_bounce_conserve_momentum_and_energy_and_separate() {
         let a = [Vec4::new(0.0, 0.0, 0.0, 3.0), Vec4::new(1.0, 0.2, 0.0, 0.5)];
         let b = [
             Vec4::new(0.8, 0.1, 0.0, 1.0),
@@ -328,7 +337,7 @@ mod tests {
                 for _ in 0..20 {
                     scene.step(&mut broad_phase).expect("valid boxes");
                 }
-                scene.boxes().expect("boxes of the host").to_vec()
+                scene.boxes().expect("host boxes").to_vec()
             })
         };
         assert_eq!(run(1), run(4));

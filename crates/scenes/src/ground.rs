@@ -1,15 +1,16 @@
-//! The landscape of `particles`: heights from `assets/landscape.npy`, scaled, and what is below a point.
+//! The landscape of `particles`: the scaled heights of `assets/landscape.npy`.
 
 use super::Landscape;
 use glam::Vec3;
 
-/// Height of the highest mountain above the deepest valley, as part of the side.
+/// Height of the highest mountain above the deepest valley, as a share of the side.
 const RELIEF: f32 = 0.3;
 
 impl Landscape {
-    /// The landscape of the asset over a square of this side, its lowest point at y = 0.
+    /// Loads the landscape, scaled to a square of this side, with its lowest point at y = 0.
     pub(super) fn of_side(side: f32) -> Self {
-        // The file is part of the program: a test reads it. Without it the ground would be flat.
+        // The file is part of the program, and a test checks it. If it were unreadable, the ground
+        // would be flat.
         let file = &include_bytes!("../assets/landscape.npy")[..];
         let words: Vec<u16> = npyz::NpyFile::new(file)
             .and_then(npyz::NpyFile::into_vec)
@@ -24,9 +25,11 @@ impl Landscape {
         }
     }
 
-    /// The height of the ground at (x, z), and how much it rises along x and along z: bilinear between four points.
+    /// Returns the height of the ground at (x, z) and its slopes along x and z, by bilinear
+    /// interpolation.
     ///
-    /// The same steps in the same order as `ground_at` in `kernels/demo/particles.cuh`, so that the bits agree.
+    /// `ground_at` in `kernels/demo/particles.cuh` takes the same steps in the same order, so that
+    /// the bits agree.
     pub(super) fn at(&self, x: f32, z: f32) -> Vec3 {
         let (column, u) = self.cell((x - self.origin[0]) / self.spacing);
         let (row, v) = self.cell((z - self.origin[1]) / self.spacing);
@@ -45,7 +48,7 @@ impl Landscape {
         )
     }
 
-    /// The cell that a coordinate falls in, and how far into it.
+    /// Returns the cell that contains a coordinate, and the position within it.
     fn cell(&self, at: f32) -> (usize, f32) {
         let cell = (at as usize).min(self.width - 2);
         (cell, at - cell as f32)
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heights_meet_the_points_and_slopes_are_those_of_the_surface() {
+    fn heights_match_the_grid_points_and_slopes_the_surface() {
         let ground = Landscape::of_side(100.0);
         assert_eq!(ground.heights.len(), ground.width * ground.width);
         assert!(ground.width > 100, "the asset was read");

@@ -1,19 +1,22 @@
-//! Bodies at rest are put to sleep: all of an island at once, which is what touches each other, when all of it has been calm for a
-//! while. Asleep they stand still and cost nothing; what moves and touches one wakes its island.
+//! Puts islands of bodies to sleep and wakes them.
+//!
+//! Bodies that touch each other form an island. An island falls asleep when all of its bodies have
+//! been calm for some frames. Sleeping bodies do not move and cost nothing. A moving body that
+//! touches one wakes its island.
 
 use super::solver::{Body, Contact, FRAME, SLOP};
 use bevy_ecs::prelude::Resource;
 
-/// Slower than this is calm: metres and radians per second.
+/// Max speeds of a calm body, in metres and radians per second.
 const CALM: [f32; 2] = [0.05, 0.2];
-/// Calm for so many frames is at rest.
+/// Calm frames before a body may fall asleep.
 const FRAMES: u32 = 30;
 
-/// How long each body has been calm, and with whom it sleeps.
+/// How long each body has been calm, and its island.
 #[derive(Resource, Debug, Default)]
 pub(super) struct Islands {
     calm: Vec<u32>,
-    /// The least number of a body of the island; of use while it sleeps.
+    /// For a sleeping body, the smallest index of a body in its island.
     of: Vec<u32>,
 }
 
@@ -22,7 +25,8 @@ fn is_calm(body: &Body) -> bool {
 }
 
 impl Islands {
-    /// Wakes the islands that something moving touches or is going to touch within the frame, and says whether there were any.
+    /// Wakes the islands that a moving body touches or will touch within the frame. Returns whether
+    /// there were any.
     pub fn rouse(&self, bodies: &mut [Body], contacts: &[Contact]) -> bool {
         let mut hit = Vec::new();
         for contact in contacts {
@@ -49,7 +53,7 @@ impl Islands {
         !hit.is_empty()
     }
 
-    /// At the end of a frame: what has been calm for long sleeps. Says whether an island fell asleep.
+    /// Puts calm islands to sleep at the end of a frame. Returns whether there were any.
     pub fn settle(&mut self, bodies: &mut [Body], contacts: &[Contact]) -> bool {
         self.calm.resize(bodies.len(), 0);
         self.of.resize(bodies.len(), 0);
@@ -63,7 +67,7 @@ impl Islands {
         if self.calm.iter().all(|&calm| calm < FRAMES) {
             return false;
         }
-        // Union by the least number.
+        // The smaller index becomes the root.
         let mut roots: Vec<u32> = (0..bodies.len() as u32).collect();
         for contact in contacts {
             let touching = contact.impulse.x > 0.0 || contact.separation < SLOP;
@@ -92,7 +96,7 @@ impl Islands {
     }
 }
 
-/// The island of a body; its way there is made short.
+/// Returns the root of a body and compresses the path to it.
 fn root(roots: &mut [u32], body: u32) -> u32 {
     let mut at = body;
     while roots[at as usize] != at {

@@ -1,14 +1,15 @@
-//! Scenes to look at and to measure with: worlds of `bevy_ecs` whose boxes go through a [`BroadPhase`] every frame.
+//! The scenes of the program: worlds of `bevy_ecs` whose boxes a [`BroadPhase`] pairs every frame.
 //!
-//! Every scene is the same for the same seed, whatever the thread count and the backend: random numbers come from
-//! Xoshiro256++ (`rand::rngs::Xoshiro256PlusPlus`), entities keep their box index for life, and what follows from the
-//! pairs is computed in their sorted order. Rendering is no part of this.
+//! The same seed gives the same scene on every backend and number of threads: random numbers come
+//! from Xoshiro256++ (`rand::rngs::Xoshiro256PlusPlus`), an entity's box index never changes, and
+//! systems process the pairs in sorted order. Rendering is done elsewhere.
 //!
 //! ```
 //! use radsweep_scenes::{Kind, Options, Scene};
 //! use radsweep::{BroadPhase, Config};
 //!
-//! let mut scene = Scene::new(Kind::Uniform, &Options { bodies: Some(1000), ..Options::default() })?;
+//! let options = Options { bodies: Some(1000), ..Options::default() };
+//! let mut scene = Scene::new(Kind::Uniform, &options)?;
 //! let mut broad_phase = BroadPhase::new(Config::default())?;
 //! let first = scene.step(&mut broad_phase)?;
 //! assert_eq!(first.report.n, 1000);
@@ -41,75 +42,91 @@ pub use mesh::{Mesh, chair_mesh};
 pub use picture::{Instance, Landscape, Picture, Shape};
 use radsweep::{Aabb, BroadPhase, Filter, Frame, Pair, Report};
 use rand::SeedableRng;
-use rand::rngs::Xoshiro256PlusPlus;
+use rand::rngs::Xoshiro256PlusPlus as Rng;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// Which scene. Parses from and displays as its name on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Chairs, each one rigid body of nine boxes, dropped onto a heap: full physics on the pairs found.
-    FallingChairs,
-    /// Balls that flow down a landscape and collide with it and with each other, through the pairs found.
-    Particles,
-    /// Two galaxies that meet: bodies under each other's gravity, which bounce where they touch.
-    Galaxy,
-    /// Boxes of similar size, spread evenly, drifting.
-    Uniform,
-    /// The same gathered in clusters of very different density.
-    Clustered,
-    /// Sizes evenly spread over six decades, drifting.
-    MixedSizes,
-    /// Towers of boxes that touch face to face, sheared by a travelling wave, on one ground plate.
-    Stack,
+/// Defines [`Kind`] and its methods from a table with an entry for each scene: its name, default
+/// bodies and frames, the boxes that a body counts for in the limit, and the function that builds
+/// it.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($name:literal) {
+        bodies: $bodies:literal, frames: $frames:literal, boxes: $boxes:literal, build: $build:expr
+    })*) => {
+        /// A scene. It parses from and displays as its name on the command line.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All scenes.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// Returns the name on the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// Returns the default number of bodies.
+            #[must_use]
+            pub const fn default_bodies(self) -> usize {
+                match self { $(Self::$kind => $bodies,)* }
+            }
+
+            /// Returns the default number of frames. The chairs come to rest within theirs.
+            #[must_use]
+            pub const fn default_frames(self) -> u32 {
+                match self { $(Self::$kind => $frames,)* }
+            }
+
+            /// Returns the max number of bodies: [`Options::MAX_BOXES`] over the boxes of a body.
+            const fn max_bodies(self) -> usize {
+                Options::MAX_BOXES / match self { $(Self::$kind => $boxes,)* }
+            }
+
+            /// Builds the scene with this many bodies and this density.
+            fn build(self, bodies: usize, density: f32, rng: &mut Rng) -> Scene {
+                let build: fn(usize, f32, &mut Rng) -> Scene = match self {
+                    $(Self::$kind => $build,)*
+                };
+                build(bodies, density, rng)
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// Every scene there is.
-    pub const ALL: &[Self] = &[
-        Self::FallingChairs,
-        Self::Particles,
-        Self::Galaxy,
-        Self::Uniform,
-        Self::Clustered,
-        Self::MixedSizes,
-        Self::Stack,
-    ];
-
-    /// The name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FallingChairs => "falling-chairs",
-            Self::Particles => "particles",
-            Self::Galaxy => "galaxy",
-            Self::Uniform => "uniform",
-            Self::Clustered => "clustered",
-            Self::MixedSizes => "mixed-sizes",
-            Self::Stack => "stack",
-        }
+kinds! {
+    /// Chairs that fall onto a heap: rigid bodies of nine boxes, with full physics.
+    FallingChairs("falling-chairs") {
+        bodies: 1500, frames: 300, boxes: 16, build: |bodies, _, rng| falling_chairs::scene(bodies, rng)
     }
-
-    /// Bodies when none are asked for.
-    #[must_use]
-    pub const fn default_bodies(self) -> usize {
-        match self {
-            Self::FallingChairs => 1500,
-            Self::Particles => 50_000,
-            Self::Galaxy => 8192,
-            _ => 100_000,
-        }
+    /// Balls that flow down a landscape and collide with it and with each other.
+    Particles("particles") {
+        bodies: 50_000, frames: 300, boxes: 1, build: |bodies, _, rng| particles::scene(bodies, rng)
     }
-
-    /// Frames that show what the scene is about: for chairs, until the heap has come to rest.
-    #[must_use]
-    pub const fn default_frames(self) -> u32 {
-        match self {
-            Self::FallingChairs | Self::Particles | Self::Galaxy => 300,
-            _ => 60,
-        }
+    /// Two galaxies that meet: bodies attract each other by gravity and bounce where they touch.
+    Galaxy("galaxy") {
+        bodies: 8192, frames: 300, boxes: 64, build: |bodies, _, rng| galaxy::scene(bodies, rng)
+    }
+    /// Drifting boxes of similar size, uniformly distributed.
+    Uniform("uniform") {
+        bodies: 100_000, frames: 60, boxes: 1, build: drifting::uniform
+    }
+    /// Drifting boxes in clusters of very different density.
+    Clustered("clustered") {
+        bodies: 100_000, frames: 60, boxes: 1, build: drifting::clustered
+    }
+    /// Drifting boxes with sizes over six decades.
+    MixedSizes("mixed-sizes") {
+        bodies: 100_000, frames: 60, boxes: 1, build: drifting::mixed_sizes
+    }
+    /// Towers of boxes on a ground plate, face to face, sheared by a travelling wave.
+    Stack("stack") {
+        bodies: 100_000, frames: 60, boxes: 1, build: |bodies, _, rng| stack::scene(bodies, rng)
     }
 }
 
@@ -130,66 +147,62 @@ impl FromStr for Kind {
     }
 }
 
-/// Why a scene was not made.
+/// Why a scene could not be created.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no scene of that name.
+    /// No scene has this name.
     #[error("unknown scene `{name}`: known are {}", Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", "))]
     UnknownScene {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
     },
-    /// A scene without bodies, or with too many.
-    #[error("{bodies} bodies asked for, but a scene has 1 to {limit}")]
+    /// The number of bodies is zero or too large.
+    #[error("{bodies} bodies requested, but this scene can have 1 to {limit}")]
     Bodies {
-        /// Bodies asked for.
+        /// The requested number of bodies.
         bodies: usize,
-        /// The most there can be.
+        /// The max number of bodies of this scene.
         limit: usize,
     },
-    /// The density is not a positive number.
+    /// The density is out of range.
     #[error("density {density} is not between {} and {}", Options::DENSITIES.0, Options::DENSITIES.1)]
     Density {
-        /// The density asked for.
+        /// The requested density.
         density: f32,
     },
     /// The GPU, or a call to it, failed.
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] radsweep::gpu::Error),
-    /// A sort on the GPU cannot be had.
+    /// A sort on the GPU failed.
     #[cfg(cuda)]
     #[error(transparent)]
     Sort(#[from] radsweep::sort::Error),
 }
 
-/// What can be chosen about a scene.
+/// The options of a scene.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Chairs, or boxes in the other scenes; `None` = [`Kind::default_bodies`].
+    /// Number of chairs, or of boxes in the other scenes; `None` for [`Kind::default_bodies`].
     pub bodies: Option<usize>,
-    /// Another seed is another arrangement.
+    /// Seed of the random arrangement.
     pub seed: u64,
     /// Multiplies the pairs per box of `uniform`, `clustered` and `mixed-sizes`.
     pub density: f32,
 }
 
 impl Options {
-    /// The most boxes of a scene: memory for an entity and its row is some 200 bytes.
+    /// Max boxes of a scene. An entity and its row take some 200 bytes.
     pub const MAX_BOXES: usize = 1 << 26;
     const DENSITIES: (f32, f32) = (1e-3, 1e3);
 }
 
 impl Options {
-    /// The number of bodies of a scene, if all can be had.
+    /// Checks the options and returns the number of bodies.
     fn bodies(&self, kind: Kind) -> Result<usize, Error> {
         let bodies = self.bodies.unwrap_or(kind.default_bodies());
-        let limit = match kind {
-            Kind::FallingChairs => Self::MAX_BOXES / 16,
-            Kind::Galaxy => Self::MAX_BOXES / 64,
-            _ => Self::MAX_BOXES,
-        };
+        let limit = kind.max_bodies();
         if !(1..=limit).contains(&bodies) {
             return Err(Error::Bodies { bodies, limit });
         }
@@ -211,70 +224,65 @@ impl Default for Options {
     }
 }
 
-/// What one frame did.
+/// The results of one frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What the broad phase did.
+    /// The report of the broad phase.
     pub report: Report,
     /// Milliseconds of the scene's own stages, in the order they run.
     pub stages: Vec<(&'static str, f64)>,
 }
 
 impl Step {
-    /// Lists the stages of the whole frame with their milliseconds: the scene's `place`, those of the broad phase, then what the
-    /// scene does with the pairs.
+    /// Returns all stages of the frame with their milliseconds: the scene's `place`, those of the
+    /// broad phase, then the scene's others.
     pub fn all_stages(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let (before, after) = self.stages.split_at(self.stages.len().min(1));
         let before = before.iter().copied();
-        let paired = self.report.timings.stages();
+        let paired = self.report.stats.timings.stages();
         before.chain(paired).chain(after.iter().copied())
     }
 
-    /// Sums up the milliseconds of the whole frame, with what the broad phase spends between its stages.
+    /// Returns the milliseconds of the whole frame, including the time between the broad phase's
+    /// stages.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.report.timings.total + self.stages.iter().map(|stage| stage.1).sum::<f64>()
+        self.report.stats.timings.total + self.stages.iter().map(|stage| stage.1).sum::<f64>()
     }
 }
 
 /// A world and the systems that move it.
 pub struct Scene {
     world: World,
-    /// Moves what moves by itself and brings [`Boxes`] up to date.
+    /// Moves the bodies and updates [`Boxes`], before the broad phase.
     place: Schedule,
-    /// What follows from the pairs.
+    /// The stages after the broad phase, which use the pairs.
     respond: Vec<(&'static str, Schedule)>,
-    /// Adds what there is to draw; [`draw_boxes`] where nothing better is known.
+    /// Adds the instances to draw; [`draw_boxes`] by default.
     draw: fn(&World, &mut Picture),
-    /// The scene in the place of all this, where it lives on a device.
+    /// A scene in device memory, which replaces all of the above.
     #[cfg(cuda)]
     device: Option<device::OnDevice>,
 }
 
 impl Scene {
-    /// Builds the scene before its first frame.
+    /// Builds a scene as it is before its first frame.
     ///
     /// # Errors
     ///
     /// [`Error::Bodies`] and [`Error::Density`].
     pub fn new(kind: Kind, options: &Options) -> Result<Self, Error> {
         let bodies = options.bodies(kind)?;
-        let density = options.density;
-        let rng = &mut Xoshiro256PlusPlus::seed_from_u64(options.seed);
-        Ok(match kind {
-            Kind::FallingChairs => falling_chairs::scene(bodies, rng),
-            Kind::Particles => particles::scene(bodies, rng),
-            Kind::Galaxy => galaxy::scene(bodies, rng),
-            Kind::Uniform => drifting::uniform(bodies, density, rng),
-            Kind::Clustered => drifting::clustered(bodies, density, rng),
-            Kind::MixedSizes => drifting::mixed_sizes(bodies, density, rng),
-            Kind::Stack => stack::scene(bodies, rng),
-        })
+        let rng = &mut Rng::seed_from_u64(options.seed);
+        Ok(kind.build(bodies, options.density, rng))
     }
 
-    /// As [`Scene::new`], on the device where the broad phase works on one and the scene can: `particles` and `galaxy` then
-    /// live there, write their boxes there and react to the pairs there. `particles` are moved to the same bits as on the CPU;
-    /// gravity is summed up over all, and not by a tree. Such a scene can only be stepped with broad phases on that device.
+    /// Builds a scene on the device of the broad phase, if both support it; else as [`Scene::new`].
+    ///
+    /// The scenes `particles` and `galaxy` can run on a device: their bodies, boxes and pairs stay
+    /// there. `particles` gives the same bits as on the CPU. `galaxy` sums the gravity of all
+    /// bodies instead of using a tree. Such a scene can be stepped only with broad phases on that
+    /// device.
     ///
     /// ```
     /// use radsweep_scenes::{Kind, Options, Scene};
@@ -289,12 +297,12 @@ impl Scene {
     ///
     /// # Errors
     ///
-    /// As [`Scene::new`]; `Error::Gpu` where the device has no room or cannot load the kernels.
+    /// As [`Scene::new`]; `Error::Gpu` if the device refuses memory or cannot load the kernels.
     #[cfg_attr(not(cuda), expect(unused_variables))]
     pub fn new_on(kind: Kind, options: &Options, broad_phase: &BroadPhase) -> Result<Self, Error> {
         #[cfg(cuda)]
         if let Some(stream) = broad_phase.stream() {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
+            let mut rng = Rng::seed_from_u64(options.seed);
             let mut world = World::new();
             let device = match kind {
                 Kind::Particles => {
@@ -319,7 +327,7 @@ impl Scene {
         Self::new(kind, options)
     }
 
-    /// A world and what moves it, in the order of the fields.
+    /// Creates a scene in host memory.
     fn on_host(
         world: World,
         place: Schedule,
@@ -336,11 +344,12 @@ impl Scene {
         }
     }
 
-    /// Runs one frame: the boxes are brought up to date, paired, and the world reacts.
+    /// Runs one frame: moves the bodies, finds the pairs of their boxes, and lets the world react
+    /// to them.
     ///
     /// # Errors
     ///
-    /// Those of [`BroadPhase::update`]; the world then has moved, but not reacted.
+    /// As [`BroadPhase::update`]. The bodies have then moved, but the world has not reacted.
     pub fn step(&mut self, broad_phase: &mut BroadPhase) -> radsweep::Result<Step> {
         #[cfg(cuda)]
         if let Some(device) = &mut self.device {
@@ -360,9 +369,9 @@ impl Scene {
         }
         let report = broad_phase.update(frame)?.clone();
         if !self.respond.is_empty() {
-            let mut kept = self.world.resource_mut::<Pairs>();
-            kept.0.clear();
-            kept.0.extend_from_slice(broad_phase.pairs());
+            let mut pairs = self.world.resource_mut::<Pairs>();
+            pairs.0.clear();
+            pairs.0.extend_from_slice(broad_phase.pairs());
         }
         for (name, schedule) in &mut self.respond {
             run(name, schedule, &mut self.world);
@@ -370,12 +379,14 @@ impl Scene {
         Ok(Step { report, stages })
     }
 
-    /// The boxes of the last frame, by box index; before the first frame all are [`Aabb::EMPTY`]. From a device they are downloaded by the
-    /// first call after a frame.
+    /// Returns the boxes of the last frame by box index. Before the first frame all are
+    /// [`Aabb::EMPTY`].
+    ///
+    /// The first call after a frame downloads them if the scene is on a device.
     ///
     /// # Errors
     ///
-    /// What the device reports.
+    /// Errors of the device.
     pub fn boxes(&self) -> radsweep::Result<&[Aabb]> {
         #[cfg(cuda)]
         if let Some(device) = &self.device {
@@ -384,11 +395,13 @@ impl Scene {
         Ok(&self.world.resource::<Boxes>().aabbs)
     }
 
-    /// What there is to draw of the last frame, into `picture`, whose lists are replaced. From a device every call downloads it.
+    /// Writes the instances to draw into `picture` and removes those of the last frame.
+    ///
+    /// Each call downloads them if the scene is on a device.
     ///
     /// # Errors
     ///
-    /// What the device reports.
+    /// Errors of the device.
     pub fn picture(&self, picture: &mut Picture) -> radsweep::Result<()> {
         picture.clear();
         #[cfg(cuda)]
@@ -399,35 +412,35 @@ impl Scene {
         Ok(())
     }
 
-    /// The ground below the bodies, where it is more than one of the boxes.
+    /// Returns the landscape below the bodies; `None` where the ground is a box or absent.
     #[must_use]
     pub fn landscape(&self) -> Option<&Landscape> {
         self.world.get_resource()
     }
 
-    /// The body that each box belongs to, or nothing where each box is the body of its own number.
+    /// Returns the body of each box; empty where each box is the body of its own index.
     #[must_use]
     pub fn body_of_box(&self) -> &[u32] {
         &self.world.resource::<Boxes>().bodies
     }
 
-    /// A filter for each box, or nothing where all boxes may pair.
+    /// Returns the filter of each box; empty where all boxes may pair.
     #[must_use]
     pub fn filters(&self) -> &[Filter] {
         &self.world.resource::<Boxes>().filters
     }
 }
 
-/// The index of an entity's box, the same in every frame: what pairs refer to.
+/// The index of an entity's box, to which pairs refer. It never changes.
 #[derive(Component, Debug, Clone, Copy)]
 struct BoxIndex(u32);
 
-/// What the broad phase reads, by [`BoxIndex`].
+/// The input of the broad phase, by [`BoxIndex`].
 #[derive(Resource, Debug)]
 struct Boxes {
     aabbs: Vec<Aabb>,
     filters: Vec<Filter>,
-    /// The body of each box, or nothing: see [`Scene::body_of_box`].
+    /// The body of each box, or empty: see [`Scene::body_of_box`].
     bodies: Vec<u32>,
 }
 
@@ -449,7 +462,7 @@ impl Boxes {
 #[derive(Resource, Debug, Default)]
 struct Pairs(Vec<Pair>);
 
-/// Every box as a body of its own.
+/// Draws every box as a body of its own.
 fn draw_boxes(world: &World, picture: &mut Picture) {
     let boxes = world.resource::<Boxes>().aabbs.iter().zip(0..);
     picture
@@ -457,7 +470,8 @@ fn draw_boxes(world: &World, picture: &mut Picture) {
         .extend(boxes.map(|(aabb, index)| Instance::of_box(aabb, index)));
 }
 
-/// A schedule of systems that run one after the other on this thread: each is parallel inside where that pays.
+/// Returns a schedule that runs its systems one after the other on this thread. A system uses more
+/// threads itself where that pays.
 fn schedule<M>(systems: impl IntoScheduleConfigs<bevy_ecs::system::ScheduleSystem, M>) -> Schedule {
     let mut schedule = Schedule::default();
     schedule.set_executor(SingleThreadedExecutor::new());
@@ -468,7 +482,7 @@ fn schedule<M>(systems: impl IntoScheduleConfigs<bevy_ecs::system::ScheduleSyste
 #[cfg(test)]
 mod tests;
 
-/// Compiles and runs what the README shows.
+/// Tests the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,21 +1,22 @@
-//! What a chair looks like.
+//! The mesh of a chair.
 
 use super::chair;
 use glam::Vec3;
 
-/// Triangles with a normal at each corner.
+/// A triangle mesh with a normal for each vertex.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Mesh {
-    /// Of each vertex.
+    /// The position of each vertex.
     pub positions: Vec<[f32; 3]>,
-    /// Of each vertex: unit vectors, outward.
+    /// The outward unit normal of each vertex.
     pub normals: Vec<[f32; 3]>,
-    /// Vertices, three a triangle, counterclockwise from outside.
+    /// Three vertices per triangle, counterclockwise as seen from outside.
     pub indices: Vec<u32>,
 }
 
-/// The chair of `assets/chair.obj`, in metres, its centre of mass at the origin, as an
-/// [`Instance`](super::Instance) of shape [`Chair`](super::Shape::Chair) places it.
+/// Loads the chair of `assets/chair.obj`, in metres, with its centre of mass at the origin.
+///
+/// An [`Instance`](super::Instance) of shape [`Chair`](super::Shape::Chair) places it.
 ///
 /// ```
 /// let chair = radsweep_scenes::chair_mesh();
@@ -28,7 +29,7 @@ pub fn chair_mesh() -> Mesh {
         ..Default::default()
     };
     let mut file = &include_bytes!("../assets/chair.obj")[..];
-    // The file is part of the program and has no materials: a test reads it.
+    // The file is part of the program, has no materials, and is checked by a test.
     let no_materials = |_: &std::path::Path| Err(tobj::LoadError::OpenFileFailed);
     let (models, _) =
         tobj::load_obj_buf(&mut file, &options, no_materials).unwrap_or((Vec::new(), Ok(vec![])));
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mesh_is_closed_to_light_and_stays_inside_the_boxes_that_collide() {
+    fn the_mesh_is_closed_and_stays_inside_the_collision_boxes() {
         let mesh = chair_mesh();
         let (vertices, triangles) = (mesh.positions.len(), mesh.indices.len() / 3);
         assert!((500..4000).contains(&triangles), "{triangles}");
@@ -62,12 +63,12 @@ mod tests {
         let outside = |position: &&[f32; 3]| {
             let position = Vec3::from(**position);
             let within = |part: &chair::Part| {
-                let room = part.half + 1e-3 - (position - part.center).abs();
-                room.min_element() >= 0.0
+                let slack = part.half + 1e-3 - (position - part.center).abs();
+                slack.min_element() >= 0.0
             };
             !parts.iter().any(within)
         };
-        // The slats of the back alone have no box: eight corners and their edges each.
+        // Only the slats of the back have no box: eight corners and their edges each.
         let free = mesh.positions.iter().filter(outside).count();
         assert!(free < vertices / 4, "{free} of {vertices}");
         let [low, high] = [Vec3::min, Vec3::max].map(|pick| {

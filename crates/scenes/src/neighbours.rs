@@ -1,20 +1,24 @@
-//! The neighbours of every body from the sorted pairs, so that each body can gather what its contacts do to it: in parallel, and
-//! always in the same order.
+//! Lists the neighbours of every body from the sorted pairs.
+//!
+//! Each body can then gather the effects of its neighbours in parallel and always in the same
+//! order.
 
 use bevy_ecs::prelude::Resource;
 use radsweep::Pair;
 
-/// For each body the others that its box overlaps, in ascending order.
+/// A row for each body: the bodies that its box overlaps, in ascending order.
 #[derive(Resource, Debug, Default)]
 pub(super) struct Neighbours {
-    /// Where each row begins; one more than there are bodies.
+    /// The offset of each row, and the end of the last.
     starts: Vec<u32>,
     others: Vec<u32>,
 }
 
 impl Neighbours {
-    /// Two rows for each pair: O(bodies + pairs). Pairs are sorted, so that the rows come out sorted: of body i first the pairs (a, i)
-    /// by a, then the pairs (i, b) by b.
+    /// Fills the rows from the pairs in O(bodies + pairs).
+    ///
+    /// Each pair adds an entry to two rows. The pairs are sorted, so the rows are too: that of body
+    /// i has the pairs (a, i) by a, then the pairs (i, b) by b.
     pub fn rebuild(&mut self, bodies: usize, pairs: &[Pair]) {
         self.starts.clear();
         self.starts.resize(bodies + 1, 0);
@@ -28,7 +32,7 @@ impl Neighbours {
             sum += *start;
             *start = sum;
         }
-        // Rows are filled from their ends, which leaves their starts.
+        // Rows are filled from their ends, after which the offsets are those of their starts.
         self.others.resize(2 * pairs.len(), 0);
         for pair in pairs.iter().rev() {
             for (own, other) in [(pair.a, pair.b), (pair.b, pair.a)] {
@@ -39,7 +43,7 @@ impl Neighbours {
         }
     }
 
-    /// The neighbours of a body.
+    /// Returns the neighbours of a body.
     pub fn of(&self, body: usize) -> &[u32] {
         &self.others[self.starts[body] as usize..self.starts[body + 1] as usize]
     }
@@ -50,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_hold_both_sides_of_each_pair_in_order() {
+    fn rows_have_both_sides_of_each_pair_in_order() {
         let pairs = [(0, 3), (0, 4), (1, 3), (2, 3), (3, 4)].map(|(a, b)| Pair::new(a, b));
         let mut neighbours = Neighbours::default();
         for _ in 0..2 {

@@ -1,12 +1,16 @@
-//! Particles that flow down a landscape: balls of one mass, which the ground and each other hold up.
+//! The scene `particles`: balls flow down a landscape and collide with it and with each other.
 //!
-//! Position based (M. Müller et al., "Position Based Dynamics", 2006; M. Macklin et al., "Unified Particle Physics for Real-Time
-//! Applications", SIGGRAPH 2014, for the friction and the averaged Jacobi steps): gravity moves every ball, then a few rounds push
-//! balls that overlap apart and out of the ground, and what came of it is the velocity. Each ball gathers its own push from the balls
-//! whose boxes overlap its own, in the order of their numbers, so that the result is the same for any number of threads. The CUDA kernels
+//! The simulation is position based (M. Müller et al., "Position Based Dynamics", 2006), with the
+//! friction and the averaged Jacobi steps of M. Macklin et al., "Unified Particle Physics for
+//! Real-Time Applications", SIGGRAPH 2014. Gravity moves every ball. Then a few rounds push
+//! overlapping balls apart and out of the ground. The motion of the frame gives the velocity.
+//!
+//! Each ball gathers its push from the balls whose boxes overlap its own, in the order of their
+//! indices, so that the result does not depend on the number of threads. The CUDA kernels
 //! (`kernels/demo/particles.cuh`) take the same steps in the same order, to the same bits.
 //!
-//! The balls have one size, so the landscape grows with their number: every number of them covers it as deep.
+//! The size of a ball does not depend on their number. The landscape grows with it, so that they
+//! always cover it equally deep.
 
 use super::neighbours::Neighbours;
 use super::{Boxes, Instance, Landscape, Pairs, Picture, Scene, schedule};
@@ -18,30 +22,34 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 use rayon::prelude::*;
 
-/// Side of the landscape for each cube root of a particle, in metres: 100 m for 50,000.
+/// Side of the landscape in metres divided by the cube root of the number of particles: 100 m for
+/// 50,000.
 const SIDE: f32 = 2.714_418;
-/// Least and greatest radius, in metres.
+/// Min and max radius in metres.
 const RADII: [f32; 2] = [0.2, 0.3];
-/// Rounds of pushing apart. In a heap at rest of 1,500, one pair in a hundred overlaps by 2.7 percent or more; with 2 rounds by 3.7.
+/// Rounds of pushing apart. In a resting heap of 1,500 balls, one pair in a hundred overlaps by 2.7
+/// percent or more; with 2 rounds it is 3.7.
 pub(super) const ROUNDS: usize = 4;
-/// Particles that a thread takes at once.
+/// Particles per task.
 const GRAIN: usize = 1024;
 
-/// What the steps need to know besides the particles: passed to the kernels as it is.
+/// The parameters of the simulation, passed to the kernels.
 #[repr(C)]
 #[derive(Resource, Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Rules {
-    /// One frame, in seconds.
+    /// Duration of a frame in seconds.
     pub frame: f32,
-    /// Metres per second squared, downward.
+    /// Downward acceleration in metres per second squared.
     pub gravity: f32,
-    /// The fastest: air, and less than a radius in a frame, so that none jumps through another.
+    /// Max speed: a ball moves less than its radius in a frame, so that none passes through
+    /// another.
     pub max_speed: f32,
-    /// How much further than its ball a box reaches: what a round may push it.
+    /// Margin of a box around its ball, for the pushes of the rounds.
     pub margin: f32,
-    /// Of the pushes that a ball gets, this over their number is carried out, at most all.
+    /// Relaxation: the sum of a ball's pushes is multiplied by this over their number, at most by
+    /// 1.
     pub share: f32,
-    /// Coefficients between balls, and of a ball on the ground.
+    /// Coefficient of friction between balls, and of a ball on the ground.
     pub friction: f32,
     pub ground_friction: f32,
     /// Side of the landscape.
@@ -53,12 +61,12 @@ impl Rules {
         Self {
             frame: 1.0 / 60.0,
             gravity: 9.81,
-            // 18 cm a frame: less than the least radius.
+            // 18 cm per frame: less than the min radius.
             max_speed: 11.0,
             margin: 0.01,
-            // 1 converges slowly where a ball has many neighbours, 2 swings; Macklin et al. take 1 to 2.
+            // 1 converges slowly with many neighbours, 2 oscillates; Macklin et al. use 1 to 2.
             share: 1.5,
-            // They lie still on slopes of up to 9 degrees, and heap up a little.
+            // Balls rest on slopes of up to 9 degrees and form low heaps.
             friction: 0.2,
             ground_friction: 0.15,
             side,
@@ -66,19 +74,20 @@ impl Rules {
     }
 }
 
-/// The particles, by number: lists rather than entities, as every step runs over all of them and looks up neighbours by number.
+/// The particles as lists rather than entities, since every step visits all of them and looks up
+/// neighbours by index.
 #[derive(Resource, Debug, Default)]
 pub(super) struct Particles {
     /// Positions at the start of the frame, and radii.
     pub from: Vec<Vec4>,
-    /// Where they are going to be; and the same, one round earlier.
+    /// Positions at the end of the frame, after this round and after the last.
     pub next: Vec<Vec4>,
     before: Vec<Vec4>,
-    /// Metres per second.
+    /// Velocities in metres per second.
     pub velocities: Vec<Vec4>,
 }
 
-/// The start: a carpet over the mountains, some layers thick, that follows the ground.
+/// Creates a carpet of several layers of balls that follows the mountains.
 pub(super) fn start(count: usize, rng: &mut Rng) -> (Landscape, Rules, Particles) {
     let side = (SIDE * (count as f32).cbrt()).max(10.0);
     let ground = Landscape::of_side(side);
@@ -121,7 +130,7 @@ pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
     Scene::on_host(world, schedule(place), respond, draw)
 }
 
-/// Gravity, and where each particle would be at the end of the frame if nothing were in its way.
+/// Applies gravity and predicts the position of each particle at the end of the frame.
 fn place(mut particles: ResMut<Particles>, mut boxes: ResMut<Boxes>, rules: Res<Rules>) {
     let Particles {
         from,
@@ -146,7 +155,8 @@ fn find_neighbours(pairs: Res<Pairs>, particles: Res<Particles>, mut found: ResM
     found.rebuild(particles.from.len(), &pairs.0);
 }
 
-/// Rounds in which every particle is pushed out of those it overlaps and out of the ground, by where they were one round earlier.
+/// Pushes overlapping particles apart and out of the ground, in rounds that read the positions of
+/// the round before.
 fn collide(
     mut particles: ResMut<Particles>,
     neighbours: Res<Neighbours>,
@@ -175,7 +185,7 @@ fn collide(
     }
 }
 
-/// None stays in the ground, and the way that each has come is its velocity.
+/// Lifts particles out of the ground and computes the velocities from the motion.
 fn settle(mut particles: ResMut<Particles>, ground: Res<Landscape>, rules: Res<Rules>) {
     let Particles {
         from,
@@ -195,7 +205,8 @@ fn settle(mut particles: ResMut<Particles>, ground: Res<Landscape>, rules: Res<R
         .for_each(settled);
 }
 
-/// The steps of one particle; `kernels/demo/particles.cuh` has the same, operation by operation.
+/// The steps of one particle; `kernels/demo/particles.cuh` has the same operations in the same
+/// order.
 impl Rules {
     fn fall(&self, from: Vec4, velocity: Vec4) -> (Vec4, Vec4) {
         let mut velocity = velocity.xyz();
@@ -213,7 +224,7 @@ impl Rules {
         Aabb::new((at.xyz() - reach).into(), (at.xyz() + reach).into())
     }
 
-    /// Walls stand at the borders of the landscape.
+    /// Keeps a position inside the walls at the borders of the landscape.
     fn inside(&self, mut at: Vec3, radius: f32) -> Vec4 {
         let most = self.side - radius;
         for along in [&mut at.x, &mut at.z] {
@@ -223,7 +234,7 @@ impl Rules {
         at.extend(radius)
     }
 
-    /// The push of the ground upon a ball, and 1 if there is one.
+    /// Returns the push of the ground on a ball, and 1 if there is one.
     fn push_of_ground(&self, own: Vec4, start: Vec4, ground: &Landscape) -> Vec4 {
         let below = ground.at(own.x, own.z);
         let length = (below.x * below.x + 1.0 + below.z * below.z).sqrt();
@@ -233,11 +244,12 @@ impl Rules {
             return Vec4::ZERO;
         }
         let moved = own.xyz() - start.xyz();
-        let held = held_back(moved, normal, self.ground_friction * depth);
-        (normal * depth - held).extend(1.0)
+        let taken = taken_by_friction(moved, normal, self.ground_friction * depth);
+        (normal * depth - taken).extend(1.0)
     }
 
-    /// The push of another ball (its position and where it started), and 1 if they overlap: half of what parts them.
+    /// Returns the push of another ball, given its position and its start, and 1 if they overlap:
+    /// half of the way apart.
     fn push_of_other(
         &self,
         own: Vec4,
@@ -254,13 +266,13 @@ impl Rules {
         let normal = if distance > 1e-6 {
             apart / distance
         } else {
-            // At one place: the one goes up, the other down.
+            // Both have the same centre: one moves up, the other down.
             Vec3::new(0.0, if first { -1.0 } else { 1.0 }, 0.0)
         };
         let depth = reach - distance;
         let moved = (own.xyz() - start.xyz()) - (other.xyz() - other_start.xyz());
-        let held = held_back(moved, normal, self.friction * depth);
-        ((normal * depth - held) * 0.5).extend(1.0)
+        let taken = taken_by_friction(moved, normal, self.friction * depth);
+        ((normal * depth - taken) * 0.5).extend(1.0)
     }
 
     fn pushed(&self, own: Vec4, push: Vec4) -> Vec4 {
@@ -275,7 +287,7 @@ impl Rules {
         self.inside(own.xyz() + push.xyz() * share, own.w)
     }
 
-    /// A ball whose middle is less than its radius above the ground's slope, lifted so far.
+    /// Lifts a ball whose centre is less than its radius above the slope of the ground.
     fn lifted(&self, own: Vec4, ground: &Landscape) -> Vec4 {
         let below = ground.at(own.x, own.z);
         let length = (below.x * below.x + 1.0 + below.z * below.z).sqrt();
@@ -289,8 +301,9 @@ impl Rules {
     }
 }
 
-/// What friction takes back of a movement along a surface: all of it, or as much as `limit`.
-fn held_back(moved: Vec3, normal: Vec3, limit: f32) -> Vec3 {
+/// Returns the share of a motion along a surface that friction takes back: all of it, or up to
+/// `limit`.
+fn taken_by_friction(moved: Vec3, normal: Vec3, limit: f32) -> Vec3 {
     let along = moved - normal * moved.dot(normal);
     let square = along.dot(along);
     if square > limit * limit {
@@ -333,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn none_sinks_into_the_ground_in_2000_frames_and_they_flow_down_and_come_to_rest() {
+    fn in_2000_frames_none_sinks_and_all_flow_down_and_come_to_rest() {
         let (mut scene, mut broad_phase) = scene(1500, 1);
         let mut sunk = 0;
         let mut start = Vec4::ZERO;
@@ -380,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ball_alone_falls_as_gravity_says_and_slides_no_steeper_than_friction_lets_it() {
+    fn a_single_ball_falls_by_gravity_and_slides_only_where_friction_allows() {
         let rules = Rules::new(50.0);
         let (mut at, mut velocity) = (Vec4::new(20.0, 40.0, 20.0, 0.25), Vec4::ZERO);
         for _ in 0..60 {
@@ -400,16 +413,16 @@ mod tests {
 
         let normal = Vec3::new(0.6, 0.8, 0.0);
         let moved = Vec3::new(0.08, -0.06, 0.3) - normal * 0.1;
-        let held = held_back(moved, normal, 0.02);
+        let taken = taken_by_friction(moved, normal, 0.02);
         assert!(
-            (held.length() - 0.02).abs() < 1e-6 && held.dot(normal).abs() < 1e-6,
-            "{held}"
+            (taken.length() - 0.02).abs() < 1e-6 && taken.dot(normal).abs() < 1e-6,
+            "{taken}"
         );
-        assert!(held_back(moved, normal, 1.0).abs_diff_eq(moved + normal * 0.1, 1e-6));
+        assert!(taken_by_friction(moved, normal, 1.0).abs_diff_eq(moved + normal * 0.1, 1e-6));
     }
 
     #[test]
-    fn pushes_of_two_are_opposite_even_at_one_place() {
+    fn pushes_of_two_balls_are_opposite_even_at_the_same_position() {
         let rules = Rules::new(50.0);
         for apart in [Vec3::ZERO, Vec3::new(0.1, 0.2, -0.3), Vec3::X] {
             let start = Vec4::new(9.0, 9.0, 9.0, 0.3);
@@ -431,7 +444,7 @@ mod tests {
                     scene.step(&mut broad_phase).expect("valid boxes");
                 }
                 (
-                    scene.boxes().expect("boxes of the host").to_vec(),
+                    scene.boxes().expect("host boxes").to_vec(),
                     broad_phase.pairs().len(),
                 )
             })

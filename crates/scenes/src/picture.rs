@@ -1,11 +1,11 @@
-//! What there is to draw of a scene: one instance for each body, by shape, and the ground.
+//! The drawable form of a scene: an instance for each body, by shape, and the landscape.
 
 use bevy_ecs::prelude::Resource;
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec4, Vec4Swizzles};
 use radsweep::Aabb;
 
-/// What a body looks like.
+/// The shape of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// A box; [`Instance::scale`] is its half extents.
@@ -20,22 +20,22 @@ pub enum Shape {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub struct Instance {
-    /// Where its middle is; of a chair, its centre of mass.
+    /// The centre; for a chair, the centre of mass.
     pub position: [f32; 3],
-    /// The body, counted from 0; [`super::Scene::body_of_box`] says which boxes it has.
+    /// The index of the body; [`super::Scene::body_of_box`] maps boxes to bodies.
     pub body: u32,
     /// Unit quaternion, x y z w.
     pub rotation: [f32; 4],
-    /// Size along its own axes, as its shape says.
+    /// Size along its own axes, in the unit of its [`Shape`].
     pub scale: [f32; 3],
-    /// Distance in a second, in the unit of the coordinates.
+    /// Speed in units of the coordinates per second.
     pub speed: f32,
-    /// Whether it sleeps (1) or not (0).
+    /// 1 for a sleeping body, else 0.
     pub asleep: u32,
 }
 
 impl Instance {
-    /// A box that stands still as far as is known, and is a body of its own.
+    /// Returns an instance for a box that is a body of its own, with speed 0.
     pub(super) fn of_box(aabb: &Aabb, body: u32) -> Self {
         let axis = |axis: usize| (aabb.min[axis], aabb.max[axis]);
         let middle = |(min, max): (f32, f32)| min.midpoint(max);
@@ -50,7 +50,7 @@ impl Instance {
         }
     }
 
-    /// A ball: its middle and radius, and its velocity in a second.
+    /// Returns an instance for a ball, given its centre and radius, and its velocity per second.
     pub(super) fn of_ball(at: Vec4, velocity: Vec4, body: u32) -> Self {
         Self {
             position: at.xyz().into(),
@@ -63,32 +63,32 @@ impl Instance {
     }
 }
 
-/// A landscape of heights above the plane y = 0: a square grid that begins at `origin` (x, z), row after row along x.
+/// A landscape: heights above the plane y = 0 on a square grid, row by row along x.
 #[derive(Resource, Debug, Clone, PartialEq)]
 pub struct Landscape {
-    /// Least x and z.
+    /// Min x and z.
     pub origin: [f32; 2],
-    /// Distance of neighbours.
+    /// Distance between neighbouring points.
     pub spacing: f32,
-    /// Points along x; the rest of `heights` follows row after row along z.
+    /// Points along x.
     pub width: usize,
-    /// One height a point.
+    /// The height of each point.
     pub heights: Vec<f32>,
 }
 
-/// What there is to draw of one frame. Kept from frame to frame, so that nothing is allocated anew.
+/// The instances to draw in one frame. Reusing it for the next frame saves allocations.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
-    /// The bodies of each shape, in the order of their numbers.
+    /// Bodies of shape [`Shape::Box`], by index.
     pub boxes: Vec<Instance>,
-    /// See [`Shape::Chair`].
+    /// Bodies of shape [`Shape::Chair`], by index.
     pub chairs: Vec<Instance>,
-    /// See [`Shape::Sphere`].
+    /// Bodies of shape [`Shape::Sphere`], by index.
     pub spheres: Vec<Instance>,
 }
 
 impl Picture {
-    /// The bodies of a shape.
+    /// Returns the bodies of a shape.
     #[must_use]
     pub fn of(&self, shape: Shape) -> &[Instance] {
         match shape {

@@ -1,15 +1,18 @@
-//! Rigid bodies under gravity with contacts: sequential impulses with soft contacts and small steps.
+//! Simulates rigid bodies with contacts under gravity, by sequential impulses with soft contacts
+//! and small steps.
 //!
-//! Sources: E. Catto, "Iterative Dynamics with Temporal Coherence" (GDC 2005): sequential impulses, accumulated and clamped,
-//! warm started. M. Macklin et al., "Small Steps in Physics Simulation" (SCA 2019): one iteration in each of many substeps.
-//! E. Catto, "Soft Constraints" (GDC 2011) and "Solver2D" (2024): contacts as stiff damped springs, and after each
-//! position update a second pass without springs, which takes out the speed that the springs put in.
-//! E. Catto, "Numerical Methods" (GDC 2015): the gyroscopic torque by one implicit Newton step.
+//! Sources: E. Catto, "Iterative Dynamics with Temporal Coherence" (GDC 2005): sequential impulses,
+//! accumulated and clamped, warm started. M. Macklin et al., "Small Steps in Physics Simulation"
+//! (SCA 2019): one iteration in each of many substeps. E. Catto, "Soft Constraints" (GDC 2011) and
+//! "Solver2D" (2024): contacts as stiff damped springs, and after each position update a second
+//! pass without springs, which takes out the speed that the springs put in. E. Catto, "Numerical
+//! Methods" (GDC 2015): the gyroscopic torque by one implicit Newton step.
 //!
-//! Contacts are found once a frame. Within it each contact point keeps its normal and its two anchors, which turn with
-//! their bodies; the distance between the anchors along the normal is the separation that a substep sees.
-//! The contacts of two bodies are solved together, in the order of the list; pairs of bodies that share none that moves are solved at
-//! the same time ([`super::colours`]). So the result is the same for any number of threads.
+//! Contacts are found once per frame. During the frame a contact point keeps its normal and its two
+//! anchors, which rotate with their bodies; the distance of the anchors along the normal is the
+//! separation in a substep. The contacts of two bodies are solved together, in the order of the
+//! list. Pairs of bodies that share no moving body are solved in parallel ([`super::colours`]). The
+//! result does not depend on the number of threads.
 
 use super::colours::{self, Colour};
 use super::constraint::{Motion, Spring, Velocity};
@@ -19,34 +22,34 @@ use radsweep::Pair;
 use rayon::prelude::*;
 
 pub(super) const GRAVITY: Vec3 = Vec3::new(0.0, -9.81, 0.0);
-/// One frame, in seconds.
+/// Duration of a frame in seconds.
 pub(super) const FRAME: f32 = 1.0 / 60.0;
 const SUBSTEPS: u32 = 8;
 pub(super) const SUBSTEP: f32 = FRAME / SUBSTEPS as f32;
-/// Penetration that is left alone, so that resting contacts stay contacts, in metres.
+/// Penetration in metres that is not undone, so that resting contacts stay contacts.
 pub(super) const SLOP: f32 = 0.002;
-/// Damping of rotation, per second: air, and the friction that point contacts lack.
+/// Damping of rotation per second, for air drag and the friction that point contacts lack.
 const ANGULAR_DAMPING: f32 = 0.1;
-/// Bodies that a thread takes at once.
+/// Bodies per task.
 const GRAIN: usize = 64;
 
-/// A rigid body; `inverse_mass` 0 does not move.
+/// A rigid body; one with an `inverse_mass` of 0 does not move.
 #[derive(Debug, Clone)]
 pub(super) struct Body {
-    /// Of the centre of mass.
+    /// The pose of the centre of mass.
     pub pose: Pose3,
     pub linear: Vec3,
     pub angular: Vec3,
     pub inverse_mass: f32,
-    /// In the body's own axes.
+    /// The inertia in the body's axes.
     pub inertia: Mat3,
     pub inverse_inertia: Mat3,
-    /// It stands still, and others rest on it as on the floor.
+    /// Whether it sleeps: it does not move, and others rest on it as on the floor.
     pub asleep: bool,
 }
 
 impl Body {
-    /// Whether it moves and contacts can change its velocity.
+    /// Returns whether it moves and contacts can change its velocity.
     pub fn is_awake(&self) -> bool {
         self.inverse_mass > 0.0 && !self.asleep
     }
@@ -55,29 +58,30 @@ impl Body {
 /// One point of contact between two boxes of different bodies.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contact {
-    /// The boxes, and the features that meet: what a contact of the next frame is recognised by.
+    /// The boxes, and the features that touch: they identify the contact in the next frame.
     pub pair: Pair,
     pub features: (u32, u32),
     /// Indices of the bodies.
     pub bodies: [u32; 2],
-    /// From the first body to the second.
+    /// The unit normal, from the first body to the second.
     pub normal: Vec3,
-    /// From each body's centre of mass, along the world's axes.
+    /// The contact point relative to each body's centre of mass, in the world's axes.
     pub anchors: [Vec3; 2],
-    /// Distance along the normal, negative inside.
+    /// Distance along the normal; negative for penetration.
     pub separation: f32,
     /// Accumulated impulse along the normal and the two tangents of the last substep.
     pub impulse: Vec3,
 }
 
-/// Moves the bodies by one frame and leaves the impulses in the contacts.
+/// Moves the bodies by one frame and stores the impulses in the contacts.
 pub(super) fn step(bodies: &mut [Body], contacts: &mut [Contact]) {
-    // Inside of the pool from here on: the many parallel steps are too short to be given to it one by one.
+    // Enters the thread pool once: entering it for each of the many short parallel steps costs too
+    // much.
     rayon::scope(|_| {
         let mut motions: Vec<Motion> = bodies.iter().map(Motion::new).collect();
         let mut velocities: Vec<Velocity> = bodies.iter().map(Velocity::of).collect();
         let mut colours = colours::paint(bodies, contacts, &motions);
-        // As stiff as the substep can follow; overdamped, so that it never swings.
+        // As stiff as the substep allows; overdamped, so that it never oscillates.
         let spring = Spring::new(0.125 / SUBSTEP, 10.0, SUBSTEP);
         for _ in 0..SUBSTEPS {
             each(
@@ -104,14 +108,14 @@ pub(super) fn step(bodies: &mut [Body], contacts: &mut [Contact]) {
         }
         colours
             .iter()
-            .for_each(|colour: &Colour| colour.keep(contacts));
+            .for_each(|colour: &Colour| colour.store(contacts));
         for (body, velocity) in bodies.iter_mut().zip(&velocities) {
             (body.linear, body.angular) = (velocity.linear.into(), velocity.angular.into());
         }
     });
 }
 
-/// Does something to every body that moves.
+/// Calls a function for every body that moves.
 fn each(
     bodies: &mut [Body],
     velocities: &mut [Velocity],
@@ -144,7 +148,7 @@ fn advance(body: &mut Body, velocity: &mut Velocity, motion: &mut Motion) {
     motion.follow(&body.pose);
 }
 
-/// The matrix whose product is the cross product with `v`.
+/// Returns the matrix of the cross product with `v`.
 fn skew(v: Vec3) -> Mat3 {
     Mat3::from_cols(
         Vec3::new(0.0, v.z, -v.y),

@@ -1,7 +1,9 @@
-//! Towers of unit cubes that touch face to face, sheared by a travelling wave, on one ground plate.
+//! The scene `stack`: towers of unit cubes on a ground plate, face to face, sheared by a travelling
+//! wave.
 //!
-//! Every cube touches the one above it and, at rest, its eight neighbours in the layer: under the closed rule touching
-//! counts, so that rounding must be exact. All cubes of a layer share their vertical interval.
+//! Every cube touches the one above it and, without a shift, its eight neighbours in the layer.
+//! Touching boxes overlap under the closed rule, so the coordinates must be exact. All cubes of a
+//! layer have the same vertical interval.
 
 use super::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
 use bevy_ecs::prelude::*;
@@ -10,7 +12,7 @@ use radsweep::{Filter, FilterFlags};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 
-/// Where a cube is in its stack: column, layer, row.
+/// The position of a cube in the stack: column, layer, row.
 #[derive(Component)]
 struct Cell(Vec3);
 
@@ -26,7 +28,7 @@ struct Wave {
 
 /// Layers of a tower.
 const HEIGHT: usize = 32;
-/// Furthest that the wave shifts a layer: less than half a cube, so that a cube stays on the one below.
+/// Max shift of a layer by the wave: less than half a cube, so that a cube stays on the one below.
 const REACH: f32 = 0.2;
 
 pub(super) fn scene(bodies: usize, rng: &mut Rng) -> Scene {
@@ -71,7 +73,7 @@ fn place(
             size / 2.0 + Vec3::new(1.0, 0.0, 1.0),
         );
     }
-    // One shift for each layer, a multiple of 1/1024: sums with whole numbers stay exact.
+    // Each layer has one shift, a multiple of 1/1024: sums with whole numbers stay exact.
     let shift = |layer: f32| {
         let angle = wave.phase + 0.05 * wave.frame as f32 + 0.4 * layer;
         (REACH * angle.sin() * 1024.0).round() / 1024.0

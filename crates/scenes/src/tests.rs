@@ -1,4 +1,4 @@
-//! What all scenes promise, and what the synthetic ones do.
+//! Tests of the properties of all scenes, and of the synthetic scenes.
 
 use super::*;
 use radsweep::{Backend, Config};
@@ -24,7 +24,7 @@ fn sizes(aabb: &Aabb) -> [f32; 3] {
 }
 
 #[test]
-fn names_parse_back_and_unknown_ones_list_the_known() {
+fn names_parse_back_and_an_unknown_one_lists_the_known() {
     for &kind in Kind::ALL {
         assert_eq!(kind.to_string().parse::<Kind>().ok(), Some(kind));
     }
@@ -74,7 +74,7 @@ fn one_body_is_a_scene() {
 }
 
 #[test]
-fn there_is_a_picture_of_every_body_before_the_first_frame_and_after() {
+fn pictures_show_every_body_before_and_after_the_first_frame() {
     for &kind in Kind::ALL {
         let (mut scene, mut broad_phase) = scene(kind, 40);
         let mut picture = Picture::default();
@@ -93,7 +93,7 @@ fn there_is_a_picture_of_every_body_before_the_first_frame_and_after() {
                 "{kind} {frame}"
             );
             scene.step(&mut broad_phase).expect("valid boxes");
-            let boxes = scene.boxes().expect("boxes of the host").len();
+            let boxes = scene.boxes().expect("host boxes").len();
             assert!([0, boxes].contains(&scene.body_of_box().len()), "{kind}");
             assert_eq!(scene.landscape().is_some(), kind == Kind::Particles);
         }
@@ -107,34 +107,34 @@ fn there_is_a_picture_of_every_body_before_the_first_frame_and_after() {
 }
 
 #[test]
-fn a_seed_is_the_same_arrangement_for_ever() {
-    // Measured once: a change means that results of different versions cannot be compared.
+fn a_seed_gives_the_same_arrangement_in_every_version() {
+    // Recorded once: with other values, results of different versions could not be compared.
     let (mut scene, mut broad_phase) = scene(Kind::Uniform, 1000);
     let first = scene.step(&mut broad_phase).expect("valid boxes");
     assert_eq!(
-        (first.report.pairs, radsweep::pair_hash(broad_phase.pairs())),
+        (
+            first.report.pairs,
+            radsweep::internals::pair_hash(broad_phase.pairs())
+        ),
         (1212, 0x8984_4d24_f763_1830)
     );
 }
 
 #[test]
-fn uniform_boxes_have_the_sizes_and_the_room_documented_and_drift() {
+fn uniform_boxes_have_the_documented_sizes_and_volume_and_drift() {
     let (mut scene, mut broad_phase) = scene(Kind::Uniform, 8000);
     scene.step(&mut broad_phase).expect("valid boxes");
-    let first = scene.boxes().expect("boxes of the host").to_vec();
+    let first = scene.boxes().expect("host boxes").to_vec();
     for _ in 0..50 {
         scene.step(&mut broad_phase).expect("valid boxes");
     }
     assert!(
         first
             .iter()
-            .zip(scene.boxes().expect("boxes of the host"))
+            .zip(scene.boxes().expect("host boxes"))
             .all(|(before, after)| before != after)
     );
-    for aabb in first
-        .iter()
-        .chain(scene.boxes().expect("boxes of the host"))
-    {
+    for aabb in first.iter().chain(scene.boxes().expect("host boxes")) {
         assert!(
             sizes(aabb)
                 .iter()
@@ -168,7 +168,7 @@ fn clusters_are_denser_than_an_even_spread() {
 }
 
 #[test]
-fn mixed_sizes_span_six_decades_with_some_ten_pairs_a_box() {
+fn mixed_sizes_span_six_decades_with_about_ten_pairs_per_box() {
     let (mut scene, mut broad_phase) = scene(Kind::MixedSizes, 20_000);
     let step = scene.step(&mut broad_phase).expect("valid boxes");
     let per_box = step.report.pairs as f64 / 20_000.0;
@@ -176,7 +176,7 @@ fn mixed_sizes_span_six_decades_with_some_ten_pairs_a_box() {
     let largest = || {
         scene
             .boxes()
-            .expect("boxes of the host")
+            .expect("host boxes")
             .iter()
             .map(|aabb| sizes(aabb).into_iter().fold(0.0, f32::max))
     };
@@ -192,7 +192,7 @@ fn stacked_cubes_touch_exactly_in_every_frame() {
     let (mut scene, mut broad_phase) = scene(Kind::Stack, 32 * 25);
     for _ in 0..20 {
         scene.step(&mut broad_phase).expect("valid boxes");
-        let boxes = scene.boxes().expect("boxes of the host");
+        let boxes = scene.boxes().expect("host boxes");
         let faces = |lower: usize, upper: usize, axis: usize| {
             (boxes[lower].max[axis], boxes[upper].min[axis])
         };

@@ -1,35 +1,36 @@
-//! Where one looks from: around a point, or flying.
+//! The camera: it orbits a point or flies.
 
 use glam::camera::rh::proj::directx::perspective_infinite_reverse;
 use glam::{Mat4, Quat, Vec2, Vec3};
 
-/// A ray from the eye; `dir` is a unit vector.
+/// A ray; `dir` is a unit vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ray {
     pub origin: Vec3,
     pub dir: Vec3,
 }
 
-/// A perspective camera, y up. It turns around `target` (orbit), or on the spot (fly).
+/// A perspective camera with y up. It orbits `target`, or turns in place and flies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Camera {
     pub target: Vec3,
     pub distance: f32,
-    /// Radians around y; 0 looks along -z.
+    /// Angle around y in radians; 0 looks along -z.
     pub yaw: f32,
-    /// Radians above the horizon that the eye is.
+    /// Angle of the eye above the horizon in radians.
     pub pitch: f32,
 }
 
-/// Half the vertical field of view, as a slope.
+/// Tangent of half the vertical field of view.
 const SLOPE: f32 = 0.4;
-/// Closest to straight up or down, so that "right" stays defined.
-const STEEPEST: f32 = 1.55;
-/// Distances beyond are of no use in 32 bits.
+/// Max pitch: below a right angle, so that "right" stays defined.
+const MAX_PITCH: f32 = 1.55;
+/// Min and max distance, for the precision of 32 bits.
 const DISTANCES: (f32, f32) = (1e-4, 1e9);
 
 impl Camera {
-    /// Looks at a ball from above and the side, so that it fills most of the picture.
+    /// Creates a camera that looks at a ball from above and the side, so that it fills most of the
+    /// picture.
     pub fn around(center: Vec3, radius: f32) -> Self {
         let mut camera = Self {
             target: center,
@@ -41,13 +42,13 @@ impl Camera {
         camera
     }
 
-    /// Turns to a ball, from the same direction.
+    /// Moves to a ball; the direction is unchanged.
     pub fn focus(&mut self, center: Vec3, radius: f32) {
         self.target = center;
         self.distance = (radius / SLOPE * 1.08).clamp(DISTANCES.0, DISTANCES.1);
     }
 
-    /// Goes a part of the way there, so that a row of pictures follows what moves.
+    /// Moves a part of the way to a ball, so that successive pictures follow it smoothly.
     pub fn follow(&mut self, center: Vec3, radius: f32, part: f32) {
         let from = *self;
         self.focus(center, radius);
@@ -55,7 +56,7 @@ impl Camera {
         self.distance = from.distance + (self.distance - from.distance) * part;
     }
 
-    /// From the camera's own axes (x right, y up, z backwards) to the world's.
+    /// Returns the rotation from the camera's axes (x right, y up, z backwards) to the world's.
     fn rotation(&self) -> Quat {
         Quat::from_rotation_y(self.yaw) * Quat::from_rotation_x(-self.pitch)
     }
@@ -76,19 +77,20 @@ impl Camera {
         self.target - self.forward() * self.distance
     }
 
-    /// Half the height and width of the picture at distance 1.
+    /// Returns half the width and height of the picture at distance 1.
     pub fn slopes(aspect: f32) -> Vec2 {
         Vec2::new(SLOPE * aspect, SLOPE)
     }
 
-    /// World to clip space; depth is 1 at the near plane and 0 infinitely far, so that all scales keep their precision.
+    /// Returns the matrix from world to clip space. Depth is 1 at the near plane and 0 at infinity,
+    /// which keeps precision at all scales.
     pub fn view_projection(&self, aspect: f32) -> Mat4 {
         let view = Mat4::from_rotation_translation(self.rotation(), self.eye()).inverse();
         let near = self.distance * 1e-3;
         perspective_infinite_reverse(2.0 * SLOPE.atan(), aspect, near) * view
     }
 
-    /// Through a point of the picture: x right and y up, each from -1 to 1.
+    /// Returns the ray through a point of the picture, with x right and y up, each from -1 to 1.
     pub fn ray(&self, at: Vec2, aspect: f32) -> Ray {
         let slope = at * Self::slopes(aspect);
         let dir = self.forward() + self.right() * slope.x + self.up() * slope.y;
@@ -98,32 +100,32 @@ impl Camera {
         }
     }
 
-    /// Turns around the target, by parts of the picture's height dragged.
+    /// Orbits the target by a drag in units of the picture's height.
     pub fn orbit(&mut self, by: Vec2) {
         self.yaw = (self.yaw - 3.0 * by.x) % std::f32::consts::TAU;
-        self.pitch = (self.pitch + 3.0 * by.y).clamp(-STEEPEST, STEEPEST);
+        self.pitch = (self.pitch + 3.0 * by.y).clamp(-MAX_PITCH, MAX_PITCH);
     }
 
-    /// Turns on the spot, by parts of the picture's height dragged.
+    /// Turns in place by a drag in units of the picture's height.
     pub fn look(&mut self, by: Vec2) {
         let eye = self.eye();
         self.orbit(by * 0.5);
         self.target = eye + self.forward() * self.distance;
     }
 
-    /// Shifts, so that the target follows the pointer; by parts of the picture's height dragged.
+    /// Pans by a drag in units of the picture's height, so that the target follows the pointer.
     pub fn pan(&mut self, by: Vec2) {
         let height = 2.0 * SLOPE * self.distance;
         self.target += (self.up() * by.y - self.right() * by.x) * height;
     }
 
-    /// Nearer (above 0) or further, in steps of a wheel.
+    /// Zooms in (above 0) or out, in steps of the wheel.
     pub fn zoom(&mut self, steps: f32) {
         let distance = self.distance * 0.88_f32.powf(steps);
         self.distance = distance.clamp(DISTANCES.0, DISTANCES.1);
     }
 
-    /// Flies along its own axes (right, up, forward), in distances to the target.
+    /// Flies along the camera's axes (right, up, forward), in units of the distance to the target.
     pub fn fly(&mut self, by: Vec3) {
         let step = self.right() * by.x + self.up() * by.y + self.forward() * by.z;
         self.target += step * self.distance;
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_is_in_the_middle_and_near_things_have_more_depth() {
+    fn the_target_is_in_the_centre_and_near_points_have_larger_depths() {
         let camera = Camera::around(Vec3::new(3.0, -2.0, 8.0), 5.0);
         let middle = project(&camera, camera.target);
         assert!(middle.truncate().length() < 1e-5, "{middle}");
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ball_that_is_looked_at_is_in_the_picture() {
+    fn the_ball_in_focus_is_inside_the_picture() {
         for radius in [1e-3, 1.0, 1e6] {
             let mut camera = Camera::around(Vec3::ONE, radius);
             for _ in 0..8 {
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn rays_go_through_the_points_that_they_are_asked_for() {
+    fn rays_pass_through_their_points() {
         let mut camera = Camera::around(Vec3::new(1.0, 2.0, 3.0), 4.0);
         camera.look(Vec2::new(0.2, -0.3));
         for at in [Vec2::ZERO, Vec2::new(0.9, -0.4), Vec2::new(-1.0, 1.0)] {
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_stays_on_the_spot_and_orbit_keeps_the_target() {
+    fn looking_keeps_the_eye_and_orbiting_keeps_the_target() {
         let mut camera = Camera::around(Vec3::ZERO, 3.0);
         let eye = camera.eye();
         camera.look(Vec2::new(0.4, 0.1));
@@ -185,13 +187,13 @@ mod tests {
         let target = camera.target;
         camera.orbit(Vec2::new(9.0, 9.0));
         assert_eq!(camera.target, target);
-        assert!(camera.pitch <= STEEPEST);
+        assert!(camera.pitch <= MAX_PITCH);
         assert!((camera.eye() - target).length() - camera.distance < 1e-3);
         assert!(camera.view_projection(ASPECT).is_finite());
     }
 
     #[test]
-    fn dragging_pans_so_that_the_target_follows() {
+    fn panning_moves_the_target_with_the_pointer() {
         let mut camera = Camera::around(Vec3::ZERO, 3.0);
         let before = camera;
         camera.pan(Vec2::new(0.25, 0.0));
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn following_comes_closer_each_time() {
+    fn following_approaches_the_ball() {
         let mut camera = Camera::around(Vec3::ZERO, 1.0);
         let there = Camera::around(Vec3::X, 4.0);
         for _ in 0..40 {

@@ -1,16 +1,17 @@
-//! Lines where the broad phase cut the space: columns or cells.
+//! The edges of the columns or cells that the broad phase divides the space into, as lines.
 
 use super::look::{edges, line};
 use super::render::Line;
 use glam::Vec3;
-use radsweep::{Aabb, Subdivision};
+use radsweep::Aabb;
+use radsweep::internals::Subdivision;
 
 const CUT: [f32; 4] = [0.55, 0.0, 0.33, 0.75];
 
-/// Planes of cells across an axis that are drawn at most: more would be as dense as pixels.
-const MOST: f32 = 256.0;
+/// Max planes per axis that are drawn: more would be as dense as pixels.
+const MAX_PLANES: f32 = 256.0;
 
-/// Adds the edges of this part of the space, and of each plane that cuts it.
+/// Adds the edges of a box, and those of each plane that cuts it.
 pub(super) fn cuts(subdivision: &Subdivision, part: [Vec3; 2], lines: &mut Vec<Line>) {
     edges(
         &Aabb::new(part[0].to_array(), part[1].to_array()),
@@ -29,17 +30,18 @@ pub(super) fn cuts(subdivision: &Subdivision, part: [Vec3; 2], lines: &mut Vec<L
                 let number = |at: f32| (at - origin[axis]) / size[axis];
                 let first = number(part[0][axis]).ceil();
                 let count = number(part[1][axis]).floor() - first + 1.0;
-                if count <= MOST {
+                if count <= MAX_PLANES {
                     let all = (0..count as u32).map(|k| first + k as f32);
                     let all = all.map(|number| origin[axis] + number * size[axis]);
                     planes(axis, all, part, lines);
                 }
             }
         }
+        _ => {}
     }
 }
 
-/// The edges of planes across an axis, of those that go through the part.
+/// Adds the edges of the planes across an axis that cut the box.
 fn planes(
     axis: usize,
     at: impl Iterator<Item = f32>,
@@ -79,11 +81,11 @@ mod tests {
                 .iter()
                 .all(|line| inside(line.from) && inside(line.to))
         );
-        lines.split_off(12) // without the edges of the part itself
+        lines.split_off(12) // without the edges of the box itself
     }
 
     #[test]
-    fn every_cut_through_the_part_is_a_rectangle_along_the_sweep_axis() {
+    fn every_cut_is_a_rectangle_along_the_sweep_axis() {
         let columns = Subdivision::Columns {
             axes: [2, 0],
             cuts: [vec![-1.0, 4.0, 11.0], vec![2.0, 3.0]],
@@ -97,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn cells_have_planes_on_every_axis_unless_they_are_too_many() {
+    fn cells_have_planes_on_every_axis_up_to_the_limit() {
         let cells = |size| Subdivision::Cells {
             origin: [1.0, 100.0, -100.0],
             size: [5.0, size, 4.0],
         };
-        // x: 1 and 6; y: 5 (0 and 10 are edges of the part); z: 0 is an edge, 4 and 8.
+        // x: 1 and 6; y: 5 (0 and 10 are edges of the box); z: 0 is an edge, 4 and 8.
         assert_eq!(lines(&cells(5.0)).len(), (2 + 1 + 2) * 4);
         assert_eq!(lines(&cells(0.01)).len(), (2 + 2) * 4);
     }

@@ -1,8 +1,10 @@
-//! The viewer: a scene while it runs, what the broad phase does with it, and where the time goes.
+//! The viewer: shows a scene while it runs, the pairs found, and the time of each stage.
 //!
-//! The simulation has a thread of its own (`simulation.rs`) and hands over its newest frame (`snapshot.rs`). What is shown of it
-//! and asked for is `state.rs`; panels and input are `ui/`, drawing is `render/`. Only `window.rs` knows of a window, so that
-//! `screenshot.rs` shows the same without one.
+//! - `simulation/` runs the scene on a thread of its own and publishes its newest frame
+//!   (`snapshot.rs`).
+//! - `state.rs` stores what is shown and requested.
+//! - `ui/` has the panels and the input, `render/` draws.
+//! - `window.rs` is the only file that uses a window; `screenshot.rs` shows the same without one.
 
 mod camera;
 mod cells;
@@ -31,35 +33,35 @@ pub use window::window;
 /// Why there is no window or no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing can draw.
+    /// No graphics driver was found.
     #[error(
         "no graphics driver answers: install the Vulkan driver of your GPU, or a software one (Debian, Ubuntu: \
          apt install mesa-vulkan-drivers libvulkan1)"
     )]
     NoAdapter,
-    /// The device that draws failed.
+    /// The graphics device failed.
     #[error("the graphics device failed: {0}")]
     Device(String),
-    /// A picture that cannot be.
-    #[error("a picture of {}x{} pixels asked for, but a side has 1 to {most}", .size[0], .size[1])]
+    /// The size of the picture is out of range.
+    #[error("a picture of {}x{} pixels was requested, but a side can have 1 to {limit} pixels", .size[0], .size[1])]
     Size {
-        /// Width and height asked for.
+        /// Requested width and height.
         size: [u32; 2],
-        /// The most of the device.
-        most: u32,
+        /// The device's max width and height.
+        limit: u32,
     },
     /// There is no window system.
     #[error("no display answers: {0}")]
     NoDisplay(String),
-    /// A scene that cannot be.
+    /// The scene could not be created.
     #[error(transparent)]
     Scene(#[from] radsweep_scenes::Error),
     /// The broad phase failed.
     #[error("frame {frame}: {source}")]
     Step {
-        /// Counted from 1.
+        /// The frame, counted from 1.
         frame: u64,
-        /// What it says.
+        /// The error of the broad phase.
         source: radsweep::Error,
     },
     /// The broad phase did not start.
@@ -68,21 +70,22 @@ pub enum Error {
     /// The scene or the broad phase did not start.
     #[error("{0}")]
     Start(String),
-    /// A file that cannot be written.
+    /// A file could not be written.
     #[error("cannot write {}: {source}", .path.display())]
     Save {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// No thread for the simulation.
+    /// The thread of the simulation could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
 impl Error {
-    /// Whether the program can do without: the scene runs as well without a picture of it.
+    /// Returns whether only the display or the driver is missing, so that the scene can still run
+    /// without a window.
     pub const fn is_headless(&self) -> bool {
         matches!(self, Self::NoAdapter | Self::NoDisplay(_))
     }

@@ -1,4 +1,4 @@
-//! What of a frame is drawn, and the lines that explain it.
+//! The choice of what is drawn, and the lines over the scene.
 
 use super::cells::cuts;
 use super::render::Line;
@@ -7,25 +7,25 @@ use glam::Vec3;
 use radsweep::Aabb;
 use radsweep_scenes::Kind;
 
-/// What the colour of a body says.
+/// What the colour of a body shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colour {
-    /// Which body it is.
+    /// The body itself.
     #[default]
     Body,
-    /// How many pairs it has.
+    /// The number of its pairs.
     Overlaps,
     /// Whether it sleeps.
     Asleep,
-    /// How fast it is.
+    /// Its speed.
     Speed,
 }
 
 impl Colour {
-    /// Every one, in the order of the list.
+    /// All colourings, in the order of the list.
     pub const ALL: [Self; 4] = [Self::Body, Self::Overlaps, Self::Asleep, Self::Speed];
 
-    /// The name on the command line and in the panels.
+    /// Returns the name on the command line and in the panels.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,28 +43,28 @@ impl std::str::FromStr for Colour {
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|colour| colour.name() == name);
         let known = Self::ALL.map(Self::name).join(", ");
-        found.ok_or_else(|| format!("unknown colouring `{name}`: known are {known}"))
+        found.ok_or_else(|| format!("unknown colour `{name}`: known are {known}"))
     }
 }
 
-/// What is drawn.
+/// The choice of what is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Look {
     pub colour: Colour,
-    /// The boxes that the broad phase sees.
+    /// Whether to draw the boxes that the broad phase sees.
     pub wireframes: bool,
-    /// The columns or cells that the space was cut into.
+    /// Whether to draw the columns or cells.
     pub cells: bool,
-    /// The sweep axis.
+    /// Whether to draw the sweep axis.
     pub axis: bool,
-    /// Lines from the picked body to those it has pairs with.
+    /// Whether to draw lines from the picked body to those it has pairs with.
     pub pairs: bool,
-    /// Darkness all around instead of a sky.
+    /// Whether to draw a black background instead of a sky.
     pub space: bool,
 }
 
 impl Look {
-    /// What suits a scene.
+    /// Returns the default for a scene.
     pub fn of(kind: Kind) -> Self {
         Self {
             colour: match kind {
@@ -78,7 +78,7 @@ impl Look {
         }
     }
 
-    /// What the simulation has to tell for it.
+    /// Returns what the simulation must provide for it.
     pub fn watch(&self, body: Option<u32>) -> Watch {
         Watch {
             overlaps: self.colour == Colour::Overlaps,
@@ -88,7 +88,7 @@ impl Look {
         }
     }
 
-    /// The lines to draw over a frame.
+    /// Adds the lines to draw over a frame.
     pub fn lines(&self, snapshot: &Snapshot, lines: &mut Vec<Line>) {
         lines.clear();
         if self.cells
@@ -130,7 +130,7 @@ fn middle(aabb: &Aabb) -> Vec3 {
     (Vec3::from(aabb.min) + Vec3::from(aabb.max)) / 2.0
 }
 
-/// Corners of what most bodies fill, in case some have gone far.
+/// Returns the corners of a box around most bodies, without those far away.
 fn most_bodies(extent: &Extent) -> [Vec3; 2] {
     let [low, high] = extent.corners;
     let reach = Vec3::splat(extent.radius);
@@ -140,18 +140,19 @@ fn most_bodies(extent: &Extent) -> [Vec3; 2] {
     ]
 }
 
-/// An arrow along the bodies' lower edge in the direction of the sweep, and where the picked body's boxes begin and end on it.
+/// Adds an arrow along the bodies' lower edge in the direction of the sweep, with the intervals of
+/// the picked body's boxes.
 fn sweep_axis(snapshot: &Snapshot, lines: &mut Vec<Line>) {
     let Some(extent) = snapshot.extent else {
         return;
     };
     let axis = Vec3::AXES[snapshot.axis.min(2)];
     let [low, high] = most_bodies(&extent);
-    // Just outside.
-    let room = extent.radius * 0.06;
-    let base = low - (Vec3::ONE - axis) * room;
+    // Just outside of the bodies.
+    let margin = extent.radius * 0.06;
+    let base = low - (Vec3::ONE - axis) * margin;
     let at = |value: f32| base * (Vec3::ONE - axis) + axis * value;
-    let (from, to) = (at(low.dot(axis) - room), at(high.dot(axis) + room));
+    let (from, to) = (at(low.dot(axis) - margin), at(high.dot(axis) + margin));
     lines.push(line(from, to, AXIS, 4.0));
     let head = extent.radius * 0.08;
     let (u, v) = axis.any_orthonormal_pair();
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sweep_axis_runs_past_all_bodies_and_shows_the_interval() {
+    fn the_sweep_axis_spans_all_bodies_and_shows_the_interval() {
         let mut lines = Vec::new();
         let look = Look {
             axis: true,
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_looked_at_is_asked_for() {
+    fn only_what_is_drawn_is_requested() {
         let mut look = Look::of(Kind::FallingChairs);
         assert_eq!(look.watch(None), Watch::default());
         look.colour = Colour::Overlaps;

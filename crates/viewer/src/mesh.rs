@@ -1,9 +1,10 @@
-//! The landscape as triangles. Boxes and balls are made by the shader; the chair's mesh belongs to its scene.
+//! The mesh of the landscape. The shader draws boxes and balls; the scene has the mesh of the
+//! chair.
 
 use glam::Vec3;
 use radsweep_scenes::{Landscape, Mesh};
 
-/// The surface, with normals from the slopes; nothing where it has less than two points a side.
+/// Returns the surface with its normals; empty where a side has fewer than two points.
 pub(super) fn landscape(land: &Landscape) -> Mesh {
     let width = land.width;
     let depth = land.heights.len().checked_div(width).unwrap_or(0);
@@ -18,7 +19,7 @@ pub(super) fn landscape(land: &Landscape) -> Mesh {
             let at = |origin: f32, step: usize| origin + step as f32 * land.spacing;
             let position = [at(x0, x), height(x, z), at(z0, z)];
             mesh.positions.push(position);
-            // Central differences, one-sided at the rim.
+            // Central differences, one-sided at the border.
             let (left, right) = (x.saturating_sub(1), (x + 1).min(width - 1));
             let (back, front) = (z.saturating_sub(1), (z + 1).min(depth - 1));
             let along_x = (height(right, z) - height(left, z)) / (right - left) as f32;
@@ -38,14 +39,14 @@ pub(super) fn landscape(land: &Landscape) -> Mesh {
     mesh
 }
 
-/// The triangles' corners.
+/// Returns the corners of each triangle.
 pub(super) fn triangles(mesh: &Mesh) -> impl Iterator<Item = [Vec3; 3]> {
     let corner = |index: u32| Vec3::from(mesh.positions[index as usize]);
     let (threes, _) = mesh.indices.as_chunks::<3>();
     threes.iter().map(move |three| three.map(corner))
 }
 
-/// Radius of the ball around the origin that holds the mesh.
+/// Returns the radius of the ball around the origin that contains the mesh.
 pub(super) fn radius(mesh: &Mesh) -> f32 {
     let points = mesh.positions.iter().copied().map(Vec3::from);
     points.map(Vec3::length).fold(0.0, f32::max)
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_landscape_stands_where_it_says() {
+    fn a_landscape_has_its_positions_and_heights() {
         let land = Landscape {
             origin: [-1.0, 2.0],
             spacing: 0.5,

@@ -1,4 +1,4 @@
-//! Draws what egui wants drawn.
+//! Draws the panels of egui.
 
 use super::render::Gpu;
 use egui::{ClippedPrimitive, FullOutput, TextureId};
@@ -8,12 +8,12 @@ use wgpu::{
     StoreOp, TextureFormat, TextureView,
 };
 
-/// The panels on the device.
+/// Draws the panels on the device.
 pub(super) struct Overlay {
     renderer: Renderer,
     jobs: Vec<ClippedPrimitive>,
     screen: ScreenDescriptor,
-    /// Textures that the jobs are the last to use.
+    /// Textures to free after the current jobs.
     unused: Vec<TextureId>,
 }
 
@@ -30,7 +30,7 @@ impl Overlay {
         }
     }
 
-    /// Brings a pass to the device, for pictures of this size.
+    /// Uploads a pass, for pictures of this size.
     pub fn prepare(
         &mut self,
         gpu: &Gpu,
@@ -54,12 +54,12 @@ impl Overlay {
             pixels_per_point: output.pixels_per_point,
         };
         self.jobs = context.tessellate(output.shapes, output.pixels_per_point);
-        // There are no paint callbacks, which alone have commands of their own.
+        // Only paint callbacks return command buffers, and there are none.
         self.renderer
             .update_buffers(device, queue, encoder, &self.jobs, &self.screen);
     }
 
-    /// Draws what was prepared over what is there, or over black where `clear`.
+    /// Draws the prepared panels over the picture, or over black if `clear` is set.
     pub fn paint(&self, encoder: &mut CommandEncoder, view: &TextureView, clear: bool) {
         let load = if clear {
             LoadOp::Clear(Color::BLACK)

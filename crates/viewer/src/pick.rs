@@ -1,4 +1,4 @@
-//! Which body a ray meets first, by the shapes that are drawn.
+//! Finds the first body that a ray hits, by the shapes that are drawn.
 
 use super::camera::Ray;
 use super::mesh::{radius, triangles};
@@ -6,14 +6,15 @@ use glam::{Quat, Vec3};
 use radsweep_scenes::{Instance, Mesh, Picture, Shape};
 use rayon::prelude::*;
 
-/// A body, and how far along the ray it is.
+/// A body, and its distance along the ray.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hit {
     pub body: u32,
     pub distance: f32,
 }
 
-/// The nearest body; of two at the same distance that of the lower number. O(bodies), on all threads.
+/// Returns the nearest body; of two at the same distance, that of the lower index. O(bodies), on
+/// all threads.
 pub(super) fn pick(picture: &Picture, chair: &Mesh, ray: Ray) -> Option<Hit> {
     let reach = radius(chair);
     let meets = |shape, instance: &Instance| {
@@ -25,11 +26,11 @@ pub(super) fn pick(picture: &Picture, chair: &Mesh, ray: Ray) -> Option<Hit> {
             dir: turn * ray.dir,
         };
         match shape {
-            Shape::Box => meets_box(local, scale),
-            Shape::Sphere => meets_ball(local, scale.x),
+            Shape::Box => hit_box(local, scale),
+            Shape::Sphere => hit_ball(local, scale.x),
             Shape::Chair => {
-                meets_ball(local, reach)?;
-                let hits = triangles(chair).filter_map(|t| meets_triangle(local, t));
+                hit_ball(local, reach)?;
+                let hits = triangles(chair).filter_map(|t| hit_triangle(local, t));
                 hits.min_by(f32::total_cmp)
             }
         }
@@ -51,8 +52,9 @@ fn order(a: &Hit, b: &Hit) -> std::cmp::Ordering {
     distance.then(a.body.cmp(&b.body))
 }
 
-/// Where a ray enters a box around the origin; nothing from inside, where the box cannot be seen.
-fn meets_box(ray: Ray, half: Vec3) -> Option<f32> {
+/// Returns where a ray enters a box around the origin; `None` from inside, where the box cannot be
+/// seen.
+fn hit_box(ray: Ray, half: Vec3) -> Option<f32> {
     let inverse = ray.dir.recip();
     let (a, b) = (
         (-half - ray.origin) * inverse,
@@ -63,8 +65,8 @@ fn meets_box(ray: Ray, half: Vec3) -> Option<f32> {
     (near <= far && near > 0.0).then_some(near)
 }
 
-/// Where a ray enters a ball around the origin; from inside, 0.
-fn meets_ball(ray: Ray, radius: f32) -> Option<f32> {
+/// Returns where a ray enters a ball around the origin; 0 from inside.
+fn hit_ball(ray: Ray, radius: f32) -> Option<f32> {
     let along = -ray.origin.dot(ray.dir);
     let beside = ray.origin + ray.dir * along;
     let inside = radius * radius - beside.length_squared();
@@ -72,8 +74,9 @@ fn meets_ball(ray: Ray, radius: f32) -> Option<f32> {
     (inside >= 0.0 && far > 0.0).then(|| (along - inside.sqrt()).max(0.0))
 }
 
-/// Möller and Trumbore, "Fast, Minimum Storage Ray-Triangle Intersection", 1997; both sides count.
-fn meets_triangle(ray: Ray, [a, b, c]: [Vec3; 3]) -> Option<f32> {
+/// Returns where a ray hits a triangle from either side (Möller and Trumbore, "Fast, Minimum
+/// Storage Ray-Triangle Intersection", 1997).
+fn hit_triangle(ray: Ray, [a, b, c]: [Vec3; 3]) -> Option<f32> {
     let (ab, ac) = (b - a, c - a);
     let p = ray.dir.cross(ac);
     let scale = ab.dot(p).recip();
@@ -82,7 +85,7 @@ fn meets_triangle(ray: Ray, [a, b, c]: [Vec3; 3]) -> Option<f32> {
     let q = from.cross(ab);
     let v = ray.dir.dot(q) * scale;
     let t = ac.dot(q) * scale;
-    // NaN and infinity of a ray in the plane fail these.
+    // A ray in the plane gives NaN or infinity, which fail these tests.
     (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && t > 0.0).then_some(t)
 }
 
@@ -122,7 +125,7 @@ mod tests {
         let chair = chair_mesh();
         let body = |ray| pick(&picture, &chair, ray).map(|hit| hit.body);
         let hit = pick(&picture, &chair, along_x(0.0, 0.0)).expect("a body");
-        assert_eq!(hit.body, 2, "the lower number of the two");
+        assert_eq!(hit.body, 2, "the lower index of the two");
         assert!((hit.distance - 10.5).abs() < 1e-5);
         assert_eq!(body(along_x(0.7, 0.0)), Some(0), "above the balls");
         assert_eq!(body(along_x(3.0, 0.0)), None);
@@ -130,13 +133,13 @@ mod tests {
             origin: Vec3::new(20.0, 0.0, 0.0),
             dir: Vec3::NEG_X,
         };
-        // At its centre of mass there is only the back of the chair's seat to meet, or nothing at all.
+        // At its centre of mass a ray hits the back of the chair's seat, or nothing.
         assert!(matches!(body(back), Some(0 | 1)));
         assert_eq!(pick(&Picture::default(), &chair, back), None);
     }
 
     #[test]
-    fn a_turned_box_is_met_where_it_is() {
+    fn a_ray_hits_a_rotated_box() {
         let mut turned = instance(7, Vec3::ZERO, 1.0);
         turned.rotation = Quat::from_rotation_y(std::f32::consts::FRAC_PI_4).into();
         let picture = Picture {
@@ -151,30 +154,30 @@ mod tests {
     }
 
     #[test]
-    fn a_chair_is_met_by_its_wood_only() {
+    fn a_ray_passes_between_the_legs_of_a_chair() {
         let picture = Picture {
             chairs: vec![instance(1, Vec3::ZERO, 1.0)],
             ..Picture::default()
         };
         let chair = chair_mesh();
-        // Seat height, from the side; and between the front and back legs.
+        // At the height of the seat, from the side; then between the front and back legs.
         assert!(pick(&picture, &chair, along_x(-0.04, 0.05)).is_some());
         assert!(pick(&picture, &chair, along_x(-0.25, 0.05)).is_none());
     }
 
     #[test]
-    fn what_is_behind_or_around_the_eye_is_not_met_as_a_box() {
+    fn a_ray_misses_boxes_behind_or_around_the_eye() {
         let inside = Ray {
             origin: Vec3::ZERO,
             dir: Vec3::X,
         };
-        assert_eq!(meets_box(inside, Vec3::ONE), None);
-        assert_eq!(meets_ball(inside, 1.0), Some(0.0));
+        assert_eq!(hit_box(inside, Vec3::ONE), None);
+        assert_eq!(hit_ball(inside, 1.0), Some(0.0));
         let behind = Ray {
             origin: Vec3::new(5.0, 0.0, 0.0),
             dir: Vec3::X,
         };
-        assert_eq!(meets_box(behind, Vec3::ONE), None);
-        assert_eq!(meets_ball(behind, 1.0), None);
+        assert_eq!(hit_box(behind, Vec3::ONE), None);
+        assert_eq!(hit_ball(behind, 1.0), None);
     }
 }

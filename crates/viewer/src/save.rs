@@ -1,16 +1,16 @@
-//! Files that are there as a whole or not at all.
+//! Writes files completely or not at all.
 
 use super::Error;
 use radsweep_common::output;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes a whole file.
+/// Writes a file.
 pub(super) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     output::write(path, bytes).map_err(|source| refused(path, source))
 }
 
-/// Refuses a path that cannot be written, before the work.
+/// Checks before the work that a path can be written.
 pub(super) fn check(path: &Path) -> Result<(), Error> {
     output::check(path).map_err(|source| refused(path, source))
 }
@@ -20,7 +20,7 @@ fn refused(path: &Path, source: io::Error) -> Error {
     Error::Save { path, source }
 }
 
-/// A picture of red, green, blue and opacity by bytes.
+/// Writes a picture, given red, green, blue and opacity as bytes.
 pub(super) fn save_png(path: &Path, size: [u32; 2], pixels: &[u8]) -> Result<(), Error> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, size[0], size[1]);
@@ -41,7 +41,8 @@ pub(super) fn save_png(path: &Path, size: [u32; 2], pixels: &[u8]) -> Result<(),
     save(path, &bytes)
 }
 
-/// The first of `radsweep-SCENE-1.EXT`, `-2`, … in the current folder that is not there yet.
+/// Returns the first name of `radsweep-SCENE-1.EXT`, `-2`, … that does not exist in the current
+/// folder.
 pub(super) fn free_name(scene: &str, extension: &str) -> PathBuf {
     let name = |number| PathBuf::from(format!("radsweep-{scene}-{number}.{extension}"));
     let mut numbered = (1_u32..).map(name);
@@ -54,7 +55,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_picture_comes_back_as_it_was() {
+    fn a_saved_picture_reads_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("two.png");
         let pixels = [[1, 2, 3, 255], [200, 100, 50, 255]].concat();
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_missing_is_named_as_given() {
+    fn an_error_names_a_missing_folder_as_given() {
         let error = save(Path::new("/nowhere/at/all.csv"), b"").expect_err("no folder");
         let text = error.to_string();
         assert!(

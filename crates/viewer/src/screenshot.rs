@@ -1,4 +1,4 @@
-//! Pictures without a window, by any driver that draws.
+//! Draws pictures without a window.
 
 use super::look::{Colour, Look};
 use super::overlay::Overlay;
@@ -10,7 +10,7 @@ use super::state::Viewer;
 use super::timeline::Record;
 use super::{Error, ui};
 use egui::{RawInput, Rect, pos2, vec2};
-use radsweep::BroadPhase;
+use radsweep_common::backend;
 use radsweep_scenes::Scene;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,46 +19,47 @@ use wgpu::TextureFormat;
 
 const FORMAT: TextureFormat = TextureFormat::Rgba8UnormSrgb;
 
-/// The part of its way to what moves that the camera goes from one picture of a row to the next.
+/// Between successive pictures the camera moves this share of the way to the moving bodies.
 const FOLLOWING: f32 = 0.1;
 
-/// What to take a picture of.
+/// A picture to draw.
 #[derive(Debug, Clone)]
 pub struct Screenshot {
-    /// What runs.
+    /// The scene and the broad phase.
     pub settings: Settings,
-    /// Where the last picture goes.
+    /// The file of the last picture.
     pub path: PathBuf,
-    /// Frames that run; the last is drawn.
+    /// The number of frames to run; the last is drawn.
     pub frames: u32,
-    /// A picture each so many frames too, under the name with its number: `F-0010.png`.
+    /// Also draws every frame whose number is a multiple of this, into files such as `F-0010.png`.
     pub every: Option<u32>,
     /// Width and height in pixels.
     pub size: [u32; 2],
     /// Whether the panels are drawn.
     pub overlay: bool,
-    /// What colours tell; none for what suits the scene.
+    /// What the colours show; `None` for the default of the scene.
     pub colour: Option<Colour>,
     /// Whether the boxes that the broad phase sees are drawn.
     pub wireframes: bool,
     /// Whether columns or cells are drawn.
     pub cells: bool,
-    /// A body to pick and to focus on.
+    /// A body to pick and focus on.
     pub body: Option<u32>,
 }
 
-/// Runs the frames and writes the pictures; `progress` is called after each frame. The devices are asked for first, so that a
-/// machine that cannot draw says so at once.
+/// Runs the frames and writes the pictures, and calls `progress` after each frame.
+///
+/// It opens the graphics device first, so that it fails at once where there is none.
 ///
 /// # Errors
 ///
-/// [`Error::NoAdapter`] where nothing draws; a size, a scene or a file that cannot be; a frame or a
-/// device that failed.
+/// [`Error::NoAdapter`] without a graphics driver; an error of the size, the scene, a file, a frame
+/// or the device.
 pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
     let mut studio = Studio::new(wanted.size)?;
     save::check(&wanted.path)?;
     let settings = wanted.settings.clone();
-    let mut broad_phase = BroadPhase::new(settings.config.clone())?;
+    let mut broad_phase = backend::broad_phase(settings.config.clone())?;
     let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
     let limit = SortLimit::new(&settings.config, &broad_phase);
     let mut viewer = Viewer::new(settings.clone(), true);
@@ -108,8 +109,8 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
                     .follow(extent.center, extent.radius, FOLLOWING);
             }
             let mut pixels = Vec::new();
-            // Panels find their sizes in a first pass, in which a driver may still compile; the time of the drawing is known after the
-            // second.
+            // The panels find their sizes in the first pass, in which a driver may still compile.
+            // The second pass gives the time of the drawing.
             for _ in 0..if wanted.overlay { 3 } else { 1 } {
                 pixels = studio.draw(&mut viewer, frame, wanted.overlay)?;
             }
@@ -125,7 +126,7 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
     Ok(())
 }
 
-/// Everything that draws.
+/// The renderers and the picture that they draw.
 struct Studio {
     gpu: Gpu,
     picture: Picture,
@@ -150,7 +151,7 @@ impl Studio {
         })
     }
 
-    /// One picture of what the viewer shows; notes what it took.
+    /// Draws one picture of the viewer and records its time.
     fn draw(&mut self, viewer: &mut Viewer, frame: u64, panels: bool) -> Result<Vec<u8>, Error> {
         let start = Instant::now();
         let Self { gpu, picture, .. } = self;
@@ -161,7 +162,7 @@ impl Studio {
             let [width, height] = size.map(|pixels| pixels as f32);
             let input = RawInput {
                 screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height))),
-                max_texture_side: Some(gpu.most_pixels() as usize),
+                max_texture_side: Some(gpu.max_pixels() as usize),
                 ..RawInput::default()
             };
             let output = self.context.run_ui(input, |ui| viewer.ui(ui));
@@ -184,7 +185,7 @@ impl Studio {
     }
 }
 
-/// `dir/name.png` as `dir/name-0042.png`.
+/// Adds the number of a frame to a path: `dir/name.png` becomes `dir/name-0042.png`.
 fn numbered(path: &Path, frame: u64) -> PathBuf {
     let mut name = path.file_stem().map_or_else(OsString::new, OsString::from);
     name.push(format!("-{frame:04}"));

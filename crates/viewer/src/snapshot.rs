@@ -1,33 +1,34 @@
-//! What the simulation hands over to be looked at: the bodies of one frame, and what is asked about them.
+//! A frame of the simulation to show: its bodies and the requested details.
 
 use glam::Vec3;
-use radsweep::{Aabb, BroadPhase, Filter, FilterFlags, Pair, Subdivision};
+use radsweep::internals::Subdivision;
+use radsweep::{Aabb, BroadPhase, Filter, FilterFlags, Pair};
 use radsweep_scenes::{Instance, Kind, Landscape, Picture, Scene, Shape};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// What is wanted of a frame beyond its bodies.
+/// The requested details of a frame, besides its bodies.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Watch {
-    /// How many pairs each body has.
+    /// The number of pairs of each body.
     pub overlaps: bool,
     /// All boxes.
     pub boxes: bool,
-    /// Columns or cells.
+    /// The columns or cells.
     pub cells: bool,
-    /// A body with its boxes and pairs.
+    /// The boxes and pairs of this body.
     pub body: Option<u32>,
 }
 
-/// Bits of a [`Snapshot::marks`] entry above the number of pairs; the shader knows them too.
+/// The bits of a [`Snapshot::marks`] entry. The shader uses the same bits.
 pub(super) mod mark {
-    /// The numbers of pairs that fit below.
-    pub const MOST_PAIRS: u32 = (1 << 24) - 1;
+    /// The max number of pairs in the low bits.
+    pub const MAX_PAIRS: u32 = (1 << 24) - 1;
     /// A body that never moves.
     pub const STATIC: u32 = 1 << 31;
-    /// The body that was picked.
+    /// The picked body.
     pub const PICKED: u32 = 1 << 30;
-    /// A body that has a pair with it.
+    /// A body that has a pair with the picked body.
     pub const PARTNER: u32 = 1 << 29;
 }
 
@@ -39,17 +40,17 @@ pub(super) struct PickedBox {
     pub filter: Option<Filter>,
 }
 
-/// A pair of a box of the picked body (`own`) with another.
+/// A pair of a box of the picked body (`own`) with another box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PickedPair {
     pub own: u32,
     pub other: u32,
     pub other_body: u32,
-    /// The boxes of the two.
+    /// The two boxes.
     pub aabbs: [Aabb; 2],
 }
 
-/// What there is to know about the picked body.
+/// The details of the picked body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Picked {
     pub body: u32,
@@ -57,55 +58,57 @@ pub(super) struct Picked {
     pub pairs: Vec<PickedPair>,
 }
 
-/// Where the bodies that move are, roughly: for the camera and for the colours.
+/// The approximate extent of the moving bodies, for the camera and the colours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Extent {
     pub center: Vec3,
-    /// Of a ball that holds nearly all.
+    /// Radius of a ball that contains nearly all of them.
     pub radius: f32,
-    /// Corners of the box around their centres.
+    /// The corners of the box around their centres.
     pub corners: [Vec3; 2],
-    /// A high speed and the most pairs of a body, as the colours count.
+    /// A high speed of a body, for the scale of the colours.
     pub speed: f32,
+    /// A high number of pairs of a body, for the scale of the colours.
     pub overlaps: f32,
 }
 
-/// A scene and the bodies asked for.
+/// A scene and its requested number of bodies.
 pub(super) type World = (Kind, Option<usize>);
 
-/// One frame to look at. Its lists are used again for later frames.
+/// One frame to show. Later frames reuse its lists.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    /// Another number is another thing to draw.
+    /// A serial number, which differs for each frame to draw.
     pub serial: u64,
-    /// Which scene since the program started, and what it is.
+    /// The number of the scene since the program started.
     pub scene: u64,
     pub world: Option<World>,
-    /// Counted from 1 since the scene was built.
+    /// The frame, counted from 1 since the scene was built.
     pub frame: u64,
     pub picture: Picture,
-    /// For each body of each shape (boxes, chairs, spheres): how many pairs it has, where asked, and bits of [`mark`].
+    /// For each body of each shape (boxes, chairs, spheres): bits of [`mark`], and its number of
+    /// pairs if requested.
     pub marks: [Vec<u32>; 3],
-    /// All boxes, where asked.
+    /// All boxes, if requested.
     pub boxes: Vec<Aabb>,
     pub axis: usize,
-    /// Columns or cells, where asked and where there are any.
+    /// The columns or cells, if requested and the strategy has any.
     pub subdivision: Option<Subdivision>,
     pub picked: Option<Picked>,
     pub extent: Option<Extent>,
     pub landscape: Option<Arc<Landscape>>,
-    /// By body: bits of [`mark`] and numbers of pairs. Only while it is made.
+    /// The bits of [`mark`] and the numbers of pairs by body, while the snapshot is being taken.
     pub(super) by_body: Vec<u32>,
 }
 
 impl Snapshot {
     pub const SHAPES: [Shape; 3] = [Shape::Box, Shape::Chair, Shape::Sphere];
 
-    /// Takes over the scene's last frame. O(boxes + pairs).
+    /// Copies the scene's last frame in O(boxes + pairs).
     ///
     /// # Errors
     ///
-    /// What a device reports that has it; only a part has been taken over then.
+    /// Errors of the device; the snapshot is then incomplete.
     pub fn take(
         &mut self,
         scene: &Scene,
@@ -114,7 +117,7 @@ impl Snapshot {
     ) -> radsweep::Result<()> {
         scene.picture(&mut self.picture)?;
         broad_phase.download()?;
-        self.axis = broad_phase.report().axis;
+        self.axis = broad_phase.report().stats.axis;
         let subdivision = watch.cells.then(|| broad_phase.subdivision());
         self.subdivision = subdivision.flatten();
         self.boxes.clear();
@@ -141,8 +144,8 @@ impl Snapshot {
         let marks = &mut self.by_body;
         let mut add = |body: u32, bits: u32, count: u32| {
             if let Some(mark) = marks.get_mut(body as usize) {
-                let counted = (*mark & mark::MOST_PAIRS) + count;
-                *mark = *mark & !mark::MOST_PAIRS | bits | counted.min(mark::MOST_PAIRS);
+                let counted = (*mark & mark::MAX_PAIRS) + count;
+                *mark = *mark & !mark::MAX_PAIRS | bits | counted.min(mark::MAX_PAIRS);
             }
         };
         for (filter, index) in filters.iter().zip(0..) {
@@ -157,7 +160,7 @@ impl Snapshot {
             }
         }
         let picked = watch.body.filter(|&body| (body as usize) < bodies);
-        let picked = picked.map(|body| look_at(scene, pairs, body));
+        let picked = picked.map(|body| details(scene, pairs, body));
         self.picked = picked.transpose()?;
         if let Some(picked) = &self.picked {
             add(picked.body, mark::PICKED, 0);
@@ -172,7 +175,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Of the bodies that can move; of all where none can.
+    /// Returns the extent of the bodies that can move, or of all where none can.
     fn measure(&self) -> Option<Extent> {
         let of = |moving: bool| {
             let lists = Self::SHAPES.map(|shape| self.picture.of(shape));
@@ -188,8 +191,8 @@ impl Snapshot {
     }
 }
 
-/// Boxes, filters and pairs of a body. O(boxes + pairs), on all threads.
-fn look_at(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked> {
+/// Returns the boxes, filters and pairs of a body in O(boxes + pairs), on all threads.
+fn details(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked> {
     let (aabbs, filters, body_of_box) = (scene.boxes()?, scene.filters(), scene.body_of_box());
     let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
     let boxes = aabbs
@@ -222,7 +225,7 @@ fn look_at(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked>
     })
 }
 
-/// Sums over bodies, in `f64`: a million of them are added up.
+/// Sums over bodies, in `f64` for a million of them.
 #[derive(Default)]
 struct Sums {
     count: f64,
@@ -246,7 +249,7 @@ impl Sums {
         self.squares += position.as_dvec3().length_squared();
         self.size += f64::from(size);
         self.speed += f64::from(instance.speed);
-        self.overlaps = self.overlaps.max(mark & mark::MOST_PAIRS);
+        self.overlaps = self.overlaps.max(mark & mark::MAX_PAIRS);
         let [low, high] = self.corners.unwrap_or([position; 2]);
         self.corners = Some([low.min(position), high.max(position)]);
     }
@@ -256,7 +259,8 @@ impl Sums {
         let mean = self.position / self.count;
         let spread = (self.squares / self.count - mean.length_squared()).max(0.0);
         let half = (corners[1] - corners[0]).length() / 2.0;
-        // This much of the spread holds a cube, a ball and a disc; outliers do not count.
+        // This multiple of the standard deviation contains a cube, a ball and a disc, but not
+        // outliers.
         let radius = (1.62 * spread.sqrt() as f32).min(half) + (self.size / self.count) as f32;
         Some(Extent {
             center: mean.as_vec3(),
@@ -288,12 +292,12 @@ mod tests {
         scene.step(&mut broad_phase).expect("valid boxes");
         let mut snapshot = Snapshot::default();
         let taken = snapshot.take(&scene, &mut broad_phase, watch);
-        taken.expect("all is on the host");
+        taken.expect("the scene is on the host");
         (snapshot, scene, broad_phase)
     }
 
     #[test]
-    fn every_body_knows_its_number_of_pairs() {
+    fn every_body_has_its_number_of_pairs() {
         let watch = Watch {
             overlaps: true,
             boxes: true,
@@ -305,7 +309,7 @@ mod tests {
         let sum: u32 = snapshot.marks.iter().flatten().sum();
         assert_eq!(sum as usize, 2 * broad_phase.pairs().len());
         assert!(sum > 500);
-        assert_eq!(snapshot.boxes, scene.boxes().expect("boxes of the host"));
+        assert_eq!(snapshot.boxes, scene.boxes().expect("host boxes"));
         let none = taken(Kind::Uniform, 500, Watch::default()).0;
         assert!(none.boxes.is_empty() && none.marks.iter().flatten().all(|&mark| mark == 0));
     }
@@ -324,7 +328,7 @@ mod tests {
         assert_eq!((picked.body, picked.boxes.len()), (body, 1));
         assert_eq!(
             picked.boxes[0].aabb,
-            scene.boxes().expect("boxes of the host")[body as usize]
+            scene.boxes().expect("host boxes")[body as usize]
         );
         assert_eq!(picked.boxes[0].filter, Some(scene.filters()[body as usize]));
         let pairs = broad_phase.pairs().iter();
@@ -343,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_gone_is_not_looked_at() {
+    fn a_missing_body_has_no_details() {
         let watch = Watch {
             body: Some(1_000_000),
             ..Watch::default()
@@ -352,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extent_is_that_of_what_moves() {
+    fn the_extent_is_that_of_the_moving_bodies() {
         let extent = |kind, bodies| {
             taken(kind, bodies, Watch::default())
                 .0

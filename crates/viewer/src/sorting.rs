@@ -1,19 +1,20 @@
-//! How fast an update sorted, and how near that is to what the memory of the device allows.
+//! The rate of the sorts of an update, and its share of the byte limit.
 
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, BroadPhase, Config, Report, Strategy};
 use radsweep_common::byte_limit::{copy_rate_of, index_sort_bytes};
 
-/// What the byte limit of a sort depends on.
+/// The parameters of the byte limit of a sort.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct SortLimit {
     algorithm: Algorithm,
-    /// GB/s that a copy on the device reads and writes; nothing on the CPU, whose caches hold what is sorted.
+    /// The copy rate of the device in GB/s read plus written; `None` on the CPU, where the sorted
+    /// keys are in cache.
     copy_rate: Option<f64>,
 }
 
 impl SortLimit {
-    /// Measures how fast the device copies: some milliseconds.
+    /// Measures the copy rate of the device, which takes some milliseconds.
     pub fn new(config: &Config, broad_phase: &BroadPhase) -> Self {
         Self {
             algorithm: config.sort,
@@ -22,26 +23,27 @@ impl SortLimit {
     }
 }
 
-/// The largest sort of an update whose time is known.
+/// The largest sort of an update with a known time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sorting {
-    /// Keys a second. The time is that of the stage, which does a little more than to sort.
+    /// Keys per second. The time is that of the stage, which does a little more than sorting.
     pub rate: f64,
-    /// Of the rate at which the bytes that the algorithm must move would be copied.
+    /// The share of the byte limit, from 0 to 1; `None` on the CPU.
     pub share: Option<f64>,
 }
 
 impl Sorting {
-    /// Of the sorts of an update; nothing where there was none to speak of.
+    /// Evaluates the sorts of an update; `None` where there was none.
     pub fn of(report: &Report, limit: SortLimit) -> Option<Self> {
-        let (all, times) = (report.sorts.keys, &report.timings);
-        let moved = (report.n as u64).saturating_sub(report.resting);
-        let (keys, ms, bytes) = match (report.backend, report.strategy) {
-            // A column is sorted when it is swept: only the pairs have a time of their own.
-            (Backend::Cpu, Strategy::Subdivided) => (all.min(report.pairs), times.compact, 0.0),
-            (Backend::Cpu, _) => (all, times.keys + times.sort + times.compact, 0.0),
+        let (all, times) = (report.stats.sorts.keys, &report.stats.timings);
+        let moved = (report.n as u64).saturating_sub(report.stats.resting);
+        let (keys, ms, bytes) = match (report.stats.backend, report.stats.strategy) {
+            // Columns are sorted within the stage `sweep`: only the sort of pairs has a stage of
+            // its own.
+            (Backend::Cpu, Strategy::Subdivided) => (all.min(report.pairs), times.order, 0.0),
+            (Backend::Cpu, _) => (all, times.keys + times.sort + times.order, 0.0),
             (_, Strategy::Sweep | Strategy::Endpoints) if all > 0 => {
-                let ends = if report.strategy == Strategy::Sweep {
+                let ends = if report.stats.strategy == Strategy::Sweep {
                     1
                 } else {
                     2
@@ -50,10 +52,11 @@ impl Sorting {
                 let bytes = index_sort_bytes(limit.algorithm, 4, keys);
                 (keys, times.sort, bytes)
             }
-            // Cells are counted, not sorted; pairs are, in words of eight bytes, where they are many.
+            // Cells are counted, not sorted. Pairs are sorted as words of eight bytes where there
+            // are many.
             _ => {
                 let bytes = limit.algorithm.bytes_per_element(8, 0, all);
-                (all, times.compact, bytes)
+                (all, times.order, bytes)
             }
         };
         let rate = keys as f64 / ms * 1e3;
@@ -68,28 +71,15 @@ impl Sorting {
 mod tests {
     use super::super::timeline::tests::record;
     use super::*;
-    use radsweep::{Sorts, Timings};
-
     fn report(backend: Backend, strategy: Strategy, keys: u64) -> Report {
-        Report {
-            n: 3000,
-            resting: 1000,
-            pairs: 400,
-            backend,
-            strategy,
-            sorts: Sorts {
-                keys,
-                ..Sorts::default()
-            },
-            timings: Timings {
-                keys: 0.25,
-                sort: 0.5,
-                sweep: 100.0,
-                compact: 0.25,
-                ..Timings::default()
-            },
-            ..record(1, &[]).report
-        }
+        let mut report = record(1, &[]).report;
+        (report.n, report.pairs) = (3000, 400);
+        let stats = &mut report.stats;
+        (stats.backend, stats.strategy) = (backend, strategy);
+        (stats.resting, stats.sorts.keys) = (1000, keys);
+        let times = &mut stats.timings;
+        (times.keys, times.sort, times.sweep, times.order) = (0.25, 0.5, 100.0, 0.25);
+        report
     }
 
     fn rate(backend: Backend, strategy: Strategy, keys: u64) -> Option<f64> {
@@ -98,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_keys_by_the_time_of_their_stages() {
+    fn the_rate_is_keys_over_the_time_of_their_stages() {
         let cpu = |strategy, keys| rate(Backend::Cpu, strategy, keys);
         assert_eq!(cpu(Strategy::Sweep, 3400), Some(3.4e6));
         assert_eq!(cpu(Strategy::Subdivided, 9000), Some(400.0 / 0.25 * 1e3));
@@ -114,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_byte_limit_is_that_of_a_copy() {
+    fn the_share_compares_with_a_copy() {
         let limit = SortLimit {
             algorithm: Algorithm::Onesweep,
             copy_rate: Some(0.5),
@@ -123,7 +113,8 @@ mod tests {
             let sorting = Sorting::of(&report(backend, strategy, keys), limit)?;
             sorting.share
         };
-        // Four passes of an index sort move 4 + 4 * 16 bytes, less the indices not read and the keys not written: 60.
+        // Four passes of an index sort move 4 + 4 * 16 bytes, minus the indices not read and the
+        // keys not written: 60.
         let swept = share(Backend::Cuda, Strategy::Sweep, 2400).expect("a share");
         assert!((swept - 4e6 * 60.0 / 0.5e9).abs() < 1e-9, "{swept}");
         // Eight passes over words of eight bytes: 8 + 8 * 16.

@@ -1,4 +1,4 @@
-//! What the viewer shows and what was asked of it, apart from any window or device.
+//! The state of the viewer, independent of any window or device.
 
 use super::Error;
 use super::camera::{Camera, Ray};
@@ -13,7 +13,7 @@ use glam::Vec3;
 use radsweep_scenes::{Mesh, chair_mesh};
 use std::path::Path;
 
-/// What has to be done for the viewer by those who run it.
+/// A request of the viewer to the code that runs it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Request {
     Simulation(Command),
@@ -22,46 +22,46 @@ pub(super) enum Request {
     Quit,
 }
 
-/// Everything that is shown.
+/// The state of the viewer: everything that is shown.
 pub(super) struct Viewer {
-    /// What is wanted; what runs, once the simulation followed.
+    /// The requested settings, which the simulation follows.
     pub settings: Settings,
     pub look: Look,
     pub camera: Camera,
     pub timeline: Timeline,
     pub snapshot: Option<Box<Snapshot>>,
     pub playing: bool,
-    /// Times as fast as 60 frames a second.
+    /// Speed relative to 60 frames per second.
     pub speed: f64,
     pub picked: Option<u32>,
-    /// A frame of the timeline that is looked at instead of the last.
+    /// A frame of the timeline that is shown instead of the last.
     pub inspected: Option<u64>,
-    /// Where the scene is in the window, in points.
+    /// The area of the scene in the window, in points.
     pub area: Option<Rect>,
     /// Whether panels are drawn.
     pub panels: bool,
     pub help: bool,
-    /// What it is busy with before there is anything to see.
+    /// The current step before the first frame.
     pub starting: Option<&'static str>,
-    /// What went wrong, or was done, last.
+    /// The last message to the user.
     pub message: Option<String>,
-    /// What draws, by name.
+    /// The name of the graphics device.
     pub device: String,
-    /// Whether drawing has its part of the stacked bars.
+    /// Whether the stacked bars include drawing.
     pub drawing: bool,
-    /// What the simulation was last told; it is started with the first.
+    /// The last requested details; the simulation starts with the first.
     pub watched: Watch,
     scene: u64,
-    /// What the camera was turned to.
+    /// The world that the camera was last fitted to.
     fitted: Option<World>,
     requests: Vec<Request>,
     chair: Mesh,
 }
 
 impl Viewer {
-    /// Slowest and fastest.
+    /// Min and max speed.
     pub const SPEEDS: (f64, f64) = (1.0 / 16.0, 16.0);
-    /// Frames a second at speed 1.
+    /// Frames per second at speed 1.
     const RATE: f64 = 60.0;
 
     pub fn new(settings: Settings, playing: bool) -> Self {
@@ -91,17 +91,18 @@ impl Viewer {
         }
     }
 
-    /// Notes what draws. On the CPU drawing would dwarf all else.
+    /// Sets the graphics device. A software one is left out of the bars, where it would dwarf all
+    /// else.
     pub fn drawn_by(&mut self, gpu: &Gpu) {
         self.device = gpu.name();
         self.drawing = !gpu.is_software();
     }
 
-    /// Takes over what is new of the simulation.
+    /// Takes over an update of the simulation.
     ///
     /// # Errors
     ///
-    /// What went wrong where there never was a frame.
+    /// The error of a simulation that failed before its first frame.
     pub fn take(&mut self, update: Update) -> Result<(), Error> {
         for record in update.records {
             self.timeline.push(record);
@@ -122,7 +123,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Shows this frame. The camera turns to what it has not seen before.
+    /// Shows a frame. The camera moves to a new world.
     pub fn show(&mut self, snapshot: Option<Box<Snapshot>>) {
         self.snapshot = snapshot;
         let Some(snapshot) = &self.snapshot else {
@@ -141,7 +142,7 @@ impl Viewer {
         }
     }
 
-    /// What is to be done since the last time.
+    /// Returns and clears the pending requests.
     pub fn requests(&mut self) -> Vec<Request> {
         let watch = self.look.watch(self.picked);
         if watch != self.watched {
@@ -167,7 +168,7 @@ impl Viewer {
         self.command(Command::Play(playing));
     }
 
-    /// One frame, and no more.
+    /// Pauses and runs one frame.
     pub fn step(&mut self) {
         self.play(false);
         self.inspected = None;
@@ -183,7 +184,7 @@ impl Viewer {
         self.command(Command::Rate(Self::RATE * self.speed));
     }
 
-    /// Another scene, number of bodies, seed, or way to find pairs.
+    /// Changes the settings: the scene, its options or the broad phase.
     pub fn change(&mut self, change: impl FnOnce(&mut Settings)) {
         let old = self.settings.clone();
         change(&mut self.settings);
@@ -197,14 +198,14 @@ impl Viewer {
         }
     }
 
-    /// Picks the body that the ray meets first, or none.
+    /// Picks the first body that the ray hits, or none.
     pub fn pick(&mut self, ray: Ray) {
         let snapshot = self.snapshot.as_ref();
         let hit = snapshot.and_then(|snapshot| pick::pick(&snapshot.picture, &self.chair, ray));
         self.picked = hit.map(|hit| hit.body);
     }
 
-    /// Turns the camera to the picked body, or to all.
+    /// Moves the camera to the picked body, or to all bodies.
     pub fn focus(&mut self) {
         let Some(snapshot) = &self.snapshot else {
             return;
@@ -215,7 +216,7 @@ impl Viewer {
         match (around, snapshot.extent) {
             (Some([low, high]), _) if low.is_finite() && high.is_finite() => {
                 let radius = low.distance(high) / 2.0;
-                // With room for those around it.
+                // Wide enough to show its neighbours.
                 self.camera.focus((low + high) / 2.0, 2.5 * radius);
             }
             (_, Some(extent)) => self.camera.focus(extent.center, extent.radius),
@@ -223,7 +224,7 @@ impl Viewer {
         }
     }
 
-    /// Stops at a frame of the timeline, to look at its figures.
+    /// Pauses and shows the figures of a frame of the timeline.
     pub fn inspect(&mut self, frame: u64) {
         if self.timeline.find(frame).is_some() {
             self.inspected = Some(frame);
@@ -233,7 +234,7 @@ impl Viewer {
         }
     }
 
-    /// Says what came of a file.
+    /// Reports whether a file was saved.
     pub fn saved(&mut self, path: &Path, result: Result<(), Error>) {
         self.message = Some(match result {
             Ok(()) => format!("saved {}", path.display()),
@@ -241,7 +242,8 @@ impl Viewer {
         });
     }
 
-    /// Where the scene is in a picture of this size, in pixels: left, top, width, height.
+    /// Returns the area of the scene in a picture of this size, in pixels: left, top, width,
+    /// height.
     pub fn area(&self, size: [u32; 2], pixels_per_point: f32) -> [f32; 4] {
         let [width, height] = size.map(|pixels| pixels as f32);
         let whole = Rect::from_min_size(Pos2::ZERO, vec2(width, height));
@@ -251,14 +253,14 @@ impl Viewer {
         [area.left(), area.top(), area.width(), area.height()]
     }
 
-    /// The frame whose figures are shown.
+    /// Returns the record whose figures are shown.
     pub fn record(&self) -> Option<&Record> {
         let inspected = self.inspected.and_then(|frame| self.timeline.find(frame));
         inspected.or_else(|| self.timeline.last())
     }
 }
 
-/// The one after it in a list, and the first after the last.
+/// Returns the next entry of a list; after the last comes the first.
 pub(super) fn next<T: Copy + PartialEq>(all: &[T], now: T) -> T {
     let at = all.iter().position(|&one| one == now);
     at.and_then(|at| all.get(at + 1))
@@ -290,7 +292,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A viewer that shows the first frame, and what it watches.
+    /// Returns a viewer that shows the first frame with the requested details.
     pub fn viewer() -> Viewer {
         let mut viewer = Viewer::new(settings(), true);
         let mut scene = Scene::new(Kind::Uniform, &viewer.settings.options).expect("a scene");
@@ -303,7 +305,7 @@ pub(super) mod tests {
             ..Snapshot::default()
         });
         let taken = snapshot.take(&scene, &mut broad_phase, viewer.look.watch(Some(5)));
-        taken.expect("all is on the host");
+        taken.expect("the scene is on the host");
         let taken = viewer.take(Update {
             snapshot: Some(snapshot),
             records: [Record::new(1, step, SortLimit::default())].into(),
@@ -325,7 +327,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_camera_turns_to_a_new_world_and_stays_for_the_same() {
+    fn the_camera_moves_to_a_new_world_and_stays_for_the_same() {
         let mut viewer = viewer();
         let center = viewer.camera.target;
         assert!(center.distance(Vec3::splat(2.9)) < 0.8, "{center}");
@@ -343,7 +345,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn playing_stepping_and_speed_are_told_to_the_simulation() {
+    fn playing_stepping_and_speed_reach_the_simulation() {
         let mut viewer = viewer();
         viewer.step();
         viewer.set_speed(1e9);
@@ -355,7 +357,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_a_real_change_is_told() {
+    fn only_a_real_change_reaches_the_simulation() {
         let mut viewer = viewer();
         viewer.change(|_| {});
         assert_eq!(commands(&mut viewer), []);
@@ -366,14 +368,14 @@ pub(super) mod tests {
             commands(&mut viewer),
             [Command::Settings(Box::new(expected))]
         );
-        // Another scene begins with its own number of bodies and its own look.
+        // Another scene has its own number of bodies and its own look.
         viewer.change(|settings| settings.kind = Kind::FallingChairs);
         assert_eq!(viewer.settings.options.bodies, None);
         assert_eq!(viewer.look.colour, Colour::Body);
     }
 
     #[test]
-    fn a_failure_is_shown_and_the_settings_go_back() {
+    fn a_failure_is_shown_and_the_settings_are_restored() {
         let mut viewer = viewer();
         viewer.change(|settings| settings.config.backend = Backend::Cuda);
         let snapshot = viewer.snapshot.take();
@@ -385,7 +387,7 @@ pub(super) mod tests {
         assert!(viewer.take(failed(snapshot)).is_ok());
         assert_eq!(viewer.message.as_deref(), Some("no CUDA"));
         assert_eq!(viewer.settings, settings());
-        // Where there never was a frame, there is nothing to show it beside.
+        // A failure before the first frame ends the viewer.
         let mut first = Viewer::new(settings(), true);
         let error = first.take(failed(None)).expect_err("no frame");
         assert_eq!(error.to_string(), "no CUDA");
@@ -405,7 +407,7 @@ pub(super) mod tests {
         assert_eq!(commands(&mut viewer), [Command::Watch(watch)]);
         assert_eq!(commands(&mut viewer), [], "once");
         let far = viewer.camera.distance;
-        viewer.focus(); // body 5 is what the frame has
+        viewer.focus(); // the frame has the details of body 5
         assert!(viewer.camera.distance < far);
         let away = Ray {
             origin: Vec3::splat(-100.0),
@@ -424,7 +426,7 @@ pub(super) mod tests {
         viewer.inspect(4);
         assert!(!viewer.playing);
         assert_eq!(viewer.record().map(|record| record.frame), Some(4));
-        viewer.inspect(99); // not there
+        viewer.inspect(99); // does not exist
         assert_eq!(viewer.record().map(|record| record.frame), Some(4));
         viewer.play(true);
         assert_eq!(viewer.record().map(|record| record.frame), Some(9));

@@ -1,4 +1,4 @@
-//! What the last frames did and how long each stage took: the figures behind the overlay, and their CSV.
+//! The reports and stage times of the last frames: the figures of the panels, and their CSV.
 
 use super::sorting::{SortLimit, Sorting};
 use radsweep::Report;
@@ -9,18 +9,18 @@ use std::fmt::Write;
 /// One simulated frame.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
-    /// Counted from 1 since the scene was built.
+    /// The frame, counted from 1 since the scene was built.
     pub frame: u64,
     pub report: Report,
-    /// Milliseconds of every stage, those of the scene around those of the broad phase, in the order they run.
+    /// The milliseconds of every stage of the scene and the broad phase, in the order they run.
     pub stages: Vec<(&'static str, f64)>,
-    /// Their sum, with what the broad phase spends between its stages.
+    /// Milliseconds of the frame, including the time between the broad phase's stages.
     pub total: f64,
-    /// How fast it sorted, where it did.
+    /// The rate of its sorts, if there were any.
     pub sorting: Option<Sorting>,
-    /// Milliseconds of the host to draw it, once it was drawn.
+    /// Milliseconds of the host to draw the frame, once it was drawn.
     pub draw: Option<f64>,
-    /// Milliseconds of the device that drew it, where that has a clock.
+    /// Milliseconds of the device to draw the frame, if it has timestamps.
     pub render: Option<f64>,
 }
 
@@ -37,7 +37,8 @@ impl Record {
         }
     }
 
-    /// Milliseconds of a stage, of the whole frame or of drawing; of a name that it does not have, nothing.
+    /// Returns the milliseconds of a stage, of the whole frame or of drawing; `None` for an unknown
+    /// name.
     pub fn stage(&self, name: &str) -> Option<f64> {
         match name {
             FRAME => Some(self.total),
@@ -51,7 +52,7 @@ impl Record {
     }
 }
 
-/// Median and tail of a stage over some frames, in milliseconds.
+/// Median and 99th percentile of a stage over all frames, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Row {
     pub name: &'static str,
@@ -65,18 +66,18 @@ pub(super) struct Timeline {
     records: VecDeque<Record>,
 }
 
-/// The names under which drawing stands beside the stages: the host's part, and that of the device.
+/// The stage names of drawing, on the host and on the device.
 pub(super) const DRAW: &str = "draw";
 pub(super) const RENDER: &str = "render";
 /// The name of the whole frame without drawing.
 pub(super) const FRAME: &str = "frame";
 
 impl Timeline {
-    /// Frames that are kept: ten seconds at 60 a second.
+    /// Max frames: ten seconds at 60 frames per second.
     pub const CAPACITY: usize = 600;
 
     pub fn push(&mut self, record: Record) {
-        // A new scene begins to count again; its frames do not belong with those before.
+        // A new scene counts from 1 again: the frames before it are dropped.
         if self
             .records
             .back()
@@ -90,14 +91,14 @@ impl Timeline {
         self.records.push_back(record);
     }
 
-    /// The host drew the frame in so many milliseconds.
+    /// Records the milliseconds in which the host drew a frame.
     pub fn drawn(&mut self, frame: u64, ms: f64) {
         if let Some(at) = self.place(frame) {
             self.records[at].draw = Some(ms);
         }
     }
 
-    /// The device drew the frame in so many milliseconds.
+    /// Records the milliseconds in which the device drew a frame.
     pub fn rendered(&mut self, frame: u64, ms: f64) {
         if let Some(at) = self.place(frame) {
             self.records[at].render = Some(ms);
@@ -123,7 +124,7 @@ impl Timeline {
         self.place(frame).map(|at| &self.records[at])
     }
 
-    /// Every stage that any of the records has, in the order they run.
+    /// Returns every stage of any record, in the order they run.
     pub fn stages(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         for &(name, _) in self.records.iter().flat_map(|record| &record.stages) {
@@ -134,8 +135,8 @@ impl Timeline {
         names
     }
 
-    /// Median and 99th percentile of every stage, of the whole frame and of drawing, over all that is kept.
-    /// O(stages · records · log records).
+    /// Returns the median and the 99th percentile of every stage, of the whole frame and of
+    /// drawing, in O(stages · records · log records).
     pub fn summary(&self) -> Vec<Row> {
         let row = |name: &'static str| {
             let times = self.records.iter().filter_map(|record| record.stage(name));
@@ -146,7 +147,7 @@ impl Timeline {
         names.filter_map(row).collect()
     }
 
-    /// One line a frame under a line of names; what was not measured stays empty.
+    /// Returns a line of names, then one line per frame. Cells without a measurement are empty.
     pub fn csv(&self) -> String {
         let names = self.stages();
         let mut csv =
@@ -158,7 +159,7 @@ impl Timeline {
         }
         csv.push('\n');
         for record in &self.records {
-            let (report, sorts) = (&record.report, &record.report.sorts);
+            let (report, sorts) = (&record.report, &record.report.stats.sorts);
             let _ = write!(
                 csv,
                 "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -167,11 +168,11 @@ impl Timeline {
                 report.pairs,
                 report.started,
                 report.ended,
-                report.tests,
-                report.backend,
-                report.strategy,
-                axis_name(report.axis),
-                report.regrown,
+                report.stats.tests,
+                report.stats.backend,
+                report.stats.strategy,
+                axis_name(report.stats.axis),
+                report.stats.regrown,
                 sorts.keys,
                 sorts.passes_run,
                 sorts.passes_skipped,
@@ -189,7 +190,7 @@ impl Timeline {
     }
 }
 
-/// x, y or z.
+/// Returns `x`, `y` or `z`.
 pub(super) const fn axis_name(axis: usize) -> &'static str {
     match axis {
         0 => "x",
@@ -198,7 +199,7 @@ pub(super) const fn axis_name(axis: usize) -> &'static str {
     }
 }
 
-/// The values at these parts of the sorted list (nearest rank); nothing of an empty list.
+/// Returns the quantiles of a list (nearest rank); `None` for an empty list.
 fn quantiles<const N: usize>(mut values: Vec<f64>, parts: [f64; N]) -> Option<[f64; N]> {
     let last = values.len().checked_sub(1)?;
     values.sort_unstable_by(f64::total_cmp);
@@ -251,7 +252,7 @@ pub(super) mod tests {
         }
         timeline.drawn(100, 3.0);
         timeline.rendered(99, 7.0);
-        timeline.rendered(101, 9.0); // not there
+        timeline.rendered(101, 9.0); // does not exist
         let rows = timeline.summary();
         let row = |name: &str| rows.iter().find(|row| row.name == name).copied();
         let expected = |name, median, p99| Some(Row { name, median, p99 });
@@ -264,7 +265,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn old_frames_go_and_a_new_scene_begins_anew() {
+    fn old_frames_are_dropped_and_a_new_scene_starts_over() {
         let mut timeline = Timeline::default();
         for frame in 1..=Timeline::CAPACITY as u64 + 5 {
             timeline.push(record(frame, &[]));

@@ -1,4 +1,5 @@
-//! The window: winit's events to egui, frames to the screen, and nothing drawn that nobody can see or that has not changed.
+//! The window: passes winit's events to egui and draws frames, but only when something visible has
+//! changed.
 
 use super::overlay::Overlay;
 use super::render::{Clock, Gpu, Picture, Renderer};
@@ -20,23 +21,23 @@ use winit::event::{StartCause, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
 use winit::window::{Window, WindowId};
 
-/// Something new from another thread.
+/// The event of another thread that has something new to show.
 #[derive(Debug, Clone, Copy)]
 struct Woken;
 
-/// No more than 60 pictures a second, also where the driver does not wait for the screen.
+/// Min time between pictures: 60 per second, even where the driver does not wait for the screen.
 const PERIOD: Duration = Duration::from_micros(16_600);
-/// How long to wait before a surface that gave no picture is asked again.
+/// Delay before another try when a surface provided no picture.
 const RETRY: Duration = Duration::from_millis(100);
-/// Failures of the device in a row before giving up.
-const MOST_FAILURES: u32 = 3;
+/// Max successive failures of the device.
+const MAX_FAILURES: u32 = 3;
 
 /// Opens a window on the scene and returns when it is closed.
 ///
 /// # Errors
 ///
-/// [`Error::NoDisplay`] where no window system answers, [`Error::NoAdapter`] where nothing draws, [`Error::Device`] where the
-/// device that draws fails again and again.
+/// [`Error::NoDisplay`] without a window system, [`Error::NoAdapter`] without a graphics driver,
+/// [`Error::Device`] if the graphics device fails repeatedly.
 pub fn window(settings: Settings) -> Result<(), Error> {
     let no_display = |error: winit::error::EventLoopError| Error::NoDisplay(error.to_string());
     let events = EventLoop::with_user_event().build().map_err(no_display)?;
@@ -58,15 +59,15 @@ struct App {
     viewer: Viewer,
     simulation: Option<Simulation>,
     screen: Option<Screen>,
-    /// When to draw next, if there is anything new to show.
+    /// The time of the next picture, if there is anything new to show.
     redraw_at: Option<Instant>,
     failures: u32,
     error: Option<Error>,
 }
 
-/// The window and all that draws in it.
+/// The window and its renderers.
 struct Screen {
-    // Dropped in this order: the surface before its window.
+    // Fields drop in order: the surface before its window.
     surface: Surface<'static>,
     renderer: Shaders,
     overlay: Overlay,
@@ -78,11 +79,11 @@ struct Screen {
     window: Arc<Window>,
     visible: bool,
     drawn: Instant,
-    /// Where the next picture goes, besides the window.
+    /// A file to save the next picture in.
     save_to: Option<PathBuf>,
 }
 
-/// The scene's renderer, which takes a while to compile: until it is there, the panels say so.
+/// The scene's renderer. Compiling it takes a while, which the panels say.
 enum Shaders {
     Compiling(Receiver<Renderer>),
     Ready(Box<Renderer>),
@@ -112,7 +113,7 @@ impl App {
 
     fn open(&mut self, events: &ActiveEventLoop) -> Result<(), Error> {
         let screen = match self.screen.take() {
-            // The same window again, with a new device.
+            // The same window with a new device.
             Some(old) => {
                 let window = Arc::clone(&old.window);
                 drop(old);
@@ -129,11 +130,12 @@ impl App {
         };
         self.viewer.drawn_by(&screen.gpu);
         self.screen = Some(screen);
-        // At once, so that the window is not black while scene, kernels and shaders are made.
+        // Draw at once, so that the window is not black while scene, kernels and shaders are
+        // prepared.
         self.draw(events);
         if self.simulation.is_none() {
             let proxy = self.proxy.clone();
-            // Fails only when the event loop is gone.
+            // Fails only when the event loop has ended.
             let wake = move || proxy.send_event(Woken).unwrap_or_default();
             let simulation = Simulation::start(
                 self.viewer.settings.clone(),
@@ -169,7 +171,7 @@ impl App {
             }
             Err(error) => {
                 self.failures += 1;
-                let reopened = if self.failures < MOST_FAILURES {
+                let reopened = if self.failures < MAX_FAILURES {
                     self.open(events)
                 } else {
                     Err(error)
@@ -259,9 +261,9 @@ impl ApplicationHandler<Woken> for App {
     }
 }
 
-/// What came of drawing.
+/// The result of drawing.
 struct Drawn {
-    /// When it has to be drawn again though nothing happens.
+    /// The delay after which to draw again without an event.
     again: Option<Duration>,
 }
 
@@ -291,7 +293,7 @@ impl Screen {
         let (done, compiling) = mpsc::channel();
         let (gpu_there, proxy) = (gpu.clone(), proxy.clone());
         let compile = move || {
-            // Either fails only when the window is closed already.
+            // Both fail only when the window is already closed.
             let _ = done.send(Renderer::new(&gpu_there, format));
             let _ = proxy.send_event(Woken);
         };
@@ -302,14 +304,14 @@ impl Screen {
         let context = egui::Context::default();
         ui::style(&context);
         let scale = window.scale_factor() as f32;
-        let most = gpu.most_pixels() as usize;
+        let limit = gpu.max_pixels() as usize;
         let input = egui_winit::State::new(
             context,
             ViewportId::ROOT,
             events,
             Some(scale),
             None,
-            Some(most),
+            Some(limit),
         );
         Ok(Self {
             overlay: Overlay::new(&gpu, format),
@@ -327,21 +329,21 @@ impl Screen {
         })
     }
 
-    /// Shows the viewer in the window, if that can be seen.
+    /// Draws the viewer into the window, if it is visible.
     fn draw(&mut self, viewer: &mut Viewer) -> Result<Drawn, Error> {
-        if let Some(trouble) = self.gpu.trouble() {
-            return Err(trouble);
+        if let Some(failure) = self.gpu.failure() {
+            return Err(failure);
         }
         let nothing = Ok(Drawn { again: None });
         let later = Ok(Drawn { again: Some(RETRY) });
-        // A resize storm configures once a picture, not once an event. A window without area, or that is hidden, waits for
-        // the event that brings it back.
+        // Resizing configures the surface once per picture, not once per event. A hidden window, or
+        // one without area, waits for the event that shows it again.
         let PhysicalSize { width, height } = self.window.inner_size();
         if width == 0 || height == 0 || !self.visible {
             return nothing;
         }
-        let most = self.gpu.most_pixels();
-        let size = [width.min(most), height.min(most)];
+        let limit = self.gpu.max_pixels();
+        let size = [width.min(limit), height.min(limit)];
         if size != [self.config.width, self.config.height] {
             [self.config.width, self.config.height] = size;
             self.surface.configure(&self.gpu.device, &self.config);
@@ -406,13 +408,13 @@ impl Screen {
             viewer.saved(&path, saved);
             self.window.request_redraw();
         }
-        // A very long delay means never.
+        // A very long delay stands for never.
         Ok(Drawn {
             again: again.filter(|delay| *delay < Duration::from_secs(3600)),
         })
     }
 
-    /// Whether there was a scene to draw, and the shaders to draw it.
+    /// Draws the scene. Returns whether there was one, and the shaders were ready.
     fn draw_scene(
         &mut self,
         viewer: &Viewer,
@@ -427,7 +429,7 @@ impl Screen {
         renderer.draw(encoder, view, size, pixels_per_point, viewer)
     }
 
-    /// Draws the picture that the window shows into a file.
+    /// Saves the picture that the window shows.
     fn save(&mut self, path: &Path, viewer: &Viewer, size: [u32; 2]) -> Result<(), Error> {
         let picture = Picture::new(&self.gpu, size, self.config.format)?;
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());

@@ -1,4 +1,4 @@
-//! Measuring on a device, and the rules that follow.
+//! Measures the sorts on a device and derives the rules of the calibration.
 
 use crate::args::Calibrate;
 use crate::bench::Bench;
@@ -23,14 +23,17 @@ const WIDTHS: [(KeyType, Load, Payload); 6] = [
     (KeyType::U64, Load::U32, Payload::U32),
     (KeyType::U64, Load::U64, Payload::U64),
 ];
-/// Results are compared with the CPU's up to so many keys; what is right there is right with more.
+/// Max keys for which results are compared with the CPU's. A sort that is right up to here is right
+/// beyond.
 const CHECKED: usize = 1 << 16;
-/// An algorithm that takes so many times as long as the best is not tried with more keys, from [`CHECKED`] on.
+/// From [`CHECKED`] keys on, an algorithm that takes this many times as long as the best is
+/// dropped.
 const HOPELESS: f64 = 3.0;
-/// How much faster than Onesweep another must be: less is noise.
+/// Another sort must take at most this share of Onesweep's time to replace it. A smaller gain is
+/// noise.
 const BETTER_BY: f64 = 0.97;
 
-/// The fastest of one width at one size.
+/// The fastest sort for one key width at one size.
 struct Winner {
     n: usize,
     width: usize,
@@ -46,18 +49,18 @@ pub(super) fn run(args: &Calibrate, device: &Device) -> Result<()> {
     if winners.is_empty() {
         return Err("no sort ran on this device".into());
     }
-    keep(&path, device, &winners)?;
+    save(&path, device, &winners)?;
     print(&winners)?;
     let seconds = begun.elapsed().as_secs_f64();
     Ok(writeln!(
         io::stdout().lock(),
-        "\nmeasured in {seconds:.1} s on {}; kept in {}",
+        "\nmeasured in {seconds:.1} s on {}; saved in {}",
         device.info().name,
         path.display()
     )?)
 }
 
-/// Numbers of keys, ascending, each once.
+/// Returns the numbers of keys to measure, ascending and without duplicates.
 fn sizes(args: &Calibrate) -> Vec<usize> {
     let mut sizes = if args.sizes.is_empty() {
         (8..=24).map(|power| 1 << power).collect()
@@ -69,7 +72,7 @@ fn sizes(args: &Calibrate) -> Vec<usize> {
     sizes
 }
 
-/// Measures all widths at each size, until the time is up.
+/// Measures all widths at each size until the time limit.
 fn winners(args: &Calibrate, sizes: &[usize], bench: Bench) -> Result<Vec<Winner>> {
     let bar = progress((sizes.len() * WIDTHS.len()) as u64, "sizes and widths");
     let mut race = Race {
@@ -78,12 +81,13 @@ fn winners(args: &Calibrate, sizes: &[usize], bench: Bench) -> Result<Vec<Winner
         hopeless: Vec::new(),
     };
     let mut winners: Vec<Winner> = Vec::new();
-    // The limit counts from the second size on: during the first the driver compiles every kernel, which it does once.
+    // The limit counts from the second size on. During the first the driver compiles every kernel,
+    // once.
     let mut measuring = Instant::now();
     for &n in sizes {
         if measuring.elapsed().as_secs_f64() > args.seconds {
             note(&format!(
-                "stopped after {} s before {n} keys: those are sorted as the largest measured",
+                "time limit of {} s reached before {n} keys: larger sizes use the rule of the largest measured",
                 args.seconds
             ));
             break;
@@ -106,16 +110,16 @@ fn winners(args: &Calibrate, sizes: &[usize], bench: Bench) -> Result<Vec<Winner
     Ok(winners)
 }
 
-/// The contenders, without those that have lost.
+/// The contenders that are still in the race.
 struct Race {
     bench: Bench,
     bar: ProgressBar,
-    /// Not tried any more, by width.
+    /// Dropped contenders, with the key width.
     hopeless: Vec<(usize, Contender)>,
 }
 
 impl Race {
-    /// Measures everyone who still has a chance with `n` keys of this width, in milliseconds.
+    /// Measures the remaining contenders with `n` keys of this width, in milliseconds.
     fn times(&mut self, n: usize, width: usize) -> Result<Vec<(Contender, f64)>> {
         let (key, load, _) = WIDTHS[width];
         let case = Case {
@@ -162,7 +166,7 @@ impl Race {
 }
 
 /// Writes the rules that follow from the winners.
-fn keep(path: &Path, device: &Device, winners: &[Winner]) -> Result<()> {
+fn save(path: &Path, device: &Device, winners: &[Winner]) -> Result<()> {
     let mut calibration = Calibration::new(device.info());
     for (width, &(key, _, payload)) in WIDTHS.iter().enumerate() {
         for (from, algorithm) in rules(winners, width) {
@@ -174,12 +178,12 @@ fn keep(path: &Path, device: &Device, winners: &[Winner]) -> Result<()> {
         .map_or(Ok(()), std::fs::create_dir_all)
         .and_then(|()| output::write(path, calibration.to_string().as_bytes()));
     Ok(written
-        .map_err(|error| format!("cannot keep the calibration in {}: {error}", path.display()))?)
+        .map_err(|error| format!("cannot save the calibration in {}: {error}", path.display()))?)
 }
 
 const ONESWEEP: Contender = Contender::Algorithm(Algorithm::Onesweep);
 
-/// The fastest, or Onesweep where it is hardly slower.
+/// Returns the fastest sort, or Onesweep where it is hardly slower.
 fn winner(times: &[(Contender, f64)]) -> Option<(Algorithm, f64)> {
     let fastest = times.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let onesweep = times
@@ -192,7 +196,8 @@ fn winner(times: &[(Contender, f64)]) -> Option<(Algorithm, f64)> {
     }
 }
 
-/// A size decides from half way to the one below, as the logarithm goes, and the smallest from 0.
+/// Returns from how many keys on each winner applies: from half way, on a logarithmic scale,
+/// between the next smaller size and its own; the smallest from 0.
 fn rules(winners: &[Winner], width: usize) -> Vec<(u64, Algorithm)> {
     let mut rules: Vec<(u64, Algorithm)> = Vec::new();
     let mut below = 0;

@@ -1,4 +1,5 @@
-//! Inputs on the device: many that lie one behind the other, 256 MiB in all, and how the first looks in order.
+//! Inputs on the device: many in a row, 256 MiB in all, and the first of them sorted, to check
+//! results.
 
 use crate::input::{BenchKey, Distribution};
 use crate::measure::{Case, Load, value_word};
@@ -8,45 +9,47 @@ use radsweep::sort::{KeyType, SortOptions, cpu};
 use radsweep_common::Result;
 use rayon::prelude::*;
 
-/// Bytes of inputs to rotate among: several times the largest level-two cache.
+/// Bytes of all inputs of a rotation: several times the largest level-two cache.
 const ROTATED: u64 = 256 << 20;
-/// Elements of different inputs, before they repeat.
+/// Elements of the distinct inputs, before they repeat.
 const DISTINCT: usize = 1 << 21;
 
-/// The last inputs, kept for the contenders that sort the same.
+/// The last inputs, reused for contenders that sort the same.
 #[derive(Default)]
 pub(super) struct Inputs {
     pub keys: Option<Keys>,
     pub values: Option<Values>,
 }
 
-/// Many inputs of one kind, and how the first looks in order.
+/// Many inputs of one kind, and the first of them sorted.
 pub(super) struct Keys {
     kind: (KeyType, Distribution, usize),
     pub inputs: Rotated,
-    /// Of the first: the keys as ordered bits, their argsort, and their bytes in order; the latter two when asked for.
+    /// The first input's keys as ordered bits.
     ordered: Vec<u64>,
+    /// The first input's argsort, once it is needed.
     index: Option<Vec<u32>>,
+    /// The first input's sorted keys as bytes, once they are needed.
     sorted: Option<Vec<u8>>,
 }
 
-/// What goes with the keys; the same for each input.
+/// The values sorted with the keys; the same for each input.
 pub(super) struct Values {
     kind: (usize, usize),
     pub inputs: Rotated,
 }
 
-/// `count` pieces of `bytes` each.
+/// A buffer of equal pieces of `bytes` each.
 pub(super) struct Rotated {
     all: Buffer<u8>,
     bytes: usize,
 }
 
 impl Rotated {
-    /// Room for pieces of `bytes`, and the distinct ones that `host` holds, over and over.
-    fn new(stream: &Stream, host: &[u8], bytes: usize, room: usize) -> Result<Self> {
+    /// Fills a buffer of at least `capacity` bytes with the pieces in `host`, repeated.
+    fn new(stream: &Stream, host: &[u8], bytes: usize, capacity: usize) -> Result<Self> {
         let given = host.len() / bytes.max(1);
-        let count = (room / bytes.max(1)).max(given);
+        let count = (capacity / bytes.max(1)).max(given);
         let mut all = stream.alloc::<u8>(count * bytes)?;
         stream.upload(all.range_mut(..host.len())?, host)?;
         let mut filled = host.len();
@@ -68,14 +71,14 @@ impl Rotated {
 }
 
 impl Inputs {
-    /// Makes the inputs, unless they are those of before.
+    /// Makes the inputs, unless the last ones can be reused.
     pub fn prepare<K: BenchKey>(&mut self, stream: &Stream, case: &Case) -> Result<()> {
         let n = case.n;
-        let room = usize::try_from(ROTATED.min(stream.device().info().memory_bytes / 16))?;
+        let capacity = usize::try_from(ROTATED.min(stream.device().info().memory_bytes / 16))?;
         let kind = (case.key, case.distribution, n);
         if self.keys.as_ref().is_none_or(|keys| keys.kind != kind) {
             self.keys = None;
-            let distinct = (DISTINCT.min(room / size_of::<K>()) / n.max(1)).clamp(1, 64);
+            let distinct = (DISTINCT.min(capacity / size_of::<K>()) / n.max(1)).clamp(1, 64);
             let ordered: Vec<Vec<u64>> = (0..distinct as u64)
                 .map(|seed| case.distribution.generate(n, K::BITS, seed + 1))
                 .collect();
@@ -88,7 +91,7 @@ impl Inputs {
                 stream,
                 bytemuck::cast_slice(&host),
                 n * size_of::<K>(),
-                room,
+                capacity,
             )?;
             let ordered = ordered.into_iter().next().unwrap_or_default();
             self.keys = Some(Keys {
@@ -112,7 +115,7 @@ impl Inputs {
                 .into_par_iter()
                 .map(|at| value_word((at / words) as u32, at % words))
                 .collect();
-            let inputs = Rotated::new(stream, bytemuck::cast_slice(&host), n * bytes, room)?;
+            let inputs = Rotated::new(stream, bytemuck::cast_slice(&host), n * bytes, capacity)?;
             self.values = Some(Values {
                 kind: (n, bytes),
                 inputs,
@@ -123,7 +126,7 @@ impl Inputs {
 }
 
 impl Keys {
-    /// Compares with the sort of the CPU, byte for byte.
+    /// Compares a result with that of the CPU, byte by byte.
     pub fn check<K: BenchKey>(
         &mut self,
         load: Load,
@@ -197,13 +200,13 @@ fn same(
             expected.len()
         )),
         Some(at) => Err(format!(
-            "{what} {at} of {} is not that of the CPU",
+            "{what} {at} of {} differs from the CPU's",
             found.len() / bytes
         )),
     }
 }
 
-/// Bytes that come out beside, or instead of, each key.
+/// Returns the bytes of output per element other than its key.
 pub(super) fn out_bytes(load: Load) -> usize {
     if load == Load::Index { 4 } else { load.bytes() }
 }

@@ -1,4 +1,4 @@
-//! Who finds the pairs: a strategy of ours on a backend, or a peer.
+//! The contenders of `bench sap`: a strategy of radsweep on a backend, or a peer.
 
 use super::peers::{Peer, Running};
 use crate::measure::milliseconds;
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contender {
-    /// On the backend of the bench.
+    /// A strategy of radsweep, on the backend of the bench.
     Ours(Strategy),
     Peer(Peer),
 }
@@ -24,15 +24,15 @@ impl Contender {
 
 /// One update.
 pub(super) struct Update {
-    /// Milliseconds of boxes in, all pairs out: sorted for ours, in any order for a peer.
+    /// Milliseconds from boxes to all pairs: sorted for radsweep, in any order for a peer.
     pub ms: f64,
-    /// With the pairs sorted.
+    /// Milliseconds including sorting the pairs.
     pub sorted_ms: f64,
-    /// Ours only.
+    /// The report; radsweep only.
     pub report: Option<Report>,
 }
 
-/// A contender with what it keeps from frame to frame.
+/// A contender with its state between frames.
 pub(super) enum Ready {
     Ours {
         broad_phase: Box<BroadPhase>,
@@ -46,12 +46,14 @@ pub(super) enum Ready {
 }
 
 impl Ready {
-    /// On CUDA the frames are brought to the device now: updates start from there and leave the pairs there.
+    /// Prepares a contender. On CUDA it uploads the frames: updates read them on the device and
+    /// leave the pairs there.
     pub fn new(
         contender: Contender,
         config: &Config,
-        #[cfg_attr(not(cuda), expect(unused_variables, reason = "for the device"))]
-        frames: &[Vec<Aabb>],
+        #[cfg_attr(not(cuda), expect(unused_variables, reason = "used on a GPU"))] frames: &[Vec<
+            Aabb,
+        >],
     ) -> Result<Self> {
         let strategy = match contender {
             Contender::Ours(strategy) => strategy,
@@ -81,7 +83,7 @@ impl Ready {
         })
     }
 
-    /// Finds the pairs of a frame.
+    /// Finds the pairs of a frame and measures it.
     pub fn update(&mut self, frames: &[Vec<Aabb>], frame: usize) -> Result<Update> {
         match self {
             #[cfg(cuda)]
@@ -90,14 +92,14 @@ impl Ready {
                 on_device,
             } if broad_phase.stream().is_some() => {
                 let report = broad_phase.update_device(on_device[frame].slice())?.clone();
-                Ok(Update::new(report.timings.total, report))
+                Ok(Update::new(report.stats.timings.total, report))
             }
             Self::Ours { broad_phase, .. } => {
                 let (ms, report) = milliseconds(|| broad_phase.update(&frames[frame]));
                 Ok(Update::new(ms, report?.clone()))
             }
             Self::Peer { running, pairs } => {
-                // What the last frame left is freed on nobody's time.
+                // Freeing the last frame's pairs is not measured.
                 pairs.clear();
                 let ms;
                 (ms, *pairs) = milliseconds(|| running.find(&frames[frame]));
@@ -111,7 +113,7 @@ impl Ready {
         }
     }
 
-    /// Number and hash of the last frame's pairs.
+    /// Returns the number and the hash of the last frame's pairs.
     pub fn found(&mut self) -> Result<(u64, u64)> {
         let pairs = match self {
             Self::Ours { broad_phase, .. } => {
@@ -120,7 +122,7 @@ impl Ready {
             }
             Self::Peer { pairs, .. } => pairs,
         };
-        Ok((pairs.len() as u64, radsweep::pair_hash(pairs)))
+        Ok((pairs.len() as u64, radsweep::internals::pair_hash(pairs)))
     }
 }
 
@@ -134,7 +136,7 @@ impl Update {
     }
 }
 
-/// Number and hash of a frame's pairs on the CPU, which all must agree with.
+/// Returns the number and the hash of a frame's pairs, which all contenders must match.
 pub(super) fn expected(boxes: &[Aabb]) -> Result<(u64, u64)> {
     let mut broad_phase = BroadPhase::new(Config {
         backend: Backend::Cpu,
@@ -143,5 +145,5 @@ pub(super) fn expected(boxes: &[Aabb]) -> Result<(u64, u64)> {
     })?;
     broad_phase.update(boxes)?;
     let pairs = broad_phase.pairs();
-    Ok((pairs.len() as u64, radsweep::pair_hash(pairs)))
+    Ok((pairs.len() as u64, radsweep::internals::pair_hash(pairs)))
 }

@@ -1,15 +1,17 @@
-//! Updates for `bench paper`: Ha et al. 2009, figure 6, the broad phase by number of objects on the GPU and on the CPU.
+//! Measures the broad phase for `bench paper`: Ha et al. 2009, figure 6, by number of objects on
+//! GPU and CPU.
 
 use super::contender::{Contender, expected};
-use super::{FRAMES, Racing, Source, WARM_UP};
+use super::input::Source;
+use super::race::{FRAMES, Racing, WARM_UP};
 use crate::bench::Bench;
 use crate::figures::Sizes;
-use crate::measure::{self};
+use crate::measure;
 use radsweep::{Backend, Config, Strategy};
 use radsweep_common::Result;
 use radsweep_scenes::Kind;
 
-/// Updates that count.
+/// Number of measured updates.
 const RUNS: usize = 5;
 
 /// One size on one backend.
@@ -20,7 +22,7 @@ pub(crate) struct Updates {
     pub measured: measure::Measured,
 }
 
-/// The paper's strategy and the one that is taken today, on the GPU where the bench has one, and on the CPU.
+/// Measures the paper's strategy and `auto`, on the GPU if there is one and on the CPU.
 pub(crate) fn updates(bench: &Bench, sizes: Sizes) -> Result<Vec<Updates>> {
     let last = if sizes == Sizes::Full { 18 } else { 14 };
     let backends = [Backend::Cuda, Backend::Cpu];

@@ -1,4 +1,4 @@
-//! What `bench sap` measures with: frames of boxes, from a scene or from a file.
+//! The inputs of `bench sap`: frames of boxes, from a scene or from a file.
 
 use radsweep::{Aabb, Backend, BroadPhase, Config};
 use radsweep_common::Result;
@@ -10,18 +10,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Boxes of one chair of `falling-chairs`.
+/// Boxes per chair of `falling-chairs`.
 const CHAIR: usize = 9;
-/// Frames until chairs, or particles, have met.
+/// Frames until chairs, or particles, touch each other.
 const FALL: usize = 60;
-/// Boxes of a file move by at most this part of their half extents from where they are.
+/// Boxes of a file move by at most this share of their half extents from their original positions.
 const DRIFT: f32 = 0.05;
 
-/// Where boxes come from.
+/// The source of the boxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Scene(Kind),
-    /// float32 of shape (n, 6).
+    /// A file: float32 of shape (n, 6).
     File(PathBuf),
 }
 
@@ -47,12 +47,12 @@ impl FromStr for Source {
     }
 }
 
-/// What the boxes do between frames.
+/// How the boxes move between frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Motion {
-    /// Every frame is another, near the last
+    /// Every frame differs a little from the last
     Moving,
-    /// The same frame again and again
+    /// The same frame is repeated
     Still,
 }
 
@@ -66,7 +66,7 @@ impl Motion {
 }
 
 impl Source {
-    /// `count` frames of about `n` boxes (a file has as many as it has), each near the one before it.
+    /// Returns `count` similar frames of about `n` boxes; a file ignores `n`.
     pub fn frames(&self, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
         match self {
             Self::Scene(kind) => of_scene(*kind, n, count),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_follow_each_other_closely_and_are_the_same_again() {
+    fn frames_are_similar_and_repeatable() {
         for kind in [Kind::Uniform, Kind::FallingChairs, Kind::Particles] {
             let source = Source::Scene(kind);
             let frames = source.frames(500, 3).expect("frames");

@@ -1,6 +1,6 @@
-//! Table, CSV, JSON and drawing of `bench sap`.
+//! Prints and plots the results of `bench sap`.
 
-use super::Line;
+use super::race::Line;
 use crate::args::Sap;
 use crate::bench::Bench;
 use crate::output::{self, digits, quoted};
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 impl Line {
-    /// As one JSON object.
+    /// Returns one JSON object.
     fn json(&self, bench: &Bench) -> Value {
         let mut object = json!({
             "scene": self.source,
@@ -36,10 +36,10 @@ impl Line {
         object["mboxes_per_s"] = digits(self.n as f64 / times.median / 1e3);
         object["pairs"] = measured.pairs.into();
         if let Some(report) = &measured.report {
-            object["strategy"] = report.strategy.name().into();
-            object["axis"] = report.axis.into();
-            object["choice"] = report.choice.map(|choice| choice.to_string()).into();
-            object["tests"] = report.tests.into();
+            object["strategy"] = report.stats.strategy.name().into();
+            object["axis"] = report.stats.axis.into();
+            object["choice"] = report.stats.choice.map(|choice| choice.to_string()).into();
+            object["tests"] = report.stats.tests.into();
             object["tests_per_pair"] = measured.tests_per_pair().map(digits).into();
             let stages = times.stages.iter();
             object["stages"] = stages.map(|&(name, ms)| (name, digits(ms))).collect();
@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// Columns of the CSV; a stage is a column too.
+/// The columns of the CSV; a column per stage follows.
 const COLUMNS: [&str; 19] = [
     "scene",
     "frames",
@@ -109,7 +109,7 @@ pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line]) -> Result<()> {
     let events = if args.no_events { "off" } else { "on" };
     writeln!(
         out,
-        "{}, events {events}\nms: median of boxes in, all pairs out; best: the fastest; sorted: the median with the pairs in order, as ours always are",
+        "{}, events {events}\nms: median time from boxes to all pairs; best: the fastest; sorted: the median with the pairs sorted, as radsweep's always are",
         output::heading(bench)
     )?;
     let mut group = String::new();
@@ -154,10 +154,9 @@ impl Line {
             .filter(|stage| stage.1 > 0.0)
             .map(|(name, ms)| format!("{name} {ms:.3}"))
             .collect();
-        let ran = measured
-            .report
-            .as_ref()
-            .map_or(String::new(), |report| format!("{}: ", report.strategy));
+        let ran = measured.report.as_ref().map_or(String::new(), |report| {
+            format!("{}: ", report.stats.strategy)
+        });
         format!(
             "{name:<15} {:>10.4} {:>10.4} {:>10.4} {:>6.1}% {:>10} {:>6}  {ran}{}",
             times.median,
@@ -171,7 +170,7 @@ impl Line {
     }
 }
 
-/// A panel for each scene: boxes a second by number of boxes, a line for each contender.
+/// Plots boxes per second by number of boxes: one panel per scene, one line per contender.
 pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
     let mut panels: Vec<(Panel, Vec<usize>)> = Vec::new();
     for line in lines {
@@ -187,7 +186,7 @@ pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
             let panel = Panel {
                 title,
                 x: "boxes".into(),
-                y: "million boxes a second".into(),
+                y: "million boxes per second".into(),
                 labels: sizes.iter().map(|&n| plot::size(n)).collect(),
                 series: Vec::new(),
             };
@@ -197,8 +196,8 @@ pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
             continue;
         };
         let rate = line.n as f64 / measured.sorted.median / 1e3;
-        let place = sizes.partition_point(|&n| n < line.n);
-        panel.add(line.contender.name(), place, rate);
+        let position = sizes.partition_point(|&n| n < line.n);
+        panel.add(line.contender.name(), position, rate);
     }
     let panels: Vec<Panel> = panels.into_iter().map(|(panel, _)| panel).collect();
     plot::write(path, &panels)

@@ -1,5 +1,7 @@
-//! What people use for a broad phase on the CPU: trees of other crates, and a plain sweep. Each is given the boxes of a frame as slices and
-//! gives the full list of overlapping pairs, in any order, on all threads where it can.
+//! Other broad phases on the CPU: the trees of other crates, and a plain sweep.
+//!
+//! Each takes the boxes of a frame as a slice and returns all overlapping pairs, in any order, on
+//! all threads where it can.
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
@@ -9,15 +11,16 @@ use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
 
-/// Boxes that a task asks about.
+/// Query boxes per task.
 #[cfg(feature = "peers")]
 const QUERIES: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// parry's `Bvh` built anew and traversed against itself.
+    /// parry's `Bvh`, rebuilt each frame and traversed against itself.
     ParryRebuild,
-    /// parry's `Bvh` kept: all leaves updated, optimised a little, refitted, and traversed against itself.
+    /// parry's `Bvh`, updated each frame: all leaves are updated, the tree is optimised a little,
+    /// refitted, and traversed against itself.
     ParryUpdate,
     /// The same on one thread, as its documentation shows it.
     ParryUpdate1,
@@ -25,7 +28,8 @@ pub(crate) enum Peer {
     Obvhs,
     /// `bvh`: SAH, then a query for each box.
     Bvh,
-    /// Boxes sorted along x; each against those that begin before it ends.
+    /// A sweep along x: the boxes are sorted, and each is tested with those that begin before it
+    /// ends.
     PlainSweep,
 }
 
@@ -50,7 +54,7 @@ impl Peer {
         }
     }
 
-    /// Whether this build has it.
+    /// Returns whether this build has it.
     pub fn is_here(self) -> bool {
         cfg!(feature = "peers") || !matches!(self, Self::Obvhs | Self::Bvh)
     }
@@ -78,7 +82,7 @@ impl FromStr for Peer {
     }
 }
 
-/// A peer with what it keeps from frame to frame.
+/// A peer with its state between frames.
 pub(super) enum Running {
     ParryRebuild(BvhWorkspace),
     ParryUpdate {
@@ -94,7 +98,7 @@ pub(super) enum Running {
 }
 
 impl Running {
-    /// `None` where this build does not have it.
+    /// Starts a peer; `None` where this build does not have it.
     pub fn new(peer: Peer) -> Option<Self> {
         let update = |parallel| Self::ParryUpdate {
             tree: Bvh::new(),
@@ -115,7 +119,7 @@ impl Running {
         })
     }
 
-    /// All overlapping pairs, in any order.
+    /// Finds all overlapping pairs, in any order.
     pub fn find(&mut self, boxes: &[Aabb]) -> Vec<Pair> {
         match self {
             Self::ParryRebuild(workspace) => {
@@ -157,7 +161,7 @@ fn parry(b: &Aabb) -> ParryAabb {
     ParryAabb::new(Vector::from_array(b.min), Vector::from_array(b.max))
 }
 
-/// All pairs of leaves of a tree that overlap.
+/// Returns all overlapping pairs of leaves of a tree.
 fn walk(tree: &Bvh, workspace: &mut BvhWorkspace, parallel: bool) -> Vec<Pair> {
     if parallel {
         let pairs = tree.traverse_bvtt_single_tree_parallel::<false>();
@@ -197,7 +201,7 @@ mod crates {
     use obvhs::ploc::{PlocBuilder, PlocSearchDistance, SortPrecision};
     use rayon::prelude::*;
 
-    /// A tree that is built anew in the memory of the last.
+    /// A tree that is rebuilt in the memory of the last.
     #[derive(Default)]
     pub struct Obvhs {
         builder: PlocBuilder,
@@ -210,7 +214,7 @@ mod crates {
                 .par_iter()
                 .map(|b| ObvhsAabb::new(b.min.into(), b.max.into()))
                 .collect();
-            // Its fastest build: those that search further gain less in the queries than they cost.
+            // The fastest build: better trees save less in the queries than they cost.
             self.builder.build_with_bvh(
                 &mut self.tree,
                 PlocSearchDistance::Minimum,
@@ -286,7 +290,7 @@ mod tests {
     use super::*;
     use radsweep::{Backend, BroadPhase, Config};
 
-    /// A lattice of boxes that touch, and some inside others.
+    /// Returns a lattice of touching boxes, with some inside others.
     fn boxes(shift: f32) -> Vec<Aabb> {
         (0..600_u16)
             .map(|i| {

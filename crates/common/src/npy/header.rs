@@ -1,21 +1,25 @@
-//! The header of an `.npy` file, read by `npyz` behind a guard.
+//! Reads the header of an `.npy` file: checks it, then lets `npyz` parse it.
 //!
-//! A header is input from outside, and `npyz` 0.9 takes what it says on trust: it allocates the length it claims,
-//! follows its brackets by recursion, in time exponential in their depth, and multiplies its shape unchecked.
+//! A header is untrusted input, and `npyz` 0.9 trusts it: it allocates the length that the header
+//! claims, follows its brackets by recursion, in time exponential in their depth, and multiplies
+//! the shape unchecked.
 
 use npyz::NpyHeader;
 use std::io::{self, Read};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Longest header text that is read: that of a plain array takes 118 bytes.
+/// Max bytes of header text. That of a plain array takes 118.
 const MAX_TEXT: usize = 4096;
-/// Deepest nesting that is read: a plain array has 2, a structure in a structure 6. Time up to 0.2 s unoptimised.
+/// Max nesting of brackets. A plain array has 2, a structure in a structure 6; that takes up to 0.2
+/// s unoptimised.
 const MAX_DEPTH: usize = 6;
-/// Most digits in all numbers together. Numbers of so many digits multiply, and add, to at most 10^19 < 2^64.
+/// Max digits of all numbers together. Their product and their sum are then at most 10^19 < 2^64.
 const MAX_DIGITS: usize = 19;
 
-/// Reads the header, gives its length in bytes too, and leaves `input` at the first byte of data. `InvalidData` and
-/// `UnexpectedEof` mean a bad file.
+/// Reads the header, returns it with its length in bytes, and leaves `input` at the first byte of
+/// data.
+///
+/// The errors `InvalidData` and `UnexpectedEof` mean a bad file.
 pub(super) fn read(input: &mut impl Read) -> io::Result<(NpyHeader, u64)> {
     let mut block = vec![0; 8];
     input.read_exact(&mut block)?;
@@ -25,7 +29,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(NpyHeader, u64)> {
     let before = match (block[6], block[7]) {
         (1, 0) => 10,
         (2 | 3, 0) => 12,
-        (major, minor) => return Err(bad(format!("version {major}.{minor} is not known"))),
+        (major, minor) => return Err(bad(format!("version {major}.{minor} is not supported"))),
     };
     block.resize(before, 0);
     input.read_exact(&mut block[8..])?;
@@ -39,13 +43,15 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(NpyHeader, u64)> {
     block.resize(before + length, 0);
     input.read_exact(&mut block[before..])?;
     guard(&mut block[before..])?;
-    // What the parser finds wrong takes it several lines to say.
+    // The parser's own message has several lines.
     let header = NpyHeader::from_reader(block.as_slice()).map_err(|_| malformed())?;
     Ok((header, block.len() as u64))
 }
 
-/// Refuses what the parser must not see. Letters outside quotes are those of `True` and `False`, so that there are no
-/// hexadecimal numbers, whose digits count for more.
+/// Rejects texts that the parser cannot handle safely.
+///
+/// Outside quotes it allows only the letters of `True` and `False`, which excludes hexadecimal
+/// numbers, whose digits count for more.
 fn guard(text: &mut [u8]) -> io::Result<()> {
     let (mut quote, mut depth, mut digits) = (None, 0_usize, 0);
     for byte in text {
@@ -68,7 +74,7 @@ fn guard(text: &mut [u8]) -> io::Result<()> {
     }
     if digits > MAX_DIGITS {
         return Err(bad(format!(
-            "its shape takes {digits} digits, for what may be more than 2^64 elements"
+            "its shape has {digits} digits, so it may have more than 2^64 elements"
         )));
     }
     Ok(())
@@ -98,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn dicts_as_numpy_writes_them_in_any_order_and_spacing() {
+    fn headers_of_numpy_parse_in_any_order_and_spacing() {
         let parsed = parse("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 6), }  \n");
         assert_eq!(parsed, Ok(("<f4".into(), C, vec![3, 6])));
         let parsed = parse("{\"shape\":(7L,),\"fortran_order\":True,\"descr\":\">i8\"}");
@@ -111,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_in_one_line_and_never_a_panic() {
+    fn anything_else_is_rejected_in_one_line_without_a_panic() {
         let plain =
             |shape: &str| format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
         assert!(parse(&plain("(9999999999999, 999, 999)")).is_ok());
@@ -147,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_claims_gigabytes_is_refused_before_it_is_read() {
+    fn a_header_that_claims_gigabytes_is_rejected_before_it_is_read() {
         let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
         bytes.extend(u32::MAX.to_le_bytes());
         let message = read(&mut bytes.as_slice()).map(drop);
@@ -155,9 +161,10 @@ mod tests {
         assert_eq!(message.expect_err("refused").to_string(), expected);
     }
 
-    /// The parser's time is exponential in the depth: a level more takes up to three times as long.
+    /// The parser's time is exponential in the depth: one more level takes up to three times as
+    /// long.
     #[test]
-    fn the_deepest_nesting_that_is_read_takes_no_time() {
+    fn the_deepest_allowed_nesting_is_fast() {
         for (open, close) in [("{", "}"), ("{'':", "}"), ("[", "]"), ("(", ",)")] {
             for inside in [format!("'{}'", "a".repeat(3900)), "'',".repeat(1300)] {
                 let (open, close) = (open.repeat(MAX_DEPTH), close.repeat(MAX_DEPTH));

@@ -1,8 +1,9 @@
-//! NumPy `.npy` files in and out: boxes as `<f4` of shape `(n, 6)`, keys as one-dimensional `<u4 <i4 <f4 <u8 <i8 <f8`.
+//! Reads and writes NumPy `.npy` files: boxes as `<f4` of shape `(n, 6)`, keys as one-dimensional
+//! `<u4`, `<i4`, `<f4`, `<u8`, `<i8` or `<f8`.
 //!
-//! Format versions 1 to 3, little-endian, row-major. Headers are read and written by `npyz`, and checked against the
-//! length of the file before anything is allocated, so that a file of a hundred bytes that claims 10^18 rows costs
-//! nothing. Whatever is wrong is an [`Error`] that names the file.
+//! It supports format versions 1 to 3, little-endian, row-major. The crate `npyz` reads and writes
+//! headers. A header is checked against the length of the file before anything is allocated, so a
+//! file of a hundred bytes that claims 10^18 rows costs nothing. Every [`Error`] names the file.
 
 mod header;
 mod write;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[cfg(target_endian = "big")]
 compile_error!("arrays are moved as little-endian bytes without conversion");
 
-/// The result of every call here.
+/// The result of reading or writing a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a file was not read or written.
@@ -31,7 +32,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file cannot be written.
@@ -39,29 +40,29 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is a folder of that name.
+    /// The path names a folder.
     #[error("{} is a folder, not a file", path.display())]
     Directory {
         /// The folder.
         path: PathBuf,
     },
-    /// Not an `.npy` file, or a version that is not known, or a damaged header.
+    /// The file is not an `.npy` file, has an unknown version, or a damaged header.
     #[error("{} is not a readable .npy file: {reason}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What was found wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The elements are of another type.
-    #[error("{} holds elements of type {found}, expected {expected}", path.display())]
+    /// The elements have another type.
+    #[error("{} has elements of type {found}, expected {expected}", path.display())]
     Type {
         /// The file.
         path: PathBuf,
-        /// The types that can be read.
+        /// The supported types.
         expected: &'static str,
         /// The type in NumPy's notation.
         found: String,
@@ -71,18 +72,18 @@ pub enum Error {
     Shape {
         /// The file.
         path: PathBuf,
-        /// The shape that can be read.
+        /// The supported shape.
         expected: String,
         /// The shape in the file.
         shape: Vec<u64>,
     },
     /// The array is column-major.
-    #[error("{} is in Fortran order, expected C order: save numpy.ascontiguousarray(a)", path.display())]
+    #[error("{} is in Fortran order, expected C order: save numpy.ascontiguousarray(array)", path.display())]
     FortranOrder {
         /// The file.
         path: PathBuf,
     },
-    /// The file is cut short, or goes on after the array.
+    /// The file is too short or too long for its shape.
     #[error("{} has {found} bytes of data, but its shape {} of {descr} takes {}", path.display(), tuple(shape), takes(*expected))]
     Length {
         /// The file.
@@ -91,22 +92,22 @@ pub enum Error {
         shape: Vec<u64>,
         /// The type in NumPy's notation.
         descr: &'static str,
-        /// Bytes that shape and type take; `None` when more than 2^64.
+        /// Bytes that the shape takes; `None` when more than 2^64.
         expected: Option<u64>,
-        /// Bytes there are.
+        /// Bytes of data in the file.
         found: u64,
     },
-    /// Host memory does not hold the array.
-    #[error("no memory for the {bytes} bytes of {}", path.display())]
+    /// The array does not fit in host memory.
+    #[error("out of memory: cannot allocate the {bytes} bytes of {}", path.display())]
     OutOfMemory {
         /// The file.
         path: PathBuf,
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
 }
 
-/// A shape as Python writes it.
+/// Formats a shape as Python does.
 fn tuple(shape: &[u64]) -> String {
     let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
@@ -125,7 +126,7 @@ fn takes(expected: Option<u64>) -> String {
     expected.map_or("more than 2^64".into(), |bytes| bytes.to_string())
 }
 
-/// The type in NumPy's notation.
+/// Returns the type in NumPy's notation.
 fn descr(header: &NpyHeader) -> String {
     match header.dtype() {
         DType::Plain(plain) => plain.to_string(),
@@ -133,7 +134,7 @@ fn descr(header: &NpyHeader) -> String {
     }
 }
 
-/// A number that `.npy` files hold. Sealed: the six key types of `gpusort`.
+/// An element type of `.npy` files: one of the six key types of `gpusort`.
 pub trait Element: radsweep::sort::Key + npyz::AutoSerialize {
     /// The type in NumPy's notation, such as `<f4`.
     const DESCR: &'static str;
@@ -152,13 +153,13 @@ macro_rules! elements {
         }
 
         impl Keys {
-            /// Number of keys.
+            /// Returns the number of keys.
             #[must_use]
             pub fn len(&self) -> usize {
                 match self { $(Self::$variant(keys) => keys.len(),)* }
             }
 
-            /// The type of the keys.
+            /// Returns the type of the keys.
             #[must_use]
             pub fn key_type(&self) -> KeyType {
                 match self { $(Self::$variant(_) => <$type as radsweep::sort::Key>::TYPE,)* }
@@ -186,15 +187,16 @@ elements! {
 }
 
 impl Keys {
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Reads boxes: `<f4` of shape `(n, 6)`, the min corner's x, y, z, then the max corner's. The boxes themselves are not
-/// checked: that is the broad phase's work.
+/// Reads boxes: `<f4` of shape `(n, 6)`, the min corner's x, y, z, then the max corner's.
+///
+/// It does not check the boxes themselves: the broad phase does.
 ///
 /// # Errors
 ///
@@ -218,7 +220,8 @@ pub fn read_boxes(path: &Path) -> Result<Vec<Aabb>> {
     }
     file.expect_shape("(n, 6)", |shape| matches!(shape, [_, 6]))?;
     let numbers = file.elements::<f32>()?;
-    // Same alignment, and 6 numbers a box: the vector is taken over as it is, not copied, where its capacity allows.
+    // The alignment is the same. Where the capacity is a multiple of a box, the vector is reused
+    // without a copy.
     bytemuck::try_cast_vec(numbers)
         .or_else(|(_, numbers)| Ok(bytemuck::cast_slice(&numbers).to_vec()))
 }
@@ -234,12 +237,12 @@ pub fn read_keys(path: &Path) -> Result<Keys> {
     keys(file)
 }
 
-/// An open file, past its header.
+/// An open file, positioned after its header.
 struct NpyFile {
     path: PathBuf,
     input: File,
     header: NpyHeader,
-    /// Bytes after the header, where the system knows: not for a pipe.
+    /// Bytes after the header; `None` for a pipe, whose length is unknown.
     data_bytes: Option<u64>,
 }
 
@@ -288,7 +291,7 @@ impl NpyFile {
         if !fits(shape) {
             return Err(shape_error(&self.path, expected, shape));
         }
-        // An array of one row or column is both.
+        // An array of one row or column has both orders.
         if self.header.order() == Order::Fortran
             && shape.iter().filter(|&&side| side > 1).count() > 1
         {
@@ -299,7 +302,7 @@ impl NpyFile {
         Ok(())
     }
 
-    /// All elements, read in pieces that grow only as data arrives where the length is not known beforehand.
+    /// Reads all elements. Where the length is unknown, memory grows as data arrives.
     fn elements<T: Element>(mut self) -> Result<Vec<T>> {
         let expected = self.header.len().checked_mul(size_of::<T>() as u64);
         let length = |found| Error::Length {
@@ -328,9 +331,9 @@ impl NpyFile {
             let piece = PIECE.min(count - start);
             elements.try_reserve(piece).map_err(memory)?;
             elements.resize(start + piece, T::zeroed());
-            let room: &mut [u8] = bytemuck::cast_slice_mut(&mut elements[start..]);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements[start..]);
             self.input
-                .read_exact(room)
+                .read_exact(bytes)
                 .map_err(|source| match source.kind() {
                     io::ErrorKind::UnexpectedEof => length((start * size_of::<T>()) as u64),
                     _ => Error::Read {
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_the_format_and_is_read_back() {
+    fn a_written_file_has_the_documented_bytes_and_reads_back() {
         let (_folder, path) = file(b"");
         let keys = [3.5_f64, f64::NAN, -0.0, f64::MIN_POSITIVE / 2.0];
         write(&path, &[4], &keys).expect("written");
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn more_keys_than_one_piece_are_read_whole() {
+    fn more_keys_than_one_piece_are_all_read() {
         let (_folder, path) = file(b"");
         let keys: Vec<u32> = (0..(1 << 20) + 7).collect();
         write(&path, &[keys.len() as u64], &keys).expect("written");
@@ -381,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_does_not_count_the_elements_is_not_written() {
+    fn a_shape_of_another_element_count_is_rejected() {
         let (_folder, path) = file(b"old");
         for shape in [&[3][..], &[2, 3], &[u64::MAX, u64::MAX]] {
             assert!(
@@ -396,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_is_dropped_leaves_the_target_and_the_folder_as_they_were() {
+    fn a_dropped_writer_leaves_target_and_folder_unchanged() {
         let (folder, path) = file(b"old");
         let mut writer = Writer::create(&path).expect("writable");
         writer.header::<u32>(&[1]).expect("written");
@@ -409,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_of_one_row_are_the_same_in_both_orders() {
+    fn an_array_of_one_row_is_read_in_either_order() {
         let (_folder, path) = file(b"");
         write(&path, &[1, 6], &[0.0_f32; 6]).expect("written");
         let mut bytes = std::fs::read(&path).expect("bytes");
@@ -423,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_and_no_changed_byte_of_a_file_is_a_panic() {
+    fn no_truncated_or_corrupted_file_panics() {
         let (_folder, path) = file(b"");
         write(&path, &[2, 6], &[0.5_f32; 12]).expect("written");
         let whole = std::fs::read(&path).expect("bytes");

@@ -1,4 +1,4 @@
-//! Writing `.npy` files so that the target is either what it was before or complete.
+//! Writes `.npy` files atomically: the target is either unchanged or complete.
 
 use super::{Element, Error, Result, shape_error};
 use crate::output::Output;
@@ -6,10 +6,11 @@ use npyz::{WriteOptions, WriterBuilder};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// An array on its way into a file. Nothing is seen at the target until [`Writer::finish`]: the data goes to a temporary
-/// file in the same folder, on Linux one without a name, which then takes the target's name, and which is removed where
-/// the writer is dropped before. A link is followed. A target that is not a regular file, such as `/dev/null` or a pipe,
-/// is written directly.
+/// Writes an array to a file, which appears when [`Writer::finish`] is called.
+///
+/// Until then the data is in a temporary file in the same folder, on Linux one without a name;
+/// dropping the writer removes it. A symbolic link is followed. A target that is not a regular
+/// file, such as `/dev/null` or a pipe, is written directly.
 ///
 /// ```
 /// use radsweep_common::npy::{self, Writer};
@@ -30,7 +31,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Checks that `path` can be written, without touching it.
+    /// Opens a writer, and checks that `path` can be written without changing it.
     ///
     /// # Errors
     ///
@@ -43,11 +44,11 @@ impl Writer {
         })
     }
 
-    /// Starts an array of this shape; as many elements as that are to be appended.
+    /// Starts an array of this shape; the caller then appends as many elements.
     ///
     /// # Errors
     ///
-    /// [`Error::Write`], as for [`Writer::append`]; [`Error::Shape`] where the shape counts 2^64 elements or more.
+    /// [`Error::Write`], as for [`Writer::append`]; [`Error::Shape`] for 2^64 elements or more.
     pub fn header<T: Element>(&mut self, shape: &[u64]) -> Result<()> {
         if count(shape).is_none() {
             return Err(shape_error(&self.path, "fewer than 2^64 elements", shape));
@@ -61,17 +62,17 @@ impl Writer {
         written.map_err(|source| write_error(&self.path, source))
     }
 
-    /// Adds elements in row-major order.
+    /// Appends elements in row-major order.
     ///
     /// # Errors
     ///
-    /// [`Error::Write`], a full disk among them.
+    /// [`Error::Write`], as for a full disk.
     pub fn append<T: Element>(&mut self, elements: &[T]) -> Result<()> {
         let written = self.output.write_all(bytemuck::cast_slice(elements));
         written.map_err(|source| write_error(&self.path, source))
     }
 
-    /// Puts the file where it belongs.
+    /// Publishes the file at its target.
     ///
     /// # Errors
     ///
@@ -82,11 +83,11 @@ impl Writer {
     }
 }
 
-/// Writes a whole array of this shape to `path`, completely or not at all.
+/// Writes an array of this shape to `path`, completely or not at all.
 ///
 /// # Errors
 ///
-/// As [`Writer`]; [`Error::Shape`] where the shape does not count the elements.
+/// As [`Writer`]; [`Error::Shape`] where the shape has another number of elements.
 pub fn write<T: Element>(path: &Path, shape: &[u64], elements: &[T]) -> Result<()> {
     if count(shape) != Some(elements.len() as u64) {
         let expected = format!("a shape of {} elements", elements.len());
@@ -98,7 +99,7 @@ pub fn write<T: Element>(path: &Path, shape: &[u64], elements: &[T]) -> Result<(
     writer.finish()
 }
 
-/// Number of elements, where it fits.
+/// Returns the number of elements of a shape; `None` if it does not fit.
 fn count(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |n, &side| n.checked_mul(side))
 }

@@ -1,4 +1,4 @@
-//! Memory that outlives its work: across graphs, streams and threads.
+//! Tests that memory outlives its work, across graphs, streams and threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +7,7 @@ use gpu::{Buffer, Device, Error, Layout, Stream};
 
 const N: usize = 1000;
 
-/// Buffers that would take freed memory, with known contents.
+/// Allocates buffers with known contents, which would take freed memory.
 fn bystanders(stream: &Stream) -> Vec<Buffer<u32>> {
     let new = |i| stream.from_slice(&[i; N]).unwrap();
     (0..8).map(new).collect()
@@ -19,7 +19,8 @@ fn untouched(stream: &Stream, buffers: &[Buffer<u32>]) {
     }
 }
 
-/// A graph keeps what it fills, copies and has as arguments, when that is dropped after the capture.
+/// A graph keeps the buffers that it fills, copies and passes to kernels, if they are dropped after
+/// the capture.
 pub fn graphs_keep_their_buffers(device: &Device) {
     let (stream, other) = (Stream::new(device).unwrap(), Stream::new(device).unwrap());
     let add_all = kernel(device, "add_all");
@@ -48,7 +49,7 @@ pub fn graphs_keep_their_buffers(device: &Device) {
     untouched(&stream, &others);
 }
 
-/// Memory is freed on its own stream only after another stream's work with it.
+/// Memory is freed on its own stream only after another stream's work that uses it.
 pub fn freed_after_other_streams(device: &Device) {
     let (stream, other) = (Stream::new(device).unwrap(), Stream::new(device).unwrap());
     let busy = kernel(device, "spin");
@@ -62,7 +63,7 @@ pub fn freed_after_other_streams(device: &Device) {
     untouched(&stream, &others);
 }
 
-/// Another stream uses memory only after what used it before its allocation.
+/// Another stream uses memory only after the work that used the same memory before its allocation.
 pub fn allocated_before_other_streams(device: &Device) {
     let (stream, other) = (Stream::new(device).unwrap(), Stream::new(device).unwrap());
     let busy = kernel(device, "spin");
@@ -71,14 +72,15 @@ pub fn allocated_before_other_streams(device: &Device) {
     spin(&stream, &busy, 30);
     stream.fill_u32(before.slice_mut(), 99).unwrap();
     drop(before);
-    // Of the same memory, most likely.
+    // It has the same memory, most likely.
     let mut after = stream.alloc::<u32>(N).unwrap();
     other.fill_u32(after.slice_mut(), 7).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(other.to_vec(after.slice()).unwrap(), [7; N]);
 }
 
-/// Threads that use a stream while another captures it: each call is done or refused, none gets into the graph.
+/// Threads use a stream while another captures it. Each call is done or refused, and none becomes
+/// part of the graph.
 pub fn captures_beside_other_threads(device: &Device) {
     let stream = Stream::new(device).unwrap();
     let add_all = kernel(device, "add_all");
@@ -127,7 +129,7 @@ pub fn captures_beside_other_threads(device: &Device) {
     });
 }
 
-/// Sets the flag at its end, a panic's too, so that no thread waits for ever.
+/// Sets the flag when dropped, also in a panic, so that no thread waits forever.
 struct Sets<'a>(&'a AtomicBool);
 
 impl Drop for Sets<'_> {
@@ -136,7 +138,7 @@ impl Drop for Sets<'_> {
     }
 }
 
-/// A measured region has no memory, at whatever address it is.
+/// A measured region has no memory, at any address.
 pub fn measured_regions_are_refused(device: &Device) {
     let stream = Stream::new(device).unwrap();
     let buffer = stream.from_slice(&[5u8; N]).unwrap();

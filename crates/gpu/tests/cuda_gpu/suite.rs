@@ -1,4 +1,4 @@
-//! The device layer on a device. Ignored, with the reason, where there is none;
+//! Tests of the device layer on a device. Without a device they are ignored, with the reason;
 //! `RADSWEEP_REQUIRE_CUDA=1` makes that a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,12 +9,17 @@ use libtest_mimic::{Arguments, Trial};
 mod lifetimes;
 
 const KERNELS: &[u8] = include_bytes!("../ptx/kernels.ptx");
-const CLUSTER: &[u8] = include_bytes!("../ptx/cluster.ptx");
 
 type Test = fn(&Device);
-const TESTS: [(&str, Test); 31] = [
-    ("device_tells_what_it_is", device_tells_what_it_is),
-    ("opening_again_gives_the_same", opening_again_gives_the_same),
+const TESTS: [(&str, Test); 30] = [
+    (
+        "device_properties_are_plausible",
+        device_properties_are_plausible,
+    ),
+    (
+        "opening_again_returns_the_same",
+        opening_again_returns_the_same,
+    ),
     ("copies_of_every_length", copies_of_every_length),
     ("fills", fills),
     ("wrong_lengths_are_errors", wrong_lengths_are_errors),
@@ -24,7 +29,6 @@ const TESTS: [(&str, Test); 31] = [
     ("wrong_launches_are_errors", wrong_launches_are_errors),
     ("large_shared_memory", large_shared_memory),
     ("cooperative_launch", cooperative_launch),
-    ("cluster_launch", cluster_launch),
     ("events", events),
     ("stages", stages),
     ("two_streams", two_streams),
@@ -34,21 +38,21 @@ const TESTS: [(&str, Test); 31] = [
     ),
     ("many_threads", many_threads),
     ("freed_memory_is_reused", freed_memory_is_reused),
-    ("out_of_memory_tells_sizes", out_of_memory_tells_sizes),
+    ("out_of_memory_reports_sizes", out_of_memory_reports_sizes),
     ("bad_images", bad_images),
     ("scratch", scratch),
     ("capture_and_replay", capture_and_replay),
     (
-        "captured_buffers_and_kernels_live",
-        captured_buffers_and_kernels_live,
+        "captured_buffers_and_kernels_stay_alive",
+        captured_buffers_and_kernels_stay_alive,
     ),
     (
-        "capture_refuses_what_cannot_be",
-        capture_refuses_what_cannot_be,
+        "calls_that_cannot_be_captured_are_refused",
+        calls_that_cannot_be_captured_are_refused,
     ),
     (
-        "failed_captures_leave_the_stream",
-        failed_captures_leave_the_stream,
+        "streams_are_usable_after_failed_captures",
+        streams_are_usable_after_failed_captures,
     ),
     ("capture_over_two_streams", capture_over_two_streams),
     (
@@ -75,7 +79,8 @@ const TESTS: [(&str, Test); 31] = [
 
 pub fn main() {
     let mut arguments = Arguments::from_args();
-    // One device: what one trial waits for would hold up another that measures time.
+    // One thread, because all trials share the device, and a trial that measures time must not wait
+    // for another.
     arguments.test_threads.get_or_insert(1);
     let device = Device::first();
     let required = std::env::var("RADSWEEP_REQUIRE_CUDA").is_ok_and(|value| value == "1");
@@ -95,7 +100,7 @@ pub fn main() {
     conclusion.exit();
 }
 
-/// Elements for the larger tests.
+/// The number of elements of the larger tests.
 fn many() -> usize {
     if std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1") {
         5_003
@@ -150,7 +155,7 @@ fn add(
     }
 }
 
-fn device_tells_what_it_is(device: &Device) {
+fn device_properties_are_plausible(device: &Device) {
     let info = device.info();
     assert!(
         !info.name.is_empty() && info.compute_capability >= (5, 0) && info.multiprocessors > 0,
@@ -165,10 +170,6 @@ fn device_tells_what_it_is(device: &Device) {
         "{info:?}"
     );
     assert_eq!(info.driver_version, gpu::driver_version().unwrap());
-    assert_eq!(
-        info.cluster_launch,
-        info.compute_capability >= (9, 0) && info.driver_version >= (11, 8)
-    );
     let (free, total) = device.memory().unwrap();
     assert!(
         free > 0 && free <= total && total <= info.memory_bytes + (1 << 30),
@@ -176,7 +177,7 @@ fn device_tells_what_it_is(device: &Device) {
     );
 }
 
-fn opening_again_gives_the_same(device: &Device) {
+fn opening_again_returns_the_same(device: &Device) {
     let count = Device::count().unwrap();
     assert!(count > device.info().ordinal);
     assert_eq!(Device::open(device.info().ordinal).unwrap(), *device);
@@ -310,7 +311,7 @@ fn every_kind_of_argument(device: &Device) {
     struct Three([u32; 3]);
     // SAFETY: three words without padding.
     unsafe impl bytemuck::Zeroable for Three {}
-    // SAFETY: as above.
+    // SAFETY: three words without padding, for which any bits are a value.
     unsafe impl bytemuck::Pod for Three {}
 
     let stream = Stream::new(device).unwrap();
@@ -400,10 +401,6 @@ fn wrong_launches_are_errors(device: &Device) {
         );
     }
     assert!(limit >= 65535);
-    if info.cluster_launch {
-        let error = refused(Launch::linear(3, 32).cluster((2, 1, 1)));
-        assert!(matches!(error, Error::Launch { given: 2, .. }), "{error}");
-    }
     if info.driver_version >= (12, 4) {
         // SAFETY: refused before the kernel runs.
         let error = unsafe {
@@ -452,7 +449,7 @@ fn large_shared_memory(device: &Device) {
             .set_max_dynamic_shared(most + 1)
             .is_err_and(|error| matches!(error, Error::Launch { .. }))
     );
-    // Through a clone: it is the same kernel.
+    // A clone is a handle of the same kernel.
     reverse.clone().set_max_dynamic_shared(n * 4).unwrap();
     run().unwrap();
     let reversed: Vec<u32> = data.iter().rev().copied().collect();
@@ -490,42 +487,6 @@ fn cooperative_launch(device: &Device) {
     assert_eq!(
         stream.to_vec(seen.slice()).unwrap(),
         vec![blocks; blocks as usize]
-    );
-}
-
-fn cluster_launch(device: &Device) {
-    let stream = Stream::new(device).unwrap();
-    let launch = Launch::linear(32, 1).cluster((4, 1, 1));
-    if !device.info().cluster_launch {
-        // SAFETY: refused before the kernel runs.
-        let error = unsafe {
-            stream
-                .launch(&kernel(device, "spin"), &launch, &args![0u64])
-                .unwrap_err()
-        };
-        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
-        return;
-    }
-    let ranks = device
-        .load("cluster.ptx", CLUSTER)
-        .unwrap()
-        .kernel("cluster_ranks")
-        .unwrap();
-    let mut rank = stream.alloc_zeroed::<u32>(32).unwrap();
-    let mut size = stream.alloc_zeroed::<u32>(32).unwrap();
-    // SAFETY: the kernel writes one word a block to each.
-    unsafe {
-        stream
-            .launch(&ranks, &launch, &args![rank.slice_mut(), size.slice_mut()])
-            .unwrap()
-    };
-    assert_eq!(stream.to_vec(size.slice()).unwrap(), [4; 32]);
-    assert!(
-        stream
-            .to_vec(rank.slice())
-            .unwrap()
-            .into_iter()
-            .eq((0..32).map(|block| block % 4))
     );
 }
 
@@ -579,7 +540,7 @@ fn two_streams(device: &Device) {
     let filled = a.record().unwrap();
     assert!(
         b.is_idle().is_ok() && !filled.is_done().unwrap(),
-        "the streams run apart"
+        "the streams run independently"
     );
     b.wait(&filled).unwrap();
     b.copy(twin.slice_mut(), buffer.slice()).unwrap();
@@ -666,7 +627,7 @@ fn freed_memory_is_reused(device: &Device) {
     device.trim().unwrap();
 }
 
-fn out_of_memory_tells_sizes(device: &Device) {
+fn out_of_memory_reports_sizes(device: &Device) {
     let stream = Stream::new(device).unwrap();
     let before = stream.from_slice(&[1u32, 2, 3]).unwrap();
     let bytes = device.info().memory_bytes as usize + (1 << 30);
@@ -827,7 +788,7 @@ fn capture_and_replay(device: &Device) {
     drop(graph);
 }
 
-fn captured_buffers_and_kernels_live(device: &Device) {
+fn captured_buffers_and_kernels_stay_alive(device: &Device) {
     let stream = Stream::new(device).unwrap();
     let mut out = stream.alloc_zeroed::<u32>(1000).unwrap();
     let mut dropped = Some(stream.from_slice(&numbers(1000)).unwrap());
@@ -841,7 +802,7 @@ fn captured_buffers_and_kernels_live(device: &Device) {
             add(stream, &module.kernel("add_all")?, out.slice_mut(), 3)
         })
         .unwrap();
-    // Would take the dropped buffer's memory if it were free.
+    // This buffer would take the dropped buffer's memory if that were free.
     let others: Vec<_> = (0..8)
         .map(|_| stream.from_slice(&[0u32; 1000]).unwrap())
         .collect();
@@ -859,7 +820,7 @@ fn captured_buffers_and_kernels_live(device: &Device) {
     stream.synchronize().unwrap();
 }
 
-fn capture_refuses_what_cannot_be(device: &Device) {
+fn calls_that_cannot_be_captured_are_refused(device: &Device) {
     let stream = Stream::new(device).unwrap();
     let mut buffer = stream.alloc_zeroed::<u32>(4).unwrap();
     let graph = stream
@@ -874,7 +835,7 @@ fn capture_refuses_what_cannot_be(device: &Device) {
             refused(stream.is_idle().map(drop));
             refused(stream.capture(|_| Ok(())).map(drop));
             refused(Stages::new().mark(stream, "stage"));
-            // What does not concern the stream goes on.
+            // Calls that do not concern the stream are allowed.
             let other = Stream::new(device)?;
             assert_eq!(other.to_vec(other.from_slice(&[9u8])?.slice())?, [9]);
             stream.fill_u32(buffer.slice_mut(), 6)
@@ -884,7 +845,7 @@ fn capture_refuses_what_cannot_be(device: &Device) {
     assert_eq!(stream.to_vec(buffer.slice()).unwrap(), [6; 4]);
 }
 
-fn failed_captures_leave_the_stream(device: &Device) {
+fn streams_are_usable_after_failed_captures(device: &Device) {
     let stream = Stream::new(device).unwrap();
     let mut buffer = stream.alloc_zeroed::<u32>(4).unwrap();
     let works = |value: u32| {
@@ -914,7 +875,7 @@ fn failed_captures_leave_the_stream(device: &Device) {
     }));
     assert!(panicked.is_err());
     works(2);
-    // Another stream that joined and was not waited for breaks the capture.
+    // Another stream that joined and was not waited for invalidates the capture.
     let other = Stream::new(device).unwrap();
     let unjoined = stream.capture(|stream| {
         other.wait(&stream.record()?)?;

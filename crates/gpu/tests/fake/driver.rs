@@ -1,7 +1,8 @@
-//! A driver without a device, compiled by the tests: enough of one to see that handles are used while they live, on threads that made the
-//! context current, and given back once. Whatever a real driver would not survive aborts the process. Kernels do not run.
+//! A driver without a device, compiled by the tests. It checks that handles are used while they
+//! live, on threads that made the context current, and are released once. Misuse that a real driver
+//! would not survive aborts the process. Kernels do not run.
 //!
-//! With `--cfg old`: a driver without memory pools and without the newer functions.
+//! With `--cfg old` it has no memory pools and lacks the newer functions.
 
 mod order;
 
@@ -15,11 +16,11 @@ use std::thread::ThreadId;
 enum Kind {
     Context,
     Pool,
-    /// And the number of the capture that it is part of, 0 without one.
+    /// A stream, with the number of the capture that it is part of, or 0.
     Stream {
         capture: u64,
     },
-    /// And the capture that it was recorded in.
+    /// An event, with the number of the capture that it was recorded in, or 0.
     Event {
         capture: u64,
     },
@@ -27,7 +28,8 @@ enum Kind {
     Memory {
         bytes: usize,
     },
-    /// Freed in stream order: back only when the context was synchronised and the pool trimmed.
+    /// Memory that was freed in stream order. It is available again after the context was
+    /// synchronised and the pool trimmed.
     Pending {
         bytes: usize,
         synchronised: bool,
@@ -40,11 +42,11 @@ enum Kind {
 }
 
 static LIVE: Mutex<Option<HashMap<u64, Kind>>> = Mutex::new(None);
-/// Captures so far, and of each the thread that began it.
+/// The thread that began each capture so far.
 static CAPTURES: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
 /// The memory that captures (by number), graphs and executable graphs use.
 static NODES: Mutex<Option<HashMap<u64, Vec<(u64, usize)>>>> = Mutex::new(None);
-/// Called once, before the function of that name.
+/// A function that is called once, before the driver function of that name.
 static HOOK: Mutex<Option<(CString, extern "C" fn())>> = Mutex::new(None);
 thread_local!(static CURRENT: Cell<u64> = const { Cell::new(0) });
 
@@ -56,7 +58,7 @@ fn nodes<R>(f: impl FnOnce(&mut HashMap<u64, Vec<(u64, usize)>>) -> R) -> R {
     f(NODES.lock().unwrap().get_or_insert_default())
 }
 
-/// Gives the test a chance to do something else before this function.
+/// Runs the test's hook before this function, if one is set.
 fn hooked(function: &str) {
     let mut hook = HOOK.lock().unwrap();
     if let Some((_, call)) = hook.take_if(|(name, _)| name.as_bytes() == function.as_bytes()) {
@@ -65,7 +67,7 @@ fn hooked(function: &str) {
     }
 }
 
-/// The code that the test wants from this function, if any.
+/// Returns the code that the test asks of this function, if any.
 fn ordered(function: &str) -> i32 {
     let orders = std::env::var("FAKE_CODES").unwrap_or_default();
     let code = orders.split(',').find_map(|order| {
@@ -97,12 +99,12 @@ fn end(handle: u64) -> i32 {
     bound();
     live(|live| {
         live.remove(&handle)
-            .expect("given back twice, or never made")
+            .expect("released twice, or never made")
     });
     0
 }
 
-/// Every call needs the context on its thread.
+/// Fails unless the context is current on this thread, as every call needs.
 #[track_caller]
 fn bound() {
     assert!(
@@ -126,10 +128,11 @@ fn capture(stream: u64) -> u64 {
 
 #[track_caller]
 fn idle_stream(stream: u64) {
-    assert_eq!(capture(stream), 0, "breaks the capture off");
+    assert_eq!(capture(stream), 0, "invalidates the capture");
 }
 
-/// The capture that the stream is part of, if any. Only the thread that captures may give work to it.
+/// Returns the capture that the stream is part of, if any. Only the capturing thread may queue work
+/// on it.
 #[track_caller]
 fn own_capture(stream: u64) -> u64 {
     let capture = capture(stream);
@@ -140,7 +143,8 @@ fn own_capture(stream: u64) -> u64 {
     capture
 }
 
-/// True when the stream does this work, on that memory, now. Otherwise it became part of a graph.
+/// Returns true if the stream does this work, on that memory, now. Otherwise the work became part
+/// of a graph.
 #[track_caller]
 fn now(stream: u64, places: &[(u64, usize)]) -> bool {
     let capture = own_capture(stream);
@@ -153,14 +157,15 @@ fn now(stream: u64, places: &[(u64, usize)]) -> bool {
     capture == 0
 }
 
-/// Only pinned memory may be used by a graph: all else is lent for a call.
+/// Fails if a graph would use host memory that is not pinned, because that is lent for the call
+/// only.
 #[track_caller]
 fn host(stream: u64, ptr: u64, bytes: usize) {
     let pinned = |(&at, kind): (&u64, &Kind)| matches!(*kind, Kind::Host { bytes: len } if at <= ptr && ptr + bytes as u64 <= at + len as u64);
     assert!(capture(stream) == 0 || live(|live| live.iter().any(pinned)), "a copy of borrowed memory is captured");
 }
 
-/// `bytes` at `ptr` must be within live memory: where that begins.
+/// Returns where the live memory begins that contains `bytes` at `ptr`.
 #[track_caller]
 fn memory(ptr: u64, bytes: usize) -> u64 {
     let within = |(&at, kind): (&u64, &Kind)| {
@@ -209,7 +214,8 @@ macro_rules! driver {
     )*};
 }
 
-/// What is left: handles of all kinds, without memory whose free only waits for the pool.
+/// Returns the number of live handles of all kinds, without memory whose free only waits for the
+/// pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_live() -> i32 {
     live(|live| {
@@ -221,7 +227,7 @@ pub extern "C" fn fake_live() -> i32 {
     })
 }
 
-/// Has `hook` called before the next call of the function of that name.
+/// Sets `hook` to be called before the next call of the function of that name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_hook(function: *const c_char, hook: extern "C" fn()) {
     *HOOK.lock().unwrap() = Some((unsafe { CStr::from_ptr(function) }.to_owned(), hook));
@@ -253,7 +259,7 @@ driver! {
         let mut streams = Vec::new();
         live(|live| live.iter_mut().for_each(|(&handle, kind)| match kind {
             Kind::Stream { capture } => {
-                assert_eq!(*capture, 0, "breaks the capture off");
+                assert_eq!(*capture, 0, "invalidates the capture");
                 streams.push(handle);
             }
             Kind::Pending { synchronised, .. } => *synchronised = true,
@@ -305,7 +311,7 @@ driver! {
         let Some(Kind::Event { capture: of_event }) = kind(event) else { panic!("no event") };
         let of_stream = own_capture(stream);
         if of_event == 0 {
-            assert_eq!(of_stream, 0, "breaks the capture off");
+            assert_eq!(of_stream, 0, "invalidates the capture");
             order::waited(stream, event);
         } else {
             assert!([0, of_event].contains(&of_stream), "two captures meet");
@@ -328,7 +334,7 @@ driver! {
             _ => {}
         }));
         let places = nodes(|nodes| nodes.remove(&ended)).unwrap_or_default();
-        // A broken capture ends too, without a graph.
+        // An invalidated capture ends too, without a graph.
         let code = ordered("capture");
         if code != 0 {
             *out = 0;
@@ -359,7 +365,7 @@ driver! {
     fn cuEventElapsedTime(out: *mut f32, _start: u64, _end: u64) { *out = 0.5; 0 }
     fn cuModuleLoadDataEx(out: *mut u64, image: *const u8, _count: u32, _options: *mut i32, values: *mut *mut u8) {
         bound();
-        // "fail CODE text": the text goes to the log.
+        // An image "fail CODE text" fails with that code, and its text goes to the log.
         let text = std::ffi::CStr::from_ptr(image.cast()).to_string_lossy().into_owned();
         if let Some((code, log)) = text.strip_prefix("fail ").and_then(|rest| rest.split_once(' ')) {
             let room = *values.add(1) as usize;
@@ -374,7 +380,8 @@ driver! {
     fn cuFuncGetAttribute(out: *mut i32, _attribute: i32, function: u64) { assert_eq!(kind(function), Some(Kind::Module)); *out = 512; 0 }
     fn cuFuncSetAttribute(function: u64, _attribute: i32, _value: i32) { assert_eq!(kind(function), Some(Kind::Module)); 0 }
     fn cuLaunchKernel(function: u64, _gx: u32, _gy: u32, _gz: u32, _bx: u32, _by: u32, _bz: u32, shared: u32, stream: u64, params: *const *const u64, _extra: u64) {
-        // With shared memory: a kernel that uses so many bytes where its first argument points.
+        // A launch with shared memory stands for a kernel that uses so many bytes at its first
+        // argument.
         if shared == 0 {
             now(stream, &[]);
         } else {
@@ -425,5 +432,4 @@ driver! {
         });
         0
     }
-    fn cuLaunchKernelEx(_config: u64, function: u64, _params: u64, _extra: u64) { assert_eq!(kind(function), Some(Kind::Module)); 0 }
 }

@@ -1,20 +1,22 @@
-//! What is known to run after what: each stream's clock counts its work, events carry clocks from stream to stream. Memory that is used before
-//! its allocation, or freed before the end of its use, aborts the process.
+//! The order of work on streams, by vector clocks: each stream's clock counts its work, and events
+//! carry clocks from stream to stream. Memory that is used before its allocation, or freed before
+//! the end of its use, aborts the process.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Of each stream, how much of its work is past.
+/// For each stream, how much of its work is known to be done.
 type Clock = HashMap<u64, u64>;
 
 #[derive(Default)]
 struct State {
     streams: HashMap<u64, Clock>,
     events: HashMap<u64, Clock>,
-    /// What the host has waited for.
+    /// The work that the host has waited for.
     done: Clock,
-    /// Where memory was allocated, and the work of each stream that used it last.
+    /// The stream that allocated each piece of memory, and the count of its work then.
     made: HashMap<u64, (u64, u64)>,
+        /// The last work of each stream that used each piece of memory.
     uses: HashMap<u64, Clock>,
 }
 
@@ -32,7 +34,7 @@ fn merge(into: &mut Clock, from: &Clock) {
 }
 
 impl State {
-    /// One more piece of work on the stream: its number.
+    /// Counts one more piece of work on the stream, and returns the count.
     fn tick(&mut self, stream: u64) -> u64 {
         let count = self.streams.entry(stream).or_default().entry(stream).or_default();
         *count += 1;
@@ -45,7 +47,8 @@ impl State {
     }
 }
 
-/// Memory allocated in the order of a stream; of none (0), usable at once.
+/// Records memory that was allocated in the order of a stream. Memory of no stream (0) is usable at
+/// once.
 pub fn made(stream: u64, memory: u64) {
     state(|state| {
         let count = if stream == 0 { 0 } else { state.tick(stream) };
@@ -53,7 +56,7 @@ pub fn made(stream: u64, memory: u64) {
     });
 }
 
-/// Work that uses memory.
+/// Records work that uses memory.
 pub fn used(stream: u64, memory: &[u64]) {
     state(|state| {
         let count = state.tick(stream);
@@ -64,7 +67,7 @@ pub fn used(stream: u64, memory: &[u64]) {
     });
 }
 
-/// Memory freed in the order of a stream; of none (0), at once.
+/// Records memory that was freed in the order of a stream, or at once (0).
 pub fn freed(stream: u64, memory: u64) {
     state(|state| {
         let uses = state.uses.remove(&memory).unwrap_or_default();
@@ -88,7 +91,7 @@ pub fn waited(stream: u64, event: u64) {
     });
 }
 
-/// The host waited for these streams.
+/// Records that the host waited for these streams.
 pub fn done(streams: &[u64]) {
     state(|state| {
         for stream in streams {

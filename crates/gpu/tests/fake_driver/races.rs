@@ -1,5 +1,6 @@
-//! Streams shared by threads, buffers by streams, and what graphs use: the fake driver aborts when borrowed memory or
-//! another thread's work gets into a graph, and when memory is used before its allocation or freed before its last use.
+//! Tests of streams that threads share, of buffers that streams share, and of the resources of
+//! graphs. The fake driver aborts if borrowed memory or another thread's work becomes part of a
+//! graph, and if memory is used before its allocation or freed before its last use.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use gpu::{Buffer, Error, Graph, Kernel, Launch, Layout, Pinned, Slice, SliceMut,
 
 use super::{kernel, nothing_left, stream};
 
-/// What a thread does while another begins a capture.
+/// A call that a thread makes while another begins a capture.
 pub struct Shared {
     stream: Stream,
     buffer: Mutex<Buffer<u32>>,
@@ -23,7 +24,7 @@ pub struct Shared {
 type Use = fn(&Stream, &Kernel, &mut Buffer<u32>, &mut Buffer<u32>) -> gpu::Result<()>;
 type Call = fn(&Shared, &mut Buffer<u32>) -> gpu::Result<()>;
 
-/// The driver's function before which the other thread gets its chance, and the call that comes to it.
+/// The driver's function before which the other thread may run, and the call that reaches it.
 pub const RACES: [(&str, Call); 14] = [
     ("cuMemcpyDtoHAsync_v2", |on, buffer| {
         on.stream.download(buffer.slice(), &mut [0; 4])
@@ -71,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for the flag, but not for long: where all is well it is not set before this ends.
+/// Waits for the flag for a short time. In a correct library it is not set before this ends.
 fn wait_for(flag: &AtomicBool, long: Duration) {
     let start = Instant::now();
     while !flag.load(Ordering::SeqCst) && start.elapsed() < long {
@@ -79,7 +80,7 @@ fn wait_for(flag: &AtomicBool, long: Duration) {
     }
 }
 
-/// Captures the stream until the call is over, once no other capture is in the way.
+/// Captures the stream until the call is over, as soon as no other capture is in the way.
 fn capture(on: &Shared) {
     while again(on.stream.capture(|_| {
         until_called();
@@ -87,7 +88,7 @@ fn capture(on: &Shared) {
     })) {}
 }
 
-/// Captures another stream, which the stream joins and leaves.
+/// Captures another stream, whose capture the stream joins and leaves.
 fn join_capture(on: &Shared) {
     let own = Stream::new(on.stream.device()).unwrap();
     while again(own.capture(|own| {
@@ -122,7 +123,7 @@ fn start(capture: fn(&Shared)) {
     wait_for(&CAPTURING, Duration::from_millis(100));
 }
 
-/// The call, in the midst of which another thread begins a capture of its stream.
+/// Makes the call, while another thread begins a capture of its stream.
 pub fn race(function: &str, joined: bool) {
     let stream = stream();
     let kernel = kernel(stream.device());
@@ -147,7 +148,8 @@ pub fn race(function: &str, joined: bool) {
     let call = RACES.iter().find(|race| race.0 == function).unwrap().1;
     let outcome = call(&shared, &mut lock(&shared.buffer));
     CALLED.store(true, Ordering::SeqCst);
-    // It is done as if there were no capture, or refused because there is one, and the capture is not disturbed.
+    // The call is done as if there were no capture, or refused because of the capture, which
+    // continues in both cases.
     assert!(
         matches!(outcome, Ok(()) | Err(Error::Capturing { .. })),
         "{outcome:?}"
@@ -174,8 +176,8 @@ fn refused<T>(result: gpu::Result<T>) {
     assert!(matches!(error, Error::Capturing { .. }), "{error}");
 }
 
-/// A capture is of its own thread: what others give the stream meanwhile is refused, as it would neither run nor be
-/// meant for the graph.
+/// Only the capturing thread may use the stream. Work of other threads is refused, because it would
+/// not run and is not meant for the graph.
 pub fn captures_are_of_one_thread() {
     let (stream, other) = (stream(), stream());
     let mut buffer = stream.alloc_zeroed::<u32>(4).unwrap();
@@ -204,13 +206,13 @@ pub fn captures_are_of_one_thread() {
                     refused(stream.capture(|_| Ok(())));
                     refused(idle.launch(stream));
                     refused(idle.upload(stream));
-                    // SAFETY: both sides outlive the stream's work: there is none.
+                    // SAFETY: the stream has no work that could use either side.
                     refused(unsafe { stream.upload_pinned(second.slice_mut(), &pinned) });
-                    // SAFETY: as above.
+                    // SAFETY: the stream has no work that could use either side.
                     refused(unsafe { stream.download_pinned(second.slice(), &mut pinned) });
                 }
                 drop(dropped);
-                // Its own stream does not join the capture either, and works on.
+                // The thread's own stream does not join the capture either, and still works.
                 let own = Stream::new(stream.device()).unwrap();
                 refused(own.wait(&within));
                 assert_eq!(
@@ -228,8 +230,9 @@ pub fn captures_are_of_one_thread() {
     nothing_left();
 }
 
-/// Buffers and kernels that a graph uses live as long as it does, whoever drops them and when.
-pub fn graphs_keep_what_they_use() {
+/// Buffers and kernels that a graph uses live as long as the graph, no matter when and where they
+/// are dropped.
+pub fn graphs_keep_their_resources() {
     let (stream, other) = (stream(), stream());
     let kernel = kernel(stream.device());
     let new = |on: &Stream| on.alloc_zeroed::<u32>(4).unwrap();
@@ -249,10 +252,12 @@ pub fn graphs_keep_what_they_use() {
         .unwrap();
     drop((filled, zeroed, touched, to, from, foreign, layout));
     graph.launch(&stream).unwrap();
-    // On a stream that knows nothing of the allocations, and is gone before they are freed.
+    // A stream that is not ordered after the allocations, and that is dropped before they are
+    // freed.
     graph.launch(&self::stream()).unwrap();
     graph.launch(&other).unwrap();
-    // While the graph may run, its streams are captured: its memory is freed later. (A module would stay.)
+    // The graph's streams are captured while it may run, so its memory is freed later. (A module
+    // would stay loaded.)
     let second = other.capture(|_| {
         drop(graph);
         Ok(())
@@ -262,7 +267,7 @@ pub fn graphs_keep_what_they_use() {
     nothing_left();
 }
 
-/// A buffer is used by other streams from its allocation on only, and freed only after they are done with it.
+/// Other streams use a buffer only after its allocation, and it is freed only after their work.
 pub fn buffers_wait_for_other_streams() {
     let (stream, other) = (stream(), stream());
     let kernel = kernel(stream.device());
@@ -285,7 +290,7 @@ pub fn buffers_wait_for_other_streams() {
         used(&other, &kernel, &mut a, &mut b).unwrap();
         drop((a, b));
     }
-    // More streams than are told apart, most of them gone.
+    // More streams than an allocation keeps, most of them dropped.
     let mut a = new();
     for _ in 0..30 {
         let passing = self::stream();
@@ -297,7 +302,7 @@ pub fn buffers_wait_for_other_streams() {
         "streams are kept for as long as the buffer"
     );
     drop(a);
-    // Dropped while the other stream is captured: freed with that graph.
+    // A buffer that is dropped while the other stream is captured is freed with that graph.
     let mut a = new();
     other.fill_u32(a.slice_mut(), 1).unwrap();
     let graph = other.capture(|_| {
@@ -305,7 +310,7 @@ pub fn buffers_wait_for_other_streams() {
         Ok(())
     });
     graph.unwrap().launch(&stream).unwrap();
-    // The stream that it is to be ordered after is captured: the first use elsewhere is refused.
+    // The first use by another stream is refused while the buffer's own stream is captured.
     let mut a = new();
     let captured = stream.capture(|_| {
         refused(other.fill_u32(a.slice_mut(), 1));
@@ -317,13 +322,13 @@ pub fn buffers_wait_for_other_streams() {
     nothing_left();
 }
 
-/// A slice that says nothing about its buffer, as a kernel's argument in a struct.
+/// Returns a slice that does not know its buffer, like an address inside a struct.
 fn raw(buffer: &mut Buffer<u32>) -> SliceMut<'_, u32> {
-    // SAFETY: the whole buffer, borrowed.
+    // SAFETY: the slice is the whole buffer, which is borrowed.
     unsafe { SliceMut::from_raw(buffer.ptr(), buffer.len()) }
 }
 
-/// What a layout only measured has an address, 0 or any other, but no memory.
+/// A measured region has an address, 0 or another, but no memory.
 pub fn measured_regions_are_refused() {
     let stream = stream();
     let kernel = kernel(stream.device());
@@ -348,7 +353,7 @@ pub fn measured_regions_are_refused() {
             .to_vec(region().split_at(2).unwrap().1.as_slice())
             .map(drop),
     );
-    // SAFETY: refused.
+    // SAFETY: the call is refused.
     unsafe {
         measured(stream.upload_pinned(region(), &host));
         measured(stream.download_pinned(source, &mut host));
@@ -360,7 +365,7 @@ pub fn measured_regions_are_refused() {
     assert_eq!(stream.to_vec(buffer.slice()).unwrap(), [0; 4]);
 }
 
-/// Streams that are dropped while they are part of a capture.
+/// Streams may be dropped while they are part of a capture.
 pub fn streams_dropped_in_captures() {
     let stream = stream();
     let graph = stream.capture(|stream| {
@@ -372,18 +377,18 @@ pub fn streams_dropped_in_captures() {
     nothing_left();
 }
 
-/// A function of the fake driver, which is open already.
+/// Returns a function of the fake driver, which is open already.
 ///
 /// # Safety
 ///
-/// `F` is its type.
+/// `F` is the function's type.
 pub unsafe fn symbol<F: Copy>(name: &CStr) -> F {
     unsafe extern "C" {
         fn dlopen(path: *const c_char, mode: i32) -> *mut c_void;
         fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     }
     let path = CString::new(std::env::var(super::LIBRARY).unwrap()).unwrap();
-    // SAFETY: two C strings; the caller's promise.
+    // SAFETY: both names are C strings, and the caller promises the type.
     unsafe {
         let function = dlsym(dlopen(path.as_ptr(), 2), name.as_ptr());
         assert!(!function.is_null());

@@ -1,22 +1,25 @@
-//! A key and the place it came from, as one number; and the two libraries on them.
+//! Entries: a key and its index as one number, and the two libraries that sort them.
 
 use bytemuck::{Pod, TransparentWrapper};
 use rayon::prelude::*;
 use rdst::tuner::{Algorithm, Tuner, TuningParams};
 use rdst::{RadixKey, RadixSort};
 
-/// Key bits above, index below. No two are equal, so that any sort of them is a stable sort of the keys.
+/// A number with the key bits above and the index below. No two entries are equal, so any sort of
+/// them sorts the keys stably.
 pub(super) trait Entry: Pod + Ord + Send + Sync {
-    /// The key bits are at the upper end of `bits`; those that do not fit are the same for all keys.
+    /// Makes an entry. The key bits are at the upper end of `bits`; those that do not fit are the
+    /// same for all keys.
     fn new(bits: u64, index: u32) -> Self;
     fn index(self) -> u32;
-    /// By the key bits alone: a stable sort needs no pass over the index.
+    /// Sorts by the key bits alone with `radsort`. The sort is stable, so it needs no pass over the
+    /// index.
     fn radsort(entries: &mut [Self]);
-    /// The same, on all threads.
+    /// Sorts by the key bits alone with `rdst`, on all threads.
     fn rdst(entries: &mut [Self]);
 }
 
-/// Keys that differ within 32 adjacent bits.
+/// The entry of keys that differ within 32 adjacent bits.
 impl Entry for u64 {
     #[inline(always)]
     fn new(bits: u64, index: u32) -> Self {
@@ -34,7 +37,7 @@ impl Entry for u64 {
     }
 }
 
-/// All others.
+/// The entry of all other keys.
 impl Entry for u128 {
     #[inline(always)]
     fn new(bits: u64, index: u32) -> Self {
@@ -52,12 +55,12 @@ impl Entry for u128 {
     }
 }
 
-/// An entry of which `rdst` sees the key bits only.
+/// An entry that shows `rdst` its key bits only.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct KeyOf<E>(E);
 
-// SAFETY: `repr(transparent)` over the one field.
+// SAFETY: it is `repr(transparent)` over its one field.
 unsafe impl<E> TransparentWrapper<E> for KeyOf<E> {}
 
 impl RadixKey for KeyOf<u64> {
@@ -76,7 +79,7 @@ impl RadixKey for KeyOf<u128> {
     }
 }
 
-/// The one parallel sort of `rdst` that is stable.
+/// Selects the one parallel sort of `rdst` that is stable.
 struct Stable;
 
 impl Tuner for Stable {
@@ -85,11 +88,12 @@ impl Tuner for Stable {
     }
 }
 
-/// At most so many elements `rdst` compares, whatever it is told: not a stable sort.
+/// Max elements that `rdst` sorts by comparisons for every tuner. That sort is not stable.
 const COMPARED: usize = 128;
 
-/// Where the top digit is in order already, `rdst` would go on with each of its values alone, and so come to compare. A
-/// merge sort is good at those, so `rayon` has them.
+/// Sorts with `rdst`, or with the merge sort of `rayon`. If the top digit is in order already,
+/// `rdst` would sort the entries of each of its values separately, and so come to its sort by
+/// comparisons. A merge sort is fast on such entries.
 fn rdst_by_key<E: Entry>(entries: &mut [E], top: impl Fn(&E) -> u8)
 where
     KeyOf<E>: RadixKey,
@@ -129,7 +133,8 @@ mod tests {
             check::<u128>(n, mix);
             check::<u64>(n, |i| mix(i) & 3 << 62); // few distinct keys
             check::<u128>(n, |i| mix(i) & 3 << 62 | mix(i) >> 62);
-            // The top digit in order, below it few keys many times, in groups that `rdst` would compare.
+            // The top digit is in order. Below it few keys repeat, in groups that `rdst` would sort
+            // by comparisons.
             check::<u64>(n, |i| (i / 100) << 56 | (mix(i) >> 63) << 40);
             check::<u128>(n, |i| (i * 256 / u64::from(n)) << 56 | mix(i) >> 62);
         }

@@ -1,8 +1,8 @@
-//! Which library sorts.
+//! The choice of a library by the number of keys.
 
 use super::tuning::{PARALLEL, SMALL};
 
-/// Who sorts.
+/// A library that sorts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Library {
     Std,
@@ -28,12 +28,12 @@ impl Library {
     }
 }
 
-/// Whether so many elements are worth more than one thread.
+/// Returns whether `n` elements are worth more than one thread.
 pub(super) fn parallel(n: usize) -> bool {
     n >= PARALLEL && rayon::current_num_threads() > 1
 }
 
-/// Whether so many elements are to be sorted on threads of a pool, and this is none.
+/// Returns whether `n` elements must be sorted on a thread of a pool, and this thread is none.
 pub(super) fn needs_threads(n: usize) -> bool {
     n >= PARALLEL && rayon::current_thread_index().is_none()
 }

@@ -1,35 +1,38 @@
-//! The sorts on the CPU: on slices, on the threads of the current `rayon` pool, stable; built on sort crates.
+//! The sorts on the CPU. They sort slices on the threads of the current `rayon` pool, are stable,
+//! and use sort crates.
 //!
-//! Every sort first checks the order of the keys, and does nothing more where they are in order. Few keys are then sorted
-//! by `std` (reported as `"cpu-std"`), more by the radix sort of [`radsort`] (`"cpu-radsort"`), many by those of [`rdst`]
-//! on all threads (`"cpu-rdst"`); `tuning.rs` has the sizes. Results are the same bits for any number of threads, since a
-//! stable order is the only one there is.
+//! Every sort first checks the order of the keys, and is done if they are in order. Otherwise the
+//! number of keys selects a library: `std` for few (reported as `"cpu-std"`), the radix sort of
+//! [`radsort`] for more (`"cpu-radsort"`), and those of [`rdst`] on all threads for many
+//! (`"cpu-rdst"`). `tuning.rs` has the limits. The results are the same bits for any number of
+//! threads, because there is only one stable order.
 //!
-//! * Index sort: what is sorted are numbers with the key above and the index below, of 8 bytes where the keys differ within
-//!   32 adjacent bits, else of 16.
-//! * Keys alone, by all their bits: sorted as plain unsigned numbers. With a bit window: by the window (`radsort`), or by
-//!   the index (`rdst`).
-//! * Pairs with values of up to 8 bytes: sorted as they are (`radsort`); from a size on dealt to parts by the topmost digit first, so that all
-//!   threads sort and each part fits a cache. All else that goes with keys is moved once, by the index.
+//! * Index sort: it sorts numbers with the key in the high bits and the index in the low bits. They
+//!   have 8 bytes if the keys differ within 32 adjacent bits, else 16.
+//! * Keys alone: by all bits they are sorted as unsigned numbers. With a bit window `radsort` sorts
+//!   them by the window, and `rdst` sorts an index.
+//! * Pairs with values of up to 8 bytes: `radsort` sorts them directly. Many pairs are first
+//!   divided into parts by the topmost digit, so that all threads sort and each part fits a cache.
+//!   Larger values and records move once, by the index.
 //!
-//! A pass is a digit of 8 bits in which two keys differ, and the report counts those; the crates leave out the others, and
-//! `rdst` also those that it finds in order. [`SortOptions::algorithm`] names a family of GPU sorts and changes nothing
-//! here.
+//! The report counts a pass for each digit of 8 bits in which keys differ. The crates skip all
+//! other digits, and `rdst` also skips digits that are in order. [`SortOptions::algorithm`] selects
+//! a GPU sort and has no effect here.
 //!
-//! Three ways to call them: the methods of [`RadixSort`] on slices, where most need no options; the
-//! functions below; and a [`Sorter`], which keeps the numbers of an index sort and what records are
-//! moved through for the next call, where the others make new ones each time. Where that memory
-//! runs out, the call fails. The crates allocate as much again, for as long as they sort, and abort
-//! where *that* runs out.
+//! There are three ways to call the sorts: the methods of [`RadixSort`] on slices, the functions of
+//! this module, and a [`Sorter`]. A sorter keeps its scratch memory for the next call, while the
+//! others allocate it each time. If that allocation fails, the call returns an error. The crates
+//! allocate as much again while they sort, and abort if *that* allocation fails.
 //!
-//! Fewer than 2^20 keys are sorted without a pool. In a process that was forked, where the threads of the global pool do not
-//! exist, more are sorted on a pool of that process's own.
+//! Fewer than 2^20 keys are sorted without a pool. In a forked process, where the threads of the
+//! global pool do not exist, more keys are sorted on a pool that this process makes.
 //!
 //! # Why these crates
 //!
-//! Compared with `benches/cpu_sorts.rs`: `std`, `rayon`, `radsort`, `rdst`, `voracious_radix_sort` and `glidesort`. Every
-//! candidate does the whole task: an index sort starts from keys and ends with the index. Median microseconds on 2 cores
-//! of an EPYC that were building other things meanwhile, which tells most where both are used:
+//! `benches/cpu_sorts.rs` compares `std`, `rayon`, `radsort`, `rdst`, `voracious_radix_sort` and
+//! `glidesort`. Every candidate does the whole task: an index sort starts from keys and ends with
+//! the index. The tables have median microseconds on 2 cores of an EPYC that was building other
+//! programs meanwhile, which affects the sorts on two threads most.
 //!
 //! | index sort, f32 | `Sorter` | function | `std` | `rayon` | `radsort` | `rdst` | `rdst` stable | `voracious` | `voracious` mt | `glidesort` |
 //! |---|---|---|---|---|---|---|---|---|---|---|
@@ -81,19 +84,20 @@
 //! | 2^20 | 7678 | 21231 | 49920 | 7311 | 21158 |
 //! | 2^22 | 108058 | 104495 | 242072 | 66770 | 116735 |
 //!
-//! The same later, on a busier machine, with the pairs dealt to parts:
+//! A later measurement on a busier machine, with the pairs divided into parts:
 //!
 //! | pairs, u32 + u32 | `Sorter` | `std` stable | `rayon` | `radsort` | `rdst` stable | `glidesort` |
 //! |---|---|---|---|---|---|---|
 //! | 2^22 | 122128 | 316730 | 686331 | 199830 | 271211 | 229196 |
 //! | 2^24 | 519480 | 1190296 | 3558672 | 1141528 | 1667275 | 1800932 |
 //!
-//! So `radsort`: it is stable, sorts by any function of an element, and is the fastest index and pair sort of one thread
-//! from 2^10 on; a [`Sorter`], which does not ask the system for the numbers anew, is twice as fast again from 2^14 to
-//! 2^20. It has no second thread. `rdst` has, on the pool it is called on, and wins with many keys; one of its sorts (`MtLsb`) is stable, and so
-//! needs no pass over the index. `voracious_radix_sort` is ahead on 64-bit keys alone, but it is not stable and sorts no
-//! pairs, and `rdst` is needed beside it; nor is the multi-threaded sort of `rayon` taken for its lead in index sorts of
-//! 64-bit keys from 2^20 on, being behind everywhere else.
+//! The choice is `radsort`: it is stable, sorts by any function of an element, and is the fastest
+//! index and pair sort of one thread from 2^10 on. A [`Sorter`], which reuses its memory, is twice
+//! as fast again from 2^14 to 2^20. `radsort` uses one thread. `rdst` uses all threads of its pool
+//! and is faster for many keys; one of its sorts (`MtLsb`) is stable, and so needs no pass over the
+//! index. `voracious_radix_sort` is faster for 64-bit keys alone, but it is not stable and sorts no
+//! pairs, so `rdst` would be needed too. The multi-threaded sort of `rayon` is faster for index
+//! sorts of 64-bit keys from 2^20 on, and slower everywhere else.
 
 mod entry;
 mod library;
@@ -112,10 +116,10 @@ pub use slice::RadixSort;
 pub use sorter::Sorter;
 pub use threads::{on_threads, with_threads};
 
-/// Sorts keys. O(n) per digit that differs; n from 0 to what memory holds. Above `u32::MAX` keys with a bit window, a
-/// merge sort (`rayon`).
+/// Sorts keys. It takes time O(n) for each digit in which keys differ. More than `u32::MAX` keys
+/// with a bit window are sorted by a merge sort (`rayon`).
 ///
-/// Keys that are equal within the bit window keep their order, and every key its bits.
+/// Keys that are equal within the bit window keep their order, and every key keeps its bits.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -129,15 +133,16 @@ pub use threads::{on_threads, with_threads};
 ///
 /// # Errors
 ///
-/// [`Error::BitWindow`](crate::Error::BitWindow) and [`Error::OutOfMemory`](crate::Error::OutOfMemory); the keys are as
-/// before then.
+/// [`Error::BitWindow`](crate::Error::BitWindow) and
+/// [`Error::OutOfMemory`](crate::Error::OutOfMemory); the keys are unchanged then.
 pub fn sort_keys<K: Key>(keys: &mut [K], options: &SortOptions) -> Result<SortReport> {
     Sorter::new().sort_keys(keys, options)
 }
 
 /// Sorts keys and moves the value of each with it.
 ///
-/// Values of up to 8 bytes move in every pass, unless there are few or very many; others move once, as records do.
+/// Values of up to 8 bytes move in every pass, unless there are few or very many. Other values move
+/// once, as records do.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -151,8 +156,9 @@ pub fn sort_keys<K: Key>(keys: &mut [K], options: &SortOptions) -> Result<SortRe
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`](crate::Error::LengthMismatch), [`Error::TooManyKeys`](crate::Error::TooManyKeys) above
-/// `u32::MAX`, and those of [`sort_keys`]; keys and values are as before then.
+/// [`Error::LengthMismatch`](crate::Error::LengthMismatch),
+/// [`Error::TooManyKeys`](crate::Error::TooManyKeys) above `u32::MAX`, and those of [`sort_keys`];
+/// keys and values are unchanged then.
 pub fn sort_pairs<K: Key, V: Pod + Send + Sync>(
     keys: &mut [K],
     values: &mut [V],
@@ -161,9 +167,10 @@ pub fn sort_pairs<K: Key, V: Pod + Send + Sync>(
     Sorter::new().sort_pairs(keys, values, options)
 }
 
-/// Writes to `index` the stable order of `keys`: place `i` of the sorted keys is `keys[index[i]]` (argsort).
+/// Writes the stable order of `keys` to `index` (argsort): the sorted keys are `keys[index[0]]`,
+/// `keys[index[1]]`, and so on.
 ///
-/// What `index` held does not matter: there is nothing to fill before.
+/// The previous contents of `index` do not matter.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -177,7 +184,7 @@ pub fn sort_pairs<K: Key, V: Pod + Send + Sync>(
 ///
 /// # Errors
 ///
-/// Those of [`sort_pairs`]; `index` is as before then.
+/// Those of [`sort_pairs`]; `index` is unchanged then.
 pub fn sort_index<K: Key>(
     keys: &[K],
     index: &mut [u32],
@@ -186,7 +193,7 @@ pub fn sort_index<K: Key>(
     Sorter::new().sort_index(keys, index, options)
 }
 
-/// Sorts keys and moves the record of each with it: once, by the index, whatever its size.
+/// Sorts keys and moves the record of each with it. Records of any size move once, by the index.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -200,7 +207,7 @@ pub fn sort_index<K: Key>(
 ///
 /// # Errors
 ///
-/// Those of [`sort_pairs`]; keys and records are as before then.
+/// Those of [`sort_pairs`]; keys and records are unchanged then.
 pub fn sort_records<K: Key, R: Pod + Send + Sync>(
     keys: &mut [K],
     records: &mut [R],
@@ -209,7 +216,8 @@ pub fn sort_records<K: Key, R: Pod + Send + Sync>(
     Sorter::new().sort_records(keys, records, options)
 }
 
-/// Whether `keys` are in order by the direction and bit window of `options`. Stops soon after the first that is not.
+/// Returns whether `keys` are in order by the direction and bit window of `options`. It stops soon
+/// after the first key that is out of order.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};

@@ -1,25 +1,28 @@
-//! Many pairs on all threads: dealt to parts by the topmost digit, and each part sorted in the cache of one thread.
+//! Sorts many pairs on all threads: divides them into parts by the topmost digit, and sorts each
+//! part in the cache of one thread.
 //!
-//! The dealing is a counting sort in two parallel passes over stretches of the input, so that it is stable: count each
-//! stretch's digits, then move each stretch's pairs behind those of the stretches before. Most-significant digit first, as in
-//! Stehle and Jacobsen 2017 on GPUs; the parts then cost no memory bandwidth.
+//! The division is a counting sort in two parallel passes over chunks of the input. The first pass
+//! counts the digits of each chunk, the second moves the pairs of each chunk behind those of the
+//! chunks before, so it is stable. Sorting by the most significant digit first, as Stehle and
+//! Jacobsen do on GPUs (2017), makes parts that cost no memory bandwidth.
 
-use super::scratch::with_room;
+use super::scratch::try_with_capacity;
 use crate::Result;
 use bytemuck::Pod;
 use rayon::prelude::*;
 
 const DIGITS: usize = 256;
-/// Stretches for each thread, so that the last to finish is not far behind.
-const STRETCHES: usize = 4;
+/// Chunks for each thread. Several make the threads finish at about the same time.
+const CHUNKS_PER_THREAD: usize = 4;
 
-/// Where the pairs go: every place is written once, by whoever counted it.
-struct Places<T>(*mut T);
+/// The slots that the pairs move to. Every slot is written once, by the thread that counted it.
+struct Slots<T>(*mut T);
 
-// SAFETY: the threads that share it write to places of their own.
-unsafe impl<T: Send> Sync for Places<T> {}
+// SAFETY: the threads that share it write to disjoint slots.
+unsafe impl<T: Send> Sync for Slots<T> {}
 
-/// Sorts pairs by `bits` of the key, of which the topmost differ; `sort_part` sorts those of one part.
+/// Sorts pairs by `bits` of the key, whose topmost bit differs between keys. `sort_part` sorts the
+/// pairs of one part.
 pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
     keys: &mut [K],
     values: &mut [V],
@@ -28,10 +31,12 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
 ) -> Result<()> {
     let n = keys.len();
     let digit = |key: K| (bits(key) >> 56) as usize;
-    let stretch = n.div_ceil(STRETCHES * rayon::current_num_threads()).max(1);
-    let mut moved: Vec<(K, V)> = with_room(n)?;
+    let chunk = n
+        .div_ceil(CHUNKS_PER_THREAD * rayon::current_num_threads())
+        .max(1);
+    let mut moved: Vec<(K, V)> = try_with_capacity(n)?;
 
-    let counted = keys.par_chunks(stretch).map(|keys| {
+    let counted = keys.par_chunks(chunk).map(|keys| {
         let mut counts = [0; DIGITS];
         keys.iter().for_each(|&key| counts[digit(key)] += 1);
         counts
@@ -47,20 +52,19 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
         parts[d] = before - first;
     }
 
-    let places = Places(moved.as_mut_ptr());
-    let stretches = keys.par_chunks(stretch).zip(values.par_chunks(stretch));
-    stretches
-        .zip(starts)
-        .for_each(|((keys, values), mut next)| {
-            let places = &places;
-            for (&key, &value) in keys.iter().zip(values) {
-                let place = &mut next[digit(key)];
-                // SAFETY: the counts above give each pair of each stretch a place of its own below n, which is the capacity.
-                unsafe { places.0.add(*place).write((key, value)) };
-                *place += 1;
-            }
-        });
-    // SAFETY: all n places are written: the parts' lengths add up to n.
+    let slots = Slots(moved.as_mut_ptr());
+    let chunks = keys.par_chunks(chunk).zip(values.par_chunks(chunk));
+    chunks.zip(starts).for_each(|((keys, values), mut next)| {
+        let slots = &slots;
+        for (&key, &value) in keys.iter().zip(values) {
+            let slot = &mut next[digit(key)];
+            // SAFETY: the counts above give each pair of each chunk a slot of its own below n,
+            // which is the capacity.
+            unsafe { slots.0.add(*slot).write((key, value)) };
+            *slot += 1;
+        }
+    });
+    // SAFETY: all n slots are written, because the lengths of the parts add up to n.
     unsafe { moved.set_len(n) };
 
     let mut rest = moved.as_mut_slice();
@@ -83,14 +87,14 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
 mod tests {
     use super::*;
 
-    /// `n` keys, each of `spread` values, in no order.
+    /// Returns `n` unordered keys of `spread` different values.
     fn keys(n: usize, spread: u32) -> Vec<u32> {
         let key = |i: usize| (i as u32).wrapping_mul(0x9e37_79b1).rotate_left(13) % spread;
         (0..n).map(key).collect()
     }
 
     #[test]
-    fn pairs_are_sorted_as_std_does_whatever_the_threads() {
+    fn pairs_are_sorted_as_by_std_on_any_number_of_threads() {
         for threads in [1, 2, 3, 7] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let pool = pool.build().expect("threads");

@@ -1,17 +1,19 @@
-//! Keys alone, by all their bits: sorted where they are, as plain unsigned numbers.
+//! Sorts keys alone by all bits, in place, as unsigned numbers.
 //!
-//! Keys with equal ordered bits are the same key, bit by bit, so that nothing can be told about their order; but for
-//! zeros. Those are taken note of before, in order, and put back in their places after.
+//! Keys with equal ordered bits are identical, so an unstable sort gives the same result. The
+//! exception are float zeros, whose signs differ. They are copied before the sort, in their order,
+//! and written back after it.
 
 use super::library::{Library, parallel};
-use super::scratch::with_room;
+use super::scratch::try_with_capacity;
 use super::view::View;
 use crate::{Key, KeyType, OrderedBits, Result};
 use bytemuck::{Pod, cast_slice_mut};
 use rayon::prelude::*;
 use rdst::RadixSort;
 
-/// Sorts `keys` by `view`, which is of the whole key. They are as before where memory for the zeros runs out.
+/// Sorts `keys` by `view`, which covers the whole key. They are unchanged if memory for the zeros
+/// runs out.
 pub(super) fn sort<K: Key>(keys: &mut [K], view: View<K::Bits>, library: Library) -> Result<()> {
     let zeros = match K::TYPE {
         KeyType::F32 | KeyType::F64 => zeros(keys)?,
@@ -19,12 +21,10 @@ pub(super) fn sort<K: Key>(keys: &mut [K], view: View<K::Bits>, library: Library
     };
     let bits = cast_slice_mut::<K, K::Bits>(keys);
     each(bits, |bits| view.of(bytemuck::cast::<_, K>(bits)));
-    match (library, K::BITS) {
-        (Library::Std, _) => bits.sort_unstable(),
-        (Library::Radsort, 32) => radsort::sort(cast_slice_mut::<_, u32>(bits)),
-        (Library::Radsort, _) => radsort::sort(cast_slice_mut::<_, u64>(bits)),
-        (Library::Rdst, 32) => cast_slice_mut::<_, u32>(bits).radix_sort_unstable(),
-        (Library::Rdst, _) => cast_slice_mut::<_, u64>(bits).radix_sort_unstable(),
+    if K::BITS == 32 {
+        sort_32(cast_slice_mut(bits), library);
+    } else {
+        sort_64(cast_slice_mut(bits), library);
     }
     let zero = view.of(K::zeroed());
     let at = bits.partition_point(|&bits| bits < zero);
@@ -33,10 +33,28 @@ pub(super) fn sort<K: Key>(keys: &mut [K], view: View<K::Bits>, library: Library
     Ok(())
 }
 
-/// The zeros among the keys, each with its sign.
+// Both are compiled once, with this crate, and not with each that sorts keys.
+
+fn sort_32(bits: &mut [u32], library: Library) {
+    match library {
+        Library::Std => bits.sort_unstable(),
+        Library::Radsort => radsort::sort(bits),
+        Library::Rdst => bits.radix_sort_unstable(),
+    }
+}
+
+fn sort_64(bits: &mut [u64], library: Library) {
+    match library {
+        Library::Std => bits.sort_unstable(),
+        Library::Radsort => radsort::sort(bits),
+        Library::Rdst => bits.radix_sort_unstable(),
+    }
+}
+
+/// Returns the zeros among the keys in their order, each with its sign.
 fn zeros<K: Key>(keys: &[K]) -> Result<Vec<K>> {
     let zeros = || keys.iter().copied().filter(|&key| key == K::zeroed());
-    let mut all = with_room(zeros().count())?;
+    let mut all = try_with_capacity(zeros().count())?;
     all.extend(zeros());
     Ok(all)
 }
@@ -49,7 +67,8 @@ fn each<B: Pod + Send + Sync>(all: &mut [B], f: impl Fn(B) -> B + Send + Sync) {
     }
 }
 
-/// The bits of the key that [`Key::to_ordered_bits`] maps to `ordered`: the inverse, but for `-0.0`.
+/// Returns the bits of the key that [`Key::to_ordered_bits`] maps to `ordered`: its inverse, except
+/// for `-0.0`.
 #[inline(always)]
 fn from_ordered_bits<K: Key>(ordered: K::Bits) -> K::Bits {
     let sign = K::Bits::from_low_bits(1 << (K::BITS - 1));

@@ -1,16 +1,18 @@
 //! Scratch memory that is kept between sorts.
 //!
-//! Fresh pages can cost as much as the sort that uses them: see the module table. So a [`super::Sorter`] keeps them.
+//! New pages can cost as much time as the sort that uses them, as the tables in the module `cpu`
+//! show. A [`super::Sorter`] therefore keeps them.
 
 use crate::{Error, Result};
 use bytemuck::Pod;
 
-/// A growing block of bytes, lent as elements of any type.
+/// A growing block of bytes, which is lent as elements of any type.
 #[derive(Default)]
 pub(super) struct Scratch(Vec<u8>);
 
 impl Scratch {
-    /// `n` elements of unspecified contents. Grows only; what was lent before may be gone.
+    /// Returns `n` elements of unspecified contents. The block only grows; growing discards its
+    /// contents.
     pub(super) fn reserve<T: Pod>(&mut self, n: usize) -> Result<&mut [T]> {
         if size_of::<T>() == 0 {
             return Ok(vec![T::zeroed(); n].leak()); // takes no memory
@@ -29,14 +31,14 @@ impl Scratch {
         elements.get_mut(..n).ok_or_else(out_of_memory)
     }
 
-    /// Bytes held.
+    /// Returns the bytes of the block.
     pub(super) fn bytes(&self) -> usize {
         self.0.capacity()
     }
 }
 
-/// A vector with room for `n` elements.
-pub(super) fn with_room<T>(n: usize) -> Result<Vec<T>> {
+/// Returns an empty vector with capacity for `n` elements.
+pub(super) fn try_with_capacity<T>(n: usize) -> Result<Vec<T>> {
     let mut all = Vec::new();
     let bytes = (n as u64).saturating_mul(size_of::<T>() as u64);
     all.try_reserve_exact(n)
@@ -49,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lends_aligned_elements_and_keeps_the_block() {
+    fn elements_are_aligned_and_the_block_is_kept() {
         let mut scratch = Scratch::default();
         assert_eq!(scratch.reserve::<u64>(0).map(|s| s.len()).ok(), Some(0));
         let first = scratch
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_an_error() {
+    fn too_many_bytes_are_an_error() {
         let mut scratch = Scratch::default();
         for n in [usize::MAX, usize::MAX / 8, isize::MAX as usize / 8] {
             assert!(

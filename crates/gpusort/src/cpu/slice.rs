@@ -1,12 +1,12 @@
 //! The sorts as methods of slices.
 
-use super::scratch::with_room;
+use super::scratch::try_with_capacity;
 use super::sorter::Sorter;
 use crate::{Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 
-/// The sorts of [`cpu`](super) as methods of slices of keys. Stable, and multi-threaded where there
-/// are keys enough.
+/// The sorts of [`cpu`](super) as methods of slices of keys. They are stable, and use several
+/// threads for many keys.
 ///
 /// ```
 /// use gpusort::cpu::RadixSort;
@@ -18,7 +18,7 @@ use bytemuck::Pod;
 /// # Ok::<(), gpusort::Error>(())
 /// ```
 ///
-/// A [`Sorter`] keeps its memory from call to call and is faster where something is sorted every
+/// A [`Sorter`] keeps its memory from call to call, and is faster for a program that sorts every
 /// frame.
 pub trait RadixSort: sealed::Sealed {
     /// Sorts the keys, smallest first.
@@ -55,7 +55,7 @@ pub trait RadixSort: sealed::Sealed {
     /// Those of [`sort_keys`](super::sort_keys).
     fn radix_sort_by(&mut self, options: &SortOptions) -> Result<SortReport>;
 
-    /// Sorts the keys, smallest first, and moves the value of each to the same place.
+    /// Sorts the keys, smallest first, and moves the value of each key with it.
     ///
     /// ```
     /// use gpusort::cpu::RadixSort;
@@ -102,7 +102,7 @@ impl<K: Key> RadixSort for [K] {
     }
 
     fn radix_argsort(&self) -> Result<Vec<u32>> {
-        let mut index = with_room(self.len())?;
+        let mut index = try_with_capacity(self.len())?;
         index.resize(self.len(), 0);
         Sorter::new().sort_index(self, &mut index, &SortOptions::new())?;
         Ok(index)

@@ -1,10 +1,10 @@
-//! The calls, on scratch memory that is kept.
+//! The sorter: the calls of this module on scratch memory that is kept.
 
 use super::entry::Entry;
 use super::library::{Library, needs_threads, parallel};
 use super::parts;
 use super::plain;
-use super::scratch::{Scratch, with_room};
+use super::scratch::{Scratch, try_with_capacity};
 use super::threads::on_threads;
 use super::tuning::PARALLEL_PAIRS;
 use super::view::View;
@@ -15,7 +15,8 @@ use std::time::Instant;
 
 /// Sorts on the CPU and keeps its scratch memory from call to call.
 ///
-/// The functions of [`super`] make a new one each time. Something that sorts every frame is faster with one of its own.
+/// The functions of [`super`] make a new one each time. A program that sorts every frame is faster
+/// with a sorter that it keeps.
 ///
 /// ```
 /// use gpusort::{SortOptions, cpu};
@@ -31,29 +32,30 @@ use std::time::Instant;
 #[derive(Default)]
 pub struct Sorter {
     entries: Scratch,
-    /// What records are moved by, and through.
+    /// The sorted index of a record sort.
     index: Scratch,
+    /// The records in sorted order, before they are copied back.
     moved: Scratch,
 }
 
 impl Sorter {
-    /// A sorter that holds no memory yet.
+    /// Makes a sorter without scratch memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Bytes of scratch memory held. Dropping the sorter gives them back.
+    /// Returns the bytes of scratch memory. Dropping the sorter frees them.
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {
         self.entries.bytes() + self.index.bytes() + self.moved.bytes()
     }
 
-    /// [`super::sort_keys`] on this scratch memory.
+    /// Sorts as [`super::sort_keys`] does, on this scratch memory.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Those of the function.
     pub fn sort_keys<K: Key>(
         &mut self,
         keys: &mut [K],
@@ -63,7 +65,7 @@ impl Sorter {
             return on_threads(|| self.sort_keys(keys, options))?;
         }
         let mut clock = Clock::start(keys.len());
-        let Some(found) = look(keys, options, &mut clock)? else {
+        let Some(found) = inspect(keys, options, &mut clock)? else {
             return Ok(clock.report);
         };
         if found.view.width == K::BITS {
@@ -72,22 +74,22 @@ impl Sorter {
             return Ok(clock.report);
         }
         match found.library {
-            Library::Std => keys.sort_by_key(|&key| found.view.of(key)),
             Library::Radsort => found.radsort(keys, |&key| key),
-            Library::Rdst if numbered(keys.len()).is_ok() => {
+            Library::Rdst if checked_count(keys.len()).is_ok() => {
                 return self.sort_records(keys, &mut vec![(); keys.len()], options);
             }
-            Library::Rdst => keys.par_sort_by_key(|&key| found.view.of(key)),
+            // Few keys, or more than an index can number.
+            Library::Std | Library::Rdst => keys.sort_by_key(|&key| found.view.of(key)),
         }
         clock.sorted(&found, found.varying);
         Ok(clock.report)
     }
 
-    /// [`super::sort_pairs`] on this scratch memory.
+    /// Sorts as [`super::sort_pairs`] does, on this scratch memory.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Those of the function.
     pub fn sort_pairs<K: Key, V: Pod + Send + Sync>(
         &mut self,
         keys: &mut [K],
@@ -103,12 +105,12 @@ impl Sorter {
         }
         let mut clock = Clock::start(keys.len());
         clock.report.algorithm = Library::Radsort.name();
-        if let Some(found) = look(keys, options, &mut clock)? {
+        if let Some(found) = inspect(keys, options, &mut clock)? {
             if keys.len() >= PARALLEL_PAIRS && rayon::current_num_threads() > 1 {
                 let sort_part = |part: &mut [(K, V)]| found.radsort(part, |pair| pair.0);
                 parts::sort(keys, values, found.bits(), sort_part)?;
             } else {
-                let mut pairs = with_room(keys.len())?;
+                let mut pairs = try_with_capacity(keys.len())?;
                 pairs.extend(keys.iter().copied().zip(values.iter().copied()));
                 found.radsort(&mut pairs, |pair| pair.0);
                 for ((key, value), pair) in keys.iter_mut().zip(values).zip(pairs) {
@@ -120,11 +122,11 @@ impl Sorter {
         Ok(clock.report)
     }
 
-    /// [`super::sort_index`] on this scratch memory.
+    /// Sorts as [`super::sort_index`] does, on this scratch memory.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Those of the function.
     pub fn sort_index<K: Key>(
         &mut self,
         keys: &[K],
@@ -134,10 +136,10 @@ impl Sorter {
         if needs_threads(keys.len()) {
             return on_threads(|| self.sort_index(keys, index, options))?;
         }
-        let n = numbered(keys.len())?;
+        let n = checked_count(keys.len())?;
         same_length(keys.len(), index.len())?;
         let mut clock = Clock::start(keys.len());
-        match look(keys, options, &mut clock)? {
+        match inspect(keys, options, &mut clock)? {
             None => index.iter_mut().zip(0..n).for_each(|(index, i)| *index = i),
             Some(found) => {
                 if found.narrow() {
@@ -151,11 +153,11 @@ impl Sorter {
         Ok(clock.report)
     }
 
-    /// [`super::sort_records`] on this scratch memory.
+    /// Sorts as [`super::sort_records`] does, on this scratch memory.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Those of the function.
     pub fn sort_records<K: Key, R: Pod + Send + Sync>(
         &mut self,
         keys: &mut [K],
@@ -171,7 +173,8 @@ impl Sorter {
         let mut report = self.sort_index(keys, index, options)?;
         if !report.early_exit {
             let start = Instant::now();
-            // Both before the first is used, so that running out of memory leaves keys and records as they were.
+            // Both are reserved before the first is used, so that a failed allocation leaves keys
+            // and records unchanged.
             let moved_keys = self.entries.reserve(keys.len())?;
             let moved_records = self.moved.reserve(records.len())?;
             gather(keys, index, moved_keys);
@@ -185,22 +188,22 @@ impl Sorter {
     }
 }
 
-/// Puts `all[index[i]]` at place `i`, by way of `moved`.
+/// Moves `all[index[i]]` to index `i`, by way of `moved`.
 fn gather<T: Pod + Send + Sync>(all: &mut [T], index: &[u32], moved: &mut [T]) {
     if parallel(all.len()) {
-        let places = moved.par_iter_mut().zip(index);
-        places.for_each(|(moved, &i)| *moved = all[i as usize]);
+        let targets = moved.par_iter_mut().zip(index);
+        targets.for_each(|(moved, &i)| *moved = all[i as usize]);
         all.par_iter_mut()
             .zip(moved)
             .for_each(|(to, from)| *to = *from);
     } else {
-        let places = moved.iter_mut().zip(index);
-        places.for_each(|(moved, &i)| *moved = all[i as usize]);
+        let targets = moved.iter_mut().zip(index);
+        targets.for_each(|(moved, &i)| *moved = all[i as usize]);
         all.copy_from_slice(moved);
     }
 }
 
-/// Whether keys are in order by the window and direction of `options`.
+/// Returns whether keys are in order by the window and direction of `options`.
 pub(super) fn is_sorted<K: Key>(keys: &[K], options: &SortOptions) -> Result<bool> {
     if needs_threads(keys.len()) {
         return on_threads(|| is_sorted(keys, options))?;
@@ -208,30 +211,30 @@ pub(super) fn is_sorted<K: Key>(keys: &[K], options: &SortOptions) -> Result<boo
     Ok(View::new::<K>(options)?.is_sorted(keys, parallel(keys.len())))
 }
 
-/// What a look at keys that are not in order has shown.
-struct Found<K: Key> {
+/// The properties of keys that are not in order.
+struct Inspection<K: Key> {
     view: View<K::Bits>,
-    /// Moves the topmost bit in which keys differ to the topmost place.
+    /// The shift that moves the topmost bit in which keys differ to bit 63.
     shift: u32,
-    /// The bits in which keys differ, so moved.
+    /// The bits in which keys differ, shifted by `shift`.
     varying: u64,
     library: Library,
 }
 
-impl<K: Key> Found<K> {
-    /// Whether 32 adjacent bits tell all keys apart that differ.
+impl<K: Key> Inspection<K> {
+    /// Returns whether all bits in which keys differ are among 32 adjacent ones.
     fn narrow(&self) -> bool {
         self.varying & u64::from(u32::MAX) == 0
     }
 
-    /// The bits that keys are compared by, at the upper end. A closure with its own copy of all it needs, which stays in
-    /// registers.
+    /// Returns a function from a key to the bits that keys are compared by, shifted to the upper
+    /// end. The closure has a copy of all it needs, which stays in registers.
     fn bits(&self) -> impl Fn(K) -> u64 + Copy + Send + Sync + use<K> {
         let (view, shift) = (self.view, self.shift);
         move |key| view.of(key).into() << shift
     }
 
-    /// `radsort`, which itself leaves out the digits that do not differ.
+    /// Sorts with `radsort`, which skips digits in which keys do not differ.
     fn radsort<T>(&self, all: &mut [T], key: impl Fn(&T) -> K + Copy) {
         let bits = self.bits();
         if self.narrow() {
@@ -241,7 +244,7 @@ impl<K: Key> Found<K> {
         }
     }
 
-    /// Sorts `entries`, made of `keys`, and takes their index.
+    /// Makes `entries` from `keys`, sorts them, and writes their indices to `index`.
     fn sort_index<E: Entry>(&self, keys: &[K], entries: &mut [E], index: &mut [u32]) {
         let bits = self.bits();
         let entry = move |key: K, i: usize| E::new(bits(key), i as u32);
@@ -264,8 +267,12 @@ impl<K: Key> Found<K> {
     }
 }
 
-/// Checks the options and looks at the keys: `None` where they are in order.
-fn look<K: Key>(keys: &[K], options: &SortOptions, clock: &mut Clock) -> Result<Option<Found<K>>> {
+/// Checks the options and inspects the keys. Returns `None` if they are in order.
+fn inspect<K: Key>(
+    keys: &[K],
+    options: &SortOptions,
+    clock: &mut Clock,
+) -> Result<Option<Inspection<K>>> {
     let view = View::new::<K>(options)?;
     let parallel = parallel(keys.len());
     clock.report.passes_skipped = view.width.div_ceil(8);
@@ -273,7 +280,7 @@ fn look<K: Key>(keys: &[K], options: &SortOptions, clock: &mut Clock) -> Result<
     let found = (!clock.report.early_exit).then(|| {
         let varying = view.varying(keys, parallel);
         let shift = varying.leading_zeros();
-        Found {
+        Inspection {
             view,
             shift,
             varying: varying << shift,
@@ -292,15 +299,15 @@ fn same_length(keys: usize, values: usize) -> Result<()> {
     }
 }
 
-/// `n` as the index counts.
-pub(super) fn numbered(n: usize) -> Result<u32> {
+/// Returns `n` as a `u32`, the type of an index.
+pub(super) fn checked_count(n: usize) -> Result<u32> {
     u32::try_from(n).map_err(|_| Error::TooManyKeys {
         keys: n as u64,
         limit: u32::MAX.into(),
     })
 }
 
-/// A report that is being made.
+/// A report in the making, with the time of its last stage.
 struct Clock {
     last: Instant,
     report: SortReport,
@@ -328,8 +335,9 @@ impl Clock {
         self.last = now;
     }
 
-    /// The library has sorted by the digits that differ, `std` by none.
-    fn sorted<K: Key>(&mut self, found: &Found<K>, varying: u64) {
+    /// Ends the stage of the sort and counts its passes: the digits in which keys differ, or none
+    /// for `std`.
+    fn sorted<K: Key>(&mut self, found: &Inspection<K>, varying: u64) {
         let report = &mut self.report;
         let digits = varying.to_le_bytes();
         (report.passes_run, report.passes_skipped) = match found.library {

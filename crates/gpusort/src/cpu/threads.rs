@@ -1,16 +1,17 @@
-//! The threads that parallel steps run on, in a process that was forked too.
+//! The threads that parallel steps run on, also in a forked process.
 //!
-//! A fork copies the thread that calls it and no other. The child's global pool of `rayon` is then a list of threads that do
-//! not exist, and whoever waits for one waits for ever. So the global pool is used in the process that is known to have its
-//! threads; a child makes a pool of its own, once.
+//! A fork copies only the thread that calls it. The threads of the child's global pool of `rayon`
+//! therefore do not exist, and a wait for one of them never ends. So the global pool is used only
+//! in a process that is known to have its threads. A forked child makes its own pool, once.
 
 use crate::Result;
 
-/// Runs `f` on a thread of the current pool, else of the global one, else of a pool made in this forked process.
+/// Runs `f` on a thread of the current pool, else of the global one, else of a pool made in this
+/// forked process.
 ///
 /// # Errors
 ///
-/// [`crate::Error::NoThreads`] where a pool is needed and the system gives it no thread.
+/// [`crate::Error::NoThreads`] if a pool is needed and the system refuses to start a thread.
 #[doc(hidden)]
 pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
     if rayon::current_thread_index().is_some() {
@@ -23,11 +24,12 @@ pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
     Ok(rayon::scope(|_| f()))
 }
 
-/// Runs `f` on this thread where its parallel steps find threads of a pool, else as [`on_threads`].
+/// Runs `f` on this thread if its parallel steps find the threads of a pool, else as [`on_threads`]
+/// does.
 ///
 /// # Errors
 ///
-/// As [`on_threads`].
+/// As for [`on_threads`].
 #[doc(hidden)]
 pub fn with_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
     #[cfg(unix)]
@@ -49,31 +51,33 @@ mod forked {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// The process whose global pool has answered; 0 before any has.
+    /// The id of the process whose global pool has answered; 0 before one has.
     static ANSWERED: AtomicU32 = AtomicU32::new(0);
 
-    /// The pool made last, by this process or by one that this is a fork of. Never freed: its threads may be in use. No lock
-    /// guards it, since a fork would copy a lock that another thread holds.
-    static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
+    /// The pool that was made last, by this process or one that it was forked from. It is never
+    /// freed, because its threads may be in use. No lock guards it, because a fork would copy a
+    /// lock that another thread holds.
+    static FORKED_POOL: AtomicPtr<ForkedPool> = AtomicPtr::new(std::ptr::null_mut());
 
-    struct Own {
+    struct ForkedPool {
         process: u32,
         pool: ThreadPool,
     }
 
-    /// How long the global pool has to begin a job before it counts as lost. Threads begin one within 0.1 ms; a pool that is
-    /// busy for longer costs a second pool and nothing else.
+    /// The time in which the global pool must begin a job, or it counts as missing. Threads begin
+    /// one within 0.1 ms. A pool that is busy for longer costs a second pool, and nothing else.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// The pool to use in place of the global one; none where that has its threads.
+    /// Returns the pool to use in place of the global one, or `None` if the global one has its
+    /// threads.
     pub(super) fn pool() -> Result<Option<&'static ThreadPool>> {
         let process = process::id();
         let answered = ANSWERED.load(Ordering::Acquire);
         if answered == process {
             return Ok(None);
         }
-        // SAFETY: a pointer stored there came from `Box::into_raw`, and is never freed.
-        let own = unsafe { OWN.load(Ordering::Acquire).as_ref() };
+        // SAFETY: a stored pointer came from `Box::into_raw`, and is never freed.
+        let own = unsafe { FORKED_POOL.load(Ordering::Acquire).as_ref() };
         if let Some(own) = own.filter(|own| own.process == process) {
             return Ok(Some(&own.pool));
         }
@@ -81,42 +85,44 @@ mod forked {
             ANSWERED.store(process, Ordering::Release);
             return Ok(None);
         }
-        let new = Box::into_raw(Box::new(Own {
+        let new = Box::into_raw(Box::new(ForkedPool {
             process,
             pool: build()?,
         }));
         let before = own.map_or(std::ptr::null_mut(), |own| {
             std::ptr::from_ref(own).cast_mut()
         });
-        match OWN.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: as above.
+        match FORKED_POOL.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: `new` came from `Box::into_raw`, and is never freed once it is stored.
             Ok(_) => Ok(Some(unsafe { &(*new).pool })),
             Err(other) => {
-                // SAFETY: nobody else has seen it.
+                // SAFETY: `new` came from `Box::into_raw`, and was not stored, so nothing else
+                // refers to it.
                 drop(unsafe { Box::from_raw(new) });
-                // SAFETY: as above; another thread of this process stored it.
+                // SAFETY: another thread of this process stored `other`, which is never freed.
                 Ok(Some(unsafe { &(*other).pool }))
             }
         }
     }
 
-    /// Whether the global pool has its threads. Starts it where nobody has.
+    /// Returns whether the global pool has its threads. It starts the pool if it was not started
+    /// before.
     fn answers() -> bool {
         match ThreadPoolBuilder::new().build_global() {
             Ok(()) => true,
-            // The system gives no threads.
+            // The system refuses to start threads.
             Err(error) if error.source().is_some() => false,
-            // Started before: by this process, or by one that this is a fork of.
+            // It was started before, by this process or one that it was forked from.
             Err(_) => {
                 let (sender, receiver) = mpsc::channel();
-                // Nobody may listen any more.
+                // The receiver may have timed out.
                 rayon::spawn(move || sender.send(()).unwrap_or_default());
                 receiver.recv_timeout(PATIENCE).is_ok()
             }
         }
     }
 
-    /// As many threads as `rayon` wants, or else one.
+    /// Makes a pool with the default number of threads, or with one if that fails.
     fn build() -> Result<ThreadPool> {
         let pool = |threads| ThreadPoolBuilder::new().num_threads(threads).build();
         pool(0)

@@ -1,14 +1,14 @@
-//! Keys as the sort compares them, and one look at all of them.
+//! Views: keys as a sort compares them, and reductions over all keys.
 
 use crate::{Key, Order, OrderedBits, Result, SortOptions};
 use rayon::prelude::*;
 
-/// Maps a key to the unsigned number that ascending order is made by.
+/// The map from a key to the unsigned number that sorts ascending.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<B> {
     flip: B,
     mask: B,
-    /// Bits of the window.
+    /// The number of bits of the window.
     pub(super) width: u32,
 }
 
@@ -32,24 +32,26 @@ impl<B: OrderedBits> View<B> {
         (key.to_ordered_bits() ^ self.flip) & self.mask
     }
 
-    /// The ordered bits that gave `bits`, for a window of all.
+    /// Returns the ordered bits that were mapped to `bits`, if the window covers all bits.
     #[inline(always)]
     pub(super) fn flipped(self, bits: B) -> B {
         bits ^ self.flip
     }
 
-    /// The order check, which ends at the first key out of order.
+    /// Returns whether the keys are in order. It ends soon after the first key that is out of
+    /// order.
     pub(super) fn is_sorted<K: Key<Bits = B>>(self, keys: &[K], parallel: bool) -> bool {
         let sorted = |keys: &[K]| keys.is_sorted_by(|&a, &b| self.of(a) <= self.of(b));
         if !parallel {
             return sorted(keys);
         }
-        // One key of overlap; few at a time, so that all threads stop soon after one has found disorder.
+        // Chunks overlap by one key. They are small, so that all threads stop soon after one has
+        // found keys out of order.
         let starts = (0..keys.len()).into_par_iter().step_by(CHECKED_AT_ONCE);
         starts.all(|start| sorted(&keys[start..keys.len().min(start + CHECKED_AT_ONCE + 1)]))
     }
 
-    /// The bits in which two of the keys differ.
+    /// Returns the bits in which some keys differ.
     pub(super) fn varying<K: Key<Bits = B>>(self, keys: &[K], parallel: bool) -> u64 {
         let Some(&first) = keys.first() else { return 0 };
         let zero = B::from_low_bits(0);
@@ -66,5 +68,5 @@ impl<B: OrderedBits> View<B> {
     }
 }
 
-/// Keys per task of the parallel checks.
+/// Number of keys of a task of the parallel reductions.
 const CHECKED_AT_ONCE: usize = 1 << 16;

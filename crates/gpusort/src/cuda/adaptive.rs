@@ -1,5 +1,6 @@
-//! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`, after whose kernel those of Onesweep end at once where it sorted; and
-//! what Onesweep for small inputs, which sorts windows itself, asks about them.
+//! Nearly sorted input: the launch of `kernels/sort/adaptive.cu`. If its kernel has sorted, the
+//! kernels of Onesweep that follow end at once. Onesweep for small inputs sorts windows itself and
+//! takes their shape from here.
 
 use super::abi::assert_layout;
 use super::context::Context;
@@ -11,20 +12,15 @@ use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, DevicePtr, Launch, SliceMut, Stream};
 use radsweep_kernels as images;
 
-/// The most arrays of one launch: `ARRAYS` in adaptive.cu.
-const MAX_ARRAYS: usize = 3;
-/// Keys taken out of a window, at most: `REMOVED` in adaptive_window.cuh.
+/// Max keys that are taken out of a window: `REMOVED` in adaptive_window.cuh.
 const REMOVED: u32 = 1024;
-/// Flag of [`Args`]: the sorted keys are not wanted.
-const DROP_KEYS: u32 = 2;
 
-/// `Args` in adaptive.cu.
+/// The arguments of the kernels: `Args` in adaptive.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
-    arrays: [Buffers; MAX_ARRAYS],
+    buffers: Buffers,
     header: DevicePtr<SortOutcome>,
-    stride: u64,
     records: DevicePtr<u8>,
     n: u64,
     order: KeyOrder,
@@ -33,11 +29,11 @@ struct Args {
 }
 
 assert_layout!(
-    Args, 176:
-    arrays 0, header 96, stride 104, records 112, n 120, order 128, flags 168, unused 172,
+    Args, 104:
+    buffers 0, header 32, records 40, n 48, order 56, flags 96, unused 100,
 );
 
-/// `Buffers` in adaptive.cu.
+/// The buffers of an array: `Buffers` in adaptive.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Buffers {
@@ -52,7 +48,8 @@ assert_layout!(
     keys_in 0, keys_out 8, values_in 16, values_out 24,
 );
 
-/// How a window is shaped: `threads` runs of `items` elements, of which `halo_runs` at either end are the halo.
+/// The shape of a window: `threads` runs of `items` elements, of which `halo_runs` at either end
+/// are the halo.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub threads: u32,
@@ -61,7 +58,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// For keys of that many bytes: the shapes that the kernels are compiled for.
+    /// Returns the shape that the kernels are compiled for, by the bytes of a key.
     pub const fn of(key_bytes: usize) -> Self {
         let items = if key_bytes == 4 { 21 } else { 17 };
         Self {
@@ -75,12 +72,12 @@ impl Window {
         u64::from((self.threads - 2 * self.halo_runs) * self.items)
     }
 
-    /// Windows of an array.
+    /// Returns the number of windows of an array.
     pub fn count(self, n: u64) -> u64 {
         n.div_ceil(self.core())
     }
 
-    /// Bytes of the kernel's `Window::Shared`.
+    /// Returns the bytes of the kernel's `Window::Shared`.
     pub fn shared_bytes(self, key_bytes: u32) -> u32 {
         let width = self.threads * self.items;
         let bytes = 2 * key_bytes * REMOVED + (key_bytes + 2) * width;
@@ -88,7 +85,7 @@ impl Window {
     }
 }
 
-/// For tests: elements of a window's core and of each halo.
+/// For tests: returns the elements of a window's core and of each halo.
 pub(super) fn window_elements(key: KeyType) -> [usize; 2] {
     let window = Window::of(key.bits() as usize / 8);
     [
@@ -97,24 +94,26 @@ pub(super) fn window_elements(key: KeyType) -> [usize; 2] {
     ]
 }
 
-/// From that number of keys on the hint is taken. H200, 2^19 pairs of u32 with 1 % and 0.1 % moved: 33.9 and 28.5 µs, and 31.4 and 32.0
-/// without the hint; 2^20: 36.3 and 32.1, and 59.5 and 61.0.
-pub(super) const LEAST: u64 = (1 << 19) + 1;
+/// Min number of keys for which the hint is used. Measured on an H200, pairs of u32 with 1 % and
+/// 0.1 % of them displaced: 2^19 pairs take 33.9 and 28.5 µs with the hint, 31.4 and 32.0 without;
+/// 2^20 pairs take 36.3 and 32.1 µs with it, 59.5 and 61.0 without.
+pub(super) const MIN_KEYS: u64 = (1 << 19) + 1;
 
-/// Whether the sort is to be tried as one of nearly sorted input.
+/// Returns whether the sort for nearly sorted input is tried.
 pub(super) fn hinted(context: &Context, task: &Task) -> bool {
-    let least = context.config.adaptive_from.unwrap_or(LEAST);
-    task.nearly_sorted && task.device_count.is_null() && task.shape.n >= least
+    let min_keys = context.config.knobs.adaptive_from.unwrap_or(MIN_KEYS);
+    task.nearly_sorted && task.device_count.is_null() && task.shape.n >= min_keys
 }
 
-/// Bytes of scratch memory: `WindowRecord` in adaptive_window.cuh for each window.
+/// Returns the bytes of scratch memory: a `WindowRecord` of adaptive_window.cuh for each window.
 pub(super) fn scratch_bytes(n: u64, key_bytes: usize) -> usize {
     let windows = usize::try_from(Window::of(key_bytes).count(n)).unwrap_or(usize::MAX);
     windows.saturating_mul(6 * key_bytes + 8)
 }
 
-/// Sorts with that `temporary` memory for keys and values, where the hint is set and the device can; returns whether it was
-/// launched. `header` begins with `Outcome` and is 0; `records` has [`scratch_bytes`].
+/// Launches the kernel if the hint is set and the device supports it. Returns whether it was
+/// launched. `temporary` is memory for keys and values. `header` begins with the outcome and is 0.
+/// `records` has [`scratch_bytes`].
 pub(super) fn launch(
     context: &Context,
     stream: &Stream,
@@ -132,29 +131,25 @@ pub(super) fn launch(
     if !hinted(context, task) || !fits {
         return Ok(false);
     }
-    let mut args = Args {
+    let [keys, values] = temporary;
+    let (keys_out, values_out) = if task.in_place() {
+        (keys, values)
+    } else {
+        (task.keys_out, task.values_out)
+    };
+    let args = Args {
+        buffers: Buffers {
+            keys_in: task.keys_in,
+            keys_out,
+            values_in: task.values_in,
+            values_out,
+        },
         header,
         records: records.device_ptr(),
         n: shape.n,
         order: task.order,
-        flags: if task.drop_keys { DROP_KEYS } else { 0 },
-        ..Args::zeroed()
-    };
-    let [keys, values] = temporary;
-    args.arrays[0] = if task.in_place() {
-        Buffers {
-            keys_in: task.keys_in,
-            keys_out: keys,
-            values_in: task.values_in,
-            values_out: values,
-        }
-    } else {
-        Buffers {
-            keys_in: task.keys_in,
-            keys_out: task.keys_out,
-            values_in: task.values_in,
-            values_out: task.values_out,
-        }
+        flags: task.flags(),
+        unused: 0,
     };
     let image = match key_bytes {
         4 => &images::ADAPTIVE_32,
@@ -173,8 +168,8 @@ pub(super) fn launch(
     let kernel = context.kernel(image, &name, shared)?;
     let launch = Launch::linear(windows.unwrap_or(0) as u32, threads).dynamic_shared(shared);
     context.mark(stream, "nearly sorted")?;
-    // SAFETY: `Args` is the kernel's struct; its buffers have `n` elements each, as a `Task` promises, and the scratch memory the
-    // sizes that the kernel counts on.
+    // SAFETY: `Args` is the kernel's struct; its buffers have `n` elements each, as a `Task`
+    // promises, and the scratch memory the sizes that the kernel counts on.
     unsafe { stream.launch(&kernel, &launch, &gpu::args![ByValue(args)])? };
     Ok(true)
 }

@@ -1,7 +1,8 @@
-//! `Auto`: which algorithm sorts, by key, payload and size, from measurements of the device. Ha et al. §5: a calibration of a few sorts
-//! on a new system selects the best approach for the hardware it runs on.
+//! `Auto`: the choice of an algorithm by key, payload and size, from measurements of the device. Ha
+//! et al. §5 proposes it: a calibration of a few sorts on a new system selects the best approach
+//! for its hardware.
 //!
-//! A [`Calibration`] is text, a line a fact:
+//! A [`Calibration`] is stored as text, one entry a line:
 //!
 //! ```text
 //! radsweep sort calibration 1
@@ -31,19 +32,21 @@ const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 /// Bytes of a key and of a value.
 type Width = (usize, usize);
 
-/// Which algorithm [`Algorithm::Auto`] is, by the width of keys and values and by the number of keys.
+/// The algorithm that [`Algorithm::Auto`] stands for, by the width of keys and values and by the
+/// number of keys.
 ///
-/// The default is the built-in table: [`Algorithm::Onesweep`] everywhere. `radsweep calibrate` measures another and keeps it in a file
-/// that belongs to one device, driver and version of this library.
+/// The default is the built-in table, which has [`Algorithm::Onesweep`] everywhere. `radsweep
+/// calibrate` measures another table and stores it in a file, which is valid for one device, driver
+/// and version of this library.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Calibration {
-    /// None: built in.
+    /// `None` for the built-in table.
     measured_on: Option<Origin>,
-    /// Per width, the algorithm from that many keys on.
+    /// For each width, the algorithm from that many keys on.
     table: BTreeMap<Width, BTreeMap<u64, Algorithm>>,
 }
 
-/// What a calibration holds for.
+/// The system that a calibration is valid for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
     device: String,
@@ -70,7 +73,7 @@ impl Origin {
     }
 }
 
-/// Why a calibration cannot be used.
+/// The reason why a calibration cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrationError {
@@ -79,31 +82,32 @@ pub enum CalibrationError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Not the text of a calibration, or not all of it.
+    /// The text is no calibration, or is incomplete.
     #[error("damaged in line {line}: {reason}")]
     Damaged {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
         /// What is wrong.
         reason: String,
     },
-    /// Measured on something else.
-    #[error("measured with {what} {found}, and this is {expected}")]
+    /// The calibration was measured on another device, with another driver, or by another version
+    /// of the library.
+    #[error("measured with {what} {found}, but this is {expected}")]
     Foreign {
         /// `"device"`, `"driver"` or `"library"`.
         what: &'static str,
-        /// That of the calibration.
+        /// The name or version in the calibration.
         found: String,
-        /// That of now.
+        /// The present name or version.
         expected: String,
     },
 }
 
 impl CalibrationError {
-    /// Whether there is no such file.
+    /// Returns whether the file does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -111,7 +115,7 @@ impl CalibrationError {
 }
 
 impl Calibration {
-    /// An empty one for that device, to be filled with what is measured there.
+    /// Makes an empty calibration for a device, to be filled with measurements.
     #[must_use]
     pub fn new(device: &DeviceInfo) -> Self {
         Self {
@@ -120,8 +124,8 @@ impl Calibration {
         }
     }
 
-    /// From `from` keys on, up to the next such number, sorts with keys of that width and that payload are by `algorithm`.
-    /// [`Algorithm::Auto`] is taken as [`Algorithm::Onesweep`].
+    /// Sets the algorithm for sorts of `from` keys or more of that width and payload, up to the
+    /// next entry. [`Algorithm::Auto`] counts as [`Algorithm::Onesweep`].
     pub fn set(&mut self, key: KeyType, payload: Payload, from: u64, algorithm: Algorithm) {
         let algorithm = match algorithm {
             Algorithm::Auto => Algorithm::Onesweep,
@@ -131,7 +135,8 @@ impl Calibration {
         self.table.entry(width).or_default().insert(from, algorithm);
     }
 
-    /// What [`Algorithm::Auto`] is for `n` keys of all bits. An index or record sort counts as one with values of 4 bytes.
+    /// Returns the algorithm that [`Algorithm::Auto`] stands for, for `n` keys sorted by all bits.
+    /// An index or record sort counts as a sort with values of 4 bytes.
     #[must_use]
     pub fn algorithm(&self, key: KeyType, payload: Payload, n: u64) -> Algorithm {
         self.of_width((key.bits() as usize / 8, payload.value_bytes()), n)
@@ -147,7 +152,7 @@ impl Calibration {
     ///
     /// # Errors
     ///
-    /// [`CalibrationError`] of every kind; the built-in table is then what there is.
+    /// [`CalibrationError`] of every kind. A caller then uses the default, the built-in table.
     pub fn load(path: &Path, device: &DeviceInfo) -> Result<Self, CalibrationError> {
         let text = fs::read_to_string(path).map_err(|source| CalibrationError::File {
             path: path.to_owned(),
@@ -174,7 +179,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// Writes it beside `path` and then in its place, with the folders above made where they are missing.
+    /// Writes the calibration to a file beside `path` and renames it to `path`. Missing folders are
+    /// made.
     ///
     /// # Errors
     ///
@@ -195,8 +201,9 @@ impl Calibration {
         })
     }
 
-    /// The algorithm of a sort that asks for `asked`. Where less than the whole key is sorted, or the number of keys stands on the
-    /// device, what was measured tells nothing.
+    /// Returns the algorithm that runs for the requested one. `as_measured` is false if a sort uses
+    /// part of the key only, or reads the number of keys from the device; the measurements say
+    /// nothing about such sorts, so that they take Onesweep.
     pub(super) fn resolve(&self, asked: Algorithm, shape: &Shape, as_measured: bool) -> Algorithm {
         if asked != Algorithm::Auto {
             return asked;
@@ -213,7 +220,7 @@ impl Calibration {
         }
     }
 
-    /// Every algorithm that a sort of up to `shape.n` keys by `asked` may come to.
+    /// Returns every algorithm that may run for a request of up to `shape.n` keys.
     pub(super) fn may_run(&self, asked: Algorithm, shape: &Shape) -> Vec<Algorithm> {
         if asked != Algorithm::Auto {
             return vec![asked];
@@ -227,7 +234,8 @@ impl Calibration {
     }
 }
 
-/// What [`Algorithm::Auto`] may be beside Onesweep: a sort by it has scratch memory for each of them.
+/// Returns the algorithms other than Onesweep that [`Algorithm::Auto`] may stand for. A sort by
+/// `Auto` has scratch memory enough for each of them.
 pub(super) fn others(shape: &Shape) -> impl Iterator<Item = Algorithm> {
     let all = Algorithm::ALL.iter().copied();
     all.filter(|one| ![Algorithm::Auto, Algorithm::Onesweep].contains(one))
@@ -261,13 +269,16 @@ impl FromStr for Calibration {
             reason: reason.into(),
         };
         if lines.next().is_none_or(|(line, _)| line != HEADING) {
-            return Err(damaged(1, "not a sort calibration of this format"));
+            return Err(damaged(1, "this is no sort calibration of this format"));
         }
         for (line, number) in lines {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             if word == "end" {
                 let [Some(device), Some(driver), Some(library)] = facts.map(|fact| fact.1) else {
-                    return Err(damaged(number, "device, driver or library is missing"));
+                    return Err(damaged(
+                        number,
+                        "the entry for device, driver or library is missing",
+                    ));
                 };
                 calibration.measured_on = Some(Origin {
                     device,
@@ -281,17 +292,17 @@ impl FromStr for Calibration {
                 continue;
             }
             let (width, from, algorithm) =
-                rule(line).ok_or_else(|| damaged(number, "not a rule that is known"))?;
+                rule(line).ok_or_else(|| damaged(number, "this is no valid entry"))?;
             let rules = calibration.table.entry(width).or_default();
             if rules.insert(from, algorithm).is_some() {
-                return Err(damaged(number, "a second rule for the same sorts"));
+                return Err(damaged(number, "this is a second entry for the same sorts"));
             }
         }
-        Err(damaged(text.lines().count(), "the end is missing"))
+        Err(damaged(text.lines().count(), "the line `end` is missing"))
     }
 }
 
-/// `keys 4 values 0 from 23171 onesweep`
+/// Parses a line such as `keys 4 values 0 from 23171 onesweep`.
 fn rule(line: &str) -> Option<(Width, u64, Algorithm)> {
     let words: Vec<&str> = line.split(' ').collect();
     let ["keys", key, "values", value, "from", from, algorithm] = words[..] else {
@@ -344,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_hold_from_their_size_to_the_next() {
+    fn entries_apply_up_to_the_next() {
         let example = example();
         let keys = |n| example.algorithm(KeyType::I32, Payload::None, n);
         assert_eq!(keys(0), Algorithm::SatishMerge);
@@ -361,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn only_auto_is_resolved_and_only_for_what_was_measured() {
+    fn only_measured_sorts_by_auto_are_resolved() {
         let example = example();
         let auto = |n, as_measured| example.resolve(Algorithm::Auto, &shape(n), as_measured);
         assert_eq!(auto(10, true), Algorithm::SatishMerge);
@@ -404,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_text_is_refused_with_its_line() {
+    fn damaged_text_is_an_error_with_its_line() {
         let text = example().to_string();
         let damaged = |text: &str| match text.parse::<Calibration>() {
             Err(CalibrationError::Damaged { line, .. }) => line,
@@ -430,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_elsewhere_is_foreign() {
+    fn calibrations_of_other_systems_are_errors() {
         let example = example();
         assert!(example.check(&here()).is_ok());
         let other = Origin {
@@ -440,12 +451,12 @@ mod tests {
         let error = example.check(&other).expect_err("another driver");
         assert_eq!(
             error.to_string(),
-            "measured with driver 13.0, and this is 12.4"
+            "measured with driver 13.0, but this is 12.4"
         );
     }
 
     #[test]
-    fn files_are_written_whole_and_a_missing_one_says_so() {
+    fn files_are_written_whole_and_missing_ones_are_errors() {
         let folder = std::env::temp_dir().join(format!("gpusort-auto-{}", std::process::id()));
         let path = folder.join("deeper").join("calibration.txt");
         example().save(&path).expect("saved");

@@ -1,5 +1,6 @@
-//! Sorts that the papers compare theirs with: `kernels/sort/baselines.cu`. For the bench of the papers, and as simple as they are
-//! described there; keys of 32 bits, alone or with values of 32 bits, ascending, out of place.
+//! The sorts that the papers compare theirs with: `kernels/sort/baselines.cu`. They serve the bench
+//! of the papers and are built as described there, without tuning. They sort keys of 32 bits, alone
+//! or with values of 32 bits, ascending and out of place.
 
 use super::config::SorterConfig;
 use super::context::Context;
@@ -11,10 +12,11 @@ use crate::{Error, KeyType, Order, Result};
 use gpu::{Device, DevicePtr, Launch, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;
 
-/// Which one.
+/// A baseline sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Baseline {
-    /// Batcher's bitonic network over the array, padded to a power of two. Pairs are sorted by key, then value.
+    /// Batcher's bitonic network over the array, padded to a power of two. It sorts pairs by key,
+    /// then by value.
     Bitonic,
     /// Radix sort by one bit at a time, with the order check. Stable.
     Split,
@@ -25,17 +27,17 @@ pub enum Baseline {
 const RADIX16_TILE: u64 = 2048;
 const BITONIC_TILE: u64 = 2048;
 
-/// Runs them on one device.
+/// Runs the baseline sorts on one device.
 #[derive(Debug)]
 pub struct Baselines(Context);
 
 impl Baselines {
-    /// For `device`.
+    /// Makes one for `device`.
     pub fn new(device: &Device) -> Self {
         Self(Context::new(device, SorterConfig::default()))
     }
 
-    /// Bytes of scratch memory for `n` keys, or pairs.
+    /// Returns the bytes of scratch memory for `n` keys, or `n` pairs.
     ///
     /// # Errors
     ///
@@ -54,11 +56,12 @@ impl Baselines {
         Ok(layout.bytes() as u64)
     }
 
-    /// Sorts `keys_in` into `keys_out` and, where `values` are given, their values with them.
+    /// Sorts `keys_in` into `keys_out`, and moves their values if `values` are given.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`]; [`Error::Gpu`] for the driver's.
+    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`];
+    /// [`Error::Gpu`] for errors of the driver.
     pub fn sort(
         &self,
         which: Baseline,
@@ -140,7 +143,8 @@ impl Baselines {
                 (job.keys_out, job.values_out)
             };
             let values_to = if job.pairs { to.1 } else { DevicePtr::NULL };
-            // SAFETY: the kernels' parameters; all buffers have `n` elements and `sums` 16 for each block.
+            // SAFETY: the arguments match the kernels' parameters; all buffers have `n` elements,
+            // and `sums` has 16 for each block.
             unsafe {
                 stream.launch(&count, &launch, &gpu::args![keys, job.n, shift, sums])?;
                 stream.launch(&scan, &one, &gpu::args![sums, 16 * blocks])?;
@@ -171,7 +175,8 @@ impl Baselines {
         let tiles = Launch::linear((padded / BITONIC_TILE) as u32, BITONIC_TILE as u32 / 2);
         let tiles = tiles.dynamic_shared(shared);
         let n = u64::from(job.n);
-        // SAFETY: the kernels' parameters; `words` has `padded` words, which the launches divide without rest, the others n.
+        // SAFETY: the arguments match the kernels' parameters; `words` has `padded` words, which
+        // the launches divide without remainder; the other buffers have `n` elements.
         unsafe {
             stream.launch(
                 &pad,
@@ -215,7 +220,7 @@ fn shape(n: u64, pairs: bool) -> Shape {
     Shape::new::<u32>(n, if pairs { Payload::U32 } else { Payload::None })
 }
 
-/// 2³¹: as many as the padded array of the bitonic sort has.
+/// Returns `n` if it is at most 2³¹, the max length of the padded array of the bitonic sort.
 fn checked(n: u64) -> Result<u32> {
     let limit = 1 << 31;
     if n > limit {

@@ -1,10 +1,10 @@
-//! Checks of the memory that a caller gives.
+//! Checks of the buffers that a caller passes.
 
 use crate::{Error, Result};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Memory, Slice, SliceMut};
 
-/// One of a call's buffers.
+/// A buffer of a call, with the name that errors use.
 #[derive(Debug, Clone, Copy)]
 struct Named {
     what: &'static str,
@@ -62,17 +62,17 @@ impl Named {
     }
 }
 
-/// The buffers of a call, scratch memory apart.
+/// The buffers of a call, except scratch memory.
 #[derive(Debug)]
 pub(super) struct Buffers {
     keys: usize,
     named: Vec<Named>,
-    /// Theirs: kernels get addresses alone.
+    /// Shares in the buffers' memory, because kernels know their addresses only.
     memory: Vec<Memory>,
 }
 
 impl Buffers {
-    /// For a call with that many keys.
+    /// Makes an empty list for a call with that many keys.
     pub fn new(keys: usize) -> Self {
         Self {
             keys,
@@ -85,7 +85,7 @@ impl Buffers {
         self.keys
     }
 
-    /// The address of a buffer that is read, which has an element for each key.
+    /// Adds a buffer that is read, with one element for each key. Returns its address.
     pub fn reads<T: Pod>(
         &mut self,
         what: &'static str,
@@ -97,7 +97,7 @@ impl Buffers {
         Ok(slice.device_ptr())
     }
 
-    /// The same of one that is written.
+    /// Adds a buffer that is written, with one element for each key. Returns its address.
     pub fn writes<T: Pod>(
         &mut self,
         what: &'static str,
@@ -109,7 +109,7 @@ impl Buffers {
         Ok(slice.device_ptr())
     }
 
-    /// The address of one number that is read.
+    /// Adds a buffer of one number that is read. Returns its address.
     pub fn number(&mut self, what: &'static str, slice: &Slice<'_, u64>) -> Result<DevicePtr<u64>> {
         same_length(1, slice.len())?;
         self.named.push(Named::read(what, slice));
@@ -117,8 +117,9 @@ impl Buffers {
         Ok(slice.device_ptr())
     }
 
-    /// Fails unless all buffers are there, aligned, and those that are written apart from all others, and scratch memory has as many
-    /// bytes as the sort needs. Returns the memory of all, for [`Stream::using`](gpu::Stream::using).
+    /// Fails unless all buffers have addresses and are aligned, no written buffer overlaps another,
+    /// and scratch memory has as many bytes as the sort needs. Returns the memory of all, for
+    /// [`Stream::using`](gpu::Stream::using).
     pub fn check(
         mut self,
         scratch: &SliceMut<'_, u8>,
@@ -145,7 +146,7 @@ impl Buffers {
     }
 }
 
-/// Fails unless there is a value for each key.
+/// Fails unless there are as many values as keys.
 pub(super) fn same_length(keys: usize, values: usize) -> Result<()> {
     if keys == values {
         Ok(())

@@ -1,24 +1,55 @@
-//! How a sorter works.
+//! The configuration of a sorter.
 
-/// How a [`Sorter`](super::Sorter) works.
+/// The configuration of a [`Sorter`](super::Sorter).
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct SorterConfig {
-    /// Times each stage for [`Sorter::report`](super::Sorter::report). Costs some microseconds a sort, and a sort can then not be captured in a graph.
+    /// Whether each stage is timed for [`Sorter::report`](super::Sorter::report). Times cost some
+    /// microseconds a sort, and a timed sort cannot be captured into a graph.
     pub timings: bool,
-    /// For tests: 64-bit offsets and the narrowest tiles, whatever the number of keys.
+    /// What tests and measurements of radsweep change.
     #[doc(hidden)]
+    pub knobs: Knobs,
+}
+
+impl SorterConfig {
+    /// Returns the default: no times.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the same with times of each stage, or without.
+    #[must_use]
+    pub fn timings(self, timings: bool) -> Self {
+        Self { timings, ..self }
+    }
+
+    /// Returns the same with these knobs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn knobs(self, knobs: Knobs) -> Self {
+        Self { knobs, ..self }
+    }
+}
+
+/// What tests and measurements of radsweep change of a sorter. It may change in any release.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Knobs {
+    /// Takes 64-bit offsets and the narrowest tiles for any number of keys.
     pub force_large: bool,
-    /// For tests: the launches of large inputs, whatever the number of keys.
-    #[doc(hidden)]
+    /// Takes the launches of large inputs for any number of keys.
     pub no_small: bool,
-    /// For tests: this tile of each pass waits that many clock cycles inside the look-back.
-    #[doc(hidden)]
+    /// A tile of each pass, and the clock cycles that it waits inside the look-back.
     pub stall: Option<(u32, u32)>,
-    /// For tests: the least number of keys from which the hint [`SortOptions::nearly_sorted`](crate::SortOptions::nearly_sorted) is taken.
-    #[doc(hidden)]
+    /// The min number of keys for which the hint
+    /// [`SortOptions::nearly_sorted`](crate::SortOptions::nearly_sorted) is used.
     pub adaptive_from: Option<u64>,
-    /// For measurements: the paper's parameter of the algorithm, *s* of [`Algorithm::BucketSort`](crate::Algorithm::BucketSort) or *maxseq* of
-    /// [`Algorithm::Quicksort`](crate::Algorithm::Quicksort). A sort then says how much scratch memory it needs by [`Error::ScratchTooSmall`](crate::Error::ScratchTooSmall) alone.
-    #[doc(hidden)]
+    /// The paper's parameter of the algorithm, *s* of
+    /// [`Algorithm::BucketSort`](crate::Algorithm::BucketSort) or *maxseq* of
+    /// [`Algorithm::Quicksort`](crate::Algorithm::Quicksort).
+    /// [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes) does not know it; only
+    /// [`Error::ScratchTooSmall`](crate::Error::ScratchTooSmall) reports how much scratch memory a
+    /// sort then needs.
     pub parameter: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! What the sorts on one device share.
+//! The state that the sorts of one device share.
 
 use super::config::SorterConfig;
 use crate::Result;
@@ -8,7 +8,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// What the families share on one device: kernels once loaded, and the stages' clock.
+/// The state that all families share on one device: loaded kernels, and the stage times.
 #[derive(Debug)]
 pub(super) struct Context {
     pub device: Device,
@@ -29,7 +29,8 @@ impl Context {
         }
     }
 
-    /// A kernel of an image, with leave to use that many bytes of dynamic shared memory; kept from the first call on.
+    /// Returns a kernel of an image, set up for `dynamic_shared` bytes of dynamic shared memory. It
+    /// is loaded by the first call and cached.
     pub fn kernel(&self, image: &'static Image, name: &str, dynamic_shared: u32) -> Result<Kernel> {
         let key = (image.name, name.to_owned());
         if let Some(kernel) = self
@@ -49,7 +50,8 @@ impl Context {
         Ok(kernel)
     }
 
-    /// What a family has loaded as a type of its own, one of several by `which`; kept from the first call on.
+    /// Returns a family's loaded kernels of type `T`, one set for each `which`. The first call
+    /// loads them with `load` and caches them.
     pub fn loaded<T: Any + Send + Sync>(
         &self,
         which: usize,
@@ -75,7 +77,7 @@ impl Context {
         }
     }
 
-    /// The stage before ends here and stage `name` begins, where times are wanted.
+    /// Ends the current stage and begins stage `name`, if stages are timed.
     pub fn mark(&self, stream: &Stream, name: &'static str) -> Result<()> {
         if self.config.timings {
             self.stages().mark(stream, name)?;
@@ -83,7 +85,7 @@ impl Context {
         Ok(())
     }
 
-    /// The stages of the last sort; waits for them.
+    /// Returns the stage times of the last sort, in milliseconds, and waits for them.
     pub fn times(&self, stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
         if !self.config.timings {
             return Ok(Vec::new());
@@ -100,9 +102,10 @@ impl Context {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enough blocks of 256 threads for `elements`, or to fill the device several times.
+    /// Returns a launch of 256 threads a block, with blocks enough for `elements` or to fill the
+    /// device several times.
     pub fn streaming_launch(&self, elements: u64) -> Launch {
-        let most = u64::from(self.device.info().multiprocessors) * 32;
-        Launch::linear(elements.div_ceil(256).clamp(1, most) as u32, 256)
+        let max_blocks = u64::from(self.device.info().multiprocessors) * 32;
+        Launch::linear(elements.div_ceil(256).clamp(1, max_blocks) as u32, 256)
     }
 }

@@ -1,11 +1,12 @@
-//! Records in the order of an index: the launch of `kernels/sort/gather.cu`.
+//! The gather of a record sort (Ha et al. §4.7 and figure 3): the launch of
+//! `kernels/sort/gather.cu`.
 
 use super::context::Context;
 use crate::Result;
 use gpu::{DevicePtr, Kernel, Stream};
 use radsweep_kernels as images;
 
-/// Device addresses of records, and bytes of each.
+/// The device addresses of records, and the bytes of each record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Records {
     pub input: DevicePtr<u8>,
@@ -13,7 +14,7 @@ pub(super) struct Records {
     pub bytes: usize,
 }
 
-/// The kernel that moves pieces of that many bytes.
+/// Returns the kernel that moves pieces of that many bytes.
 pub(super) fn kernel(context: &Context, piece_bytes: u32) -> Result<Kernel> {
     let name = match piece_bytes {
         1 => "gather_1",
@@ -25,8 +26,8 @@ pub(super) fn kernel(context: &Context, piece_bytes: u32) -> Result<Kernel> {
     context.kernel(&images::GATHER, name, 0)
 }
 
-/// Moves `n` records: record i of the output is record `index[i]` of the input. `index` is the address of numbers below `n`; both record
-/// buffers have `n` records.
+/// Moves `n` records: record i of the output is record `index[i]` of the input. `index` is the
+/// address of `n` numbers below `n`, and both record buffers have `n` records.
 pub(super) fn launch(
     context: &Context,
     stream: &Stream,
@@ -44,7 +45,8 @@ pub(super) fn launch(
     }
     let launch = context.streaming_launch(n.saturating_mul(pieces.into()));
     let args = gpu::args![index, records.input, records.output, n, pieces];
-    // SAFETY: what the caller promises; the addresses are aligned for the pieces.
+    // SAFETY: the request was checked, so both buffers have `n` records; the index was sorted, so
+    // it has numbers below `n`; the addresses are aligned for the pieces.
     unsafe { stream.launch(&kernel(context, 1 << power)?, &launch, &args)? };
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The sorts on CUDA, over device memory that the caller owns.
+//! The sorts on CUDA. They work on device memory that the caller owns.
 
 mod abi;
 mod adaptive;
@@ -28,6 +28,8 @@ mod tile;
 pub use auto::{Calibration, CalibrationError};
 #[doc(hidden)]
 pub use bucket_sort::bucket_count;
+#[doc(hidden)]
+pub use config::Knobs;
 pub use config::SorterConfig;
 pub use outcome::SortOutcome;
 pub use payload::{Payload, Value};

@@ -1,22 +1,26 @@
-//! How keys map to ordered bits, as the kernels do it: `kernels/common/radix_key.cuh`.
+//! The kernels' map from keys to ordered bits: `kernels/common/radix_key.cuh`.
 
 use super::abi::assert_layout;
 use crate::{KeyType, Order};
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
 
-/// `KeyOrder` in `kernels/common/radix_key.cuh`: the map and the bit window.
+/// The map from keys to ordered bits, and the bit window: `KeyOrder` in
+/// `kernels/common/radix_key.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct KeyOrder {
+    /// Bits that are flipped in every key.
     pub flip: u64,
+    /// Bits that are flipped in negative floats besides.
     pub fold: u64,
-    /// The bit window.
+    /// The first bit of the window.
     pub begin: u32,
+    /// The end of the window, one past its last bit.
     pub end: u32,
-    /// The ordered bits that count.
+    /// A mask of the ordered bits in the window.
     pub window: u64,
-    /// A key whose ordered bits are all ones: none sorts behind it.
+    /// A key whose ordered bits are all ones, so that no key sorts behind it.
     pub padding: u64,
 }
 
@@ -39,7 +43,8 @@ impl KeyOrder {
         } else {
             flip
         };
-        // The key whose ordered bits are all ones: a positive one where that has a clear sign bit, else a negative one.
+        // The key whose ordered bits are all ones is positive if that bit pattern has a clear sign
+        // bit, else negative.
         let positive = flip ^ all;
         let padding = if positive & sign == 0 {
             positive
@@ -56,12 +61,12 @@ impl KeyOrder {
         }
     }
 
-    /// Digits of `bits` bits in the window.
+    /// Returns the number of digits of `bits` bits in the window.
     pub fn digits(&self, bits: u32) -> u32 {
         (self.end - self.begin).div_ceil(bits)
     }
 
-    /// The same order, but no digits.
+    /// Returns the same order with a window of no digits.
     pub fn without_digits(self) -> Self {
         Self {
             begin: 0,
@@ -80,7 +85,7 @@ mod tests {
     use super::*;
     use crate::Key;
 
-    /// Ordered bits as the kernels compute them.
+    /// Computes ordered bits as the kernels do.
     fn ordered(order: &KeyOrder, key: KeyType, bits: u64) -> u64 {
         let all = u64::MAX >> (64 - key.bits());
         let float = order.fold != 0;

@@ -1,13 +1,14 @@
-//! What a sort leaves on the device about itself.
+//! The outcome of a sort, which it writes to device memory.
 
 use super::abi::assert_layout;
 use crate::{Algorithm, SortReport};
 use bytemuck::{Pod, Zeroable};
 
-/// What a sort did, as it leaves it on the device: the start of its scratch memory ([`Sorter::outcome`](super::Sorter::outcome)).
+/// What a sort did, in device memory. A sort writes it to the start of its scratch memory
+/// ([`Sorter::outcome`](super::Sorter::outcome)).
 ///
-/// For callers that read it together with figures of their own, without a wait for each sort. [`Sorter::report`](super::Sorter::report)
-/// downloads one and adds the times.
+/// Callers can download it together with results of their own, without a wait for each sort.
+/// [`Sorter::report`](super::Sorter::report) downloads one and adds the times.
 ///
 /// ```
 /// use gpusort::cuda::{Payload, Request, SortOutcome, Sorter, SorterConfig};
@@ -18,10 +19,13 @@ use bytemuck::{Pod, Zeroable};
 /// let stream = gpu::Stream::new(&device)?;
 /// let sorter = Sorter::new(&device, SorterConfig::default())?;
 /// let mut keys = stream.from_slice(&[1_u32, 2, 3])?;
-/// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::None)? as usize)?;
+/// let bytes = Sorter::scratch_bytes::<u32>(3, Payload::None)?;
+/// let mut scratch = stream.alloc::<u8>(bytes as usize)?;
 /// let mut kept = stream.alloc::<SortOutcome>(1)?;
-/// sorter.sort(&stream, Request::in_place(keys.slice_mut()), scratch.slice_mut(), &SortOptions::new())?;
-/// stream.copy(kept.slice_mut(), Sorter::outcome(scratch.slice())?)?; // the scratch memory is free for the next sort
+/// let request = Request::in_place(keys.slice_mut());
+/// sorter.sort(&stream, request, scratch.slice_mut(), &SortOptions::new())?;
+/// // After this copy the next sort may use the scratch memory.
+/// stream.copy(kept.slice_mut(), Sorter::outcome(scratch.slice())?)?;
 /// let outcome = stream.to_vec(kept.slice())?[0];
 /// assert_eq!(outcome.n(), 3);
 /// assert!(outcome.early_exit()); // in order already
@@ -34,14 +38,16 @@ use bytemuck::{Pod, Zeroable};
 pub struct SortOutcome {
     /// [`algorithm_id`] of the algorithm that ran.
     algorithm: u32,
-    /// Passes that the bit window asks for.
+    /// The number of passes that the bit window asks for.
     passes: u32,
+    /// The number of passes that moved keys.
     passes_run: u32,
-    /// [`EARLY_EXIT`], [`ADAPTIVE`].
+    /// The bits [`EARLY_EXIT`] and [`ADAPTIVE`].
     flags: u32,
+    /// The number of keys.
     n: u64,
-    /// A figure of the family's own: see the fields of [`SortReport`] that are 0 from other sorts; with [`ADAPTIVE`] the elements
-    /// taken out.
+    /// A figure of the family, for one of the fields of [`SortReport`] that are 0 for other sorts.
+    /// With [`ADAPTIVE`], the number of elements taken out.
     detail: u64,
 }
 
@@ -50,13 +56,13 @@ assert_layout!(
     algorithm 0, passes 4, passes_run 8, flags 12, n 16, detail 24,
 );
 
-/// Bit of `flags`: found in order before all passes were run.
+/// Bit of `flags`: the keys were found in order before all passes had run.
 const EARLY_EXIT: u32 = 1;
-/// Bit of `flags`: the kernel for nearly sorted input sorted.
+/// Bit of `flags`: the kernel for nearly sorted input has sorted.
 const ADAPTIVE: u32 = 2;
 
 impl SortOutcome {
-    /// The algorithm that ran; none where no sort did.
+    /// Returns the algorithm that ran, or `None` if no sort has run.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
         let all = Algorithm::ALL.iter().copied();
@@ -64,31 +70,31 @@ impl SortOutcome {
             .find(|&one| algorithm_id(one) == self.algorithm)
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// As [`SortReport::passes_run`].
+    /// Returns [`SortReport::passes_run`].
     #[must_use]
     pub fn passes_run(&self) -> u32 {
         self.passes_run
     }
 
-    /// As [`SortReport::passes_skipped`].
+    /// Returns [`SortReport::passes_skipped`].
     #[must_use]
     pub fn passes_skipped(&self) -> u32 {
         self.passes.saturating_sub(self.passes_run)
     }
 
-    /// As [`SortReport::early_exit`].
+    /// Returns [`SortReport::early_exit`].
     #[must_use]
     pub fn early_exit(&self) -> bool {
         self.flags & EARLY_EXIT != 0
     }
 
-    /// A report with the times of the stages.
+    /// Returns the report, with the times of the stages.
     pub(super) fn report(&self, stages: Vec<(&'static str, f64)>) -> SortReport {
         let adaptive = self.flags & ADAPTIVE != 0;
         let ran = self.algorithm();
@@ -116,7 +122,8 @@ impl SortOutcome {
     }
 }
 
-/// The number of an algorithm in [`SortOutcome`]; `kernels/sort/outcome.cuh` has the same. 0 is none.
+/// Returns the id of an algorithm in [`SortOutcome`], the same as in `kernels/sort/outcome.cuh`. 0
+/// stands for none.
 pub(super) fn algorithm_id(algorithm: Algorithm) -> u32 {
     match algorithm {
         Algorithm::Auto => 0,
@@ -135,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_algorithm_is_named_by_its_number() {
+    fn every_algorithm_has_its_id() {
         for &algorithm in Algorithm::ALL {
             let outcome = SortOutcome {
                 algorithm: algorithm_id(algorithm),
@@ -165,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_and_flags_are_those_of_the_report() {
+    fn report_has_the_passes_and_flags() {
         let outcome = SortOutcome {
             passes: 4,
             passes_run: 1,

@@ -1,8 +1,8 @@
-//! What a sort moves with its keys.
+//! The payload of a sort: what moves with the keys.
 
 use bytemuck::Pod;
 
-/// What goes with the keys, for [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes).
+/// What moves with the keys, for [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Payload {
@@ -10,9 +10,9 @@ pub enum Payload {
     None,
     /// A value of 4 bytes: [`Request::values`](super::Request::values).
     U32,
-    /// A value of 8 bytes.
+    /// A value of 8 bytes: [`Request::values`](super::Request::values).
     U64,
-    /// Their places in the input: [`Request::index`](super::Request::index).
+    /// The indices of the keys in the input: [`Request::index`](super::Request::index).
     Index,
     /// Records of any size: [`Request::records`](super::Request::records).
     Records,
@@ -27,15 +27,16 @@ impl Payload {
         }
     }
 
-    /// Whether the values are the keys' places, made up on the way.
+    /// Returns whether the values are the keys' indices, which the sort generates itself.
     pub(super) fn implicit(self) -> bool {
         matches!(self, Payload::Index | Payload::Records)
     }
 }
 
-/// A type that [`Request::values`](super::Request::values) moves with a key: `u32` or `u64`. Sealed.
+/// A type that [`Request::values`](super::Request::values) moves with a key: `u32` or `u64`. The
+/// trait is sealed.
 pub trait Value: Pod + Send + Sync + sealed::Sealed {
-    /// The same, for [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes).
+    /// The payload of this type, for [`Sorter::scratch_bytes`](super::Sorter::scratch_bytes).
     const PAYLOAD: Payload;
 }
 

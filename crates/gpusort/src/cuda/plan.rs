@@ -1,4 +1,5 @@
-//! One call's work, from its request to its launches: checked, carved, and given to a family.
+//! A call's way from its request to its launches: checks, division of scratch memory, and the
+//! family's launches.
 
 use super::auto::{self, Calibration};
 use super::context::Context;
@@ -11,7 +12,7 @@ use super::request::{Moved, Parts, Request};
 use crate::{Algorithm, Error, Key, Result, SortOptions};
 use gpu::{DevicePtr, Layout, SliceMut, Stream};
 
-/// Checks everything, then launches the sort.
+/// Checks a request, then launches its sort.
 pub(super) fn run<K: Key>(
     (context, calibration): (&Context, &Calibration),
     stream: &Stream,
@@ -61,21 +62,23 @@ pub(super) fn run<K: Key>(
     })
 }
 
-/// What a call's scratch memory depends on.
+/// The properties of a call that determine its scratch memory.
 pub(super) struct Plan {
     pub algorithm: Algorithm,
     pub shape: Shape,
-    /// The values are the keys' places.
+    /// Whether the values are the keys' indices.
     pub implicit: bool,
-    /// The sorted keys need a place, as the caller does not want them.
+    /// Whether the sorted keys go to scratch memory, because the caller does not ask for them.
     pub spare_keys: bool,
+    /// Whether records are moved.
     pub records: bool,
 }
 
-/// Scratch memory, carved.
+/// The regions of a call's scratch memory.
 struct Regions<'a> {
+    /// The scratch memory of the family, which begins with the outcome.
     family: SliceMut<'a, u8>,
-    /// The sorted keys, where the caller does not want them.
+    /// The sorted keys, if the caller does not ask for them.
     spare_keys: SliceMut<'a, u8>,
     /// The sorted index of a record sort.
     index: SliceMut<'a, u32>,
@@ -94,8 +97,8 @@ impl Plan {
                 n: parts.buffers.keys() as u64,
                 key: K::TYPE,
                 value_bytes,
-                large: context.config.force_large,
-                parameter: context.config.parameter,
+                large: context.config.knobs.force_large,
+                parameter: context.config.knobs.parameter,
             },
             implicit,
             spare_keys: parts.keys_out.is_none(),
@@ -103,7 +106,8 @@ impl Plan {
         }
     }
 
-    /// Fails for more keys than the family takes, or, where places are numbered, than a `u32` counts.
+    /// Fails for more keys than the family takes, or, if the values are indices, than a `u32`
+    /// counts.
     pub fn check_count(&self) -> Result<()> {
         let (keys, numbered) = (self.shape.n, u64::from(u32::MAX));
         let limit = family(self.algorithm).limit(&self.shape);
@@ -118,7 +122,7 @@ impl Plan {
         Ok(())
     }
 
-    /// By `Auto` enough for whichever algorithm that may become.
+    /// Returns the bytes of scratch memory; for `Auto`, enough for every algorithm that may run.
     pub fn scratch_bytes(&self) -> Result<u64> {
         if self.algorithm == Algorithm::Auto {
             let needed = |algorithm| Self { algorithm, ..*self }.scratch_bytes();
@@ -129,7 +133,7 @@ impl Plan {
     }
 
     fn carve<'a>(&self, layout: &mut Layout<'a>) -> Result<Regions<'a>> {
-        // A size beyond an address saturates, and `take` refuses it.
+        // A size that overflows saturates, and `take` refuses it.
         let n = usize::try_from(self.shape.n).unwrap_or(usize::MAX);
         let family = family(self.algorithm).scratch_bytes(&self.shape)?;
         let spare = n.saturating_mul(self.shape.key_bytes());

@@ -1,10 +1,10 @@
-//! Which family of sorts an algorithm is: the one place that knows them all.
+//! The list of all families of sorts, by algorithm.
 
 use super::family::Family;
 use super::{bucket_sort, ha_radix, onesweep, quicksort, satish_merge, satish_radix};
 use crate::Algorithm;
 
-/// The family of an algorithm, `Auto` apart.
+/// Returns the family that runs an algorithm. `Auto` must be resolved before; here it is Onesweep.
 pub(super) fn family(algorithm: Algorithm) -> &'static dyn Family {
     match algorithm {
         Algorithm::FourWayRadix => &ha_radix::FOUR_WAY,

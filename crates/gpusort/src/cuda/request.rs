@@ -1,4 +1,4 @@
-//! What a caller asks a sort for: which memory it reads and writes.
+//! Requests: the memory that a sort reads and writes.
 
 use super::buffers::Buffers;
 use super::gather::Records;
@@ -8,7 +8,8 @@ use bytemuck::Pod;
 use gpu::{DevicePtr, Slice, SliceMut};
 use std::marker::PhantomData;
 
-/// The keys of a sort, what moves with them, and where the results go: for [`Sorter::sort`](super::Sorter::sort).
+/// The buffers of a sort: its keys, what moves with them, and where the results go.
+/// [`Sorter::sort`](super::Sorter::sort) takes it.
 ///
 /// | sort | request |
 /// | --- | --- |
@@ -18,28 +19,29 @@ use std::marker::PhantomData;
 /// | index | `Request::index(keys, index)` |
 /// | records | `Request::records(keys, input, output)` |
 /// | index or records, and the sorted keys | `….keys_out(output)` |
-/// | of as many keys as stands on the device | `….count(count)` |
+/// | the number of keys is read from the device | `….count(count)` |
 ///
-/// What is wrong with it, such as lengths that differ or buffers that overlap, is the error of the sort.
+/// A wrong request, such as one with lengths that differ or buffers that overlap, is an error of
+/// the sort.
 #[derive(Debug)]
 #[must_use = "a request sorts nothing until it is given to a sorter"]
 pub struct Request<'a, K> {
-    /// Or the first thing that was wrong.
+    /// The parts so far, or the first error.
     parts: Result<Parts>,
-    /// The memory stays borrowed until the sort has its own share in it.
+    /// Borrows the memory until the sort holds a share in it.
     borrowed: PhantomData<&'a mut K>,
 }
 
-/// Device addresses, and the buffers that they are of.
+/// The device addresses of a request, and its buffers.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub buffers: Buffers,
     pub keys_in: DevicePtr<u8>,
-    /// None: the sorted keys are not wanted.
+    /// `None` if the caller does not ask for the sorted keys.
     pub keys_out: Option<DevicePtr<u8>>,
     in_place: bool,
     pub moved: Moved,
-    /// Null, or where the number of keys is.
+    /// Null, or the device address of the number of keys.
     pub device_count: DevicePtr<u64>,
 }
 
@@ -77,7 +79,8 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::None)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<u32>(3, Payload::None)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
     /// let input = stream.from_slice(&[9_u32, 4, 7])?;
     /// let mut output = stream.alloc::<u32>(3)?;
@@ -95,7 +98,7 @@ impl<'a, K: Key> Request<'a, K> {
         })
     }
 
-    /// Sorts `keys` where they are.
+    /// Sorts `keys` in place.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -104,7 +107,8 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<i64>(3, Payload::None)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<i64>(3, Payload::None)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
     /// let mut keys = stream.from_slice(&[9_i64, -4, 7])?;
     /// sorter.sort(&stream, Request::in_place(keys.slice_mut()), scratch, &SortOptions::new())?;
@@ -123,8 +127,8 @@ impl<'a, K: Key> Request<'a, K> {
         }))
     }
 
-    /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on. The keys stay, and the places
-    /// 0, 1, 2, … that it starts from are not read from memory.
+    /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on.
+    /// The keys are unchanged. The sort generates the indices 0, 1, 2, … itself.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -133,7 +137,8 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<f32>(3, Payload::Index)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<f32>(3, Payload::Index)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
     /// let keys = stream.from_slice(&[3.0_f32, -1.0, 2.0])?;
     /// let (mut index, mut sorted) = (stream.alloc::<u32>(3)?, stream.alloc::<f32>(3)?);
@@ -153,8 +158,9 @@ impl<'a, K: Key> Request<'a, K> {
         })
     }
 
-    /// Moves records of any size to the place of their keys: an index sort, then one read and one write of each record, in pieces of
-    /// up to 16 bytes (as size and addresses allow). The keys stay.
+    /// Moves records of any size to the sorted position of their keys. The sort is an index sort,
+    /// followed by one read and one write of each record, in pieces of up to 16 bytes as size and
+    /// addresses allow. The keys are unchanged.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -163,7 +169,8 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(2, Payload::Records)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<u32>(2, Payload::Records)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
     /// let keys = stream.from_slice(&[7_u32, 4])?;
     /// let points = stream.from_slice(&[[0.0_f32, 0.5, 1.0], [2.0, 2.5, 3.0]])?;
@@ -190,7 +197,7 @@ impl<'a, K: Key> Request<'a, K> {
         })
     }
 
-    /// Moves the value of each key of [`Request::keys`] to the same place of `output`.
+    /// Moves the value of each key of [`Request::keys`] to the key's position in `output`.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -199,11 +206,13 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(2, Payload::U64)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<u32>(2, Payload::U64)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
     /// let (keys, values) = (stream.from_slice(&[7_u32, 4])?, stream.from_slice(&[70_u64, 40])?);
     /// let (mut sorted, mut moved) = (stream.alloc::<u32>(2)?, stream.alloc::<u64>(2)?);
-    /// let request = Request::keys(keys.slice(), sorted.slice_mut()).values(values.slice(), moved.slice_mut());
+    /// let request = Request::keys(keys.slice(), sorted.slice_mut())
+    ///     .values(values.slice(), moved.slice_mut());
     /// sorter.sort(&stream, request, scratch, &SortOptions::new())?;
     /// assert_eq!(stream.to_vec(moved.slice())?, [40, 70]);
     /// # Ok(())
@@ -224,7 +233,7 @@ impl<'a, K: Key> Request<'a, K> {
         })
     }
 
-    /// Moves the value of each key of [`Request::in_place`], where they are.
+    /// Moves the value of each key of [`Request::in_place`] in place.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -233,9 +242,11 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(2, Payload::U32)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<u32>(2, Payload::U32)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
-    /// let (mut keys, mut values) = (stream.from_slice(&[7_u32, 4])?, stream.from_slice(&[70_u32, 40])?);
+    /// let mut keys = stream.from_slice(&[7_u32, 4])?;
+    /// let mut values = stream.from_slice(&[70_u32, 40])?;
     /// let request = Request::in_place(keys.slice_mut()).values_in_place(values.slice_mut());
     /// sorter.sort(&stream, request, scratch, &SortOptions::new())?;
     /// assert_eq!(stream.to_vec(values.slice())?, [40, 70]);
@@ -258,7 +269,7 @@ impl<'a, K: Key> Request<'a, K> {
         })
     }
 
-    /// Writes the sorted keys of [`Request::index`] or [`Request::records`] too.
+    /// Also writes the sorted keys of [`Request::index`] or [`Request::records`].
     pub fn keys_out(self, output: SliceMut<'a, K>) -> Self {
         self.with(|parts| {
             if parts.keys_out.is_some() {
@@ -269,8 +280,9 @@ impl<'a, K: Key> Request<'a, K> {
         })
     }
 
-    /// Sorts as many keys as `count`, one number, says when the sort runs, at most those of the input: the host need not know. What
-    /// is behind them in the outputs stays.
+    /// Reads the number of keys from the device when the sort runs, so that the host need not know
+    /// it. `count` is one number; a number above the length of the input counts as that length. The
+    /// rest of each output is unchanged.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -279,7 +291,8 @@ impl<'a, K: Key> Request<'a, K> {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// # let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(4, Payload::None)? as usize)?;
+    /// # let bytes = Sorter::scratch_bytes::<u32>(4, Payload::None)?;
+    /// # let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// # let scratch = scratch.slice_mut();
     /// let (input, count) = (stream.from_slice(&[9_u32, 4, 7, 1])?, stream.from_slice(&[3_u64])?);
     /// let mut output = stream.from_slice(&[0_u32; 4])?;
@@ -337,7 +350,7 @@ impl Parts {
         }
     }
 
-    /// Fails where something moves with the keys already.
+    /// Fails if the request already has a payload.
     fn needs_none(&self, wanted: &'static str) -> Result<()> {
         match self.moved {
             Moved::Nothing => Ok(()),

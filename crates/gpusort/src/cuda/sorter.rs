@@ -1,4 +1,4 @@
-//! The calls that others make.
+//! The sorter: the public calls of the CUDA sorts.
 
 use super::auto::Calibration;
 use super::buffers::Buffers;
@@ -17,14 +17,16 @@ use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
 use gpu::{Device, Slice, SliceMut, Stream};
 use std::sync::Arc;
 
-/// Sorts on one device. Cheap to clone; usable from several threads and on several streams at once, each sort with its own scratch.
+/// Sorts on one device. A sorter is cheap to clone. Several threads and streams may use it at once,
+/// each sort with scratch memory of its own.
 ///
-/// The calls only give work to the stream: they allocate nothing and do not wait, so that they can be captured in a graph once
-/// [`Sorter::prepare`] has loaded the kernels. All sorts are stable and give the same bits each time. An error means that
-/// nothing was launched, unless it is the driver's.
+/// A sort only queues work on the stream: it neither allocates nor waits. Once [`Sorter::prepare`]
+/// has loaded the kernels, it can be captured into a graph. All sorts are stable and give the same
+/// bits each time. After an error nothing is launched, unless the error comes from the driver.
 ///
-/// Time is O(n · passes), a pass for each 8 bits of the window in which not all keys agree; none where the keys are in order
-/// already. Adinets and Merrill, *Onesweep*, 2022; how it works is told in `kernels/sort/onesweep.cu`.
+/// Onesweep (Adinets and Merrill 2022) takes time O(n · passes). It runs a pass for each 8 bits of
+/// the window in which keys differ, and none if the keys are in order already.
+/// `kernels/sort/onesweep.cu` describes it.
 ///
 /// ```
 /// use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -36,7 +38,8 @@ use std::sync::Arc;
 /// let sorter = Sorter::new(&device, SorterConfig::default())?;
 /// let keys = stream.from_slice(&[3.0_f32, -1.0, 2.0])?;
 /// let mut index = stream.alloc::<u32>(3)?;
-/// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<f32>(3, Payload::Index)? as usize)?;
+/// let bytes = Sorter::scratch_bytes::<f32>(3, Payload::Index)?;
+/// let mut scratch = stream.alloc::<u8>(bytes as usize)?;
 /// let request = Request::index(keys.slice(), index.slice_mut());
 /// sorter.sort(&stream, request, scratch.slice_mut(), &SortOptions::new())?;
 /// assert_eq!(stream.to_vec(index.slice())?, [1, 2, 0]);
@@ -53,21 +56,22 @@ struct Inner {
 }
 
 impl Sorter {
-    /// A sorter for `device`. Kernels are loaded, and compiled by the driver where it has not kept them from before, by the first sort of
-    /// a key width or by [`Sorter::prepare`].
+    /// Makes a sorter for `device`. The first sort of a key width, or [`Sorter::prepare`], loads
+    /// the kernels; the driver compiles those that it has not cached.
     ///
     /// # Errors
     ///
-    /// None so far.
+    /// No error is possible at present.
     pub fn new(device: &Device, config: SorterConfig) -> Result<Self> {
         Self::with_calibration(device, config, Calibration::default())
     }
 
-    /// As [`Sorter::new`], with [`Algorithm::Auto`] by `calibration` instead of the built-in table.
+    /// Makes a sorter whose [`Algorithm::Auto`] follows `calibration` instead of the built-in
+    /// table.
     ///
     /// # Errors
     ///
-    /// None so far.
+    /// No error is possible at present.
     pub fn with_calibration(
         device: &Device,
         config: SorterConfig,
@@ -88,14 +92,15 @@ impl Sorter {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// sorter.prepare::<f32>(Algorithm::Auto, 1_000_000)?; // sorts of so many can now be captured in a graph
+    /// // Sorts of up to so many keys can be captured into a graph from now on.
+    /// sorter.prepare::<f32>(Algorithm::Auto, 1_000_000)?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Gpu`] where the driver cannot load them.
+    /// [`Error::Gpu`] if the driver cannot load them.
     pub fn prepare<K: Key>(&self, algorithm: Algorithm, n: u64) -> Result<()> {
         for payload in [Payload::None, Payload::U32, Payload::U64] {
             let shape = self.shape::<K>(n, payload.value_bytes());
@@ -106,16 +111,19 @@ impl Sorter {
         gather::kernel(&self.0.context, 4).map(drop)
     }
 
-    /// Bytes of scratch memory for a sort of `n` keys by [`Algorithm::Auto`], aligned to [`gpu::ALIGNMENT`]: enough for whichever
-    /// algorithm a [`Calibration`] makes of it. Enough for less keys too. Needs no device.
+    /// Returns the bytes of scratch memory for a sort of up to `n` keys by [`Algorithm::Auto`],
+    /// enough for every algorithm that a [`Calibration`] may choose. The memory must be aligned to
+    /// [`gpu::ALIGNMENT`]. The call needs no device.
     ///
-    /// About `n` keys and values, and 1 KiB for each tile of some thousand keys; for [`Payload::Index`] and [`Payload::Records`] room
-    /// for the keys once more, which is only used where the sorted keys are not asked for.
+    /// The scratch memory holds about `n` keys and values, and 1 KiB for each tile of some thousand
+    /// keys. For [`Payload::Index`] and [`Payload::Records`] it holds the keys once more, which a
+    /// sort uses if the caller does not ask for the sorted keys.
     ///
     /// ```
     /// use gpusort::cuda::{Payload, Sorter};
     ///
-    /// let [keys, pairs] = [Payload::None, Payload::U32].map(|with| Sorter::scratch_bytes::<u32>(1 << 20, with));
+    /// let keys = Sorter::scratch_bytes::<u32>(1 << 20, Payload::None);
+    /// let pairs = Sorter::scratch_bytes::<u32>(1 << 20, Payload::U32);
     /// assert!(keys? >= 4 << 20 && pairs? >= 8 << 20);
     /// # Ok::<(), gpusort::Error>(())
     /// ```
@@ -127,7 +135,7 @@ impl Sorter {
         Self::scratch_bytes_for::<K>(Algorithm::Auto, n, payload)
     }
 
-    /// As [`Sorter::scratch_bytes`], by that algorithm.
+    /// Returns the bytes of scratch memory as [`Sorter::scratch_bytes`] does, for one algorithm.
     ///
     /// # Errors
     ///
@@ -148,7 +156,7 @@ impl Sorter {
         plan.scratch_bytes()
     }
 
-    /// Sorts what `request` names, in the order and by the bits that `options` ask for.
+    /// Sorts the buffers of `request`, in the order and by the bits that `options` ask for.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -157,11 +165,14 @@ impl Sorter {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// let (keys, values) = (stream.from_slice(&[7_u32, 4, 9])?, stream.from_slice(&[70_u32, 40, 90])?);
+    /// let keys = stream.from_slice(&[7_u32, 4, 9])?;
+    /// let values = stream.from_slice(&[70_u32, 40, 90])?;
     /// let (mut sorted, mut moved) = (stream.alloc::<u32>(3)?, stream.alloc::<u32>(3)?);
-    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::U32)? as usize)?;
+    /// let bytes = Sorter::scratch_bytes::<u32>(3, Payload::U32)?;
+    /// let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     ///
-    /// let request = Request::keys(keys.slice(), sorted.slice_mut()).values(values.slice(), moved.slice_mut());
+    /// let request = Request::keys(keys.slice(), sorted.slice_mut())
+    ///     .values(values.slice(), moved.slice_mut());
     /// sorter.sort(&stream, request, scratch.slice_mut(), &SortOptions::new().descending())?;
     /// assert_eq!(stream.to_vec(moved.slice())?, [90, 70, 40]);
     /// # Ok(())
@@ -170,9 +181,10 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::Conflict`], [`Error::BitWindow`], [`Error::TooManyKeys`] (more than `u32::MAX` where the
-    /// index is made), [`Error::ScratchTooSmall`], [`Error::Overlap`], [`Error::Misaligned`], [`Error::Null`],
-    /// [`Error::Unsupported`]; [`Error::Gpu`] for the driver's.
+    /// [`Error::LengthMismatch`], [`Error::Conflict`], [`Error::BitWindow`], [`Error::TooManyKeys`]
+    /// (for index and record sorts, more than `u32::MAX`), [`Error::ScratchTooSmall`],
+    /// [`Error::Overlap`], [`Error::Misaligned`], [`Error::Null`], [`Error::Unsupported`];
+    /// [`Error::Gpu`] for errors of the driver.
     pub fn sort<K: Key>(
         &self,
         stream: &Stream,
@@ -184,8 +196,9 @@ impl Sorter {
         plan::run(sorter, stream, request, scratch, options)
     }
 
-    /// Whether the keys are in the order that `options` ask for. Reads each key once and waits for the answer.
-    /// `Sorter::scratch_bytes::<K>(0, Payload::None)` bytes of scratch are enough.
+    /// Returns whether the keys are in the order that `options` ask for. It reads each key once and
+    /// waits for the answer. `Sorter::scratch_bytes::<K>(0, Payload::None)` bytes of scratch memory
+    /// are enough.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -195,7 +208,8 @@ impl Sorter {
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
     /// let keys = stream.from_slice(&[1_u32, 5, 5])?;
-    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(0, Payload::None)? as usize)?;
+    /// let bytes = Sorter::scratch_bytes::<u32>(0, Payload::None)?;
+    /// let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     /// assert!(sorter.is_sorted(&stream, keys.slice(), scratch.slice_mut(), &SortOptions::new())?);
     /// # Ok(())
     /// # }
@@ -203,7 +217,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// As [`Sorter::sort`].
+    /// As for [`Sorter::sort`].
     pub fn is_sorted<K: Key>(
         &self,
         stream: &Stream,
@@ -232,8 +246,8 @@ impl Sorter {
         })
     }
 
-    /// What the last sort with this scratch memory did; waits for it. Stages have times where [`SorterConfig::timings`] is set, and are
-    /// those of the last sort of this sorter.
+    /// Reports what the last sort with this scratch memory did, and waits for it. With
+    /// [`SorterConfig::timings`], the report has the stage times of this sorter's last sort.
     ///
     /// ```
     /// # use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -243,18 +257,22 @@ impl Sorter {
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
     /// let mut keys = stream.from_slice(&[3_u32, 1, 2])?;
-    /// let mut scratch = stream.alloc::<u8>(Sorter::scratch_bytes::<u32>(3, Payload::None)? as usize)?;
-    /// sorter.sort(&stream, Request::in_place(keys.slice_mut()), scratch.slice_mut(), &SortOptions::new())?;
+    /// let bytes = Sorter::scratch_bytes::<u32>(3, Payload::None)?;
+    /// let mut scratch = stream.alloc::<u8>(bytes as usize)?;
+    /// let request = Request::in_place(keys.slice_mut());
+    /// sorter.sort(&stream, request, scratch.slice_mut(), &SortOptions::new())?;
     /// let report = sorter.report(&stream, scratch.slice())?;
     /// // All keys agree in three of the four digits.
-    /// assert_eq!((report.algorithm, report.passes_run, report.passes_skipped), ("onesweep", 1, 3));
+    /// assert_eq!(report.algorithm, "onesweep");
+    /// assert_eq!((report.passes_run, report.passes_skipped), (1, 3));
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ScratchTooSmall`] where no sort can have used the memory; [`Error::Gpu`] for the driver's.
+    /// [`Error::ScratchTooSmall`] if the memory is too small for any sort; [`Error::Gpu`] for
+    /// errors of the driver.
     pub fn report(&self, stream: &Stream, scratch: Slice<'_, u8>) -> Result<SortReport> {
         let outcome = Self::outcome(scratch)?;
         let stages = self.0.context.times(stream)?;
@@ -263,11 +281,12 @@ impl Sorter {
         Ok(downloaded[0].report(stages))
     }
 
-    /// Where the last sort with this scratch memory left its [`SortOutcome`]. Memory that no sort has used may hold anything.
+    /// Returns the [`SortOutcome`] of the last sort with this scratch memory. Memory that no sort
+    /// has used has unspecified contents.
     ///
     /// # Errors
     ///
-    /// [`Error::ScratchTooSmall`] where no sort can have used the memory.
+    /// [`Error::ScratchTooSmall`] if the memory is too small for any sort.
     pub fn outcome(scratch: Slice<'_, u8>) -> Result<Slice<'_, SortOutcome>> {
         let bytes = size_of::<SortOutcome>();
         if scratch.len() < bytes {
@@ -279,13 +298,14 @@ impl Sorter {
         Ok(scratch.range(..bytes)?.cast()?)
     }
 
-    /// For tests: keys of a tile, where sizes are worth trying.
+    /// For tests: returns the keys of a tile, because sizes around it are worth a test.
     #[doc(hidden)]
     pub fn tile_keys<K: Key>(algorithm: Algorithm, payload: Payload) -> usize {
         family(algorithm).tile_keys(&Shape::new::<K>(0, payload))
     }
 
-    /// For tests: elements of the core and of each halo of a window of nearly sorted input.
+    /// For tests: returns the elements of the core and of each halo of a window of nearly sorted
+    /// input.
     #[doc(hidden)]
     pub fn nearly_sorted_window<K: Key>() -> [usize; 2] {
         adaptive::window_elements(K::TYPE)
@@ -296,8 +316,8 @@ impl Sorter {
             n,
             key: K::TYPE,
             value_bytes,
-            large: self.0.context.config.force_large,
-            parameter: self.0.context.config.parameter,
+            large: self.0.context.config.knobs.force_large,
+            parameter: self.0.context.config.knobs.parameter,
         }
     }
 }

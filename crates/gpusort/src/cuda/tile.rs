@@ -1,15 +1,16 @@
 //! The shape of a block that holds a tile of keys on chip.
 //!
-//! A kernel's name carries its shape, so that a table which differs from the image's finds no kernel.
+//! A kernel's name contains its shape. A table that differs from the image's therefore finds no
+//! kernel.
 
-/// A tile has `threads * items` keys.
+/// The shape of a block: its tile has `threads * items` keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tile {
     pub threads: u32,
     pub items: u32,
 }
 
-/// By key (4, 8 bytes), then value (none, 4, 8 bytes).
+/// Tile shapes by bytes of a key (4, 8), then by bytes of a value (0, 4, 8).
 pub(super) type Tiles = [[Tile; 3]; 2];
 
 pub(super) const fn tile(threads: u32, items: u32) -> Tile {
@@ -17,7 +18,7 @@ pub(super) const fn tile(threads: u32, items: u32) -> Tile {
 }
 
 impl Tile {
-    /// For keys and values of that many bytes.
+    /// Returns the shape for keys and values of that many bytes.
     pub fn of(tiles: &Tiles, key_bytes: usize, value_bytes: usize) -> Self {
         tiles[key_bytes / 8][value_bytes / 4]
     }

@@ -1,4 +1,5 @@
-//! Keys of every distribution, and the answer every sort must give: shared by the CPU and the GPU suite.
+//! Keys of every distribution, and the expected results of every sort, for the tests of CPU and
+//! GPU.
 
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
@@ -7,15 +8,16 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::ops::Range;
 
-/// What tests need to know of a key type. `rank` is written another way than `Key::to_ordered_bits`, which it checks.
+/// The properties of a key type that tests need. `rank` is implemented differently from
+/// `Key::to_ordered_bits`, which it checks.
 pub trait TestKey: Key {
-    /// The key whose bit pattern is the low bits of `raw`.
+    /// Returns the key whose bit pattern is the low bits of `raw`.
     fn from_raw(raw: u64) -> Self;
-    /// The bit pattern.
+    /// Returns the bit pattern.
     fn raw(self) -> u64;
-    /// -1 to 1 spread over the range of an integer, and over -1000 to 1000 for a float.
+    /// Maps -1 to 1 to the range of an integer, or to -1000 to 1000 for a float.
     fn from_unit(unit: f64) -> Self;
-    /// Place in the documented order, 0 the first.
+    /// Returns the rank in the documented order, with 0 the first.
     fn rank(self) -> u64;
 }
 
@@ -76,7 +78,8 @@ test_key!(
     u32,
     |x| (x * 1000.0) as f32,
     |k| {
-        // The sign-magnitude number as two's complement, as `f32::total_cmp` compares it, from 0 up.
+        // Converts the sign-magnitude number to two's complement, as `f32::total_cmp` does, shifted
+        // to start at 0.
         let magnitude = i64::from(k.to_bits() & 0x7fff_ffff);
         let signed = if k == 0.0 || k.is_sign_positive() {
             magnitude
@@ -105,27 +108,29 @@ test_key!(
     f64::to_bits
 );
 
-/// How keys are spread and arranged.
+/// A distribution and arrangement of keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
-    /// Every bit pattern as likely as any other: floats of all magnitudes, NaNs among them.
+    /// Every bit pattern is equally likely: floats of all magnitudes, including NaNs.
     UniformBits,
-    /// Values uniform over the range.
+    /// Values are uniform over the range.
     Uniform,
-    /// Sum of four uniform values.
+    /// Each is the sum of four uniform values.
     Gaussian,
     Sorted,
     Reverse,
     Constant,
-    /// Blocks, each of which holds an ascending run of the same value ranges (Helman, Bader and JáJá).
+    /// Blocks, each of which holds an ascending run of the same value ranges (Helman, Bader and
+    /// JáJá).
     Bucket,
     /// Blocks of narrow, disjoint ranges, out of order (the same).
     Staggered,
-    /// Value k as likely as 1 / k.
+    /// The probability of value k is proportional to 1 / k (Zipf).
     Zipf,
-    /// So many distinct values.
+    /// There are only so many distinct values.
     Few(u64),
-    /// The bitwise AND of 1 + so many uniform patterns: each lowers the entropy (Thearling and Smith).
+    /// The bitwise AND of 1 + so many uniform patterns, of which each lowers the entropy (Thearling
+    /// and Smith).
     And(u32),
     /// Only bits of this window vary.
     Bits(u32, u32),
@@ -133,17 +138,17 @@ pub enum Distribution {
     LocalSwaps,
     /// Sorted, then a few keys moved anywhere.
     Displaced,
-    /// Sorted but for the last 5 %.
+    /// Sorted except for the last 5 %.
     SortedPart,
     /// Two sorted halves.
     TwoRuns,
     SawUp,
     SawDown,
-    /// Up, then down.
+    /// Ascending, then descending.
     PipeOrgan,
-    /// The smallest and the largest pattern, such as tiles are padded with, and others between them.
+    /// The smallest and the largest pattern, with which tiles are padded, and others.
     Extremes,
-    /// The largest pattern alone.
+    /// Only the largest pattern.
     AllMax,
 }
 
@@ -179,7 +184,7 @@ impl Distribution {
         Self::AllMax,
     ];
 
-    /// `n` keys, the same for the same seed.
+    /// Returns `n` keys, the same for the same seed.
     pub fn keys<K: TestKey>(self, n: usize, seed: u64) -> Vec<K> {
         let rng = &mut SmallRng::seed_from_u64(seed);
         let mut uniform: Vec<K> = (0..n)
@@ -294,7 +299,7 @@ fn sorted<K: TestKey>(mut keys: Vec<K>) -> Vec<K> {
     keys
 }
 
-/// What `options` compare a key by: smallest first.
+/// Returns the number by which `options` compare a key, smallest first.
 pub fn compared<K: TestKey>(key: K, options: &SortOptions) -> u64 {
     let Range { start, end } = options.bits.clone().unwrap_or(0..K::BITS);
     let window = (u128::from(key.rank()) & ((1 << end) - 1)) >> start;
@@ -304,19 +309,19 @@ pub fn compared<K: TestKey>(key: K, options: &SortOptions) -> u64 {
     }
 }
 
-/// The stable argsort, by `std`.
+/// Returns the stable argsort, by `std`.
 pub fn expected_index<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
     let mut index: Vec<u32> = (0..keys.len() as u32).collect();
     index.sort_by_key(|&i| compared(keys[i as usize], options));
     index
 }
 
-/// `all` in the order of an index.
+/// Returns `all` in the order of an index.
 pub fn by_index<T: Copy>(all: &[T], index: &[u32]) -> Vec<T> {
     index.iter().map(|&i| all[i as usize]).collect()
 }
 
-/// Equal to the bit: NaNs and zeros are told apart.
+/// Asserts equality of all bits, which distinguishes NaNs and zeros.
 #[track_caller]
 pub fn assert_same_bits<K: TestKey>(got: &[K], expected: &[K], context: impl std::fmt::Display) {
     assert_eq!(got.len(), expected.len(), "{context}: number of keys");
@@ -337,12 +342,13 @@ fn differ<K: TestKey>(got: K, expected: K) -> String {
     )
 }
 
-/// One below, at, and one above.
+/// Returns each size, one less, and one more.
 pub fn around(sizes: &[usize]) -> Vec<usize> {
     sizes.iter().flat_map(|&n| [n - 1, n, n + 1]).collect()
 }
 
-/// Values that mean something to a float sort: zeros, infinities, denormals, quiet and signalling NaNs, of both signs.
+/// Returns the special values of floats: zeros, infinities, denormals, quiet and signalling NaNs,
+/// of both signs.
 pub fn special_f32() -> Vec<f32> {
     let patterns = [
         0,
@@ -363,7 +369,7 @@ pub fn special_f32() -> Vec<f32> {
         .collect()
 }
 
-/// The same of `f64`.
+/// Returns the special values of `f64`.
 pub fn special_f64() -> Vec<f64> {
     let patterns = [
         0,
@@ -384,7 +390,7 @@ pub fn special_f64() -> Vec<f64> {
         .collect()
 }
 
-/// `special` in a repeated shuffle, `n` of them.
+/// Returns `n` keys of `special`, repeated and shuffled.
 pub fn sprinkled<K: TestKey>(special: &[K], n: usize, seed: u64) -> Vec<K> {
     let rng = &mut SmallRng::seed_from_u64(seed);
     (0..n)

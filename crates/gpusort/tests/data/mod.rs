@@ -1,4 +1,4 @@
-//! The published key arrays: where they are and how they are read.
+//! The published key arrays: their folder, their list, and their format.
 
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
@@ -13,13 +13,14 @@ pub struct KeyFile {
     pub n: usize,
     /// `u4`, `i4`, `f4` or `u8`.
     pub dtype: String,
-    /// Of the sorted keys, as little-endian bytes.
+    /// The SHA-256 of the sorted keys, as little-endian bytes.
     pub sorted_sha256: String,
-    /// Of the stable argsort, as little-endian `u32`.
+    /// The SHA-256 of the stable argsort, as little-endian `u32`.
     pub argsort_u32_sha256: String,
 }
 
-/// The data folder: `RADSWEEP_DATA`, else beside the checkout. The error says where it was looked for.
+/// Returns the data folder: `RADSWEEP_DATA`, else one beside the checkout. The error says where it
+/// was looked for.
 pub fn folder() -> Result<PathBuf, String> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("RADSWEEP_DATA").map_or_else(beside, PathBuf::from);
@@ -33,7 +34,7 @@ pub fn folder() -> Result<PathBuf, String> {
     }
 }
 
-/// The lines of `keys.jsonl` in `folder`.
+/// Returns the lines of `keys.jsonl` in `folder`.
 pub fn key_files(folder: &Path) -> Result<Vec<KeyFile>, String> {
     let path = folder.join("keys.jsonl");
     let text =
@@ -59,7 +60,7 @@ fn key_file(line: &str) -> Result<KeyFile, String> {
     })
 }
 
-/// The numbers of a `.npy` file.
+/// Reads the numbers of a `.npy` file.
 pub fn read<T: npyz::Deserialize>(path: &Path) -> Result<Vec<T>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let file =
@@ -67,7 +68,7 @@ pub fn read<T: npyz::Deserialize>(path: &Path) -> Result<Vec<T>, String> {
     file.into_vec().map_err(failed)
 }
 
-/// SHA-256 of the bytes, in hex.
+/// Returns the SHA-256 of the bytes, in hex.
 pub fn sha256<T: bytemuck::Pod>(all: &[T]) -> String {
     Sha256::digest(bytemuck::cast_slice::<T, u8>(all))
         .iter()
@@ -75,7 +76,7 @@ pub fn sha256<T: bytemuck::Pod>(all: &[T]) -> String {
         .collect()
 }
 
-/// Runs a body on the keys of a file, whatever their type; an unknown type is an error.
+/// Runs a body on the keys of a file, by their type. An unknown type is an error.
 macro_rules! with_keys {
     ($dtype:expr, $path:expr, |$keys:ident| $body:expr) => {
         match $dtype {

@@ -1,11 +1,11 @@
-//! A device, guarded buffers, and one check that runs every form of a sort.
+//! The rig of the GPU tests: a device, guarded buffers, and a check that runs every form of a sort.
 
 #![allow(dead_code, reason = "each binary takes what it needs")]
 
 use crate::common::{TestKey, by_index, compared, expected_index};
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, SliceMut, Stream};
-use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions};
 use libtest_mimic::Failed;
 use rayon::prelude::*;
@@ -13,26 +13,26 @@ use std::fmt::Debug;
 
 pub type Outcome = Result<(), Failed>;
 
-/// Small sizes, for runs under a sanitizer.
+/// Returns whether to test small sizes only, for runs under a sanitizer.
 pub fn quick() -> bool {
     std::env::var_os("RADSWEEP_QUICK").is_some_and(|value| value == "1")
 }
 
-/// `full`, or `short` in a quick run.
+/// Returns `full`, or `short` in a quick run.
 pub fn unless_quick<T>(full: T, short: T) -> T {
     if quick() { short } else { full }
 }
 
-/// What every trial works with.
+/// The device and the settings of a trial.
 #[derive(Clone)]
 pub struct Gpu {
     pub device: Device,
     pub sorter: Sorter,
-    /// Sorts with 64-bit offsets.
+    /// A sorter with 64-bit offsets.
     pub large: Sorter,
-    /// What the trials sort by.
+    /// The algorithm of the trials.
     pub algorithm: Algorithm,
-    /// The trials' sorts are told that their input is nearly sorted, of whatever size.
+    /// Whether the trials' sorts have the hint of nearly sorted input, for every size.
     pub nearly_sorted: bool,
 }
 
@@ -40,11 +40,11 @@ impl Gpu {
     pub fn open(algorithm: Algorithm, nearly_sorted: bool) -> Result<Self, String> {
         let device = Device::first().map_err(|error| error.to_string())?;
         let sorter = |force_large| {
-            let config = SorterConfig {
+            let config = SorterConfig::new().knobs(Knobs {
                 force_large,
                 adaptive_from: nearly_sorted.then_some(0),
-                ..SorterConfig::default()
-            };
+                ..Knobs::default()
+            });
             Sorter::new(&device, config).map_err(|error| error.to_string())
         };
         Ok(Self {
@@ -56,15 +56,14 @@ impl Gpu {
         })
     }
 
-    /// The default options, by the trials' algorithm.
+    /// Returns the default options with the algorithm of the trials.
     pub fn options(&self) -> SortOptions {
-        SortOptions {
-            nearly_sorted: self.nearly_sorted,
-            ..SortOptions::new().algorithm(self.algorithm)
-        }
+        let mut options = SortOptions::new().algorithm(self.algorithm);
+        options.nearly_sorted = self.nearly_sorted;
+        options
     }
 
-    /// Both orders of them.
+    /// Returns the default options in both orders.
     pub fn orders(&self) -> [SortOptions; 2] {
         [self.options(), self.options().descending()]
     }
@@ -74,7 +73,8 @@ impl Gpu {
     }
 }
 
-/// Elements on the device between guards that must not change. Starts off a 16-byte boundary.
+/// Elements on the device between guards that must not change. They do not start at a 16-byte
+/// boundary.
 pub struct Guarded<T: Pod> {
     buffer: Buffer<T>,
     n: usize,
@@ -91,7 +91,7 @@ impl<T: Pod + Debug + PartialEq> Guarded<T> {
         Ok(guarded)
     }
 
-    /// Nothing in it yet.
+    /// Allocates `n` poisoned elements.
     pub fn poisoned(stream: &Stream, n: usize) -> Result<Self, Failed> {
         let mut buffer = stream.alloc::<T>(n + BEFORE + AFTER)?;
         stream.fill_bytes(buffer.slice_mut(), POISON)?;
@@ -108,7 +108,7 @@ impl<T: Pod + Debug + PartialEq> Guarded<T> {
             .expect("within")
     }
 
-    /// The elements, after a look at the guards.
+    /// Checks the guards and returns the elements.
     pub fn read(&self, stream: &Stream, what: &str) -> Result<Vec<T>, Failed> {
         let mut all = stream.to_vec(self.buffer.slice())?;
         let guards = all[..BEFORE].iter().chain(&all[BEFORE + self.n..]);
@@ -126,7 +126,7 @@ impl<T: Pod + Debug + PartialEq> Guarded<T> {
     }
 }
 
-/// Scratch of the very size asked for, poisoned, with a guard behind it.
+/// Scratch memory of the exact size, poisoned, with a guard behind it.
 pub struct Scratch(Buffer<u8>, usize);
 
 impl Scratch {
@@ -138,7 +138,7 @@ impl Scratch {
         large: bool,
     ) -> Result<Self, Failed> {
         let bytes = Sorter::scratch_bytes_for::<K>(algorithm, n as u64, payload)? as usize;
-        // 64-bit offsets take twice the look-back and bin words, which is less than this.
+        // 64-bit offsets double the look-back and bin words, which takes less than this.
         let bytes = if large { 2 * bytes + 65536 } else { bytes };
         let mut buffer = stream.alloc::<u8>(bytes + 256)?;
         stream.fill_bytes(buffer.slice_mut(), 0xc3)?;
@@ -166,7 +166,7 @@ impl Scratch {
     }
 }
 
-/// Equal to the bit; says the first difference.
+/// Fails unless all bits are equal, and reports the first difference.
 pub fn same<T: Pod + Debug + Sync>(what: &str, got: &[T], expected: &[T]) -> Outcome {
     if got.len() != expected.len() {
         return Err(format!("{what}: {} elements, not {}", got.len(), expected.len()).into());
@@ -193,7 +193,8 @@ pub fn same<T: Pod + Debug + Sync>(what: &str, got: &[T], expected: &[T]) -> Out
     .into())
 }
 
-/// The stable argsort: by `std` for few keys, else by sorting (key, place) in parallel, which is the same.
+/// Returns the stable argsort: by `std` for few keys, else by an equivalent parallel sort of (key,
+/// index).
 pub fn reference<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
     if keys.len() <= 1 << 17 {
         return expected_index(keys, options);
@@ -204,7 +205,7 @@ pub fn reference<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
     pairs.into_par_iter().map(|pair| pair.1).collect()
 }
 
-/// The calls of a sorter.
+/// A kind of call of a sorter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
     Keys,
@@ -236,12 +237,12 @@ impl Form {
     ];
 }
 
-/// A value that tells its place and is not its place.
+/// Returns a value that determines the index, but differs from it.
 fn mixed(i: usize) -> u64 {
     (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// One sorter on one stream.
+/// A sorter on a stream.
 pub struct Rig<'a> {
     pub sorter: &'a Sorter,
     pub stream: &'a Stream,
@@ -257,12 +258,12 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Every form of a sort of these keys against the reference.
+    /// Compares every form of a sort of these keys with the reference.
     pub fn check_all<K: TestKey>(&self, keys: &[K], options: &SortOptions) -> Outcome {
         self.check(keys, options, Form::ALL)
     }
 
-    /// Some forms.
+    /// Compares some forms of a sort of these keys with the reference.
     pub fn check<K: TestKey>(&self, keys: &[K], options: &SortOptions, forms: &[Form]) -> Outcome {
         let index = reference(keys, options);
         let sorted = by_index(keys, &index);
@@ -468,7 +469,7 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// What a failure says.
+/// Returns the message of a failure.
 pub fn text(failed: &Failed) -> String {
     failed.message().unwrap_or("failed").to_string()
 }

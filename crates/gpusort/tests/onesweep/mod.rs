@@ -1,10 +1,10 @@
-//! Small inputs in one launch.
+//! Trials of small inputs, which take one launch.
 
 use crate::common::{Distribution, TestKey, around};
 use crate::gpu_rig::{Form, Gpu, Outcome, Rig, unless_quick};
 use crate::suite::all_distributions;
 use crate::{each_type, suite::Suite};
-use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
@@ -18,16 +18,16 @@ pub fn add(suite: &mut Suite) {
     suite.add("one launch for small inputs", one_launch);
 }
 
-/// A sorter that takes the launches of large inputs always.
+/// Returns a sorter that always uses the launches of large inputs.
 fn large_only(gpu: &Gpu) -> Result<Sorter, gpusort::Error> {
-    let config = SorterConfig {
+    let config = SorterConfig::new().knobs(Knobs {
         no_small: true,
-        ..SorterConfig::default()
-    };
+        ..Knobs::default()
+    });
     Sorter::new(&gpu.device, config)
 }
 
-/// Sizes around those at which the launch changes its shape.
+/// Sorts sizes around those at which the launch changes its shape.
 fn launch_shapes<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
@@ -59,7 +59,8 @@ fn launch_shapes<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// All keys in a small part of the range but for a few: more than a block has room for, unless they differ in few digits.
+/// Nearly all keys are in a small part of the range: more than a block's capacity, unless they
+/// differ in few digits.
 fn uneven_ranges(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
@@ -99,13 +100,10 @@ fn uneven_ranges(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// As the stages tell; grids of `tests/cuda_sort.rs` apart.
+/// The stages show that small inputs take one launch.
 fn one_launch(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
-    let config = SorterConfig {
-        timings: true,
-        ..SorterConfig::default()
-    };
+    let config = SorterConfig::new().timings(true);
     let sorter = Sorter::new(&gpu.device, config)?;
     for (n, expected) in [
         (1, &["one block"][..]),

@@ -1,5 +1,5 @@
-//! Stands in for NVRTC: hands the source to the compiler that `RADSWEEP_NVCC` names. Built by `cuda_satish_merge.rs` as a library of
-//! its own.
+//! A stand-in for NVRTC, which passes the source to the compiler that `RADSWEEP_NVCC` names.
+//! `cuda_satish_merge.rs` builds it as a library.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs;
@@ -52,9 +52,11 @@ unsafe extern "C" fn nvrtcCompileProgram(
     let folder = std::env::temp_dir().join(format!("stand-in-{}-{:p}", id(), program));
     fs::create_dir_all(&folder).unwrap();
     for (name, text) in &program.texts {
-        // The system's header is there.
+        // The compiler finds the system's header itself.
         if name != "stdint.h" {
-            fs::write(folder.join(name), text).unwrap();
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
     }
     let mut command = Command::new(std::env::var_os("RADSWEEP_NVCC").unwrap());

@@ -1,6 +1,8 @@
-//! What every family of sorts must pass on a GPU: every form, type and order; the edge cases of other sorts' suites and users.
+//! The trials that every family of sorts must pass on a GPU: every form, type and order, and the
+//! edge cases of other sorts' test suites and users.
 //!
-//! A binary of trials is `suite::run(algorithm, |suite| ...)`: the common trials, then the family's own.
+//! A test binary calls `suite::run(algorithm, |suite| ...)`, which runs the common trials and then
+//! the family's own.
 
 #![allow(dead_code, reason = "each binary takes what it needs")]
 
@@ -15,12 +17,12 @@ use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rayon::prelude::*;
 
-/// Runs the common trials for the algorithm, and what `more` adds.
+/// Runs the common trials for the algorithm, and those that `more` adds.
 pub fn run(algorithm: Algorithm, more: impl Fn(&mut Suite)) {
     run_on(Gpu::open(algorithm, false), more);
 }
 
-/// The same on an open device.
+/// Runs the trials on an open device.
 pub fn run_on(gpu: Result<Gpu, String>, more: impl Fn(&mut Suite)) {
     if let Err(reason) = &gpu {
         eprintln!("no CUDA device: {reason}");
@@ -37,7 +39,7 @@ pub fn run_on(gpu: Result<Gpu, String>, more: impl Fn(&mut Suite)) {
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit();
 }
 
-/// Trials; ignored, with the reason in their kind, without a device.
+/// A list of trials. Without a device they are ignored, with the reason as their kind.
 pub struct Suite {
     pub gpu: Result<Gpu, String>,
     trials: Vec<Trial>,
@@ -73,7 +75,7 @@ impl Suite {
         }
     }
 
-    /// Adds a trial that cannot run here, and says why.
+    /// Adds a trial that cannot run here, with the reason.
     pub fn ignore(&mut self, name: impl Into<String>, reason: String) {
         let trial = Trial::test(name, || Ok(())).with_kind(reason);
         self.trials.push(trial.with_ignored_flag(true));
@@ -123,13 +125,14 @@ impl Suite {
         suite.add_files();
     }
 
-    /// The published arrays, by their hashes.
+    /// Adds the trials of the published arrays, whose results are checked by hashes.
     fn add_files(&mut self) {
         let files = data::folder().and_then(|folder| Ok((data::key_files(&folder)?, folder)));
         match files {
             Ok((files, folder)) => {
                 for file in files {
-                    // A tool that slows the device down a hundred times gets the small ones.
+                    // Under a tool that slows the device down a hundred times, only small arrays
+                    // are sorted.
                     if quick() && file.n > 40_000 {
                         continue;
                     }
@@ -151,7 +154,7 @@ pub fn every_small_n<K: TestKey>(gpu: &Gpu) -> Outcome {
     let rig = Rig::new(&gpu.sorter, &stream);
     let all: Vec<usize> = unless_quick((0..1024).collect(), vec![0, 1, 2, 33, 257, 1023]);
     for n in all {
-        // A full range, then few values: ties at every size.
+        // First the full range, then few values, so that every size has equal keys.
         let spread = if n % 2 == 0 {
             Distribution::UniformBits
         } else {
@@ -228,9 +231,9 @@ pub fn all_distributions<K: TestKey>(
         if quick() && i % 6 != K::TYPE as usize {
             continue;
         }
-        // In a quick run each distribution takes one form, another for each.
+        // In a quick run each distribution takes one form, and the next distribution the next form.
         let forms = unless_quick(forms, &forms[i % forms.len()..][..1]);
-        // And one order.
+        // Likewise one order.
         for options in unless_quick(&gpu.orders()[..], &gpu.orders()[i / 2 % 2..][..1]) {
             rig.check(&spread.keys::<K>(n, 2), options, forms)
                 .map_err(|failed| format!("{spread:?}: {}", text(&failed)))?;
@@ -280,7 +283,8 @@ pub fn padding_keys<K: TestKey>(gpu: &Gpu) -> Outcome {
                 let forms = [Form::Index, Form::Pairs64, Form::Keys];
                 let forms = &forms[..unless_quick(3, 1)];
                 rig.check(&vec![K::from_raw(pattern); n], options, forms)?;
-                // Alone the keys are in order already; with one other in front or behind they are not, in one order.
+                // Alone the keys are in order already. With one other key in front or behind they
+                // are out of order in one of the two orders.
                 for at in [0, n / 2, n - 1] {
                     let mut keys = vec![K::from_raw(pattern); n];
                     keys[at] = K::from_raw(0x0123_4567_0123_4567);
@@ -446,7 +450,7 @@ pub fn sub_range(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Fails unless the result is the error that the pattern names.
+/// Fails unless the result is the error of the pattern.
 #[macro_export]
 macro_rules! expect_error {
     ($result:expr, $error:pat) => {
@@ -530,7 +534,7 @@ pub fn graph_replay(gpu: &Gpu) -> Outcome {
             other => panic!("a valid call: {other}"),
         })
     })?;
-    // Other numbers of passes too: the plan is made on the device.
+    // Also with other numbers of passes, because the plan is made on the device.
     for spread in [
         Distribution::UniformBits,
         Distribution::Sorted,
@@ -553,14 +557,8 @@ pub fn graph_replay(gpu: &Gpu) -> Outcome {
             &by_index(&keys, &expected),
         )?;
     }
-    // Times cannot be taken in a graph; the error leaves the stream usable.
-    let timed = Sorter::new(
-        &gpu.device,
-        SorterConfig {
-            timings: true,
-            ..SorterConfig::default()
-        },
-    )?;
+    // Stages of a graph cannot be timed; after the error the stream is usable.
+    let timed = Sorter::new(&gpu.device, SorterConfig::new().timings(true))?;
     timed.prepare::<f32>(gpu.algorithm, n as u64)?;
     let captured = stream.capture(|stream| {
         let result = timed.sort(
@@ -630,7 +628,8 @@ pub fn large(gpu: &Gpu, n: usize) -> Outcome {
     )
 }
 
-/// Pairs and keys alone for each count on the device, also above the number of keys; what is behind it stays.
+/// Sorts pairs and keys alone for each count on the device, including counts above the number of
+/// keys. The rest of each output must be unchanged.
 pub fn check_counted<K: TestKey>(
     gpu: &Gpu,
     keys: &[K],
@@ -689,7 +688,7 @@ pub fn check_counted<K: TestKey>(
     Ok(())
 }
 
-/// A pseudo-random number for each place: the finaliser of SplitMix64.
+/// Returns a pseudo-random number for each index, by the finaliser of SplitMix64.
 pub fn scrambled(i: usize) -> u64 {
     let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -697,7 +696,8 @@ pub fn scrambled(i: usize) -> u64 {
     x ^ x >> 31
 }
 
-/// Keys too many for a reference sort in the time: in order, and with the same sums over two hashes of the keys.
+/// Checks keys that are too many for a reference sort: they must be in order, with the same sums
+/// over two hashes of the keys.
 pub fn many_keys(gpu: &Gpu, n: usize) -> Outcome {
     let stream = gpu.stream()?;
     let keys: Vec<u32> = (0..n)

@@ -1,5 +1,5 @@
-//! A driver of four functions, compiled by the tests. Each returns 0 when its arguments are what the tests pass, else the place of the first
-//! that is not.
+//! A driver of four functions, compiled by the tests. Each returns 0 if its arguments are those
+//! that the tests pass, else 1000 plus the index of the first wrong one.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -12,7 +12,7 @@ fn check(given: &[u64], expected: &[u64]) -> i32 {
         .iter()
         .zip(expected)
         .position(|(g, e)| g != e)
-        .map_or(0, |place| 1000 + place as i32)
+        .map_or(0, |index| 1000 + index as i32)
 }
 
 #[unsafe(no_mangle)]

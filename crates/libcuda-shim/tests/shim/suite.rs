@@ -1,5 +1,6 @@
-//! The driver is bound once in a process, so every case runs in a process of its own: this binary
-//! starts itself with the case's name. The driver that they bind is compiled from `fake/driver.rs`.
+//! Tests of the shim. A process binds the driver once, so every case runs in a process of its own:
+//! this binary starts itself with the case's name. The driver that they bind is compiled from
+//! `fake/driver.rs`.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
@@ -34,10 +35,10 @@ unsafe extern "C" {
 }
 
 const CASE: &str = "LIBCUDA_SHIM_TEST_CASE";
-/// Stands for the compiled fake driver in [`CASES`].
+/// The name that stands for the compiled fake driver in [`CASES`].
 const FAKE: &str = "fake";
 
-/// Name, what [`ENV`] is set to, and what runs in the process.
+/// The name, the value of [`ENV`], and the function that runs in the process.
 type Case = (&'static str, Option<&'static str>, fn());
 const CASES: [Case; 10] = [
     ("no_driver", Some("/nowhere/libcuda.so.1"), no_driver),
@@ -47,8 +48,8 @@ const CASES: [Case; 10] = [
         || assert_eq!(launch(), NO_DEVICE),
     ),
     ("not_a_driver", Some("libm.so.6"), not_a_driver),
-    ("usual_places", None, usual_places),
-    ("empty_variable_is_none", Some(""), usual_places),
+    ("default_paths", None, default_paths),
+    ("empty_variable_is_none", Some(""), default_paths),
     ("first_call_by_init", Some(FAKE), first_call_by_init),
     ("first_call_with_many_arguments", Some(FAKE), || {
         assert_eq!([launch(), launch(), clamp()], [0; 3])
@@ -80,8 +81,8 @@ pub fn main() {
         let fake = fake.clone();
         Trial::test(name, move || run_alone(name, library, fake.as_deref()))
     });
-    let table = Trial::test("table_holds_all_that_cust_raw_declares", || {
-        table_holds_all_that_cust_raw_declares();
+    let table = Trial::test("table_has_all_that_cust_raw_declares", || {
+        table_has_all_that_cust_raw_declares();
         Ok(())
     });
     let conclusion = libtest_mimic::run(&arguments, cases.chain([table]).collect());
@@ -130,26 +131,26 @@ fn compile_fake(folder: &Path) -> PathBuf {
 }
 
 fn launch() -> i32 {
-    // SAFETY: the fake driver follows none of these.
+    // SAFETY: the fake driver follows none of these addresses.
     unsafe { cuLaunchKernel(1 << 40, 2, 3, 4, 5, 6, 7, 8, 1 << 41, 10, 11) }
 }
 
 fn clamp() -> i32 {
-    // SAFETY: the fake driver does not follow it.
+    // SAFETY: the fake driver does not follow the address.
     unsafe { cuTexRefSetMipmapLevelClamp(1 << 42, 0.25, 1e30) }
 }
 
-/// The answer of one of the two text functions: its code, and the text, which must have been set.
+/// Calls one of the two text functions. Returns its code, and the text, which it must have set.
 fn text(
     function: unsafe extern "C" fn(i32, *mut *const c_char) -> i32,
     code: i32,
 ) -> (i32, Option<String>) {
     let unset: *const c_char = std::ptr::without_provenance(1);
     let mut text = unset;
-    // SAFETY: a place to write to.
+    // SAFETY: the out pointer is valid.
     let answer = unsafe { function(code, &mut text) };
     assert_ne!(text, unset, "the text for {code} was not set");
-    // SAFETY: set, so null or a C string.
+    // SAFETY: the function set it, so it is null or a C string.
     let text =
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned());
     (answer, text)
@@ -157,7 +158,7 @@ fn text(
 
 fn no_driver() {
     let mut unchanged = 7u64;
-    // SAFETY: a place to write to.
+    // SAFETY: the out pointer is valid.
     let answers = unsafe {
         [
             cuInit(0),
@@ -196,12 +197,12 @@ fn no_driver() {
 fn not_a_driver() {
     let error = load().unwrap_err();
     assert!(error.reasons[0].contains("not a CUDA driver"), "{error:?}");
-    // SAFETY: no conditions.
+    // SAFETY: the call has no conditions.
     assert_eq!(unsafe { cuInit(0) }, NO_DEVICE);
 }
 
-/// Right on machines with a driver and without.
-fn usual_places() {
+/// Passes on machines with a driver and without.
+fn default_paths() {
     match load() {
         Ok(library) => assert!(
             library.ends_with("libcuda.so.1") && has("cuInit"),
@@ -219,7 +220,7 @@ fn usual_places() {
 
 fn first_call_by_init() {
     let mut version = 0;
-    // SAFETY: a place to write to.
+    // SAFETY: the out pointer is valid.
     let answers = unsafe { [cuInit(0), cuInit(1), cuDriverGetVersion(&mut version)] };
     assert_eq!((answers, version), ([0, 1000, 0], 12_092));
     assert_eq!(load().unwrap(), std::env::var(ENV).unwrap());
@@ -249,7 +250,7 @@ fn first_call_by_many_threads() {
 
 fn driver_lacks_a_function() {
     let mut unchanged = 7;
-    // SAFETY: a place to write to.
+    // SAFETY: the out pointer is valid.
     let answer = unsafe { cuMemAlloc_v2(&mut unchanged, 1) };
     assert_eq!((answer, unchanged), (NOT_FOUND, 7));
     assert!(
@@ -265,9 +266,9 @@ fn driver_lacks_a_function() {
     assert_eq!(launch(), 0);
 }
 
-/// Whatever `cust` or a user of `cust_raw` may call has a slot. The declarations are read from the
-/// source that this build uses.
-fn table_holds_all_that_cust_raw_declares() {
+/// Every function that `cust` or a user of `cust_raw` may call has a slot. The declarations are
+/// read from the source that this build uses.
+fn table_has_all_that_cust_raw_declares() {
     let source = source_of_cust_raw().with_file_name("cuda.rs");
     let source = std::fs::read_to_string(source).unwrap();
     let declared: BTreeSet<&str> = source
@@ -293,9 +294,9 @@ fn table_holds_all_that_cust_raw_declares() {
     assert!(missing.is_empty(), "not in the table: {missing:?}");
 }
 
-/// The first source file of `cust_raw`, as cargo names it for a package that needs this crate alone, of
-/// the version that is locked here. The metadata of this workspace would name it too, but cargo then
-/// asks for crates that no build on this platform has downloaded.
+/// Returns the first source file of `cust_raw` in the version that is locked here. It asks cargo
+/// for the metadata of a package that needs this crate alone. For the metadata of this workspace,
+/// cargo would ask for crates that no build on this platform has downloaded.
 fn source_of_cust_raw() -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let manifest = folder.path().join("Cargo.toml");

@@ -1,24 +1,25 @@
-//! What keeps boxes that overlap from being a pair.
+//! Decides whether two boxes that overlap in `f32` are a pair: worlds, filters, `f64` bounds and
+//! excluded pairs.
 
 use super::scene::Scene;
 use crate::{Aabb64, Filter, OverlapRule, Pair};
 
-/// What tells worlds apart.
+/// Says where boxes of different worlds are told apart.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum WorldTest {
-    /// A test of each pair.
-    Here,
-    /// The columns that boxes are sorted into.
+    /// Each pair is tested.
+    PerPair,
+    /// Each world has columns of its own, so no test is needed.
     ByColumns,
 }
 
-/// The tests left for boxes whose `f32` bounds overlap. `a` is an index into the first set, `b`
-/// into the second; within one set both are the same, and `a < b`.
+/// The tests that remain for two boxes whose `f32` bounds overlap. `a` is an index into the first
+/// set, `b` into the second. Within one set both scenes are the same, and `a < b`.
 pub(super) struct Accept<'a> {
     a: &'a Scene,
     b: &'a Scene,
     rule: OverlapRule,
-    /// A bit for each `a` that has excluded pairs.
+    /// A bit for each box of the first set, set if an excluded pair has it as `a`.
     excluding: Vec<u64>,
     worlds: WorldTest,
 }
@@ -44,10 +45,10 @@ impl<'a> Accept<'a> {
     }
 
     fn tests_worlds(&self) -> bool {
-        self.worlds == WorldTest::Here
+        self.worlds == WorldTest::PerPair
     }
 
-    /// Whether there is anything to test.
+    /// Tells whether there is anything to test.
     pub(super) fn tests_anything(&self) -> bool {
         let any = |scene: &Scene| {
             scene.filters.is_some()
@@ -57,13 +58,13 @@ impl<'a> Accept<'a> {
         any(self.a) || any(self.b) || !self.excluding.is_empty()
     }
 
-    /// Whether there is anything to test but filters and worlds.
+    /// Tells whether there is anything to test other than filters and worlds.
     pub(super) fn tests_more(&self) -> bool {
         let exact = |scene: &Scene| scene.exact.is_some();
         exact(self.a) || exact(self.b) || !self.excluding.is_empty()
     }
 
-    /// Whether boxes that overlap in `f32` are a pair.
+    /// Tells whether two boxes that overlap in `f32` are a pair.
     pub(super) fn keeps(&self, a: u32, b: u32) -> bool {
         let (i, j) = (a as usize, b as usize);
         let world = |scene: &Scene, i: usize| scene.worlds.as_ref().map_or(0, |worlds| worlds[i]);

@@ -1,7 +1,7 @@
-//! How much more memory this process may take: the least of what the machine has, what its control
-//! groups leave and what its address space leaves.
+//! Queries the memory that this process may still allocate: the min of what the machine, its
+//! control groups and the limits on the process leave.
 
-/// Bytes that can be had without swapping; none where the system does not tell.
+/// Returns the bytes available without swapping; None where the system does not report them.
 pub(super) fn available() -> Option<u64> {
     system::available()
 }
@@ -25,12 +25,12 @@ mod system {
         [machine, groups, space].into_iter().flatten().min()
     }
 
-    /// `MemAvailable` of `/proc/meminfo`.
+    /// Returns `MemAvailable` of `/proc/meminfo`.
     fn of_machine(meminfo: &str) -> Option<u64> {
         field(meminfo, "MemAvailable:").and_then(kib)
     }
 
-    /// Where a hierarchy of control groups with their memory is to be seen.
+    /// The mount of a hierarchy of control groups that limits memory.
     #[derive(Debug, PartialEq)]
     struct Mount {
         version: Version,
@@ -45,7 +45,7 @@ mod system {
         Two,
     }
 
-    /// The mounts of `/proc/self/mountinfo` that tell of memory.
+    /// Returns the mounts of `/proc/self/mountinfo` whose control groups limit memory.
     fn mounts(mountinfo: &str) -> Vec<Mount> {
         let mount = |line: &str| {
             let (left, right) = line.split_once(" - ")?;
@@ -67,7 +67,7 @@ mod system {
         mountinfo.lines().filter_map(mount).collect()
     }
 
-    /// Spaces and the like are octal numbers there.
+    /// Replaces the octal escapes of `mountinfo`.
     fn unescaped(text: &str) -> String {
         [
             ("\\040", " "),
@@ -81,7 +81,8 @@ mod system {
         })
     }
 
-    /// The groups of `/proc/self/cgroup` and all above them, as far as they are to be seen.
+    /// Returns the folders of the groups in `/proc/self/cgroup` and of all groups above them, as
+    /// far as they are mounted.
     fn groups(cgroup: &str, mounts: &[Mount]) -> Vec<(Version, PathBuf)> {
         let mut all = Vec::new();
         for line in cgroup.lines() {
@@ -96,32 +97,31 @@ mod system {
             };
             for mount in mounts.iter().filter(|mount| mount.version == version) {
                 let below = below(path, &mount.root);
-                let own = mount.point.join(below);
-                let above = own
-                    .ancestors()
-                    .take(Path::new(below).components().count() + 1);
-                all.extend(above.map(|group| (version, group.to_owned())));
+                let group = mount.point.join(below);
+                let depth = Path::new(below).components().count() + 1;
+                let groups = group.ancestors().take(depth);
+                all.extend(groups.map(|group| (version, group.to_owned())));
             }
         }
         all
     }
 
-    /// The path of a group below that of a mount. The mount point itself stands for a group that is
-    /// not to be seen below it.
+    /// Returns the path of a group relative to the root of a mount. It is empty, for the mount
+    /// point itself, if the group is not below that root.
     fn below<'a>(path: &'a str, root: &str) -> &'a str {
         let below = path.strip_prefix(root.trim_end_matches('/')).unwrap_or("");
-        let is_whole = below.is_empty() || below.starts_with('/');
-        if !is_whole || below.split('/').any(|part| part == "..") {
+        let is_below = below.is_empty() || below.starts_with('/');
+        if !is_below || below.split('/').any(|part| part == "..") {
             return "";
         }
         below.trim_start_matches('/')
     }
 
-    /// What the limits of a group leave; none where it has none.
+    /// Returns the bytes that the limits of a group leave; None if it has no limit.
     fn of_group((version, group): &(Version, PathBuf)) -> Option<u64> {
         let read = |name| fs::read_to_string(group.join(name)).ok();
         let number = |name| read(name)?.trim().parse().ok();
-        // A limit of `max` is no number.
+        // `max`, which means no limit, does not parse.
         let (limit, used, cache) = match version {
             Version::One => {
                 let limit = number("memory.limit_in_bytes").filter(|&limit| limit < NO_LIMIT)?;
@@ -142,22 +142,22 @@ mod system {
         Some(left(limit, used, cache.sum()))
     }
 
-    /// Limits of version one from here on stand for none.
+    /// Limits of version one from here on mean no limit.
     const NO_LIMIT: u64 = 1 << 60;
 
-    /// What a limit leaves, where the cache of files gives way.
+    /// Returns the bytes that a limit leaves. The file cache counts as free.
     fn left(limit: u64, used: u64, cache: u64) -> u64 {
         limit.saturating_sub(used.saturating_sub(cache))
     }
 
-    /// The limits on the size of a process in `/proc/self/limits`, with what `/proc/self/status`
-    /// holds against them.
+    /// The limits on the size of a process in `/proc/self/limits`, each with its usage in
+    /// `/proc/self/status`.
     const SIZES: [(&str, &str); 2] = [
         ("Max address space ", "VmSize:"),
         ("Max data size ", "VmData:"),
     ];
 
-    /// Whether `/proc/self/limits` limits the size of a process.
+    /// Tells whether `/proc/self/limits` limits the size of a process.
     fn is_limited(limits: &str) -> bool {
         SIZES
             .iter()
@@ -168,7 +168,7 @@ mod system {
         field(limits, name)?.split_whitespace().next()?.parse().ok()
     }
 
-    /// What the limits on the size of a process leave.
+    /// Returns the bytes that the limits on the size of a process leave.
     fn of_address_space(limits: &str, status: &str) -> Option<u64> {
         let left = |(limit, used): &(&str, &str)| {
             let used = field(status, used).and_then(kib)?;
@@ -177,13 +177,13 @@ mod system {
         SIZES.iter().filter_map(left).min()
     }
 
-    /// What stands after a name at the beginning of a line.
+    /// Returns the rest of the line that begins with a name.
     fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
         Some(line.trim())
     }
 
-    /// A number of kB in bytes.
+    /// Parses a number of kB into bytes.
     fn kib(text: &str) -> Option<u64> {
         let kib: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
         kib.checked_mul(1024)
@@ -215,38 +215,38 @@ mod system {
 
         #[test]
         fn groups_of_version_two_are_looked_at_up_to_the_root() {
-            let own = "0::/user.slice/user-1000.slice/my job.scope\n";
+            let cgroup = "0::/user.slice/user-1000.slice/my job.scope\n";
             let expected = [
                 "/sys/fs/cgroup/user.slice/user-1000.slice/my job.scope",
                 "/sys/fs/cgroup/user.slice/user-1000.slice",
                 "/sys/fs/cgroup/user.slice",
                 "/sys/fs/cgroup",
             ];
-            assert_eq!(paths(own, UNIFIED), of(Version::Two, &expected));
-            // In a container with a name space of its own.
+            assert_eq!(paths(cgroup, UNIFIED), of(Version::Two, &expected));
+            // A container with its cgroup namespace.
             let root = of(Version::Two, &["/sys/fs/cgroup"]);
             assert_eq!(paths("0::/\n", UNIFIED), root);
-            // Moved out of the name space.
+            // A group outside of the namespace.
             assert_eq!(paths("0::/../other\n", UNIFIED), root);
         }
 
         #[test]
         fn groups_of_version_one_are_those_of_the_memory_controller() {
-            let own = "5:cpu,cpuacct:/a\n4:memory:/a/b\n1:name=systemd:/c\n";
+            let cgroup = "5:cpu,cpuacct:/a\n4:memory:/a/b\n1:name=systemd:/c\n";
             let memory = [
                 "/sys/fs/cgroup/memory/a/b",
                 "/sys/fs/cgroup/memory/a",
                 "/sys/fs/cgroup/memory",
             ];
-            assert_eq!(paths(own, SEPARATE), of(Version::One, &memory));
+            assert_eq!(paths(cgroup, SEPARATE), of(Version::One, &memory));
             // Both versions at once.
             let mut hybrid = of(Version::One, &memory);
             hybrid.extend(of(
                 Version::Two,
                 &["/sys/fs/cgroup/unified/d", "/sys/fs/cgroup/unified"],
             ));
-            assert_eq!(paths(&format!("{own}0::/d\n"), SEPARATE), hybrid);
-            // A container that sees the names of its host, but its own groups only.
+            assert_eq!(paths(&format!("{cgroup}0::/d\n"), SEPARATE), hybrid);
+            // A container that sees its host's names, but only its cgroup groups.
             let bound =
                 "9 8 0:32 /docker/f00 /sys/fs/cgroup/mem\\040ory ro - cgroup cgroup rw,memory\n";
             let point = "/sys/fs/cgroup/mem ory";
@@ -257,8 +257,8 @@ mod system {
                 ("/docker/f000", &[point]),
                 ("/elsewhere", &[point]),
             ] {
-                let own = format!("4:memory:{path}\n");
-                assert_eq!(paths(&own, bound), of(Version::One, expected), "{path}");
+                let cgroup = format!("4:memory:{path}\n");
+                assert_eq!(paths(&cgroup, bound), of(Version::One, expected), "{path}");
             }
         }
 
@@ -282,7 +282,7 @@ mod system {
         fn limits_of_a_group_are_read() {
             let folder =
                 std::env::temp_dir().join(format!("radsweep-group-{}", std::process::id()));
-            let room = |version, files: &[(&str, &str)]| {
+            let left = |version, files: &[(&str, &str)]| {
                 let _ = fs::remove_dir_all(&folder);
                 fs::create_dir_all(&folder).expect("a folder");
                 for (name, text) in files {
@@ -298,7 +298,7 @@ mod system {
                     ("memory.current", "500\n"),
                     ("memory.stat", stat),
                 ];
-                room(Version::Two, &files)
+                left(Version::Two, &files)
             };
             assert_eq!(two("max\n", "max\n"), None);
             assert_eq!(two("1000\n", "max\n"), Some(1000 - 500 + 70));
@@ -310,14 +310,14 @@ mod system {
                     ("memory.usage_in_bytes", "500\n"),
                     ("memory.stat", stat),
                 ];
-                room(Version::One, &files)
+                left(Version::One, &files)
             };
             assert_eq!(one("9223372036854771712\n"), None);
             assert_eq!(one("1000\n"), Some(1000 - 500 + 301));
-            // The root has no limit, and a group may be gone.
-            assert_eq!(room(Version::Two, &[("memory.stat", stat)]), None);
+            // The root has no limit, and files may be missing.
+            assert_eq!(left(Version::Two, &[("memory.stat", stat)]), None);
             assert_eq!(
-                room(Version::One, &[("memory.limit_in_bytes", "7\n")]),
+                left(Version::One, &[("memory.limit_in_bytes", "7\n")]),
                 None
             );
             fs::remove_dir_all(&folder).expect("the folder");
@@ -364,15 +364,15 @@ mod system {
     const HOST_VM_INFO64: i32 = 4;
     const WORDS: usize = 38;
 
-    /// Words that are aligned as the structure is.
+    /// The words of the structure, with its alignment.
     #[repr(C, align(8))]
     struct Statistics([u32; WORDS]);
 
     pub(super) fn available() -> Option<u64> {
         let (mut statistics, mut count, mut page) = (Statistics([0; WORDS]), WORDS as u32, 0);
         let host = mach_host_self();
-        // SAFETY: no more than `count` words are written, which is how many there are, and one
-        // size.
+        // SAFETY: at most `count` words are written, which is the length of the array, and one
+        // `usize`.
         let done = unsafe {
             [
                 host_statistics64(host, HOST_VM_INFO64, statistics.0.as_mut_ptr(), &mut count),
@@ -407,13 +407,13 @@ mod system {
         fn GlobalMemoryStatusEx(status: *mut Status) -> i32;
     }
 
-    /// The page file's is the least of what the system and the job of this process can commit.
+    /// The page file's figure is the min of what the system and the job of this process can commit.
     pub(super) fn available() -> Option<u64> {
         let mut status = Status {
             length: size_of::<Status>() as u32,
             ..Status::default()
         };
-        // SAFETY: the structure has the length that it tells.
+        // SAFETY: `length` is the size of the structure.
         let done = unsafe { GlobalMemoryStatusEx(&mut status) } != 0;
         let all = [
             status.available_physical,

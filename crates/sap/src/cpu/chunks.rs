@@ -1,25 +1,25 @@
-//! Delivery of all pairs in bounded memory, sorted over all calls.
+//! Delivers all pairs in order, in bounded memory.
 //!
-//! Where they fit in one round they are collected and sorted as usual. Otherwise rounds take the
-//! pairs of consecutive smaller indices: the boxes of those indices are looked for in a tree of
-//! all. Where a large part of all pairs overlaps, all rows are tested against all boxes after them,
-//! in index order, so that nothing is left to sort.
+//! Pairs that fit into one round are collected and sorted as in an update. Otherwise each round
+//! searches a tree for the pairs of a range of boxes, its *rows*: the pairs whose smaller index is
+//! in that range. Where a large part of all boxes overlap each other, every box is tested against
+//! all boxes after it instead. Those pairs are found in order and need no sort.
 
 use super::accept::{Accept, WorldTest};
 use super::incremental::search::{Partners, Search};
 use super::incremental::tree::Tree;
 use super::key::{lift, ordered};
-use super::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use super::lanes::{Bounds, Job, LANES, Lanes, Naming, retain_bits, run_best};
 use super::output::collect::{Collector, Found, SpareBlocks};
 use super::output::order::order;
 use super::scene::Scene;
-use super::tuning::{DENSE, DENSE_TASK_PAIRS};
+use super::tuning::{DENSE_SHARE, DENSE_TASK_PAIRS};
 use crate::threads::on_threads;
-use crate::{Aabb, OverlapRule, Pair, Result, room};
+use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Hands pairs out in chunks and counts them.
+/// Passes pairs to the caller in chunks and counts them.
 pub(super) struct Delivery<'a> {
     chunk: usize,
     f: &'a mut dyn FnMut(&[Pair]),
@@ -28,7 +28,7 @@ pub(super) struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    /// Begins to hand pairs to `f`, at most `chunk` at once.
+    /// Creates a delivery to `f` of at most `chunk` pairs at once.
     pub(super) fn new(chunk: usize, f: &'a mut dyn FnMut(&[Pair])) -> Self {
         Self {
             chunk,
@@ -38,8 +38,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Delivers all pairs of a scene; those `found` are all only where they are at most `limit`.
-    /// Returns the tests of all sweeps.
+    /// Delivers all pairs of a scene. `found` has all of them only if they are at most `limit`.
+    /// Returns the number of all tests.
     pub(super) fn all(
         &mut self,
         scene: &Scene,
@@ -52,11 +52,11 @@ impl<'a> Delivery<'a> {
         if found.count <= limit {
             let mut pairs = Vec::new();
             order(found.blocks, boxes, &mut pairs, blocks)?;
-            self.hand(&pairs);
+            self.deliver(&pairs);
             return Ok(tests);
         }
         let more = if is_dense(found.count, boxes as u64) {
-            let accept = Accept::new(scene, scene, rule, WorldTest::Here);
+            let accept = Accept::new(scene, scene, rule, WorldTest::PerPair);
             DenseRows::new(&scene.boxes, rule)?.deliver(limit, &accept, self)?
         } else {
             by_rounds(scene, rule, found.count, limit, self)?
@@ -64,7 +64,7 @@ impl<'a> Delivery<'a> {
         Ok(tests + more)
     }
 
-    fn hand(&mut self, pairs: &[Pair]) {
+    fn deliver(&mut self, pairs: &[Pair]) {
         for chunk in pairs.chunks(self.chunk) {
             (self.f)(chunk);
             self.pairs += chunk.len() as u64;
@@ -73,13 +73,12 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Whether testing all rows is cheaper than sorting the pairs.
+/// Tells whether testing all boxes against all others is cheaper than sorting the pairs.
 const fn is_dense(pairs: u64, boxes: u64) -> bool {
-    pairs > boxes * boxes / 2 / DENSE
+    pairs > boxes * boxes / 2 / DENSE_SHARE
 }
 
-/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row where that alone has
-/// more.
+/// Delivers `total` pairs in rounds of at most `limit` pairs, or of one row if that has more.
 fn by_rounds(
     scene: &Scene,
     rule: OverlapRule,
@@ -89,19 +88,19 @@ fn by_rounds(
 ) -> Result<u64> {
     let boxes = scene.boxes.len();
     let tree = &on_threads(|| Tree::new(scene, rule))?;
-    let accept = &Accept::new(scene, scene, rule, WorldTest::Here);
+    let accept = &Accept::new(scene, scene, rule, WorldTest::PerPair);
     let spare = &SpareBlocks::default();
     let mut sorted = Vec::new();
     let mut tests = 0;
     let mut first = 0;
-    // The rows at the beginning have up to twice the pairs of the average one.
+    // The first rows have up to twice the mean number of pairs.
     let mut rows = (boxes as f64 * (limit as f64 / total as f64) / 3.0) as usize;
     while first < boxes {
         rows = rows.clamp(1, boxes - first);
         let search = Search {
             tree,
             scene,
-            some: &tree.in_order(first as u32..(first + rows) as u32)?,
+            some: &tree.in_leaf_order(first as u32..(first + rows) as u32)?,
             partners: Partners::Greater,
             accept,
         };
@@ -118,16 +117,16 @@ fn by_rounds(
             continue;
         }
         order(blocks, boxes, &mut sorted, spare)?;
-        delivery.hand(&sorted);
+        delivery.deliver(&sorted);
         first += rows;
-        // Towards seven tenths of the limit, at most twice as far as before.
+        // The next round aims at seven tenths of the limit, with at most twice as many rows.
         let step = 0.7 * limit as f64 / count.max(1) as f64;
         rows = (rows as f64 * step.min(2.0)) as usize;
     }
     Ok(tests)
 }
 
-/// All boxes in index order; all arrays have [`LANES`] entries more.
+/// All boxes in index order. Each array has [`LANES`] more entries than there are boxes.
 struct DenseRows {
     min: Bounds<3>,
     max: Bounds<3>,
@@ -137,12 +136,12 @@ struct DenseRows {
 impl DenseRows {
     fn new(boxes: &[Aabb], rule: OverlapRule) -> Result<Self> {
         let mut index = Vec::new();
-        room::reserve(&mut index, boxes.len() + LANES)?;
+        try_alloc::reserve(&mut index, boxes.len() + LANES)?;
         index.extend((0..boxes.len() as u32).filter(|&i| !boxes[i as usize].is_empty()));
         let (mut min, mut max) = (Bounds::<3>::default(), Bounds::<3>::default());
         for axis in 0..3 {
             let fill = |bound: &mut Vec<i32>, of: &dyn Fn(&Aabb) -> i32| -> Result<()> {
-                room::reserve(bound, index.len() + LANES)?;
+                try_alloc::reserve(bound, index.len() + LANES)?;
                 bound.extend(index.iter().map(|&i| of(&boxes[i as usize])));
                 bound.extend([0; LANES]);
                 Ok(())
@@ -154,7 +153,8 @@ impl DenseRows {
         Ok(Self { min, max, index })
     }
 
-    /// Delivers all pairs, holding about `limit` of them. Tests n (n − 1) / 2 of them.
+    /// Delivers all pairs, of which it holds about `limit` at a time. Returns the number of tests,
+    /// n (n − 1) / 2.
     fn deliver(&self, limit: u64, accept: &Accept, delivery: &mut Delivery) -> Result<u64> {
         let n = self.index.len() - LANES;
         let rows = (DENSE_TASK_PAIRS / n.max(1)).max(1);
@@ -164,7 +164,7 @@ impl DenseRows {
         let tasks = tasks.min((limit / of_task as u64).max(1) as usize);
         let mut found = vec![Vec::new(); tasks];
         for pairs in &mut found {
-            room::reserve(pairs, of_task)?;
+            try_alloc::reserve(pairs, of_task)?;
         }
         for start in (0..n).step_by(rows * found.len()) {
             let fill = |(task, pairs): (usize, &mut Vec<Pair>)| {
@@ -181,14 +181,14 @@ impl DenseRows {
                 found.par_iter_mut().enumerate().for_each(fill);
                 Ok(())
             })?;
-            found.iter().for_each(|pairs| delivery.hand(pairs));
+            found.iter().for_each(|pairs| delivery.deliver(pairs));
         }
         let n = n as u64;
         Ok(n * n.saturating_sub(1) / 2)
     }
 }
 
-/// The rows `range`: each box against all after it.
+/// Tests each box of `range` against all boxes after it.
 struct DenseJob<'a> {
     all: &'a DenseRows,
     range: Range<usize>,
@@ -209,7 +209,7 @@ impl Job for DenseJob<'_> {
         for i in range {
             let [low, high] = [min, max].map(|bound| std::array::from_fn(|axis| bound[axis][i]));
             let a = index[i];
-            // `deliver` has made it already.
+            // `deliver` has reserved this already.
             pairs.reserve(n - i + LANES);
             for j in (i + 1..n).step_by(LANES) {
                 // SAFETY: `j` is below n and the arrays are LANES longer; the processor suits `L`.
@@ -218,17 +218,14 @@ impl Job for DenseJob<'_> {
                     mask &= (1 << (n - j)) - 1;
                 }
                 if let Some(accept) = accept {
-                    each_bit(mask, |lane| {
-                        let kept = accept.keeps(a, index[j + lane]);
-                        mask &= !(u32::from(!kept) << lane);
-                    });
+                    mask = retain_bits(mask, |lane| accept.keeps(a, index[j + lane]));
                 }
-                // SAFETY: as above; the row has at most n - i - 1 pairs, so there is capacity for
+                // SAFETY: as above; a row has at most n - i - 1 pairs, so there is capacity for
                 // eight more.
                 unsafe {
                     let length = pairs.len();
                     let end = pairs.as_mut_ptr().add(length);
-                    L::pairs(index, j, mask, a, Naming::Sweeping, end);
+                    L::pairs(index, j, mask, a, Naming::Searching, end);
                     pairs.set_len(length + mask.count_ones() as usize);
                 }
             }
@@ -239,12 +236,11 @@ impl Job for DenseJob<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::clock::Clock;
+    use crate::cpu::full::all_pairs;
     use crate::cpu::full::plan::plan;
-    use crate::cpu::full::{Finder, Scratch};
     use crate::{Config, Frame, OnInvalid, Strategy};
 
-    /// Boxes on a small lattice: much touches, is thin or the same; every tenth is large.
+    /// Returns boxes on a small lattice. Many touch, are thin or equal; every tenth is large.
     fn lattice(n: usize) -> Vec<Aabb> {
         let mut state = 1_u32;
         let mut next = |below: u32| {
@@ -253,8 +249,8 @@ mod tests {
         };
         let mut one = |i: usize| {
             let min = [(); 3].map(|()| next(20) as f32);
-            let most = if i.is_multiple_of(10) { 15 } else { 4 };
-            Aabb::new(min, min.map(|v| v + next(most) as f32))
+            let sides = if i.is_multiple_of(10) { 15 } else { 4 };
+            Aabb::new(min, min.map(|v| v + next(sides) as f32))
         };
         (0..n).map(&mut one).collect()
     }
@@ -289,23 +285,11 @@ mod tests {
             );
             let plan = plan(&boxes, scene.worlds.as_deref(), strategy);
             assert_eq!(plan.strategy, strategy);
-            let spare = SpareBlocks::default();
-            let finder = Finder {
-                config: &config,
-                scene: &scene,
-                plan: &plan,
-                blocks: &spare,
-            };
-            let all = finder.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
-            let Ok(all) = all else {
-                panic!("the sort failed")
-            };
-            let total = all.count;
-            let mut expected = Vec::new();
-            assert!(order(all.blocks, 1500, &mut expected, &spare).is_ok());
-            assert!(expected.len() > 2000, "{}", expected.len());
+            let expected = all_pairs(&config, &scene, &plan);
+            let total = expected.len() as u64;
+            assert!(total > 2000, "{total}");
 
-            let accept = Accept::new(&scene, &scene, rule, WorldTest::Here);
+            let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair);
             for limit in [1, 100, 5000, total] {
                 let mut got = Vec::new();
                 let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);

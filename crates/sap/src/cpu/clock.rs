@@ -1,9 +1,9 @@
-//! The stopwatch of a call.
+//! Measures the stages of a call.
 
 use crate::Timings;
 use std::time::Instant;
 
-/// Measures stages one after the other.
+/// A stopwatch for consecutive stages.
 pub(super) struct Clock {
     last: Instant,
     timings: Timings,
@@ -23,7 +23,7 @@ impl Clock {
         *stage(&mut self.timings) += (self.last - before).as_secs_f64() * 1e3;
     }
 
-    /// Returns all stages and their total, and begins anew.
+    /// Returns the times of all stages and their total, and resets them.
     pub(super) fn finish(&mut self) -> Timings {
         let timings = std::mem::take(&mut self.timings);
         Timings {

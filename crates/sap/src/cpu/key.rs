@@ -1,9 +1,10 @@
-//! Coordinates as integers: exact whatever the floating-point mode, and one test for both rules.
+//! Coordinates as integers. Their comparison is exact in any floating-point mode, and one test
+//! serves both overlap rules.
 
 use crate::OverlapRule;
 
-/// A coordinate as an integer that orders as it does, `-0.0` and `+0.0` alike. Not NaN: at most
-/// ±0x7f80_0000.
+/// Returns a coordinate as an integer of the same order, with `-0.0` equal to `+0.0`. It is at most
+/// ±0x7f80_0000, since the coordinate is not NaN.
 pub(super) const fn ordered(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     if bits < 0 {
@@ -13,9 +14,9 @@ pub(super) const fn ordered(value: f32) -> i32 {
     }
 }
 
-/// What is added to the integer of a `min`. Under the open rule `min < max` reads `min + 1 <= max`,
-/// so from here on both rules are `min <= max`; a side without thickness becomes one with `min >
-/// max`, which is *thin*.
+/// Returns what is added to the integer of a `min`. Under the open rule `min < max` becomes `min +
+/// 1 <= max`, so that both rules test `min <= max`. A side of zero thickness then has `min > max`:
+/// such a box is *thin* on that axis.
 pub(super) const fn lift(rule: OverlapRule) -> i32 {
     match rule {
         OverlapRule::Closed => 0,
@@ -23,7 +24,7 @@ pub(super) const fn lift(rule: OverlapRule) -> i32 {
     }
 }
 
-/// The same order in unsigned numbers, as a sort key. Below `u32::MAX`.
+/// Returns an unsigned sort key of the same order, below `u32::MAX`.
 pub(super) const fn biased(ordered: i32) -> u32 {
     ordered as u32 ^ 0x8000_0000
 }

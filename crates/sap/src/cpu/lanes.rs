@@ -1,16 +1,16 @@
-//! The inner test: one box against eight that follow it in sweep order, into a bit mask.
+//! The inner loop of all searches: tests one box against eight at once, into a bit mask.
 
 use crate::Pair;
 
-/// Boxes tested at once.
+/// Number of boxes tested at once.
 pub(super) const LANES: usize = 8;
 
 /// One array for each bound on `K` axes.
 pub(super) type Bounds<const K: usize> = [Vec<i32>; K];
 
-/// Tests of eight boxes at once. Bit `l` of a result is entry `start + l`.
+/// Tests of eight entries at once. Bit `l` of a result is for entry `start + l`.
 pub(super) trait Lanes {
-    /// Which entries of `min` and `max` overlap the probe on all `K` axes.
+    /// Returns the entries that overlap the probe, a `[min, max]`, on all `K` axes.
     ///
     /// # Safety
     ///
@@ -23,21 +23,21 @@ pub(super) trait Lanes {
         probe: [&[i32; K]; 2],
     ) -> u32;
 
-    /// Which keys are at most `limit`.
+    /// Returns the keys that are at most `limit`.
     ///
     /// # Safety
     ///
     /// As [`Lanes::overlap`].
     unsafe fn at_most(keys: &[i64], start: usize, limit: i64) -> u32;
 
-    /// Which starts, in the order of the entries, are at most `limit`.
+    /// Returns the starts that are at most `limit`.
     ///
     /// # Safety
     ///
     /// As [`Lanes::overlap`].
     unsafe fn starts_within(starts: &[i32], start: usize, limit: i32) -> u32;
 
-    /// Which home bits are all set, in an entry and in `home` together.
+    /// Returns the entries whose home bits and those of `home` together are all set.
     ///
     /// # Safety
     ///
@@ -53,24 +53,26 @@ pub(super) trait Lanes {
     unsafe fn pairs(index: &[u32], start: usize, mask: u32, p: u32, naming: Naming, out: *mut Pair);
 }
 
-/// Which of two boxes a pair names first: `p`, that sweeps, or `q`, that it meets.
+/// Decides which of two boxes is first in a pair: `p`, for which partners are searched, or `q`,
+/// which was found.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Naming {
-    /// The smaller index.
+    /// The smaller index is first.
     Smaller,
-    /// Box `p`.
-    Sweeping,
-    /// Box `q`.
-    Met,
+    /// Box `p` is first.
+    Searching,
+    /// Box `q` is first.
+    Found,
 }
 
 impl Naming {
+    /// Returns the pair of two boxes.
     #[inline(always)]
     pub(super) fn pair(self, p: u32, q: u32) -> Pair {
         match self {
             Self::Smaller => Pair::new(p, q),
-            Self::Sweeping => Pair { a: p, b: q },
-            Self::Met => Pair { a: q, b: p },
+            Self::Searching => Pair { a: p, b: q },
+            Self::Found => Pair { a: q, b: p },
         }
     }
 }
@@ -84,7 +86,15 @@ pub(super) fn each_bit(mut mask: u32, mut f: impl FnMut(usize)) {
     }
 }
 
-/// For any processor.
+/// Returns the bits of a mask that `keep` accepts.
+#[inline(always)]
+pub(super) fn retain_bits(mask: u32, mut keep: impl FnMut(usize) -> bool) -> u32 {
+    let mut kept = mask;
+    each_bit(mask, |lane| kept &= !(u32::from(!keep(lane)) << lane));
+    kept
+}
+
+/// The implementation for any processor.
 pub(super) struct Portable;
 
 impl Lanes for Portable {
@@ -160,7 +170,8 @@ impl Lanes for Portable {
 /// The home bits of both axes.
 pub(super) const ALL_HOMES: u8 = 3;
 
-/// For x86 processors with AVX2: two loads and two compares an axis for eight boxes.
+/// The implementation for x86 processors with AVX2: two loads and two compares an axis for eight
+/// boxes.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct Avx2;
 
@@ -181,15 +192,15 @@ mod avx2 {
             // SAFETY: the caller keeps `start + LANES` within each length; the loads need no
             // alignment.
             unsafe {
-                let mut apart = _mm256_setzero_si256();
+                let mut disjoint = _mm256_setzero_si256();
                 for axis in 0..K {
                     let min = _mm256_loadu_si256(min[axis].as_ptr().add(start).cast());
                     let max = _mm256_loadu_si256(max[axis].as_ptr().add(start).cast());
                     let behind = _mm256_cmpgt_epi32(min, _mm256_set1_epi32(probe[1][axis]));
                     let before = _mm256_cmpgt_epi32(_mm256_set1_epi32(probe[0][axis]), max);
-                    apart = _mm256_or_si256(apart, _mm256_or_si256(behind, before));
+                    disjoint = _mm256_or_si256(disjoint, _mm256_or_si256(behind, before));
                 }
-                !(_mm256_movemask_ps(_mm256_castsi256_ps(apart)) as u32) & 0xff
+                !(_mm256_movemask_ps(_mm256_castsi256_ps(disjoint)) as u32) & 0xff
             }
         }
 
@@ -241,8 +252,8 @@ mod avx2 {
             naming: Naming,
             out: *mut Pair,
         ) {
-            // SAFETY: the caller keeps `start + LANES` within the length and has room for eight
-            // pairs; loads and stores need no alignment; a mask is below 256.
+            // SAFETY: the caller keeps `start + LANES` within the length and has the capacity for
+            // eight pairs; loads and stores need no alignment; a mask is below 256.
             unsafe {
                 let q = _mm256_loadu_si256(index.as_ptr().add(start).cast());
                 let lanes = _mm_cvtsi64_si128(*FRONT.get_unchecked(mask as usize) as i64);
@@ -250,8 +261,8 @@ mod avx2 {
                 let p = _mm256_set1_epi32(p as i32);
                 let (a, b) = match naming {
                     Naming::Smaller => (_mm256_min_epu32(p, q), _mm256_max_epu32(p, q)),
-                    Naming::Sweeping => (p, q),
-                    Naming::Met => (q, p),
+                    Naming::Searching => (p, q),
+                    Naming::Found => (q, p),
                 };
                 // Within each half: pairs 0 1 and 4 5, then pairs 2 3 and 6 7.
                 let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
@@ -262,7 +273,7 @@ mod avx2 {
         }
     }
 
-    /// For each mask, the lanes of its bits in order, a byte each.
+    /// The lanes of each mask's bits in order, a byte each.
     static FRONT: [u64; 1 << LANES] = {
         let mut all = [0; 1 << LANES];
         let mut mask = 0;
@@ -281,9 +292,8 @@ mod avx2 {
     };
 }
 
-/// Asks for the cache line of an entry that will be read soon; nothing where there is none. An
-/// index order reads boxes all over memory: gathering 10^6 of them takes 27 ms of two threads
-/// without this, 8 ms with it.
+/// Prefetches the entry at an index, if there is one. A gather in index order asks for entries
+/// `PREFETCH_DISTANCE` ahead, because they are scattered over memory.
 #[inline(always)]
 pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
     #[cfg(target_arch = "x86_64")]
@@ -296,16 +306,13 @@ pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
     let _ = (values, index);
 }
 
-/// How many entries ahead [`prefetch`] is worth asking for.
-pub(super) const AHEAD: usize = 16;
-
-/// Work in an inner loop, written once for all processors. Implementations of `run` are
+/// An inner loop, written once for all processors. Implementations of `run` are
 /// `#[inline(always)]`, so that they are compiled with the instructions of their caller.
 pub(super) trait Job {
     fn run<L: Lanes>(self);
 }
 
-/// Runs a job with the best instructions that the processor has. The results are the same.
+/// Runs a job with the best instructions of this processor. They do not change its results.
 pub(super) fn run_best<J: Job>(job: J) {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
@@ -335,7 +342,7 @@ fn has_avx2() -> bool {
 mod tests {
     use super::*;
 
-    /// What one implementation makes of some numbers.
+    /// Returns the results of all functions of an implementation for some numbers.
     #[inline(always)]
     fn all_of<L: Lanes>(numbers: &[u32]) -> Vec<u64> {
         let number = |i: usize| numbers[i % numbers.len()];
@@ -355,13 +362,13 @@ mod tests {
             let probe = [[0, 1, 2], [3, 4, 5]]
                 .map(|axes| axes.map(|i| number(7 * start + i) as i32 >> (start % 30)));
             let mut pairs = [Pair::default(); LANES];
-            // SAFETY: all arrays have 64 entries, and there is room for eight pairs.
+            // SAFETY: all arrays have 64 entries, and `pairs` has eight.
             let masks = unsafe {
                 let overlap = L::overlap(&min, &max, start, [&probe[0], &probe[1]]);
                 let at_most = L::at_most(&keys, start, i64::from(number(start + 3)) << 20);
                 let here = L::reported_here(&homes, start, number(start) as u8 & ALL_HOMES);
                 let within = L::starts_within(&min[0], start, number(start + 5) as i32);
-                for naming in [Naming::Smaller, Naming::Sweeping, Naming::Met] {
+                for naming in [Naming::Smaller, Naming::Searching, Naming::Found] {
                     let mask = number(start + 11) & 0xff;
                     L::pairs(
                         &index,

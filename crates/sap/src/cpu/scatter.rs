@@ -1,23 +1,24 @@
-//! A stable counting sort by many threads: each counts its own part, then writes it.
+//! A stable counting sort on many threads: each thread counts its part of the input, then writes
+//! it.
 
 use crate::Result;
-use crate::room::{self, zeros};
+use crate::try_alloc::{self, zeros};
 
-/// Where each part writes its elements of each group: the groups one after the other, in each the
-/// parts in turn.
+/// The positions at which each part writes its elements of each group. The output has the groups
+/// one after the other, and within a group the parts in order.
 pub(super) struct Positions {
-    /// As the counts: for each part, one for each group.
+    /// The first position of each group of each part: `starts[part * groups + group]`.
     pub(super) starts: Vec<usize>,
-    /// Where each group ends; it begins where the one before it ends.
+    /// The end of each group, which is the begin of the next one.
     pub(super) ends: Vec<usize>,
 }
 
 impl Positions {
-    /// Adds up what each part has of each group: `counts[part * groups + group]`.
+    /// Sums the counts of each part's elements of each group: `counts[part * groups + group]`.
     pub(super) fn new(counts: &[u32], groups: usize) -> Result<Self> {
         let mut starts = zeros::<usize>(counts.len())?;
         let mut ends = Vec::new();
-        room::reserve(&mut ends, groups)?;
+        try_alloc::reserve(&mut ends, groups)?;
         let mut at = 0;
         for group in 0..groups {
             for index in (group..counts.len()).step_by(groups) {
@@ -29,32 +30,42 @@ impl Positions {
         Ok(Self { starts, ends })
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of all elements.
     pub(super) fn total(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 }
 
-/// Memory that many threads write, each at positions of its own.
+/// Cuts a slice into consecutive parts of these lengths.
+pub(super) fn cut<T>(mut slice: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    let next = |length| {
+        let (part, rest) = std::mem::take(&mut slice).split_at_mut(length);
+        slice = rest;
+        part
+    };
+    lengths.map(next).collect()
+}
+
+/// Memory that many threads write, each at different positions.
 pub(super) struct Target<T>(*mut T);
 
 // SAFETY: `Target::write` is only called with positions that no other thread writes.
 unsafe impl<T: Send> Sync for Target<T> {}
 
 impl<T> Target<T> {
-    /// Empties a list, and reserves `len` elements to be written.
+    /// Empties a list and reserves `len` elements to be written.
     pub(super) fn reserve(list: &mut Vec<T>, len: usize) -> Result<Self> {
         list.clear();
-        room::reserve(list, len)?;
+        try_alloc::reserve(list, len)?;
         Ok(Self(list.as_mut_ptr()))
     }
 
-    /// Writes an element to `*position`, and moves on to the next.
+    /// Writes an element at `*position` and increments the position.
     ///
     /// # Safety
     ///
-    /// The position is below the length reserved, the list was not touched since, and no other
-    /// thread writes there.
+    /// The position is below the reserved length, the list was not used since, and no other thread
+    /// writes at the position.
     #[inline(always)]
     pub(super) unsafe fn write(&self, position: &mut usize, value: T) {
         // SAFETY: the caller's promise.

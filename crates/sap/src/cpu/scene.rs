@@ -1,4 +1,4 @@
-//! A frame as the engine keeps it: checked, in `f32`, loosened, with nothing borrowed.
+//! A frame as the engine stores it: checked, in `f32`, with margins, owned.
 
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
@@ -6,27 +6,28 @@ use crate::threads::on_threads;
 use crate::{
     Aabb, Aabb64, Config, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result,
 };
-use crate::{packing, room};
+use crate::{packing, try_alloc};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A frame as the engine keeps it.
+/// A frame as the engine stores it.
 #[derive(Default)]
 pub(super) struct Scene {
-    /// What is swept; [`Aabb::EMPTY`] stands for a bad box.
+    /// The boxes to sweep, with margins. Invalid boxes are stored as [`Aabb::EMPTY`].
     pub(super) boxes: Vec<Aabb>,
-    /// The boxes before they were loosened; empty without a margin.
+    /// The boxes without margins; empty if there is no margin.
     pub(super) tight: Vec<Aabb>,
     pub(super) filters: Option<Vec<Filter>>,
     pub(super) worlds: Option<Vec<u32>>,
     pub(super) excluded: Vec<Pair>,
+    /// The `f64` bounds for the exact test of pairs.
     pub(super) exact: Option<Vec<Aabb64>>,
     pub(super) invalid: Option<Invalid>,
 }
 
 impl Scene {
-    /// Reads a frame of `boxes` into this scene, whose memory it uses again. `last` holds the
-    /// stored boxes to keep where `margin` is above 0.
+    /// Reads a frame into this scene, whose memory it reuses. With a margin, a box keeps its stored
+    /// bounds of the `last` scene as long as they contain it.
     pub(super) fn read(
         &mut self,
         frame: &Frame,
@@ -34,20 +35,20 @@ impl Scene {
         margin: f32,
         last: &Self,
     ) -> Result<()> {
-        let bad = Bad::default();
+        let bad = InvalidBoxes::default();
         match frame.boxes {
             Boxes::Plain(boxes) => self.fill(boxes.len(), |i| {
-                bad.unless(i, boxes[i].check(), || boxes[i])
+                bad.or_empty(i, boxes[i].check(), || boxes[i])
             })?,
             Boxes::Swept(start, end) => self.fill(start.len(), |i| {
                 let reason = start[i].check().and_then(|()| end[i].check());
-                bad.unless(i, reason, || start[i].merged(&end[i]))
+                bad.or_empty(i, reason, || start[i].merged(&end[i]))
             })?,
             Boxes::Exact(boxes) => self.fill(boxes.len(), |i| {
-                bad.unless(i, boxes[i].check(), || boxes[i].outward())
+                bad.or_empty(i, boxes[i].check(), || boxes[i].outward())
             })?,
         }
-        self.invalid = bad.found(frame);
+        self.invalid = bad.report(frame);
         if let (
             OnInvalid::Error,
             Some(Invalid {
@@ -66,20 +67,20 @@ impl Scene {
         copy(&mut self.exact, exact)?;
         copy(&mut self.filters, frame.filters)?;
         copy(&mut self.worlds, frame.worlds)?;
-        room::copy(&mut self.excluded, frame.excluded)?;
+        try_alloc::copy(&mut self.excluded, frame.excluded)?;
         self.tight.clear();
         if margin > 0.0 {
-            room::copy(&mut self.tight, &self.boxes)?;
-            let stored = |(i, tight): (usize, &mut Aabb)| match last.boxes.get(i) {
-                Some(kept) if kept.contains(tight) && !tight.is_empty() => *tight = *kept,
+            try_alloc::copy(&mut self.tight, &self.boxes)?;
+            let store = |(i, tight): (usize, &mut Aabb)| match last.boxes.get(i) {
+                Some(stored) if stored.contains(tight) && !tight.is_empty() => *tight = *stored,
                 _ => *tight = tight.loosened(margin),
             };
             if self.boxes.len() <= STREAM_TASK {
-                self.boxes.iter_mut().enumerate().for_each(stored);
+                self.boxes.iter_mut().enumerate().for_each(store);
             } else {
                 let boxes = self.boxes.par_iter_mut().with_min_len(STREAM_TASK);
                 on_threads(|| {
-                    boxes.enumerate().for_each(stored);
+                    boxes.enumerate().for_each(store);
                     Ok(())
                 })?;
             }
@@ -87,18 +88,33 @@ impl Scene {
         Ok(())
     }
 
-    /// What decides where the boxes go in a tree.
-    pub(super) fn packed(&self) -> packing::Scene<'_> {
+    /// Copies what decides the pairs of a scene beside its boxes.
+    pub(super) fn copy_tags(&mut self, from: &Self) -> Result<()> {
+        copy(&mut self.filters, from.filters.as_deref())?;
+        copy(&mut self.worlds, from.worlds.as_deref())?;
+        try_alloc::copy(&mut self.excluded, &from.excluded)
+    }
+
+    /// Tells whether a box has the same filter and world in both scenes.
+    pub(super) fn same_tags(&self, other: &Self, i: usize) -> bool {
+        let filter = |scene: &Self| scene.filters.as_ref().map(|all| all[i]);
+        let world = |scene: &Self| scene.worlds.as_ref().map(|all| all[i]);
+        filter(self) == filter(other) && world(self) == world(other)
+    }
+
+    /// Returns what decides the order of the boxes in a tree.
+    pub(super) fn for_packing(&self) -> packing::Scene<'_> {
         packing::Scene {
             boxes: &self.boxes,
             filters: self.filters.as_deref(),
             worlds: self.worlds.as_deref(),
+            ..packing::Scene::default()
         }
     }
 
-    /// Tells whether a list of changed boxes says all of a frame: it has the same form and excluded
-    /// pairs as this one, in which no box was bad.
-    pub(super) fn is_like(&self, frame: &Frame, config: &Config) -> bool {
+    /// Tells whether a frame may differ from this scene in its listed boxes only. That needs the
+    /// same kinds of lists, the same excluded pairs, and no invalid box in this scene.
+    pub(super) fn has_form_of(&self, frame: &Frame, config: &Config) -> bool {
         let exact = matches!(frame.boxes, Boxes::Exact(_)) && config.margin == 0.0;
         self.invalid.is_none()
             && self.exact.is_some() == exact
@@ -107,8 +123,8 @@ impl Scene {
             && self.excluded == frame.excluded
     }
 
-    /// Copies some boxes, by index in order; those beyond the end are left out.
-    pub(super) fn some(&self, boxes: &[u32]) -> Result<Self> {
+    /// Copies some boxes, given by ascending indices. Indices beyond the end are left out.
+    pub(super) fn subset(&self, boxes: &[u32]) -> Result<Self> {
         let some = &boxes[..boxes.partition_point(|&i| (i as usize) < self.boxes.len())];
         let tight = if self.tight.is_empty() { &[] } else { some };
         Ok(Self {
@@ -121,9 +137,9 @@ impl Scene {
         })
     }
 
-    /// Reads some boxes of a frame, by index in order, `self` being what they were. None where a
-    /// bad one is to be skipped.
-    pub(super) fn read_some(
+    /// Reads some boxes of a frame, given by ascending indices. `self` has these boxes as they were
+    /// in the last frame. Returns None if one is invalid and is to be skipped.
+    pub(super) fn read_subset(
         &self,
         frame: &Frame,
         boxes: &[u32],
@@ -167,21 +183,23 @@ impl Scene {
         }
     }
 
-    /// Reserves memory for `n` boxes, so that [`Scene::put`] needs no more.
+    /// Reserves memory for `n` boxes, so that [`Scene::put`] allocates nothing.
     pub(super) fn reserve(&mut self, n: usize) -> Result<()> {
         fn some<T>(list: &mut Option<Vec<T>>, n: usize) -> Result<()> {
-            list.as_mut().map_or(Ok(()), |list| room::reserve(list, n))
+            list.as_mut()
+                .map_or(Ok(()), |list| try_alloc::reserve(list, n))
         }
-        room::reserve(&mut self.boxes, n)?;
+        try_alloc::reserve(&mut self.boxes, n)?;
         if !self.tight.is_empty() {
-            room::reserve(&mut self.tight, n)?;
+            try_alloc::reserve(&mut self.tight, n)?;
         }
         some(&mut self.filters, n)?;
         some(&mut self.worlds, n)?;
         some(&mut self.exact, n)
     }
 
-    /// Replaces some boxes of this scene, by index in order; it then has `n`.
+    /// Replaces some boxes of this scene, given by ascending indices, and sets the number of boxes
+    /// to `n`.
     pub(super) fn put(&mut self, boxes: &[u32], some: &Self, n: usize) {
         replace(&mut self.boxes, &some.boxes, boxes, n);
         if !self.tight.is_empty() || !some.tight.is_empty() {
@@ -194,13 +212,13 @@ impl Scene {
 
     fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) -> Result<()> {
         if n <= STREAM_TASK {
-            return room::refill(&mut self.boxes, (0..n).map(of));
+            return try_alloc::refill(&mut self.boxes, (0..n).map(of));
         }
         let boxes = (0..n).into_par_iter().with_min_len(STREAM_TASK).map(of);
-        on_threads(|| room::fill(&mut self.boxes, boxes))
+        on_threads(|| try_alloc::fill(&mut self.boxes, boxes))
     }
 
-    /// The boxes that were given.
+    /// Returns the boxes without margins.
     pub(super) fn given(&self) -> &[Aabb] {
         if self.tight.is_empty() {
             &self.boxes
@@ -209,7 +227,7 @@ impl Scene {
         }
     }
 
-    /// Whether the pairs of both are the same for sure: nothing that decides them has another bit.
+    /// Tells whether all that decides the pairs of two scenes is equal bit for bit.
     pub(super) fn same_pairs(&self, other: &Self) -> bool {
         self.boxes.len() == other.boxes.len()
             && same_bits(&self.boxes, &other.boxes)
@@ -223,7 +241,7 @@ impl Scene {
             }
     }
 
-    /// Whether there is such a box in both, and nothing that decides its pairs has another bit.
+    /// Tells whether both scenes have box `i`, and all that decides its pairs is equal bit for bit.
     #[inline(always)]
     pub(super) fn same_box(&self, other: &Self, i: usize) -> bool {
         fn same<T>(
@@ -247,20 +265,20 @@ impl Scene {
             && same(&self.exact, &other.exact, |x, y| wide(x) == wide(y), i)
     }
 
-    /// The boxes in `f64` for an exact test, made from `f32` where the frame was.
+    /// Adds `f64` bounds to a scene of `f32` boxes.
     pub(super) fn make_exact(&mut self) -> Result<()> {
         if self.exact.is_none() {
             let wide = |b: &Aabb| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
-            self.exact = Some(room::gather(self.boxes.par_iter().map(wide))?);
+            self.exact = Some(try_alloc::gather(self.boxes.par_iter().map(wide))?);
         }
         Ok(())
     }
 }
 
-/// Copies a list into memory that is there already.
+/// Copies an optional list, reusing memory.
 fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) -> Result<()> {
     match from {
-        Some(from) => room::copy(to.get_or_insert_default(), from),
+        Some(from) => try_alloc::copy(to.get_or_insert_default(), from),
         None => {
             *to = None;
             Ok(())
@@ -269,14 +287,15 @@ fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) -> Result<()> {
 }
 
 fn pick<T: Copy>(all: &[T], some: &[u32]) -> Result<Vec<T>> {
-    room::collect(some.iter().map(|&i| all[i as usize]))
+    try_alloc::collect(some.iter().map(|&i| all[i as usize]))
 }
 
 fn pick_some<T: Copy>(all: Option<&[T]>, some: &[u32]) -> Result<Option<Vec<T>>> {
     all.map(|all| pick(all, some)).transpose()
 }
 
-/// Replaces some elements. Indices are in order, those beyond the end one after the other.
+/// Replaces some elements and sets the length to `n`. Indices ascend; those beyond the end are
+/// consecutive.
 fn replace<T: Copy>(all: &mut Vec<T>, some: &[T], indices: &[u32], n: usize) {
     all.truncate(n);
     for (&value, &i) in some.iter().zip(indices) {
@@ -302,13 +321,13 @@ fn same_bits<T: bytemuck::Pod>(x: &[T], y: &[T]) -> bool {
     bytemuck::cast_slice::<T, u8>(x) == bytemuck::cast_slice::<T, u8>(y)
 }
 
-/// Counts bad boxes from all threads.
-struct Bad {
+/// Counts the invalid boxes that all threads find.
+struct InvalidBoxes {
     first: AtomicUsize,
     count: AtomicU64,
 }
 
-impl Default for Bad {
+impl Default for InvalidBoxes {
     fn default() -> Self {
         Self {
             first: AtomicUsize::new(usize::MAX),
@@ -317,23 +336,24 @@ impl Default for Bad {
     }
 }
 
-impl Bad {
-    /// The box, or the empty one where there is a reason against it.
-    fn unless(
+impl InvalidBoxes {
+    /// Returns the box if its check has succeeded, else an empty one, and counts that.
+    fn or_empty(
         &self,
         index: usize,
-        reason: std::result::Result<(), InvalidReason>,
-        of: impl FnOnce() -> Aabb,
+        check: std::result::Result<(), InvalidReason>,
+        valid: impl FnOnce() -> Aabb,
     ) -> Aabb {
-        if reason.is_ok() {
-            return of();
+        if check.is_ok() {
+            return valid();
         }
         self.first.fetch_min(index, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
         Aabb::EMPTY
     }
 
-    fn found(self, frame: &Frame) -> Option<Invalid> {
+    /// Returns the count, and the first invalid box of the frame.
+    fn report(self, frame: &Frame) -> Option<Invalid> {
         let (first, count) = (self.first.into_inner(), self.count.into_inner());
         let reason = match frame.boxes {
             _ if count == 0 => return None,

@@ -1,10 +1,10 @@
-//! Sorts of groups so small that insertion puts each in order.
+//! Counting sort into small groups, each of which insertion then sorts.
 
 use super::tuning::MAX_SQUARES;
 
-/// Turns the counts of groups into where each begins. Says whether insertion sorts the groups well:
-/// it compares a quarter of the square of their sizes.
-pub(super) fn add_up(counts: &mut [u32]) -> bool {
+/// Turns the counts of groups into their first positions. Returns whether the groups are small
+/// enough for insertion, which makes about a quarter of the square of a size in comparisons.
+pub(super) fn prefix_sums(counts: &mut [u32]) -> bool {
     let (mut before, mut squares) = (0, 0);
     for count in counts {
         squares += u64::from(*count) * u64::from(*count);
@@ -13,7 +13,7 @@ pub(super) fn add_up(counts: &mut [u32]) -> bool {
     squares <= MAX_SQUARES * u64::from(before)
 }
 
-/// Sorts keys of which few are far from their rank.
+/// Sorts keys that are near their ranks.
 pub(super) fn insertion_sort(keys: &mut [u64]) {
     for i in 1..keys.len() {
         let key = keys[i];

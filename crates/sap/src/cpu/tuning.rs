@@ -1,20 +1,113 @@
-//! The CPU engine's constants, with the measurement behind each (2-core AMD EPYC with AVX2 unless
-//! said).
+//! The tuning constants of the CPU engine, with the measurement behind each. Measured on a 2-core
+//! AMD EPYC with AVX2 unless said otherwise. A *test* is one box against another in a sweep: about
+//! 0.3 ns of one thread, the unit of all costs here.
 
-/// Records that one task sweeps. The longest run is n tests of about 0.3 ns, so a task of 64 runs
-/// stays below 20 ms at n = 10^6, and stealing tasks keeps threads even whatever the runs.
+// ---- Tasks and memory ----
+
+/// Boxes (or records) that one task validates, gathers or writes: large enough to hide the cost of
+/// the task, small against L2.
+pub(super) const STREAM_TASK: usize = 4096;
+
+/// Max boxes in a frame that is swept on the caller's thread, without a pool. Below
+/// [`MIN_RESTING`]. Microseconds of a frame of uniform boxes that all move, with and without a
+/// pool, on a busy machine: 16 and 3 with 10 boxes, 32 and 18 with 100, 58 and 42 with 300, 156 and
+/// 135 with 1,000, 235 and 214 with 1,500, 327 and 310 with 2,000. Beyond, two idle threads pay.
+pub(super) const SMALL_FRAME: usize = 1000;
+
+/// Number of entries ahead that a gather in index order prefetches. Gathering 10^6 boxes on two
+/// threads takes 27 ms without prefetching, 8 ms with it.
+pub(super) const PREFETCH_DISTANCE: usize = 16;
+
+/// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists.
+pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
+
+/// Bytes that a box takes during a sweep: its record, its key and the memory of their sort.
+pub(super) const BOX_BYTES: u64 = 128;
+
+/// Min vertices that one task reduces: 192 KiB of them, so that the cost of the task is hidden.
+pub(crate) const MESH_TASK: usize = 16 * 1024;
+
+// ---- The plan: costs in tests ----
+
+/// A record of `Sweep`, which is sorted by its key and gathered: about 33 ns.
+pub(super) const RECORD_COST: f64 = 110.0;
+/// A box of `Subdivided`, whose columns are found and counted: about 15 ns.
+pub(super) const COLUMN_BOX_COST: f64 = 50.0;
+/// A copy of a box in a column, which is written and sorted: about 40 ns.
+pub(super) const COPY_COST: f64 = 130.0;
+/// Milliseconds of one thread for a test.
+pub(super) const TEST_MS: f64 = 3e-7;
+
+/// Sizes of the sample: the min, the max, and the boxes of the frame for each sampled one. Larger
+/// frames are worth a better estimate: 2,048 boxes stand for 2 million pairs.
+pub(super) const MIN_PLAN_SAMPLE: usize = 192;
+/// See [`MIN_PLAN_SAMPLE`].
+pub(super) const MAX_PLAN_SAMPLE: usize = 2048;
+/// See [`MIN_PLAN_SAMPLE`].
+pub(super) const BOXES_PER_SAMPLED: usize = 128;
+/// Sampled candidates that rate columns, for each box of the sample.
+pub(super) const RATED_PER_SAMPLED: usize = 8;
+
+/// `Auto` sweeps without rating columns below this many tests for each box, plus this many for the
+/// frame. That is what rating costs.
+pub(super) const RATING_TESTS_PER_BOX: f64 = 30.0;
+/// See [`RATING_TESTS_PER_BOX`].
+pub(super) const RATING_TESTS: f64 = 2e5;
+/// Min boxes for which columns along all axes are rated, not only along the axis of the fewest
+/// candidates.
+pub(super) const RATE_ALL_AXES: usize = 80_000;
+
+/// Max parts of an axis. 256 x 256 columns serve 10^7 boxes, and their write positions stay in
+/// cache.
+pub(super) const MAX_PARTS: f64 = 256.0;
+/// Min boxes for each column. Uniform boxes have a hundred in the best columns, and empty columns
+/// cost time too.
+pub(super) const MIN_PER_COLUMN: f64 = 16.0;
+/// Width of the best columns of uniform boxes, in typical boxes side by side.
+pub(super) const COLUMN_WIDTH: f64 = 4.0;
+/// Max copies of one box that the rating of columns counts. A box of more may be oversized.
+pub(super) const MAX_CHARGED_COPIES: u64 = 64;
+
+/// Frames that use the tree after one whose sweep exceeded its budget: at first, and the max. Such
+/// a sweep has wasted half the cost of a tree.
+pub(super) const MIN_TREE_FRAMES: u32 = 4;
+/// See [`MIN_TREE_FRAMES`].
+pub(super) const MAX_TREE_FRAMES: u32 = 256;
+
+// ---- The sweep ----
+
+/// Records that one task sweeps. The longest run is n tests, so a task of 64 runs stays below 20 ms
+/// at n = 10^6, and stealing tasks keeps threads even whatever the runs.
 pub(super) const SWEEP_TASK: usize = 64;
 
-/// Records of a column that one thread sorts and sweeps: at most 8 million tests, about 2 ms.
+/// Max records of a column that one thread sorts and sweeps: at most 8 million tests, about 2 ms.
 pub(super) const LARGE_COLUMN: usize = 4096;
 
-/// The sum of the squares of groups' sizes, for each of their members, up to which insertion sorts
-/// them: 4 comparisons each, about 5 ns.
+/// Insertion sorts groups while the sum of the squares of their sizes is at most this many times
+/// the number of their members: 4 comparisons for each, about 5 ns.
 pub(super) const MAX_SQUARES: u64 = 16;
 
-/// Boxes (or records) that one task validates, gathers or writes: large enough to hide the task,
-/// small against L2.
-pub(super) const STREAM_TASK: usize = 4096;
+/// Min copies of a box for which a sweep against all boxes is considered instead.
+pub(super) const MIN_OVERSIZED_COPIES: u64 = 16;
+
+/// Max copies for each box, on average, that columns may take: 8 copies are 320 bytes.
+pub(super) const MAX_MEAN_COPIES: u64 = 8;
+/// Copies that the columns of any frame may take in addition: 40 MB.
+pub(super) const FREE_COPIES: u64 = 1_000_000;
+
+/// Candidates that `Endpoints` takes from y to z at once: 32 KiB, so the list stays in L1.
+pub(super) const OVERLAP_BLOCK: usize = 4096;
+
+/// What a sweep may cost before the tree takes over, for each box. It is half of what the tree
+/// costs, so that a sweep that is given up and the tree take less than twice the time of parry's
+/// tree (1.8 times; 2.6 times with a budget of 1,300, all that the tree costs).
+pub(super) const BOX_BUDGET: i64 = 700;
+/// What a sweep may cost in addition for each pair: the cost of a pair.
+pub(super) const PAIR_BUDGET: i64 = 30;
+/// The cost of an overlap that filters drop: 7 to 9 ns.
+pub(super) const DROPPED_COST: u64 = 25;
+
+// ---- Pairs and their order ----
 
 /// Pairs in one block of results: 256 KiB, so that blocks are ordered and freed one by one.
 pub(super) const PAIR_BLOCK: usize = 32 * 1024;
@@ -22,99 +115,161 @@ pub(super) const PAIR_BLOCK: usize = 32 * 1024;
 /// Pairs that a task reserves at first, so that small scenes stay small.
 pub(super) const FIRST_BLOCK: usize = 256;
 
-/// Pairs of one bucket when they are put in order: 8 Ki pairs (64 KiB) sort within L2.
+/// Pairs of a sorted list that one task compares or splices: 512 KiB.
+pub(super) const PAIR_TASK: usize = 64 * 1024;
+
+/// Pairs of two sorted lists that are compared at once where the lists agree.
+pub(super) const COMPARED_BLOCK: usize = 8;
+
+/// Max pairs for which one sort on one thread beats partitioning.
+pub(super) const SERIAL_PAIRS: usize = 16 * 1024;
+
+/// Pairs in one bucket of a partition: 8 Ki pairs (64 KiB) sort within L2.
 pub(super) const PAIR_BUCKET: u64 = 8 * 1024;
 
-/// Pairs of one box from which, and below which, the rank of each is counted instead of sorted.
-pub(super) const INSERTED_ROW: usize = 8;
-/// See [`INSERTED_ROW`].
-pub(super) const COUNTED_ROW: usize = 160;
+/// Max number of buckets, so that the write positions of one block stay in cache.
+pub(super) const MAX_BUCKETS: u64 = 4096;
 
-/// Pairs of a group of a longer row, were they spread evenly.
-pub(super) const GROUP: usize = 32;
+/// Min pairs of one box whose ranks are counted; fewer are sorted by insertion.
+pub(super) const MIN_COUNTED_ROW: usize = 8;
+/// Min pairs of one box that are divided into groups; the ranks of fewer are counted.
+pub(super) const MIN_GROUPED_ROW: usize = 160;
 
-/// Pairs for each box below which all rows of a bucket are sorted by one insertion sort: 5 ns a
-/// pair less.
-pub(super) const SPARSE: usize = 4;
+/// Mean number of pairs in such a group.
+pub(super) const ROW_GROUP: usize = 32;
 
-/// Boxes up to which a frame is swept on the thread that asks, without a pool; below
-/// [`MIN_RESTING`]. Microseconds of a frame of uniform boxes that all move, before and after, on a
-/// machine that was doing other work too: 16 to 3 with 10 boxes, 32 to 18 with 100, 58 to 42 with
-/// 300, 156 to 135 with 1,000, 235 to 214 with 1,500, 327 to 310 with 2,000. From about there on
-/// two threads pay where both are idle.
-pub(super) const SMALL_FRAME: usize = 1000;
+/// Below this many pairs for each box, all rows of a bucket are sorted by one insertion sort: 5 ns
+/// a pair less.
+pub(super) const SPARSE_ROWS: usize = 4;
 
-/// Pairs up to which nobody asks how much memory there is: 8 MiB, 32 with the lists beside.
-pub(super) const CARED_PAIRS: u64 = 1024 * 1024;
+// ---- Chunks ----
 
-/// Bytes that a box may take beside its pairs while a frame is swept: its record, its key and what
-/// they are sorted in.
-pub(super) const BOX_BYTES: u64 = 128;
-
-/// Pairs below which one sort on one thread beats partitioning.
-pub(super) const FEW_PAIRS: usize = 16 * 1024;
-
-/// Candidates that `Endpoints` takes from y to z at once: 32 KiB, so the list stays in L1.
-pub(super) const OVERLAP_BLOCK: usize = 4096;
-
-/// Pairs that chunked delivery holds at once: the min (32 MiB), and that for each box.
-pub(super) const ROUND_PAIRS: u64 = 4 * 1024 * 1024;
+/// Pairs that chunked delivery holds at once: at least this many (32 MiB), and this many for each
+/// box.
+pub(super) const MIN_ROUND_PAIRS: u64 = 4 * 1024 * 1024;
+/// See [`MIN_ROUND_PAIRS`].
 pub(super) const ROUND_PAIRS_PER_BOX: u64 = 4;
 
-/// Chunked delivery tests all rows against all when one in this many pairs overlaps: a row test
-/// costs 0.25 ns, ordering a pair 10 ns.
-pub(super) const DENSE: u64 = 40;
+/// Chunked delivery tests every box against all others if more than one in this many of those tests
+/// finds a pair: such a test costs 0.25 ns, ordering a pair 10 ns.
+pub(super) const DENSE_SHARE: u64 = 40;
 
-/// Columns of a box up to which it is not asked whether it is cheaper on its own.
-pub(super) const FEW_COPIES: u64 = 16;
-
-/// Copies for each box, on average, that columns may take: 8 copies are 320 bytes.
-pub(super) const MAX_COPIES: u64 = 8;
-
-/// Pairs that one task of dense rows may find, a single longer row apart: 512 KiB, read again while
-/// still in cache.
+/// Max pairs that one task of dense rows may find, unless a single row has more: 512 KiB, read
+/// again while still in cache.
 pub(super) const DENSE_TASK_PAIRS: usize = 64 * 1024;
 
-/// The min number of boxes left out of an incremental update, and the max share of a frame that may
-/// have changed. Time of both threads with 10^5 uniform boxes: 1.0 ms with a hundredth changed
-/// (listed; 1.7 compared), 6.5 with a tenth, 14 with a quarter, 11 swept in full.
+// ---- Incremental updates ----
+
+/// The min number of unchanged boxes for an incremental update, and the max share of a frame that
+/// may have changed. Milliseconds of two threads with 10^5 uniform boxes: 1.0 with a hundredth
+/// changed (listed; 1.7 compared), 6.5 with a tenth, 14 with a quarter, 11 for a full update.
 pub(super) const MIN_RESTING: u64 = 1024;
 /// See [`MIN_RESTING`].
 pub(super) const MAX_CHANGED: f64 = 1.0 / 6.0;
 
-/// Boxes that are looked at to tell whether many have changed.
-pub(super) const SAMPLE: usize = 128;
+/// Boxes of a sample that tells whether too many have changed, before all are compared.
+pub(super) const COMPARED_SAMPLE: usize = 128;
 
-/// Frames of few changes before the tree is built, and the max where trees did not last. Building
+/// Quiet frames required before the tree is built, and the max where trees did not last. Building
 /// one takes about as long as a frame.
 pub(super) const MIN_QUIET_FRAMES: u32 = 2;
 /// See [`MIN_QUIET_FRAMES`].
 pub(super) const MAX_QUIET_FRAMES: u32 = 1024;
 
-/// The part of a tree's leaves that is free for boxes to come: one in this many.
+/// One slot of a tree in this many is free for boxes that are added.
 pub(super) const FREE_SLOTS: usize = 16;
 
-/// What a frame costs in tests of two boxes, as the tree makes them: for each box in a frame that
-/// is swept or of a new tree, and for each box looked for in the tree beside its tests of nodes.
-pub(super) const SWEPT_COST: u64 = 100;
-/// See [`SWEPT_COST`].
-pub(super) const MEET_COST: u64 = 120;
+/// The cost of a full update, or of building a tree, for each box; in tests of a tree.
+pub(super) const FULL_COST: u64 = 100;
+/// The cost of a search for one box beside its tests; in tests of a tree.
+pub(super) const SEARCH_COST: u64 = 120;
 
-/// What a sweep may cost, in tests of about 0.3 ns, before the tree takes its place: for each box
-/// half of what the tree costs, so that what is tested in vain leaves both together below twice
-/// what parry's tree costs (1.8; with all that the tree costs, 1,300, it was 2.6), and for each
-/// pair what that costs.
-pub(super) const BOX_BUDGET: i64 = 700;
-/// See [`BOX_BUDGET`].
-pub(super) const PAIR_BUDGET: i64 = 30;
-/// What an overlap costs that filters drop, in tests: 7 to 9 ns.
-pub(super) const DROPPED_COST: u64 = 25;
+/// Boxes that one task searches a tree for, about 0.3 us each.
+pub(super) const SEARCH_TASK: usize = 256;
 
-/// Boxes that one task looks for in a tree, of about 0.3 us each.
-pub(super) const MEET_TASK: usize = 256;
+/// Boxes that go down the tree together while they touch at most [`MAX_GROUP_NODES`] nodes: a third
+/// less time than one by one.
+pub(super) const SEARCH_GROUP: usize = 8;
+/// See [`SEARCH_GROUP`].
+pub(super) const MAX_GROUP_NODES: usize = 32;
 
-/// Boxes that go down the tree together, and the nodes up to which that is worth it: a third less
-/// than one by one.
-pub(super) const MEET_GROUP: usize = 8;
-/// See [`MEET_GROUP`].
-pub(super) const MAX_NODES: usize = 32;
+// ---- The order of boxes in a tree (`packing.rs`) ----
+
+/// Max boxes of the sample that is split, and the boxes for each of the sample. A sampled box takes
+/// 0.4 us, ordering a box 0.1.
+pub(crate) const PACKING_SAMPLE: usize = 2048;
+/// See [`PACKING_SAMPLE`].
+pub(crate) const PER_SAMPLED: usize = 16;
+/// Min sampled boxes in a part, on average.
+pub(crate) const MIN_GROUP: usize = 4;
+/// Max boxes of one code that are not sorted further.
+pub(crate) const MAX_TIED: usize = 32;
+/// Max boxes that the caller's thread orders alone.
+pub(crate) const SERIAL_PACKING: usize = 4096;
+
+// ---- The neighbour list, and small frames ----
+
+/// Max boxes in a frame that is tested all against all instead of swept. Microseconds of one thread
+/// for a frame of uniform boxes that all move by 10 %, swept and all against all: 16 and 4.4 with
+/// 100 boxes, 41 and 13 with 300 (`examples/small_worlds.rs`).
+pub(super) const MAX_BRUTE_FRAME: usize = 256;
+
+/// Boxes up to which the boxes that left are tested against all others; beyond, a tree is searched.
+pub(super) const MAX_BRUTE: usize = SMALL_FRAME;
+
+/// The max share of boxes that may leave their grown boxes in a frame.
+pub(super) const MAX_LEFT: f64 = 0.25;
+
+/// Candidates of a new block, and the max: 8 KiB, so that an insertion moves 4 KiB.
+pub(super) const NEW_BLOCK: usize = 512;
+/// See [`NEW_BLOCK`].
+pub(super) const FULL_BLOCK: usize = 1024;
+
+/// A block drops stale candidates once one in this many is new: about as many are stale by then.
+pub(super) const STALE_SHARE: usize = 8;
+
+/// The max number of candidates, for each box and each pair of the last frame.
+pub(super) const MAX_CANDIDATES: u64 = 8;
+
+/// The cost of a full update for each box beside its tests, in tests of two boxes: about 90 ns.
+pub(super) const FULL_BOX_COST: u64 = 300;
+/// The same for a frame that is tested all against all: about 15 ns.
+pub(super) const BRUTE_BOX_COST: u64 = 50;
+
+/// Min boxes of a list that does not stay in the cache of one processor.
+pub(super) const LARGE_LIST: usize = 32 * 1024;
+
+/// The costs of an update by the list, in tests of two boxes: of a box, 12 ns of one thread; of a
+/// candidate, 2.5 ns, or 8 ns in a large list; of a box that left, beside the tests that find its
+/// candidates, 400 ns if it is tested against all others, 1 us if a tree is searched.
+pub(super) const LIST_BOX_COST: u64 = 40;
+/// See [`LIST_BOX_COST`]. Of small and large lists.
+pub(super) const CANDIDATE_COSTS: [u64; 2] = [8, 24];
+/// See [`LIST_BOX_COST`]. Without a tree and with one.
+pub(super) const LEFT_COSTS: [u64; 2] = [1500, 3000];
+
+/// What a list may cost beyond full updates before it is dropped, in full updates. Of small and
+/// large lists: boxes that move in turns all leave once, before all have a margin.
+pub(super) const MAX_EXCESS: [u64; 2] = [8, 6];
+
+/// The min, the first and the max number of steps by which boxes are grown.
+pub(super) const STEPS: [f32; 3] = [2.0, 8.0, 64.0];
+
+/// The max margin, in sizes of the box.
+pub(super) const MAX_MARGIN: f32 = 0.4;
+
+/// The number of steps changes once this part of the boxes was grown by the last one (one in this
+/// many), or after so many frames.
+pub(super) const REGROWN_SHARE: usize = 4;
+/// See [`REGROWN_SHARE`].
+pub(super) const STEPS_PERIOD: u32 = 256;
+
+/// Frames within which a box that left must leave again to count as moving.
+pub(super) const MOVING_FRAMES: u32 = 8;
+
+/// Sampled boxes that decide whether a scene moves little: nearly all by at most one part in so
+/// many of their size. Of small and large lists: with 100,000 boxes that walk by up to a tenth, a
+/// list takes 2 to 3 times as long as full updates, and building it 9 times as long.
+pub(super) const MOTION_SAMPLE: usize = 64;
+/// See [`MOTION_SAMPLE`].
+pub(super) const MIN_SIZE_IN_STEPS: [f32; 2] = [4.0, 24.0];

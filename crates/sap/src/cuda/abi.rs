@@ -1,10 +1,11 @@
-//! What the kernels are passed by value, and the counters they leave: the layouts of `kernels/sap`.
+//! Structs that the kernels of `kernels/sap` are passed by value, and the counters that they leave.
 
-use crate::Sorts;
+use crate::{Aabb, Aabb64, Filter, Pair, Sorts};
 use bytemuck::{Pod, Zeroable};
+use gpu::{DevicePtr, SliceMut};
 use gpusort::cuda::SortOutcome;
 
-/// Counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
+/// The counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct State {
@@ -29,16 +30,26 @@ pub(crate) struct State {
     pub(crate) placed: u64,
     pub(crate) started: u64,
     pub(crate) ended: u64,
-    /// What the sorts of [`OF_BOXES`] and [`OF_PAIRS`] left; the kernels here do not know of it.
+    /// The outcomes of the sorts at [`BOX_SORT`] and [`PAIR_SORT`]. The kernels do not use them.
     pub(crate) sorts: [SortOutcome; 2],
 }
 
-/// Places in [`State::sorts`].
-pub(crate) const OF_BOXES: usize = 0;
-pub(crate) const OF_PAIRS: usize = 1;
+/// Indices in [`State::sorts`].
+pub(crate) const BOX_SORT: usize = 0;
+pub(crate) const PAIR_SORT: usize = 1;
+
+/// Returns the address of one counter of the [`State`] at an address.
+macro_rules! counter {
+    ($state:expr, $field:ident) => {
+        $state
+            .byte_add(std::mem::offset_of!(crate::cuda::abi::State, $field) as u64)
+            .cast::<u64>()
+    };
+}
+pub(crate) use counter;
 
 impl State {
-    /// What was sorted.
+    /// Sums up what was sorted.
     pub(crate) fn sorts(&self) -> Sorts {
         let mut all = Sorts::default();
         for sort in &self.sorts {
@@ -53,48 +64,50 @@ impl State {
     }
 }
 
-/// The words of [`State`] that a sweep starts from zero: those before `tests`, and `tests` too where the sweep itself counts them.
-pub(crate) const SWEEP_WORDS: usize = 6;
-pub(crate) const GRID_WORDS: usize = 7;
-
-/// Addresses are those of device memory; 0 where there is none.
+/// The arguments that all kernels of the stage `bounds` share.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Prepare {
     pub(crate) n: u32,
+    /// The index of the set's first box in the scene.
     pub(crate) base: u32,
+    /// 1 for the second of two sets.
     pub(crate) second: u32,
+    /// Boxes of the last update.
     pub(crate) known: u32,
     pub(crate) margin: f32,
-    pub(crate) apart: u32,
-    pub(crate) last: u64,
-    pub(crate) stored: u64,
-    pub(crate) given: u64,
-    pub(crate) filters: u64,
-    pub(crate) last_filters: u64,
-    pub(crate) worlds: u64,
-    pub(crate) last_worlds: u64,
-    pub(crate) state: u64,
+    /// 1 if the resting set is left out of the search, so that its empty boxes do not count.
+    pub(crate) resting: u32,
+    pub(crate) last: DevicePtr<Aabb>,
+    pub(crate) stored: DevicePtr<Aabb>,
+    pub(crate) given: DevicePtr<Aabb>,
+    pub(crate) filters: DevicePtr<Filter>,
+    pub(crate) last_filters: DevicePtr<Filter>,
+    pub(crate) worlds: DevicePtr<u32>,
+    pub(crate) last_worlds: DevicePtr<u32>,
+    pub(crate) state: DevicePtr<State>,
 }
 
+/// The boxes in the order of the sweep axis, and the work list of the sweep.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Sorted {
-    pub(crate) sides: u64,
-    pub(crate) span: u64,
-    pub(crate) end: u64,
-    pub(crate) slots: u64,
-    pub(crate) reach: u64,
-    pub(crate) units: u64,
-    pub(crate) first_unit: u64,
+    pub(crate) sides: DevicePtr<[f32; 4]>,
+    pub(crate) span: DevicePtr<[f32; 2]>,
+    pub(crate) end: DevicePtr<u32>,
+    pub(crate) slots: DevicePtr<u32>,
+    pub(crate) reach: DevicePtr<[u32; 4]>,
+    pub(crate) units: DevicePtr<u32>,
+    pub(crate) first_unit: DevicePtr<u64>,
 }
 
+/// The conditions under which two boxes that overlap are a pair to report.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Accept {
-    pub(crate) filters: u64,
-    pub(crate) exact: u64,
-    pub(crate) excluded: u64,
+    pub(crate) filters: DevicePtr<Filter>,
+    pub(crate) exact: DevicePtr<Aabb64>,
+    pub(crate) excluded: DevicePtr<u64>,
     pub(crate) excluded_len: u64,
     pub(crate) split: u64,
     pub(crate) a_begin: u64,
@@ -106,41 +119,56 @@ pub(crate) struct Accept {
 #[repr(C)]
 pub(crate) struct SweepInput {
     pub(crate) sorted: Sorted,
-    pub(crate) index: u64,
+    pub(crate) index: DevicePtr<u32>,
     pub(crate) tiles: u32,
     pub(crate) pad: u32,
-    pub(crate) state: u64,
+    pub(crate) state: DevicePtr<State>,
     pub(crate) accept: Accept,
     pub(crate) limit: u64,
 }
 
+/// The buffer that the pairs found go to, as keys `a * 2^bits + b`. With `rows` the pairs are
+/// counted by `a` as well, and `ranks` are theirs in their rows.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Keys {
-    pub(crate) keys: u64,
+    pub(crate) keys: DevicePtr<u64>,
     pub(crate) capacity: u64,
-    pub(crate) rows: u64,
-    pub(crate) ranks: u64,
+    pub(crate) rows: DevicePtr<u32>,
+    pub(crate) ranks: DevicePtr<u32>,
     pub(crate) bits: u32,
     pub(crate) pad: u32,
 }
 
-/// A sorted list of `n` pairs, or of as many as the number at `count` says, at most `n`.
+impl Keys {
+    /// Returns the keys in a buffer, not counted by row.
+    pub(crate) fn new(buffer: &SliceMut<u64>, bits: u32) -> Self {
+        Self {
+            keys: buffer.device_ptr(),
+            capacity: buffer.len() as u64,
+            bits,
+            ..Self::zeroed()
+        }
+    }
+}
+
+/// A sorted list of `n` pairs. If `count` is not null, it is of as many as stand there, at most
+/// `n`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct List {
-    pub(crate) pairs: u64,
+    pub(crate) pairs: DevicePtr<u64>,
     pub(crate) n: u64,
-    pub(crate) count: u64,
+    pub(crate) count: DevicePtr<u64>,
 }
 
-/// What the kernel is passed, by the list that has the pairs: `Differences` of `kernels/sap/events.cuh`.
+/// Two lists, and where the pairs go that only one of them has, by that list.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct PassedDifferences {
+pub(crate) struct Differences {
     pub(crate) lists: [List; 2],
-    pub(crate) words: [u64; 2],
-    pub(crate) out: [u64; 2],
-    pub(crate) room: [u64; 2],
-    pub(crate) totals: [u64; 2],
+    pub(crate) words: [DevicePtr<u64>; 2],
+    pub(crate) out: [DevicePtr<Pair>; 2],
+    pub(crate) capacity: [u64; 2],
+    pub(crate) totals: [DevicePtr<u64>; 2],
 }

@@ -1,17 +1,18 @@
 //! Boxes of meshes on the device (`kernels/sap/bounds.cuh`).
 
-use crate::cuda::kernels::{blocks, linear, module};
+use crate::cuda::launch::{THREADS, WARP, blocks, linear, module};
 use crate::mesh::{bad_offset, bad_triangle};
 use crate::{Aabb, Error, Result};
 use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
 
-/// Threads of a block; the least vertices that a warp takes; and warps of a multiprocessor, more of which take turns.
-const THREADS: u32 = 256;
-const LEAST_SHARE: usize = 256;
+/// The min vertices that a warp takes.
+const MIN_SHARE: usize = 256;
+/// Warps of a multiprocessor. More would take turns.
 const WARPS: usize = 64;
 
-/// Boxes of meshes that lie on a CUDA device: [`crate::aabbs_from_mesh`] and [`crate::aabbs_from_objects`] there, with the
-/// same results bit for bit. The boxes may go to [`crate::BroadPhase::update_device`].
+/// The kernels that compute the boxes of meshes on a CUDA device: [`crate::aabbs_from_mesh`] and
+/// [`crate::aabbs_from_objects`] there, with the same results bit for bit. The boxes may go to
+/// [`crate::BroadPhase::update_device`].
 ///
 /// ```
 /// use sap::{Aabb, MeshBounds};
@@ -47,13 +48,14 @@ impl MeshBounds {
         })
     }
 
-    /// Writes the box of each triangle to its place in `boxes`, on `stream`, and waits for it. Bytes: 48 read and 24
-    /// written a triangle.
+    /// Writes the box of each triangle at its index in `boxes`, on `stream`, and waits for it.
+    /// Bytes: 48 read and 24 written a triangle.
     ///
     /// # Errors
     ///
-    /// [`Error::VertexIndex`] as [`crate::aabbs_from_mesh`], with anything in `boxes`; [`Error::LengthMismatch`] unless there
-    /// is a box for each triangle; [`Error::TooManyBoxes`] above `u32::MAX`; [`Error::Gpu`].
+    /// [`Error::VertexIndex`] as [`crate::aabbs_from_mesh`], with anything in `boxes`;
+    /// [`Error::LengthMismatch`] unless there is a box for each triangle; [`Error::TooManyBoxes`]
+    /// above `u32::MAX`; [`Error::Gpu`].
     pub fn aabbs_from_mesh(
         &self,
         stream: &Stream,
@@ -62,12 +64,12 @@ impl MeshBounds {
         boxes: SliceMut<'_, Aabb>,
     ) -> Result<()> {
         let n = triangles.len();
-        let count = numbered("triangles", n, boxes.len())?;
+        let count = checked_count("triangles", n, boxes.len())?;
         if n == 0 {
             return Ok(());
         }
         let bad = stream.alloc_zeroed::<u64>(1)?;
-        // SAFETY: there is a box for each triangle, and indices of vertices are checked by the kernel.
+        // SAFETY: there is a box for each triangle, and the kernel checks the indices of vertices.
         unsafe {
             stream.launch(
                 &self.triangles,
@@ -91,13 +93,15 @@ impl MeshBounds {
         }
     }
 
-    /// Writes the box of each object to its place in `boxes`, on `stream`, and waits for it. Vertices are dealt evenly to
-    /// warps, however many an object has. Bytes: 12 read a vertex; 8 read and 48 written an object.
+    /// Writes the box of each object at its index in `boxes`, on `stream`, and waits for it. Warps
+    /// take equal shares of the vertices, however many an object has. Bytes: 12 read a vertex; 8
+    /// read and 48 written an object.
     ///
     /// # Errors
     ///
-    /// [`Error::Offset`] as [`crate::aabbs_from_objects`], with anything in `boxes`; [`Error::LengthMismatch`] unless there is
-    /// a box for each object; [`Error::TooManyBoxes`] above `u32::MAX`; [`Error::Gpu`].
+    /// [`Error::Offset`] as [`crate::aabbs_from_objects`], with anything in `boxes`;
+    /// [`Error::LengthMismatch`] unless there is a box for each object; [`Error::TooManyBoxes`]
+    /// above `u32::MAX`; [`Error::Gpu`].
     pub fn aabbs_from_objects(
         &self,
         stream: &Stream,
@@ -106,24 +110,24 @@ impl MeshBounds {
         mut boxes: SliceMut<'_, Aabb>,
     ) -> Result<()> {
         let n = offsets.len().saturating_sub(1);
-        let count = numbered("objects", n, boxes.len())?;
+        let count = checked_count("objects", n, boxes.len())?;
         if n == 0 {
             return Ok(());
         }
         let bad = stream.alloc_zeroed::<u64>(1)?;
-        // Offsets reach no further.
+        // Offsets of 32 bits reach no vertex beyond these.
         let reached = vertices.len().min(u32::MAX as usize);
         let warps = stream.device().info().multiprocessors as usize * WARPS;
         let share = reached
             .div_ceil(warps)
-            .next_multiple_of(32)
-            .max(LEAST_SHARE);
+            .next_multiple_of(WARP as usize)
+            .max(MIN_SHARE);
         let launch = Launch::linear(
-            blocks(reached.div_ceil(share).max(1), THREADS / 32),
+            blocks(reached.div_ceil(share).max(1), THREADS / WARP),
             THREADS,
         );
-        // SAFETY: there is a box for each object and an offset more. The second kernel does nothing unless the first found
-        // all offsets in order and within the vertices.
+        // SAFETY: there is a box for each object and an offset more. The second kernel does nothing
+        // unless the first found all offsets in order and within the vertices.
         unsafe {
             stream.launch(
                 &self.start,
@@ -152,8 +156,8 @@ impl MeshBounds {
     }
 }
 
-/// The number of triangles or objects, if there is a box for each.
-fn numbered(what: &'static str, given: usize, boxes: usize) -> Result<u32> {
+/// Returns the number of triangles or objects, if there is a box for each.
+fn checked_count(what: &'static str, given: usize, boxes: usize) -> Result<u32> {
     if given != boxes {
         return Err(Error::LengthMismatch { what, boxes, given });
     }

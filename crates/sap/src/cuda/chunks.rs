@@ -1,46 +1,46 @@
-//! All pairs in bounded memory: counted by their smaller index first, then found, sorted and handed out by groups of
-//! consecutive smaller indices that fit.
+//! All pairs in bounded memory: counted by their smaller index first, then found, sorted and passed
+//! on by groups of consecutive smaller indices that fit.
 
 use crate::cuda::engine::Engine;
 use crate::cuda::find::plan::Plan;
 use crate::cuda::input::source::Source;
 use crate::cuda::memory::HostBuffer;
-use crate::{ChunkReport, Config, Frame, Pair, Result};
+use crate::{ChunkReport, Frame, Pair, Result};
 use gpu::{Slice, Stream};
 use std::ops::Range;
 use std::time::Instant;
 
-/// The most pairs handed out at once, 32 MiB of them, however many are asked for.
-const MOST_HANDED: usize = 4 << 20;
+/// The max pairs of a chunk, 32 MiB of them, however many are asked for.
+const MAX_CHUNK: usize = 4 << 20;
 
-/// The most pairs sorted at once, 4 GiB of them and their copy, however much memory there is: a group costs a sweep.
-const MOST_SORTED: u64 = 1 << 28;
+/// The max pairs of a group, 4 GiB of them and their copy, however much memory there is. A group
+/// costs a sweep.
+const MAX_GROUP: u64 = 1 << 28;
 
 impl Engine {
-    pub(crate) fn for_each_pair_chunk(
+    /// Passes all pairs to `f`, `chunk` at a time.
+    pub(crate) fn deliver_chunks(
         &mut self,
-        config: &Config,
         frame: &Frame,
         chunk: usize,
         f: &mut dyn FnMut(&[Pair]),
     ) -> Result<ChunkReport> {
-        let result = self.deliver(config, frame, chunk, f);
-        self.forget_stages();
+        let result = self.deliver(frame, chunk, f);
+        self.drop_marks();
         result
     }
 
     fn deliver(
         &mut self,
-        config: &Config,
         frame: &Frame,
         chunk: usize,
         f: &mut dyn FnMut(&[Pair]),
     ) -> Result<ChunkReport> {
         let start = Instant::now();
-        let sets = [Source::Host(frame)];
-        let mut plan = Plan::new(config);
-        self.read_apart(&sets)?;
-        self.arrange(config, &mut plan)?;
+        let sets = [Source::from(frame)];
+        let mut plan = Plan::new(&self.config);
+        self.read_alone(&sets)?;
+        self.arrange(&mut plan)?;
         let stream = self.stream.clone();
         let n = frame.len();
 
@@ -48,22 +48,23 @@ impl Engine {
         let state = self.count_by_a(&mut plan, by_a.slice_mut())?;
         // A group has few of the pairs, and all of the tests.
         plan.is_bounded = false;
-        let invalid = self.refuse_invalid(config, &sets, &state)?;
+        let invalid = self.refuse_invalid(&sets, &state)?;
         let counts = stream.to_vec(by_a.slice())?;
         drop(by_a);
 
-        let limit = self.pair_limit(config)?.min(MOST_SORTED);
+        let limit = self.pair_limit()?.min(MAX_GROUP);
         let groups = groups(&counts, limit);
         let largest = groups.iter().map(|(_, pairs)| *pairs).max().unwrap_or(0);
         if largest > self.packed.capacity() as u64 {
-            // A row that alone is above the limit is handed out all the same: it has fewer pairs than there are boxes.
-            self.make_room(config, largest, limit.max(largest))?;
+            // A row that alone is above the limit is passed on all the same: it has fewer pairs
+            // than there are boxes.
+            self.raise_capacity(largest, limit.max(largest))?;
         }
-        let mut delivery = Delivery::new(&stream, chunk.min(MOST_HANDED), f)?;
+        let mut delivery = Delivery::new(&stream, chunk.min(MAX_CHUNK), f)?;
         for (a, pairs) in groups.into_iter().filter(|(_, pairs)| *pairs > 0) {
             let pairs = pairs as usize;
-            self.find_pairs(config, &mut plan, &sets, a, false)?;
-            delivery.hand(&stream, self.ordered.part(pairs)?.cast()?)?;
+            self.find_pairs(&mut plan, &sets, a)?;
+            delivery.add(&stream, self.ordered.part(pairs)?.cast()?)?;
         }
         delivery.finish();
         let (pairs, chunks) = (delivery.pairs, delivery.chunks);
@@ -77,7 +78,8 @@ impl Engine {
     }
 }
 
-/// Ranges of `a` that cover all, each with its number of pairs: at most `limit`, or one `a` alone.
+/// Returns ranges of `a` that cover all, each with its count of pairs: at most `limit`, or one `a`
+/// alone.
 fn groups(counts: &[u32], limit: u64) -> Vec<(Range<u64>, u64)> {
     let mut groups = Vec::new();
     let (mut first, mut pairs) = (0, 0);
@@ -92,7 +94,7 @@ fn groups(counts: &[u32], limit: u64) -> Vec<(Range<u64>, u64)> {
     groups
 }
 
-/// Hands out sorted pairs that come in pieces, as chunks of one size but for the last.
+/// Passes sorted pairs that come in pieces on, as chunks of one size except the last.
 struct Delivery<'a> {
     buffer: HostBuffer<Pair>,
     filled: usize,
@@ -112,15 +114,16 @@ impl<'a> Delivery<'a> {
         })
     }
 
-    fn hand(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
-        let mut at = 0;
-        while at < pairs.len() {
-            let take = (self.buffer.len() - self.filled).min(pairs.len() - at);
+    /// Adds a piece, and passes on the chunks that are full.
+    fn add(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
+        let mut start = 0;
+        while start < pairs.len() {
+            let take = (self.buffer.len() - self.filled).min(pairs.len() - start);
             stream.download(
-                pairs.range(at..at + take)?,
+                pairs.range(start..start + take)?,
                 &mut self.buffer[self.filled..self.filled + take],
             )?;
-            (at, self.filled) = (at + take, self.filled + take);
+            (start, self.filled) = (start + take, self.filled + take);
             if self.filled == self.buffer.len() {
                 self.finish();
             }
@@ -128,7 +131,7 @@ impl<'a> Delivery<'a> {
         Ok(())
     }
 
-    /// Hands out what has gathered.
+    /// Passes on what is left.
     fn finish(&mut self) {
         if self.filled > 0 {
             (self.f)(&self.buffer[..self.filled]);
@@ -151,10 +154,10 @@ mod tests {
             groups(&[3, 3, 4, 0, 9, 0], 7),
             [(0..2, 6), (2..4, 4), (4..6, 9)]
         );
-        let most = u32::MAX;
+        let max = u32::MAX;
         assert_eq!(
-            groups(&[most, most], u64::from(most)),
-            [(0..1, u64::from(most)), (1..2, u64::from(most))]
+            groups(&[max, max], u64::from(max)),
+            [(0..1, u64::from(max)), (1..2, u64::from(max))]
         );
     }
 }

@@ -1,76 +1,88 @@
-//! The engine: what is kept between updates, and the calls.
+//! The engine: the state between updates, and the calls that read it.
 
-use crate::cuda::abi::{List, State};
-use crate::cuda::events::Difference;
+use crate::cuda::abi::{List, State, counter};
+use crate::cuda::counters::Counters;
+use crate::cuda::events::Events;
 use crate::cuda::find::bound::{Bound, Finder};
 use crate::cuda::find::grid::Grid;
 use crate::cuda::find::plan::{FoundBy, Plan};
 use crate::cuda::find::sweep::Sweep;
 use crate::cuda::find::tree::Tree;
+use crate::cuda::input::reader::Reader;
 use crate::cuda::input::scene::Scene;
 use crate::cuda::input::source::Source;
-use crate::cuda::memory::{Grow, HostPairs, Uploader};
-use crate::cuda::query::{Queries, Question};
+use crate::cuda::memory::{Grow, HostPairs};
+use crate::cuda::order::PairOrder;
+use crate::cuda::query::{Queries, copied, copied_some};
 use crate::cuda::resting::{self, RestingSet};
+use crate::cuda::sorting::Sorting;
 use crate::cuda::stages::Marks;
 use crate::last::Last;
-use crate::query::Candidate;
-use crate::room::concat;
-use crate::{Aabb, Config, Error, Invalid, OnInvalid, Pair, Result, Subdivision};
-use gpu::{Device, Slice, Stream};
+use crate::query::{Candidate, Labels, Question};
+use crate::subdivision::Subdivision;
+use crate::try_alloc::concat;
+use crate::{
+    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
+};
+use gpu::{Device, DevicePtr, Slice, Stream};
+use std::borrow::Cow;
 
-/// The CUDA engine: everything that is kept between updates. What belongs to one call is in a [`Plan`].
+/// The CUDA engine: the state between updates. The state of one call is in a [`Plan`].
 pub(crate) struct Engine {
+    pub(crate) config: Config,
     pub(crate) stream: Stream,
+    pub(crate) reader: Reader,
+    pub(crate) counters: Counters,
+    pub(crate) sorting: Sorting,
     pub(crate) sweep: Sweep,
     pub(crate) grid: Grid,
     pub(crate) tree: Tree,
     pub(crate) resting: RestingSet,
-    /// What `Auto` knows of its work.
+    /// The bound of `Auto`.
     pub(crate) bound: Bound,
-    pub(crate) uploader: Uploader,
+    pub(crate) pair_order: PairOrder,
     pub(crate) stages: Marks,
     /// The scene of the last update, and one to read the next into.
     pub(crate) scene: Scene,
     pub(crate) spare: Scene,
     pub(crate) has_last: bool,
-    /// Whether the last update found everything unchanged, and what has found its pairs.
-    pub(crate) rested: bool,
+    /// Whether the last update found everything unchanged, and what found its pairs.
+    pub(crate) was_unchanged: bool,
     pub(crate) found_by: FoundBy,
     /// Pairs of the last update; those of the next as they are found, packed, and in order.
     pub(crate) list: Grow<u64>,
     pub(crate) pairs: usize,
     pub(crate) packed: Grow<u64>,
     pub(crate) ordered: Grow<u64>,
-    pub(crate) events: [Difference; 2],
-    pub(crate) spare_events: [Difference; 2],
-    /// The lists of the last update on the host, by what they are of, and memory for the next; empty unless `is_on_host`.
+    pub(crate) events: Events,
+    pub(crate) spare_events: Events,
+    /// The lists of the last update on the host, and memory for the next. They are empty unless
+    /// `is_on_host`.
     pub(crate) host: [HostPairs; 3],
     pub(crate) spare_host: [HostPairs; 3],
     pub(crate) is_on_host: bool,
     queries: Queries,
 }
 
-/// Places in [`Engine::host`].
+/// Indices in [`Engine::host`].
 const PAIRS: usize = 0;
 const STARTED: usize = 1;
 const ENDED: usize = 2;
 
 impl Engine {
-    /// An engine on the first device.
+    /// Creates an engine on the first device.
     ///
     /// # Errors
     ///
-    /// [`Error::NoCuda`] where no device answers, [`Error::Gpu`] where it cannot load the kernels or lacks memory.
-    pub(crate) fn new(config: &Config) -> Result<Self> {
+    /// [`Error::NoCuda`] where no device answers, [`Error::Gpu`] where it cannot load the kernels
+    /// or lacks memory.
+    pub(crate) fn new(config: Config) -> Result<Self> {
         let missing = |error: gpu::Error| Error::NoCuda {
             looked_for: error.to_string(),
         };
         let device = Device::first().map_err(missing)?;
         let stream = Stream::new(&device).map_err(missing)?;
-        let sweep = Sweep::new(&stream, config)?;
-        let grid = Grid::new(&device)?;
-        let fewest = config.hold_from.unwrap_or(resting::FEWEST);
+        let min_resting = config.min_resting.unwrap_or(resting::MIN_BOXES);
         let mut packed = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
         let allowed = config.pair_memory.map_or(usize::MAX, |bytes| {
@@ -78,69 +90,57 @@ impl Engine {
         });
         packed.reserve_exact(&stream, wished.min(allowed))?;
         Ok(Self {
-            resting: RestingSet::new(&stream, fewest)?,
-            stream,
-            sweep,
-            grid,
+            reader: Reader::new(&device)?,
+            counters: Counters::new(&stream)?,
+            sorting: Sorting::new(&device, config.sort)?,
+            sweep: Sweep::new(&device, config.strategy)?,
+            grid: Grid::new(&device)?,
             tree: Tree::new(&device)?,
+            resting: RestingSet::new(&stream, min_resting)?,
             bound: Bound::default(),
-            uploader: Uploader::default(),
+            pair_order: PairOrder::new(&device)?,
             stages: Marks::new(),
             scene: Scene::default(),
             spare: Scene::default(),
             has_last: false,
-            rested: false,
-            found_by: FoundBy::new(&Plan::new(config), 0),
+            was_unchanged: false,
+            found_by: FoundBy::new(&Plan::new(&config), 0),
             list: Grow::default(),
             pairs: 0,
             packed,
             ordered: Grow::default(),
-            events: Default::default(),
-            spare_events: Default::default(),
+            events: Events::new(&device)?,
+            spare_events: Events::new(&device)?,
             host: Default::default(),
             spare_host: Default::default(),
             is_on_host: true,
             queries: Queries::default(),
+            stream,
+            config,
         })
     }
 
-    /// The new list, of at most `n` pairs, and the last, each to be compared with the other.
+    /// Returns the new list, of at most `n` pairs, and the last, to compare them.
     pub(crate) fn lists(&self, n: usize) -> [List; 2] {
+        let state = self.counters.ptr();
         let new = List {
             pairs: self.ordered.ptr(),
             n: n as u64,
-            count: self.sweep.state.ptr(),
+            count: counter!(state, pairs),
         };
         let last = List {
             pairs: self.list.ptr(),
             n: self.pairs as u64,
-            count: 0,
+            count: DevicePtr::NULL,
         };
         [new, last]
     }
 
-    /// Forgets what the last update has started and ended.
+    /// Empties the events of the last update.
     pub(crate) fn clear_events(&mut self) {
-        self.events.iter_mut().for_each(Difference::clear);
+        self.events.clear();
         self.host[STARTED].clear();
         self.host[ENDED].clear();
-    }
-
-    pub(crate) fn subdivision(&self) -> Option<Subdivision> {
-        let in_cells = self.found_by.finder == Finder::Cells;
-        in_cells.then(|| self.grid.subdivision())?
-    }
-
-    pub(crate) fn pairs(&self) -> &[Pair] {
-        self.on_host(PAIRS)
-    }
-
-    pub(crate) fn started(&self) -> &[Pair] {
-        self.on_host(STARTED)
-    }
-
-    pub(crate) fn ended(&self) -> &[Pair] {
-        self.on_host(ENDED)
     }
 
     fn on_host(&self, list: usize) -> &[Pair] {
@@ -151,16 +151,83 @@ impl Engine {
         &self.host[list]
     }
 
-    /// Copies the lists of the last update to the host, unless they are there. After an error none is.
-    pub(crate) fn download(&mut self) -> Result<()> {
+    pub(crate) fn device_pairs(&self) -> Result<Slice<'_, Pair>> {
+        Ok(self.list.part(self.pairs)?.cast()?)
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Has the next frame cut the space anew.
+    pub(crate) fn drop_plan(&mut self) {
+        self.grid.drop_plan();
+    }
+
+    /// Drops the marks of a call that reports no times, so that the next update does not count
+    /// them.
+    pub(crate) fn drop_marks(&mut self) {
+        // A device that has failed reports it at the next call too.
+        let _ = self.stages.timings(&self.stream);
+    }
+
+    /// Returns the bad boxes of the first set, or of the second, or an error unless bad boxes are
+    /// skipped.
+    pub(crate) fn refuse_invalid(&self, sets: &[Source], state: &State) -> Result<Option<Invalid>> {
+        let counted = [
+            (state.invalid, state.first_invalid),
+            (state.invalid_b, state.first_invalid_b),
+        ];
+        let mut first = None;
+        for (set, (count, first_code)) in sets.iter().zip(counted) {
+            let invalid = set.invalid(&self.stream, count, first_code)?;
+            refuse(&self.config, invalid)?;
+            first = first.or(invalid);
+        }
+        Ok(first)
+    }
+}
+
+impl crate::engine::Engine for Engine {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn backend(&self) -> Backend {
+        Backend::Cuda
+    }
+
+    fn update(&mut self, frame: &Frame) -> Result<Report> {
+        self.update_from(frame.into())
+    }
+
+    fn subdivision(&self) -> Option<Subdivision> {
+        let in_cells = self.found_by.finder == Finder::Cells;
+        in_cells.then(|| self.grid.subdivision())?
+    }
+
+    fn pairs(&self) -> &[Pair] {
+        self.on_host(PAIRS)
+    }
+
+    fn started(&self) -> &[Pair] {
+        self.on_host(STARTED)
+    }
+
+    fn ended(&self) -> &[Pair] {
+        self.on_host(ENDED)
+    }
+
+    /// Copies the lists of the last update to the host, unless they are there. After an error none
+    /// are there.
+    fn download(&mut self) -> Result<()> {
         if self.is_on_host {
             return Ok(());
         }
-        let [started, ended] = &self.events;
         let lists = [
             self.list.part(self.pairs)?.cast()?,
-            started.pairs()?,
-            ended.pairs()?,
+            self.events.started()?,
+            self.events.ended()?,
         ];
         let mut copies = self.host.iter_mut().zip(lists);
         let downloaded = copies.try_for_each(|(copy, list)| copy.download(&self.stream, list));
@@ -171,17 +238,29 @@ impl Engine {
         downloaded
     }
 
-    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad ones empty. Waits.
-    pub(crate) fn boxes(&self) -> Result<Vec<Aabb>> {
+    /// Downloads the boxes.
+    fn boxes(&self) -> Result<Cow<'_, [Aabb]>> {
         if !self.has_last {
-            return Ok(Vec::new());
+            return Ok(Cow::default());
         }
-        Ok(self.stream.to_vec(self.scene.given()?)?)
+        Ok(copied(&self.stream, self.scene.given()?)?.into())
     }
 
-    /// At least the boxes of [`Engine::boxes`] that are asked for; none where they are too many to look for on the device, or there
-    /// is no memory for it.
-    pub(crate) fn candidates(&mut self, question: Question) -> Result<Option<Vec<Candidate>>> {
+    /// Downloads the filters and worlds.
+    fn labels(&self) -> Result<Labels<'_>> {
+        if !self.has_last {
+            return Ok(Labels::default());
+        }
+        let (n, stream) = (self.scene.n, &self.stream);
+        Ok(Labels {
+            filters: copied_some(stream, &self.scene.filters, n)?.into(),
+            worlds: copied_some(stream, &self.scene.worlds, n)?.into(),
+        })
+    }
+
+    /// Looks at all boxes on the device. Returns none where it finds too many, or memory for them
+    /// is refused.
+    fn candidates(&self, question: Question) -> Result<Option<Vec<Candidate>>> {
         if !self.has_last {
             return Ok(Some(Vec::new()));
         }
@@ -192,14 +271,20 @@ impl Engine {
         }
     }
 
-    /// What there is of the last update on the host, and what can still be had of a device that has failed.
-    pub(crate) fn last(&mut self, config: &Config) -> Result<Last> {
-        // Lists that nobody has read are lost with the device, as `BroadPhase::fallback` says: they are empty then.
+    /// Returns the last update as far as it is on the host, or can still be downloaded from a
+    /// device that has failed.
+    fn last(&mut self) -> Result<Last> {
+        // Lists that nobody has read are lost with the device, as `BroadPhase::fallback` says: they
+        // are empty then.
         self.download().ok();
-        // So are the boxes, which are for queries and margins.
-        let given = self.boxes().unwrap_or_default();
+        // The boxes, for queries and margins, are lost likewise; without their labels they must not
+        // be met.
+        let found = self
+            .boxes()
+            .and_then(|boxes| Ok((boxes.into_owned(), self.labels()?.into_owned())));
+        let (given, labels) = found.unwrap_or_default();
         let stored = match self.scene.boxes() {
-            Ok(boxes) if config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),
+            Ok(boxes) if self.config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),
             _ => Ok(Vec::new()),
         };
         Ok(Last {
@@ -207,68 +292,43 @@ impl Engine {
             started: concat(&[&*self.host[STARTED]])?,
             ended: concat(&[&*self.host[ENDED]])?,
             given,
+            labels,
             stored: stored.unwrap_or_default(),
         })
     }
 
-    pub(crate) fn device_pairs(&self) -> Result<Slice<'_, Pair>> {
-        Ok(self.list.part(self.pairs)?.cast()?)
-    }
-
-    pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Has the space cut anew for the next frame.
-    pub(crate) fn forget_plan(&mut self) {
-        self.grid.forget();
-    }
-
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.has_last = false;
         self.resting.release();
-        self.rested = false;
+        self.was_unchanged = false;
         self.pairs = 0;
-        self.events.iter_mut().for_each(Difference::clear);
+        self.events.clear();
         self.host.iter_mut().for_each(HostPairs::clear);
         self.is_on_host = true;
     }
 
-    /// Drops the marks of a call that takes no times, lest the next update counts them.
-    pub(crate) fn forget_stages(&mut self) {
-        // A device that has failed says so again at the next call.
-        let _ = self.stages.timings(&self.stream);
+    fn overlaps_between(&mut self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
+        self.between(a, b)
     }
 
-    /// The bad boxes of the first set, or of the second; an error where they may not be.
-    pub(crate) fn refuse_invalid(
-        &self,
-        config: &Config,
-        sets: &[Source],
-        state: &State,
-    ) -> Result<Option<Invalid>> {
-        let counted = [
-            (state.invalid, state.first_invalid),
-            (state.invalid_b, state.first_invalid_b),
-        ];
-        let mut first = None;
-        for (set, (count, first_code)) in sets.iter().zip(counted) {
-            let invalid = set.invalid(&self.stream, count, first_code)?;
-            refuse(config, invalid)?;
-            first = first.or(invalid);
-        }
-        Ok(first)
+    fn for_each_pair_chunk(
+        &mut self,
+        frame: &Frame,
+        chunk: usize,
+        f: &mut dyn FnMut(&[Pair]),
+    ) -> Result<ChunkReport> {
+        self.deliver_chunks(frame, chunk, f)
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Host memory must not go before the copies to and from it are done. A device that has failed makes none.
+        // Host memory must outlive the copies to and from it. A device that has failed makes none.
         let _ = self.stream.synchronize();
     }
 }
 
-/// An error for bad boxes, unless they are skipped.
+/// Returns an error for bad boxes, unless they are skipped.
 pub(crate) fn refuse(config: &Config, invalid: Option<Invalid>) -> Result<()> {
     match (config.on_invalid, invalid) {
         (

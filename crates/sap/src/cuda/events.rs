@@ -1,98 +1,112 @@
-//! Which pairs started and which ended: differences of two sorted lists, on the device.
+//! Events: the pairs that an update started and ended, as differences of two sorted lists on the
+//! device (`kernels/sap/events.cuh`).
 
-use crate::cuda::abi::{List, PassedDifferences};
-use crate::cuda::kernels::{EVENT_ITEMS, Kernels};
+use crate::cuda::abi::{Differences, List};
+use crate::cuda::launch::{THREADS, blocks, module};
 use crate::cuda::memory::Grow;
 use crate::{Pair, Result};
-use gpu::{Slice, Stream};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, Stream, args};
 
-/// Room for differences at first, by pairs of the list: most pairs last.
-const LIKELY: usize = 16;
+/// Pairs of one list that a block compares.
+const TILE: usize = 1024;
+/// The first capacity of each list, as a share of the pairs: few of them change.
+const SHARE: usize = 16;
 
-/// The pairs of one list that another lacks. Memory is kept from update to update.
-#[derive(Default)]
-pub(crate) struct Difference {
+/// The pairs that an update started and ended. Memory is kept from update to update.
+pub(crate) struct Events {
+    kernel: Kernel,
     words: Grow<u64>,
-    pairs: Grow<Pair>,
-    len: usize,
+    /// Started, ended.
+    lists: [Grow<Pair>; 2],
+    lens: [usize; 2],
 }
 
-impl Difference {
-    /// Finds the pairs of each list that the other lacks, as far as there is room; their numbers go to the addresses `totals`.
-    /// O((pairs of both) log), near each other in memory.
+impl Events {
+    pub(crate) fn new(device: &Device) -> Result<Self> {
+        Ok(Self {
+            kernel: module(device)?.kernel("sap_differences")?,
+            words: Grow::default(),
+            lists: Default::default(),
+            lens: [0; 2],
+        })
+    }
+
+    /// Finds the pairs of each list that the other lacks, as many as the capacity takes. Their
+    /// counts go to the addresses `totals`. O((pairs of both) log), near each other in memory.
     ///
     /// # Safety
     ///
-    /// The lists' addresses are of as many pairs as they say, or of a number, and so are the totals.
+    /// The lists' addresses are of as many pairs as they say and of a count. So are the totals.
     pub(crate) unsafe fn find(
-        both: &mut [Self; 2],
+        &mut self,
         stream: &Stream,
-        kernels: &Kernels,
-        lists: [List; 2],
-        totals: [u64; 2],
+        compared: [List; 2],
+        totals: [DevicePtr<u64>; 2],
     ) -> Result<()> {
-        let words = lists.map(|list| (list.n as usize).div_ceil(EVENT_ITEMS) + 1);
-        let memory = both[0].words.reserve(stream, words[0] + words[1])?;
-        let first = memory.ptr();
+        let words = compared.map(|list| (list.n as usize).div_ceil(TILE) + 1);
+        let memory = self.words.reserve(stream, words[0] + words[1])?;
+        let first = memory.device_ptr();
         stream.fill_bytes(memory, 0)?;
-        for (difference, list) in both.iter_mut().zip(lists) {
-            let n = list.n as usize;
-            let room = difference.pairs.capacity().max(n.min(1024 + n / LIKELY));
-            difference.pairs.reserve(stream, room)?;
+        for (list, compared) in self.lists.iter_mut().zip(compared) {
+            let n = compared.n as usize;
+            let capacity = list.capacity().max(n.min(1024 + n / SHARE));
+            list.reserve(stream, capacity)?;
         }
-        let passed = PassedDifferences {
-            lists,
-            words: [first, first + (words[0] * size_of::<u64>()) as u64],
-            out: both.each_ref().map(|difference| difference.pairs.ptr()),
-            room: both
-                .each_ref()
-                .map(|difference| difference.pairs.capacity() as u64),
+        let max = compared.iter().map(|list| list.n).max().unwrap_or(0);
+        let launch = Launch {
+            grid: (blocks(max as usize, TILE as u32).max(1), 2, 1),
+            ..Launch::linear(1, THREADS)
+        };
+        let arguments = Differences {
+            lists: compared,
+            words: [first, first.byte_add((words[0] * size_of::<u64>()) as u64)],
+            out: self.lists.each_ref().map(Grow::ptr),
+            capacity: self.lists.each_ref().map(|list| list.capacity() as u64),
             totals,
         };
-        // SAFETY: the caller's promise; there is a word more than blocks for each list, zero, and the room is what is reserved.
-        unsafe { Ok(kernels.differences(stream, passed)?) }
+        // SAFETY: the caller's promise; there is a word more than blocks for each list, zero, and
+        // nothing is written beyond the capacity.
+        unsafe { stream.launch(&self.kernel, &launch, &args![ByValue(arguments)])? };
+        Ok(())
     }
 
-    /// Takes note that so many were found, and finds them again where there was no room for all.
+    /// Sets the lengths, and finds the pairs again where the capacity was too small for all.
     ///
     /// # Safety
     ///
     /// As for `find`, with the lists that were given there.
     pub(crate) unsafe fn complete(
-        both: &mut [Self; 2],
+        &mut self,
         stream: &Stream,
-        kernels: &Kernels,
-        lists: [List; 2],
-        totals: [u64; 2],
+        compared: [List; 2],
+        totals: [DevicePtr<u64>; 2],
         counts: [u64; 2],
     ) -> Result<()> {
-        let mut short = false;
-        for (difference, count) in both.iter_mut().zip(counts) {
-            difference.len = 0;
-            if count > difference.pairs.capacity() as u64 {
-                difference.pairs.reserve(stream, count as usize)?;
-                short = true;
+        self.clear();
+        let mut has_grown = false;
+        for (list, count) in self.lists.iter_mut().zip(counts) {
+            if count > list.capacity() as u64 {
+                list.reserve(stream, count as usize)?;
+                has_grown = true;
             }
         }
-        if short {
+        if has_grown {
             // SAFETY: the caller's promise.
-            unsafe { Self::find(both, stream, kernels, lists, totals)? };
+            unsafe { self.find(stream, compared, totals)? };
         }
-        for (difference, count) in both.iter_mut().zip(counts) {
-            difference.len = count as usize;
-        }
+        self.lens = counts.map(|count| count as usize);
         Ok(())
     }
 
-    pub(crate) fn pairs(&self) -> Result<Slice<'_, Pair>> {
-        self.pairs.part(self.len)
+    pub(crate) fn started(&self) -> Result<Slice<'_, Pair>> {
+        self.lists[0].part(self.lens[0])
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    pub(crate) fn ended(&self) -> Result<Slice<'_, Pair>> {
+        self.lists[1].part(self.lens[1])
     }
 
     pub(crate) fn clear(&mut self) {
-        self.len = 0;
+        self.lens = [0; 2];
     }
 }

@@ -1,11 +1,11 @@
-//! How many pairs there is memory for.
+//! The limit on pairs, and the capacity for them.
 
 use crate::cuda::engine::Engine;
 use crate::{Config, Error, Pair, Result};
 
 impl Engine {
-    /// Makes room for `count` pairs and an eighth more.
-    pub(crate) fn make_room(&mut self, config: &Config, count: u64, limit: u64) -> Result<()> {
+    /// Raises the capacity to `count` pairs and an eighth more, or `count` where that is refused.
+    pub(crate) fn raise_capacity(&mut self, count: u64, limit: u64) -> Result<()> {
         let too_many = Error::TooManyPairs { count, limit };
         let exact = usize::try_from(count)
             .ok()
@@ -15,31 +15,32 @@ impl Engine {
         let grown = self.packed.reserve_exact(&self.stream, generous);
         grown
             .or_else(|_| self.packed.reserve_exact(&self.stream, exact))
-            .map_err(|error| out_of_memory(config, count, error))
+            .map_err(|error| out_of_memory(&self.config, count, error))
     }
 
-    /// The most pairs that may be kept: as configured, else what half of the memory holds that is free or taken for pairs.
-    pub(crate) fn pair_limit(&self, config: &Config) -> Result<u64> {
-        match config.pair_memory {
+    /// Returns the max pairs: as configured, else what half of the memory takes that is free or
+    /// reserved for pairs.
+    pub(crate) fn pair_limit(&self) -> Result<u64> {
+        match self.config.pair_memory {
             Some(bytes) => Ok(bytes / size_of::<Pair>() as u64),
             None => {
                 let lists = self.list.capacity() + self.ordered.capacity() + self.packed.capacity();
-                let held = (lists * size_of::<Pair>()) as u64 + self.sweep.scratch_bytes();
+                let reserved = (lists * size_of::<Pair>()) as u64 + self.sorting.scratch_bytes();
                 let (free, _) = self.stream.device().memory()?;
-                Ok((free + held) / 2 / bytes_a_pair(config))
+                Ok((free + reserved) / 2 / bytes_a_pair(&self.config))
             }
         }
     }
 }
 
-/// Device bytes that a pair takes: as found, in the list, in that of the last update and while it is sorted; with events it may
-/// be in those of both updates too.
+/// Returns the device bytes that a pair takes: as found, in the list, in that of the last update
+/// and while it is sorted. With events it may be in those of both updates too.
 const fn bytes_a_pair(config: &Config) -> u64 {
     let lists = if config.events { 6 } else { 4 };
     lists * size_of::<Pair>() as u64
 }
 
-/// Device memory that ran out for the sake of `count` pairs means that they are too many.
+/// Turns the refusal of device memory for `count` pairs into the error that they are too many.
 pub(crate) fn out_of_memory(config: &Config, count: u64, error: Error) -> Error {
     match error {
         Error::Gpu(gpu::Error::OutOfMemory { free, .. })

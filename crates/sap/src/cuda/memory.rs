@@ -1,9 +1,10 @@
-//! Memory that is kept from update to update: device buffers that grow, and host memory that the device writes to.
+//! Memory that is kept from update to update: device buffers that grow, and host memory that the
+//! device reads and writes.
 
-use crate::room::zeros;
+use crate::try_alloc::zeros;
 use crate::{Pair, Result};
 use bytemuck::Pod;
-use gpu::{Buffer, Device, Pinned, Slice, SliceMut, Stream};
+use gpu::{Buffer, Device, DevicePtr, Pinned, Slice, SliceMut, Stream};
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
 
@@ -21,7 +22,8 @@ impl<T: Pod> Grow<T> {
         self.0.as_ref().map_or(0, Buffer::len)
     }
 
-    /// Room for `len` elements, and half as many again as there was when that is little. Contents are lost when it grows.
+    /// Makes the capacity `len` elements at least and returns as many. When it grows it does so by
+    /// half, if memory allows, and its contents are lost.
     pub(crate) fn reserve(&mut self, stream: &Stream, len: usize) -> Result<SliceMut<'_, T>> {
         if self.capacity() < len {
             let generous = len.max(self.capacity() + self.capacity() / 2);
@@ -31,7 +33,7 @@ impl<T: Pod> Grow<T> {
         self.part_mut(len)
     }
 
-    /// Room for exactly `len` elements at least.
+    /// Makes the capacity `len` elements at least, and no larger. Contents are lost when it grows.
     pub(crate) fn reserve_exact(&mut self, stream: &Stream, len: usize) -> Result<()> {
         if self.capacity() < len {
             self.0 = None;
@@ -40,16 +42,16 @@ impl<T: Pod> Grow<T> {
         Ok(())
     }
 
-    /// The first `len` elements, which are there.
+    /// Returns the first `len` elements, or an error where there are fewer.
     pub(crate) fn part(&self, len: usize) -> Result<Slice<'_, T>> {
         match &self.0 {
             Some(buffer) => Ok(buffer.range(..len)?),
-            // SAFETY: a slice of nothing may be anywhere, and more is refused.
+            // SAFETY: a slice of no elements may be at any address, and more are an error.
             None => Ok(unsafe { Slice::from_raw(0, 0) }.range(..len)?),
         }
     }
 
-    /// The first `len` elements, to write.
+    /// Returns the first `len` elements, to write.
     pub(crate) fn part_mut(&mut self, len: usize) -> Result<SliceMut<'_, T>> {
         match &mut self.0 {
             Some(buffer) => Ok(buffer.range_mut(..len)?),
@@ -58,13 +60,15 @@ impl<T: Pod> Grow<T> {
         }
     }
 
-    /// Its address, 0 without memory.
-    pub(crate) fn ptr(&self) -> u64 {
-        self.0.as_ref().map_or(0, Buffer::ptr)
+    /// Returns its address, null without memory.
+    pub(crate) fn ptr(&self) -> DevicePtr<T> {
+        let buffer = self.0.as_ref();
+        buffer.map_or(DevicePtr::NULL, |buffer| buffer.slice().device_ptr())
     }
 }
 
-/// Host memory that the device copies to and from. Pinned where the system grants that, else plain: copies then take longer.
+/// Host memory that the device copies to and from. It is pinned where the system grants that, else
+/// plain: copies then take longer.
 pub(crate) enum HostBuffer<T> {
     Pinned(Pinned<T>),
     Plain(Vec<T>),
@@ -77,13 +81,13 @@ impl<T> Default for HostBuffer<T> {
 }
 
 impl<T: Pod> HostBuffer<T> {
-    /// `len` zeroed elements.
+    /// Allocates `len` zeroed elements.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] where there is no plain memory either.
+    /// [`crate::Error::OutOfMemory`] where plain memory is refused too.
     pub(crate) fn new(device: &Device, len: usize) -> Result<Self> {
-        // A device that has failed says so again at the next call; all else is a matter of speed.
+        // A device that has failed reports it at the next call too; plain memory is only slower.
         match Pinned::new(device, len) {
             Ok(pinned) => Ok(Self::Pinned(pinned)),
             Err(_) => Ok(Self::Plain(zeros(len)?)),
@@ -111,21 +115,21 @@ impl<T> DerefMut for HostBuffer<T> {
     }
 }
 
-/// Uploads from any memory at the speed of pinned memory: pieces are copied there by all threads while the one before
-/// is on its way.
+/// Uploads from any memory at the speed of pinned memory: all threads copy a piece there while the
+/// one before is under way.
 #[derive(Default)]
 pub(crate) struct Uploader {
     staging: Option<HostBuffer<u8>>,
     used: usize,
 }
 
-/// Bytes of staging memory that uploads pass through, of one piece, and of what one thread copies of it.
-const ROOM: usize = 32 << 20;
+/// Bytes of the staging memory that uploads pass through, of one piece, and of one thread's share.
+const STAGING: usize = 32 << 20;
 const PIECE: usize = 4 << 20;
 const SHARE: usize = 256 << 10;
 
 impl Uploader {
-    /// Starts a frame: nothing that was uploaded before is still on its way.
+    /// Starts a frame: waits until no earlier upload is under way.
     pub(crate) fn start(&mut self, stream: &Stream) -> Result<()> {
         if self.used > 0 {
             stream.synchronize()?;
@@ -134,6 +138,7 @@ impl Uploader {
         Ok(())
     }
 
+    /// Queues the upload of a list.
     pub(crate) fn upload<T: Pod>(
         &mut self,
         stream: &Stream,
@@ -143,13 +148,13 @@ impl Uploader {
         let from: &[u8] = bytemuck::cast_slice(from);
         let mut to = to.cast::<u8>()?;
         if self.staging.is_none() && !from.is_empty() {
-            self.staging = Some(HostBuffer::new(stream.device(), ROOM)?);
+            self.staging = Some(HostBuffer::new(stream.device(), STAGING)?);
         }
         let Some(staging) = &mut self.staging else {
             return Ok(());
         };
         for piece in from.chunks(PIECE) {
-            if self.used + piece.len() > ROOM {
+            if self.used + piece.len() > STAGING {
                 stream.synchronize()?;
                 self.used = 0;
             }
@@ -161,8 +166,8 @@ impl Uploader {
                 shares.for_each(|(to, from)| to.copy_from_slice(from));
             }
             let (head, tail) = to.split_at(piece.len())?;
-            // SAFETY: the staging memory is used again only after waiting for the stream, here or in `start`, and its
-            // owner waits for the stream before it frees it (`Engine::drop`).
+            // SAFETY: the staging memory is used again only after waiting for the stream, here or
+            // in `start`, and its owner waits for the stream before it frees it (`Engine::drop`).
             unsafe { stream.upload_pinned(head, staged)? };
             to = tail;
             self.used += piece.len();
@@ -171,8 +176,8 @@ impl Uploader {
     }
 }
 
-/// Pairs on the host. Pinned, so that downloads are fast, up to 1 GiB; beyond that pinning would cost more than it saves
-/// and starve the system.
+/// Pairs on the host. Up to 1 GiB they are in pinned memory, so that downloads are fast. Beyond,
+/// pinning would cost more than it saves and starve the system.
 #[derive(Default)]
 pub(crate) struct HostPairs {
     memory: HostBuffer<Pair>,
@@ -186,7 +191,7 @@ impl HostPairs {
         self.len = 0;
     }
 
-    /// Replaces the list by that on the device. It is empty after an error.
+    /// Replaces the list by one on the device. It is empty after an error.
     pub(crate) fn download(&mut self, stream: &Stream, pairs: Slice<Pair>) -> Result<()> {
         self.len = 0;
         let len = pairs.len();

@@ -1,29 +1,41 @@
 //! The CUDA engine: from boxes to sorted pairs and events on the device, by every strategy.
 //!
-//! An update uploads the frame, or what has changed of it ([`patch`]), into the spare [`scene::Scene`] and checks and stores its boxes. [`sweep::Sweep`] sorts them
-//! along one axis and sweeps, from the ends of boxes for [`crate::Strategy::Endpoints`] ([`endpoints`]); [`grid::Grid`] puts
-//! them into cells of several sizes for [`crate::Strategy::Subdivided`], cut by a plan of an earlier frame where that still
-//! suits ([`cut`]); [`tree::Tree`] comes after either where [`crate::Strategy::Auto`] goes beyond its bound ([`bound`]). Pairs are put in order by rows ([`rows`]) or by a sort, and compared with those of the last update
-//! ([`events`]), as many as the device has counted: the host waits once, at the end, and has the pairs found again with more
-//! room where there was too little. For updates from the host the lists are then downloaded. What the last update left is in
-//! other memory, and changes places with the new at the very end: an update that fails changes nothing that can be seen.
+//! [`update`] runs the stages of an update in the order of the fields of [`crate::Timings`]:
+//!
+//! - `upload` ([`input`]): the frame, or only its changed boxes, goes to the spare scene.
+//! - `bounds` ([`input`]): its boxes are checked and stored, and compared with those of the last
+//!   update. The [`resting`] set is left out of what follows.
+//! - `keys` and `sort` ([`find`]): a finder is planned, and the boxes are arranged for it: along
+//!   one axis, in cells of several sizes, or in a tree.
+//! - `sweep` ([`find`]): the finder searches for pairs. [`crate::Strategy::Auto`] is bounded:
+//!   beyond the bound, the tree finds the pairs.
+//! - `order` ([`order`]): the pairs are put in order by rows or by a sort.
+//! - `events` ([`events`]): they are compared with those of the last update.
+//! - `download` ([`memory`]): for updates from the host, the lists are copied there.
+//!
+//! The host waits once, after `events`, for the [`counters`]. If the capacity was too small, it
+//! grows and the search repeats. The results of the last update are in other memory and are swapped
+//! with the new ones at the very end: an update that fails changes nothing that can be seen.
 
 mod abi;
 mod between;
 mod bounds;
 mod chunks;
+mod counters;
 mod engine;
 mod events;
 mod find;
 mod graph;
 mod input;
-mod kernels;
+mod launch;
 mod limits;
 mod memory;
 mod offsets;
 mod order;
 mod query;
 mod resting;
+mod scan;
+mod sorting;
 mod stages;
 mod update;
 
@@ -31,4 +43,3 @@ pub use bounds::MeshBounds;
 pub(crate) use engine::Engine;
 pub use graph::FrameGraph;
 pub use input::device_frame::DeviceFrame;
-pub(crate) use query::Question;

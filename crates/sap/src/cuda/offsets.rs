@@ -1,18 +1,17 @@
-//! Counts, and where what is counted begins: `kernels/sap/offsets.cuh`.
+//! Counts that become offsets: `kernels/sap/offsets.cuh`.
 
 use crate::Result;
-use crate::cuda::kernels::{blocks, module};
+use crate::cuda::launch::{THREADS, blocks, module};
 use crate::cuda::memory::Grow;
-use gpu::{Device, Kernel, Launch, Stream, args};
+use gpu::{Device, DevicePtr, Kernel, Launch, Stream, args};
 
-const THREADS: u32 = 256;
 /// Counts that a block takes.
 const TILE: usize = 2048;
 
 /// Memory for counts that become offsets, kept from update to update.
 pub(crate) struct Offsets {
     kernel: Kernel,
-    /// What the blocks publish, then the counts and one more.
+    /// The words that blocks publish, then the counts and one more.
     memory: Grow<u32>,
     n: usize,
 }
@@ -26,12 +25,12 @@ impl Offsets {
         })
     }
 
-    /// Words of 4 bytes that are published.
+    /// Returns the words of 4 bytes that are published.
     fn words(&self) -> usize {
         2 * (self.n.div_ceil(TILE) + 1)
     }
 
-    /// `n` counts of zero.
+    /// Sets `n` counts to zero.
     pub(crate) fn begin(&mut self, stream: &Stream, n: usize) -> Result<()> {
         self.n = n;
         let all = self.words() + n + 1;
@@ -39,26 +38,33 @@ impl Offsets {
         Ok(())
     }
 
-    /// The address of the counts, later of the offsets.
-    pub(crate) fn ptr(&self) -> u64 {
-        self.memory.ptr() + (self.words() * size_of::<u32>()) as u64
+    /// Returns the address of the counts, which is that of the offsets later.
+    pub(crate) fn ptr(&self) -> DevicePtr<u32> {
+        let words = self.words() * size_of::<u32>();
+        self.memory.ptr().byte_add(words as u64)
     }
 
-    /// Makes offsets of the counts. The greatest count goes to the address `most` if it is more than what is there, their sum to
-    /// `total`, unless that is 0.
+    /// Turns the counts into offsets. `max` is raised to the largest count, and `total` set to
+    /// their sum, unless the address is null.
     ///
     /// # Safety
     ///
-    /// The addresses are of a number each, or 0.
-    pub(crate) unsafe fn make(&self, stream: &Stream, most: u64, total: u64) -> Result<()> {
+    /// Each address is null or that of a counter.
+    pub(crate) unsafe fn make(
+        &self,
+        stream: &Stream,
+        max: DevicePtr<u64>,
+        total: DevicePtr<u64>,
+    ) -> Result<()> {
         let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
         let (words, counts) = (self.memory.ptr(), self.ptr());
-        // SAFETY: the caller's promise; there is room for what the blocks publish and for one count more.
+        // SAFETY: the caller's promise; `begin` made the memory for the words and for one count
+        // more.
         unsafe {
             stream.launch(
                 &self.kernel,
                 &launch,
-                &args![counts, self.n as u32, words, most, total],
+                &args![counts, self.n as u32, words, max, total],
             )?;
         }
         Ok(())

@@ -1,24 +1,18 @@
 //! Single queries on the device: `kernels/sap/query.cuh`.
 
-use crate::cuda::kernels::{linear, module};
+use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
-use crate::query::Candidate;
+use crate::query::{Candidate, Question};
+use crate::try_alloc::zeros;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Kernel, Slice, Stream, args};
+use std::sync::{Mutex, PoisonError};
 
-/// Candidates there is room for, 512 KiB, and those that come with their number: 8 KiB take no longer than nothing.
-const ROOM: usize = 16 * 1024;
+/// The capacity for candidates, 512 KiB, and how many are copied with their count: 8 KiB take no
+/// longer than nothing.
+const CAPACITY: usize = 16 * 1024;
 const FIRST: usize = 255;
-
-/// What is asked for.
-#[derive(Clone, Copy)]
-pub(crate) enum Question {
-    /// What touches this box.
-    Touching(Aabb),
-    /// What is on `origin + t * dir`, `0 <= t <= max_t`.
-    Along([f32; 3], [f32; 3], f32),
-}
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -28,17 +22,35 @@ struct Ray {
     most: f64,
 }
 
+/// What a query on the device needs. One at a time has it.
+#[derive(Default)]
+pub(crate) struct Queries(Mutex<Scratch>);
+
 /// Made by the first query.
 #[derive(Default)]
-pub(crate) struct Queries {
+struct Scratch {
     kernels: Option<[Kernel; 2]>,
-    /// The number of candidates in the place of one, then the candidates.
+    /// The count of candidates in the first entry, then the candidates.
     found: Grow<Candidate>,
 }
 
 impl Queries {
-    /// At least the boxes that are asked for, in no order; nothing where they are more than there is room for. O(boxes).
+    /// At least the boxes that are asked for, in no order; nothing where they are more than the
+    /// capacity. O(boxes).
     pub(crate) fn ask(
+        &self,
+        stream: &Stream,
+        boxes: Slice<Aabb>,
+        question: Question,
+    ) -> Result<Option<Vec<Candidate>>> {
+        // What a thread that panicked has left is replaced by the next question.
+        let mut scratch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.ask(stream, boxes, question)
+    }
+}
+
+impl Scratch {
+    fn ask(
         &mut self,
         stream: &Stream,
         boxes: Slice<Aabb>,
@@ -55,19 +67,20 @@ impl Queries {
         let Some([of_box, of_ray]) = &self.kernels else {
             return Ok(None);
         };
-        self.found.reserve(stream, 1 + ROOM)?;
+        self.found.reserve(stream, 1 + CAPACITY)?;
         if boxes.is_empty() {
             return Ok(Some(Vec::new()));
         }
         stream.fill_bytes(self.found.part_mut(1)?, 0)?;
         let (n, launch) = (boxes.len() as u32, linear(boxes.len()));
-        let (out, room) = (self.found.part_mut(1 + ROOM)?, ROOM as u32);
-        // SAFETY: there are `n` boxes and room for that many candidates behind their number, which is 0.
+        let (out, capacity) = (self.found.part_mut(1 + CAPACITY)?, CAPACITY as u32);
+        // SAFETY: there are `n` boxes, and capacity for that many candidates behind their count,
+        // which is 0.
         unsafe {
             match question {
                 Question::Touching(query) => {
                     let query = ByValue(query);
-                    stream.launch(of_box, &launch, &args![boxes, n, query, out, room])?;
+                    stream.launch(of_box, &launch, &args![boxes, n, query, out, capacity])?;
                 }
                 Question::Along(origin, dir, max_t) => {
                     let ray = ByValue(Ray {
@@ -75,14 +88,14 @@ impl Queries {
                         step: dir.map(f64::from),
                         most: f64::from(max_t),
                     });
-                    stream.launch(of_ray, &launch, &args![boxes, n, ray, out, room])?;
+                    stream.launch(of_ray, &launch, &args![boxes, n, ray, out, capacity])?;
                 }
             }
         }
         let mut found = stream.to_vec(self.found.part(1 + FIRST)?)?;
         let Candidate { index, pad, .. } = found.remove(0);
         let count = (u64::from(pad) << 32 | u64::from(index)) as usize;
-        if count > ROOM {
+        if count > CAPACITY {
             return Ok(None);
         }
         if count > FIRST {
@@ -91,4 +104,21 @@ impl Queries {
         found.truncate(count);
         Ok(Some(found))
     }
+}
+
+/// Copies a list to the host.
+pub(crate) fn copied<T: Pod>(stream: &Stream, list: Slice<T>) -> Result<Vec<T>> {
+    let mut copy = zeros(list.len())?;
+    stream.download(list, &mut copy)?;
+    Ok(copy)
+}
+
+/// The same, where there is one, with `n` elements.
+pub(crate) fn copied_some<T: Pod>(
+    stream: &Stream,
+    list: &Option<Grow<T>>,
+    n: usize,
+) -> Result<Vec<T>> {
+    let copy = |list: &Grow<T>| copied(stream, list.part(n)?);
+    list.as_ref().map_or(Ok(Vec::new()), copy)
 }

@@ -1,215 +1,213 @@
-//! Boxes held apart (`kernels/sap/apart.cuh`): static and sleeping ones that have stayed as they are for some frames. They are put
-//! into a grid of their own once, and the pairs among them, each of a static box with a sleeping one, are kept as a list. From
-//! then on a frame sorts and tests the other boxes, tests those against the grid, and begins its list with the pairs kept.
+//! The resting set (`kernels/sap/resting.cuh`): static and sleeping boxes that have been unchanged
+//! for some frames. They are put into a grid of their own once, and the pairs among them, each of a
+//! static box with a sleeping one, are kept as a list. From then on a frame sorts and searches the
+//! other boxes, the active ones, tests those against the grid, and begins its list with the pairs
+//! kept.
 //!
-//! Whether they are still as they were is seen by the pass that reads all boxes, so the host learns it with the counters of the
-//! frame: if not, the frame is done again as a whole, and it takes longer until boxes are held apart the next time.
+//! The pass that reads all boxes sees whether the resting ones have changed, so the host learns it
+//! with the counters of the frame. If they have, the frame is searched again as a whole, and the
+//! wait for the next resting set is longer.
 
-use crate::cuda::abi::{Accept, GRID_WORDS, Keys, State};
+use crate::cuda::abi::{Accept, Keys, State};
+use crate::cuda::counters::Counters;
 use crate::cuda::find::bound::Finder;
-use crate::cuda::find::grid::{Asked, Grid};
+use crate::cuda::find::grid::{Grid, Others};
+use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::kernels::{Kernels, blocks, linear, module};
+use crate::cuda::launch::{THREADS, blocks, linear, module};
 use crate::cuda::memory::Grow;
+use crate::cuda::scan::Scan;
 use crate::policy::{Hysteresis, Limits};
 use crate::{Error, Filter, Result};
-use gpu::{Buffer, ByValue, Device, Kernel, Launch, Slice, Stream, args};
+use gpu::{ByValue, DevicePtr, Kernel, Launch, Slice, Stream, args};
 
-/// Threads of a block that splits, and the boxes it takes.
-const SPLIT_THREADS: u32 = 256;
-/// Frames that static and sleeping boxes must have stayed unchanged, and how long a split must last.
+/// The frames for which static and sleeping boxes must be unchanged, and how long a resting set
+/// must last.
 const LIMITS: Limits = Limits {
     min_quiet_frames: 2,
     max_quiet_frames: 64,
     worth: 4,
 };
-/// They are held apart where they are this many or more, and at least one in so many boxes: the launches that it takes are
-/// some 10 us, what 30,000 boxes take to sort and sweep.
-pub(crate) const FEWEST: usize = 1 << 15;
-const SHARE: usize = 4;
-/// Room for pairs among them at first.
+/// The min boxes of a resting set: the launches that it takes are some 10 us, what 30,000 boxes
+/// take to sort and sweep.
+pub(crate) const MIN_BOXES: usize = 1 << 15;
+/// They must be at least one in so many boxes.
+const MIN_SHARE: usize = 4;
+/// The first capacity for pairs among them.
 const FIRST_PAIRS: usize = 1024;
 
-/// The static and sleeping boxes that are left out of what is sorted, and the pairs among them.
+/// The static and sleeping boxes that are left out of the search, and the pairs among them.
 pub(crate) struct RestingSet {
     split_count: Kernel,
     split: Kernel,
     gather: Kernel,
-    number: Kernel,
-    seed: Kernel,
+    translate: Kernel,
+    add_pairs: Kernel,
+    scan: Scan,
     grid: Grid,
-    /// The counters of the grid: boxes placed, levels.
-    table: Buffer<State>,
-    /// The boxes held, as they were put into the grid, and the others of the frame at hand; their numbers in the frame.
-    held: Scene,
-    moving: Scene,
-    held_ids: Grow<u32>,
-    moving_ids: Grow<u32>,
+    /// The counters of the grid: boxes arranged, levels.
+    counters: Counters,
+    /// The resting boxes as they were arranged, and the active ones of the uploaded frame.
+    resting: Scene,
+    active: Scene,
+    /// Their indices in the frame.
+    resting_ids: Grow<u32>,
+    active_ids: Grow<u32>,
     large: Grow<u32>,
+    /// Active boxes by block of the split, and before each block.
     counts: Grow<u32>,
-    places: Grow<u64>,
-    /// Pairs among those held, packed.
+    before: Grow<u64>,
+    /// Pairs among the resting boxes, packed.
     pairs: Grow<u64>,
     pair_count: usize,
-    fewest: usize,
-    /// Whether boxes are held apart, and when they are next.
+    min_boxes: usize,
+    /// Decides when to build the set, and whether it is in use.
     policy: Hysteresis,
 }
 
 impl RestingSet {
-    pub(crate) fn new(stream: &Stream, fewest: usize) -> Result<Self> {
-        let device: &Device = stream.device();
+    pub(crate) fn new(stream: &Stream, min_boxes: usize) -> Result<Self> {
+        let device = stream.device();
         let module = module(device)?;
         Ok(Self {
             split_count: module.kernel("sap_split_count")?,
             split: module.kernel("sap_split")?,
             gather: module.kernel("sap_gather_boxes")?,
-            number: module.kernel("sap_number")?,
-            seed: module.kernel("sap_seed")?,
+            translate: module.kernel("sap_number")?,
+            add_pairs: module.kernel("sap_seed")?,
+            scan: Scan::new(device)?,
             grid: Grid::new(device)?,
-            table: stream.alloc_zeroed(1)?,
-            held: Scene::default(),
-            moving: Scene::default(),
-            held_ids: Grow::default(),
-            moving_ids: Grow::default(),
+            counters: Counters::new(stream)?,
+            resting: Scene::default(),
+            active: Scene::default(),
+            resting_ids: Grow::default(),
+            active_ids: Grow::default(),
             large: Grow::default(),
             counts: Grow::default(),
-            places: Grow::default(),
+            before: Grow::default(),
             pairs: Grow::default(),
             pair_count: 0,
-            fewest: fewest.max(1),
+            min_boxes: min_boxes.max(1),
             policy: Hysteresis::new(LIMITS),
         })
     }
 
-    /// Whether boxes are held apart.
-    pub(crate) const fn is_on(&self) -> bool {
+    /// Tells whether there is a resting set.
+    pub(crate) const fn in_use(&self) -> bool {
         self.policy.in_use()
     }
 
-    /// How many.
+    /// Returns the number of resting boxes.
     pub(crate) const fn len(&self) -> usize {
-        if self.is_on() { self.held.n } else { 0 }
+        if self.in_use() { self.resting.n } else { 0 }
     }
 
-    /// The other boxes of the frame at hand.
-    pub(crate) const fn moving(&self) -> &Scene {
-        &self.moving
+    /// Returns the active boxes of the uploaded frame.
+    pub(crate) fn active(&self) -> Active<'_> {
+        Active {
+            scene: &self.active,
+            ids: self.active_ids.ptr(),
+        }
     }
 
-    /// The address of their numbers in the frame.
-    pub(crate) fn moving_ids(&self) -> u64 {
-        self.moving_ids.ptr()
-    }
-
-    /// Holds none apart: those that were are not as they were.
+    /// Drops the resting set: it has changed, or is of no use.
     pub(crate) fn release(&mut self) {
         self.policy.end();
     }
 
-    /// Takes note of a frame that is done: whether static and sleeping boxes stayed as they were.
-    pub(crate) fn note(&mut self, stayed: bool) {
-        if stayed {
+    /// Records whether static and sleeping boxes were unchanged in a frame.
+    pub(crate) fn record_frame(&mut self, is_unchanged: bool) {
+        if is_unchanged {
             self.policy.count_quiet();
         } else {
             self.policy.end();
         }
     }
 
-    /// Whether they have stayed so for long enough to hold them apart.
+    /// Tells whether they have been unchanged for long enough to build the set.
     pub(crate) const fn is_due(&self) -> bool {
         self.policy.is_due()
     }
 
-    /// Holds the static and sleeping boxes of a frame that is done apart, if they are enough.
+    /// Builds the set from the static and sleeping boxes of a frame, if they are enough.
     ///
     /// # Safety
     ///
-    /// `accept` has addresses of the scene's lists, or 0.
-    pub(crate) unsafe fn take(
+    /// `accept` has addresses of the scene's lists, or null.
+    pub(crate) unsafe fn build(
         &mut self,
         stream: &Stream,
-        kernels: &Kernels,
         scene: &Scene,
         accept: Accept,
-        bits: u32,
         limit: u64,
     ) -> Result<()> {
-        // Not again soon, unless it is of use.
+        // Waits as long as it ever does, unless the set is of use.
         let policy = self.policy.clone();
         self.policy.postpone();
         let Some(filters) = &scene.filters else {
             return Ok(());
         };
         let n = scene.n;
-        let moving = self.split(stream, kernels, filters.part(n)?)?;
-        let held = n - moving;
-        if held < self.fewest || held < n / SHARE {
+        let active = self.split(stream, filters.part(n)?)?;
+        let resting = n - active;
+        if resting < self.min_boxes || resting < n / MIN_SHARE {
             return Ok(());
         }
-        self.moving.n = moving;
-        self.large.reserve(stream, moving)?;
-        let ids = self.held_ids.part(held)?;
-        Self::gather(&self.gather, stream, &mut self.held, scene, ids)?;
-        stream.fill_bytes(self.table.slice_mut(), 0)?;
-        let table = self.table.ptr();
-        self.grid.forget();
-        self.grid.plan(stream, &self.held)?;
-        self.grid.arrange(stream, &self.held, ids.ptr(), table)?;
-        let asked = Asked {
+        self.active.n = active;
+        self.large.reserve(stream, active)?;
+        let ids = self.resting_ids.part(resting)?;
+        gather(&self.gather, stream, &mut self.resting, scene, ids)?;
+        self.counters.reset(stream)?;
+        self.grid.drop_plan();
+        self.grid.plan(stream, &self.resting)?;
+        let active = Active {
+            scene: &self.resting,
+            ids: ids.device_ptr(),
+        };
+        let search = Search {
             accept,
             worlds: address(&scene.worlds),
-            state: table,
+            state: self.counters.ptr(),
             limit: Finder::Cells.limit(n),
         };
-        // SAFETY: the caller's promise.
-        if unsafe { self.find_pairs(stream, asked, bits, limit)? } {
+        // SAFETY: the indices were written by the split; `accept` by the caller's promise.
+        let is_found = unsafe {
+            self.grid.arrange(stream, active, search.state)?;
+            self.find_pairs(stream, search, scene.index_bits(), limit)?
+        };
+        if is_found {
             self.policy = policy;
             self.policy.begin();
         }
         Ok(())
     }
 
-    /// Writes the numbers of both kinds of boxes, and answers how many are not static or asleep. Waits.
-    fn split(
-        &mut self,
-        stream: &Stream,
-        kernels: &Kernels,
-        filters: Slice<Filter>,
-    ) -> Result<usize> {
+    /// Writes the indices of both kinds of boxes, and returns how many are active. Waits.
+    fn split(&mut self, stream: &Stream, filters: Slice<Filter>) -> Result<usize> {
         let n = filters.len();
-        let launch = Launch::linear(blocks(n, SPLIT_THREADS), SPLIT_THREADS);
-        let number = launch.grid.0 as usize;
-        let counts = self.counts.reserve(stream, number)?;
-        let places = self.places.reserve(stream, number + 1)?;
-        let moving = self.moving_ids.reserve(stream, n)?;
-        let held = self.held_ids.reserve(stream, n)?;
-        // SAFETY: a filter for each box, a count for each block, and both lists have room for all boxes.
+        let launch = Launch::linear(blocks(n, THREADS), THREADS);
+        let blocks = launch.grid.0 as usize;
+        let counts = self.counts.reserve(stream, blocks)?;
+        let sums = self.before.reserve(stream, blocks + 1)?;
+        let active = self.active_ids.reserve(stream, n)?;
+        let resting = self.resting_ids.reserve(stream, n)?;
+        // SAFETY: there are a filter for each box, a count for each block, and memory for all boxes
+        // in both lists.
         unsafe {
-            stream.launch(
-                &self.split_count,
-                &launch,
-                &args![filters, n as u32, counts],
-            )?;
-            kernels.scan(stream, self.counts.part(number)?, places, 0)?;
-            stream.launch(
-                &self.split,
-                &launch,
-                &args![
-                    filters,
-                    n as u32,
-                    self.places.part(number + 1)?,
-                    moving,
-                    held
-                ],
-            )?;
+            let boxes = n as u32;
+            let arguments = args![filters, boxes, counts];
+            stream.launch(&self.split_count, &launch, &arguments)?;
+            self.scan.sums(stream, self.counts.part(blocks)?, sums)?;
+            let before = self.before.part(blocks + 1)?;
+            let arguments = args![filters, boxes, before, active, resting];
+            stream.launch(&self.split, &launch, &arguments)?;
         }
-        let total = stream.to_vec(self.places.part(number + 1)?.range(number..)?)?;
+        let total = stream.to_vec(self.before.part(blocks + 1)?.range(blocks..)?)?;
         Ok(total.first().map_or(0, |&count| count as usize))
     }
 
-    /// Finds the pairs among the boxes held, which `grid` has in their places. Waits. Answers whether they could be found: cells do
-    /// not suit all scenes.
+    /// Finds the pairs among the resting boxes, which the grid has arranged. Waits. Returns false
+    /// where cells do not suit them.
     ///
     /// # Safety
     ///
@@ -217,111 +215,77 @@ impl RestingSet {
     unsafe fn find_pairs(
         &mut self,
         stream: &Stream,
-        asked: Asked,
+        search: Search,
         bits: u32,
         limit: u64,
     ) -> Result<bool> {
         self.pairs.reserve_exact(stream, FIRST_PAIRS)?;
         loop {
-            let zero = self.table.slice_mut().cast::<u64>()?.range(..GRID_WORDS)?;
-            stream.fill_bytes(zero, 0)?;
-            let keys = Keys {
-                keys: self.pairs.ptr(),
-                capacity: self.pairs.capacity() as u64,
-                rows: 0,
-                ranks: 0,
-                bits,
-                pad: 0,
-            };
-            // SAFETY: the caller's promise; the keys have room for the capacity.
-            unsafe { self.grid.find(stream, self.held.n, asked, keys)? };
-            let state = stream.to_vec(self.table.slice())?;
-            let (count, stopped) = state
-                .first()
-                .map_or((0, 0), |state| (state.pairs, state.stopped));
+            self.counters.restart_search(stream)?;
+            let capacity = self.pairs.capacity();
+            let keys = Keys::new(&self.pairs.part_mut(capacity)?, bits);
+            // SAFETY: the caller's promise; the keys have memory for the capacity.
+            unsafe { self.grid.find(stream, self.resting.n, search, keys)? };
+            let State { pairs, stopped, .. } = self.counters.read(stream)?;
             if stopped != 0 {
                 return Ok(false);
             }
-            if count > limit {
+            if pairs > limit {
+                let count = pairs;
                 return Err(Error::TooManyPairs { count, limit });
             }
-            if count <= keys.capacity {
-                self.pair_count = count as usize;
+            let count = pairs as usize;
+            if count <= capacity {
+                self.pair_count = count;
                 return Ok(true);
             }
-            self.pairs.reserve_exact(stream, count as usize)?;
+            self.pairs.reserve_exact(stream, count)?;
         }
     }
 
-    /// Copies the boxes of `whole` with these numbers into a scene.
-    fn gather(
-        kernel: &Kernel,
-        stream: &Stream,
-        part: &mut Scene,
-        whole: &Scene,
-        ids: Slice<u32>,
-    ) -> Result<()> {
-        let n = ids.len();
-        let (boxes, worlds) = part.begin_part(stream, whole, n)?;
-        if n == 0 {
-            return Ok(());
-        }
-        // SAFETY: the numbers are those of boxes of `whole`, and there is room for as many.
-        unsafe {
-            stream.launch(
-                kernel,
-                &linear(n),
-                &args![
-                    whole.boxes()?,
-                    address(&whole.worlds),
-                    ids,
-                    n as u32,
-                    boxes,
-                    worlds
-                ],
-            )?;
-        }
-        Ok(())
+    /// Copies the active boxes of a frame next to each other.
+    pub(crate) fn gather_active(&mut self, stream: &Stream, frame: &Scene) -> Result<()> {
+        let ids = self.active_ids.part(self.active.n)?;
+        gather(&self.gather, stream, &mut self.active, frame, ids)
     }
 
-    /// Takes the boxes that are not held out of a frame.
-    pub(crate) fn gather_moving(&mut self, stream: &Stream, frame: &Scene) -> Result<()> {
-        let ids = self.moving_ids.part(self.moving.n)?;
-        Self::gather(&self.gather, stream, &mut self.moving, frame, ids)
-    }
-
-    /// Turns places among those boxes, at the address `index`, into their numbers in the frame.
+    /// Turns ranks among the active boxes, at the address `index`, into indices in the frame.
     ///
     /// # Safety
     ///
-    /// `index` has one for each.
-    pub(crate) unsafe fn number(&self, stream: &Stream, index: u64) -> Result<()> {
-        let n = self.moving.n;
+    /// `index` has one for each active box.
+    pub(crate) unsafe fn translate(&self, stream: &Stream, index: DevicePtr<u32>) -> Result<()> {
+        let n = self.active.n;
         if n > 0 {
             // SAFETY: the caller's promise.
             unsafe {
                 stream.launch(
-                    &self.number,
+                    &self.translate,
                     &linear(n),
-                    &args![self.moving_ids(), n as u32, index],
+                    &args![self.active_ids.ptr(), n as u32, index],
                 )?;
             }
         }
         Ok(())
     }
 
-    /// Begins the frame's list with the pairs among the boxes held.
+    /// Begins the frame's list with the pairs among the resting boxes.
     ///
     /// # Safety
     ///
-    /// `keys` is the list, of which the counters at `state` count none yet.
-    pub(crate) unsafe fn seed(&self, stream: &Stream, keys: Keys, state: u64) -> Result<()> {
+    /// `keys` is the list, of which the counters at `state` count no pair yet.
+    pub(crate) unsafe fn add_pairs(
+        &self,
+        stream: &Stream,
+        keys: Keys,
+        state: DevicePtr<State>,
+    ) -> Result<()> {
         let count = self.pair_count;
         if count > 0 {
             // SAFETY: the caller's promise; nothing is written beyond the capacity.
             unsafe {
                 stream.launch(
-                    &self.seed,
+                    &self.add_pairs,
                     &linear(count),
                     &args![self.pairs.ptr(), count as u64, ByValue(keys), state],
                 )?;
@@ -330,17 +294,44 @@ impl RestingSet {
         Ok(())
     }
 
-    /// Finds the pairs of the other boxes with those held.
+    /// Finds the pairs of the active boxes with the resting ones.
     ///
     /// # Safety
     ///
     /// As for [`Grid::find`].
-    pub(crate) unsafe fn find(&self, stream: &Stream, asked: Asked, keys: Keys) -> Result<()> {
-        let others = (self.moving.boxes()?, self.moving_ids(), self.large.ptr());
+    pub(crate) unsafe fn find(&self, stream: &Stream, search: Search, keys: Keys) -> Result<()> {
+        let others = Others {
+            active: self.active(),
+            large: self.large.ptr(),
+            table: self.counters.ptr(),
+            arranged: self.resting.n,
+        };
         // SAFETY: the caller's promise; the lists are as long as the boxes gathered.
-        unsafe {
-            self.grid
-                .find_apart(stream, (self.table.ptr(), self.held.n), others, asked, keys)
-        }
+        unsafe { self.grid.find_others(stream, others, search, keys) }
     }
+}
+
+/// Copies the boxes of `whole` at some indices into a scene.
+fn gather(
+    kernel: &Kernel,
+    stream: &Stream,
+    part: &mut Scene,
+    whole: &Scene,
+    ids: Slice<u32>,
+) -> Result<()> {
+    let n = ids.len();
+    let (boxes, worlds) = part.begin_part(stream, whole, n)?;
+    if n == 0 {
+        return Ok(());
+    }
+    let (from, from_worlds) = (whole.boxes()?, address(&whole.worlds));
+    // SAFETY: the indices are those of boxes of `whole`, and there is memory for as many.
+    unsafe {
+        stream.launch(
+            kernel,
+            &linear(n),
+            &args![from, from_worlds, ids, n as u32, boxes, worlds],
+        )?;
+    }
+    Ok(())
 }

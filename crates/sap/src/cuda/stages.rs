@@ -1,15 +1,15 @@
-//! The times of an update's stages.
+//! The times of an update's stages, by the names of the fields of [`Timings`].
 
 use crate::{Result, Timings};
 use gpu::{Stages, Stream};
 
-/// The name of the time in which the device waits for the host.
+/// The name of the stage in which the device waits for the host, which no field has.
 pub(crate) const HOST: &str = "host";
 
-/// The times of an update's stages.
+/// The marks between an update's stages.
 pub(crate) struct Marks {
     stages: Stages,
-    /// Off while a graph is recorded, which has no times.
+    /// False while a graph is recorded: it has no times.
     pub(crate) on: bool,
 }
 
@@ -21,7 +21,7 @@ impl Marks {
         }
     }
 
-    /// Begins a stage, whose time counts to the next mark.
+    /// Begins a stage. It lasts until the next mark.
     pub(crate) fn mark(&mut self, stream: &Stream, stage: &'static str) -> Result<()> {
         if self.on {
             self.stages.mark(stream, stage)?;
@@ -29,7 +29,7 @@ impl Marks {
         Ok(())
     }
 
-    /// Milliseconds by stage since the last call. Waits.
+    /// Returns the milliseconds of each stage since the last call. Waits.
     pub(crate) fn timings(&mut self, stream: &Stream) -> Result<Timings> {
         Ok(timings(&self.stages.finish(stream)?))
     }
@@ -51,7 +51,7 @@ fn timings(stages: &[(&'static str, f32)]) -> Timings {
         keys: of("keys"),
         sort: of("sort"),
         sweep: of("sweep"),
-        compact: of("compact"),
+        order: of("order"),
         events: of("events"),
         download: of("download"),
         total: stages

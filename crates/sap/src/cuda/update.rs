@@ -1,54 +1,66 @@
-//! An update, from top to bottom: upload, prepare, find, publish. How pairs are found, put in order and compared is in
-//! `find/attempt.rs`, whose steps chunks, two sets and graphs take too.
+//! An update, from top to bottom: `upload`, `bounds`, `keys`, `sort`, `sweep`, `order`, `events`,
+//! `download`. The stages from `keys` to `events` are in `find/attempt.rs`; chunks, two sets and
+//! graphs run them too.
 //!
-//! What belongs to one call is in its [`Plan`]. Nothing that can be seen changes before [`Engine::publish`], the last step.
+//! The state of one call is in its [`Plan`]. Nothing that can be seen changes before the end of
+//! [`Engine::publish`], the last step.
 
 use crate::cuda::abi::State;
 use crate::cuda::engine::{Engine, refuse};
-use crate::cuda::events::Difference;
 use crate::cuda::find::attempt::Found;
 use crate::cuda::find::plan::{FoundBy, Plan};
-use crate::cuda::find::sweep::index_bits;
 use crate::cuda::input::device_frame::DeviceFrame;
-use crate::cuda::input::scene::Tools;
+use crate::cuda::input::scene::Last;
 use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
 use crate::cuda::memory::HostPairs;
-use crate::{Config, Error, Frame, Report, Result};
+use crate::engine::Engine as _;
+use crate::{Error, Report, Result, Stats};
 use std::mem;
 
+/// The context in which sets of boxes are read.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// As the next frame: with a margin, and compared with the last update.
+    Frame { margin: f32 },
+    /// On their own.
+    Alone,
+}
+
 impl Engine {
-    pub(crate) fn update(&mut self, config: &Config, frame: &Frame) -> Result<Report> {
-        self.update_from(config, Source::Host(frame))
+    /// Finds all pairs of a frame on the device, and leaves them there.
+    pub(crate) fn update_device(&mut self, frame: &DeviceFrame) -> Result<Report> {
+        self.update_from(frame.source)
     }
 
-    pub(crate) fn update_device(&mut self, config: &Config, frame: &DeviceFrame) -> Result<Report> {
-        self.update_from(config, Source::Device(frame))
-    }
-
-    fn update_from(&mut self, config: &Config, source: Source) -> Result<Report> {
-        let result = self.run(config, source);
+    /// Finds all pairs of a frame.
+    pub(crate) fn update_from(&mut self, source: Source) -> Result<Report> {
+        let result = self.run(source);
         if result.is_err() {
-            self.forget_stages();
+            self.drop_marks();
         }
         result
     }
 
-    fn run(&mut self, config: &Config, source: Source) -> Result<Report> {
-        self.renew_resting(config)?;
-        let mut plan = Plan::new(config);
+    fn run(&mut self, source: Source) -> Result<Report> {
+        self.build_resting()?;
+        let mut plan = Plan {
+            compares: self.config.events,
+            ..Plan::new(&self.config)
+        };
+        let margin = self.config.margin;
         let found = loop {
-            self.read(&[source], config.margin, true)?;
-            plan.may_rest = self.has_last && self.spare.like(&self.scene);
-            if !plan.may_rest {
+            self.upload_and_check(&[source], Reading::Frame { margin })?;
+            plan.may_skip = self.has_last && self.spare.is_like(&self.scene);
+            if !plan.may_skip {
                 self.resting.release();
             }
-            plan.leaves_resting = self.resting.is_on();
-            // Nothing moved in the last frame: likely it is so again, which is worth a wait.
-            if plan.may_rest && self.rested {
-                let state = self.sweep.read()?;
+            plan.leaves_resting = self.resting.in_use();
+            // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
+            if plan.may_skip && self.was_unchanged {
+                let state = self.counters.read(&self.stream)?;
                 if state.changed == 0 {
-                    return self.rest(config, source, &state);
+                    return self.publish_unchanged(source, &state);
                 }
                 if plan.leaves_resting && state.still_changed != 0 {
                     self.resting.release();
@@ -56,121 +68,111 @@ impl Engine {
                 }
             }
             if plan.leaves_resting {
-                self.resting.gather_moving(&self.stream, &self.spare)?;
+                self.resting.gather_active(&self.stream, &self.spare)?;
             }
-            self.arrange(config, &mut plan)?;
+            self.arrange(&mut plan)?;
             let all = 0..source.len() as u64;
-            match self.find_pairs(config, &mut plan, &[source], all, config.events)? {
+            match self.find_pairs(&mut plan, &[source], all)? {
                 Some(found) => break found,
                 None => self.resting.release(),
             }
         };
-        if plan.may_rest && found.state.changed == 0 {
-            return self.rest(config, source, &found.state);
+        if plan.may_skip && found.state.changed == 0 {
+            return self.publish_unchanged(source, &found.state);
         }
-        self.publish(config, source, &plan, &found)
+        self.publish(source, &plan, &found)
     }
 
-    /// Puts the static and sleeping boxes of the last update into the resting set, if they have been unchanged for long enough.
-    pub(crate) fn renew_resting(&mut self, config: &Config) -> Result<()> {
+    /// Builds the resting set from the static and sleeping boxes of the last update, if they have
+    /// been unchanged for long enough.
+    fn build_resting(&mut self) -> Result<()> {
         if !self.resting.is_due() {
             return Ok(());
         }
-        let accept = self.sweep.accept(&self.scene, 0..self.scene.n as u64);
-        let bits = index_bits(&self.scene);
-        let limit = self.pair_limit(config)?;
-        let (stream, kernels) = (&self.stream, &self.sweep.kernels);
+        let accept = self.scene.accept(self.config.rule, 0..self.scene.n as u64);
+        let limit = self.pair_limit()?;
         // SAFETY: the addresses are those of this scene.
-        let taken = unsafe {
-            self.resting
-                .take(stream, kernels, &self.scene, accept, bits, limit)
-        };
-        match taken {
-            // There is no memory for it: frames are found as a whole, as before.
+        let built = unsafe { self.resting.build(&self.stream, &self.scene, accept, limit) };
+        match built {
+            // Memory is refused: frames are searched as a whole, as before.
             Err(Error::TooManyPairs { .. }) => Ok(()),
             Err(error) if error.is_out_of_device_memory() => Ok(()),
-            taken => taken,
+            built => built,
         }
     }
 
-    /// Uploads sets into the spare scene, checks and stores their boxes; with the last update in mind, or apart from it.
-    fn read(&mut self, sets: &[Source], margin: f32, with_last: bool) -> Result<()> {
-        let stream = self.stream.clone();
-        self.uploader.start(&stream)?;
-        if sets.iter().any(|set| matches!(set, Source::Host(_))) {
-            self.stages.mark(&self.stream, "upload")?;
+    /// Uploads sets into the spare scene, and checks and stores their boxes: the stages `upload`
+    /// and `bounds`.
+    fn upload_and_check(&mut self, sets: &[Source], reading: Reading) -> Result<()> {
+        let (stream, reader) = (&self.stream, &mut self.reader);
+        reader.start(stream)?;
+        if sets.iter().any(Source::is_on_host) {
+            self.stages.mark(stream, "upload")?;
         }
-        let mut tools = Tools {
-            stream: &stream,
-            kernels: &self.sweep.kernels,
-            uploader: &mut self.uploader,
-            state: &self.sweep.state,
+        let (margin, last) = match reading {
+            Reading::Frame { margin } => (margin, self.has_last.then_some(&self.scene)),
+            Reading::Alone => (0.0, None),
         };
-        let last = (with_last && self.has_last).then_some(&self.scene);
-        self.spare.upload(&mut tools, sets, margin, last)?;
-        self.stages.mark(&self.stream, "bounds")?;
-        self.sweep.reset()?;
-        let apart = self.resting.is_on() && last.is_some_and(|last| self.spare.like(last));
-        let tools = Tools {
-            stream: &stream,
-            kernels: &self.sweep.kernels,
-            uploader: &mut self.uploader,
-            state: &self.sweep.state,
-        };
-        self.spare.prepare(&tools, sets, margin, last, apart)
+        self.spare.upload(stream, reader, sets, margin, last)?;
+        self.stages.mark(stream, "bounds")?;
+        self.counters.reset(stream)?;
+        let last = last.map(|scene| Last {
+            scene,
+            leaves_resting: self.resting.in_use() && self.spare.is_like(scene),
+        });
+        let state = self.counters.ptr();
+        self.spare
+            .prepare(stream, reader, state, sets, margin, last)
     }
 
-    /// Reads sets into the spare scene, without margin and apart from the last update.
-    pub(crate) fn read_apart(&mut self, sets: &[Source]) -> Result<()> {
-        self.read(sets, 0.0, false)
+    /// Reads sets into the spare scene on their own, without margin.
+    pub(crate) fn read_alone(&mut self, sets: &[Source]) -> Result<()> {
+        self.upload_and_check(sets, Reading::Alone)
     }
 
-    /// Ends an update: what was found takes the place of the last result.
-    fn publish(
-        &mut self,
-        config: &Config,
-        source: Source,
-        plan: &Plan,
-        found: &Found,
-    ) -> Result<Report> {
+    /// Ends an update: downloads what was found, and swaps it with the last result.
+    fn publish(&mut self, source: Source, plan: &Plan, found: &Found) -> Result<Report> {
         let (stream, state) = (self.stream.clone(), &found.state);
-        let from_host = matches!(source, Source::Host(_));
+        let from_host = source.is_on_host();
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;
         let count = state.pairs as usize;
-        let counts = if config.events {
+        let counts = if self.config.events {
             [state.started, state.ended]
         } else {
             [0; 2]
         };
-        let lists = self.lists(count);
-        let (events, kernels) = (&mut self.spare_events, &self.sweep.kernels);
-        let totals = self.sweep.event_counts();
-        // SAFETY: the lists are those which the differences were found in.
-        unsafe { Difference::complete(events, &stream, kernels, lists, totals, counts) }
-            .map_err(|error| out_of_memory(config, state.pairs, error))?;
-        let [started, ended] = &self.spare_events;
+        let (lists, totals) = (self.lists(count), self.counters.event_counts());
+        let events = &mut self.spare_events;
+        // SAFETY: the lists are those that were compared.
+        unsafe { events.complete(&stream, lists, totals, counts) }
+            .map_err(|error| out_of_memory(&self.config, state.pairs, error))?;
+        let [started, ended] = [events.started()?, events.ended()?];
         let found_by = FoundBy::new(plan, state.axis);
+        let report = found_by.report(source.len(), invalid);
         let mut report = Report {
             pairs: state.pairs,
             started: started.len() as u64,
             ended: ended.len() as u64,
-            tests: state.tests + state.between + plan.wasted,
-            resting: self.resting.len() as u64,
-            regrown: found.regrown,
-            sorts: state.sorts(),
-            ..found_by.report(source.len(), invalid)
+            stats: Stats {
+                tests: state.tests + state.between + plan.wasted,
+                resting: self.resting.len() as u64,
+                regrown: found.regrown,
+                sorts: state.sorts(),
+                ..report.stats
+            },
+            ..report
         };
 
         self.stages.mark(&stream, "download")?;
         if from_host {
             let [pairs, of_started, of_ended] = &mut self.spare_host;
             pairs.download(&stream, self.ordered.part(count)?.cast()?)?;
-            of_started.download(&stream, started.pairs()?)?;
-            of_ended.download(&stream, ended.pairs()?)?;
+            of_started.download(&stream, started)?;
+            of_ended.download(&stream, ended)?;
         }
-        report.timings = self.stages.timings(&stream)?;
+        report.stats.timings = self.stages.timings(&stream)?;
 
-        // Everything is there: the new takes the place of the last.
+        // Nothing can fail from here on: the new result is swapped with the last.
         self.spare.has_bad = invalid.is_some();
         mem::swap(&mut self.scene, &mut self.spare);
         mem::swap(&mut self.list, &mut self.ordered);
@@ -182,29 +184,28 @@ impl Engine {
         }
         self.pairs = count;
         self.has_last = true;
-        self.rested = false;
+        self.was_unchanged = false;
         self.found_by = found_by;
-        self.resting.note(plan.may_rest && state.still_changed == 0);
+        self.resting
+            .record_frame(plan.may_skip && state.still_changed == 0);
         Ok(report)
     }
 
-    /// Ends an update that found everything as it was.
-    fn rest(&mut self, config: &Config, source: Source, state: &State) -> Result<Report> {
+    /// Ends an update that found everything unchanged: the last result is this one's.
+    fn publish_unchanged(&mut self, source: Source, state: &State) -> Result<Report> {
         let invalid = source.invalid(&self.stream, state.invalid, state.first_invalid)?;
-        refuse(config, invalid)?;
-        if matches!(source, Source::Host(_)) {
+        refuse(&self.config, invalid)?;
+        if source.is_on_host() {
             self.download()?;
         }
-        let report = Report {
-            pairs: self.pairs as u64,
-            resting: self.resting.len() as u64,
-            sorts: state.sorts(),
-            timings: self.stages.timings(&self.stream)?,
-            ..self.found_by.report(source.len(), invalid)
-        };
-        self.rested = true;
+        let mut report = self.found_by.report(source.len(), invalid);
+        report.pairs = self.pairs as u64;
+        report.stats.resting = self.resting.len() as u64;
+        report.stats.sorts = state.sorts();
+        report.stats.timings = self.stages.timings(&self.stream)?;
+        self.was_unchanged = true;
         self.clear_events();
-        // Boxes that moved within their margin are not where they were.
+        // Boxes may have moved within their margin.
         self.spare.has_bad = invalid.is_some();
         mem::swap(&mut self.scene, &mut self.spare);
         Ok(report)

@@ -1,35 +1,36 @@
-//! The bytes that the process has allocated: `#[global_allocator] static COUNTING: Counting = Counting;` in a test binary.
+//! Counts the bytes that the process has allocated. A test binary has
+//! `#[global_allocator] static COUNTING: Counting = Counting;`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The system's allocator, counting.
+/// The system's allocator with counters.
 pub struct Counting;
 
 static NOW: AtomicU64 = AtomicU64::new(0);
-static MOST: AtomicU64 = AtomicU64::new(0);
+static PEAK: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes allocated now.
+/// Returns the bytes allocated now.
 pub fn bytes() -> u64 {
     NOW.load(Ordering::Relaxed)
 }
 
-/// Forgets the past, so that the most is what there is now.
-pub fn forget_most() {
-    MOST.store(bytes(), Ordering::Relaxed);
+/// Resets the peak to the bytes allocated now.
+pub fn reset_peak() {
+    PEAK.store(bytes(), Ordering::Relaxed);
 }
 
-/// The most bytes there were at once.
-pub fn most() -> u64 {
-    MOST.load(Ordering::Relaxed)
+/// Returns the max bytes allocated at once since the reset.
+pub fn peak() -> u64 {
+    PEAK.load(Ordering::Relaxed)
 }
 
-// SAFETY: all is done by the system's allocator.
+// SAFETY: the system's allocator does all the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let size = layout.size() as u64;
         let now = NOW.fetch_add(size, Ordering::Relaxed) + size;
-        MOST.fetch_max(now, Ordering::Relaxed);
+        PEAK.fetch_max(now, Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }

@@ -1,12 +1,13 @@
-//! Edge cases that take more than one frame, or more than pairs to check.
+//! Edge cases that take several frames, or that check more than pairs.
 
 use super::scenes::{Random, around, at, clustered, uniform, uniform_in};
 use super::{Setup, equal, oracle, quick, same};
 use gpusort::Algorithm;
 use libtest_mimic::Failed;
+use sap::internals::{PairHasher, pair_hash};
 use sap::{
     Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, InvalidReason, OnInvalid,
-    Pair, PairHasher, Sorts, Strategy, pair_hash,
+    Pair, Sorts, Strategy,
 };
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("added_and_removed", added_and_removed),
     ("away_and_back", away_and_back),
     ("nothing_moved", nothing_moved),
-    ("sorts_are_told", sorts),
+    ("sorts_are_reported", sorts),
     ("filters_in_all_combinations", filters),
     ("shuffled", shuffled),
     ("worlds", worlds),
@@ -35,7 +36,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("queries", queries),
 ];
 
-/// The error of a call that must fail.
+/// Returns the error of a call that must fail.
 fn fails<T>(result: Result<T, Error>) -> Result<Error, Failed> {
     result.err().ok_or_else(|| "no error".into())
 }
@@ -103,7 +104,8 @@ fn invalid_errors(setup: &Setup) -> Result<(), Failed> {
     same(broad_phase.pairs(), &before)
 }
 
-/// A frame with everything wrong, mended step by step: lengths, excluded pairs, bad boxes, too many pairs.
+/// A frame has every error at once, and each step mends one: lengths, excluded pairs, invalid
+/// boxes, too many pairs.
 fn errors_in_one_order(setup: &Setup) -> Result<(), Failed> {
     let n = 200;
     let mut engine = BroadPhase::new(Config {
@@ -142,7 +144,7 @@ fn errors_in_one_order(setup: &Setup) -> Result<(), Failed> {
         bad(fails(engine.for_each_pair_chunk(&boxes, 10, none))?)?,
         120,
     )?;
-    // The first set is looked at first.
+    // The first set is checked first.
     equal(
         bad(fails(engine.overlaps_between(&boxes, &boxes[140..]))?)?,
         120,
@@ -157,7 +159,7 @@ fn errors_in_one_order(setup: &Setup) -> Result<(), Failed> {
     let (good, few) = (&boxes[..120], &boxes[121..150]);
     equal(many(fails(engine.update(good))?), true)?;
     equal(many(fails(engine.overlaps_between(good, few))?), true)?;
-    // Bad boxes that are skipped are no error, but the pairs of the others are.
+    // Invalid boxes are skipped, and the pairs of the others are still too many.
     let mut skipping = BroadPhase::new(Config {
         on_invalid: OnInvalid::Skip,
         ..engine.config().clone()
@@ -213,7 +215,7 @@ fn pair_memory(setup: &Setup) -> Result<(), Failed> {
             }
             Err(other) => return Err(other.into()),
         }
-        // Nothing is lost: chunks deliver what does not fit.
+        // Nothing is lost: chunks deliver the pairs that do not fit.
         let mut all = Vec::new();
         broad_phase.for_each_pair_chunk(&boxes, 1000, |pairs| all.extend_from_slice(pairs))?;
         same(&all, &expected)?;
@@ -261,7 +263,7 @@ pub fn events_lead(broad_phase: &BroadPhase, before: &[Pair]) -> Result<(), Fail
 }
 
 fn added_and_removed(setup: &Setup) -> Result<(), Failed> {
-    // Sizes 1 to 100: absent boxes are empty, so that indices stay.
+    // Sizes 1 to 100. Absent boxes are empty, so that indices stay the same.
     let side = 6.0;
     let all = uniform_in(100, [side; 3], 4);
     let orders: [&dyn Fn(usize) -> usize; 3] = [&|i| i, &|i| 99 - i, &|i| {
@@ -282,7 +284,7 @@ fn added_and_removed(setup: &Setup) -> Result<(), Failed> {
             events_lead(&broad_phase, &before)?;
         }
     }
-    // And with frames that really grow and shrink.
+    // Now frames grow and shrink.
     let mut broad_phase = setup.broad_phase();
     for n in (1..=100).chain((0..100).rev()).step_by(step) {
         let before = broad_phase.pairs().to_vec();
@@ -298,7 +300,8 @@ fn away_and_back(setup: &Setup) -> Result<(), Failed> {
     let boxes = uniform(500, 5);
     broad_phase.update(&boxes)?;
     let before = broad_phase.pairs().to_vec();
-    // Within one frame nothing is seen of it; another box moves a little, so that the frame is worked on.
+    // A box that moves away and back within one frame changes nothing. Another box becomes empty,
+    // so that the update has work to do.
     let mut moved = boxes.clone();
     moved[7] = at(100.0, 0.0, 0.0);
     moved[7] = boxes[7];
@@ -318,11 +321,14 @@ fn nothing_moved(setup: &Setup) -> Result<(), Failed> {
     broad_phase.update(&boxes)?;
     let before = broad_phase.pairs().to_vec();
     let report = broad_phase.update(&boxes)?;
-    equal((report.started, report.ended, report.tests), (0, 0, 0))?;
+    equal(
+        (report.started, report.ended, report.stats.tests),
+        (0, 0, 0),
+    )?;
     equal(report.pairs, before.len() as u64)?;
     same(broad_phase.pairs(), &before)?;
     same(broad_phase.started(), &[])?;
-    // Other filters on the same boxes are not nothing.
+    // Other filters on the same boxes are a change.
     let filters = vec![
         Filter {
             flags: FilterFlags::STATIC,
@@ -335,36 +341,36 @@ fn nothing_moved(setup: &Setup) -> Result<(), Failed> {
     same(broad_phase.ended(), &before)
 }
 
-/// How many keys were sorted, that ordered ones end a sort early, and that a frame which is as it was sorts none.
+/// The report counts the sorted keys and the sorts that ended early. An unchanged frame sorts none.
 fn sorts(setup: &Setup) -> Result<(), Failed> {
     let mut broad_phase = BroadPhase::new(Config {
-        // By itself CUDA may count pairs by row, which is no sort.
+        // Pairs that CUDA counts by row are not sorted.
         sort: Algorithm::Onesweep,
         ..setup.config()
     })?;
     let boxes = uniform(600, 6);
     let report = broad_phase.update(&boxes)?.clone();
     let on_cuda = setup.backend == Backend::Cuda;
-    let keys = report.sorts.keys - report.pairs;
+    let keys = report.stats.sorts.keys - report.pairs;
     match setup.strategy {
         Strategy::Sweep => equal(keys, 600)?,
         Strategy::Endpoints => equal(keys, 1200)?,
-        // In cells nothing is sorted, and in columns each box at least once.
+        // Cells need no sort of boxes; in columns each box is sorted at least once.
         _ if on_cuda => equal(keys, 0)?,
         _ if keys >= 600 => {}
         _ => return Err(format!("{report:?}").into()),
     }
-    if on_cuda && report.sorts.passes_run == 0 {
+    if on_cuda && report.stats.sorts.passes_run == 0 {
         return Err(format!("{report:?}").into());
     }
-    // The first may have sorted before it was seen that nothing is different.
+    // The first unchanged frame may sort before the comparison shows that nothing changed.
     broad_phase.update(&boxes)?;
-    equal(broad_phase.update(&boxes)?.sorts, Sorts::default())?;
+    equal(broad_phase.update(&boxes)?.stats.sorts, Sorts::default())?;
     let row: Vec<Aabb> = (0..600)
         .map(|i| around([3.0 * i as f32, 0.0, 0.0], [1.0; 3]))
         .collect();
     let report = broad_phase.update(&row)?;
-    if setup.strategy == Strategy::Sweep && report.sorts.early_exits == 0 {
+    if setup.strategy == Strategy::Sweep && report.stats.sorts.early_exits == 0 {
         return Err(format!("{report:?}").into());
     }
     Ok(())
@@ -381,7 +387,7 @@ fn filters(setup: &Setup) -> Result<(), Failed> {
             flags: FilterFlags(flags),
         });
     }
-    // Everything overlaps, so that each combination meets each.
+    // All boxes overlap, so each combination is tested against each.
     let boxes = vec![at(0.0, 0.0, 0.0); all.len()];
     let mut expected = oracle::brute(&boxes, setup.rule);
     expected.retain(|pair| {
@@ -519,10 +525,10 @@ fn margins(setup: &Setup) -> Result<(), Failed> {
         broad_phase.update(&boxes)?;
         same(broad_phase.pairs(), &oracle::brute(&stored, setup.rule))?;
     }
-    // Small motion changes nothing, and the check is all the work there is.
+    // Small motion changes nothing, and costs only the check.
     let before = broad_phase.pairs().to_vec();
     boxes.iter_mut().for_each(|b| b.max[0] -= 1e-4);
-    equal(broad_phase.update(&boxes)?.tests, 0)?;
+    equal(broad_phase.update(&boxes)?.stats.tests, 0)?;
     same(broad_phase.pairs(), &before)?;
     for margin in [-1.0, f32::NAN, f32::INFINITY] {
         match fails(
@@ -581,7 +587,7 @@ fn two_sets(setup: &Setup) -> Result<(), Failed> {
         Frame::boxes(&few).filters(&filters),
     )?;
     same(&found, &[])?;
-    // The last update is as it was.
+    // The last update is unchanged.
     same(broad_phase.pairs(), &before)
 }
 
@@ -632,7 +638,7 @@ fn swept(setup: &Setup) -> Result<(), Failed> {
         } => {}
         other => return Err(other.to_string().into()),
     }
-    // A bullet through a thin wall.
+    // A fast box passes through a thin wall.
     let wall = around([0.0; 3], [0.01, 5.0, 5.0]);
     let (from, to) = (
         around([-9.0, 0.0, 0.0], [0.1; 3]),
@@ -644,7 +650,7 @@ fn swept(setup: &Setup) -> Result<(), Failed> {
 
 fn exact(setup: &Setup) -> Result<(), Failed> {
     use sap::Aabb64;
-    // Bounds that f32 cannot tell apart, and some beyond it.
+    // Bounds that are equal in f32, and some beyond its range.
     let mut random = Random::new(18);
     let mut number = || 16.0 + random.below(40) as f64 * 1e-9;
     let mut boxes: Vec<Aabb64> = (0..250)

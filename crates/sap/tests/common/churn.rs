@@ -1,4 +1,4 @@
-//! Scenes that change in every way, frame after frame, and a run of them against a rebuild of each frame.
+//! Scenes that change in every way from frame to frame, each compared with a rebuild.
 
 use super::scenes::{Random, around, uniform_in};
 use super::{equal, same};
@@ -8,35 +8,36 @@ use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, S
 /// The side of the cube that boxes are in.
 const SIDE: f32 = 12.0;
 
-/// How long and how large a run is.
+/// The length and the size of a run.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub frames: usize,
-    /// Boxes in a frame, usually.
-    pub most: usize,
-    /// Boxes in the few frames that are far larger.
+    /// The number of boxes in max_boxes frames.
+    pub max_boxes: usize,
+    /// The number of boxes in the few large frames.
     pub jump: usize,
 }
 
 impl Size {
-    /// That many frames, or what `RADSWEEP_SOAK_FRAMES` says.
-    pub fn new(frames: usize, most: usize, jump: usize) -> Self {
+    /// Sets the number of frames, unless `RADSWEEP_SOAK_FRAMES` does.
+    pub fn new(frames: usize, max_boxes: usize, jump: usize) -> Self {
         let wished = std::env::var("RADSWEEP_SOAK_FRAMES").ok();
         let wished = wished.and_then(|number| number.parse().ok());
         Self {
             frames: wished.unwrap_or(frames),
-            most,
+            max_boxes,
             jump,
         }
     }
 
-    /// Frames from one jump to the next; memory is warm after the first ones.
+    /// Returns the number of frames from one jump to the next. All memory is in use after the first
+    /// jumps.
     fn period(&self) -> usize {
         (self.frames / 8).clamp(12, 500)
     }
 }
 
-/// A scene: boxes, and a filter and a world for each.
+/// A scene of boxes, each with a filter and a world.
 struct Churn {
     random: Random,
     size: Size,
@@ -64,7 +65,7 @@ impl Churn {
         self.with_all(&self.boxes)
     }
 
-    /// These boxes with the filters and worlds of this frame.
+    /// Returns a frame of these boxes with the filters and worlds of this scene.
     fn with_all<'a>(&'a self, boxes: &'a [Aabb]) -> Frame<'a> {
         let mut frame = Frame::boxes(boxes);
         if self.with_filters {
@@ -76,9 +77,10 @@ impl Churn {
         frame
     }
 
-    /// Makes the next frame. Jumps come from nothing, are all of the same boxes, and end in nothing, so that none needs more
-    /// memory than the first two, which have filters and worlds; nor does any other frame. Two, an odd number of frames apart,
-    /// as an engine has two buffers of each kind and takes them in turn.
+    /// Makes the next frame. Now and then all boxes appear at once and disappear again: a jump. All
+    /// jumps have the same boxes, so no frame needs more memory than the first two jumps. Those
+    /// have filters and worlds. They are an odd number of frames apart, because an engine
+    /// alternates between two buffers of each kind.
     fn step(&mut self, number: usize) {
         match number % self.size.period() {
             3 | 5 | 8 => self.resize(0),
@@ -95,7 +97,7 @@ impl Churn {
 
     fn change(&mut self) {
         if self.random.chance(8) {
-            return; // the same frame again
+            return; // an unchanged frame
         }
         if self.random.chance(40) {
             self.with_filters = !self.with_filters;
@@ -104,9 +106,9 @@ impl Churn {
             self.with_worlds = !self.with_worlds;
         }
         if self.boxes.is_empty() || self.random.chance(50) {
-            let most = self.size.most;
-            let n = [0, 1, 2, 31, 33, most][self.random.below(6)];
-            let any = self.random.below(most + 1);
+            let max_boxes = self.size.max_boxes;
+            let n = [0, 1, 2, 31, 33, max_boxes][self.random.below(6)];
+            let any = self.random.below(max_boxes + 1);
             let n = if self.random.chance(3) { n } else { any };
             return self.resize(n);
         }
@@ -114,15 +116,15 @@ impl Churn {
         for _ in 0..self.random.below(few + 1) {
             self.remove();
         }
-        let room = self.size.most.saturating_sub(self.boxes.len());
-        for _ in 0..self.random.below(few + 1).min(room) {
+        let free = self.size.max_boxes.saturating_sub(self.boxes.len());
+        for _ in 0..self.random.below(few + 1).min(free) {
             self.add();
         }
         for _ in 0..few.min(self.boxes.len()) {
             let i = self.random.below(self.boxes.len());
             self.change_one(i);
         }
-        // A part of the scene moves a little.
+        // Some of the boxes move a little.
         if self.random.chance(2) && !self.boxes.is_empty() {
             let first = self.random.below(self.boxes.len());
             for b in self.boxes.iter_mut().skip(first) {
@@ -165,7 +167,7 @@ impl Churn {
         self.worlds.push(self.random.below(3) as u32);
     }
 
-    /// Takes a box away: the last one, one whose place the last one takes, or one that leaves an empty place.
+    /// Removes a box: the last one, one that the last one replaces, or one that becomes empty.
     fn remove(&mut self) {
         if self.boxes.is_empty() {
             return;
@@ -182,7 +184,7 @@ impl Churn {
         self.worlds.swap_remove(i);
     }
 
-    /// Teleports, shrinks or grows a box, or changes what it pairs with.
+    /// Moves a box far, shrinks or grows it, or changes its filter or world.
     fn change_one(&mut self, i: usize) {
         let b = self.boxes[i];
         let kind = self.random.below(8);
@@ -209,7 +211,7 @@ fn moved(b: &Aabb, by: [f32; 3]) -> Aabb {
     )
 }
 
-/// About its centre; an empty box stays empty.
+/// Scales a box about its centre. An empty box stays empty.
 fn scaled(b: &Aabb, by: f32) -> Aabb {
     if b.is_empty() {
         return *b;
@@ -221,25 +223,26 @@ fn scaled(b: &Aabb, by: f32) -> Aabb {
     )
 }
 
-/// The boxes that an engine with a margin works on: kept while the box given stays inside, else the box loosened.
-fn keep_loosened(kept: &mut Vec<Aabb>, boxes: &[Aabb], margin: f32) {
-    kept.truncate(boxes.len());
-    for (kept, b) in kept.iter_mut().zip(boxes) {
-        if b.is_empty() || !kept.contains(b) {
-            *kept = b.loosened(margin);
+/// Updates the boxes that an engine with a margin stores: a stored box is replaced once it no
+/// longer contains the given one.
+fn update_stored(stored: &mut Vec<Aabb>, boxes: &[Aabb], margin: f32) {
+    stored.truncate(boxes.len());
+    for (stored, b) in stored.iter_mut().zip(boxes) {
+        if b.is_empty() || !stored.contains(b) {
+            *stored = b.loosened(margin);
         }
     }
-    let new = &boxes[kept.len()..];
-    kept.extend(new.iter().map(|b| b.loosened(margin)));
+    let new = &boxes[stored.len()..];
+    stored.extend(new.iter().map(|b| b.loosened(margin)));
 }
 
-/// What of `these` is not in `those`, both sorted.
+/// Returns the elements of `these` that are not in `those`. Both are sorted.
 fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
     let missing = |pair: &&Pair| those.binary_search(pair).is_err();
     these.iter().filter(missing).copied().collect()
 }
 
-/// An update gives these pairs, started and ended.
+/// Checks that an update gives these pairs, and the events since `before`.
 fn check(engine: &mut BroadPhase, frame: Frame, lists: [&Vec<Pair>; 3]) -> Result<(), Failed> {
     let report = engine.update(frame)?;
     let counts = [report.pairs, report.started, report.ended];
@@ -251,9 +254,9 @@ fn check(engine: &mut BroadPhase, frame: Frame, lists: [&Vec<Pair>; 3]) -> Resul
         .try_for_each(|(found, expected)| same(found, expected))
 }
 
-/// A run over one scene with an engine of each configuration, which differ in backend and strategy only. Each frame is
-/// rebuilt by a new engine on the CPU; events must be the differences. `used` tells the bytes in use: after the warm-up they
-/// stay within `slack` of what they were.
+/// Runs one scene with an engine of each configuration; they differ in backend and strategy only. A
+/// new engine on the CPU rebuilds each frame, and events must be the differences. `used` returns
+/// the bytes in use, which may grow by `slack` at max_boxes after the warm-up.
 pub fn soak(
     configs: &[Config],
     size: Size,
@@ -273,15 +276,15 @@ pub fn soak(
         .map(|config| BroadPhase::new(config.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let mut churn = Churn::new(size, u64::from(margin.to_bits()) + rule as u64);
-    let (mut kept, mut before) = (Vec::new(), Vec::new());
+    let (mut stored, mut before) = (Vec::new(), Vec::new());
     let mut bytes = Vec::with_capacity(size.frames);
     let mut seen = [0; 2];
     for number in 0..size.frames {
         churn.step(number);
         let mut rebuilt = BroadPhase::new(rebuild.clone())?;
         if margin > 0.0 {
-            keep_loosened(&mut kept, &churn.boxes, margin);
-            rebuilt.update(churn.with_all(&kept))?;
+            update_stored(&mut stored, &churn.boxes, margin);
+            rebuilt.update(churn.with_all(&stored))?;
         } else {
             rebuilt.update(churn.frame())?;
         }
@@ -302,9 +305,9 @@ pub fn soak(
         bytes.push(used(&engines)?);
     }
     equal(seen.iter().all(|&events| events > size.frames), true)?;
-    let most = |from: usize, to: usize| bytes[from..to].iter().max().copied().unwrap_or(0);
+    let max = |from: usize, to: usize| bytes[from..to].iter().max().copied().unwrap_or(0);
     let (warm, half) = (size.period(), size.frames / 2);
-    let (early, late) = (most(warm, half), most(half, size.frames));
+    let (early, late) = (max(warm, half), max(half, size.frames));
     if late > early + slack {
         return Err(format!("{early} bytes in use by frame {half}, {late} later").into());
     }

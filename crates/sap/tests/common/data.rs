@@ -3,7 +3,7 @@
 use sap::Aabb;
 use std::path::{Path, PathBuf};
 
-/// The fixtures in this repository: built in, so that a test binary carried elsewhere has them.
+/// The fixtures in this repository, built in so that a test binary has them on another machine.
 pub const SCENES: &str = include_str!("../fixtures/boxes.jsonl");
 pub const PEER_CASES: &str = include_str!("../fixtures/peer_cases.jsonl");
 const FIXTURES: [(&str, &[u8]); 4] = [
@@ -25,7 +25,7 @@ const FIXTURES: [(&str, &[u8]); 4] = [
     ),
 ];
 
-/// Where the large files are: `RADSWEEP_DATA`, else beside the repository.
+/// Returns the folder of the large files: `RADSWEEP_DATA`, else one beside the repository.
 pub fn folder() -> PathBuf {
     match std::env::var_os("RADSWEEP_DATA") {
         Some(folder) => folder.into(),
@@ -33,7 +33,8 @@ pub fn folder() -> PathBuf {
     }
 }
 
-/// The boxes of a `.npy` file of float32 (n, 6); `None` where it is neither built in nor in the folder.
+/// Reads the boxes of a `.npy` file of float32 (n, 6). `None` if it is neither built in nor in the
+/// folder.
 pub fn boxes(file: &str) -> Option<Vec<Aabb>> {
     let built_in = FIXTURES
         .iter()

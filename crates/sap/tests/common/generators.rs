@@ -1,4 +1,5 @@
-//! Scenes that are hard to sweep: shapes with knobs, and what may be added to them. A text names each scene, and makes it again.
+//! Scenes that are hard to sweep: shapes with parameters, and what may be added to them. A text
+//! names each scene and reproduces it.
 //!
 //! `sticks:3.255.80.40,uniform:0.0.0.0/far=plane/filters=static/worlds=few/order=shuffled/n=20000/seed=7`
 
@@ -8,7 +9,7 @@ use sap::{Aabb, Filter, FilterFlags, Frame};
 use std::fmt;
 use std::str::FromStr;
 
-/// An enumeration whose choices have names.
+/// Defines an enum whose variants have names.
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident: $($(#[$of:meta])* $variant:ident = $name:literal),+ $(,)?) => {
         $(#[$doc])*
@@ -35,21 +36,21 @@ macro_rules! named {
 pub(super) use named;
 
 named! {
-    /// One box more, far away or without end.
+    /// A box that is added, far away or infinite.
     Far:
     None = "none",
     /// Ground as far as [`f32::MAX`] on all sides, which nothing touches.
     Plane = "plane",
     /// A body that fell to y = −1e8.
     Fallen = "fallen",
-    /// The same without end.
+    /// The same, infinite.
     HalfSpace = "half-space",
-    /// A box at each end of what `f32` can tell.
+    /// A box at each end of the range of `f32`.
     Ends = "ends",
 }
 
 named! {
-    /// What the boxes may pair with.
+    /// The filters of the boxes.
     Filters:
     None = "none",
     Static = "static",
@@ -57,9 +58,9 @@ named! {
     NearlyStatic = "nearly-static",
     StaticOrAsleep = "static-or-asleep",
     OneGroup = "one-group",
-    /// A hundred boxes a group.
+    /// Each group has a hundred boxes.
     Groups = "groups",
-    /// All are in a layer that none pairs with.
+    /// All are in a layer that no box pairs with.
     Apart = "apart",
     /// Eight layers, each of which pairs with itself.
     Layers = "layers",
@@ -67,28 +68,28 @@ named! {
 }
 
 named! {
-    /// The worlds that boxes are in.
+    /// The worlds of the boxes.
     Worlds: None = "none", Few = "few", Many = "many",
 }
 
 named! {
-    /// Which box has which index.
+    /// The order of the boxes.
     Order:
-    /// One part after the other, each as its shape makes it.
+    /// One part after the other, each in the order of its shape.
     Given = "given",
     Shuffled = "shuffled",
-    /// As given, but harmless boxes have the indices that the CPU engine takes for its sample.
+    /// The same, but harmless boxes have the indices that the CPU engine samples.
     Hidden = "hidden",
 }
 
-/// A part of a scene: boxes of one shape.
+/// A part of a scene, with boxes of one shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
     pub shape: Shape,
     pub knobs: [u8; 4],
 }
 
-/// All that makes a scene. The same is made of the same.
+/// The recipe of a scene, which is deterministic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
     /// One or more, with equal numbers of boxes.
@@ -101,7 +102,7 @@ pub struct Scene {
     pub seed: u64,
 }
 
-/// The boxes of a scene, and what comes with them.
+/// The boxes of a scene, with their filters and worlds.
 pub struct Made {
     pub boxes: Vec<Aabb>,
     pub filters: Option<Vec<Filter>>,
@@ -120,7 +121,7 @@ impl Made {
         frame
     }
 
-    /// Moves one box in a hundred by a tenth of its width, others in each frame, and says which.
+    /// Moves one box in a hundred by a tenth of its width, others in each frame, and lists them.
     pub fn step(&mut self, frame: usize) -> Vec<u32> {
         let moved: Vec<u32> = (frame % 100..self.boxes.len())
             .step_by(100)
@@ -136,7 +137,7 @@ impl Made {
         moved
     }
 
-    /// Whether two boxes may pair, wherever they are.
+    /// Tells whether two boxes may pair, wherever they are.
     pub fn allows(&self, a: usize, b: usize) -> bool {
         let filters = self.filters.as_ref();
         let worlds = self.worlds.as_ref();
@@ -146,7 +147,7 @@ impl Made {
 }
 
 impl Scene {
-    /// A scene of one shape with nothing added.
+    /// Creates a scene of one shape with nothing added.
     pub fn of(shape: Shape, knobs: [u8; 4], n: usize) -> Self {
         Self {
             parts: vec![Part { shape, knobs }],
@@ -159,7 +160,7 @@ impl Scene {
         }
     }
 
-    /// Any scene of a shape, alone or with others.
+    /// Creates a random scene of a shape, alone or with others.
     pub fn any(shape: Shape, n: usize, random: &mut Random) -> Self {
         let mut scene = Self::of(shape, any_knobs(random), n);
         for _ in 0..random.below(6) {
@@ -168,7 +169,7 @@ impl Scene {
         scene
     }
 
-    /// Changes one thing. The shape of the first part stays.
+    /// Changes one property at random. The shape of the first part stays.
     pub fn mutate(&mut self, random: &mut Random) {
         fn pick<T: Copy>(all: &[T], random: &mut Random) -> T {
             all[random.below(all.len())]
@@ -218,7 +219,7 @@ impl Scene {
             }
             Order::Hidden => {
                 for (number, i) in sampled(boxes.len()).enumerate() {
-                    // On a diagonal: no two share an interval on any axis.
+                    // On a diagonal, so that no two overlap on any axis.
                     let at = 1e6 + 3.0 * number as f32;
                     boxes[i] = Aabb::new([at; 3], [at + 1.0; 3]);
                 }
@@ -304,7 +305,8 @@ fn filter(filters: Filters, i: usize, random: &mut Random) -> Filter {
     }
 }
 
-/// The indices that `Sample::new` in `src/cpu/full/sample.rs` takes, or once took: the worst case of a sample that is known beforehand.
+/// Returns the indices that `Sample::new` in `src/cpu/full/sample.rs` draws, or used to draw: the
+/// worst case of a sample that is known beforehand.
 fn sampled(n: usize) -> impl Iterator<Item = usize> {
     let size = (n / 128).clamp(192, 2048).min(n);
     let start = move |i: usize| i * n / size;

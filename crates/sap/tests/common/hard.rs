@@ -1,9 +1,10 @@
-//! Scenes that are hard for some way to find pairs: few pairs, and many boxes that share an interval, a cell, or a part of a tree.
+//! Scenes that are hard for some search: few pairs, and many boxes that share an interval, a cell,
+//! or a part of a tree.
 
 use super::scenes::{Random, around};
 use sap::{Aabb, Filter, FilterFlags};
 
-/// A scene by name, of any number of boxes.
+/// A named scene of any number of boxes.
 pub struct Hard {
     pub name: &'static str,
     pub boxes: fn(usize) -> Vec<Aabb>,
@@ -26,7 +27,7 @@ const fn heap(name: &'static str, filter: fn(usize) -> Filter) -> Hard {
     }
 }
 
-/// All of them.
+/// All hard scenes.
 pub const ALL: &[Hard] = &[
     plain("uniform", uniform),
     plain("clusters", clusters),
@@ -86,7 +87,7 @@ fn flags(flags: FilterFlags) -> Filter {
 }
 
 impl Hard {
-    /// The boxes and filters, of which there are as many or none.
+    /// Returns the boxes and their filters, if the scene has any.
     pub fn make(&self, n: usize) -> (Vec<Aabb>, Vec<Filter>) {
         let filters = self.filters.map(|of| (0..n).map(of).collect());
         ((self.boxes)(n), filters.unwrap_or_default())
@@ -126,7 +127,7 @@ fn far_few(n: usize) -> Vec<Aabb> {
     boxes
 }
 
-/// Long boxes along the first so many axes, about one pair each.
+/// Long boxes along the first `axes` axes, about one pair each.
 fn sticks(n: usize, axes: usize) -> Vec<Aabb> {
     let mut random = Random::new(33);
     let side = 40.0_f32;
@@ -139,7 +140,7 @@ fn sticks(n: usize, axes: usize) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Cubes along a diagonal, close to each other: each meets a few.
+/// Cubes close together along a diagonal, each of which overlaps a few.
 fn diagonals(n: usize) -> Vec<Aabb> {
     let one = |i: usize| {
         let (line, at) = ((i % 7) as f32 * 1000.0, (i / 7) as f32 * 0.3);
@@ -148,14 +149,14 @@ fn diagonals(n: usize) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Six thin plates a room, one room in the other, in so many places.
+/// Rooms of six thin plates, one inside the other, at several places.
 fn rooms(n: usize, places: usize) -> Vec<Aabb> {
     let one = |i: usize| {
         let (wall, room) = (i % 6, i / 6);
         let (place, room) = (room % places, room / places);
         let half = 1.0 + room as f32 * 1e-2;
         let (axis, out) = (wall / 2, if wall.is_multiple_of(2) { half } else { -half });
-        // Neither meets the walls beside it, nor those of the next room.
+        // It touches neither the walls beside it nor those of the next room.
         let mut sides = [half - 2e-3; 3];
         sides[axis] = 1e-3;
         let mut center = [0.0; 3];
@@ -166,7 +167,7 @@ fn rooms(n: usize, places: usize) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Large thin plates at right angles to each axis, in parts of space of their own.
+/// Large thin plates at right angles to each axis, each kind in its own part of space.
 fn plates(n: usize) -> Vec<Aabb> {
     let mut random = Random::new(34);
     let part = (n as f32 / 3.0).cbrt();
@@ -224,7 +225,7 @@ fn islands(n: usize) -> Vec<Aabb> {
     boxes
 }
 
-/// Boxes that a plan's sample takes are like uniform ones; the others crowd: `thin` and no pairs.
+/// The sampled boxes are uniform; the others crowd, thin and without pairs if `thin`.
 fn sampled_harmless(n: usize, thin: f32) -> Vec<Aabb> {
     let mut boxes = uniform(n);
     let sampled: Vec<usize> = sampled(n);
@@ -234,7 +235,7 @@ fn sampled_harmless(n: usize, thin: f32) -> Vec<Aabb> {
             at += 1;
             continue;
         }
-        // One after the other on a diagonal within one cell, or as flat plates one above the other.
+        // On a diagonal within one cell, or as flat plates one above the other.
         let x = i as f32 / n as f32;
         *b = Aabb::new(
             [x * (1.0 - thin), x, x * (1.0 - thin)],
@@ -244,7 +245,7 @@ fn sampled_harmless(n: usize, thin: f32) -> Vec<Aabb> {
     boxes
 }
 
-/// The boxes that CUDA's plan takes as its sample: `sap_sample`.
+/// Returns the boxes that CUDA's plan samples: `sap_sample`.
 pub fn sampled(n: usize) -> Vec<usize> {
     let count = n.min(2048);
     let one = |k: usize| {
@@ -254,7 +255,7 @@ pub fn sampled(n: usize) -> Vec<usize> {
     (0..count).map(one).collect()
 }
 
-/// Long needles beside each other on a line, among points.
+/// Long needles side by side on a line, among points.
 fn needles(n: usize) -> Vec<Aabb> {
     let one = |i: usize| {
         let x = i as f32 * 1e-3;
@@ -267,7 +268,7 @@ fn needles(n: usize) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// All in one place.
+/// All boxes at one place.
 fn one_place(n: usize) -> Vec<Aabb> {
     let mut random = Random::new(37);
     let one = |_| around([(); 3].map(|()| random.between(0.0, 0.5)), [1.0; 3]);

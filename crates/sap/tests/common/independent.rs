@@ -1,4 +1,5 @@
-//! Large scenes pair by pair against parry's tree, which shares no code with ours: pairs by indices, each tested once more here.
+//! Large scenes pair by pair against parry's tree, which shares no code with ours. Its pairs are
+//! tested again here.
 
 use super::generators::{Made, Scene};
 use super::{RULES, equal, oracle, rule_name, same};
@@ -8,11 +9,11 @@ use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
 
-/// Beyond this many, scenes say no more and take long.
+/// Scenes of more pairs take long and show nothing new.
 const MOST_PAIRS: usize = 2_000_000;
 
-/// A scene by every strategy, under the rule whose turn it is; then three frames of which one box in a hundred moves. Whether it
-/// was compared: not where it has too many pairs.
+/// Compares a scene by every strategy, under one of the two rules, then three frames in each of
+/// which one box in a hundred moves. Returns false if it has too many pairs.
 pub fn check(
     scene: &Scene,
     backend: Backend,
@@ -56,7 +57,7 @@ pub fn check(
     Ok(true)
 }
 
-/// The pairs of a scene, in order.
+/// Returns the pairs of a scene in order.
 pub fn pairs(made: &Made, rule: OverlapRule) -> Vec<Pair> {
     let mut pairs = Vec::new();
     overlaps(made, rule, &mut |pair| pairs.push(pair));
@@ -65,7 +66,7 @@ pub fn pairs(made: &Made, rule: OverlapRule) -> Vec<Pair> {
 }
 
 fn overlaps(made: &Made, rule: OverlapRule, found: &mut dyn FnMut(Pair)) -> usize {
-    // parry takes no infinite sides: cut off, they meet at least what they met.
+    // parry refuses infinite sides. Clamped boxes still overlap the same boxes.
     let cut = |corner: [f32; 3]| Vector::from_array(corner.map(|x| x.clamp(-f32::MAX, f32::MAX)));
     let leaf = |b: &Aabb| ParryAabb::new(cut(b.min), cut(b.max));
     let leaves: Vec<ParryAabb> = made.boxes.iter().map(leaf).collect();

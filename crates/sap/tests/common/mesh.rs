@@ -5,7 +5,7 @@ use super::scenes::Random;
 use libtest_mimic::Failed;
 use sap::Aabb;
 
-/// Points around the origin; with `strange` some infinite, NaN, or zero of either sign.
+/// Returns points around the origin; if `strange`, some are infinite, NaN, or zero of either sign.
 pub fn vertices(random: &mut Random, n: usize, strange: bool) -> Vec<[f32; 3]> {
     const STRANGE: [f32; 6] = [
         f32::NAN,
@@ -33,14 +33,15 @@ pub fn triangles(random: &mut Random, n: usize, vertices: usize) -> Vec<[u32; 3]
         .collect()
 }
 
-/// Ends of objects of up to `most` vertices each, many of them empty, that take at most `vertices` in all.
-pub fn offsets(random: &mut Random, vertices: usize, most: usize) -> Vec<u32> {
+/// Returns the offsets of objects of up to `max` vertices each, many of them empty, and at most
+/// `vertices` in all.
+pub fn offsets(random: &mut Random, vertices: usize, max: usize) -> Vec<u32> {
     let mut offsets = vec![random.below(vertices / 8 + 1) as u32];
     loop {
         let size = match random.below(3) {
             0 => 0,
             1 => random.below(9),
-            _ => random.below(most + 1),
+            _ => random.below(max + 1),
         };
         let next = offsets[offsets.len() - 1] + size as u32;
         if next as usize > vertices || offsets.len() > 4 * vertices + 4 {
@@ -50,7 +51,7 @@ pub fn offsets(random: &mut Random, vertices: usize, most: usize) -> Vec<u32> {
     }
 }
 
-/// The box of some points, as numbers that compare bit for bit.
+/// Returns the box of some points, as numbers that compare bit for bit.
 pub fn plain(points: impl Iterator<Item = [f32; 3]>) -> [u32; 6] {
     let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
     let mut nan = [false; 3];
@@ -102,7 +103,8 @@ pub fn same_boxes(found: &[[u32; 6]], expected: &[[u32; 6]]) -> Result<(), Faile
     }
 }
 
-/// Numbers of vertices, and the most vertices of an object, that meet the edges of warps, of their shares, and of tasks.
+/// Numbers of vertices, and max vertices of an object, around the sizes of warps, their shares and
+/// tasks.
 pub const SHAPES: &[(usize, usize)] = &[
     (0, 0),
     (1, 1),
@@ -116,7 +118,7 @@ pub const SHAPES: &[(usize, usize)] = &[
     (70_000, 40_000),
 ];
 
-/// Offsets that are wrong for 10 vertices, and the first place that is.
+/// Offsets that are wrong for 10 vertices, with the index of the first wrong one.
 pub const BAD_OFFSETS: &[(&[u32], usize)] = &[
     (&[11, 11], 0),
     (&[0, 4, 3, 10], 2),

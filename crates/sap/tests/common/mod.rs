@@ -1,6 +1,6 @@
-//! What all test binaries share: the edge cases of boxes as a matrix of trials, oracles, and the published data.
+//! Shared by all test binaries: edge cases, scenes, oracles and the published data.
 //!
-//! [`trials`] is the whole matrix for one backend; each backend's binary runs it.
+//! [`trials`] is the matrix of edge cases for one backend, which each backend's binary runs.
 #![allow(dead_code, missing_docs)]
 
 pub mod allocated;
@@ -9,12 +9,12 @@ pub mod churn;
 pub mod data;
 pub mod generators;
 pub mod hard;
-pub mod held;
+pub mod incremental;
 pub mod independent;
-pub mod kept;
 pub mod mesh;
 pub mod oracle;
 pub mod random;
+pub mod resting;
 pub mod scenes;
 pub mod shapes;
 pub mod worst;
@@ -25,12 +25,12 @@ use std::sync::{Arc, OnceLock};
 
 pub const RULES: [OverlapRule; 2] = [OverlapRule::Closed, OverlapRule::Open];
 
-/// Whether sizes are to be small (`RADSWEEP_QUICK=1`): the checks are then run under a tool that slows them down.
+/// Tells whether sizes should be small (`RADSWEEP_QUICK=1`), for tools that slow the tests down.
 pub fn quick() -> bool {
     std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1")
 }
 
-/// What a trial is run with.
+/// The configuration of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
     pub backend: Backend,
@@ -57,7 +57,7 @@ impl Setup {
         BroadPhase::new(self.config()).expect("the backend is there")
     }
 
-    /// The pairs of one frame.
+    /// Returns the pairs of one frame.
     pub fn pairs(&self, boxes: &[Aabb]) -> Vec<Pair> {
         let mut broad_phase = self.broad_phase();
         broad_phase.update(boxes).expect("boxes are valid");
@@ -72,7 +72,7 @@ pub fn rule_name(rule: OverlapRule) -> &'static str {
     }
 }
 
-/// Fails with the first difference.
+/// Fails with the first difference between two lists.
 pub fn same(found: &[Pair], expected: &[Pair]) -> Result<(), Failed> {
     if found == expected {
         return Ok(());
@@ -100,7 +100,8 @@ pub fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Result<()
     }
 }
 
-/// The edge cases on one backend: every scene and every behaviour, for each strategy and both rules.
+/// Returns the edge cases on one backend: every scene and every behaviour, for each strategy and
+/// both rules.
 pub fn trials(backend: Backend, strategies: &[Strategy]) -> Vec<Trial> {
     let setups = || {
         let both = strategies
@@ -117,7 +118,7 @@ pub fn trials(backend: Backend, strategies: &[Strategy]) -> Vec<Trial> {
     };
     let mut trials = Vec::new();
     for scene in scenes::all() {
-        // The oracle runs once for each rule, when the first trial needs it.
+        // The oracle runs once for each rule, in the first trial that needs it.
         let scene = Arc::new((scene, [OnceLock::new(), OnceLock::new()]));
         for setup in setups() {
             let scene = Arc::clone(&scene);

@@ -1,11 +1,11 @@
-//! Pairs by other means: all against all, and parry's tree.
+//! Oracles for pairs: all against all, and parry's tree.
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 use sap::{Aabb, OverlapRule, Pair};
 
-/// The rule, written out once more.
+/// The overlap rule, written independently.
 pub fn overlap(a: &Aabb, b: &Aabb, rule: OverlapRule) -> bool {
     let valid = |b: &Aabb| (0..3).all(|k| b.min[k] <= b.max[k]);
     valid(a)
@@ -16,7 +16,7 @@ pub fn overlap(a: &Aabb, b: &Aabb, rule: OverlapRule) -> bool {
         })
 }
 
-/// All against all.
+/// Returns the pairs of one set, all against all.
 pub fn brute(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, a) in boxes.iter().enumerate() {
@@ -32,7 +32,7 @@ pub fn brute(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     pairs
 }
 
-/// All against all, between two sets.
+/// Returns the pairs of two sets, all against all.
 pub fn brute_between(a: &[Aabb], b: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, x) in a.iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn brute_between(a: &[Aabb], b: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     pairs
 }
 
-/// Every box asked of parry's tree, which finds what touches. For finite boxes.
+/// Returns the pairs by parry's tree, under the closed rule, for finite boxes.
 pub fn parry(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     let convert = |b: &Aabb| ParryAabb::new(Vector::from(b.min), Vector::from(b.max));
     let tree = Bvh::from_iter(

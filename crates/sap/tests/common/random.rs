@@ -1,8 +1,8 @@
-//! Numbers that look random, and boxes by centre.
+//! Pseudo-random numbers, and boxes by centre.
 
 use sap::Aabb;
 
-/// Numbers that look random and are the same everywhere: splitmix64.
+/// A pseudo-random generator that gives the same numbers everywhere: splitmix64.
 #[derive(Clone)]
 pub struct Random(u64);
 
@@ -27,7 +27,7 @@ impl Random {
         self.below(one_in) == 0
     }
 
-    /// At least `low`, below `high`.
+    /// Returns a number that is at least `low` and below `high`.
     pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
     }

@@ -1,4 +1,4 @@
-//! Edge cases that are one frame of boxes each.
+//! Edge cases of one frame each.
 
 pub use super::random::{Random, around};
 use super::{Setup, equal, oracle, quick, same};
@@ -6,13 +6,13 @@ use libtest_mimic::Failed;
 use sap::{Aabb, OverlapRule, Pair};
 use std::sync::OnceLock;
 
-/// What the pairs are compared with.
+/// The oracle of a scene.
 pub enum Oracle {
     Brute,
     Parry,
 }
 
-/// A frame, its oracle, and the number of pairs under both rules where it is known beforehand.
+/// A frame, its oracle, and the number of pairs under both rules if that is known.
 pub struct Scene {
     pub name: String,
     pub boxes: Vec<Aabb>,
@@ -30,7 +30,7 @@ impl Scene {
         }
     }
 
-    /// Closed, then open.
+    /// Under the closed rule, then under the open one.
     fn counts(self, closed: usize, open: usize) -> Self {
         Self {
             counts: Some([closed, open]),
@@ -61,7 +61,8 @@ pub fn at(x: f32, y: f32, z: f32) -> Aabb {
     Aabb::new([x, y, z], [x + 1.0, y + 1.0, z + 1.0])
 }
 
-/// Centres uniform in a box of these sides, half extents uniform in 0.2 to 0.5.
+/// Returns boxes with centres uniform in a box of these sides, and half extents uniform in 0.2 to
+/// 0.5.
 pub fn uniform_in(n: usize, sides: [f32; 3], seed: u64) -> Vec<Aabb> {
     let mut random = Random::new(seed);
     let mut one = || {
@@ -71,12 +72,12 @@ pub fn uniform_in(n: usize, sides: [f32; 3], seed: u64) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// The usual scene: about 1.36 pairs a box.
+/// Returns the uniform scene: about 1.36 pairs a box.
 pub fn uniform(n: usize, seed: u64) -> Vec<Aabb> {
     uniform_in(n, [(n as f32).cbrt(); 3], seed)
 }
 
-/// Sizes over six decades, the smallest the most.
+/// Returns boxes with sizes over six decades, most of them small.
 pub fn mixed_sizes(n: usize, seed: u64) -> Vec<Aabb> {
     let mut random = Random::new(seed);
     let mut one = || {
@@ -89,7 +90,7 @@ pub fn mixed_sizes(n: usize, seed: u64) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// A few dense heaps far apart.
+/// Returns a few dense heaps far from each other.
 pub fn clustered(n: usize, seed: u64) -> Vec<Aabb> {
     let mut random = Random::new(seed);
     let heaps: Vec<[f32; 3]> = (0..5)
@@ -109,11 +110,12 @@ fn grid(nx: usize, ny: usize, step: f32) -> Vec<Aabb> {
         .collect()
 }
 
-/// All scenes; smaller ones where `quick`.
+/// Returns all scenes, smaller ones if `quick`.
 pub fn all() -> Vec<Scene> {
     let small = quick();
     let mut scenes = Vec::new();
-    // Around powers of two, and so around what is done at once: 8 boxes, 32 lanes, 64 records, a tile.
+    // Around powers of two, and so around the sizes of blocks: 8 boxes, 32 lanes, 64 records, a
+    // tile.
     let most = if small { 8 } else { 13 };
     let powers = (1..most).flat_map(|k| [(1_usize << k) - 1, 1 << k, (1 << k) + 1]);
     let mut sizes: Vec<usize> = [0].into_iter().chain(powers).collect();
@@ -186,7 +188,7 @@ pub fn all() -> Vec<Scene> {
         b
     });
     scenes.push(Scene::new("zero_volume_plates", plates.collect()));
-    // Thin boxes that begin where others begin and end, on every axis.
+    // Thin boxes that begin where others begin or end, on every axis.
     let mut random = Random::new(5);
     let lattice = (0..700).map(|_| {
         let min: [f32; 3] = [(); 3].map(|()| random.below(6) as f32);
@@ -275,7 +277,7 @@ pub fn all() -> Vec<Scene> {
     planes.push(Aabb::new([inf; 3], [inf; 3]));
     planes.push(Aabb::new([-inf; 3], [-inf; 3]));
     scenes.push(Scene::new("infinite_sides", planes));
-    // The first two overlap the third where both lie at infinity.
+    // The first two overlap the third at infinity.
     let mut ends_of_range = vec![
         Aabb::new([-0.5, -1e38, f32::MIN], [inf, 1.0, 2.0]),
         Aabb::new([f32::MIN, 1e30, -0.5], [-1e-40, inf, -0.0]),
@@ -350,7 +352,7 @@ pub fn all() -> Vec<Scene> {
     scenes
 }
 
-/// The rule by number, as the counts have it.
+/// Returns the index of a rule among the counts.
 pub fn of<T: Copy>(rule: OverlapRule, both: [T; 2]) -> T {
     both[rule as usize]
 }

@@ -1,11 +1,11 @@
-//! The shapes of [`super::generators`]: each makes boxes of four knobs.
+//! The shapes of [`super::generators`]. Each makes boxes by four knobs.
 
 use super::generators::named;
 use super::random::{Random, around};
 use sap::Aabb;
 
 named! {
-    /// See the functions of the same names.
+    /// A shape; the function of the same name makes its boxes.
     Shape:
     Uniform = "uniform",
     Clusters = "clusters",
@@ -23,7 +23,7 @@ named! {
     Tiny = "tiny",
 }
 
-/// Four numbers from 0 to 255, each read as the shape wants it.
+/// Four numbers from 0 to 255, whose meaning depends on the shape.
 #[derive(Clone, Copy)]
 pub struct Knobs(pub [u8; 4]);
 
@@ -36,7 +36,7 @@ impl Knobs {
         low + (high - low) * self.part(knob)
     }
 
-    /// In even factors.
+    /// Returns a value between `low` and `high` on a logarithmic scale.
     fn log(self, knob: usize, low: f32, high: f32) -> f32 {
         low * (high / low).powf(self.part(knob))
     }
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-/// The side of a cube that holds `n` points at this density.
+/// Returns the side of a cube that has `n` points at this density.
 fn side_of(n: usize, density: f32) -> f32 {
     (n as f32 / density).cbrt()
 }
@@ -108,12 +108,13 @@ fn clusters(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// An axis for box `i`: always x, y or z, or all in turns.
+/// Returns an axis for box `i`: always x, y or z, or all in turn.
 fn axis(choice: usize, i: usize) -> usize {
     if choice == 0 { i % 3 } else { choice - 1 }
 }
 
-/// Long on one axis. Knobs: which, or all three (straws); how long; how thick; density.
+/// Boxes that are long on one axis. Knobs: which, or all three (straws); how long; how thick;
+/// density.
 fn sticks(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(3, 1e-3, 1.0));
     let (long, thick) = (side * knobs.log(1, 0.01, 1.0), knobs.log(2, 1e-3, 0.5));
@@ -125,8 +126,9 @@ fn sticks(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Six plates are a room; rooms within rooms, in several places. No two plates touch. Knobs: how many places; how thick the
-/// plates are; how much of a face each covers; how the rooms are stretched.
+/// Rooms of six plates inside larger rooms, at several places. No two plates touch. Knobs: the
+/// number of places; how thick the plates are; how much of a face each covers; how the rooms are
+/// stretched.
 fn rooms(n: usize, knobs: Knobs) -> Vec<Aabb> {
     let places = (knobs.log(0, 1.0, 300.0) as usize).min(n / 6 + 1);
     let (thick, cover) = (knobs.log(1, 0.9, 1e-3), knobs.even(2, 1.0, 0.3));
@@ -148,7 +150,7 @@ fn rooms(n: usize, knobs: Knobs) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Thin on one axis. Knobs: which, or all three; how wide; how thick; density.
+/// Boxes that are thin on one axis. Knobs: which, or all three; how wide; how thick; density.
 fn plates(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(3, 1e-6, 1.0));
     let (wide, thick) = (side * knobs.log(1, 0.01, 1.0), knobs.log(2, 1e-4, 0.5));
@@ -160,7 +162,8 @@ fn plates(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Along a diagonal of the space, or on a plane across it. Knobs: which; size; distance from it; how flat.
+/// Boxes along a diagonal of the space, or on a plane across it. Knobs: which; size; distance from
+/// it; how flat.
 fn diagonal(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = n as f32;
     let half = knobs.log(1, 1e-2, 1e3);
@@ -181,7 +184,8 @@ fn diagonal(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// Sizes of heavy tails. Knobs: how heavy; density; the greatest; whether the sides differ.
+/// Boxes with sizes of heavy tails. Knobs: how heavy; density; the max size; whether the sides
+/// differ.
 fn heavy(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(1, 1e-4, 4.0));
     let (power, greatest) = (knobs.log(0, 0.2, 4.0), side * knobs.log(2, 0.01, 1.0));
@@ -213,7 +217,8 @@ fn giants(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// A grid of cubes. Knobs: how flat on y and on z; the step, 1 being where they touch; which axis they are thin on.
+/// A grid of cubes. Knobs: how flat on y and on z; the step, which is 1 where they touch; the axis
+/// they are thin on.
 fn grid(n: usize, knobs: Knobs) -> Vec<Aabb> {
     let x = (n as f32)
         .powf(knobs.even(0, 1.0 / 3.0, 1.0))
@@ -233,7 +238,8 @@ fn grid(n: usize, knobs: Knobs) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// Few distinct coordinates. Knobs: how many on each axis; how many steps a box is long at most.
+/// Boxes with few distinct coordinates. Knobs: how many on each axis; the max length of a box in
+/// steps.
 fn few(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let values = [0, 1, 2].map(|knob| knobs.log(knob, 1.0, 4096.0) as usize);
     let longest = knobs.log(3, 1.0, 64.0) as usize;
@@ -244,7 +250,7 @@ fn few(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// All in one point, or nearly. Knobs: how far from it; size; how far on y and on z.
+/// Boxes at one point, or nearly. Knobs: how far from it; size; how far on y and on z.
 fn point(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let away = knobs.log(0, 1e-7, 1e3);
     let sides = [
@@ -258,8 +264,8 @@ fn point(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
         .collect()
 }
 
-/// Positions over many orders of magnitude, either sign. Knobs: how many orders; size, of the distance; sizes of their own;
-/// whether on the diagonal.
+/// Boxes at positions over many orders of magnitude, of either sign. Knobs: how many orders; size
+/// relative to the distance; how much sizes vary; whether on the diagonal.
 fn tails(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let (orders, part) = (knobs.even(0, 0.0, 37.0), knobs.log(1, 1e-6, 0.5));
     let (own, shared) = (knobs.even(2, 0.0, 1.0), knobs.choice(3, 2) == 1);
@@ -278,7 +284,8 @@ fn tails(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
-/// Uniform boxes and some far away, each alone. Knobs: how many those are; how far; density; on which axes they are far.
+/// Uniform boxes and some that are far away, each alone. Knobs: how many are far; how far; density;
+/// on which axes.
 fn islands(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, knobs.log(2, 1e-2, 4.0));
     let many = (knobs.log(0, 1e-4, 0.5) * n as f32) as usize;
@@ -295,7 +302,8 @@ fn islands(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     (0..n).map(one).collect()
 }
 
-/// A uniform scene shrunk, down to numbers that have no normal form. Knobs: by how much on each axis; size of a box.
+/// A uniform scene, shrunk down to subnormal numbers. Knobs: by how much on each axis; size of a
+/// box.
 fn tiny(n: usize, knobs: Knobs, random: &mut Random) -> Vec<Aabb> {
     let side = side_of(n, 1.0);
     let scale = [0, 1, 2].map(|knob| 10_f32.powf(-knobs.even(knob, 0.0, 44.0)));

@@ -1,10 +1,11 @@
-//! What the search of `examples/cliffs.rs` found to be worst, and a scene of every shape.
+//! The worst scenes that the search of `examples/cliffs.rs` found, and a scene of every shape.
 
 use super::generators::Scene;
 use super::random::Random;
 use super::shapes::Shape;
 
-/// Scenes that cost much once, as the search names them; boxes and seed apart, they stay what they are.
+/// Scenes that were expensive once, by their names in the search. Only the number of boxes and the
+/// seed vary.
 const FOUND: &[&str] = &[
     "rooms:0.0.0.0",
     "rooms:60.0.0.0/order=shuffled",
@@ -27,7 +28,7 @@ const FOUND: &[&str] = &[
     "clusters:200.128.255.200",
     "heavy:60.200.255.255",
     "giants:60.255.128.128",
-    // By the search of tests, of time, of what moves, and of queries.
+    // Found by the searches for tests, time, moving boxes and queries.
     "few:6.160.193.214/far=half-space/filters=one-group/order=hidden",
     "rooms:20.247.0.19/far=plane/filters=groups/order=shuffled",
     "plates:250.247.8.12,rooms:69.255.0.150/far=plane/filters=apart/order=hidden",
@@ -43,7 +44,7 @@ const FOUND: &[&str] = &[
     "tails:182.61.18.150/worlds=many/order=hidden",
 ];
 
-/// The scenes found, and some of every shape by chance, with `n` boxes.
+/// Returns the scenes found, and some random ones of every shape, with `n` boxes.
 pub fn scenes(n: usize, each: u64) -> Vec<Scene> {
     let found = FOUND.iter().map(|text| {
         let scene: Scene = text.parse().expect("the name of a scene");

@@ -1,4 +1,4 @@
-//! Random frames on both engines: the same pairs, events and reports.
+//! Random frames on both engines give the same pairs, events and reports.
 
 use super::{Check, Random, cpu, cuda, engine, holds, sized, uniform};
 use crate::common::{equal, same};
@@ -19,7 +19,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("against_cpu::million", million),
 ];
 
-/// A frame with everything owned.
+/// A frame that owns its lists.
 #[derive(Clone)]
 struct Owned {
     form: usize,
@@ -32,7 +32,7 @@ struct Owned {
 }
 
 impl Owned {
-    /// `form`: 0 plain, 1 swept, 2 `f64`; the rest by chance.
+    /// Creates a frame. `form`: 0 plain, 1 swept, 2 `f64`; everything else is random.
     fn new(random: &mut Random, n: usize, form: usize) -> Self {
         let density = [0.3, 1.0, 8.0][random.below(3)];
         let mut owned = Self {
@@ -55,7 +55,7 @@ impl Owned {
             owned.filters = Some((0..n).map(|_| filter(random)).collect());
         }
         if random.chance(2) {
-            // Worlds of all sizes, with the greatest number of all.
+            // Worlds of all sizes, with the max id.
             let world = |random: &mut Random| [0, 7, 7, u32::MAX][random.below(4)];
             owned.worlds = Some((0..n).map(|_| world(random)).collect());
         }
@@ -69,7 +69,7 @@ impl Owned {
         owned
     }
 
-    /// What makes trouble: infinite, huge, flat, empty, equal boxes and zeros of both signs.
+    /// Adds special boxes: infinite, huge, flat, empty and equal ones, and zeros of both signs.
     fn spice(&mut self, random: &mut Random) {
         const INF: f32 = f32::INFINITY;
         let n = self.boxes.len();
@@ -102,7 +102,7 @@ impl Owned {
         self.exact = self.boxes.iter().map(|b| jitter(random, b)).collect();
     }
 
-    /// Moves a few boxes a little; the rest stays.
+    /// Moves a few boxes a little.
     fn step(&mut self, random: &mut Random) {
         let n = self.boxes.len();
         for _ in 0..n / 5 {
@@ -135,7 +135,7 @@ impl Owned {
     }
 }
 
-/// Both engines on the same frames.
+/// Runs both engines on the same frames.
 struct Both {
     cuda: BroadPhase,
     cpu: BroadPhase,
@@ -174,10 +174,10 @@ impl Both {
                 format!("{what}: {list}: {}", error.message().unwrap_or_default())
             })?;
         }
-        // With worlds the engines estimate candidates by different means, and may sweep on different axes; one's cells and the
-        // other's columns have nothing in common.
+        // With worlds the engines estimate candidates differently and may sweep on different axes.
+        // Cells and columns do not compare at all.
         let alike = !worlds && self.cuda.config().strategy != Strategy::Subdivided;
-        let axis = |report: &Report| if alike { report.axis } else { 0 };
+        let axis = |report: &Report| if alike { report.stats.axis } else { 0 };
         let counts = |report: &Report| {
             (
                 report.n,
@@ -241,7 +241,7 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
     })
 }
 
-/// Sizes around warps, chunks, tiles and blocks; candidates are counted alike.
+/// Sizes around warps, chunks, tiles and blocks. Both engines count the same candidates.
 fn sizes(strategy: Strategy) -> Result<(), Failed> {
     let edges = [
         0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 384, 385,
@@ -256,7 +256,10 @@ fn sizes(strategy: Strategy) -> Result<(), Failed> {
                 false,
                 &format!("n {n}, density {density}"),
             )?;
-            let (x, y) = (both.cuda.report().tests, both.cpu.report().tests);
+            let (x, y) = (
+                both.cuda.report().stats.tests,
+                both.cpu.report().stats.tests,
+            );
             holds(x == y || strategy == Strategy::Subdivided, || {
                 format!("n {n}: {x} tests, on the CPU {y}")
             })?;
@@ -373,7 +376,7 @@ fn chunks(strategy: Strategy) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Bad boxes in all forms: the same error, or the same report and pairs.
+/// Invalid boxes in all forms give the same error, or the same report and pairs.
 fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
     const NAN: f32 = f32::NAN;
     for on_invalid in [OnInvalid::Error, OnInvalid::Skip] {
@@ -406,7 +409,7 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
                 }
                 let what = format!("{on_invalid:?}, form {form}, break {number}");
                 both.update(bad.frame(), bad.worlds.is_some(), &what)?;
-                // After an error the last result stands on both.
+                // After an error both have their last result.
                 same(both.cuda.pairs(), both.cpu.pairs())?;
                 let (x, y) = (
                     both.cuda.overlaps_between(good.frame(), bad.frame()),
@@ -422,7 +425,7 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Thousands of small scenes in one place: the sweep stays within each.
+/// Thousands of small worlds at one place. The sweep stays within each.
 fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
     let (worlds, each) = (sized(4000, 40), 50);
     let mut random = Random::new(9);
@@ -431,10 +434,10 @@ fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
         .map(|_| random.below(worlds) as u32)
         .collect();
     let mut both = Both::new(&cuda(strategy));
-    // On the CPU `Endpoints` looks at worlds last.
+    // On the CPU `Endpoints` tests worlds last.
     both.cpu = engine(&cpu(&cuda(Strategy::Auto)));
     both.update(Frame::boxes(&boxes).worlds(&ids), true, "many worlds")?;
-    let (tests, pairs) = (both.cuda.report().tests, both.cuda.report().pairs);
+    let (tests, pairs) = (both.cuda.report().stats.tests, both.cuda.report().pairs);
     // About half the boxes of a world overlap on an axis.
     let most = (worlds * each * each) as u64;
     holds(tests < most, || {
@@ -446,7 +449,7 @@ fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
 fn million(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random::new(3), sized(1_000_000, 2_000), 1.0);
     let mut both = Both::new(&cuda(strategy));
-    // Another strategy, so that the reference does not take seconds.
+    // The reference uses a fast strategy.
     both.cpu = engine(&Config {
         strategy: Strategy::Subdivided,
         ..cpu(&cuda(strategy))

@@ -1,4 +1,4 @@
-//! Boxes of meshes on the device, against a plain loop.
+//! The boxes of meshes on the device, against a plain loop.
 
 use super::{sized, text};
 use crate::common::equal;
@@ -34,7 +34,7 @@ impl Gpu {
         })
     }
 
-    /// The boxes go to an odd multiple of 4 bytes, as a part of something larger may be.
+    /// Writes the boxes at an odd multiple of 4 bytes, which is a valid slice.
     fn run(
         &self,
         n: usize,
@@ -92,7 +92,7 @@ fn of_objects() -> Result<(), Failed> {
     let few = [[1.0; 3]; 7];
     equal(gpu.objects(&few, &[]).map_err(text)?, Vec::new())?;
     equal(gpu.objects(&few, &[7]).map_err(text)?, Vec::new())?;
-    // Vertices of no object, and objects of no vertices.
+    // Some vertices belong to no object, and some objects have no vertices.
     for offsets in [&[7, 7, 7][..], &[0, 0, 0], &[3, 3, 5, 5]] {
         let found = gpu.objects(&few, offsets).map_err(text)?;
         same_boxes(&found, &plain_objects(&few, offsets))?;
@@ -100,7 +100,8 @@ fn of_objects() -> Result<(), Failed> {
     Ok(())
 }
 
-/// An object of most vertices between small ones; of exactly the sizes that warps take at once.
+/// An object with most vertices between small ones, and objects of exactly the sizes that warps
+/// take.
 fn one_among_many() -> Result<(), Failed> {
     let gpu = Gpu::new()?;
     let large = sized(3_000_000, 3000) as u32;
@@ -111,7 +112,7 @@ fn one_among_many() -> Result<(), Failed> {
         offsets.extend((1..40).map(|k| next + 32 * k));
         let n = offsets[offsets.len() - 1] as usize;
         let mut vertices = vertices(&mut Random::new(u64::from(shift)), n, false);
-        // All below zero, all above, or both.
+        // All coordinates negative, all positive, or both.
         let moved = [0.0, -20.0, 20.0][shift as usize % 3];
         vertices.iter_mut().flatten().for_each(|x| *x += moved);
         let found = gpu.objects(&vertices, &offsets).map_err(text)?;
@@ -157,7 +158,7 @@ fn bad_indices() -> Result<(), Failed> {
     }
 }
 
-/// From vertices to pairs on the device; the validation names the box of a NaN.
+/// From vertices to pairs on the device. The error names the box with a NaN.
 fn broken_vertex() -> Result<(), Failed> {
     let mut broad_phase = super::engine(&super::cuda(Strategy::Endpoints));
     let stream = broad_phase.stream().ok_or("no stream")?.clone();

@@ -1,4 +1,4 @@
-//! Events of lists that are longer than what one block compares, alike or not, against the CPU engine.
+//! Events of lists longer than one block compares, similar or not, against the CPU engine.
 
 use super::{Other, cpu, cuda, engine, text, uniform};
 use crate::common::scenes::Random;
@@ -9,12 +9,12 @@ use std::ops::Range;
 
 pub const ALL: &[(&str, Other)] = &[("events::long_lists", long_lists)];
 
-/// The boxes that are gone in a frame: every `step`-th of a range.
+/// The boxes missing in a frame: every `step`-th of a range.
 const GONE: [(Range<usize>, usize); 15] = [
     (0..0, 1),
     (700..701, 1),
     (0..0, 1),
-    (300..1500, 1), // long runs of pairs come and go, and all places after them shift
+    (300..1500, 1), // long runs of pairs come and go, and all pairs after them shift
     (300..1500, 7),
     (0..0, 1),
     (0..2000, 2),

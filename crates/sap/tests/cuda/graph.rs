@@ -1,4 +1,4 @@
-//! Whole frames as graphs.
+//! Updates recorded as graphs.
 
 use super::{Check, Random, cuda, engine, sized, text, uniform};
 use crate::common::{RULES, equal, same};
@@ -9,7 +9,7 @@ use sap::{
 
 pub const ALL: &[(&str, Check)] = &[("graph::frames", frames), ("graph::limits", limits)];
 
-/// Launches over boxes of other places and sizes than those that the graph was made for.
+/// Launches over boxes of other positions and sizes than those that the graph was recorded for.
 fn frames(strategy: Strategy) -> Result<(), Failed> {
     for (rule, number) in RULES.into_iter().cycle().zip(0..4) {
         let mut random = Random::new(11 + number);
@@ -63,7 +63,7 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Too little room, bad boxes, and no boxes.
+/// Too small a capacity, invalid boxes, and no boxes.
 fn limits(strategy: Strategy) -> Result<(), Failed> {
     let config = cuda(strategy);
     let far: Vec<Aabb> = (0..64)

@@ -1,12 +1,13 @@
-//! Scenes that are hard for sweep and cells: the work that `Auto` takes is bounded, in tests, whatever the scene. And the tree
-//! that bounds it finds what the CPU finds.
+//! Scenes that are hard for sweep and cells. The work of `Auto` is bounded, in tests, for any
+//! scene, and the tree that bounds it finds what the CPU finds.
 
 use super::{Other, Random, cpu, cuda, engine, holds, sized, text};
 use crate::common::{RULES, equal, hard, same};
 use libtest_mimic::Failed;
+use sap::internals::Reason;
 use sap::{
-    Aabb, Aabb64, Config, Filter, FilterFlags, Frame, FrameGraph, OverlapRule, Pair, Reason,
-    Report, Strategy,
+    Aabb, Aabb64, Config, Filter, FilterFlags, Frame, FrameGraph, OverlapRule, Pair, Report,
+    Strategy,
 };
 
 pub const ALL: &[(&str, Other)] = &[
@@ -15,10 +16,12 @@ pub const ALL: &[(&str, Other)] = &[
     ("hard::tree_in_all_calls", tree_in_all_calls),
 ];
 
-/// Tests for a box and pair that a frame may take once the scene is known: 512 in cells, which the tree must not exceed either.
+/// Max tests for a box and pair after the first frame: 512 in cells, which the tree must not exceed
+/// either.
 const KNOWN: u64 = 600;
-/// The same in its first frame: by the tree too, and before it in cells or by the sweep. That takes 16 tests in the time of one
-/// in cells, and an eighth more before all its warps have stopped.
+/// The same in the first frame: the tests of the tree, and those in cells or of the sweep before
+/// it. The sweep makes 16 tests in the time of one in cells, and an eighth more before all its
+/// warps stop.
 const FIRST: [u64; 2] = [1200, 600 + 512 * 16 * 9 / 8 + 600];
 
 fn tests_are_bounded() -> Result<(), Failed> {
@@ -34,21 +37,21 @@ fn tests_are_bounded() -> Result<(), Failed> {
         }
         let (mut boxes, filters) = scene.make(n);
         let config = Config {
-            hold_from: Some(usize::MAX),
+            min_resting: Some(usize::MAX),
             ..cuda(Strategy::Auto)
         };
         let (mut on_cuda, mut on_cpu) = (engine(&config), engine(&cpu(&config)));
         let mut worst = [0; 2];
         for frame in 0..3 {
-            // Something moves.
+            // Two boxes change places.
             boxes.swap(frame, n - 1 - frame);
             let mut given = Frame::boxes(&boxes);
             if !filters.is_empty() {
                 given = given.filters(&filters);
             }
             let report = on_cuda.update(given)?;
-            let most = &mut worst[frame.min(1)];
-            *most = (*most).max(tests(report));
+            let max = &mut worst[frame.min(1)];
+            *max = (*max).max(tests(report));
             on_cpu.update(given)?;
             same(on_cuda.pairs(), on_cpu.pairs())?;
         }
@@ -59,8 +62,8 @@ fn tests_are_bounded() -> Result<(), Failed> {
             report.pairs,
             worst[0],
             worst[1],
-            report.strategy,
-            report.choice.map(|choice| choice.reason)
+            report.stats.strategy,
+            report.stats.choice.map(|choice| choice.reason)
         );
         let first = FIRST[usize::from(report.n > 16_384)];
         if worst[0] > first || worst[1] > KNOWN {
@@ -70,17 +73,18 @@ fn tests_are_bounded() -> Result<(), Failed> {
     holds(wrong.is_empty(), || format!("{wrong:?}"))
 }
 
-/// For a box and pair. The sweep takes 16 in the time of one in cells.
+/// Returns the tests for a box and pair. 16 tests of the sweep count as one in cells.
 fn tests(report: &Report) -> u64 {
-    let tests = match report.strategy {
-        Strategy::Sweep => report.tests / 16,
-        _ => report.tests,
+    let tests = match report.stats.strategy {
+        Strategy::Sweep => report.stats.tests / 16,
+        _ => report.stats.tests,
     };
     tests / (report.n as u64 + report.pairs)
 }
 
-/// A scene for which `Auto` takes the tree: the boxes given where the plan's sample takes them from, and static ones in one place,
-/// which cells test all against all. Answers which are those.
+/// Makes a scene for which `Auto` takes the tree: the given boxes at the sampled indices, and
+/// elsewhere static boxes at one place, which cells test all against all. Returns which boxes those
+/// are.
 fn with_heap(boxes: &[Aabb]) -> (Vec<Aabb>, Vec<bool>) {
     let heap = |i: usize| Aabb::new([5e5; 3], [5e5 + 1.0 + (i % 7) as f32; 3]);
     let mut all: Vec<Aabb> = (0..ALL_BOXES).map(heap).collect();
@@ -95,10 +99,10 @@ const ALL_BOXES: usize = 5500;
 const SAMPLED: usize = 2048;
 
 fn is_tree(report: &Report) -> bool {
-    report.choice.map(|choice| choice.reason) == Some(Reason::TooManyTests)
+    report.stats.choice.map(|choice| choice.reason) == Some(Reason::TooManyTests)
 }
 
-/// All hard scenes beside a heap that makes `Auto` take the tree.
+/// All hard scenes, each with a heap that makes `Auto` take the tree.
 fn tree_finds_all() -> Result<(), Failed> {
     let mut trees = 0;
     for (scene, rule) in hard::ALL.iter().zip(RULES.into_iter().cycle()) {
@@ -123,7 +127,7 @@ fn tree_finds_all() -> Result<(), Failed> {
         same(on_cuda.pairs(), on_cpu.pairs())?;
         trees += usize::from(is_tree(&report));
     }
-    // In the others the sample's boxes are such that the sweep is taken.
+    // In the other scenes the sampled boxes make it take the sweep.
     holds(2 * trees > hard::ALL.len(), || format!("{trees} trees"))
 }
 
@@ -134,7 +138,7 @@ fn fixed() -> Filter {
     }
 }
 
-/// Random frames, with everything that a frame may have, by every call.
+/// Random frames with everything that a frame may have, by every call.
 fn tree_in_all_calls() -> Result<(), Failed> {
     for seed in 0..sized(24, 4) as u64 {
         let mut random = Random::new(seed);
@@ -192,7 +196,7 @@ fn tree_in_all_calls() -> Result<(), Failed> {
         }
         let config = Config {
             rule: RULES[seed as usize % 2],
-            hold_from: Some(if seed % 4 < 2 { 1 } else { usize::MAX }),
+            min_resting: Some(if seed % 4 < 2 { 1 } else { usize::MAX }),
             ..cuda(Strategy::Auto)
         };
         all_calls(&config, frame, &boxes, &in_heap)?;
@@ -218,7 +222,7 @@ fn all_calls(
     let mut all = Vec::new();
     on_cuda.for_each_pair_chunk(frame, 100, |pairs| all.extend_from_slice(pairs))?;
     same(&all, on_cpu.pairs())?;
-    // Between two sets no box pairs with one of its own.
+    // Between two sets no box pairs with one of its own set.
     let (first, second) = (&boxes[..boxes.len() - 100], &boxes[4000..]);
     same(
         &on_cuda.overlaps_between(first, second)?,
@@ -230,7 +234,7 @@ fn all_calls(
         let mut graph = FrameGraph::new(config, boxes, Some(&filters), None, 9).map_err(text)?;
         graph.launch().map_err(text)?;
         let report = graph.report().map_err(text)?;
-        holds(report.strategy == Strategy::Subdivided, || {
+        holds(report.stats.strategy == Strategy::Subdivided, || {
             format!("{report:?}")
         })?;
         let stream = graph.stream().clone();

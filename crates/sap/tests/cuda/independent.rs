@@ -10,7 +10,7 @@ pub const ALL: &[(&str, super::Other)] = &[("independent::scenes", scenes)];
 fn scenes() -> Result<(), Failed> {
     let each = std::env::var("RADSWEEP_INDEPENDENT").ok();
     let each = each.map_or(1, |number| number.parse().expect("a number"));
-    // With 600 boxes a kernel that the CPU runs takes seconds a scene.
+    // Under emulation a scene of 600 boxes takes seconds.
     let step = sized(1, 6);
     for (turn, scene) in worst::scenes(sized(40_000, 600), each)
         .iter()

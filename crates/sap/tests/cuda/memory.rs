@@ -1,4 +1,4 @@
-//! Pair buffers that are too small, and scenes with more pairs than 32 bits count.
+//! Pair buffers that are too small, and scenes with more than 2^32 pairs.
 
 use super::{Check, Random, cuda, engine, expected, holds, sized, text, uniform};
 use crate::common::{equal, same};
@@ -7,7 +7,7 @@ use sap::{Aabb, Config, Error, OverlapRule, Pair, Strategy};
 
 pub const ALL: &[(&str, Check)] = &[
     ("memory::buffer_too_small", too_small),
-    ("memory::buffers_are_kept", kept),
+    ("memory::buffers_are_kept", buffers_are_kept),
     ("memory::too_many_pairs", too_many),
     ("memory::everything_overlaps_beyond_i32", beyond_i32),
     ("memory::everything_overlaps_is_counted", counted),
@@ -21,7 +21,7 @@ pub const ALL: &[(&str, Check)] = &[
     ),
 ];
 
-/// By one, by half, by a factor of 1000, by all.
+/// Buffers too small by one pair, by half, by a factor of 1000, by all.
 fn too_small(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random::new(1), sized(50_000, 1000), 2.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
@@ -39,20 +39,23 @@ fn too_small(strategy: Strategy) -> Result<(), Failed> {
             ..cuda(strategy)
         });
         let report = broad_phase.update(&boxes).map_err(text)?;
-        holds(report.regrown == regrown, || {
-            format!("room for {capacity} of {n}: grown {} times", report.regrown)
+        holds(report.stats.regrown == regrown, || {
+            format!(
+                "room for {capacity} of {n}: grown {} times",
+                report.stats.regrown
+            )
         })?;
         same(broad_phase.pairs(), &pairs)?;
-        // The list of the last update is elsewhere, and is not grown by a second sweep.
+        // The list of the last update is another buffer, which a second sweep does not grow.
         let moved: Vec<Aabb> = boxes
             .iter()
             .map(|b| Aabb::new(b.min.map(|x| x + 1.0), b.max.map(|x| x + 1.0)))
             .collect();
         let report = broad_phase.update(&moved).map_err(text)?;
-        holds(report.regrown == 0, || {
+        holds(report.stats.regrown == 0, || {
             format!(
                 "room for {capacity} of {n}, second update: grown {} times",
-                report.regrown
+                report.stats.regrown
             )
         })?;
         same(broad_phase.pairs(), &expected(&moved, OverlapRule::Closed))?;
@@ -61,7 +64,7 @@ fn too_small(strategy: Strategy) -> Result<(), Failed> {
 }
 
 /// Updates of the same sizes take no more device memory after the first few.
-fn kept(strategy: Strategy) -> Result<(), Failed> {
+fn buffers_are_kept(strategy: Strategy) -> Result<(), Failed> {
     let mut broad_phase = engine(&cuda(strategy));
     let device = broad_phase.stream().ok_or("no stream")?.device().clone();
     let mut random = Random::new(2);
@@ -76,7 +79,7 @@ fn kept(strategy: Strategy) -> Result<(), Failed> {
     })
 }
 
-/// The exact count in the error, the last result in place, and all pairs by chunks.
+/// The error has the exact count, the last result stays, and chunks deliver all pairs.
 fn too_many(strategy: Strategy) -> Result<(), Failed> {
     let boxes = uniform(&mut Random::new(3), sized(20_000, 600), 4.0);
     let pairs = expected(&boxes, OverlapRule::Closed);
@@ -109,7 +112,7 @@ fn too_many(strategy: Strategy) -> Result<(), Failed> {
     same(enough.pairs(), &pairs)
 }
 
-/// The pair at a place of the list of all pairs of `n` boxes.
+/// Returns the pair at an index of the list of all pairs of `n` boxes.
 fn nth(n: u64, place: u64) -> Pair {
     // Rows before row a hold a (2 n - a - 1) / 2 pairs.
     let before = |a: u64| a * (2 * n - a - 1) / 2;
@@ -128,7 +131,7 @@ fn nth(n: u64, place: u64) -> Pair {
     }
 }
 
-/// 65,537 boxes in one place: 2,147,516,416 pairs in one update, on the device.
+/// 65,537 boxes at one place: 2,147,516,416 pairs in one update, on the device.
 fn beyond_i32(strategy: Strategy) -> Result<(), Failed> {
     let n = sized(65_537, 700);
     let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n];
@@ -141,8 +144,8 @@ fn beyond_i32(strategy: Strategy) -> Result<(), Failed> {
     let on_device = stream.from_slice(&boxes).map_err(text)?;
     let (_, total) = stream.device().memory().map_err(text)?;
     match broad_phase.update_device(on_device.slice()) {
-        Ok(report) => equal((report.pairs, report.tests), (count, count))?,
-        // A small device says how many there are.
+        Ok(report) => equal((report.pairs, report.stats.tests), (count, count))?,
+        // On a small device the error has the exact count.
         Err(Error::TooManyPairs { count: found, .. }) if total < 110 << 30 => {
             return equal(found, count);
         }
@@ -161,7 +164,8 @@ fn beyond_i32(strategy: Strategy) -> Result<(), Failed> {
     Ok(())
 }
 
-/// With room for a million pairs the error has the exact count, beyond 31 and beyond 32 bits, and the last result stays.
+/// With a limit of a million pairs the error has the exact count, beyond 31 and beyond 32 bits, and
+/// the last result stays.
 fn counted(strategy: Strategy) -> Result<(), Failed> {
     let room = sized(1 << 20, 1 << 10) as u64;
     let mut broad_phase = engine(&Config {
@@ -182,8 +186,8 @@ fn counted(strategy: Strategy) -> Result<(), Failed> {
     Ok(())
 }
 
-/// That many boxes in one place: 2,147,516,416 pairs of 65,537, and 4,295,022,903 of 92,683, in chunks, from the room of a few
-/// million.
+/// Many boxes at one place, in chunks, with memory for a few million pairs: 2,147,516,416 pairs of
+/// 65,537 boxes, and 4,295,022,903 of 92,683.
 fn in_chunks(strategy: Strategy, n: usize) -> Result<(), Failed> {
     let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); n];
     let (n, room) = (n as u64, sized(1 << 26, 1 << 15) as u64);
@@ -198,7 +202,8 @@ fn in_chunks(strategy: Strategy, n: usize) -> Result<(), Failed> {
     let mut at = 0;
     let mut wrong = None;
     let report = broad_phase.for_each_pair_chunk(&boxes, 4 << 20, |pairs| {
-        // Ends and a sample of each chunk: checking all would take longer than finding them.
+        // Only the ends and a sample of each chunk are checked. All would take longer than the
+        // search.
         for i in (0..pairs.len()).step_by(4099).chain([pairs.len() - 1]) {
             if pairs[i] != nth(n, at + i as u64) {
                 wrong.get_or_insert((at + i as u64, pairs[i]));
@@ -214,7 +219,7 @@ fn in_chunks(strategy: Strategy, n: usize) -> Result<(), Failed> {
     let report = report.map_err(text)?;
     holds(wrong.is_none(), || format!("place and pair {wrong:?}"))?;
     equal((report.pairs, at), (count, count))?;
-    // The pairs as found and in order, twice as much while they are sorted, and what the boxes take.
+    // The pairs as found and in order, twice as much during the sort, and the memory of the boxes.
     holds(most - before <= 8 * 4 * room + (64 << 20), || {
         format!("{} bytes for room for {room} pairs", most - before)
     })

@@ -1,17 +1,18 @@
-//! The trials of the CUDA engine. Without a device all are ignored, and say why; with `RADSWEEP_REQUIRE_CUDA=1` that fails.
+//! The trials of the CUDA engine. Without a device all are ignored, and the reason is printed; with
+//! `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
 
 mod against_cpu;
 mod bounds;
+mod changed;
 mod device;
 mod events;
 mod graph;
 mod hard;
-mod held;
 mod independent;
 mod memory;
 mod queries;
+mod resting;
 mod soak;
-mod told;
 
 use crate::common;
 use crate::common::scenes::{Random, around};
@@ -22,10 +23,10 @@ use std::sync::{Mutex, OnceLock};
 /// A check of one strategy.
 type Check = fn(Strategy) -> Result<(), Failed>;
 
-/// A check that is not of one strategy.
+/// A check that is independent of the strategy.
 type Other = fn() -> Result<(), Failed>;
 
-/// What CUDA has.
+/// The strategies of CUDA.
 const STRATEGIES: &[Strategy] = &[Strategy::Endpoints, Strategy::Sweep, Strategy::Subdivided];
 
 pub fn trials() -> Vec<Trial> {
@@ -34,7 +35,7 @@ pub fn trials() -> Vec<Trial> {
         against_cpu::ALL,
         device::ALL,
         graph::ALL,
-        held::ALL,
+        resting::ALL,
         memory::ALL,
     ]
     .concat();
@@ -51,11 +52,11 @@ pub fn trials() -> Vec<Trial> {
         .chain(hard::ALL)
         .chain(queries::ALL)
         .chain(soak::ALL)
-        .chain(told::ALL);
+        .chain(changed::ALL);
     trials.extend(others.map(|&(name, check)| Trial::test(name, check)));
     let Err(error) = gpu::Device::first() else {
-        // An engine that lives as long as the process keeps the kernels loaded for all trials: under a tool that rewrites
-        // them at each load, that is most of the time.
+        // This engine lives as long as the process, so the kernels are loaded once. Loading takes
+        // most of the time under a tool that rewrites them.
         static KEPT: OnceLock<Mutex<BroadPhase>> = OnceLock::new();
         KEPT.get_or_init(|| Mutex::new(engine(&cuda(Strategy::Sweep))));
         return trials;
@@ -72,7 +73,7 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// A configuration on CUDA.
+/// Returns a configuration for CUDA.
 fn cuda(strategy: Strategy) -> Config {
     Config {
         backend: Backend::Cuda,
@@ -81,7 +82,7 @@ fn cuda(strategy: Strategy) -> Config {
     }
 }
 
-/// The same on the CPU.
+/// Returns the same configuration for the CPU.
 fn cpu(config: &Config) -> Config {
     Config {
         backend: Backend::Cpu,
@@ -93,7 +94,7 @@ fn engine(config: &Config) -> BroadPhase {
     BroadPhase::new(config.clone()).expect("the backend is there")
 }
 
-/// The pairs of a frame by the CPU engine.
+/// Returns the pairs of a frame by the CPU engine.
 fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     let mut broad_phase = engine(&Config {
         rule,
@@ -104,7 +105,7 @@ fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     broad_phase.pairs().to_vec()
 }
 
-/// Less where a tool slows everything down.
+/// Returns the size to test: `quick` where a tool slows everything down.
 fn sized(full: usize, quick: usize) -> usize {
     if common::quick() { quick } else { full }
 }
@@ -113,7 +114,7 @@ fn text(error: impl ToString) -> Failed {
     error.to_string().into()
 }
 
-/// Fails with a text unless it holds.
+/// Fails with a message unless a condition holds.
 fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Failed> {
     if condition {
         Ok(())
@@ -122,7 +123,7 @@ fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Failed> {
     }
 }
 
-/// `n` boxes, about `density` to a unit of volume, half sides 0.2 to 0.5.
+/// Returns `n` boxes, about `density` in a unit of volume, with half sides of 0.2 to 0.5.
 fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
     let side = (n as f32 / density).cbrt();
     let mut one = || {

@@ -1,4 +1,5 @@
-//! Frames of boxes that come, go, move, jump and change, each against a rebuild on the CPU; device memory stays as it was.
+//! Frames in which boxes come, go, move, jump and change, each against a rebuild on the CPU. Device
+//! memory must not grow.
 
 use super::{Other, STRATEGIES, cuda, sized};
 use crate::common::churn::{Size, soak};
@@ -16,7 +17,7 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
         .map(|&strategy| Config {
             rule,
             margin,
-            hold_from: Some(1),
+            min_resting: Some(1),
             ..cuda(strategy)
         })
         .collect();
@@ -24,7 +25,7 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
     soak(&configs, size, 0, in_use)
 }
 
-/// Bytes that this process has on the device, where it tells.
+/// Returns the bytes that this process uses on the device, if the device reports them.
 fn in_use(engines: &[BroadPhase]) -> Result<u64, Failed> {
     let stream = engines[0].stream().ok_or("no stream")?;
     Ok(stream.device().memory_used()?.unwrap_or(0))

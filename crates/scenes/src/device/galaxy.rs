@@ -1,4 +1,4 @@
-//! `galaxy` on the device (`kernels/demo/galaxy.cuh`).
+//! The scene `galaxy` on a device, with the kernels of `kernels/demo/galaxy.cuh`.
 
 use super::neighbours::Neighbours;
 use super::{Bodies, linear, module};
@@ -8,13 +8,13 @@ use glam::{Vec4, Vec4Swizzles};
 use radsweep::gpu::{Buffer, ByValue, Kernel, Launch, Slice, Stages, Stream, args};
 use radsweep::{Aabb, Pair};
 
-/// Threads of a block of gravity, and the bodies that it adds up for.
+/// Threads of a block of the gravity kernel, and the bodies whose acceleration it sums.
 const GRAVITY_THREADS: u32 = 128;
 const GRAVITY_BODIES: usize = 256;
-/// Blocks of gravity for each multiprocessor, at least: enough warps to hide what each waits for.
+/// Min blocks of the gravity kernel per multiprocessor: enough warps to hide latency.
 const GRAVITY_BLOCKS: usize = 8;
 
-/// Bodies under each other's gravity.
+/// The bodies of the scene in device memory.
 pub(crate) struct Galaxy {
     step: Kernel,
     gravity: Kernel,
@@ -22,10 +22,10 @@ pub(crate) struct Galaxy {
     partner: Kernel,
     bounce: Kernel,
     at: Buffer<Vec4>,
-    /// Taken by turns: before the bounces and after.
+    /// Velocities and radii before and after the bounces; the two alternate.
     moves: [Buffer<Vec4>; 2],
     pulls: Buffer<Vec4>,
-    /// Bodies that a block of gravity goes through, and the sums of each such part.
+    /// Bodies that a block of the gravity kernel sums over, and the sums of each such part.
     share: usize,
     parts: Buffer<Vec4>,
     partners: Buffer<u32>,
@@ -97,7 +97,7 @@ impl Bodies for Galaxy {
             ..Launch::linear(1, GRAVITY_THREADS)
         };
         let [moves, after] = &mut self.moves;
-        // SAFETY: as in `place`; there is room for a sum of each body in each part.
+        // SAFETY: as in `place`; the buffer has a sum for each body and part.
         unsafe {
             stream.launch(
                 &self.gravity,

@@ -1,5 +1,5 @@
-//! Scenes that live on the CUDA device of a broad phase: their boxes are written there, their pairs are read there, and the host only
-//! gives the work.
+//! Scenes on the CUDA device of a broad phase: kernels write their boxes and read their pairs
+//! there, and the host only launches them.
 
 mod galaxy;
 mod neighbours;
@@ -13,18 +13,18 @@ use radsweep::gpu::{Buffer, Device, Launch, Module, Slice, Stages, Stream};
 use radsweep::{Aabb, BroadPhase, Pair};
 use std::sync::OnceLock;
 
-/// Threads of a block, except for gravity.
+/// Threads of a block, except in the gravity kernel.
 const THREADS: u32 = 256;
 
 /// Bodies on the device, and the kernels that move them.
 pub(super) trait Bodies: Send + Sync {
-    /// Moves what moves by itself and writes the boxes.
+    /// Moves the bodies and writes their boxes.
     fn place(&mut self, stream: &Stream) -> radsweep::gpu::Result<()>;
 
-    /// The boxes.
+    /// Returns the boxes.
     fn boxes(&self) -> Slice<'_, Aabb>;
 
-    /// What follows from the pairs; `stages` is told where each stage begins.
+    /// Runs the stages after the broad phase, and marks the start of each in `stages`.
     fn respond(
         &mut self,
         stream: &Stream,
@@ -32,7 +32,7 @@ pub(super) trait Bodies: Send + Sync {
         stages: &mut Stages,
     ) -> radsweep::Result<()>;
 
-    /// Downloads what there is to draw.
+    /// Downloads the instances to draw.
     fn draw(&self, stream: &Stream, picture: &mut Picture) -> radsweep::gpu::Result<()>;
 }
 
@@ -41,7 +41,7 @@ pub(super) struct OnDevice {
     bodies: Box<dyn Bodies>,
     stages: Stages,
     stream: Stream,
-    /// The boxes on the host, once asked for.
+    /// The boxes on the host, once they are downloaded.
     boxes: OnceLock<Vec<Aabb>>,
 }
 
@@ -55,14 +55,16 @@ impl OnDevice {
         }
     }
 
-    /// One frame on the stream of the broad phase. The host waits for the counts of the pairs, and for the end: from then on the
-    /// memory may be used on any stream.
+    /// Runs one frame on the stream of the broad phase.
+    ///
+    /// The host waits for the number of pairs and for the end of the frame. Afterwards any stream
+    /// may use the memory.
     pub fn step(&mut self, broad_phase: &mut BroadPhase) -> radsweep::Result<Step> {
         let stream = broad_phase.stream().cloned();
         let stream = stream.unwrap_or_else(|| self.stream.clone());
         self.boxes = OnceLock::new();
         let done = self.run(&stream, broad_phase);
-        // The times are taken, and the end waited for, whatever came before.
+        // Even after an error, the stages are finished and their end is waited for.
         let stages = self.stages.finish(&stream).map_err(radsweep::Error::from);
         let report = done?;
         let own = |(name, _): &(&str, f32)| *name != BROAD_PHASE;
@@ -93,7 +95,7 @@ impl OnDevice {
         Ok(report)
     }
 
-    /// The boxes, downloaded at the first call after a frame.
+    /// Returns the boxes; the first call after a frame downloads them.
     pub fn boxes(&self) -> radsweep::Result<&[Aabb]> {
         if let Some(boxes) = self.boxes.get() {
             return Ok(boxes);
@@ -108,7 +110,7 @@ impl OnDevice {
     }
 }
 
-/// The stage between the others; its times are in the report.
+/// The stage of the broad phase, whose times are in the report.
 const BROAD_PHASE: &str = "broad phase";
 
 fn module(device: &Device) -> radsweep::gpu::Result<Module> {
@@ -116,12 +118,12 @@ fn module(device: &Device) -> radsweep::gpu::Result<Module> {
     device.load(image.name, image.ptx())
 }
 
-/// A thread an item; items are numbered by 32 bits.
+/// Returns a launch with one thread per item.
 fn linear(items: usize) -> Launch {
     Launch::linear(items.div_ceil(THREADS as usize) as u32, THREADS)
 }
 
-/// Room for `len` elements; what was there is lost.
+/// Ensures a capacity of `len` elements; the contents are lost.
 fn reserve<T: bytemuck::Pod>(
     stream: &Stream,
     buffer: &mut Buffer<T>,

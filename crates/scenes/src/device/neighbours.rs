@@ -1,4 +1,5 @@
-//! The neighbours of every body from the pairs on the device (`kernels/demo/neighbours.cuh`).
+//! Lists the neighbours of every body from the pairs on the device, with the kernels of
+//! `kernels/demo/neighbours.cuh`.
 
 use super::{linear, reserve};
 use crate::Error;
@@ -8,19 +9,20 @@ use radsweep::gpu::{Buffer, Kernel, Module, Scratch, Slice, Stream, args};
 use radsweep::sort::cuda::{Payload, Request, Sorter, SorterConfig};
 use radsweep::sort::{Algorithm, SortOptions};
 
-/// Pairs by either side: those of the broad phase are in order of `a`, a stable sort puts them in order of `b`.
+/// The pairs sorted by either side: the broad phase sorts them by `a`, and a stable sort then sorts
+/// them by `b`.
 pub(super) struct Neighbours {
     split: Kernel,
     rows: Kernel,
     sorter: Sorter,
     scratch: Scratch,
-    /// `b` and `a` of each pair, then the same sorted by `b`.
+    /// `b` and `a` of each pair, then the same two lists sorted by `b`.
     lists: [Buffer<u32>; 4],
     upper: Buffer<[u32; 2]>,
     lower: Buffer<[u32; 2]>,
 }
 
-/// As the kernels see it: four addresses.
+/// The rows as the kernels see them: four addresses.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Rows([u64; 4]);
@@ -28,7 +30,8 @@ pub(super) struct Rows([u64; 4]);
 impl Neighbours {
     pub fn new(stream: &Stream, module: &Module, bodies: usize) -> Result<Self, Error> {
         let sorter = Sorter::new(stream.device(), SorterConfig::default())?;
-        // Now, not in the first frame: the driver compiles them for seconds when it has never seen them.
+        // The driver takes seconds to compile kernels for the first time: do it now, not in the
+        // first frame.
         sorter.prepare::<u32>(Algorithm::Onesweep, 8 * bodies as u64)?;
         Ok(Self {
             split: module.kernel("demo_split")?,
@@ -46,7 +49,8 @@ impl Neighbours {
         })
     }
 
-    /// Finds the rows of every body. They point into `pairs` and into memory kept here: good until either changes.
+    /// Finds the rows of every body. They point into `pairs` and into buffers of `self`, and are
+    /// valid until either changes.
     pub fn find(&mut self, stream: &Stream, pairs: Slice<'_, Pair>) -> radsweep::Result<Rows> {
         let bodies = self.upper.len();
         let m = pairs.len();
@@ -62,7 +66,8 @@ impl Neighbours {
         }
         let [b, a, b_sorted, a_sorted] = &mut self.lists;
         if m > 0 {
-            // SAFETY: the lists hold an element for each pair, the rows one for each body, and pairs name bodies.
+            // SAFETY: the lists have an element for each pair, the rows one for each body, and
+            // pairs refer to bodies.
             unsafe {
                 stream.launch(
                     &self.split,

@@ -1,4 +1,4 @@
-//! `particles` on the device (`kernels/demo/particles.cuh`).
+//! The scene `particles` on a device, with the kernels of `kernels/demo/particles.cuh`.
 
 use super::neighbours::Neighbours;
 use super::{Bodies, linear, module};
@@ -9,25 +9,25 @@ use glam::Vec4;
 use radsweep::gpu::{Buffer, ByValue, Kernel, Slice, Stages, Stream, args};
 use radsweep::{Aabb, Pair};
 
-/// Particles and the ground below them.
+/// The particles and the landscape in device memory.
 pub(crate) struct OnLandscape {
     fall: Kernel,
     push: Kernel,
     settle: Kernel,
     rules: Rules,
     from: Buffer<Vec4>,
-    /// Taken by turns: where they were one round before, and where they go.
+    /// The positions of the last round and of this one; the two alternate.
     next: [Buffer<Vec4>; 2],
     velocities: Buffer<Vec4>,
     boxes: Buffer<Aabb>,
     heights: Buffer<f32>,
-    /// Of the landscape: points along x, and the distance of neighbours.
+    /// Points of the landscape along x, and their spacing.
     width: u32,
     spacing: f32,
     neighbours: Neighbours,
 }
 
-/// As the kernels see it.
+/// The landscape as the kernels see it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Ground {
@@ -105,8 +105,8 @@ impl Bodies for OnLandscape {
         let [next, before] = &mut self.next;
         for _ in 0..ROUNDS {
             std::mem::swap(next, before);
-            // SAFETY: as in `place`; the rows name particles, and the walls keep every one above the landscape, whose
-            // heights are `width` times `width`.
+            // SAFETY: as in `place`; the rows refer to particles, and the walls keep every one
+            // above the landscape, which has `width` times `width` heights.
             unsafe {
                 stream.launch(
                     &self.push,

@@ -1,4 +1,4 @@
-//! Chairs fall, pile up, sleep and wake.
+//! Tests that chairs fall, pile up, sleep and wake.
 
 use super::*;
 use crate::{Kind, Options, Step};
@@ -21,14 +21,14 @@ fn step(scene: &mut Scene, broad_phase: &mut BroadPhase) -> Step {
     scene.step(broad_phase).expect("valid boxes")
 }
 
-/// Kinetic and potential, in joules.
+/// Returns the kinetic and potential energy in joules.
 fn energy(body: &Body) -> f32 {
     let spin = body.pose.rotation.inverse() * body.angular;
     let kinetic = body.linear.length_squared() / body.inverse_mass + spin.dot(body.inertia * spin);
     kinetic / 2.0 - solver::GRAVITY.dot(body.pose.translation) / body.inverse_mass
 }
 
-/// The lowest corner of a box.
+/// Returns the height of the lowest corner of a box.
 fn lowest(placed: &Placed) -> f32 {
     let axes = Mat3::from_quat(placed.pose.rotation);
     let height = Vec3::new(axes.x_axis.y, axes.y_axis.y, axes.z_axis.y)
@@ -56,7 +56,7 @@ fn chairs_fall_tumble_pile_up_and_come_to_rest() {
         if frame == 0 {
             (before, first) = (now, now);
         }
-        // Nothing drives them. Undoing penetration lifts a little.
+        // Nothing adds energy, but undoing penetration lifts bodies a little.
         assert!(
             now < before + 1e-3 * first,
             "frame {frame}: {before} J, then {now} J"
@@ -116,7 +116,7 @@ fn chairs_fall_tumble_pile_up_and_come_to_rest() {
 }
 
 #[test]
-fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_in_2000_frames() {
+fn in_2000_frames_a_heap_sleeps_without_moving_wakes_when_hit_and_never_sinks() {
     let (mut scene, mut broad_phase) = scene(40);
     let asleep = |scene: &Scene| {
         let bodies = &scene.world.resource::<Physics>().bodies[1..];
@@ -132,7 +132,7 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
         match frame {
             699 => {
                 assert_eq!(asleep(&scene), 40);
-                rested = scene.boxes().expect("boxes of the host").to_vec();
+                rested = scene.boxes().expect("host boxes").to_vec();
                 assert!(
                     scene.filters()[1..]
                         .iter()
@@ -141,9 +141,9 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
             }
             999 => {
                 assert_eq!(
-                    scene.boxes().expect("boxes of the host"),
+                    scene.boxes().expect("host boxes"),
                     rested,
-                    "asleep is still"
+                    "sleeping bodies do not move"
                 );
                 drop_one(&mut scene);
             }
@@ -164,7 +164,7 @@ fn a_heap_sleeps_without_a_stir_wakes_when_hit_and_none_sinks_through_the_floor_
     assert!(picture.chairs.iter().all(at_rest));
 }
 
-/// Lifts the last chair over the heap, and lets it fall.
+/// Lifts the last chair above the heap and drops it.
 fn drop_one(scene: &mut Scene) {
     let mut chairs = scene
         .world
@@ -186,14 +186,14 @@ fn the_same_bits_on_any_number_of_threads() {
             for _ in 0..150 {
                 step(&mut scene, &mut broad_phase);
             }
-            scene.boxes().expect("boxes of the host").to_vec()
+            scene.boxes().expect("host boxes").to_vec()
         })
     };
     assert_eq!(run(1), run(4));
 }
 
 #[test]
-fn a_chair_in_the_air_falls_as_gravity_says() {
+fn a_chair_in_the_air_falls_by_gravity() {
     let (mut scene, mut broad_phase) = scene(12);
     step(&mut scene, &mut broad_phase);
     let top = |scene: &Scene| scene.world.resource::<Physics>().bodies[12].clone();

@@ -1,4 +1,4 @@
-//! What the solver promises, with cubes and a plate.
+//! Tests of the solver with cubes and a plate.
 
 use super::super::constraint::FRICTION;
 use super::super::contacts::{self, Placed};
@@ -19,7 +19,7 @@ fn cube(position: Vec3) -> Body {
     }
 }
 
-/// A wide plate that does not move, tilted about z, its top through the origin.
+/// Returns a wide plate that does not move, tilted about z, with its top through the origin.
 fn plate(tilt: f32) -> Body {
     let rotation = Quat::from_rotation_z(tilt);
     let pose = Pose3::from_parts(rotation * Vec3::new(0.0, -0.5, 0.0), rotation);
@@ -33,7 +33,7 @@ fn plate(tilt: f32) -> Body {
     }
 }
 
-/// Cubes on a plate, all against all.
+/// Cubes on a plate, with contacts between all bodies.
 struct World {
     bodies: Vec<Body>,
     contacts: Vec<Contact>,
@@ -111,7 +111,7 @@ fn friction_holds_a_cube_on_a_gentle_slope_and_not_on_a_steep_one() {
 }
 
 #[test]
-fn an_impact_gives_back_a_little_and_a_fast_fall_does_not_pass_the_plate() {
+fn an_impact_bounces_a_little_and_a_fast_fall_does_not_pass_the_plate() {
     for speed in [2.0, 20.0, 80.0] {
         let mut world = World::new(vec![plate(0.0), cube(Vec3::new(0.0, 3.0, 0.0))]);
         world.bodies[1].linear.y = -speed;
@@ -134,7 +134,7 @@ fn an_impact_gives_back_a_little_and_a_fast_fall_does_not_pass_the_plate() {
 }
 
 #[test]
-fn a_collision_in_the_air_keeps_momentum() {
+fn a_collision_in_the_air_conserves_momentum() {
     let mut world = World::new(vec![
         plate(0.0),
         cube(Vec3::new(-1.0, 20.0, 0.0)),
@@ -148,7 +148,7 @@ fn a_collision_in_the_air_keeps_momentum() {
     let spin = |body: &Body| {
         body.pose.translation.cross(body.linear) + body.angular * body.inertia.x_axis.x
     };
-    // About the common centre of mass, gravity has no torque; damping takes a little of the spin.
+    // Gravity has no torque about the common centre of mass; damping takes a little of the spin.
     let middle = (a.pose.translation + b.pose.translation) / 2.0;
     let about = |body: &Body| spin(body) - middle.cross(body.linear);
     let expected = Vec3::new(0.0, -0.6, 0.9);
@@ -158,7 +158,7 @@ fn a_collision_in_the_air_keeps_momentum() {
 
 #[test]
 fn a_tumbling_body_gains_no_energy() {
-    // Spin about the middle axis is unstable: without care, the integration explodes here.
+    // Rotation about the intermediate axis is unstable: an explicit integration explodes here.
     let inertia = Mat3::from_diagonal(Vec3::new(1.0, 2.0, 3.0));
     let mut body = Body {
         inertia,
@@ -180,5 +180,5 @@ fn a_tumbling_body_gains_no_energy() {
         before = energy(body);
         flipped |= (body.pose.rotation.inverse() * body.angular).y < -1.0;
     }
-    assert!(flipped, "it turns over as a thrown racket does");
+    assert!(flipped, "it flips over (intermediate axis theorem)");
 }

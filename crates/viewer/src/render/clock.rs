@@ -1,4 +1,4 @@
-//! How long the device draws, by its own clock, where it has one that can be read.
+//! Measures the drawing on the device with its timestamps, where it has them.
 
 use super::Gpu;
 use std::collections::VecDeque;
@@ -8,17 +8,17 @@ use wgpu::{
     QuerySet, QuerySetDescriptor, QueryType,
 };
 
-/// Times of pictures, which come some pictures later: none waits for them.
+/// Measures pictures. A time arrives some pictures later, so that nothing waits for it.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// Nothing on devices without.
+    /// `None` on devices without timestamps.
     queries: Option<Queries>,
-    /// Pictures under way, oldest first.
+    /// Pictures in flight, oldest first.
     running: VecDeque<Running>,
     spare: Vec<Buffer>,
 }
 
-/// Beginning and end of a picture, and where they are written on the device.
+/// The timestamps of the start and the end of a picture, and their buffers.
 #[derive(Debug)]
 struct Queries {
     set: QuerySet,
@@ -30,17 +30,17 @@ struct Queries {
 struct Running {
     frame: u64,
     buffer: Buffer,
-    /// Whether it can be read, once it was submitted.
+    /// Receives whether the buffer could be mapped, once the picture was submitted.
     mapped: Option<Receiver<bool>>,
 }
 
-/// Two times of eight bytes.
+/// Two timestamps of eight bytes.
 const BYTES: u64 = 16;
-/// Pictures under way that are measured; a driver has two or three.
-const MOST: usize = 8;
+/// Max measured pictures in flight; a driver has two or three.
+const MAX_IN_FLIGHT: usize = 8;
 
 impl Clock {
-    /// What a device must have for it.
+    /// The features that it needs.
     pub const FEATURES: Features =
         Features::TIMESTAMP_QUERY.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
 
@@ -64,16 +64,20 @@ impl Clock {
         }
     }
 
-    /// A picture begins.
+    /// Marks the start of a picture.
     pub fn begin(&self, encoder: &mut CommandEncoder) {
         if let Some(queries) = &self.queries {
             encoder.write_timestamp(&queries.set, 0);
         }
     }
 
-    /// The picture of this frame ends.
+    /// Marks the end of the picture of this frame.
     pub fn end(&mut self, device: &Device, encoder: &mut CommandEncoder, frame: u64) {
-        let Some(queries) = self.queries.as_ref().filter(|_| self.running.len() < MOST) else {
+        let Some(queries) = self
+            .queries
+            .as_ref()
+            .filter(|_| self.running.len() < MAX_IN_FLIGHT)
+        else {
             return;
         };
         encoder.write_timestamp(&queries.set, 1);
@@ -89,15 +93,16 @@ impl Clock {
         });
     }
 
-    /// All that was recorded was submitted. Gives the frames whose times have come since, with milliseconds.
+    /// Call after submitting the commands. Returns the frames whose times have arrived, with their
+    /// milliseconds.
     pub fn submitted(&mut self, device: &Device) -> Vec<(u64, f64)> {
         for running in self.running.iter_mut().filter(|r| r.mapped.is_none()) {
             let (done, mapped) = mpsc::channel();
-            let tell = move |result: Result<_, _>| done.send(result.is_ok()).unwrap_or_default();
-            running.buffer.map_async(MapMode::Read, .., tell);
+            let send = move |result: Result<_, _>| done.send(result.is_ok()).unwrap_or_default();
+            running.buffer.map_async(MapMode::Read, .., send);
             running.mapped = Some(mapped);
         }
-        // What goes wrong here, drawing says.
+        // Drawing reports errors of the device.
         let _ = device.poll(PollType::Poll);
         let mut times = Vec::new();
         while let Some(running) = self.running.front()

@@ -1,4 +1,4 @@
-//! The device that draws.
+//! The graphics device.
 
 use super::Clock;
 use crate::Error;
@@ -8,22 +8,22 @@ use wgpu::{
     PowerPreference, Queue, RequestAdapterOptions, Surface,
 };
 
-/// A device, its queue, and the first thing that went wrong with it.
+/// A device, its queue, and its first error.
 #[derive(Debug, Clone)]
 pub(crate) struct Gpu {
     pub adapter: Adapter,
     pub device: Device,
     pub queue: Queue,
-    trouble: Arc<Mutex<Option<String>>>,
+    failure: Arc<Mutex<Option<String>>>,
 }
 
 impl Gpu {
-    /// Drivers are those of the platform, software ones too; `WGPU_BACKEND` picks between them.
+    /// Opens the drivers of the platform, software ones too; `WGPU_BACKEND` selects among them.
     pub fn instance() -> Instance {
         Instance::new(InstanceDescriptor::new_without_display_handle_from_env())
     }
 
-    /// The fastest device that can show `surface`; any without one.
+    /// Opens the fastest device that can show `surface`, if one is given.
     pub fn new(instance: &Instance, surface: Option<&Surface<'_>>) -> Result<Self, Error> {
         let options = RequestAdapterOptions {
             power_preference: PowerPreference::HighPerformance,
@@ -41,11 +41,11 @@ impl Gpu {
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| Error::Device(error.to_string()))?;
-        let trouble = Arc::new(Mutex::new(None));
+        let failure = Arc::new(Mutex::new(None));
         let note = {
-            let trouble = Arc::clone(&trouble);
+            let failure = Arc::clone(&failure);
             move |message: String| {
-                let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert(message);
             }
         };
@@ -56,29 +56,29 @@ impl Gpu {
             adapter,
             device,
             queue,
-            trouble,
+            failure,
         })
     }
 
-    /// What went wrong, if anything did: the device is of no use any more.
-    pub fn trouble(&self) -> Option<Error> {
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble.clone().map(Error::Device)
+    /// Returns the first error of the device, after which it is unusable.
+    pub fn failure(&self) -> Option<Error> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.clone().map(Error::Device)
     }
 
-    /// "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan".
+    /// Returns the name of the device, such as "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan".
     pub fn name(&self) -> String {
         let info = self.adapter.get_info();
         format!("{}, {}", info.name, info.backend)
     }
 
-    /// Whether the driver draws on the CPU.
+    /// Returns whether the driver draws on the CPU.
     pub fn is_software(&self) -> bool {
         self.adapter.get_info().device_type == DeviceType::Cpu
     }
 
-    /// The longest side of a picture.
-    pub fn most_pixels(&self) -> u32 {
+    /// Returns the max width and height of a picture.
+    pub fn max_pixels(&self) -> u32 {
         self.device.limits().max_texture_dimension_2d
     }
 }

@@ -1,4 +1,4 @@
-//! Draws a frame of the simulation with wgpu: bodies by instancing, ground, wireframes, lines.
+//! Draws a frame of the simulation with wgpu: instanced bodies, ground, wireframes and lines.
 
 mod clock;
 mod gpu;
@@ -28,15 +28,15 @@ use wgpu::{
     StoreOp, TextureFormat, TextureView,
 };
 
-/// A line of some width, in front of everything: as in a vertex buffer.
+/// A line that is drawn in front of everything, laid out for a vertex buffer.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct Line {
     pub from: Vec3,
-    /// In pixels.
+    /// Width in pixels.
     pub width: f32,
     pub to: Vec3,
-    /// Red, green, blue and how much of it covers, linear.
+    /// Linear red, green, blue and opacity.
     pub colour: [f32; 4],
 }
 
@@ -58,7 +58,7 @@ struct Globals {
     modes: [u32; 4],
 }
 
-/// A mesh on the device.
+/// A mesh in device memory.
 #[derive(Debug)]
 struct DeviceMesh {
     points: Buffer,
@@ -67,7 +67,7 @@ struct DeviceMesh {
     count: u32,
 }
 
-/// Everything that is drawn with, and the last frame that was uploaded.
+/// The pipelines and buffers, and the last uploaded frame.
 #[derive(Debug)]
 pub(super) struct Renderer {
     gpu: Gpu,
@@ -75,7 +75,7 @@ pub(super) struct Renderer {
     globals: Buffer,
     bind_group: BindGroup,
     chair: DeviceMesh,
-    /// Of this scene, by its number; nothing where it has none.
+    /// The landscape of the scene with this number; `None` where it has none.
     landscape: Option<(u64, DeviceMesh)>,
     bodies: [Rows<Instance>; 3],
     marks: [Rows<u32>; 3],
@@ -83,19 +83,19 @@ pub(super) struct Renderer {
     lines: Rows<Line>,
     targets: Option<Targets>,
     format: TextureFormat,
-    /// Serial number of the frame that was uploaded, and what of it is asked for at every picture.
+    /// Serial number of the uploaded frame, and its data that every picture needs.
     uploaded: u64,
     extent: Option<Extent>,
     picking: bool,
 }
 
-/// Corners of the shapes that have no mesh: three faces of a box, a square, the edges of a box.
+/// Vertices of the shapes without a mesh: three faces of a box, a square, the edges of a box.
 const BOX_CORNERS: u32 = 18;
 const SQUARE_CORNERS: u32 = 4;
 const WIRE_CORNERS: u32 = 24;
 
 impl Renderer {
-    /// Compiles the shaders: some tenths of a second on a slow driver.
+    /// Compiles the shaders, which takes some tenths of a second on a slow driver.
     pub fn new(gpu: &Gpu, format: TextureFormat) -> Self {
         let device = &gpu.device;
         let globals = device.create_buffer_init(&BufferInitDescriptor {
@@ -123,7 +123,7 @@ impl Renderer {
         }
     }
 
-    /// Brings a frame to the device.
+    /// Uploads a frame.
     fn upload(&mut self, snapshot: &Snapshot) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         for (index, shape) in Snapshot::SHAPES.into_iter().enumerate() {
@@ -144,7 +144,8 @@ impl Renderer {
         self.picking = snapshot.picked.is_some();
     }
 
-    /// Draws what the viewer shows into its part of a picture of this size in pixels. Whether there was a frame to draw.
+    /// Draws the scene into its area of a picture of this size in pixels. Returns whether there was
+    /// a frame to draw.
     pub fn draw(
         &mut self,
         encoder: &mut CommandEncoder,
@@ -172,7 +173,7 @@ impl Renderer {
             .as_ref()
             .is_some_and(|targets| targets.size == size);
         if !fits {
-            self.targets = None; // the old ones' memory first
+            self.targets = None; // frees the old ones first
         }
         let targets = self
             .targets
@@ -206,7 +207,7 @@ impl Renderer {
             mesh.bind(&mut pass, 0);
             pass.draw_indexed(0..mesh.count, 0, 0..1);
         }
-        // The sky where nothing else is; then what is not opaque.
+        // First the sky behind the opaque bodies, then transparent ones.
         pass.set_pipeline(&self.pipelines.sky);
         pass.draw(0..3, 0..1);
         if viewer.look.space {
@@ -235,7 +236,7 @@ impl Renderer {
         }
     }
 
-    /// The bodies of a shape, counted as in [`Snapshot::SHAPES`].
+    /// Draws the bodies of a shape, an index into [`Snapshot::SHAPES`].
     fn draw_shape(&self, pass: &mut RenderPass<'_>, shape: usize) {
         let rows = self.bodies[shape].iter().zip(self.marks[shape].iter());
         for ((bodies, count), (marks, _)) in rows {
@@ -259,7 +260,7 @@ impl Renderer {
         let (radius, speed, overlaps) = self.extent.map_or((1.0, 1.0, 1.0), |extent| {
             (extent.radius, extent.speed, extent.overlaps)
         });
-        // Far things fade at some diameters of the scene, whatever their size.
+        // Bodies fade at a distance of some diameters of the scene.
         let haze = if look.space {
             0.0
         } else {
@@ -327,7 +328,7 @@ impl DeviceMesh {
         }
     }
 
-    /// Points and normals from this slot on.
+    /// Binds positions and normals from this slot on.
     fn bind(&self, pass: &mut RenderPass<'_>, slot: u32) {
         pass.set_vertex_buffer(slot, self.points.slice(..));
         pass.set_vertex_buffer(slot + 1, self.normals.slice(..));

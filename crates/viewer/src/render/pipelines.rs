@@ -1,4 +1,4 @@
-//! One pipeline for each thing that is drawn, all over the shader in `scene.wgsl`.
+//! A pipeline for each kind of primitive, all with the shader `scene.wgsl`.
 
 use super::Line;
 use super::target::{DEPTH, SAMPLES};
@@ -25,12 +25,12 @@ pub(super) struct Pipelines {
     pub line: RenderPipeline,
 }
 
-/// What makes one differ from the others.
+/// The properties in which pipelines differ.
 struct Kind<'a> {
     stages: [&'a str; 2],
     buffers: &'a [VertexBufferLayout<'a>],
     topology: PrimitiveTopology,
-    /// Whether depth is compared, and whether it is written.
+    /// How depth is compared, and whether it is written.
     depth: (CompareFunction, bool),
     blend: Option<BlendState>,
     cover: bool,
@@ -64,7 +64,7 @@ const ADDED: BlendComponent = BlendComponent {
 };
 
 impl Pipelines {
-    /// For colours of this format; the bind group has the uniform block.
+    /// Creates the pipelines for this colour format, and the bind group of the uniform block.
     pub fn new(device: &Device, format: TextureFormat, globals: &Buffer) -> (Self, BindGroup) {
         let (layout, bind_group) = bind_globals(device, globals);
         let maker = Maker {
@@ -127,7 +127,7 @@ fn bind_globals(device: &Device, globals: &Buffer) -> (BindGroupLayout, BindGrou
 }
 
 impl<'a> Kind<'a> {
-    /// Surfaces that hide what is behind them.
+    /// Opaque surfaces.
     const fn solid(vertex: &'a str, buffers: &'a [VertexBufferLayout<'a>]) -> Self {
         Self {
             stages: [vertex, "fs_surface"],
@@ -139,7 +139,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Squares that face the viewer, with a ball drawn in each.
+    /// Balls, each drawn in a square that faces the eye.
     fn balls(bodies: &'a [VertexBufferLayout<'a>]) -> Self {
         Self {
             stages: ["vs_ball", "fs_ball"],
@@ -149,7 +149,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Light that adds up.
+    /// Glow, which is added to the picture.
     fn glow(bodies: &'a [VertexBufferLayout<'a>]) -> Self {
         Self {
             stages: ["vs_glow", "fs_glow"],
@@ -163,7 +163,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What is behind everything.
+    /// The sky behind everything.
     fn sky() -> Self {
         Self {
             stages: ["vs_sky", "fs_sky"],
@@ -183,7 +183,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Lines that nothing hides.
+    /// Lines in front of everything.
     fn line(lines: &'a [VertexBufferLayout<'a>]) -> Self {
         Self {
             stages: ["vs_line", "fs_ink"],
@@ -195,7 +195,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// What all pipelines have in common.
+/// The properties that all pipelines share.
 struct Maker<'a> {
     device: &'a Device,
     format: TextureFormat,

@@ -1,11 +1,11 @@
-//! Rows for the vertex stage in as many buffers as it takes.
+//! Rows for the vertex stage, in several buffers.
 
 use bytemuck::NoUninit;
 use std::marker::PhantomData;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
-/// Rows of one type. Buffers only grow, and none has more than [`Rows::CHUNK`] rows, so that a million bodies stay within the
-/// buffer size of 256 MiB that every driver has.
+/// Rows of one type. Buffers only grow. None has more than [`Rows::CHUNK`] rows, so that a million
+/// bodies stay within the buffer size of 256 MiB that every driver supports.
 #[derive(Debug)]
 pub(super) struct Rows<T> {
     chunks: Vec<Buffer>,
@@ -14,7 +14,7 @@ pub(super) struct Rows<T> {
 }
 
 impl<T: NoUninit> Rows<T> {
-    /// Rows of a buffer at most: 52 MiB of instances.
+    /// Max rows of a buffer: 52 MiB of instances.
     const CHUNK: usize = 1 << 20;
 
     pub const fn new() -> Self {
@@ -25,17 +25,17 @@ impl<T: NoUninit> Rows<T> {
         }
     }
 
-    /// Takes the place of what was there.
+    /// Replaces all rows.
     pub fn write(&mut self, device: &Device, queue: &Queue, rows: &[T]) {
         self.len = rows.len();
         for (index, rows) in rows.chunks(Self::CHUNK).enumerate() {
             let bytes: &[u8] = bytemuck::cast_slice(rows);
             let held = self.chunks.get(index);
             if held.is_none_or(|buffer| buffer.size() < bytes.len() as u64) {
-                let room = rows.len().next_power_of_two() * size_of::<T>();
+                let size = rows.len().next_power_of_two() * size_of::<T>();
                 let buffer = device.create_buffer(&BufferDescriptor {
                     label: None,
-                    size: room as u64,
+                    size: size as u64,
                     usage: BufferUsages::VERTEX | BufferUsages::COPY_DST,
                     mapped_at_creation: false,
                 });
@@ -46,7 +46,7 @@ impl<T: NoUninit> Rows<T> {
         }
     }
 
-    /// Buffers with the number of their rows.
+    /// Returns the buffers with their numbers of rows.
     pub fn iter(&self) -> impl Iterator<Item = (&Buffer, u32)> {
         let rows_of = |index| {
             self.len

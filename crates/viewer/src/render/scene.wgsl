@@ -1,5 +1,8 @@
-// Bodies, ground, wireframes and lines. Light: a sky above and a ground below (hemisphere), a sun, a faint light from the other
-// side, a bright rim, and haze towards the horizon. Depth is reversed and infinite: 1 near, 0 far.
+// Draws bodies, ground, wireframes and lines.
+//
+// Light comes from a sky above and a ground below (hemisphere), a sun, and a faint light from the
+// other side; bodies have a bright rim, and haze grows towards the horizon. Depth is reversed and
+// infinite: 1 near, 0 far.
 
 struct Globals {
     view_projection: mat4x4f,
@@ -13,9 +16,9 @@ struct Globals {
     sky_top: vec4f,
     horizon: vec4f,
     ground: vec4f,
-    // Haze per distance, grid spacing, high speed, most pairs.
+    // Haze per distance, grid spacing, high speed, max pairs.
     scales: vec4f,
-    // Colour mode, whether a body is picked, whether to encode sRGB here, whether bodies shine by themselves.
+    // Colour mode, whether a body is picked, whether to encode sRGB here, whether bodies glow.
     modes: vec4u,
 }
 @group(0) @binding(0) var<uniform> g: Globals;
@@ -40,7 +43,7 @@ struct Surface {
     @location(0) world: vec3f,
     @location(1) normal: vec3f,
     @location(2) base: vec4f,
-    // Place on a box's face, from -1 to 1, to draw its edges by; 0 for other shapes.
+    // Position on the face of a box, from -1 to 1, to draw its edges; 0 for other shapes.
     @location(3) face: vec2f,
     @location(4) @interpolate(flat) mark: u32,
 }
@@ -56,7 +59,7 @@ fn hash(value: u32) -> u32 {
     return h ^ (h >> 13u);
 }
 
-// From calm to much: blue, teal, yellow, orange, red.
+// Returns the colour of a value from 0 to 1: blue, teal, yellow, orange, red.
 fn ramp(part: f32) -> vec3f {
     var stops = array<vec3f, 5>(
         vec3f(0.035, 0.095, 0.36), vec3f(0.01, 0.36, 0.42), vec3f(0.82, 0.70, 0.16),
@@ -67,9 +70,10 @@ fn ramp(part: f32) -> vec3f {
     return mix(stops[low], stops[low + 1u], at - f32(low));
 }
 
-// No branch depends on a uniform alone: llvmpipe makes such a shader anew whenever the uniforms change, and keeps every one.
+// No branch depends on a uniform alone: llvmpipe would compile the shader again for every value of
+// the uniforms, and store all of them.
 fn colour_of(body: Body) -> vec4f {
-    // Woods and a few paints.
+    // Colours of wood and a few paints.
     var palette = array<vec3f, 8>(
         vec3f(0.46, 0.235, 0.09), vec3f(0.60, 0.37, 0.165), vec3f(0.27, 0.115, 0.045), vec3f(0.72, 0.52, 0.29),
         vec3f(0.56, 0.085, 0.05), vec3f(0.06, 0.215, 0.30), vec3f(0.75, 0.66, 0.50), vec3f(0.11, 0.24, 0.14),
@@ -88,18 +92,18 @@ fn colour_of(body: Body) -> vec4f {
     } else if (body.mark & PARTNER) != 0u {
         colour = vec3f(0.0, 0.55, 0.85);
     } else {
-        // Grey where a body is picked.
+        // Other bodies are grey where one is picked.
         colour = mix(colour, vec3f(0.30), 0.75 * f32(g.modes.y));
     }
     return vec4f(colour, 1.0);
 }
 
-// Nothing is drawn of what is not a finite size.
+// Returns whether the body has a finite size; others are not drawn.
 fn visible(body: Body) -> bool {
     return max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
 }
 
-// The three faces of a box that are towards the eye, six corners each.
+// The three faces of a box towards the eye, six corners each.
 @vertex
 fn vs_box(@builtin(vertex_index) vertex: u32, body: Body) -> Surface {
     let axis = vertex / 6u;
@@ -140,7 +144,7 @@ fn vs_ground(@location(7) point: vec3f, @location(8) normal: vec3f) -> Surface {
     out.world = point;
     out.normal = normal;
     out.clip = g.view_projection * vec4f(point, 1.0);
-    // Meadows where it is flat, rock where it is steep.
+    // Grass where it is flat, rock where it is steep.
     out.base = vec4f(mix(vec3f(0.27, 0.24, 0.21), vec3f(0.20, 0.25, 0.125), smoothstep(0.72, 0.95, normal.y)), 1.0);
     out.mark = STATIC;
     return out;
@@ -168,13 +172,14 @@ fn lit(base: vec3f, n: vec3f, world: vec3f) -> vec3f {
 }
 
 fn finish(colour: vec3f) -> vec4f {
-    // A soft shoulder: highlights fade to white instead of being cut off.
+    // Tone mapping: highlights fade to white instead of being clipped.
     let toned = colour * (1.0 + colour * 0.12) / (1.0 + colour * 0.45) * 1.18;
     let encoded = select(1.055 * pow(toned, vec3f(1.0 / 2.4)) - 0.055, toned * 12.92, toned < vec3f(0.0031308));
     return vec4f(select(toned, encoded, g.modes.z != 0u), 1.0);
 }
 
-// How much of a pixel lines cover that are one apart, `width` pixels wide; they fade where they would be denser than pixels.
+// Returns the coverage of a pixel by lines at distance 1 with a width in pixels. They fade where
+// they would be denser than pixels.
 fn lines(at: vec2f, width: f32) -> f32 {
     let pixel = max(fwidth(at), vec2f(1e-12));
     let off = abs(fract(at - 0.5) - 0.5) / pixel;
@@ -205,7 +210,7 @@ struct Ball {
     @location(3) corner: vec2f,
 }
 
-// A square through the ball's middle, across the line of sight, that covers what the ball covers.
+// A square through the ball's centre, perpendicular to the line of sight, that covers the ball.
 fn square(vertex: u32, body: Body, times: f32) -> Ball {
     let corner = vec2f(select(-1.0, 1.0, (vertex & 1u) != 0u), select(-1.0, 1.0, (vertex & 2u) != 0u));
     let to = body.position - g.eye.xyz;
@@ -213,12 +218,12 @@ fn square(vertex: u32, body: Body, times: f32) -> Ball {
     let dir = to / distance;
     let u = normalize(cross(dir, select(vec3f(0.0, 1.0, 0.0), vec3f(1.0, 0.0, 0.0), abs(dir.y) > 0.9)));
     let v = cross(u, dir);
-    // Half a pixel, at distance 1.
+    // Half a pixel at distance 1.
     let pixel = length(g.up.xyz) / g.up.w;
     // A star is never smaller than a pixel.
     let radius = times * max(body.scale.x, select(0.0, distance * pixel, g.modes.w != 0u));
     let slope = radius / sqrt(max(distance * distance - radius * radius, 1e-12));
-    // Half a pixel more on each side, for the soft edge.
+    // Half a pixel more on each side for antialiasing.
     let reach = distance * (slope + pixel);
     var out: Ball;
     out.world = body.position + (u * corner.x + v * corner.y) * reach;
@@ -234,7 +239,7 @@ fn vs_ball(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
     return square(vertex, body, 1.0);
 }
 
-// Light around a body that shines.
+// The glow around a body.
 @vertex
 fn vs_glow(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
     return square(vertex, body, 7.0);
@@ -306,7 +311,7 @@ fn vs_line(
     let size = vec2f(g.right.w, g.up.w);
     var from_clip = g.view_projection * vec4f(a, 1.0);
     var to_clip = g.view_projection * vec4f(b, 1.0);
-    // What is behind the eye is cut off: there, w is not above 0.
+    // Cut off the part behind the eye, where w is not above 0.
     let near = 1e-3 * max(abs(from_clip.w), abs(to_clip.w)) + 1e-12;
     let cut = clamp((near - from_clip.w) / (to_clip.w - from_clip.w), 0.0, 1.0);
     let start = from_clip;
@@ -334,7 +339,7 @@ struct Sky {
     @location(0) dir: vec3f,
 }
 
-// One triangle over the whole picture, infinitely far.
+// One triangle over the whole picture, at infinity.
 @vertex
 fn vs_sky(@builtin(vertex_index) vertex: u32) -> Sky {
     let at = vec2f(f32(vertex & 1u) * 4.0 - 1.0, f32(vertex >> 1u) * 4.0 - 1.0);
@@ -346,7 +351,7 @@ fn vs_sky(@builtin(vertex_index) vertex: u32) -> Sky {
 
 @fragment
 fn fs_sky(in: Sky) -> @location(0) vec4f {
-    // Noise of half a step of eight bits, so that no bands are seen.
+    // Noise of half a step of eight bits hides colour bands.
     let noise = f32(hash(u32(in.clip.x) * 8191u + u32(in.clip.y)) & 255u) / 255.0 - 0.5;
     return finish(sky(normalize(in.dir)) * (1.0 + 0.012 * noise));
 }

@@ -1,4 +1,4 @@
-//! What is drawn into: several samples a pixel with depth, and pictures that can be read back.
+//! Render targets: multisampled colour and depth, and pictures that can be read back.
 
 use super::Gpu;
 use crate::Error;
@@ -9,7 +9,7 @@ use wgpu::{
     TextureFormat, TextureUsages, TextureView,
 };
 
-/// Samples of a pixel: what every driver offers.
+/// Samples per pixel, which every driver supports.
 pub(super) const SAMPLES: u32 = 4;
 pub(super) const DEPTH: TextureFormat = TextureFormat::Depth32Float;
 
@@ -40,7 +40,7 @@ const fn extent([width, height]: [u32; 2]) -> Extent3d {
     }
 }
 
-/// Colour and depth with several samples, for pictures of one size.
+/// Multisampled colour and depth for pictures of one size.
 #[derive(Debug)]
 pub(super) struct Targets {
     pub size: [u32; 2],
@@ -71,15 +71,15 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// With four channels of a byte each, in this format.
+    /// Creates a picture with four channels of a byte each, in this format.
     ///
     /// # Errors
     ///
-    /// [`Error::Size`] for a side of 0 or more pixels than the device can.
+    /// [`Error::Size`] for a side of 0 pixels or above the device's limit.
     pub fn new(gpu: &Gpu, size: [u32; 2], format: TextureFormat) -> Result<Self, Error> {
-        let most = gpu.most_pixels();
-        if size.iter().any(|side| !(1..=most).contains(side)) {
-            return Err(Error::Size { size, most });
+        let limit = gpu.max_pixels();
+        if size.iter().any(|side| !(1..=limit).contains(side)) {
+            return Err(Error::Size { size, limit });
         }
         let usage = TextureUsages::RENDER_ATTACHMENT | TextureUsages::COPY_SRC;
         let texture = texture(&gpu.device, size, 1, format, usage);
@@ -90,7 +90,8 @@ impl Picture {
         })
     }
 
-    /// Runs what was recorded, and reads the picture: red, green, blue and opacity by bytes, row after row from the top.
+    /// Submits the commands and reads the picture: red, green, blue and opacity as bytes, row by
+    /// row from the top.
     pub fn read(&self, gpu: &Gpu, mut encoder: CommandEncoder) -> Result<Vec<u8>, Error> {
         let [width, height] = self.size;
         let row = (4 * width).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
@@ -111,14 +112,14 @@ impl Picture {
         encoder.copy_texture_to_buffer(self.texture.as_image_copy(), layout, extent(self.size));
         gpu.queue.submit([encoder.finish()]);
         let (done, mapped) = mpsc::channel();
-        let tell = move |result| done.send(result).unwrap_or_default();
-        buffer.map_async(MapMode::Read, .., tell);
+        let send = move |result| done.send(result).unwrap_or_default();
+        buffer.map_async(MapMode::Read, .., send);
         let failed = |what: &dyn ToString| Error::Device(what.to_string());
         gpu.device
             .poll(PollType::wait_indefinitely())
             .map_err(|error| failed(&error))?;
-        if let Some(trouble) = gpu.trouble() {
-            return Err(trouble);
+        if let Some(failure) = gpu.failure() {
+            return Err(failure);
         }
         mapped
             .recv()
@@ -132,7 +133,8 @@ impl Picture {
             .flat_map(|row| &row[..4 * width as usize])
             .copied()
             .collect();
-        // The soft edges of balls leave their coverage there; a picture is opaque.
+        // The antialiased edges of balls leave their coverage in the opacity, but a picture is
+        // opaque.
         let blue_first = matches!(
             self.texture.format(),
             TextureFormat::Bgra8Unorm | TextureFormat::Bgra8UnormSrgb

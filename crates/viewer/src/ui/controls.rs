@@ -1,4 +1,4 @@
-//! The panel on the left: what is simulated, how it runs, and what is drawn of it.
+//! The panel on the left: scene, broad phase, speed and drawing options.
 
 use crate::look::Colour;
 use crate::state::{Request, Viewer};
@@ -60,7 +60,7 @@ impl Viewer {
             let mut bodies = options.bodies.unwrap_or(wanted.kind.default_bodies());
             let speed = (bodies as f64 / 50.0).max(1.0);
             let drag = DragValue::new(&mut bodies).range(1..=Options::MAX_BOXES);
-            // While it is dragged or typed, a scene for every value on the way would be built.
+            // Updates while dragging or typing would build a scene for every value in between.
             let response = ui.add(drag.speed(speed).update_while_editing(false));
             let id = response.id.with("bodies");
             if response.changed() {
@@ -99,7 +99,7 @@ impl Viewer {
     }
 }
 
-/// One of a list, by name.
+/// Adds a choice from a list of names.
 fn choice<T: Copy + PartialEq + Display>(ui: &mut Ui, label: &str, chosen: &mut T, all: &[T]) {
     ui.horizontal(|ui| {
         ui.label(label);

@@ -1,4 +1,4 @@
-//! Where the time of the frames goes: stacked over the last frames, and as a table, with what was found.
+//! The figures: stage times as stacked bars and as a table, and the report of a frame.
 
 use super::grouped;
 use crate::state::Viewer;
@@ -9,7 +9,7 @@ use egui_plot::{Bar, BarChart, Plot, VLine};
 /// Frames that the stacked bars show.
 const SHOWN: usize = 180;
 
-/// A colour for each stage, by its place among the stages; neighbours differ.
+/// Returns the colour of a stage by its index; neighbours differ.
 fn colour(index: usize) -> Color32 {
     const COLOURS: [[u8; 3]; 14] = [
         [110, 118, 129],
@@ -32,7 +32,7 @@ fn colour(index: usize) -> Color32 {
 }
 
 impl Viewer {
-    /// The stages of the last frames as stacked bars; a click stops at a frame.
+    /// Shows the stages of the last frames as stacked bars; a click selects a frame.
     pub(super) fn stacked(&mut self, ui: &mut Ui) {
         let mut stages = self.timeline.stages();
         if self.drawing {
@@ -54,7 +54,7 @@ impl Viewer {
         let first = (last - SHOWN as f64).max(0.0) + 0.5;
         let highest = {
             let shown = self.timeline.iter().skip(skipped);
-            // One slow frame, such as the first, must not flatten all others.
+            // A single slow frame, such as the first, must not flatten all others.
             let height = |record: &Record| {
                 let times = stages.iter().filter_map(|name| record.stage(name));
                 times.sum::<f64>()
@@ -94,67 +94,25 @@ impl Viewer {
         }
     }
 
-    /// The figures of one frame and of all that are kept.
+    /// Shows the figures of one frame, and the stage times of all frames.
     pub(super) fn figures(&self, ui: &mut Ui) {
         let Some(record) = self.record() else {
             ui.weak("no frame yet");
             return;
         };
-        let report = &record.report;
         let inspected = if self.inspected.is_some() {
-            " (stopped here)"
+            " (selected)"
         } else {
             ""
         };
         ui.strong(format!("Frame {}{inspected}", grouped(record.frame)));
-        let ran = format!("{} on {}", report.strategy, report.backend);
-        Grid::new("found")
-            .num_columns(2)
-            .striped(true)
-            .show(ui, |ui| {
-                let mut row = |name: &str, value: String| {
-                    ui.label(name);
-                    ui.monospace(value);
-                    ui.end_row();
-                };
-                row("boxes", grouped(report.n as u64));
-                row("pairs", grouped(report.pairs));
-                row(
-                    "started, ended",
-                    format!("+{} -{}", grouped(report.started), grouped(report.ended)),
-                );
-                row("candidates", grouped(report.tests));
-                if report.pairs > 0 {
-                    row(
-                        "  for a pair",
-                        format!("{:.1}", report.tests as f64 / report.pairs as f64),
-                    );
-                }
-                row("ran", ran);
-                row("sweep axis", axis_name(report.axis).into());
-                let sorts = &report.sorts;
-                if sorts.keys > 0 {
-                    row("sorted", format!("{} keys", grouped(sorts.keys)));
-                }
-                if let Some(sorting) = record.sorting {
-                    row("  rate", format!("{:.1} M keys/s", sorting.rate / 1e6));
-                    if let Some(share) = sorting.share {
-                        row("  of the byte limit", format!("{:.1} %", share * 1e2));
-                    }
-                }
-                if sorts.passes_run + sorts.passes_skipped > 0 {
-                    let (run, skipped) = (sorts.passes_run, sorts.passes_skipped);
-                    row("  passes", format!("{run} run, {skipped} skipped"));
-                    row("  early exits", sorts.early_exits.to_string());
-                }
-                if report.regrown > 0 {
-                    row("ran again", format!("{} times, for room", report.regrown));
-                }
-            });
-        if let Some(choice) = &report.choice {
-            ui.small(format!("{}: {choice}", report.strategy));
-        }
+        found(ui, record);
         ui.separator();
+        self.times(ui, record);
+    }
+
+    /// Shows each stage's time in this frame, its median and its 99th percentile.
+    fn times(&self, ui: &mut Ui, record: &Record) {
         let mut stages = self.timeline.stages();
         stages.extend([DRAW, RENDER]);
         Grid::new("times")
@@ -183,5 +141,57 @@ impl Viewer {
                     ui.end_row();
                 }
             });
+    }
+}
+
+/// Shows what the broad phase found in a frame, and how.
+fn found(ui: &mut Ui, record: &Record) {
+    let (report, stats) = (&record.report, &record.report.stats);
+    let ran = format!("{} on {}", stats.strategy, stats.backend);
+    Grid::new("found")
+        .num_columns(2)
+        .striped(true)
+        .show(ui, |ui| {
+            let mut row = |name: &str, value: String| {
+                ui.label(name);
+                ui.monospace(value);
+                ui.end_row();
+            };
+            row("boxes", grouped(report.n as u64));
+            row("pairs", grouped(report.pairs));
+            row(
+                "started, ended",
+                format!("+{} -{}", grouped(report.started), grouped(report.ended)),
+            );
+            row("candidates", grouped(stats.tests));
+            if report.pairs > 0 {
+                row(
+                    "  per pair",
+                    format!("{:.1}", stats.tests as f64 / report.pairs as f64),
+                );
+            }
+            row("ran", ran);
+            row("sweep axis", axis_name(stats.axis).into());
+            let sorts = &stats.sorts;
+            if sorts.keys > 0 {
+                row("sorted", format!("{} keys", grouped(sorts.keys)));
+            }
+            if let Some(sorting) = record.sorting {
+                row("  rate", format!("{:.1} M keys/s", sorting.rate / 1e6));
+                if let Some(share) = sorting.share {
+                    row("  of the byte limit", format!("{:.1} %", share * 1e2));
+                }
+            }
+            if sorts.passes_run + sorts.passes_skipped > 0 {
+                let (run, skipped) = (sorts.passes_run, sorts.passes_skipped);
+                row("  passes", format!("{run} run, {skipped} skipped"));
+                row("  early exits", sorts.early_exits.to_string());
+            }
+            if stats.regrown > 0 {
+                row("repeated", format!("{} times, for capacity", stats.regrown));
+            }
+        });
+    if let Some(choice) = &stats.choice {
+        ui.small(format!("{}: {choice}", stats.strategy));
     }
 }

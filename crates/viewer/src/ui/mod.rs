@@ -1,4 +1,5 @@
-//! The panels and what pointer and keys do. All of it is egui, so it runs in tests without a window or a device.
+//! The panels, the keys and the pointer. They use only egui, so that tests run them without a
+//! window or a device.
 
 mod controls;
 mod figures;
@@ -13,7 +14,7 @@ use egui::{
 use glam::{Vec2, Vec3};
 use radsweep::{Backend, Strategy};
 
-/// Colours, spacing and fonts of the panels.
+/// Sets the colours and the spacing of the panels.
 pub(super) fn style(context: &Context) {
     context.set_theme(egui::Theme::Dark);
     context.all_styles_mut(|style| {
@@ -27,7 +28,7 @@ pub(super) fn style(context: &Context) {
 }
 
 impl Viewer {
-    /// One pass: panels, then the scene's part of the window.
+    /// Runs one pass: the panels, then the scene's area of the window.
     pub fn ui(&mut self, ui: &mut Ui) {
         self.keys(ui.ctx());
         if self.panels {
@@ -54,13 +55,13 @@ impl Viewer {
         }
         CentralPanel::no_frame().show(ui, |ui| self.scene(ui));
         if self.help {
-            // Over the scene, not over the panel whose button opens it.
+            // Over the scene, not over the panel with its button.
             let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
             help(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
         }
     }
 
-    /// Where the scene is seen: the pointer turns the camera and picks.
+    /// Handles the area of the scene, in which the pointer moves the camera and picks bodies.
     fn scene(&mut self, ui: &mut Ui) {
         let response = ui.allocate_response(ui.available_size(), Sense::click_and_drag());
         let area = response.rect;
@@ -114,11 +115,12 @@ impl Viewer {
         }
     }
 
+    /// Handles all keys.
     fn keys(&mut self, context: &Context) {
         if context.egui_wants_keyboard_input() {
             return;
         }
-        // By the events themselves: a quick press may be over before this pass.
+        // Read the events themselves: a quick press may be over before this pass.
         let events = context.input(|input| input.events.clone());
         let with = |wanted, command| {
             events.iter().any(|event| {
@@ -140,6 +142,13 @@ impl Viewer {
             self.request(Request::Quit);
         }
         let pressed = |key| with(key, false);
+        self.simulation_keys(&pressed);
+        self.view_keys(&pressed);
+        self.fly(context);
+    }
+
+    /// Handles the keys that control the simulation.
+    fn simulation_keys(&mut self, pressed: &dyn Fn(Key) -> bool) {
         if pressed(Key::Space) {
             self.play(!self.playing);
         }
@@ -170,6 +179,10 @@ impl Viewer {
                 settings.config.backend = next(Backend::ALL, settings.config.backend);
             });
         }
+    }
+
+    /// Handles the keys that change the picture, and those that save files.
+    fn view_keys(&mut self, pressed: &dyn Fn(Key) -> bool) {
         if pressed(Key::C) {
             self.look.colour = next(&Colour::ALL, self.look.colour);
         }
@@ -205,19 +218,19 @@ impl Viewer {
         if pressed(Key::K) {
             self.request(Request::SaveCsv);
         }
-        self.fly(context);
     }
 
+    /// Flies while keys are down.
     fn fly(&mut self, context: &Context) {
         let by = context.input(|input| {
-            let held = |key| f32::from(u8::from(input.key_down(key) && !input.modifiers.command));
+            let down = |key| f32::from(u8::from(input.key_down(key) && !input.modifiers.command));
             let axes = Vec3::new(
-                held(Key::D) - held(Key::A),
-                held(Key::E) - held(Key::Q),
-                held(Key::W) - held(Key::S),
+                down(Key::D) - down(Key::A),
+                down(Key::E) - down(Key::Q),
+                down(Key::W) - down(Key::S),
             );
             let quick = if input.modifiers.shift { 4.0 } else { 1.0 };
-            // A late frame must not throw one far.
+            // A late frame must not move the camera far.
             axes * quick * input.stable_dt.min(0.1) * 0.6
         });
         if by != Vec3::ZERO {
@@ -227,27 +240,24 @@ impl Viewer {
     }
 }
 
-/// Keys and pointer: what, and what it does.
+/// The keys and pointer actions with their effects.
 const HELP: [(&str, &str); 23] = [
-    ("drag", "turn around the middle"),
+    ("drag", "orbit"),
     ("right drag", "look around"),
-    ("middle or shift drag", "shift"),
-    ("wheel", "nearer, further"),
-    ("W A S D Q E", "fly; with shift faster"),
+    ("middle or shift drag", "pan"),
+    ("wheel", "zoom"),
+    ("W A S D Q E", "fly; faster with shift"),
     ("click", "pick a body"),
-    (
-        "double click, F",
-        "focus on it; on all where none is picked",
-    ),
-    ("Escape", "let go"),
+    ("double click, F", "focus on the picked body, or on all"),
+    ("Escape", "unpick, close the message"),
     ("Space", "play, pause"),
-    (".", "one frame"),
+    (".", "run one frame"),
     ("R", "reset"),
     ("+  -", "faster, slower"),
     ("T", "next strategy"),
     ("Y", "next sort"),
     ("B", "next backend"),
-    ("C", "next colouring"),
+    ("C", "next colour"),
     ("X", "boxes"),
     ("V", "sweep axis"),
     ("G", "columns or cells of subdivided"),
@@ -273,7 +283,7 @@ fn help(context: &Context, open: &mut bool, at: Pos2) {
         });
 }
 
-/// 1,234,567.
+/// Formats a number with commas: 1,234,567.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let threes: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
@@ -287,7 +297,7 @@ mod tests {
     use super::*;
     use egui::{Modifiers, RawInput, pos2};
 
-    /// A context with a window of this size, and its passes.
+    /// A context that runs passes.
     struct Window(Context);
 
     impl Window {
@@ -336,7 +346,7 @@ mod tests {
         }
     }
 
-    /// The middle of the scene's part of the window.
+    /// The centre of the scene's area.
     const MIDDLE: [f32; 2] = [600.0, 300.0];
 
     #[test]
@@ -383,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pointer_turns_looks_shifts_and_picks() {
+    fn the_pointer_orbits_looks_pans_and_picks() {
         let (window, mut viewer) = (Window::new(), viewer());
         let to = [MIDDLE[0] + 80.0, MIDDLE[1] + 40.0];
         let before = viewer.camera;

@@ -1,10 +1,10 @@
-//! The picked body: its boxes, their filters, and their pairs.
+//! The panel of the picked body: its boxes, their filters, and their pairs.
 
 use crate::state::Viewer;
 use egui::Ui;
 use radsweep::{Filter, FilterFlags};
 
-/// Pairs that are listed; the lines in the picture show all.
+/// Max listed pairs; the lines in the picture show all.
 const LISTED: usize = 100;
 
 impl Viewer {
@@ -44,7 +44,7 @@ impl Viewer {
     }
 }
 
-/// A filter in words.
+/// Describes a filter.
 fn described(filter: &Filter) -> String {
     let bits = |bits: u32| match bits {
         u32::MAX => "all".to_owned(),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_told_in_words() {
+    fn filters_are_described_in_words() {
         assert_eq!(described(&Filter::default()), "layers all, mask all");
         let filter = Filter {
             layers: 0b10,

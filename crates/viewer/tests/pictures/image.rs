@@ -1,22 +1,46 @@
-//! Pictures as the tests read and compare them; those of the program in `tests/view.rs` too.
+//! Runs tests of pictures, and reads and compares them: these tests and the program's
+//! `tests/view.rs`.
 
-#![allow(dead_code)] // neither uses all
+#![allow(dead_code)] // neither test uses all of it
 
-use libtest_mimic::Failed;
+use libtest_mimic::{Arguments, Failed, Trial};
+use radsweep_scenes::Kind;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 pub type Result<T = ()> = std::result::Result<T, Failed>;
 
-/// Side of the squares whose means are compared: drivers differ in single pixels along edges, not
+/// Returns the bodies and frames of a scene: enough to recognise it, and quick in a debug build.
+pub fn scale(kind: Kind) -> (usize, u32) {
+    match kind {
+        Kind::FallingChairs => (40, 70),
+        Kind::Particles => (4000, 30),
+        _ => (2000, 5),
+    }
+}
+
+/// Runs all trials and exits. Those in `drawn` are ignored if `missing` says why nothing can be
+/// drawn here; that is a failure if `RADSWEEP_VIEWER=required` is set.
+pub fn run(missing: Option<String>, drawn: Vec<Trial>, mut others: Vec<Trial>) -> ! {
+    let required = std::env::var("RADSWEEP_VIEWER").is_ok_and(|value| value == "required");
+    if let Some(reason) = &missing {
+        assert!(!required, "the viewer's tests are required here: {reason}");
+        eprintln!("SKIPPED: the viewer's pictures: {reason}");
+    }
+    let drawn = drawn.into_iter();
+    others.extend(drawn.map(|trial| trial.with_ignored_flag(missing.is_some())));
+    libtest_mimic::run(&Arguments::from_args(), others).exit()
+}
+
+/// Side of the squares whose means are compared. Drivers differ in single pixels along edges, not
 /// in squares.
 pub const SQUARE: usize = 5;
 
-/// A picture, read back.
+/// A picture read from a file.
 pub struct Image {
     pub size: [usize; 2],
-    /// Three bytes a pixel.
+    /// Three bytes per pixel.
     pub pixels: Vec<u8>,
 }
 
@@ -42,7 +66,7 @@ impl Image {
         Ok(())
     }
 
-    /// As many times smaller.
+    /// Returns the picture scaled down by a factor.
     pub fn reduced(&self, times: usize) -> Self {
         let means = self.squares(times);
         let round = |mean: f64| mean.round() as u8;
@@ -52,7 +76,7 @@ impl Image {
         }
     }
 
-    /// Means of the channels of each square of this side, row after row.
+    /// Returns the means of the channels of each square of this side, row by row.
     pub fn squares(&self, side: usize) -> Vec<[f64; 3]> {
         let [width, height] = self.size;
         let square = |x: usize, y: usize| {
@@ -70,7 +94,7 @@ impl Image {
             .collect()
     }
 
-    /// How far apart two are: the mean of the differences of squares, and the greatest.
+    /// Returns the mean and the max difference of the squares of two pictures.
     pub fn difference(&self, other: &Self) -> (f64, f64) {
         assert_eq!(self.size, other.size);
         let squares = self.squares(SQUARE).into_iter();

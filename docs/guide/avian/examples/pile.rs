@@ -1,9 +1,8 @@
-//! Cubes and balls fall onto a floor, once with avian's own broad phase and once with radsweep in
-//! its place.
+//! Cubes and balls fall onto a floor, once with avian's own broad phase and once with radsweep.
 //!
-//! `cargo run --release --example pile -- 500` drops 500 bodies. Contacts come in another order,
-//! and a pile is chaotic: the two end as piles of the same kind, not with the same bits. That both
-//! find the same pairs is tested in `tests/pile.rs`.
+//! `cargo run --release --example pile -- 500` drops 500 bodies. The contacts have another order,
+//! and a pile is chaotic: the two piles are similar but not equal. `tests/pile.rs` tests that both
+//! find the same pairs.
 
 use avian_recipe::RadsweepBroadPhasePlugin;
 use avian3d::collision::CollisionDiagnostics;
@@ -44,7 +43,7 @@ fn app(ours: bool, bodies: u32) -> App {
         } else {
             Collider::cuboid(1.0, 1.0, 1.0)
         };
-        // Each layer stands a little aside, so that the pile falls over.
+        // Each layer is shifted a little, so that the pile falls over.
         app.world_mut().spawn((
             RigidBody::Dynamic,
             shape,
@@ -54,7 +53,7 @@ fn app(ours: bool, bodies: u32) -> App {
     app
 }
 
-/// What there is to see after a step.
+/// The figures after a step.
 struct Seen {
     pairs: usize,
     touching: usize,

@@ -1,4 +1,4 @@
-//! radsweep in the place of avian's broad phase.
+//! Replaces avian's broad phase by radsweep.
 //!
 //! ```no_run
 //! use avian3d::prelude::*;
@@ -13,9 +13,9 @@
 //! );
 //! ```
 //!
-//! The pairs are those of avian's own: layers, static bodies, sensors, colliders of one body or of
-//! none, and joints that turn collisions off are respected. `CollisionHooks` are not: they are a
-//! parameter of avian's own plugin.
+//! The pairs are those of avian: layers, static bodies, sensors, colliders of the same body or of
+//! none, and joints that disable collisions are respected. `CollisionHooks` are not supported: they
+//! are a type parameter of avian's own plugin.
 
 use avian3d::collision::CollisionDiagnostics;
 use avian3d::collision::contact_types::ContactEdgeFlags;
@@ -32,7 +32,7 @@ pub struct RadsweepBroadPhasePlugin;
 impl Plugin for RadsweepBroadPhasePlugin {
     fn build(&self, app: &mut App) {
         let config = Config {
-            // A collider that has no box yet, or a broken one, must not stop the others.
+            // A collider without a box yet, or with an invalid one, must not stop the others.
             on_invalid: OnInvalid::Skip,
             events: false,
             ..Config::default()
@@ -63,7 +63,7 @@ struct Engine {
     colliders: Vec<Collided>,
 }
 
-/// What a pair needs of each of its colliders.
+/// The data of a collider that a pair needs.
 struct Collided {
     entity: Entity,
     body: Option<Entity>,
@@ -107,7 +107,7 @@ fn collect(
         filters.push(Filter {
             layers: layers.memberships.0,
             mask: layers.filters.0,
-            // Colliders of one body do not pair, nor do those of none; 0 would be no group.
+            // Colliders of the same body, or of none, do not pair; 0 would be no group.
             group: body.map_or(u32::MAX, |body| body.index_u32().wrapping_add(1)),
             flags: if fixed && !sensor {
                 FilterFlags::STATIC
@@ -129,7 +129,7 @@ fn collect(
 
     for pair in engine.pairs() {
         let [a, b] = [pair.a, pair.b].map(|index| &collided[index as usize]);
-        // avian keeps a contact until the boxes part again.
+        // avian keeps a contact until the boxes separate.
         if contacts.contains(a.entity, b.entity) {
             continue;
         }

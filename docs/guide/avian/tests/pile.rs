@@ -1,4 +1,4 @@
-//! With radsweep avian finds the contacts that it finds without.
+//! Tests that avian finds the same contacts with radsweep as without.
 
 use avian_recipe::RadsweepBroadPhasePlugin;
 use avian3d::dynamics::joints::joint_graph::JointGraph;
@@ -35,7 +35,7 @@ fn floor(app: &mut App) {
     ));
 }
 
-/// The heights of all bodies, lowest first, and how many pairs touch.
+/// Returns the heights of all bodies, lowest first, and the number of touching pairs.
 fn end(ours: bool) -> (Vec<f32>, usize) {
     let mut app = app(ours);
     floor(&mut app);
@@ -74,7 +74,7 @@ fn cubes_come_to_rest_where_they_do_without_it() {
     }
 }
 
-/// What was looked at so far.
+/// The checks so far.
 #[derive(Resource, Default)]
 struct Looked {
     steps: usize,
@@ -90,8 +90,8 @@ type Parts = (
     Has<Sensor>,
 );
 
-/// Between the broad and the narrow phase: pairs that overlap have a contact, unless a rule is
-/// against it; then they have none.
+/// Checks, between the broad and the narrow phase, that two colliders have a contact exactly if
+/// they overlap and no rule forbids it.
 fn look(
     colliders: Query<Parts>,
     bodies: Query<&RigidBody>,
@@ -130,7 +130,7 @@ fn look(
     }
 }
 
-/// Some number from 0 to 1 for each `index`.
+/// Returns a pseudo-random number from 0 to 1 for each `index`.
 fn any(index: u32) -> f32 {
     (index.wrapping_mul(2_654_435_769) >> 8) as f32 / (1 << 24) as f32
 }

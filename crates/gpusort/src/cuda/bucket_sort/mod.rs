@@ -1,4 +1,15 @@
-//! GPU Bucket Sort: the launches of `kernels/sort/bucket_sort.cu` in their fixed order.
+//! GPU Bucket Sort (Dehne and Zaboli 2010): the launches of `kernels/sort/bucket_sort.cu` in their
+//! fixed order. Comments and stage names use the step numbers of the paper's Algorithm 1.
+//!
+//! # Departures from the paper
+//!
+//! Those that show in the launches; the head of the `.cu` file lists the others.
+//!
+//! - Step 4 sorts the samples in tiles and merges runs of tiles in pairs, one launch for each level
+//!   of merges. The paper sorts them by a bitonic sort in global memory.
+//! - Step 9 divides a bucket of several tiles by steps 4 to 7 once more, on chip, and merges the
+//!   parts on chip. Only buckets of more than 32 tiles are merged in pairs as the samples are. The
+//!   paper sorts every bucket by a bitonic sort in global memory.
 
 mod plan;
 
@@ -6,16 +17,15 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured, no_device_count};
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
-use plan::{
-    Array, BucketArgs, DROP_KEYS, EXACT, Plan, Regions, SortArgs, TILE_THREADS, Tile, carve,
-};
+use plan::{Array, BucketArgs, EXACT, Plan, Regions, SortArgs, TILE_THREADS, Tile, carve};
 use radsweep_kernels::{self as images, Image};
 
-/// Dehne and Zaboli 2010.
+/// The family of Dehne and Zaboli 2010.
 #[derive(Debug)]
 pub(super) struct BucketSort;
 
-/// The buckets among which `BucketSort` divides `n` keys, one where a single tile holds them: for tests.
+/// For tests: returns the number of buckets among which `BucketSort` divides `n` keys; one if a
+/// single tile holds them.
 #[doc(hidden)]
 #[must_use]
 pub fn bucket_count<K: crate::Key>(n: u64, payload: super::Payload, full_window: bool) -> u64 {
@@ -23,7 +33,8 @@ pub fn bucket_count<K: crate::Key>(n: u64, payload: super::Payload, full_window:
     Plan::new(n, Tile::new(&shape, exact(&shape, full_window)), None).buckets
 }
 
-/// Whether ordered bits in the window tell the key: -0.0 and +0.0 have the same.
+/// Returns whether the ordered bits in the window determine the key. They do not for floats,
+/// because -0.0 and +0.0 have the same ordered bits.
 fn exact(shape: &Shape, full_window: bool) -> bool {
     full_window && !matches!(shape.key, KeyType::F32 | KeyType::F64)
 }
@@ -38,7 +49,8 @@ impl Family for BucketSort {
             let plan = plan(shape, exact(shape, full_window));
             measured(|layout| carve(layout, &plan, shape.value_bytes))
         };
-        Ok(bytes(true)?.max(bytes(false)?)) // the window is not known here
+        // The window is not known here.
+        Ok(bytes(true)?.max(bytes(false)?))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {
@@ -88,10 +100,11 @@ fn plan(shape: &Shape, exact: bool) -> Plan {
     Plan::new(shape.n, Tile::new(shape, exact), buckets)
 }
 
-/// The kernels for a tile and a payload.
+/// The kernels for one tile shape and one payload.
 struct Kernels {
-    /// `tile_sort` and `merge`, of the keys and of the samples.
+    /// `tile_sort` and `merge` for the keys.
     of_keys: [Kernel; 2],
+    /// `tile_sort` and `merge` for the samples.
     of_samples: [Kernel; 2],
     split: Kernel,
     merge_part: Kernel,
@@ -119,7 +132,8 @@ impl Kernels {
         let of_tiles =
             |tile| -> Result<_> { Ok([of_tile("tile_sort", tile)?, of_tile("merge", tile)?]) };
         let named = |name| context.kernel(image, name, 0);
-        // Sublists of both tiles go through one kernel, which is loaded once.
+        // Plain and indexed tiles share this kernel, so its shared memory is set for the larger of
+        // the two.
         let plain = Tile {
             indexed: false,
             ..tile
@@ -140,17 +154,17 @@ impl Kernels {
     }
 }
 
-/// Bytes of a sublist's keys.
+/// Returns the bytes of a sublist's keys.
 fn sublist_bytes(tile: Tile) -> u32 {
     tile.keys() as u32 * tile.key_bytes as u32
 }
 
-/// Threads of a block, and blocks: as in bucket_sort.cu.
+// Threads of a block, as in bucket_sort.cu.
 const SPLITTER_THREADS: u32 = 256;
 const COLUMN_THREADS: u32 = 256;
 const SCAN_THREADS: u32 = 1024;
 
-/// One sort.
+/// The state of one sort.
 struct Sort<'a> {
     context: &'a Context,
     stream: &'a Stream,
@@ -172,13 +186,13 @@ impl Sort<'_> {
             keys: task.keys_out,
             values: task.values_out,
         };
-        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
+        // Steps 1 to 3: split into sublists of a tile, local sort, local sampling.
         let args = self.sort_args(self.plan.n, input, [output; 2]);
         self.mark("steps 1 to 3: local sort")?;
         if self.plan.buckets == 1 {
             let args = SortArgs {
                 outcome: regions.outcome,
-                flags: args.flags | drop_keys,
+                flags: args.flags | task.flags(),
                 ..args
             };
             return self.sort_tiles(&args, 1, self.plan.tile);
@@ -192,11 +206,11 @@ impl Sort<'_> {
         self.sort_samples()?;
         self.divide(output)?;
 
-        self.sort_buckets(output, drop_keys)
+        self.sort_buckets(output)
     }
 
-    /// Step 9.
-    fn sort_buckets(&self, output: Array, drop_keys: u32) -> Result<()> {
+    /// Step 9: sorts each bucket.
+    fn sort_buckets(&self, output: Array) -> Result<()> {
         self.mark("step 9: bucket sort")?;
         let (plan, regions) = (&self.plan, &self.regions);
         let (tile, tiles) = (plan.tile, plan.bucket_tiles());
@@ -206,7 +220,7 @@ impl Sort<'_> {
             first_tiles: regions.first_tiles,
             piece_of_tile: regions.piece_of_tile,
             bucket_count: plan.buckets as u32,
-            flags: args.flags | drop_keys,
+            flags: args.flags | self.task.flags(),
             ..args
         };
         let Some(spacing) = plan.part_spacing() else {
@@ -226,7 +240,8 @@ impl Sort<'_> {
         self.sort_tiles(&args, tiles, tile)?;
         let split = tile_launch(plan.buckets, tile.of_samples());
         let merge = tile_launch(plan.parts(), tile);
-        // SAFETY: as in `sort_tiles`; the parts have the room that the plan's tests show to be enough.
+        // SAFETY: `SortArgs` is the kernels' struct, with the buffers of `sort_tiles`; the regions
+        // of the parts have the sizes of `carve`, which the plan's tests show to suffice.
         unsafe {
             let args = ByValue(args);
             self.stream
@@ -237,7 +252,7 @@ impl Sort<'_> {
         Ok(())
     }
 
-    /// Step 4.
+    /// Step 4: sorts all samples, in tiles and then by pairwise merges.
     fn sort_samples(&self) -> Result<()> {
         self.mark("step 4: sort of the samples")?;
         let (samples, tile) = (self.plan.samples(), self.plan.tile.of_samples());
@@ -256,7 +271,7 @@ impl Sort<'_> {
         self.merge(&args, tiles, args.levels, tile)
     }
 
-    /// Steps 5 to 8.
+    /// Steps 5 to 8: divides the sorted sublists among the buckets.
     fn divide(&self, output: Array) -> Result<()> {
         let (plan, regions, kernels) = (&self.plan, &self.regions, &self.kernels);
         let (group_rows, groups) = plan.groups();
@@ -286,8 +301,8 @@ impl Sort<'_> {
             groups: groups as u32,
         });
         let launch = |kernel: &Kernel, launch: Launch, args: &[gpu::Arg<'_>]| -> Result<()> {
-            // SAFETY: `BucketArgs` is the kernels' struct; its arrays have `n` elements each, as a `Task` promises, and the
-            // scratch regions the sizes of `carve`.
+            // SAFETY: `BucketArgs` is the kernels' struct; its arrays have `n` elements each, as a
+            // `Task` promises, and the scratch regions the sizes of `carve`.
             unsafe { Ok(self.stream.launch(kernel, &launch, args)?) }
         };
         self.mark("step 5: global samples")?;
@@ -307,9 +322,9 @@ impl Sort<'_> {
             ..Launch::linear(1, COLUMN_THREADS)
         };
         launch(&kernels.column_sums, columns, &gpu::args![args])?;
-        let (tile, most_tiles) = (plan.tile.keys() as u32, plan.bucket_tiles() as u32);
+        let (tile, max_tiles) = (plan.tile.keys() as u32, plan.bucket_tiles() as u32);
         let one = Launch::linear(1, SCAN_THREADS);
-        launch(&kernels.scan, one, &gpu::args![args, tile, most_tiles])?;
+        launch(&kernels.scan, one, &gpu::args![args, tile, max_tiles])?;
         launch(&kernels.targets, columns, &gpu::args![args])?;
 
         self.mark("step 8: relocation")?;
@@ -341,7 +356,8 @@ impl Sort<'_> {
     fn sort_tiles(&self, args: &SortArgs, tiles: u64, tile: Tile) -> Result<()> {
         let [kernel, _] = self.kernels_of(tile);
         let launch = tile_launch(tiles, tile);
-        // SAFETY: `SortArgs` is the kernels' struct; its arrays have `n` elements each; the pieces were written by steps before.
+        // SAFETY: `SortArgs` is the kernels' struct; its arrays have `n` elements each; earlier
+        // steps wrote the pieces.
         unsafe {
             Ok(self
                 .stream
@@ -349,12 +365,13 @@ impl Sort<'_> {
         }
     }
 
-    /// Merges runs of tiles, which `sort_tiles` left, until each piece is one.
+    /// Merges the runs that `sort_tiles` left in pairs, level by level, until each piece is one
+    /// run.
     fn merge(&self, args: &SortArgs, tiles: u64, levels: u32, tile: Tile) -> Result<()> {
         let [_, kernel] = self.kernels_of(tile);
         let launch = tile_launch(tiles, tile);
         for level in 0..levels {
-            // SAFETY: as in `sort_tiles`.
+            // SAFETY: `SortArgs` is the kernels' struct, with the buffers that `sort_tiles` wrote.
             unsafe {
                 self.stream
                     .launch(kernel, &launch, &gpu::args![ByValue(*args), level])?;
@@ -376,7 +393,8 @@ impl Sort<'_> {
     }
 }
 
-/// A block for each tile; fewer tiles than a launch has blocks, within `limit`.
+/// Returns a launch of one block for each tile. Within `limit` there are fewer tiles than a launch
+/// may have blocks.
 fn tile_launch(tiles: u64, tile: Tile) -> Launch {
     Launch::linear(tiles as u32, TILE_THREADS).dynamic_shared(tile.shared_bytes())
 }

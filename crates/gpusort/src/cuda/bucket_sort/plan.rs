@@ -1,5 +1,6 @@
-//! Sublists, samples and buckets of a sort, chosen by its number of keys; and what the kernels share with the host.
-//! The kernels' side is at the head of `kernels/sort/bucket_sort.cu`.
+//! The sublists, samples and buckets of a sort, chosen by its number of keys, and the structs and
+//! scratch memory that host and kernels share. The kernels' side is at the head of
+//! `kernels/sort/bucket_sort.cu` and in `kernels/sort/bucket_divide.cuh`.
 
 use crate::Result;
 use crate::cuda::abi::assert_layout;
@@ -12,46 +13,54 @@ use gpu::{DevicePtr, Layout, SliceMut};
 /// Threads of a block that sorts a tile: `TILE_THREADS` in bucket_tile.cuh.
 pub(super) const TILE_THREADS: u32 = 512;
 
-/// Keys of each thread, by key (4, 8 bytes), then plain or indexed: `PLAIN_ITEMS`, `INDEXED_ITEMS` in bucket_tile.cuh. As many as
-/// the 64 KiB of shared memory that a block has on Turing hold, and odd.
+/// Keys of each thread, by bytes of a key (4, 8), then for plain and indexed tiles: `PLAIN_ITEMS`,
+/// `INDEXED_ITEMS` in bucket_tile.cuh. The largest odd numbers that fit the 64 KiB of shared memory
+/// that a block has on Turing.
 const ITEMS: [[u32; 2]; 2] = [[31, 15], [15, 11]];
 
-/// Bytes of an element on chip, in the same order: the key, and its place as 4 bytes beside 4, as 2 beside 8.
+/// Bytes of an element on chip, in the same order: the key, and in indexed tiles its index, which
+/// takes 4 bytes beside keys of 4 and 2 bytes beside keys of 8.
 const ELEMENT_BYTES: [[u32; 2]; 2] = [[4, 8], [8, 10]];
 
-/// The most buckets: `MAX_BUCKETS` in bucket_sort.cu.
+/// Max buckets: `MAX_BUCKETS` in bucket_divide.cuh.
 const MAX_BUCKETS: u64 = 2048;
 
-/// Keys from sample to sample at most: with more the buckets differ more, with less there are more samples to sort.
+/// Max keys from one sample to the next. With more, bucket sizes differ more; with fewer, there are
+/// more samples to sort.
 const MAX_SPACING: u64 = 64;
 
-/// Keys from sample to sample at least, where larger buckets are another way; closer, step 4 takes longer than it saves.
+/// Min keys from one sample to the next, unless buckets have [`PART_LEVELS`]. Closer samples cost
+/// more time in step 4 than they save; larger buckets are the better way.
 const MIN_SPACING: u64 = 32;
 
-/// The same where buckets have [`PART_LEVELS`], before they become too large to be split in parts.
+/// Min keys from one sample to the next if buckets have [`PART_LEVELS`], because larger ones could
+/// not be split into parts.
 const MIN_SPACING_OF_PARTS: u64 = 8;
 
-/// An average bucket of 2 to that power tiles is still split in parts: it has at most twice as many.
+/// An average bucket has up to two to this power tiles if it is to be split into parts. The largest
+/// bucket has at most twice as many.
 const PART_LEVELS: u32 = 4;
 
-/// The most sorted tiles of a bucket that is split in parts: `MAX_RUNS` in bucket_sort.cu.
+/// Max sorted tiles of a bucket that is split into parts: `MAX_RUNS` in bucket_sort.cu.
 const MAX_RUNS: u64 = 32;
 
-/// How full the tiles of an average bucket are, in percent: the rest is for buckets above the average.
+/// How full the tiles of an average bucket are, in percent. The rest is for larger buckets.
 const FILL: u64 = 92;
 
-/// Groups of sublists whose bucket sizes are added up apart, at most, in step 7.
+/// Max groups of sublists whose bucket sizes step 7 adds up separately.
 const MAX_GROUPS: u64 = 128;
 
-/// How tiles are sorted on chip; see bucket_tile.cuh.
+/// The kind of a tile: how bucket_tile.cuh sorts it on chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tile {
     pub key_bytes: usize,
+    /// Whether elements are keys with their indices, or keys alone.
     pub indexed: bool,
 }
 
 impl Tile {
-    /// For keys whose ordered bits in the window tell the key (`exact`), or not.
+    /// Returns the kind of tile for a sort. `exact` says that the ordered bits in the window
+    /// determine the key.
     pub fn new(shape: &Shape, exact: bool) -> Self {
         Self {
             key_bytes: shape.key_bytes(),
@@ -59,7 +68,7 @@ impl Tile {
         }
     }
 
-    /// Of the samples: an index sort.
+    /// Returns the kind of tile for the samples, which are an index sort.
     pub fn of_samples(self) -> Self {
         Self {
             indexed: true,
@@ -75,30 +84,31 @@ impl Tile {
         u64::from(TILE_THREADS * self.items())
     }
 
-    /// Bytes of the kernels' `Tile::Shared`.
+    /// Returns the bytes of the kernels' `Tile::Shared`.
     pub fn shared_bytes(self) -> u32 {
         let element = ELEMENT_BYTES[self.key_bytes / 8][usize::from(self.indexed)];
         (self.keys() as u32 * element + TILE_THREADS / 32 * 4).next_multiple_of(16)
     }
 }
 
-/// What follows from the number of keys and the tile.
+/// The numbers of sublists, buckets and samples, which follow from the number of keys and the tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
     pub n: u64,
     pub tile: Tile,
-    /// m.
+    /// The number of sublists, the paper's m.
     pub sublists: u64,
-    /// s. One where there is one sublist: its sort is all.
+    /// The number of buckets, the paper's s. One if there is one sublist, whose local sort then is
+    /// all.
     pub buckets: u64,
-    /// Keys from sample to sample; divides a tile.
+    /// Keys from one sample to the next; divides a tile.
     pub spacing: u64,
-    /// No bucket has more keys, whatever the input.
+    /// Max keys of a bucket, for every input.
     pub largest_bucket: u64,
 }
 
 impl Plan {
-    /// `buckets`: for tests and measurements, so many whatever the number of keys.
+    /// Makes a plan. Tests and measurements fix the number of buckets by `buckets`.
     pub fn new(n: u64, tile: Tile, buckets: Option<u32>) -> Self {
         let sublists = n.div_ceil(tile.keys()).max(1);
         let mut plan = Self {
@@ -112,7 +122,7 @@ impl Plan {
         if sublists == 1 {
             return plan;
         }
-        // Buckets of one tile, or of the fewest that allow for the spacing wanted.
+        // Buckets of one tile, or of the min number of tiles that allows the spacing.
         for levels in 0.. {
             plan.buckets = (n * 100).div_ceil((tile.keys() * FILL) << levels).max(2);
             if let Some(buckets) = buckets {
@@ -122,14 +132,14 @@ impl Plan {
             while plan.spacing > 1 && plan.bound() * plan.buckets > 2 * n {
                 plan.spacing /= 2;
             }
-            let least = if levels == PART_LEVELS {
+            let min_spacing = if levels == PART_LEVELS {
                 MIN_SPACING_OF_PARTS
             } else {
                 MIN_SPACING
             };
             if buckets.is_some()
                 || plan.buckets == 2
-                || plan.spacing >= least && plan.buckets <= MAX_BUCKETS
+                || plan.spacing >= min_spacing && plan.buckets <= MAX_BUCKETS
             {
                 break;
             }
@@ -138,8 +148,8 @@ impl Plan {
         plan
     }
 
-    /// The most keys of a bucket: it has at most `ceil(samples / buckets)` samples; in each sublist, the keys of their sections and
-    /// those of the section before without its sample.
+    /// Returns the max keys of a bucket. It has at most `ceil(samples / buckets)` samples, each
+    /// with the keys up to the next sample, and in each sublist the keys before its first sample.
     fn bound(&self) -> u64 {
         let samples = self.samples().div_ceil(self.buckets);
         ((samples + self.sublists) * self.spacing - self.sublists).min(self.n)
@@ -149,50 +159,52 @@ impl Plan {
         self.n.div_ceil(self.spacing)
     }
 
-    /// Levels of merging after the tiles of the samples are sorted.
+    /// Returns the levels of merges after the tiles of the samples are sorted.
     pub fn sample_levels(&self) -> u32 {
         levels(self.samples(), self.tile.of_samples())
     }
 
-    /// The same of the largest bucket that there can be.
+    /// Returns the levels of merges of the largest possible bucket.
     pub fn bucket_levels(&self) -> u32 {
         levels(self.largest_bucket, self.tile)
     }
 
-    /// The most tiles of a bucket.
+    /// Returns the max tiles of a bucket.
     fn bucket_runs(&self) -> u64 {
         self.largest_bucket.div_ceil(self.tile.keys())
     }
 
-    /// Where buckets of several tiles are split in parts by their tiles' samples, the keys from sample to sample. 1: no bucket has
-    /// several. Else their tiles are merged in pairs.
+    /// Returns the keys from one sample to the next in the tiles of a bucket that is split into
+    /// parts. 1 if no bucket has several tiles. `None` if buckets have too many tiles for this and
+    /// are merged in pairs.
     pub fn part_spacing(&self) -> Option<u64> {
         let (runs, tile) = (self.bucket_runs(), self.tile.keys());
-        let room = self.tile.of_samples().keys(); // a block sorts all samples of a bucket
+        // A block sorts all samples of a bucket.
+        let capacity = self.tile.of_samples().keys();
         match runs {
             ..=1 => Some(1),
-            2..=MAX_RUNS => Some((runs * tile).div_ceil(room).next_power_of_two().max(32)),
+            2..=MAX_RUNS => Some((runs * tile).div_ceil(capacity).next_power_of_two().max(32)),
             _ => None,
         }
     }
 
-    /// Room for the samples of all buckets' tiles.
+    /// Returns the capacity for the samples of all buckets' tiles.
     pub fn part_samples(&self) -> u64 {
         let samples = |spacing| self.bucket_tiles() * (self.tile.keys() / spacing);
         self.part_spacing().map_or(0, samples)
     }
 
-    /// Room for the parts: that of a bucket is for one more than twice its tiles.
+    /// Returns the capacity for the parts of all buckets: one more than twice the tiles of each.
     pub fn parts(&self) -> u64 {
         2 * self.bucket_tiles() + self.buckets
     }
 
-    /// The most tiles that all buckets take.
+    /// Returns the max tiles of all buckets together.
     pub fn bucket_tiles(&self) -> u64 {
         self.n / self.tile.keys() + self.buckets
     }
 
-    /// Sublists of a group of step 7, and the groups.
+    /// Returns the sublists of a group of step 7, and the number of groups.
     pub fn groups(&self) -> (u64, u64) {
         let rows = self.sublists.div_ceil(MAX_GROUPS);
         (rows, self.sublists.div_ceil(rows))
@@ -203,7 +215,7 @@ fn levels(keys: u64, tile: Tile) -> u32 {
     keys.div_ceil(tile.keys()).next_power_of_two().ilog2()
 }
 
-/// `Array` in bucket_sort.cu.
+/// The addresses of keys and values: `Array` in bucket_divide.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Array {
@@ -216,7 +228,7 @@ assert_layout!(
     keys 0, values 8,
 );
 
-/// `SortArgs` in bucket_sort.cu.
+/// The arguments of the kernels that sort and merge: `SortArgs` in bucket_sort.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct SortArgs {
@@ -246,12 +258,10 @@ assert_layout!(
     value_bytes 160, flags 164, bucket_count 168, unused 172,
 );
 
-/// Flag of [`SortArgs`]: the sorted keys are not wanted.
-pub(super) const DROP_KEYS: u32 = 1;
-/// Flag of [`SortArgs`]: ordered bits tell the key.
-pub(super) const EXACT: u32 = 2;
+/// Flag of [`SortArgs`]: the ordered bits in the window determine the key.
+pub(super) const EXACT: u32 = 4;
 
-/// `BucketArgs` in bucket_sort.cu.
+/// The arguments of the kernels of steps 5 to 8: `BucketArgs` in bucket_divide.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct BucketArgs {
@@ -287,13 +297,13 @@ assert_layout!(
     spacing 188, group_rows 192, groups 196,
 );
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 #[derive(Debug)]
 pub(super) struct Regions {
     pub outcome: DevicePtr<SortOutcome>,
-    /// Room for the keys and values once more.
+    /// A copy of keys and values: the sorted sublists, and later a spare buffer.
     pub temp: Array,
-    /// Two arrays of samples with their numbers.
+    /// Two arrays of samples with their indices.
     pub samples: [Array; 2],
     pub splitters: DevicePtr<u8>,
     pub splitter_places: DevicePtr<u8>,
@@ -308,9 +318,9 @@ pub(super) struct Regions {
     pub part_starts: DevicePtr<u8>,
 }
 
-/// Carves, or measures, the scratch memory of a sort.
+/// Divides the scratch memory of a sort into its regions, or measures it.
 pub(super) fn carve(layout: &mut Layout<'_>, plan: &Plan, value_bytes: usize) -> Result<Regions> {
-    // A product beyond an address saturates, and `take` refuses it.
+    // A size that overflows saturates, and `take` refuses it.
     let mut take = |elements: u64, each: usize| -> Result<DevicePtr<u8>> {
         let elements = usize::try_from(elements).unwrap_or(usize::MAX);
         let region: SliceMut<'_, u8> = layout.take(elements.saturating_mul(each))?;
@@ -318,7 +328,8 @@ pub(super) fn carve(layout: &mut Layout<'_>, plan: &Plan, value_bytes: usize) ->
     };
     let key = plan.tile.key_bytes;
     let outcome = take(256, 1)?;
-    let one = u64::from(plan.buckets > 1); // nothing else is used by one tile
+    // A single tile uses the outcome only.
+    let one = u64::from(plan.buckets > 1);
     let (keys, samples, buckets) = (plan.n * one, plan.samples() * one, plan.buckets * one);
     let entries = plan.sublists * buckets;
     let parts = plan.part_spacing().map_or(0, |_| plan.parts() * one);
@@ -380,7 +391,7 @@ mod tests {
                 assert!(plan.buckets <= MAX_BUCKETS && (few || plan.bucket_levels() < 16));
                 assert!(tile.keys().is_multiple_of(plan.spacing));
                 assert!(plan.buckets > 1 || n <= tile.keys());
-                // So that each bucket begins at another sample.
+                // Each bucket must begin at another sample.
                 assert!(plan.samples() >= plan.buckets, "{plan:?}");
                 let (rows, groups) = plan.groups();
                 assert!(rows * groups >= plan.sublists && rows * (groups - 1) < plan.sublists);
@@ -391,9 +402,9 @@ mod tests {
         }
     }
 
-    /// As `split_bucket` in bucket_sort.cu divides a bucket.
+    /// Divides buckets as `split_bucket` in bucket_sort.cu does.
     #[test]
-    fn parts_fit_their_tile_and_their_room() {
+    fn parts_fit_their_tile_and_their_capacity() {
         let powers = (17..32).flat_map(|power| [1_u64 << power, (1 << power) + (1 << power) / 3]);
         let mut split = 0;
         for (n, tile) in powers.flat_map(|n| tiles().map(move |tile| (n, tile))) {
@@ -409,8 +420,8 @@ mod tests {
                 let of_part = (tile.keys() - runs * (items - 1) + runs) / spacing - runs;
                 let parts = samples.div_ceil(of_part);
                 assert!(parts <= 2 * runs + 1, "{plan:?} {runs} {parts}");
-                let most = (samples.div_ceil(parts) + runs) * spacing - runs;
-                assert!(most + runs * (items - 1) <= tile.keys());
+                let largest_part = (samples.div_ceil(parts) + runs) * spacing - runs;
+                assert!(largest_part + runs * (items - 1) <= tile.keys());
                 split += 1;
             }
         }

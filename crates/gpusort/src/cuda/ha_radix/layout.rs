@@ -1,5 +1,5 @@
-//! What host and kernels share: the arguments, the header, and where everything lies in scratch memory. The kernels' side is
-//! at the head of `kernels/sort/ha_radix.cuh`.
+//! The structs and the scratch memory that host and kernels share. The kernels' side is at the head
+//! of `kernels/sort/ha_radix_types.cuh`.
 
 use super::tuning::{Tile, tile_for};
 use crate::Result;
@@ -10,24 +10,26 @@ use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DevicePtr, Layout, SliceMut};
 
-/// `Args` in ha_radix.cuh.
+/// The arguments of the kernels: `Args` in ha_radix_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
     /// Input, output and temporary keys.
     pub keys: [DevicePtr<u8>; 3],
-    /// The same for values. A null input stands for 0, 1, 2, …
+    /// Input, output and temporary values. A null input stands for 0, 1, 2, …
     pub values: [DevicePtr<u8>; 3],
     pub header: DevicePtr<Header>,
+    /// The block-sum array, `[digit][part]` (§4.3).
     pub sums: DevicePtr<u32>,
-    /// Null, or the address of the number of keys.
+    /// Null, or the device address of the number of keys.
     pub device_count: DevicePtr<u64>,
     pub n: u64,
     pub order: KeyOrder,
     pub flags: u32,
     pub passes: u32,
-    /// Parts that the tiles are shared out to.
+    /// The number of parts that the tiles are divided among.
     pub parts: u32,
+    /// The id of the algorithm for the outcome.
     pub algorithm: u32,
 }
 
@@ -37,18 +39,13 @@ assert_layout!(
     passes 124, parts 128, algorithm 132,
 );
 
-/// Flag of [`Args`]: input and output are one buffer.
-pub(super) const IN_PLACE: u32 = 1;
-/// Flag of [`Args`]: the sorted keys are not wanted.
-pub(super) const DROP_KEYS: u32 = 2;
-
-/// `Header` in ha_radix.cuh, at the start of scratch memory.
+/// The header at the start of scratch memory: `Header` in ha_radix_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Header {
     outcome: SortOutcome,
     state: [u32; 4],
-    /// The most phases: two for each pass.
+    /// The parts taken so far, by the phase that a launch begins with. A pass has two phases.
     next: [u32; 64],
 }
 
@@ -57,15 +54,16 @@ assert_layout!(
     outcome 0, state 32, next 48,
 );
 
-/// More parts than any device has blocks at once.
+/// Max parts: more than any device runs blocks at once.
 pub(super) const MAX_PARTS: u32 = 4096;
 
-/// The sizes that follow from the number of keys.
+/// The properties of a sort that determine its shapes and its scratch memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub n: u64,
     pub key_bytes: usize,
     pub value_bytes: usize,
+    /// Bits of a digit.
     pub bits: u32,
     pub tile: Tile,
 }
@@ -82,7 +80,7 @@ impl Sizes {
         }
     }
 
-    /// Parts for a device that runs `blocks` blocks at once.
+    /// Returns the number of parts for a device that runs `blocks` blocks at once.
     pub fn parts(&self, blocks: u32) -> u32 {
         let tiles = self.n.div_ceil(self.tile.keys().into());
         tiles.clamp(1, blocks.clamp(1, MAX_PARTS).into()) as u32
@@ -94,19 +92,19 @@ impl Sizes {
     }
 }
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub header: SliceMut<'a, Header>,
-    /// The block-sum array.
+    /// The block-sum array, `[digit][part]` (§4.3).
     pub sums: SliceMut<'a, u32>,
     pub keys: SliceMut<'a, u8>,
     pub values: SliceMut<'a, u8>,
 }
 
-/// Carves, or measures, the scratch memory of a sort.
+/// Divides the scratch memory of a sort into its regions, or measures it.
 pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
-    // A product beyond an address saturates, and `take` refuses it.
+    // A size that overflows saturates, and `take` refuses it.
     let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
     Ok(Regions {
         header: layout.take(1)?,

@@ -1,4 +1,22 @@
-//! Four-way and eight-way radix sort: the launches of `kernels/sort/ha_radix.cu`.
+//! Four-way and eight-way radix sort (Ha, Krüger and Silva 2009): the launches of
+//! `kernels/sort/ha_radix.cu`.
+//!
+//! A sort launches three kernels:
+//!
+//! - `start`: order check on the leading √n keys (§4.2, Algorithm 3);
+//! - `sort`: all passes (Algorithm 1). Its even phases count (§4.3, §4.4), its odd phases shuffle
+//!   and map (§4.5, §4.6, Algorithms 2 and 4 to 6);
+//! - `copy`: copies the keys to the output if the passes ended elsewhere.
+//!
+//! # Departures from the paper
+//!
+//! Those that show in the launches; the head of the `.cu` file lists the others.
+//!
+//! - §4.1, blocking: the paper gives each block of 128 threads one chunk of 256 elements. Here the
+//!   tiles are divided among as many parts as blocks run at once, and a block works through its
+//!   part.
+//! - §4.7, index and record sorting: an index sort generates its indices in the first pass. A
+//!   record sort is an index sort and then one gather: `gather.rs` and `kernels/sort/gather.cu`.
 
 mod layout;
 mod tuning;
@@ -8,11 +26,11 @@ use super::family::{Family, Shape, Task, measured};
 use super::outcome::algorithm_id;
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
-use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
+use layout::{Args, Sizes, carve};
 use radsweep_kernels as images;
 use tuning::tile_for;
 
-/// Ha, Krüger and Silva 2009, for digits of `bits` bits.
+/// The family of Ha, Krüger and Silva 2009, for digits of `bits` bits.
 #[derive(Debug)]
 pub(super) struct HaRadix {
     bits: u32,
@@ -27,7 +45,8 @@ pub(super) static EIGHT_WAY: HaRadix = HaRadix {
     bits: 3,
     algorithm: Algorithm::EightWayRadix,
 };
-/// One bit at a time, for keys of 32 bits: the papers' baseline (`super::baseline`). Its report names no algorithm.
+/// Radix sort by one bit at a time, for keys of 32 bits: a baseline of the papers
+/// (`super::baseline`). Its report names no algorithm.
 pub(super) static SPLIT: HaRadix = HaRadix {
     bits: 1,
     algorithm: Algorithm::Auto,
@@ -63,8 +82,6 @@ impl Family for HaRadix {
         let blocks = context.device.info().multiprocessors * sizes.tile.blocks;
         let passes = task.order.digits(self.bits);
         let parts = sizes.parts(blocks);
-        let in_place = if task.in_place() { IN_PLACE } else { 0 };
-        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = ByValue(Args {
             keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
             values: [task.values_in, task.values_out, regions.values.device_ptr()],
@@ -73,17 +90,18 @@ impl Family for HaRadix {
             device_count: task.device_count,
             n: sizes.n,
             order: task.order,
-            flags: in_place | drop_keys,
+            flags: task.flags(),
             parts,
             passes,
             algorithm: algorithm_id(self.algorithm),
         });
 
+        // Order check on the leading keys: §4.2, Algorithm 3.
         context.mark(stream, "start")?;
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
-        // regions the sizes that the kernels count on.
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
+        // promises, and the scratch regions the sizes that the kernels count on.
         unsafe { stream.launch(&kernels.start, &Launch::linear(1, 256), &gpu::args![args])? };
-        // One launch runs all phases, or, where they are timed, one of them.
+        // The passes: Algorithm 1. One launch runs all phases, or one phase if they are timed.
         let launch = Launch::linear(parts, sizes.tile.threads).dynamic_shared(sizes.shared_bytes());
         let (end, step) = (
             2 * passes,
@@ -102,18 +120,19 @@ impl Family for HaRadix {
             };
             context.mark(stream, stages[phase as usize % 2])?;
             let next = phase + step;
-            // SAFETY: as above.
+            // SAFETY: `Args` is the kernels' struct, with the same buffers as for `start`.
             unsafe { stream.launch(&kernels.sort, &launch, &gpu::args![args, phase, next])? };
             phase = next;
         }
         context.mark(stream, "copy")?;
         let launch = context.streaming_launch(sizes.n);
-        // SAFETY: as above.
+        // SAFETY: `Args` is the kernels' struct, with the same buffers as for `start`.
         unsafe { stream.launch(&kernels.copy, &launch, &gpu::args![args])? };
         Ok(())
     }
 }
 
+/// The kernels of one digit width, key type and value size.
 struct Kernels {
     start: Kernel,
     sort: Kernel,

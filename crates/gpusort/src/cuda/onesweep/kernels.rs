@@ -1,4 +1,4 @@
-//! The kernels of one image, loaded.
+//! The loaded kernels of one image.
 
 use super::tuning::{HISTOGRAM_THREADS, Shapes};
 use crate::cuda::tile::Tile;
@@ -6,13 +6,15 @@ use crate::{KeyType, Result};
 use gpu::{Device, Kernel};
 use radsweep_kernels as images;
 
-/// Kernels for one key width and one offset width.
+/// The kernels for one key width and one offset width.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    /// And the blocks of it at once.
+    /// By kind of key (integer, float): the kernel, and how many of its blocks run at once.
     histogram: [(Kernel, u32); 2],
-    /// By kind of key (integer, float), then bytes of a value (0, 4, 8): the shapes, and a kernel for each.
+    /// By kind of key (integer, float), then by bytes of a value (0, 4, 8): the shapes, and a
+    /// kernel for each shape.
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
+    /// By bytes of a value (0, 4, 8).
     copy_back: [Kernel; 3],
 }
 
@@ -27,8 +29,8 @@ impl Kernels {
         let module = device.load(image.name, image.ptx())?;
         let offset_bytes = if large { 8 } else { 4 };
         let pass = |kind: &str, value_bytes: usize| {
-            let most = device.info().shared_per_block_optin;
-            let shapes = Shapes::new(key_bytes, value_bytes, most, large);
+            let shared_bytes = device.info().shared_per_block_optin;
+            let shapes = Shapes::new(key_bytes, value_bytes, shared_bytes, large);
             let load = |tile: Tile| {
                 let (threads, items) = (tile.threads, tile.items);
                 let name = format!("onesweep_pass_{kind}_{value_bytes}_{threads}x{items}");
@@ -37,8 +39,8 @@ impl Kernels {
                 kernel.set_max_dynamic_shared(shared)?;
                 Ok::<_, crate::Error>(kernel)
             };
-            let [few, many] = shapes.both();
-            Ok::<_, crate::Error>((shapes, [load(few)?, load(many)?]))
+            let [narrow, many] = shapes.both();
+            Ok::<_, crate::Error>((shapes, [load(narrow)?, load(many)?]))
         };
         let passes = |kind| {
             let pass = |value_bytes| pass(kind, value_bytes);
@@ -57,7 +59,7 @@ impl Kernels {
         })
     }
 
-    /// The kernel, and how many blocks of it run at once.
+    /// Returns the kernel, and how many of its blocks run at once.
     pub fn histogram(&self, key: KeyType) -> (&Kernel, u32) {
         let (kernel, blocks) = &self.histogram[kind(key)];
         (kernel, *blocks)

@@ -1,7 +1,7 @@
-//! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
-//! The kernels' side is in `kernels/sort/onesweep_types.cuh`.
+//! The structs and the scratch memory that host and kernels share. The kernels' side is in
+//! `kernels/sort/onesweep_types.cuh`.
 
-use super::small_tuning::{LEAST_TILE, LIMIT};
+use super::small_tuning::{LIMIT, MIN_TILE};
 use super::tuning::{GROUP, Shapes};
 use crate::Result;
 use crate::cuda::abi::assert_layout;
@@ -13,27 +13,24 @@ use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DeviceInfo, DevicePtr, Layout, SliceMut};
 
-/// The most arrays that one launch sorts side by side.
-pub(super) const MAX_ARRAYS: usize = 3;
-
-/// The most keys that the images with 32-bit offsets take: two bits of a look-back word are its state.
+/// Max keys of the images with 32-bit offsets, because two bits of a look-back word are its state.
 const SMALL_LIMIT: u64 = (1 << 30) - 1;
 
-/// `Args` in onesweep_types.cuh.
+/// The arguments of the kernels: `Args` in onesweep_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
-    /// Each array's input, output and temporary keys.
-    pub keys: [[DevicePtr<u8>; 3]; MAX_ARRAYS],
-    /// The same for values. A null input stands for 0, 1, 2, …
-    pub values: [[DevicePtr<u8>; 3]; MAX_ARRAYS],
-    /// Bytes of an array's header, bins and look-back words, which lie one behind the other.
-    pub stride: u64,
+    /// The input, output and temporary keys.
+    pub keys: [DevicePtr<u8>; 3],
+    /// The input, output and temporary values. A null input stands for 0, 1, 2, …
+    pub values: [DevicePtr<u8>; 3],
+    /// Bytes of the header, bins and look-back words, which follow each other in memory.
+    pub control_bytes: u64,
     pub header: DevicePtr<Header>,
     pub bins: DevicePtr<u8>,
     pub own: DevicePtr<u8>,
     pub groups: DevicePtr<u8>,
-    /// Null, or the address of the number of keys.
+    /// Null, or the device address of the number of keys.
     pub device_count: DevicePtr<u64>,
     pub n: u64,
     pub order: KeyOrder,
@@ -45,23 +42,20 @@ pub(super) struct Args {
 }
 
 assert_layout!(
-    Args, 296:
-    keys 0, values 72, stride 144, header 152, bins 160, own 168, groups 176, device_count 184,
-    n 192, order 200, order_again 240, flags 280, minus_one 284, stall_tile 288,
-    stall_cycles 292,
+    Args, 200:
+    keys 0, values 24, control_bytes 48, header 56, bins 64, own 72, groups 80, device_count 88,
+    n 96, order 104, order_again 144, flags 184, minus_one 188, stall_tile 192,
+    stall_cycles 196,
 );
 
-/// Flag of [`Args`]: input and output are one buffer.
-pub(super) const IN_PLACE: u32 = 1;
-/// Flag of [`Args`]: the sorted keys are not wanted.
-pub(super) const DROP_KEYS: u32 = 2;
-/// Flag of [`Args`]: a kernel of adaptive.cu ran before.
+/// Flag of [`Args`]: a kernel of adaptive.cu was launched before.
 pub(super) const NEARLY_SORTED: u32 = 4;
-/// Flag of [`Args`]: header, bins and look-back words are 0; else the histogram's blocks run at once and set them.
+/// Flag of [`Args`]: header, bins and look-back words are 0 already. Without it the blocks of the
+/// histogram run at once and set them to 0.
 pub(super) const CLEARED: u32 = 8;
 
 impl Args {
-    /// The arguments for the order and window; buffers are still to be filled in.
+    /// Returns arguments with order, window and number of keys. The caller fills in the buffers.
     pub fn new(order: KeyOrder, n: u64) -> Self {
         Self {
             n,
@@ -74,7 +68,7 @@ impl Args {
     }
 }
 
-/// `Header` in onesweep_types.cuh, at the start of scratch memory.
+/// The header at the start of scratch memory: `Header` in onesweep_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(super) struct Header {
@@ -92,36 +86,36 @@ assert_layout!(
     outcome 0, unsorted 32, finished 36, copy_back 40, unused 44, next_tile 48, state 80,
 );
 
-/// The sizes that follow from the number of keys.
+/// The properties of a sort that determine its shapes and its scratch memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub n: u64,
     pub key_bytes: usize,
     pub value_bytes: usize,
     pub shapes: Shapes,
-    /// Whether offsets take 64 bits.
+    /// Whether offsets have 64 bits.
     pub large: bool,
 }
 
 impl Sizes {
-    /// For any device: the narrowest shapes, and so the most memory.
+    /// Returns the sizes for any device: with the smallest tiles, which need the most memory.
     pub fn new(shape: &Shape) -> Self {
         Self::with_shared(shape, 0)
     }
 
-    /// For that device.
+    /// Returns the sizes for one device.
     pub fn on(shape: &Shape, device: &DeviceInfo) -> Self {
         Self::with_shared(shape, device.shared_per_block_optin)
     }
 
-    fn with_shared(shape: &Shape, most: u32) -> Self {
+    fn with_shared(shape: &Shape, shared_bytes: u32) -> Self {
         let (n, key_bytes, value_bytes) = (shape.n, shape.key_bytes(), shape.value_bytes);
         let large = shape.large || n > SMALL_LIMIT;
         Self {
             n,
             key_bytes,
             value_bytes,
-            shapes: Shapes::new(key_bytes, value_bytes, most, large),
+            shapes: Shapes::new(key_bytes, value_bytes, shared_bytes, large),
             large,
         }
     }
@@ -144,57 +138,60 @@ impl Sizes {
     }
 }
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    /// Header, bins, and the counts of tiles and groups, set to 0 before each sort; or what `small.rs` keeps there.
+    /// Header, bins, and the counts of tiles and groups, which are set to 0 before each sort; or
+    /// the header and counts of a small sort.
     pub control: SliceMut<'a, u8>,
-    /// Bytes of it that steps of their own use, and where the bins and the counts begin in it.
-    pub stride: u64,
+    /// Bytes of `control` that a sort of several launches uses.
+    pub control_bytes: u64,
+    /// The offsets of the bins and of the counts of tiles and groups in `control`, in bytes.
     pub bins: u64,
     pub own: u64,
     pub groups: u64,
     pub keys: SliceMut<'a, u8>,
     pub values: SliceMut<'a, u8>,
-    /// For nearly sorted input.
+    /// The records of the windows of nearly sorted input.
     pub windows: SliceMut<'a, u8>,
 }
 
-/// Bytes of the header's place.
+/// Bytes reserved for the header.
 pub(in crate::cuda) const HEADER_BYTES: usize = 256;
 
-/// `Header` in onesweep_small_types.cuh.
+/// Bytes reserved for `Header` in onesweep_small_types.cuh.
 const SMALL_HEADER_BYTES: usize = 256;
-/// What a block of a small sort keeps in scratch memory: `Seen` in onesweep_small_types.cuh, and twice 256 counts of 16 bits.
+/// Bytes of a block's scratch memory in a small sort: `Seen` in onesweep_small_types.cuh, and twice
+/// 256 counts of 16 bits.
 const SMALL_BLOCK_BYTES: usize = 32 + 1024;
-/// The most blocks of a small sort for one array.
+/// Max blocks of a small sort for one array.
 pub(super) const MAX_SMALL_BLOCKS: u64 = 256;
 
-/// Bytes of scratch memory for a small sort's headers and counts, on whatever device.
+/// Returns the bytes of scratch memory for the headers and counts of a small sort, on any device.
 fn small_scratch_bytes(n: u64) -> usize {
     let blocks = if n <= LIMIT {
-        n.div_ceil(LEAST_TILE).min(MAX_SMALL_BLOCKS)
+        n.div_ceil(MIN_TILE).min(MAX_SMALL_BLOCKS)
     } else {
         0
     };
     SMALL_HEADER_BYTES + SMALL_BLOCK_BYTES * blocks as usize
 }
 
-/// Carves, or measures, the scratch memory of a sort.
+/// Divides the scratch memory of a sort into its regions, or measures it.
 pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
-    // A product beyond an address saturates, and `take` refuses it.
+    // A size that overflows saturates, and `take` refuses it.
     let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
     let digits = 256 * sizes.offset_bytes();
     let bins_end = HEADER_BYTES + sizes.key_bytes * digits;
-    let tiles = usize::try_from(sizes.shapes.most_tiles(sizes.n)).unwrap_or(usize::MAX);
+    let tiles = usize::try_from(sizes.shapes.max_tiles(sizes.n)).unwrap_or(usize::MAX);
     let own_end = tiles.saturating_mul(digits).saturating_add(bins_end);
-    let stride = tiles
+    let control_bytes = tiles
         .div_ceil(GROUP)
         .saturating_mul(digits)
         .saturating_add(own_end);
     Ok(Regions {
-        control: layout.take(stride.max(small_scratch_bytes(sizes.n)))?,
-        stride: stride as u64,
+        control: layout.take(control_bytes.max(small_scratch_bytes(sizes.n)))?,
+        control_bytes: control_bytes as u64,
         bins: HEADER_BYTES as u64,
         own: bins_end as u64,
         groups: own_end as u64,

@@ -1,5 +1,5 @@
-//! Onesweep: the launches of `kernels/sort/onesweep.cu` in their fixed order; for small inputs the one of
-//! `kernels/sort/onesweep_small.cu`.
+//! Onesweep (Adinets and Merrill 2022): the launches of `kernels/sort/onesweep.cu` in their fixed
+//! order, or, for small inputs, the one launch of `kernels/sort/onesweep_small.cu`.
 
 mod kernels;
 mod layout;
@@ -15,16 +15,16 @@ use crate::Result;
 use gpu::{ByValue, DevicePtr, Launch, Layout, SliceMut, Stream};
 use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
-use layout::{Args, CLEARED, DROP_KEYS, Header, IN_PLACE, NEARLY_SORTED, Regions, Sizes, carve};
+use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
 use std::sync::Arc;
 use tuning::{HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
 
-/// Adinets and Merrill 2022.
+/// The family of Adinets and Merrill 2022.
 #[derive(Debug)]
 pub(super) struct Onesweep;
 
 impl Family for Onesweep {
-    /// As many tiles as a launch has blocks.
+    /// The limit is one tile for each of the max blocks of a launch.
     fn limit(&self, shape: &Shape) -> u64 {
         i32::MAX as u64 * Sizes::new(shape).tile().keys()
     }
@@ -66,7 +66,7 @@ impl Family for Onesweep {
     }
 }
 
-/// One launch for each step.
+/// Launches a sort that is too large for one launch: a histogram, then one launch for each pass.
 fn sort_large(
     context: &Context,
     stream: &Stream,
@@ -79,24 +79,24 @@ fn sort_large(
     let temporary = [regions.keys.device_ptr(), regions.values.device_ptr()];
 
     let mut args = Args::new(task.order, sizes.n);
-    args.keys[0] = [task.keys_in, task.keys_out, temporary[0]];
-    args.values[0] = [task.values_in, task.values_out, temporary[1]];
-    args.stride = regions.stride;
+    args.keys = [task.keys_in, task.keys_out, temporary[0]];
+    args.values = [task.values_in, task.values_out, temporary[1]];
+    args.control_bytes = regions.control_bytes;
     let control = regions.control.device_ptr();
     args.header = control.cast();
     args.bins = control.byte_add(regions.bins);
     args.own = control.byte_add(regions.own);
     args.groups = control.byte_add(regions.groups);
     args.device_count = task.device_count;
-    args.flags = if in_place { IN_PLACE } else { 0 } | if task.drop_keys { DROP_KEYS } else { 0 };
-    if let Some((tile, cycles)) = context.config.stall {
+    args.flags = task.flags();
+    if let Some((tile, cycles)) = context.config.knobs.stall {
         (args.stall_tile, args.stall_cycles) = (tile, cycles);
     }
 
-    // The kernel of adaptive.cu counts in the header, so that the histogram's cannot clear it.
+    // The kernel of adaptive.cu counts in the header, so the histogram's kernel cannot clear it.
     if adaptive::hinted(context, task) || !context.device.info().cooperative_launch {
         context.mark(stream, "clear")?;
-        let used = regions.stride as usize;
+        let used = regions.control_bytes as usize;
         stream.fill_bytes(regions.control.range(..used)?, 0)?;
         args.flags |= CLEARED;
     }
@@ -112,21 +112,21 @@ fn sort_large(
     }
     context.mark(stream, "histogram")?;
     launch_histogram(context, stream, shape, &args)?;
-    let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // within `limit`
+    let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // `limit` admits no more
     let launch = Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
-    // Without digits one launch remains, for the copy to the output.
+    // Without digits one launch remains, which copies the keys to the output.
     for pass in 0..task.order.digits(8).max(1) {
         context.mark(stream, PASS_NAMES[pass as usize])?;
         let kernel = kernels.pass(shape.key, sizes.value_bytes, sizes.n);
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
-        // regions the sizes that the kernels count on.
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
+        // promises, and the scratch regions the sizes that the kernels count on.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
     }
     if in_place {
         context.mark(stream, "copy back")?;
         let launch = context.streaming_launch(sizes.n);
         let kernel = kernels.copy_back(sizes.value_bytes);
-        // SAFETY: as above.
+        // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
     }
     Ok(())
@@ -136,7 +136,7 @@ const PASS_NAMES: [&str; 8] = [
     "pass 1", "pass 2", "pass 3", "pass 4", "pass 5", "pass 6", "pass 7", "pass 8",
 ];
 
-/// Whether the `shape.n` keys at `keys` are in order; waits for the answer.
+/// Returns whether the `shape.n` keys at `keys` are in order, and waits for the answer.
 pub(super) fn is_sorted(
     context: &Context,
     stream: &Stream,
@@ -147,7 +147,7 @@ pub(super) fn is_sorted(
 ) -> Result<bool> {
     let mut header = scratch.range(..size_of::<Header>())?.cast::<Header>()?;
     let mut args = Args::new(order.without_digits(), shape.n);
-    args.keys[0][0] = keys;
+    args.keys[0] = keys;
     args.header = header.device_ptr();
     args.flags = CLEARED;
     stream.fill_bytes(header.reborrow(), 0)?;
@@ -167,12 +167,13 @@ fn kernels(context: &Context, sizes: &Sizes) -> Result<Arc<Kernels>> {
 fn launch_histogram(context: &Context, stream: &Stream, shape: &Shape, args: &Args) -> Result<()> {
     let sizes = Sizes::new(shape);
     let kernels = kernels(context, &sizes)?;
-    let (kernel, most) = kernels.histogram(shape.key);
+    let (kernel, max_blocks) = kernels.histogram(shape.key);
     let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
-    let most = u64::from(most).max(1);
-    let mut launch = Launch::linear(chunks.clamp(1, most) as u32, HISTOGRAM_THREADS);
+    let max_blocks = u64::from(max_blocks).max(1);
+    let mut launch = Launch::linear(chunks.clamp(1, max_blocks) as u32, HISTOGRAM_THREADS);
     launch.cooperative = args.flags & CLEARED == 0;
-    // SAFETY: as in `sort`; without digits the kernel uses the keys and the header only.
+    // SAFETY: `Args` is the kernel's struct; its buffers have the sizes that the kernel counts on;
+    // without digits the kernel uses the keys and the header only.
     unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(*args)])? };
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, by one block or by a grid that runs at once.
+//! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, with one block or with a grid
+//! whose blocks run at once.
 
-use super::layout::{DROP_KEYS, MAX_ARRAYS, MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
+use super::layout::{MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
 use crate::cuda::abi::assert_layout;
 use crate::cuda::adaptive::Window;
@@ -12,11 +13,11 @@ use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream};
 use radsweep_kernels as images;
 
-/// `Args` in onesweep_small_types.cuh.
+/// The arguments of the kernels: `Args` in onesweep_small_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
-    buffers: [Buffers; MAX_ARRAYS],
+    buffers: Buffers,
     scratch: DevicePtr<u8>,
     device_count: DevicePtr<u64>,
     records: DevicePtr<u8>,
@@ -30,12 +31,12 @@ struct Args {
 }
 
 assert_layout!(
-    Args, 232:
-    buffers 0, scratch 144, device_count 152, records 160, order 168, n 208, rows 212,
-    capacity 216, minus_one 220, flags 224, windows 228,
+    Args, 136:
+    buffers 0, scratch 48, device_count 56, records 64, order 72, n 112, rows 116,
+    capacity 120, minus_one 124, flags 128, windows 132,
 );
 
-/// `Buffers` in onesweep_small_types.cuh: input, output and temporary keys, then values.
+/// Input, output and temporary keys, then values: `Buffers` in onesweep_small_types.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Buffers {
@@ -48,7 +49,7 @@ assert_layout!(
     keys 0, values 24,
 );
 
-/// The kernels of one key width, and how the device runs them.
+/// The kernels of one key width, and how each shape fits the device.
 #[derive(Debug)]
 struct SmallKernels {
     /// By bytes of a value (0, 4, 8).
@@ -59,17 +60,17 @@ struct SmallKernels {
 struct ValueKernels {
     /// By kind of key (integer, float).
     kernels: [Kernel; 2],
-    /// Of each of [`SHAPES`].
+    /// One for each of [`SHAPES`].
     fits: Vec<Fit>,
 }
 
-/// What the device makes of a shape.
+/// How a shape fits the device.
 #[derive(Debug, Clone, Copy)]
 struct Fit {
-    /// Keys of a thread that a block has room for; 0: not even a tile.
+    /// Keys of a thread that fit into a block's shared memory; 0 if not even a tile fits.
     capacity: u32,
     shared_bytes: u32,
-    /// Blocks at once.
+    /// Max blocks that run at once.
     resident: u64,
 }
 
@@ -110,21 +111,22 @@ impl SmallKernels {
     }
 }
 
-/// A sort that one launch can do.
+/// A sort that takes one launch.
 pub(super) struct Small {
     kernel: Kernel,
     shape: &'static SmallShape,
     fit: Fit,
     blocks: u32,
-    /// Windows, where the input may be nearly sorted; else 0.
+    /// The number of windows if the input may be nearly sorted, else 0.
     windows: u32,
 }
 
-/// The launch for a sort of that shape, of nearly sorted input where the hint says so; none where it is too large for the device.
+/// Returns the launch for a sort of that shape. `hinted` says that the input may be nearly sorted.
+/// Returns `None` if the sort is too large for one launch on the device.
 pub(super) fn plan(context: &Context, shape: &Shape, hinted: bool) -> Result<Option<Small>> {
-    let off = shape.large || context.config.no_small || context.config.stall.is_some();
+    let off = shape.large || context.config.knobs.no_small || context.config.knobs.stall.is_some();
     let wide = shape.key_bytes() + shape.value_bytes > 4;
-    // The hint costs nothing there, and a launch in the other place.
+    // In one launch the hint costs nothing, while a sort of several launches needs one more for it.
     if off || shape.n > if wide && !hinted { WIDE_LIMIT } else { LIMIT } {
         return Ok(None);
     }
@@ -138,17 +140,17 @@ pub(super) fn plan(context: &Context, shape: &Shape, hinted: bool) -> Result<Opt
     let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
         let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
-        let most = MAX_SMALL_BLOCKS.min(fit.resident);
+        let max_blocks = MAX_SMALL_BLOCKS.min(fit.resident);
         let mut windows = 0;
         if hinted && blocks > 1 {
-            let room = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
-            if small.threads != window.threads || fit.shared_bytes < room {
+            let needed = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
+            if small.threads != window.threads || fit.shared_bytes < needed {
                 return None;
             }
             windows = window.count(shape.n);
-            blocks = blocks.max(windows.min(most));
+            blocks = blocks.max(windows.min(max_blocks));
         }
-        (blocks == 1 || together && blocks <= most).then_some(Small {
+        (blocks == 1 || together && blocks <= max_blocks).then_some(Small {
             kernel: kernels[float].clone(),
             shape: small,
             fit,
@@ -160,7 +162,7 @@ pub(super) fn plan(context: &Context, shape: &Shape, hinted: bool) -> Result<Opt
 }
 
 impl Small {
-    /// Launches it.
+    /// Launches the sort.
     pub fn launch(
         &self,
         context: &Context,
@@ -176,23 +178,21 @@ impl Small {
         } else {
             self.shape.rows
         };
-        let mut args = Args {
+        let args = Args {
+            buffers: Buffers {
+                keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
+                values: [task.values_in, task.values_out, regions.values.device_ptr()],
+            },
             scratch: header,
             device_count: task.device_count,
             order: task.order,
             n,
             rows,
             capacity: threads * self.fit.capacity,
-            flags: if task.drop_keys { DROP_KEYS } else { 0 }
-                | if self.windows > 0 { NEARLY_SORTED } else { 0 },
+            flags: task.flags() | if self.windows > 0 { NEARLY_SORTED } else { 0 },
             records: regions.windows.device_ptr(),
             windows: self.windows,
             minus_one: u32::MAX,
-            ..Args::zeroed()
-        };
-        args.buffers[0] = Buffers {
-            keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
-            values: [task.values_in, task.values_out, regions.values.device_ptr()],
         };
         let mut launch = Launch::linear(self.blocks, threads).dynamic_shared(self.fit.shared_bytes);
         if self.blocks == 1 {
@@ -201,8 +201,8 @@ impl Small {
             context.mark(stream, "one grid")?;
             launch = launch.cooperative();
         }
-        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
-        // regions the sizes that the kernels count on.
+        // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
+        // promises, and the scratch regions the sizes that the kernels count on.
         unsafe { stream.launch(&self.kernel, &launch, &gpu::args![ByValue(args)])? };
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Launch shapes of Onesweep for small inputs, by the number of keys.
 
-/// How the blocks of `onesweep_small.cu` are shaped: a tile has `threads * rows` keys.
+/// The shape of the blocks of `onesweep_small.cu`: a tile has `threads * rows` keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmallShape {
     pub threads: u32,
-    /// Keys of a thread in a tile; at most, where one block sorts everything.
+    /// Keys of a thread in a tile; the max if one block sorts all keys.
     pub rows: u32,
-    /// The most keys that this is the shape for.
+    /// Max keys for this shape.
     up_to: u64,
 }
 
@@ -18,9 +18,10 @@ const fn shape(threads: u32, rows: u32, up_to: u64) -> SmallShape {
     }
 }
 
-/// The first that takes the keys, and whose blocks the device runs at once.
+/// The shapes. A sort takes the first that admits its number of keys and whose blocks the device
+/// runs at once.
 ///
-/// Measured on an H200, pairs of u32, microseconds between two events, the best of each size bold:
+/// Measured on an H200: pairs of u32, microseconds between two events, the best of each size bold.
 ///
 /// | shape | 2^12 | 2^14 | 2^15 | 2^16 | 2^17 | 2^18 | 2^19 | 2^20 |
 /// | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -35,8 +36,9 @@ const fn shape(threads: u32, rows: u32, up_to: u64) -> SmallShape {
 /// | 512 x 16 | | 54.9 | 54.3 | 54.6 | 57.3 | 58.0 | 60.0 | 60.9 |
 /// | a launch for each step | | | | | | 48.8 | 51.8 | 62.7 |
 ///
-/// Keys alone at 2^20: 47.5, and 54.8 in a launch for each step. So a block for each multiprocessor where there are keys enough, and as
-/// few rows as that takes. The same launch replayed from a graph takes 5 to 6 less: that is the host's.
+/// Keys alone at 2^20 take 47.5, and 54.8 with a launch for each step. The best shapes have a block
+/// for each multiprocessor and as few rows as that allows. Replayed from a graph the launch takes 5
+/// to 6 less, which is the host's share.
 pub(super) const SHAPES: &[SmallShape] = &[
     shape(256, 4, 1 << 10),
     shape(512, 4, 1 << 11),
@@ -48,64 +50,66 @@ pub(super) const SHAPES: &[SmallShape] = &[
     shape(512, 16, 1 << 20),
 ];
 
-/// No shape is for more keys.
+/// Max keys of any shape.
 pub(super) const LIMIT: u64 = 1 << 20;
-/// The same where an element has more than four bytes, unless it may be nearly sorted: uniform keys take as long either way at 2^20,
-/// but in one launch there is too little room for parts of uneven keys, which take 87 µs and else 63.
+/// Max keys if an element has more than four bytes, unless the input may be nearly sorted. Uniform
+/// keys take the same time either way at 2^20. Uneven keys take 87 µs in one launch, where shared
+/// memory is too small for their parts, and 63 µs otherwise.
 pub(super) const WIDE_LIMIT: u64 = 1 << 19;
-/// No grid has smaller tiles.
-pub(super) const LEAST_TILE: u64 = 256;
+/// The smallest tile of a grid, in keys.
+pub(super) const MIN_TILE: u64 = 256;
 
 impl SmallShape {
-    /// Bytes of the kernel's `Shared`.
+    /// Bytes of the kernel's `Shared`, without what depends on the shape.
     pub const FIXED_BYTES: u32 = 3200;
 
     pub fn tile(&self) -> u64 {
         u64::from(self.threads * self.rows)
     }
 
-    /// Whether one block sorts everything.
+    /// Returns whether one block sorts all keys.
     pub fn alone(&self) -> bool {
         self.up_to <= self.tile()
     }
 
-    /// Blocks for `n` keys, if this is the shape for them.
+    /// Returns the number of blocks for `n` keys, if the shape admits them.
     pub fn blocks(&self, n: u64) -> Option<u64> {
         (n <= self.up_to).then(|| n.div_ceil(self.tile()))
     }
 
-    /// Keys of a thread that a block has room for in that much shared memory, an even number; its share of the sorted keys may be
-    /// larger than a tile. 0 if not even a tile fits.
+    /// Returns the keys of a thread that fit into `shared_bytes` of shared memory, an even number.
+    /// It may exceed a tile's, because a block's share of the sorted keys may. Returns 0 if not
+    /// even a tile fits.
     pub fn capacity(&self, element_bytes: u32, shared_bytes: u32) -> u32 {
         let needed = self.rows.next_multiple_of(2);
-        let room = shared_bytes.saturating_sub(self.shared_bytes(element_bytes, 0));
-        let rows = room / (2 * self.threads * element_bytes) / 2 * 2;
+        let available = shared_bytes.saturating_sub(self.shared_bytes(element_bytes, 0));
+        let rows = available / (2 * self.threads * element_bytes) / 2 * 2;
         match rows {
             rows if rows < needed => 0,
             _ if self.alone() => needed,
-            rows => rows.min(MOST_ROWS),
+            rows => rows.min(MAX_ROWS),
         }
     }
 
-    /// Bytes of `Shared`, two counters of 256 bins a warp, and two exchanges.
+    /// Returns the bytes of `Shared`, of twice 256 counters for each warp, and of two exchanges.
     pub fn shared_bytes(&self, element_bytes: u32, capacity: u32) -> u32 {
         Self::FIXED_BYTES + self.threads / 32 * 2048 + 2 * self.threads * capacity * element_bytes
     }
 }
 
-/// Twice the largest tile: more room is of no use.
-const MOST_ROWS: u32 = 32;
+/// Max keys of a thread in shared memory: twice the largest tile, because more is never used.
+const MAX_ROWS: u32 = 32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_what_the_kernels_take() {
+    fn shapes_fit_the_kernels() {
         for shape in SHAPES {
             assert!([256, 512].contains(&shape.threads), "{shape:?}");
             assert!(shape.up_to <= LIMIT, "{shape:?}");
-            assert!(shape.alone() || shape.tile() >= LEAST_TILE, "{shape:?}");
+            assert!(shape.alone() || shape.tile() >= MIN_TILE, "{shape:?}");
             assert!(shape.tile() < 1 << 15, "a published count has 15 bits");
             for bytes in [4, 8, 12, 16] {
                 for shared in [48, 64, 99, 227].map(|kib| kib * 1024) {

@@ -2,83 +2,94 @@
 
 use crate::cuda::tile::{Tile, Tiles, tile};
 
-/// By key (4, 8 bytes), then value (none, 4, 8 bytes): shapes within the 64 KiB of shared memory that a block has on Turing.
+/// Shapes by bytes of a key (4, 8), then of a value (0, 4, 8), within the 64 KiB of shared memory
+/// that a block has on Turing.
 ///
-/// Measured on an H200 at 2^28 elements (G/s; 8-byte keys 2^24): wide tiles win, because each tile's counts and look-back
-/// cost the same whatever it holds, until registers spill or two blocks no longer share a multiprocessor.
-/// u32 keys: 384x20 59.5, 384x24 60.9, 384x28 65.3, **384x32 66.2**, 384x36 63.3, 256x36 66.3, 512x32 60.9, 384x48 63.9.
-/// u32 pairs: 384x16 31.4, 384x24 34.6, 384x28 38.1, **384x32 39.1**, 512x24 38.6, 512x28 39.4, 256x32 31.1, 1024x20 35.7.
+/// Measured on an H200 at 2^28 elements (G/s; 8-byte keys 2^24). Larger tiles are faster, because a
+/// tile's counts and look-back cost the same for any size, until registers spill or two blocks no
+/// longer share a multiprocessor. u32 keys: 384x20 59.5, 384x24 60.9, 384x28 65.3, **384x32 66.2**,
+/// 384x36 63.3, 256x36 66.3, 512x32 60.9, 384x48 63.9. u32 pairs: 384x16 31.4, 384x24 34.6, 384x28
+/// 38.1, **384x32 39.1**, 512x24 38.6, 512x28 39.4, 256x32 31.1, 1024x20 35.7.
 const TILES: Tiles = [
     [tile(384, 32), tile(384, 32), tile(384, 16)],
     [tile(384, 16), tile(384, 16), tile(384, 16)],
 ];
 
-/// The same for devices whose blocks have [`WIDE_SHARED`] bytes.
+/// The shapes for devices whose blocks have [`WIDE_SHARED`] bytes of shared memory.
 ///
-/// u32 + u64 at 2^28: 384x16 26.9, **384x24 29.5**, 512x16 28.8. u64 keys: 384x16 17.4, 384x20 18.1, **384x24 18.7**, 512x16 18.0. u64 + u32: 384x16 12.3, 384x20 12.8, **384x24 13.2**,
-/// 512x16 13.2, 512x20 13.0.
+/// Measured as above. u32 + u64 at 2^28: 384x16 26.9, **384x24 29.5**, 512x16 28.8. u64 keys:
+/// 384x16 17.4, 384x20 18.1, **384x24 18.7**, 512x16 18.0. u64 + u32: 384x16 12.3, 384x20 12.8,
+/// **384x24 13.2**, 512x16 13.2, 512x20 13.0.
 const WIDE: Tiles = [
     [tile(384, 32), tile(384, 32), tile(384, 24)],
     [tile(384, 24), tile(384, 24), tile(384, 16)],
 ];
 
+/// Min bytes of shared memory of a block for the shapes of [`WIDE`].
 const WIDE_SHARED: u32 = 96 * 1024;
 
-/// Tiles whose counts are added up to one look-back word: `GROUP` in onesweep_pass.cuh.
+/// Number of tiles whose counts are added up to one look-back word: `GROUP` in onesweep_pass.cuh.
 pub(super) const GROUP: usize = 8;
 
-/// The shape for [`FEW`] keys of 4 bytes and less, alone and with as much: at 2^20 there is a tile for each multiprocessor, and none
-/// has two.
+/// The shape for up to [`NARROW_LIMIT`] keys of 4 bytes, alone or with values of 4 bytes. At 2^20
+/// keys there is at most one tile for each multiprocessor.
 ///
-/// H200, microseconds for 2^20, 2^21, 2^22 and 2^24 pairs of u32: **512x16 62.7, 94, 167**, 534; 384x21 64, 94, 167; 256x32 63, 92, 169; 384x24
-/// 64.4, 94, 170, 509; 1024x8 65, 107, 190; 256x16 67, 111, 203; 384x32 69.5, 104, 172, **488**; 512x8 69, 115, 194; 384x16 74, 107, 186, 585;
-/// 384x20 75, 106, 194, 558. Keys alone: 512x16 **54.8, 77**, 126, 349; 384x24 55.1, 79, 129, 346; 384x32 59.8, 88, **124, 328**; 384x16 62, 84, 127, 380.
+/// H200, microseconds for 2^20, 2^21, 2^22 and 2^24 pairs of u32: **512x16 62.7, 94, 167**, 534;
+/// 384x21 64, 94, 167; 256x32 63, 92, 169; 384x24 64.4, 94, 170, 509; 1024x8 65, 107, 190; 256x16
+/// 67, 111, 203; 384x32 69.5, 104, 172, **488**; 512x8 69, 115, 194; 384x16 74, 107, 186, 585;
+/// 384x20 75, 106, 194, 558. Keys alone: 512x16 **54.8, 77**, 126, 349; 384x24 55.1, 79, 129, 346;
+/// 384x32 59.8, 88, **124, 328**; 384x16 62, 84, 127, 380.
 const NARROW: Tile = tile(512, 16);
 
-/// Up to so many keys.
-const FEW: u64 = 1 << 22;
+/// Max keys for the shape [`NARROW`].
+const NARROW_LIMIT: u64 = 1 << 22;
 
-/// The shapes for keys and values of some size.
+/// The shapes for keys and values of one size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shapes {
-    /// Up to [`FEW`] keys.
-    few: Option<Tile>,
+    /// The shape for up to [`NARROW_LIMIT`] keys, if there is one.
+    narrow: Option<Tile>,
+    /// The shape for more keys.
     pub many: Tile,
 }
 
 impl Shapes {
-    /// For keys and values of that many bytes where a block has that many bytes of shared memory; `large`: where offsets take 64 bits.
+    /// Returns the shapes for keys and values of that many bytes, on a device whose blocks have
+    /// `shared_bytes` of shared memory. `large` says that offsets have 64 bits.
     pub fn new(key_bytes: usize, value_bytes: usize, shared_bytes: u32, large: bool) -> Self {
         let wide = shared_bytes >= WIDE_SHARED && !large;
         let of = |tiles| Tile::of(tiles, key_bytes, value_bytes);
         Self {
-            few: (key_bytes == 4 && value_bytes <= 4 && !large).then_some(NARROW),
+            narrow: (key_bytes == 4 && value_bytes <= 4 && !large).then_some(NARROW),
             many: of(if wide { &WIDE } else { &TILES }),
         }
     }
 
-    /// Where a sort of so many keys takes the narrow ones, which are numbered 0, the others 1.
+    /// Returns the shape for `n` keys, and its index in [`Shapes::both`].
     pub fn at(&self, n: u64) -> (usize, Tile) {
-        match self.few {
-            Some(tile) if n <= FEW => (0, tile),
+        match self.narrow {
+            Some(tile) if n <= NARROW_LIMIT => (0, tile),
             _ => (1, self.many),
         }
     }
 
-    /// Both, in that order.
+    /// Returns both shapes: for few keys, then for many.
     pub fn both(&self) -> [Tile; 2] {
-        [self.few.unwrap_or(self.many), self.many]
+        [self.narrow.unwrap_or(self.many), self.many]
     }
 
-    /// The most tiles of a sort of up to `n` keys.
-    pub fn most_tiles(&self, n: u64) -> u64 {
-        let few = self.few.map_or(0, |tile| n.min(FEW).div_ceil(tile.keys()));
-        few.max(n.div_ceil(self.many.keys()))
+    /// Returns the max number of tiles of a sort of up to `n` keys.
+    pub fn max_tiles(&self, n: u64) -> u64 {
+        let narrow = self
+            .narrow
+            .map_or(0, |tile| n.min(NARROW_LIMIT).div_ceil(tile.keys()));
+        narrow.max(n.div_ceil(self.many.keys()))
     }
 }
 
 impl Tile {
-    /// Bytes of the kernel's `Pass::Shared`: counters of 256 digits a warp, 256 offsets, 48 bytes of small things, the exchange.
+    /// Returns the bytes of the kernel's `Pass::Shared`: 256 counters for each warp, 256 offsets,
+    /// 48 bytes of single variables, and the exchange of the tile's keys or values.
     pub(super) fn pass_shared_bytes(
         self,
         key_bytes: usize,
@@ -109,11 +120,11 @@ mod tests {
             .into_iter()
             .flat_map(|key| [0, 4, 8].map(|value| (key, value)))
         {
-            for (most, large) in [(64 * 1024, false), (WIDE_SHARED, false), (0, true)] {
-                let shapes = Shapes::new(key, value, most, large);
+            for (shared, large) in [(64 * 1024, false), (WIDE_SHARED, false), (0, true)] {
+                let shapes = Shapes::new(key, value, shared, large);
                 for tile in shapes.both() {
                     let bytes = tile.pass_shared_bytes(key, value, if large { 8 } else { 4 });
-                    assert!(bytes <= most.max(64 * 1024), "{tile:?}");
+                    assert!(bytes <= shared.max(64 * 1024), "{tile:?}");
                     assert!(tile.threads >= 256 && tile.threads.is_multiple_of(32));
                     assert!(tile.keys() <= shapes.many.keys());
                 }
@@ -121,7 +132,7 @@ mod tests {
         }
     }
 
-    /// So that scratch memory for some keys is enough for less, on whatever device.
+    /// Scratch memory for some keys must suffice for fewer keys, on any device.
     #[test]
     fn more_keys_never_need_less() {
         for (key, value) in [4, 8]
@@ -132,14 +143,17 @@ mod tests {
                 Shapes::new(key, value, 0, false),
                 Shapes::new(key, value, WIDE_SHARED, false),
             );
-            let mut most = 0;
-            for n in (0..1 << 26).step_by(99_991).chain([FEW, FEW + 1]) {
-                most = most
+            let mut max_tiles = 0;
+            for n in (0..1 << 26)
+                .step_by(99_991)
+                .chain([NARROW_LIMIT, NARROW_LIMIT + 1])
+            {
+                max_tiles = max_tiles
                     .max(n.div_ceil(wide.at(n).1.keys()))
                     .max(n.div_ceil(any.at(n).1.keys()));
-                assert!(any.most_tiles(n) >= n.div_ceil(wide.at(n).1.keys()));
+                assert!(any.max_tiles(n) >= n.div_ceil(wide.at(n).1.keys()));
             }
-            assert!(any.most_tiles(1 << 26) >= most);
+            assert!(any.max_tiles(1 << 26) >= max_tiles);
         }
     }
 }

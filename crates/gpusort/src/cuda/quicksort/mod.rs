@@ -1,4 +1,28 @@
-//! GPU-Quicksort: the launches of `kernels/sort/quicksort.cu` in their fixed order.
+//! GPU-Quicksort (Cederman and Tsigas 2009): the launches of `kernels/sort/quicksort.cu` in their
+//! fixed order.
+//!
+//! Phase one launches its three kernels once for each level:
+//!
+//! - `pivots` chooses the pivots of each sequence (Algorithm 1);
+//! - `count` counts the keys of each class and allocates their output (Algorithm 2, first pass);
+//! - `moved` moves the keys (Algorithm 2, second pass).
+//!
+//! Phase two has two kernels:
+//!
+//! - `alone` partitions what phase one left too long, one block for each sequence (Algorithm 3);
+//! - `leaves` sorts short sequences on chip.
+//!
+//! # Departures from the paper
+//!
+//! Those that the host decides; the head of the `.cu` file lists the others.
+//!
+//! - Phase one runs a fixed number of levels, which `tuning.rs` computes from the number of keys.
+//!   The paper repeats it until there are *maxseq* sequences, which its host counts after each
+//!   level. Here the lists stay on the device; a level without sequences ends at once, and a
+//!   sequence that is still too long after the last level is left to phase two.
+//! - A level has up to 31 pivots, taken from a sample of 1024 keys, in place of one pivot. This
+//!   makes phase one a sample sort by family, and *maxseq* sets only the length above which it
+//!   partitions.
 
 mod layout;
 mod tuning;
@@ -7,16 +31,16 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use crate::{KeyType, Result};
 use gpu::{ByValue, Kernel, Launch, Layout, SliceMut, Stream};
-use layout::{Args, DROP_KEYS, IN_PLACE, Sizes, carve};
+use layout::{Args, Sizes, carve};
 use radsweep_kernels as images;
 use tuning::{PIVOTS_THREADS, THREADS};
 
-/// Cederman and Tsigas 2009.
+/// The family of Cederman and Tsigas 2009.
 #[derive(Debug)]
 pub(super) struct Quicksort;
 
 impl Family for Quicksort {
-    /// Places have 32 bits, and loops may step a tile beyond the last.
+    /// Indices have 32 bits, and loops may step one tile beyond the last key.
     fn limit(&self, _shape: &Shape) -> u64 {
         (1 << 32) - (1 << 16)
     }
@@ -25,7 +49,7 @@ impl Family for Quicksort {
         measured(|layout| carve(layout, &Sizes::new(shape)))
     }
 
-    /// The keys of a leaf.
+    /// Returns the keys of a leaf, the sequence that is sorted on chip.
     fn tile_keys(&self, shape: &Shape) -> usize {
         Sizes::new(shape).shape.leaf() as usize
     }
@@ -63,18 +87,18 @@ impl Family for Quicksort {
             levels: sizes.levels,
             min_length: sizes.min_length,
             section: sizes.section,
-            flags: if task.in_place() { IN_PLACE } else { 0 }
-                | if task.drop_keys { DROP_KEYS } else { 0 },
+            flags: task.flags(),
         };
         let multiprocessors = context.device.info().multiprocessors;
         let args = ByValue(args);
         let launch = |kernel: &Kernel, launch: Launch, args: &[gpu::Arg<'_>]| -> Result<()> {
-            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
-            // regions the sizes that the kernels count on.
+            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a
+            // `Task` promises, and the scratch regions the sizes that the kernels count on.
             unsafe { stream.launch(kernel, &launch, args)? };
             Ok(())
         };
 
+        // Phase one, Algorithms 1 and 2: a level at a time.
         let (mut sequences, blocks) = (1_u64, u64::from(multiprocessors) * 4);
         let section_blocks = sizes.sections().min(2 * blocks) as u32;
         let sections = |shared| Launch::linear(section_blocks, THREADS).dynamic_shared(shared);
@@ -85,7 +109,7 @@ impl Family for Quicksort {
             let at_once = Launch::linear(sequences.min(blocks) as u32, PIVOTS_THREADS);
             launch(&kernels.pivots, at_once, &level_args)?;
             if sizes.levels == 0 {
-                break; // it has only begun the lists
+                break; // `pivots` has started the lists, which is all phase one is needed for
             }
             context.mark(stream, count)?;
             launch(
@@ -101,6 +125,7 @@ impl Family for Quicksort {
             )?;
             sequences = (sequences * 32).min(sizes.sequences());
         }
+        // Phase two, Algorithm 3: first the sequences that are too long for a leaf.
         let leaves = sizes.leaves();
         let blocks =
             |a_multiprocessor| leaves.min(u64::from(multiprocessors * a_multiprocessor)) as u32;
@@ -115,7 +140,7 @@ impl Family for Quicksort {
     }
 }
 
-/// Names of the stages, by level.
+/// The names of the stages of phase one, by level.
 const STAGES: [[&str; 3]; 8] = [
     ["pivots 1", "count 1", "move 1"],
     ["pivots 2", "count 2", "move 2"],
@@ -127,6 +152,7 @@ const STAGES: [[&str; 3]; 8] = [
     ["pivots 8", "count 8", "move 8"],
 ];
 
+/// The kernels of one key type and one value size.
 struct Kernels {
     pivots: Kernel,
     count: Kernel,

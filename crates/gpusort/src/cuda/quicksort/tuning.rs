@@ -1,12 +1,13 @@
-//! Parameters of GPU-Quicksort (§5.3, table II): shapes, and the rule for when phase two begins.
+//! Parameters of GPU-Quicksort (§5.3, table II): shapes, and the rule for the end of phase one.
 //!
-//! A kernel's name carries its shape, so a table that differs from `kernels/sort/quicksort_tuning.cuh` finds no kernel.
+//! A kernel's name contains its shape. A table that differs from
+//! `kernels/sort/quicksort_tuning.cuh` therefore finds no kernel.
 
-/// Threads of a block, but for the pivots.
+/// Threads of a block, except in the kernel that chooses pivots.
 pub(super) const THREADS: u32 = 512;
 /// Threads of a block that chooses pivots: half of `QUICKSORT_SAMPLE`.
 pub(super) const PIVOTS_THREADS: u32 = 512;
-/// `COPY_PIECE` in quicksort_types.cuh.
+/// Max keys that one entry of the done list copies: `COPY_PIECE` in quicksort_types.cuh.
 pub(super) const COPY_PIECE: u64 = 32768;
 
 /// Keys for each thread in a tile and in a leaf.
@@ -17,18 +18,18 @@ pub(super) struct KernelShape {
 }
 
 impl KernelShape {
-    /// Keys of a tile: what a block counts or moves at once.
+    /// Returns the keys of a tile, which a block counts or moves at once.
     pub fn tile(self) -> u64 {
         u64::from(THREADS * self.tile_items)
     }
 
-    /// Keys of a leaf, the paper's `minsize`: shorter sequences are sorted on chip.
+    /// Returns the keys of a leaf, the paper's `minsize`. Shorter sequences are sorted on chip.
     pub fn leaf(self) -> u64 {
         u64::from(THREADS * self.leaf_items)
     }
 }
 
-/// By key (4, 8 bytes).
+/// Shapes by bytes of a key (4, 8).
 const SHAPES: [KernelShape; 2] = [
     KernelShape {
         tile_items: 12,
@@ -40,21 +41,25 @@ const SHAPES: [KernelShape; 2] = [
     },
 ];
 
+/// Returns the shape for keys of that many bytes.
 pub(super) fn shape_for(key_bytes: usize) -> KernelShape {
     SHAPES[key_bytes / 8]
 }
 
-/// The paper's rule for a parameter of `s` keys: `k s + m`, rounded to a power of two.
+/// Returns a parameter for `s` keys by the paper's rule `optp`: `k s + m`, rounded to a power of
+/// two.
 fn optp(s: u64, k: f64, m: f64) -> u64 {
     1 << (s as f64 * k + m).log2().round() as u64
 }
 
-/// How many times its share, 1 / 32, a level's longest class may be before another level is planned. What is longer all the same is
-/// left to a block alone in phase two: 48 µs for two sequences of 2²² keys after two levels, where another level takes 35.
+/// The length that a level's longest class is assumed to have, in multiples of its share of 1 / 32.
+/// Sequences that are longer still are left to single blocks in phase two. Measured: two sequences
+/// of 2²² keys that are left after two levels take 48 µs, another level takes 35.
 const SLACK: f64 = 1.45;
 
-/// Phase one partitions sequences longer than this, the paper's `n / maxseq`: with this fit, down to a leaf, because a partition by one
-/// block alone takes longer than a whole level by all.
+/// Returns the length above which phase one partitions a sequence: the paper's `n / maxseq`, but at
+/// least a leaf. The fitted `maxseq` leads to a leaf, because a partition by a single block takes
+/// longer than a whole level by all blocks.
 pub(super) fn min_length(n: u64, maxseq: Option<u32>, shape: &KernelShape) -> u64 {
     let maxseq = maxseq
         .map_or_else(|| optp(n, 1.0 / 4096.0, 64.0), u64::from)
@@ -62,13 +67,15 @@ pub(super) fn min_length(n: u64, maxseq: Option<u32>, shape: &KernelShape) -> u6
     (n / maxseq).max(shape.leaf())
 }
 
-/// Keys of a section: what a block of phase one counts or moves, tile by tile. Longer sections mean fewer counts to write and sum,
-/// but there have to be enough for all multiprocessors. At 2²⁴ keys two tiles take 0.69 ms where one takes 0.75.
+/// Returns the keys of a section, which a block of phase one counts or moves tile by tile. Longer
+/// sections have fewer counts to write and sum, but there must be enough for all multiprocessors.
+/// At 2²⁴ keys, sections of two tiles take 0.69 ms, of one tile 0.75.
 pub(super) fn section(n: u64, shape: &KernelShape) -> u64 {
     (n / shape.tile() / 1024).clamp(1, 8) * shape.tile()
 }
 
-/// Levels of phase one: as many as leave sequences that phase two takes.
+/// Returns the number of levels of phase one, after which no sequence is expected to be longer than
+/// `min_length`. The paper has no such number: it repeats until there are *maxseq* sequences.
 pub(super) fn levels(n: u64, min_length: u64) -> u32 {
     let (mut longest, mut levels) = (n as f64, 0);
     while longest > min_length as f64 {

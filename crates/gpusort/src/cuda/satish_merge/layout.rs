@@ -1,4 +1,4 @@
-//! What host and kernels share: the arguments and where things lie in scratch memory. The kernels' side is in
+//! The structs and the scratch memory that host and kernels share. The kernels' side is in
 //! `kernels/sort/satish_merge.cu` and `satish_merge.cuh`.
 
 use super::plan::{Level, Plan, SAMPLE, Tile};
@@ -9,26 +9,32 @@ use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DevicePtr, Layout, SliceMut};
 
-/// `Args` in satish_merge.cu.
+/// The arguments of the kernels: `Args` in satish_merge.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
     pub keys_in: DevicePtr<u8>,
     pub keys_out: DevicePtr<u8>,
-    /// Null: the values are the keys' places.
+    /// Null if the values are the keys' indices.
     pub values_in: DevicePtr<u8>,
     pub values_out: DevicePtr<u8>,
+    /// Every [`SAMPLE`]-th key of the runs.
     pub samples: DevicePtr<u8>,
+    /// For each piece of a pass, where it begins in each run.
     pub splits: DevicePtr<u8>,
     pub outcome: DevicePtr<SortOutcome>,
+    /// Null, or the device address of the number of keys.
     pub device_count: DevicePtr<u64>,
     pub n: u64,
+    /// The map from keys to ordered bits, as in [`KeyOrder`].
     pub flip: u64,
     pub fold: u64,
     pub window: u64,
+    /// The ordered bits of -0.0 and of +0.0, which compare equal; 0 for integers.
     pub minus_zero: u64,
     pub zero: u64,
     pub level: Level,
+    /// The number of passes of the sort.
     pub passes: u32,
     pub flags: u32,
 }
@@ -40,13 +46,11 @@ assert_layout!(
     passes 136, flags 140,
 );
 
-/// Flag of [`Args`]: the keys go out as they came in.
-pub(super) const LAST: u32 = 1;
-/// Flag of [`Args`]: the sorted keys are not wanted.
-pub(super) const DROP_KEYS: u32 = 2;
+/// Flag of [`Args`]: this is the last launch, which turns ordered bits back into keys.
+pub(super) const LAST: u32 = 4;
 
 impl Args {
-    /// The arguments for the order; buffers are still to be filled in.
+    /// Returns arguments with the order. The caller fills in the buffers.
     pub fn new(order: &KeyOrder) -> Self {
         let float = order.fold != 0;
         Self {
@@ -60,12 +64,12 @@ impl Args {
     }
 }
 
-/// Whether keys of that many bytes are integers that are compared by all their bits.
+/// Returns whether keys of that many bytes are integers that are compared by all bits.
 pub(super) fn plain(order: &KeyOrder, key_bytes: usize) -> bool {
     order.fold == 0 && order.window == u64::MAX >> (64 - 8 * key_bytes)
 }
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub outcome: SliceMut<'a, SortOutcome>,
@@ -75,14 +79,14 @@ pub(super) struct Regions<'a> {
     pub values: SliceMut<'a, u8>,
 }
 
-/// Carves, or measures, the scratch memory of a sort.
+/// Divides the scratch memory of a sort into its regions, or measures it.
 pub(super) fn carve<'a>(
     layout: &mut Layout<'a>,
     plan: &Plan,
     key_bytes: usize,
     value_bytes: usize,
 ) -> Result<Regions<'a>> {
-    // One tile needs nothing but the outcome. A size beyond an address saturates, and `take` refuses it.
+    // A single tile needs the outcome only. A size that overflows saturates, and `take` refuses it.
     let n = if plan.levels.is_empty() { 0 } else { plan.n };
     let bytes = |count: u64, each: usize| {
         usize::try_from(count.saturating_mul(each as u64)).unwrap_or(usize::MAX)
@@ -96,9 +100,9 @@ pub(super) fn carve<'a>(
     })
 }
 
-/// Bytes of shared memory: of the tile's kernel and of the pieces'.
+/// Returns the bytes of shared memory of `tile` and of `pieces`.
 pub(super) fn shared_bytes(tile: Tile, key_bytes: usize, value_bytes: usize) -> [u32; 2] {
-    // Items with a tag, whether this kernel has tags or not.
+    // Counts a tag for each item, although some kernels have none.
     let items = (tile.items() + 1) * (key_bytes as u32 + 4);
     let staged = tile.items() * value_bytes as u32;
     let bytes = items.max(staged);

@@ -1,5 +1,7 @@
-//! The merge sort of Satish, Harris and Garland 2009, §IV: `kernels/sort/satish_merge.cu` for the built-in keys, `words` for keys of many
-//! words, `records` for an order given as source.
+//! The merge sort of Satish, Harris and Garland 2009, §IV. This file sorts the built-in keys
+//! (`kernels/sort/satish_merge.cu`), `words.rs` keys of many words, and `records.rs` records by an
+//! order given as source. `steps.rs` launches the paper's three steps for all of them. The head of
+//! the `.cu` file lists the departures from the paper.
 
 mod layout;
 mod nvrtc;
@@ -12,17 +14,18 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use crate::Result;
 use gpu::{Layout, SliceMut, Stream};
-use layout::{Args, DROP_KEYS, LAST, carve, plain, shared_bytes};
+use layout::{Args, LAST, carve, plain, shared_bytes};
 use plan::{Plan, tile_for};
 use radsweep_kernels as images;
 pub use records::Comparator;
 use steps::{Kernels, Step};
 pub use words::{MergeSorter, Words};
 
-/// The sort of the built-in keys.
+/// The family of Satish, Harris and Garland 2009, §IV, for the built-in keys.
 #[derive(Debug)]
 pub(super) struct SatishMerge;
 
+/// Returns the tiles and passes of a sort.
 fn plan(shape: &Shape) -> Plan {
     Plan::new(shape.n, tile_for(shape.key_bytes()))
 }
@@ -53,7 +56,7 @@ fn kernels(context: &Context, shape: &Shape, plain: bool) -> Result<Kernels> {
 }
 
 impl Family for SatishMerge {
-    /// Places in memory have 32 bits.
+    /// Indices have 32 bits.
     fn limit(&self, _shape: &Shape) -> u64 {
         u32::MAX.into()
     }
@@ -92,7 +95,6 @@ impl Family for SatishMerge {
         let kernels = kernels(context, shape, plain(order, key_bytes))?;
         let keys = [task.keys_out, regions.keys.device_ptr()];
         let values = [task.values_out, regions.values.device_ptr()];
-        let drop_keys = if task.drop_keys { DROP_KEYS } else { 0 };
         let args = |step: &Step| Args {
             keys_in: if step.first {
                 task.keys_in
@@ -113,7 +115,7 @@ impl Family for SatishMerge {
             n: shape.n,
             level: step.level,
             passes: plan.levels.len() as u32,
-            flags: drop_keys | if step.last { LAST } else { 0 },
+            flags: task.flags() | if step.last { LAST } else { 0 },
             ..Args::new(order)
         };
         steps::run(

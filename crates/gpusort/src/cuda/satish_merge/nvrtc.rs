@@ -1,4 +1,5 @@
-//! NVRTC, the CUDA compiler as a library, bound when it is first needed: nothing of it is there at link time.
+//! NVRTC, the CUDA compiler as a library. It is bound when it is first needed, so that nothing
+//! links to it.
 
 use crate::{Error, Result};
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
@@ -7,8 +8,8 @@ use std::ptr::{null, null_mut};
 
 /// The environment variable that names the library.
 const ENV: &str = "RADSWEEP_NVRTC";
-/// Where it is looked for, in this order.
-const PLACES: [&str; 7] = [
+/// The names and paths where NVRTC is looked for, in this order.
+const CANDIDATES: [&str; 7] = [
     "libnvrtc.so.13",
     "libnvrtc.so.12",
     "libnvrtc.so.11.2",
@@ -43,17 +44,17 @@ type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 type Get = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
 
-/// What is compiled.
+/// A source to compile.
 pub(super) struct Source<'a> {
     pub text: &'a str,
-    /// Names and texts of what it may include.
+    /// Names and texts of the headers that the source may include.
     pub headers: &'a [(&'a str, &'a str)],
     pub defines: Vec<(&'static str, usize)>,
-    /// Of the device, major and minor.
+    /// The compute capability of the device, major and minor.
     pub capability: (u32, u32),
 }
 
-/// The library, open for good.
+/// The open library. It is never closed.
 #[derive(Debug)]
 pub(super) struct Nvrtc {
     create: Create,
@@ -63,43 +64,48 @@ pub(super) struct Nvrtc {
     log: Get,
     ptx_size: Size,
     ptx: Get,
-    /// Since CUDA 11.1: code for one device.
+    /// Since CUDA 11.1: the functions that return code for one device.
     cubin: Option<(Size, Get)>,
-    /// Since CUDA 11.2: for which devices it compiles.
+    /// Since CUDA 11.2: the functions that list the devices it compiles for.
     architectures: Option<(Count, Count)>,
 }
 
 impl Nvrtc {
-    /// Opens `name`, else what the environment names, else what the usual places have.
+    /// Opens `name`, else the library that the environment names, else the first that the usual
+    /// paths have.
     pub fn open(name: Option<&OsStr>) -> Result<Self> {
         let forced = name
             .map(OsString::from)
             .or_else(|| std::env::var_os(ENV).filter(|name| !name.is_empty()));
-        let places = match forced {
+        let candidates = match forced {
             Some(name) => vec![name],
-            None => PLACES.map(OsString::from).to_vec(),
+            None => CANDIDATES.map(OsString::from).to_vec(),
         };
         let mut reasons = Vec::new();
-        for place in &places {
-            match Self::open_one(place) {
+        for candidate in &candidates {
+            match Self::open_one(candidate) {
                 Ok(library) => return Ok(library),
                 Err(reason) => reasons.push(reason),
             }
         }
         reasons.dedup();
-        let looked_for = places.iter().map(|place| place.to_string_lossy());
+        let looked_for = candidates
+            .iter()
+            .map(|candidate| candidate.to_string_lossy());
         Err(Error::NoCompiler {
             looked_for: looked_for.collect::<Vec<_>>().join(", "),
             reason: reasons.join("; "),
         })
     }
 
-    fn open_one(place: &OsStr) -> std::result::Result<Self, String> {
-        let path = CString::new(place.as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: a C string. The library's constructors run, which is what the caller asks for.
+    fn open_one(candidate: &OsStr) -> std::result::Result<Self, String> {
+        let path = CString::new(candidate.as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: the path is a C string. The library's constructors run, which the caller asks
+        // for.
         let library = unsafe { dlopen(path.as_ptr(), NOW) };
         if library.is_null() {
-            // SAFETY: no conditions; not null, it is a C string until this thread's next call of the family.
+            // SAFETY: `dlerror` has no conditions. A non-null result is a C string until this
+            // thread's next call of `dlopen`, `dlsym` or `dlerror`.
             let text = unsafe {
                 let text = dlerror();
                 (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -107,7 +113,7 @@ impl Nvrtc {
             return Err(text.unwrap_or_else(|| "no reason given".into()));
         }
         let symbol = |name: &CStr| {
-            // SAFETY: the library is open for good and the name is a C string.
+            // SAFETY: the library is never closed, and the name is a C string.
             let found = unsafe { dlsym(library, name.as_ptr()) };
             (!found.is_null()).then_some(found)
         };
@@ -139,7 +145,8 @@ impl Nvrtc {
         })
     }
 
-    /// An image for the device: its own code where this NVRTC makes it, else PTX for the latest device before it.
+    /// Compiles an image for the device: its own code if this NVRTC can make it, else PTX for the
+    /// newest earlier device.
     pub fn build(&self, source: &Source<'_>) -> Result<Vec<u8>> {
         let text = c_string(source.text)?;
         let headers = source.headers.iter();
@@ -154,7 +161,8 @@ impl Nvrtc {
             library: self,
             handle: null_mut(),
         };
-        // SAFETY: C strings, as many names as texts; they outlive the call, which copies them.
+        // SAFETY: all are C strings, with as many names as texts; they outlive the call, which
+        // copies them.
         check("nvrtcCreateProgram", unsafe {
             (self.create)(
                 &mut program.handle,
@@ -183,7 +191,7 @@ impl Nvrtc {
         for (name, value) in &source.defines {
             options.push(c_string(&format!("-D{name}={value}"))?);
         }
-        // SAFETY: a program, and C strings that outlive the call.
+        // SAFETY: the program is live, and the C strings outlive the call.
         let compiled = unsafe {
             (self.compile)(
                 program.handle,
@@ -210,16 +218,16 @@ impl Nvrtc {
         }
     }
 
-    /// The devices that it compiles for, as 10 * major + minor.
+    /// Returns the devices that it compiles for, as 10 * major + minor.
     fn architectures(&self) -> Result<Vec<c_int>> {
         let Some((number, list)) = self.architectures else {
             return Ok(Vec::new());
         };
         let mut count = 0;
-        // SAFETY: a place to write to.
+        // SAFETY: the out pointer is valid.
         check("nvrtcGetNumSupportedArchs", unsafe { number(&mut count) })?;
         let mut architectures = vec![0; usize::try_from(count).unwrap_or(0)];
-        // SAFETY: room for as many.
+        // SAFETY: the vector has as many elements as the call before said.
         check("nvrtcGetSupportedArchs", unsafe {
             list(architectures.as_mut_ptr())
         })?;
@@ -227,7 +235,7 @@ impl Nvrtc {
     }
 }
 
-/// A program; destroyed when dropped.
+/// A program of NVRTC, which is destroyed when dropped.
 struct Running<'a> {
     library: &'a Nvrtc,
     handle: Program,
@@ -236,10 +244,10 @@ struct Running<'a> {
 impl Running<'_> {
     fn bytes(&self, call: &'static str, size: Size, get: Get) -> Result<Vec<u8>> {
         let mut bytes = 0;
-        // SAFETY: a program, and a place to write to.
+        // SAFETY: the program is live, and the out pointer is valid.
         check(call, unsafe { size(self.handle, &mut bytes) })?;
         let mut all = vec![0; bytes];
-        // SAFETY: room for as many bytes as it just said.
+        // SAFETY: the vector has as many bytes as the call before said.
         check(call, unsafe { get(self.handle, all.as_mut_ptr().cast()) })?;
         Ok(all)
     }
@@ -248,7 +256,7 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if !self.handle.is_null() {
-            // SAFETY: a program, not used from here on.
+            // SAFETY: the program is live and is not used again.
             unsafe { (self.library.destroy)(&mut self.handle) };
         }
     }
@@ -269,7 +277,7 @@ fn c_string(text: &str) -> Result<CString> {
 }
 
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    // One more, so that the list is never empty.
+    // One pointer more, so that the list is never empty.
     strings
         .iter()
         .map(|string| string.as_ptr())
@@ -282,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_library_is_said_by_name() {
+    fn a_missing_library_is_an_error_with_its_name() {
         let missing =
             Nvrtc::open(Some(OsStr::new("/nowhere/libnvrtc.so"))).expect_err("no compiler");
         let Error::NoCompiler { looked_for, reason } = &missing else {

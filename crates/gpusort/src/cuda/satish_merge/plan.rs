@@ -1,16 +1,17 @@
-//! Which tiles and passes a number of elements takes. The constants are those of `kernels/sort/satish_merge.cuh`.
+//! The tiles and passes of a merge sort. The constants are those of
+//! `kernels/sort/satish_merge.cuh`.
 
 use crate::cuda::abi::assert_layout;
 use bytemuck::{Pod, Zeroable};
 
-/// Every how many elements a run has a sample.
+/// Elements from one sample of a run to the next.
 pub(in crate::cuda) const SAMPLE: u64 = 64;
 /// Threads of a block that ranks splitters.
 pub(in crate::cuda) const RANK_THREADS: u32 = 256;
-/// The most runs that a pass merges to one, and the words of a piece in the table of splits.
-const MOST_RUNS: u64 = 8;
+/// Max runs that a pass merges to one, which is also the words of a piece in the table of splits.
+const MAX_RUNS: u64 = 8;
 
-/// How a block is shaped.
+/// The shape of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cuda) struct Tile {
     pub threads: u32,
@@ -18,28 +19,31 @@ pub(in crate::cuda) struct Tile {
 }
 
 impl Tile {
-    /// Items that a block sorts: a whole number of samples.
+    /// Returns the items that a block sorts: a whole number of samples.
     pub const fn items(self) -> u32 {
         self.threads * self.items_per_thread
     }
 
-    /// Items that a block merges: each pair of runs has threads of its own, the last of them perhaps with less to do.
+    /// Returns the max items that a block merges. Each pair of runs has threads of its own, of
+    /// which the last may have fewer items.
     const fn piece(self) -> u32 {
-        (self.threads - (MOST_RUNS as u32 / 2 - 1)) * self.items_per_thread
+        (self.threads - (MAX_RUNS as u32 / 2 - 1)) * self.items_per_thread
     }
 
-    /// Bytes of `Piece::Shared`.
+    /// Returns the bytes of `Piece::Shared`.
     pub const fn piece_bytes(self) -> u32 {
         let warps = self.threads / 32;
-        let rows = (self.piece() / 32 + MOST_RUNS as u32 + 1).next_multiple_of(warps);
-        ((2 * MOST_RUNS as u32 + 1) * 4 + rows * 8).next_multiple_of(16)
+        let rows = (self.piece() / 32 + MAX_RUNS as u32 + 1).next_multiple_of(warps);
+        ((2 * MAX_RUNS as u32 + 1) * 4 + rows * 8).next_multiple_of(16)
     }
 }
 
-/// The shape of a block by the bytes of a key; `THREADS` and `ITEMS` in satish_merge_items.cuh.
+/// Returns the shape of a block by the bytes of a key: `THREADS` and `ITEMS` in
+/// satish_merge_items.cuh.
 ///
-/// Three blocks share a multiprocessor of the H200 (80 registers a thread), and a tile of keys with tags fits the 64 KiB of shared
-/// memory that a block has on Turing. Odd items a thread: writes of a warp's items then go to different banks.
+/// Three blocks share a multiprocessor of the H200 (80 registers a thread), and a tile of keys with
+/// tags fits the 64 KiB of shared memory that a block has on Turing. The items of a thread are odd,
+/// so that writes of a warp's items go to different banks.
 pub(super) const fn tile_for(key_bytes: usize) -> Tile {
     Tile {
         threads: 256,
@@ -47,13 +51,16 @@ pub(super) const fn tile_for(key_bytes: usize) -> Tile {
     }
 }
 
-/// `Level` in satish_merge.cuh.
+/// A pass over runs of `run` elements each: `Level` in satish_merge.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(in crate::cuda) struct Level {
     pub run: u64,
+    /// Every `spacing`-th of the merged samples is a splitter.
     pub spacing: u32,
+    /// Pieces of `runs` full runs.
     pub pieces: u32,
+    /// Runs that are merged to one: 2, 4 or 8.
     pub runs: u32,
     pub unused: u32,
 }
@@ -63,7 +70,7 @@ assert_layout!(
     run 0, spacing 8, pieces 12, runs 16, unused 20,
 );
 
-/// The tiles and the passes after them.
+/// The tiles of a sort, and the passes that merge them.
 #[derive(Debug, Clone)]
 pub(in crate::cuda) struct Plan {
     pub n: u64,
@@ -78,11 +85,12 @@ impl Plan {
             tiles: n.div_ceil(tile.items().into()),
             levels: Vec::new(),
         };
-        // Halvings still to make, in as few passes as there can be, evenly.
+        // The remaining halvings of the number of runs, divided evenly among the min number of
+        // passes.
         let mut halvings = plan.tiles.max(1).next_power_of_two().trailing_zeros();
         let mut run = u64::from(tile.items());
         while halvings > 0 {
-            let now = halvings.div_ceil(halvings.div_ceil(MOST_RUNS.trailing_zeros()));
+            let now = halvings.div_ceil(halvings.div_ceil(MAX_RUNS.trailing_zeros()));
             plan.levels.push(level(n, run, 1 << now, tile));
             run <<= now;
             halvings -= now;
@@ -90,29 +98,32 @@ impl Plan {
         plan
     }
 
-    /// Blocks of a pass.
+    /// Returns the blocks of a pass.
     pub fn blocks(&self, level: &Level) -> u64 {
         self.n.div_ceil(level.run * u64::from(level.runs)) * u64::from(level.pieces)
     }
 
-    /// Blocks of [`RANK_THREADS`] that rank the splitters of a pass: 32 samples of one run a warp.
+    /// Returns the blocks of [`RANK_THREADS`] that rank the splitters of a pass. A warp ranks 32
+    /// samples of one run.
     pub fn rank_blocks(&self, level: &Level) -> u64 {
         let warps_of_run = (level.run / SAMPLE).div_ceil(32);
         (self.n.div_ceil(level.run) * warps_of_run).div_ceil(u64::from(RANK_THREADS) / 32)
     }
 
-    /// Bytes of the table of splits, for the pass with the most pieces; it is read one piece beyond the last.
+    /// Returns the bytes of the table of splits, for the pass with the most pieces. The kernels
+    /// read one piece beyond the last.
     pub fn splits(&self) -> u64 {
-        let most = self.levels.iter().map(|level| self.blocks(level)).max();
-        most.map_or(0, |blocks| (blocks + 1) * MOST_RUNS * 4)
+        let max_blocks = self.levels.iter().map(|level| self.blocks(level)).max();
+        max_blocks.map_or(0, |blocks| (blocks + 1) * MAX_RUNS * 4)
     }
 }
 
-/// As many samples between two splitters as keep a piece within a block, fewer where that makes the pieces even.
+/// Returns a pass with as many samples between two splitters as fit a block, or fewer if that makes
+/// the pieces even.
 fn level(n: u64, run: u64, runs: u64, tile: Tile) -> Level {
     let samples = n.min(run * runs).div_ceil(SAMPLE);
-    let most = (u64::from(tile.piece()) - (runs - 1) * (SAMPLE - 1)) / SAMPLE;
-    let pieces = samples.div_ceil(most);
+    let max_samples = (u64::from(tile.piece()) - (runs - 1) * (SAMPLE - 1)) / SAMPLE;
+    let pieces = samples.div_ceil(max_samples);
     Level {
         run,
         runs: runs as u32,
@@ -162,8 +173,8 @@ mod tests {
                 let runs = u64::from(level.runs);
                 assert_eq!(level.run, run);
                 run *= runs;
-                let most = u64::from(level.spacing) * SAMPLE + (runs - 1) * (SAMPLE - 1);
-                assert!(most <= u64::from(TILE.piece()));
+                let largest = u64::from(level.spacing) * SAMPLE + (runs - 1) * (SAMPLE - 1);
+                assert!(largest <= u64::from(TILE.piece()));
                 let samples = n.min(run).div_ceil(SAMPLE);
                 assert!(u64::from(level.pieces) * u64::from(level.spacing) >= samples);
                 assert!(plan.splits() >= plan.blocks(level) * 32);

@@ -1,4 +1,5 @@
-//! Records by an order given as source: `kernels/sort/satish_merge_records.cuh`, compiled at run time.
+//! The merge sort of records by an order given as source: `kernels/sort/satish_merge_records.cuh`,
+//! compiled at run time.
 
 use super::layout::LAST;
 use super::nvrtc::{Nvrtc, Source};
@@ -20,17 +21,19 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// An order of records `R`, given as CUDA source, and the merge sorts by it. Cheap to clone; usable from several threads and on several
-/// streams at once, each sort with its own scratch.
+/// An order of records `R`, given as CUDA source, and the merge sorts by that order. It is cheap to
+/// clone. Several threads and streams may use it at once, each sort with scratch memory of its own.
 ///
-/// The source has a `struct Item`, of the size of `R` and with no stricter alignment, and says which of two comes first:
-/// `__device__ bool less(const Item&, const Item&)`, a strict weak order. Where it is none, as for floats with NaNs among them, what the
-/// output holds is unspecified.
-/// It is compiled for the device by NVRTC, the compiler library of the CUDA toolkit, which is looked for when it is needed;
+/// The source defines a `struct Item`, of the size of `R` and with no stricter alignment, and a
+/// function that says which of two comes first: `__device__ bool less(const Item&, const Item&)`.
+/// It must be a strict weak order. If it is not, as for floats with NaNs among them, the contents
+/// of the output are unspecified. NVRTC, the compiler library of the CUDA toolkit, compiles the
+/// source for the device. It is looked for at the first use; the environment variable
 /// `RADSWEEP_NVRTC` names another.
 ///
-/// The sorts only give work to the stream, allocate nothing and do not wait. They are stable, and give the same bits each time. Time is
-/// O(n log n) comparisons. Satish, Harris and Garland 2009, §IV.
+/// A sort only queues work on the stream: it neither allocates nor waits. Sorts are stable and give
+/// the same bits each time. They make O(n log n) comparisons (Satish, Harris and Garland 2009,
+/// §IV).
 ///
 /// ```
 /// use gpusort::cuda::Comparator;
@@ -41,7 +44,7 @@ use std::sync::Arc;
 /// let source = "struct Item { float x, y; };
 ///     __device__ float square(const Item& i) { return i.x * i.x + i.y * i.y; }
 ///     __device__ bool less(const Item& a, const Item& b) { return square(a) < square(b); }";
-/// // SAFETY: the source reads its arguments, no more.
+/// // SAFETY: the source only reads its arguments.
 /// let by_length = unsafe { Comparator::<[f32; 2]>::compile(&device, source) };
 /// let by_length = match by_length {
 ///     Err(gpusort::Error::NoCompiler { .. }) => return Ok(()), // no CUDA toolkit here
@@ -62,8 +65,9 @@ pub struct Comparator<R> {
 
 struct Inner {
     context: Context,
-    /// For records that are small enough to be moved each pass.
+    /// The kernels for records that are small enough to move in each pass.
     records: Option<Kernels>,
+    /// The kernels that sort an index of the records.
     index: Kernels,
 }
 
@@ -84,7 +88,7 @@ impl<R> fmt::Debug for Comparator<R> {
     }
 }
 
-/// `Args` in satish_merge_records.cuh.
+/// The arguments of the kernels: `Args` in satish_merge_records.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
@@ -111,25 +115,27 @@ const INDEX_TILE: Tile = Tile {
     threads: 256,
     items_per_thread: 15,
 };
-/// Bytes of shared memory for the records of a tile and their places, within Turing's 64 KiB.
+/// Bytes of shared memory for the records of a tile and their indices, within the 64 KiB of Turing.
 const STAGED_BYTES: usize = 56 << 10;
-/// Larger records are not staged: too few would fit.
-const MOST_STAGED: usize = 32;
+/// Max bytes of a record that is staged in shared memory. Of larger ones too few would fit.
+const MAX_STAGED: usize = 32;
 
-/// The tile of records of that size that are moved each pass: odd items a thread, against conflicts of banks.
+/// Returns the shape of a block that moves records of that size in each pass, or `None` if they are
+/// too large. The items of a thread are odd, which avoids bank conflicts.
 fn record_tile(bytes: usize) -> Option<Tile> {
     let threads = INDEX_TILE.threads;
     let items = STAGED_BYTES / (threads as usize * (bytes + 4));
-    (bytes <= MOST_STAGED).then(|| Tile {
+    (bytes <= MAX_STAGED).then(|| Tile {
         threads,
         items_per_thread: ((items as u32 - 1) | 1).min(INDEX_TILE.items_per_thread),
     })
 }
 
-/// Bytes of shared memory of both kernels, for records of that size; 0 for an index.
+/// Returns the bytes of shared memory of `tile` and of `pieces`, for records of that size; 0 for an
+/// index.
 fn shared_bytes(tile: Tile, record: usize) -> [u32; 2] {
-    let places = (tile.items() + 1).next_multiple_of(4) * 4;
-    let bytes = places + tile.items() * record as u32;
+    let indices = (tile.items() + 1).next_multiple_of(4) * 4;
+    let bytes = indices + tile.items() * record as u32;
     [bytes, bytes + tile.piece_bytes()]
 }
 
@@ -143,22 +149,24 @@ impl<R: Pod> Comparator<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCompiler`] where there is no NVRTC; [`Error::BadComparator`], with what the compiler said, where the source is not
-    /// right; [`Error::Compiler`] where NVRTC fails otherwise; [`Error::Gpu`] for the driver's.
+    /// [`Error::NoCompiler`] if NVRTC is missing; [`Error::BadComparator`], with the compiler's
+    /// log, if the source does not compile; [`Error::Compiler`] if NVRTC fails otherwise;
+    /// [`Error::Gpu`] for errors of the driver.
     ///
     /// # Safety
     ///
-    /// The source runs on the device as it is: what it accesses beside the two items, which may lie in shared memory, must be its own.
+    /// The source runs on the device unchecked. It must access no memory but its own and the two
+    /// items, which may lie in shared memory.
     pub unsafe fn compile(device: &Device, source: &str) -> Result<Self> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller promises what the source accesses.
         unsafe { Self::compile_with(device, source, None) }
     }
 
-    /// For tests: by that NVRTC.
+    /// For tests: compiles with the given NVRTC.
     ///
     /// # Safety
     ///
-    /// As [`Comparator::compile`].
+    /// As for [`Comparator::compile`].
     #[doc(hidden)]
     pub unsafe fn compile_with(
         device: &Device,
@@ -207,8 +215,8 @@ impl<R: Pod> Comparator<R> {
         })
     }
 
-    /// Bytes of scratch memory for a sort of `n` records, aligned to [`gpu::ALIGNMENT`]. Enough for less records too. About 9 a record, or
-    /// a record's bytes where these are more.
+    /// Returns the bytes of scratch memory for a sort of up to `n` records, which must be aligned
+    /// to [`gpu::ALIGNMENT`]: about 9 bytes a record, or a record's bytes if these are more.
     ///
     /// # Errors
     ///
@@ -226,12 +234,14 @@ impl<R: Pod> Comparator<R> {
         }
     }
 
-    /// Writes the permutation that sorts: `records[index[0]]` is the first record in order, and so on. Each comparison reads two records.
+    /// Writes the permutation that sorts: `records[index[0]]` is the first record in order, and so
+    /// on. Each comparison reads two records.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`], [`Error::Overlap`], [`Error::Misaligned`],
-    /// [`Error::Null`]; [`Error::Gpu`] for the driver's. Nothing was launched then, unless it is the driver's.
+    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`],
+    /// [`Error::Overlap`], [`Error::Misaligned`], [`Error::Null`]; [`Error::Gpu`] for errors of the
+    /// driver. Nothing is launched then, unless the error comes from the driver.
     pub fn sort_index(
         &self,
         stream: &Stream,
@@ -249,11 +259,12 @@ impl<R: Pod> Comparator<R> {
         })
     }
 
-    /// Sorts records. Those of up to 32 bytes are moved each pass; larger ones once, by their index.
+    /// Sorts records. Records of up to 32 bytes move in each pass, larger ones once, by their
+    /// index.
     ///
     /// # Errors
     ///
-    /// As [`Comparator::sort_index`].
+    /// As for [`Comparator::sort_index`].
     pub fn sort_records(
         &self,
         stream: &Stream,
@@ -293,7 +304,7 @@ impl<R: Pod> Comparator<R> {
         })
     }
 
-    /// The addresses of a call's two buffers, and its memory.
+    /// Returns the addresses of a call's two buffers, and shares in its memory.
     fn checked<T: Pod>(
         &self,
         records: &Slice<'_, R>,
@@ -338,24 +349,25 @@ impl<R: Pod> Comparator<R> {
     }
 }
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 struct Regions<'a> {
     outcome: SliceMut<'a, SortOutcome>,
     samples: SliceMut<'a, u8>,
     splits: SliceMut<'a, u8>,
     spare: SliceMut<'a, u8>,
-    /// Of records that are moved at the end.
+    /// The index of records that move once at the end.
     index: SliceMut<'a, u32>,
 }
 
-/// `each`: bytes of what is moved each pass.
+/// Divides the scratch memory of a sort into its regions, or measures it. `each` is the bytes of an
+/// element that moves in each pass.
 fn carve<'a>(
     layout: &mut Layout<'a>,
     plan: &Plan,
     each: usize,
     index: bool,
 ) -> Result<Regions<'a>> {
-    // One tile needs nothing but the outcome. A size beyond an address saturates, and `take` refuses it.
+    // A single tile needs the outcome only. A size that overflows saturates, and `take` refuses it.
     let n = if plan.levels.is_empty() { 0 } else { plan.n };
     let size = |count: u64, each: usize| {
         usize::try_from(count.saturating_mul(each as u64)).unwrap_or(usize::MAX)
@@ -374,7 +386,7 @@ mod tests {
     use super::*;
     #[test]
     fn tiles_of_records_fit_and_merge() {
-        for bytes in 1..=MOST_STAGED {
+        for bytes in 1..=MAX_STAGED {
             let tile = record_tile(bytes).expect("small");
             assert!(tile.items_per_thread % 2 == 1 && tile.items_per_thread >= 5);
             assert!(shared_bytes(tile, bytes)[1] <= 64 * 1024);
@@ -385,6 +397,6 @@ mod tests {
                     .all(|level| level.spacing > 0)
             );
         }
-        assert!(record_tile(MOST_STAGED + 1).is_none());
+        assert!(record_tile(MAX_STAGED + 1).is_none());
     }
 }

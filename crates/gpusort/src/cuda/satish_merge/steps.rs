@@ -1,4 +1,11 @@
-//! The launches of a merge sort in their fixed order, whatever is sorted.
+//! The launches of a merge sort in their fixed order, for every kind of element.
+//!
+//! The steps are those of Satish, Harris and Garland 2009, §IV:
+//!
+//! - `tile`: steps 1 and 2, divide the input into tiles and sort each on chip;
+//! - `rank` and `pieces`: step 3, merge. Once for each pass, `rank` ranks the splitters in all
+//!   runs, and `pieces` merges between splitters (§IV.A). A pass merges up to eight runs to one,
+//!   where the paper merges two.
 
 use super::plan::{Level, Plan, RANK_THREADS, Tile};
 use crate::Result;
@@ -6,29 +13,31 @@ use crate::cuda::context::Context;
 use bytemuck::Pod;
 use gpu::{ByValue, Kernel, Launch, Stream};
 
-/// The kernels of one kind of sort.
+/// The kernels for one kind of element.
 #[derive(Debug, Clone)]
 pub(super) struct Kernels {
     pub tile: Kernel,
     pub rank: Kernel,
     pub pieces: Kernel,
-    /// Bytes of shared memory of the tiles' kernel and of the pieces'.
+    /// Bytes of shared memory of `tile` and of `pieces`.
     pub shared: [u32; 2],
 }
 
-/// What the arguments of a launch depend on.
+/// The properties of a launch that determine its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The tiles: they read the input.
+    /// Whether this is the launch that sorts the tiles, which reads the input.
     pub first: bool,
+    /// Whether this is the last launch.
     pub last: bool,
-    /// Which buffers are read, but by the first, and written: 0 is the output, which the last step writes, 1 the spare ones.
+    /// The buffer that is read, unless `first`: 0 is the output, 1 the spare buffer.
     pub from: usize,
+    /// The buffer that is written. The last launch writes the output.
     pub to: usize,
     pub level: Level,
 }
 
-/// Sorts tiles, then merges pass by pass.
+/// Launches a sort: the tiles, then the merges pass by pass.
 pub(super) fn run<A: Pod>(
     context: &Context,
     stream: &Stream,
@@ -51,15 +60,18 @@ pub(super) fn run<A: Pod>(
         };
         let args = args(&step);
         let launch = |kernel: &Kernel, blocks: u64, threads: u32, shared: u32| {
-            let launch = Launch::linear(blocks as u32, threads).dynamic_shared(shared); // fewer blocks than elements
-            // SAFETY: `A` is the kernels' struct; its buffers have `n` elements each, and the scratch regions the sizes that the kernels
-            // count on.
+            // There are fewer blocks than elements, so the cast loses nothing.
+            let launch = Launch::linear(blocks as u32, threads).dynamic_shared(shared);
+            // SAFETY: `A` is the kernels' struct; its buffers have `n` elements each, and the
+            // scratch regions have the sizes that the kernels count on.
             unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)]) }
         };
         if step.first {
+            // Satish et al. §IV, steps 1 and 2: sort tiles.
             context.mark(stream, "tiles")?;
             launch(&kernels.tile, plan.tiles, tile.threads, kernels.shared[0])?;
         } else {
+            // Satish et al. §IV, step 3: merge; §IV.A ranks splitters first.
             context.mark(stream, "splitters")?;
             launch(
                 &kernels.rank,

@@ -1,4 +1,4 @@
-//! Keys of many words: the launches of `kernels/sort/satish_merge_words.cu`.
+//! The merge sort of keys of many words: the launches of `kernels/sort/satish_merge_words.cu`.
 
 use super::layout::{LAST, shared_bytes};
 use super::plan::{Level, Plan, SAMPLE, Tile, tile_for};
@@ -16,11 +16,12 @@ use gpu::{Device, DevicePtr, Layout, Slice, SliceMut, Stream};
 use radsweep_kernels as images;
 use std::sync::Arc;
 
-/// A key of one word or more, compared word by word from the first on: `[u32; W]` or `[u64; W]`. Sealed.
+/// A key of one word or more, compared word by word from the first on: `[u32; W]` or `[u64; W]`.
+/// The trait is sealed.
 pub trait Words: Pod + Send + Sync + sealed::Sealed {
-    /// Words of a key.
+    /// The number of words of a key.
     const WORDS: usize;
-    /// Bits of a word.
+    /// The number of bits of a word.
     const WORD_BITS: u32;
 }
 
@@ -46,11 +47,12 @@ where
     const WORD_BITS: u32 = 64;
 }
 
-/// Merge sorts, on one device, of keys that are more than a number. Cheap to clone; usable from several threads and on several streams at
-/// once, each sort with its own scratch.
+/// Sorts keys of many words on one device, by merge sort. It is cheap to clone. Several threads and
+/// streams may use it at once, each sort with scratch memory of its own.
 ///
-/// The calls only give work to the stream, allocate nothing and do not wait. Sorts are stable and give the same bits each time.
-/// Time is O(n log n) comparisons. Satish, Harris and Garland 2009, §IV.
+/// A sort only queues work on the stream: it neither allocates nor waits. Sorts are stable and give
+/// the same bits each time. They make O(n log n) comparisons (Satish, Harris and Garland 2009,
+/// §IV).
 ///
 /// ```
 /// use gpusort::Order;
@@ -63,7 +65,8 @@ where
 /// let keys = stream.from_slice(&[[2_u32, 1, 9], [1, 7, 0], [2, 1, 3]])?;
 /// let mut index = stream.alloc::<u32>(3)?;
 /// let mut scratch = stream.alloc::<u8>(MergeSorter::scratch_bytes::<[u32; 3]>(3)? as usize)?;
-/// sorter.sort_index(&stream, keys.slice(), None, index.slice_mut(), scratch.slice_mut(), Order::Ascending)?;
+/// let (to, scratch) = (index.slice_mut(), scratch.slice_mut());
+/// sorter.sort_index(&stream, keys.slice(), None, to, scratch, Order::Ascending)?;
 /// assert_eq!(stream.to_vec(index.slice())?, [1, 2, 0]);
 /// # Ok(())
 /// # }
@@ -71,7 +74,7 @@ where
 #[derive(Debug, Clone)]
 pub struct MergeSorter(Arc<Context>);
 
-/// `Args` in satish_merge_words.cu.
+/// The arguments of the kernels: `Args` in satish_merge_words.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Args {
@@ -100,11 +103,11 @@ assert_layout!(
     flags 120, unused 124,
 );
 
-/// What is moved is a key's first 64 bits.
+/// The shape of a block: it moves the first 64 bits of each key.
 const TILE: Tile = tile_for(8);
 
 impl MergeSorter {
-    /// A sorter for `device`. Kernels are loaded by the first sort or by [`MergeSorter::prepare`].
+    /// Makes a sorter for `device`. The first sort, or [`MergeSorter::prepare`], loads the kernels.
     #[must_use]
     pub fn new(device: &Device) -> Self {
         Self(Arc::new(Context::new(device, SorterConfig::default())))
@@ -114,14 +117,14 @@ impl MergeSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::Gpu`] where the driver cannot load them.
+    /// [`Error::Gpu`] if the driver cannot load them.
     pub fn prepare<K: Words>(&self) -> Result<()> {
         self.kernels(K::WORD_BITS)?;
         gather::kernel(&self.0, 4).map(drop)
     }
 
-    /// Bytes of scratch memory for a sort of `n` keys, aligned to [`gpu::ALIGNMENT`]. Enough for less keys too. Needs no device.
-    /// About 21 a key, whatever its words.
+    /// Returns the bytes of scratch memory for a sort of up to `n` keys, which must be aligned to
+    /// [`gpu::ALIGNMENT`]: about 21 bytes a key, for any number of words. The call needs no device.
     ///
     /// # Errors
     ///
@@ -134,16 +137,18 @@ impl MergeSorter {
         measured(|layout| carve(layout, &Plan::new(n, TILE)))
     }
 
-    /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on; and the sorted keys where asked for.
-    /// Keys that are equal in all words keep their order, in descending order too.
+    /// Writes the permutation that sorts: `keys[index[0]]` is the first key in order, and so on.
+    /// With `keys_out` it writes the sorted keys too. Keys that are equal in all words keep their
+    /// order, also in descending order.
     ///
-    /// Keys that differ in their first 64 bits are compared by these alone, on chip; where many agree there, each comparison reads two
-    /// keys from memory.
+    /// Keys that differ in their first 64 bits are compared by these alone, on chip. A comparison
+    /// of keys that agree there reads both keys from memory.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`], [`Error::Overlap`], [`Error::Misaligned`],
-    /// [`Error::Null`]; [`Error::Gpu`] for the driver's. Nothing was launched then, unless it is the driver's.
+    /// [`Error::LengthMismatch`], [`Error::TooManyKeys`], [`Error::ScratchTooSmall`],
+    /// [`Error::Overlap`], [`Error::Misaligned`], [`Error::Null`]; [`Error::Gpu`] for errors of the
+    /// driver. Nothing is launched then, unless the error comes from the driver.
     pub fn sort_index<K: Words>(
         &self,
         stream: &Stream,
@@ -231,7 +236,7 @@ impl MergeSorter {
     }
 }
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 struct Regions<'a> {
     outcome: SliceMut<'a, SortOutcome>,
     sample_prefixes: SliceMut<'a, u64>,
@@ -243,7 +248,7 @@ struct Regions<'a> {
 }
 
 fn carve<'a>(layout: &mut Layout<'a>, plan: &Plan) -> Result<Regions<'a>> {
-    // One tile needs nothing but the outcome. A size beyond an address saturates, and `take` refuses it.
+    // A single tile needs the outcome only. A size that overflows saturates, and `take` refuses it.
     let n = if plan.levels.is_empty() { 0 } else { plan.n };
     let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     Ok(Regions {

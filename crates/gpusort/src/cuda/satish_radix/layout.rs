@@ -1,5 +1,5 @@
-//! What host and kernels share: the arguments, the header in scratch memory, and where everything lies in scratch memory.
-//! The kernels' side is at the head of `kernels/sort/satish_radix.cu`.
+//! The structs and the scratch memory that host and kernels share. The kernels' side is at the head
+//! of `kernels/sort/satish_radix.cuh`.
 
 use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
@@ -11,21 +11,24 @@ use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DevicePtr, Layout, SliceMut};
 
-/// `Args` in satish_radix.cu.
+/// The arguments of the kernels: `Args` in satish_radix.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Args {
     /// Input, output and temporary keys.
     keys: [DevicePtr<u8>; 3],
-    /// The same for values. A null input stands for 0, 1, 2, …
+    /// Input, output and temporary values. A null input stands for 0, 1, 2, …
     values: [DevicePtr<u8>; 3],
     header: DevicePtr<Header>,
+    /// The table of counts, `[digit][tile]` (the paper's Figure 2).
     table: DevicePtr<u32>,
+    /// For each tile, the bits in which its keys differ from the first key of all.
     varying: DevicePtr<u8>,
-    /// Null, or the address of the number of keys.
+    /// Null, or the device address of the number of keys.
     device_count: DevicePtr<u64>,
     n: u64,
     order: KeyOrder,
+    /// Words of a row of the table.
     stride: u32,
     flags: u32,
 }
@@ -36,16 +39,11 @@ assert_layout!(
     stride 128, flags 132,
 );
 
-/// Flag of [`Args`]: input and output are one buffer.
-const IN_PLACE: u32 = 1;
-/// Flag of [`Args`]: the sorted keys are not wanted.
-const DROP_KEYS: u32 = 2;
-/// Flag of [`Args`]: the scan kernel runs.
+/// Flag of [`Args`]: the scan kernel runs (step 3).
 const SCANNED: u32 = 4;
 
 impl Args {
     pub fn new(task: &Task, sizes: &Sizes, regions: &Regions<'_>) -> Self {
-        let flag = |condition: bool, flag: u32| if condition { flag } else { 0 };
         Self {
             keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
             values: [task.values_in, task.values_out, regions.values.device_ptr()],
@@ -56,18 +54,17 @@ impl Args {
             n: task.shape.n,
             order: task.order,
             stride: sizes.stride() as u32,
-            flags: flag(task.in_place(), IN_PLACE)
-                | flag(task.drop_keys, DROP_KEYS)
-                | flag(sizes.scanned(), SCANNED),
+            flags: task.flags() | if sizes.scanned() { SCANNED } else { 0 },
         }
     }
 }
 
-/// `Header` in satish_radix.cu, at the start of scratch memory.
+/// The header at the start of scratch memory: `Header` in satish_radix.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Header {
     outcome: SortOutcome,
+    /// The bits of the window in which keys differ.
     varying: u64,
 }
 
@@ -76,14 +73,14 @@ assert_layout!(
     outcome 0, varying 32,
 );
 
-/// The sizes that follow from the number of keys.
+/// The properties of a sort that determine its shapes and its scratch memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     n: u64,
     pub key_bytes: usize,
     pub value_bytes: usize,
     pub tile: Tile,
-    /// The block that sorts all keys, where they are few.
+    /// The shape of the one block that sorts all keys, if they are few.
     pub small: Option<Tile>,
 }
 
@@ -103,18 +100,18 @@ impl Sizes {
         self.n.div_ceil(self.tile.keys())
     }
 
-    /// Whether the scan kernel runs.
+    /// Returns whether the scan kernel runs (step 3).
     pub fn scanned(&self) -> bool {
         self.tiles() > UNSCANNED_TILES
     }
 
-    /// Words of a row of the table: room for a count of each tile and the sum of all.
+    /// Returns the words of a row of the table: a count of each tile, and the sum of all.
     fn stride(&self) -> u64 {
         (self.tiles() + 1).next_multiple_of(SCAN_ITEMS)
     }
 }
 
-/// Scratch memory, carved.
+/// The regions of a sort's scratch memory.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     header: SliceMut<'a, Header>,
@@ -124,9 +121,9 @@ pub(super) struct Regions<'a> {
     values: SliceMut<'a, u8>,
 }
 
-/// Carves, or measures, the scratch memory of a sort.
+/// Divides the scratch memory of a sort into its regions, or measures it.
 pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
-    // A size beyond an address saturates, and `take` refuses it.
+    // A size that overflows saturates, and `take` refuses it.
     let bytes = |count: u64, each: usize| {
         let count = if sizes.small.is_some() { 0 } else { count };
         usize::try_from(count)

@@ -1,4 +1,16 @@
-//! The radix sort of Satish, Harris and Garland: the launches of `kernels/sort/satish_radix.cu` in their fixed order.
+//! The radix sort of Satish, Harris and Garland 2009, §III: the launches of
+//! `kernels/sort/satish_radix.cu` in their fixed order.
+//!
+//! A pass has the four steps of the paper, in three kernels:
+//!
+//! - `tile`: steps 1 and 2, sort each tile by the digit on chip, and write its counts to the table;
+//! - `scan`: step 3, prefix sum over each digit's row of the table. For few tiles `scatter` adds
+//!   up the rows itself;
+//! - `scatter`: the sum over the digits, and step 4: write each run of equal digits to its offset
+//!   in the output.
+//!
+//! Few keys take one kernel, `small`, which sorts them by all digits in one block. The head of the
+//! `.cu` file lists the departures from the paper.
 
 mod layout;
 mod tuning;
@@ -12,12 +24,12 @@ use layout::{Args, Sizes, carve};
 use radsweep_kernels as images;
 use tuning::{SCAN_THREADS, tile_for};
 
-/// Satish, Harris and Garland 2009, §III.
+/// The family of Satish, Harris and Garland 2009, §III.
 #[derive(Debug)]
 pub(super) struct SatishRadix;
 
 impl Family for SatishRadix {
-    /// Offsets take 32 bits.
+    /// Offsets have 32 bits.
     fn limit(&self, _shape: &Shape) -> u64 {
         u32::MAX.into()
     }
@@ -47,8 +59,8 @@ impl Family for SatishRadix {
         let launch = |stage, kernel: &Kernel, blocks, threads, shared, pass: u32| {
             context.mark(stream, stage)?;
             let launch = Launch::linear(blocks, threads).dynamic_shared(shared);
-            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task` promises, and the scratch
-            // regions the sizes that the kernels count on.
+            // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a
+            // `Task` promises, and the scratch regions the sizes that the kernels count on.
             unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
             Ok(())
         };
@@ -63,19 +75,24 @@ impl Family for SatishRadix {
                 scan,
                 scatter,
             } => {
-                let blocks = sizes.tiles() as u32; // within `limit`
+                let blocks = sizes.tiles() as u32; // `limit` admits no more
                 let shared = shape.tile_shared_bytes(key_bytes, value_bytes);
                 let passes = task.order.digits(4);
                 for pass in 0..passes {
+                    // Satish et al. §III, steps 1 and 2: sort tiles by the
+                    // digit, write counts.
                     launch("tiles", &tile, blocks, shape.threads, shared, pass)?;
                     if sizes.scanned() {
-                        // A block a digit; in the first pass one more, for the plan.
+                        // Satish et al. §III, step 3: prefix sum over the rows of the table.
+                        // One block for each digit, and in the first pass one more, which plans
+                        // the passes.
                         let blocks = 16 + u32::from(pass == 0);
                         launch("scan", &scan, blocks, SCAN_THREADS, 0, pass)?;
                     }
+                    // Satish et al. §III, step 4: scatter.
                     launch("scatter", &scatter, blocks, shape.threads, 0, pass)?;
                 }
-                // Without digits one launch remains, for the copy to the output.
+                // Without digits one launch remains, which copies the keys to the output.
                 if passes == 0 {
                     launch("scatter", &scatter, blocks, shape.threads, 0, 0)?;
                 }
@@ -85,7 +102,7 @@ impl Family for SatishRadix {
     }
 }
 
-/// The kernels for a sort.
+/// The kernels of a sort: one for few keys, else three for each pass.
 enum Kernels {
     Small(Kernel, Tile),
     Passes {

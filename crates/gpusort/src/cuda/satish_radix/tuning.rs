@@ -2,53 +2,60 @@
 
 use crate::cuda::tile::{Tile, Tiles, tile};
 
-/// Registers for four blocks a multiprocessor (three for pairs of 16 bytes).
+/// Shapes with registers for four blocks a multiprocessor (three for pairs of 16 bytes).
 ///
-/// H200, G keys/s of 2²⁶ and 2²⁰ `u32`: 16 a thread 27.4 and 12.5, 24 a thread 28.1 and 10.7, 12 a thread 27.7 and 10.1; 512
-/// threads of 16 24.4; five blocks of fewer registers 26.8. Pairs of `u32`: 16 a thread 14.5, 20 a thread 14.2. Keys of 8 bytes,
-/// 2²⁴: 12 a thread 7.0, 16 a thread 6.9.
+/// Measured on an H200, G keys/s of 2²⁶ and 2²⁰ `u32`: 16 a thread 27.4 and 12.5, 24 a thread 28.1
+/// and 10.7, 12 a thread 27.7 and 10.1; 512 threads of 16 24.4; five blocks of fewer registers
+/// 26.8. Pairs of `u32`: 16 a thread 14.5, 20 a thread 14.2. Keys of 8 bytes, 2²⁴: 12 a thread 7.0,
+/// 16 a thread 6.9.
 const TILES: Tiles = [
     [tile(256, 16), tile(256, 16), tile(256, 12)],
     [tile(256, 12), tile(256, 12), tile(256, 12)],
 ];
 
-/// Shapes of one block that sorts by all digits, by bytes of the larger of key and value (4, 8): the first that holds the keys.
+/// Shapes of the one block that sorts by all digits, by the bytes of the larger of key and value
+/// (4, 8). A sort takes the first that holds its keys.
 ///
-/// Few warps have few counts to add up: H200, 1,024 keys in a graph, eight warps 11 µs, 32 warps 21. Sixteen warps sort as many
-/// keys as 48 KiB hold; 12,288 `u32` take 38 µs, 16,384 in sixteen launches 42.
+/// Fewer warps have fewer counts to add up. Measured on an H200: 1,024 keys in a graph take 11 µs
+/// with eight warps, 21 with 32. Sixteen warps sort as many keys as 48 KiB hold; 12,288 `u32` take
+/// 38 µs, 16,384 in sixteen launches 42.
 const SMALL: [[Tile; 2]; 2] = [
     [tile(256, 16), tile(512, 24)],
     [tile(256, 8), tile(512, 12)],
 ];
 
-/// Up to so many tiles the scatter adds up the table itself; with more, a scan kernel does.
+/// Max tiles for which the scatter adds up the table itself. With more, a scan kernel runs (step
+/// 3).
 ///
-/// H200, G keys/s of 2²¹ `u32`, 512 tiles: 17.8 without the kernel, 16.1 with; 1024 tiles: 21.0 both.
+/// Measured on an H200, G keys/s of 2²¹ `u32`, 512 tiles: 17.8 without the kernel, 16.1 with it;
+/// 1024 tiles: 21.0 both.
 pub(super) const UNSCANNED_TILES: u64 = 512;
 
 /// Threads of a block of the scan kernel: `SCAN_THREADS` in satish_radix.cu.
 pub(super) const SCAN_THREADS: u32 = 1024;
-/// Words of the table that each of them takes at once: `SCAN_ITEMS`.
+/// Words of the table that each of these threads takes at once: `SCAN_ITEMS` in satish_radix.cu.
 pub(super) const SCAN_ITEMS: u64 = 16;
 
-/// The tile for keys and values of that many bytes.
+/// Returns the tile for keys and values of that many bytes.
 pub(super) fn tile_for(key_bytes: usize, value_bytes: usize) -> Tile {
     Tile::of(&TILES, key_bytes, value_bytes)
 }
 
-/// The block that sorts `n` keys alone, if there is one.
+/// Returns the shape of the one block that sorts `n` keys, if there is one.
 pub(super) fn small_for(n: u64, key_bytes: usize, value_bytes: usize) -> Option<Tile> {
     let shapes = SMALL[key_bytes.max(value_bytes) / 8];
     shapes.into_iter().find(|tile| tile.keys() >= n)
 }
 
 impl Tile {
-    /// Bytes of `Split::Shared`: 16 counts of 2 bytes for each warp, in an odd number of vectors of 8.
+    /// Returns the bytes of `Split::Shared`: 16 counts of 2 bytes for each warp, in an odd number
+    /// of vectors of 8 counts.
     fn split_bytes(self) -> u32 {
         16 * ((self.threads / 256) | 1) * 16
     }
 
-    /// Bytes of `Tile::Shared`: keys and values sorted, and what a warp's keys differ in.
+    /// Returns the bytes of `Tile::Shared`: the sorted keys and values, and the bits in which a
+    /// warp's keys differ.
     pub(super) fn tile_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         self.keys() as u32 * (key_bytes + value_bytes) as u32
             + 16
@@ -56,7 +63,7 @@ impl Tile {
             + self.threads / 32 * key_bytes as u32
     }
 
-    /// Bytes of `Small::Shared`: keys and values by turns.
+    /// Returns the bytes of `Small::Shared`, which holds the keys and the values in turn.
     pub(super) fn small_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         self.keys() as u32 * key_bytes.max(value_bytes) as u32 + self.split_bytes()
     }

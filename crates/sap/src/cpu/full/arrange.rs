@@ -1,16 +1,17 @@
-//! Arranges boxes as records in sweep order, in one column or many.
+//! Arranges boxes as records in sweep order, in one or many columns.
 
 use super::columns::{Columns, NOWHERE, Span, area};
-use super::records::{Records, TAG_BITS, axes, tag};
+use super::records::{HOME_BITS, Records, axes, packed_column};
 use crate::cpu::key::{biased, lift, ordered};
-use crate::cpu::lanes::{AHEAD, LANES, prefetch};
-use crate::cpu::tuning::STREAM_TASK;
-use crate::room::{self, gather, zeros};
+use crate::cpu::lanes::{LANES, prefetch};
+use crate::cpu::scatter::cut;
+use crate::cpu::tuning::{PREFETCH_DISTANCE, STREAM_TASK};
+use crate::try_alloc::{self, gather, zeros};
 use crate::{Aabb, Config, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
 
-/// The boxes of a set that are not empty, in order of their `min` on an axis. O(n) radix sort.
+/// Sorts the boxes of a set that are not empty by their `min` on an axis. O(n) radix sort.
 pub(super) fn order_by_min(
     boxes: &[Aabb],
     axis: usize,
@@ -25,8 +26,8 @@ pub(super) fn order_by_min(
             biased(ordered(b.min[axis]) + lift)
         }
     };
-    let keys = room::map(boxes, STREAM_TASK, key)?;
-    // With the capacity for what records have beyond their end.
+    let keys = try_alloc::map(boxes, STREAM_TASK, key)?;
+    // With capacity for the padding of records.
     let mut order = zeros::<u32>(boxes.len() + LANES)?;
     order.truncate(boxes.len());
     let options = SortOptions::new().algorithm(config.sort);
@@ -35,19 +36,19 @@ pub(super) fn order_by_min(
     Ok(order)
 }
 
-/// Columns are numbered in what is left of a tag.
-pub(in crate::cpu) const MAX_COLUMNS: u64 = 1 << (32 - TAG_BITS);
+/// Max number of columns of all worlds: a packed column has this many bits.
+pub(in crate::cpu) const MAX_COLUMNS: u64 = 1 << (32 - HOME_BITS);
 
-/// The worlds of a frame as numbers that columns can be numbered by.
+/// Maps the worlds of a frame to small indices.
 #[derive(Default)]
 pub(super) struct Worlds {
-    /// The ids in order, where they are too far apart to be used as they are.
+    /// The sorted ids. Empty if each id is small enough to be the index itself.
     ids: Vec<u32>,
     count: u64,
 }
 
 impl Worlds {
-    /// The worlds of one or two sets.
+    /// Collects the worlds of one or two sets.
     pub(super) fn new(sets: [Option<&[u32]>; 2]) -> Result<Self> {
         let all = || sets.into_iter().flatten().flatten().copied();
         let boxes = all().count() as u64;
@@ -60,7 +61,7 @@ impl Worlds {
         }
         // A set without worlds is in world 0.
         let mut ids = vec![0];
-        room::reserve(&mut ids, boxes as usize + 1)?;
+        try_alloc::reserve(&mut ids, boxes as usize + 1)?;
         ids.extend(all());
         ids.par_sort_unstable();
         ids.dedup();
@@ -70,8 +71,9 @@ impl Worlds {
         })
     }
 
-    fn number(&self, id: u32) -> u32 {
-        // Every id is in the list; the position is below 2^32.
+    /// Returns the index of a world.
+    fn index(&self, id: u32) -> u32 {
+        // Every id is in the list, and positions are below 2^32.
         if self.ids.is_empty() {
             id
         } else {
@@ -79,13 +81,13 @@ impl Worlds {
         }
     }
 
-    /// Whether so many worlds of so many columns can be numbered.
+    /// Tells whether these columns of all worlds are at most [`MAX_COLUMNS`].
     pub(super) fn fit(&self, columns: &Columns) -> bool {
         self.count * columns.count() as u64 <= MAX_COLUMNS
     }
 }
 
-/// Records of one column: `order` must be in sweep order.
+/// Gathers the boxes of `order`, which is in sweep order, as records of one column.
 pub(super) fn in_one_column(
     boxes: &[Aabb],
     order: Vec<u32>,
@@ -95,7 +97,7 @@ pub(super) fn in_one_column(
     Records::gather(boxes, config.rule, axis, order, None)
 }
 
-/// The columns that the boxes of a set lie in: cuts of two axes, for each world.
+/// The columns of a set: cuts of two axes, for each world.
 pub(super) struct ColumnLayout<'a> {
     pub(super) columns: &'a Columns,
     pub(super) worlds: &'a Worlds,
@@ -103,12 +105,13 @@ pub(super) struct ColumnLayout<'a> {
 }
 
 impl ColumnLayout<'_> {
-    /// The columns that each box touches.
+    /// Returns the columns that each box touches.
     pub(super) fn spans(&self, boxes: &[Aabb]) -> Result<Vec<Span>> {
         let boxes = boxes.par_iter().with_min_len(STREAM_TASK);
         gather(boxes.map(|b| self.span(b)))
     }
 
+    /// Returns the columns that a box touches.
     #[inline(always)]
     pub(super) fn span(&self, b: &Aabb) -> Span {
         let [_, y, z] = axes(self.axis);
@@ -119,8 +122,8 @@ impl ColumnLayout<'_> {
         }
     }
 
-    /// Records in columns: a copy of each box of `order` (in sweep order) for each column of its
-    /// span and its world.
+    /// Gathers the boxes of `order`, which is in sweep order, as records: a copy of each box for
+    /// each column of its span in its world. `ids` are the worlds.
     pub(super) fn records(
         &self,
         boxes: &[Aabb],
@@ -137,38 +140,35 @@ impl ColumnLayout<'_> {
         let total: usize = counts.iter().sum();
         let (mut columns, mut index) = (zeros::<u32>(total)?, zeros::<u32>(total + LANES)?);
         index.truncate(total);
-        let (mut rest_c, mut rest_i) = (&mut columns[..], &mut index[..]);
-        let mut tasks = Vec::with_capacity(parts.len());
-        for (part, count) in parts.into_iter().zip(counts) {
-            let (c, after_c) = rest_c.split_at_mut(count);
-            let (i, after_i) = rest_i.split_at_mut(count);
-            tasks.push((part, c, i));
-            (rest_c, rest_i) = (after_c, after_i);
-        }
+        let tasks = parts
+            .into_par_iter()
+            .zip(cut(&mut columns, counts.iter().copied()))
+            .zip(cut(&mut index, counts.into_iter()));
         let per_world = self.columns.count() as u32;
-        tasks.into_par_iter().for_each(|(part, columns, index)| {
+        tasks.for_each(|((part, columns), index)| {
             let mut at = 0;
             for (k, &i) in part.iter().enumerate() {
-                prefetch(spans, part.get(k + AHEAD));
-                let first = self.worlds.number(ids.map_or(0, |ids| ids[i as usize])) * per_world;
+                prefetch(spans, part.get(k + PREFETCH_DISTANCE));
+                let first = self.worlds.index(ids.map_or(0, |ids| ids[i as usize])) * per_world;
                 let [[y0, y1], [z0, z1]] = spans[i as usize];
                 for y in y0..=y1 {
                     for z in z0..=z1 {
-                        columns[at] = tag(first + self.columns.column(y, z), [y == y0, z == z0]);
+                        columns[at] =
+                            packed_column(first + self.columns.column(y, z), [y == y0, z == z0]);
                         index[at] = i;
                         at += 1;
                     }
                 }
             }
         });
-        // Stable, so that boxes stay in sweep order within their column; only the bits in use.
+        // The sort is stable, so boxes stay in sweep order within their column.
         let bits = 64
             - (self.worlds.count * u64::from(per_world))
                 .saturating_sub(1)
                 .leading_zeros();
         let options = SortOptions::new()
             .algorithm(config.sort)
-            .bits(TAG_BITS..TAG_BITS + bits);
+            .bits(HOME_BITS..HOME_BITS + bits);
         *sorts += Sorts::from(&gpusort::cpu::sort_pairs(
             &mut columns,
             &mut index,

@@ -3,40 +3,42 @@
 use super::entry::Entry;
 use crate::Result;
 use crate::cpu::accept::Accept;
-use crate::cpu::lanes::{Bounds, Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::key::biased;
+use crate::cpu::lanes::{Bounds, Job, LANES, Lanes, Naming, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
-use crate::cpu::small_sort::{add_up, insertion_sort};
+use crate::cpu::small_sort::{insertion_sort, prefix_sums};
 use crate::cpu::tuning::{LARGE_COLUMN, SWEEP_TASK};
-use crate::room::resize;
+use crate::try_alloc::resize;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// What stands after the last box: above every end.
+/// The `start` of the entries after the last box: above every end.
 const PAST: i32 = i32::MAX;
 
-/// The boxes of a column in sweep order, in memory that is used again. All arrays but `end` have
-/// [`LANES`] entries more than there are boxes; what those hold besides `start` is never reported.
+/// The boxes of a column in sweep order, in reused memory. All arrays but `end` have [`LANES`] more
+/// entries than there are boxes. Of those, only `start` matters.
 #[derive(Default)]
 pub(super) struct Column {
     /// `min` on the sweep axis.
     start: Vec<i32>,
     /// `max` on the sweep axis.
     end: Vec<i32>,
-    /// On the two other axes.
+    /// `min` on the two other axes.
     min: Bounds<2>,
+    /// `max` on the two other axes.
     max: Bounds<2>,
     index: Vec<u32>,
     homes: Vec<u8>,
     /// Whether some box is thin on the sweep axis.
     thin: bool,
-    /// `start` biased, then the index among the entries.
+    /// Sort keys: the biased `start` above the index of the entry.
     order: Vec<u64>,
-    /// Entries of each step of their ranks; then where the next one goes.
+    /// The number of entries of each bucket of ranks; then the position of its next entry.
     counts: Vec<u32>,
 }
 
 impl Column {
-    /// Becomes the column of these boxes.
+    /// Loads the boxes of a column.
     pub(super) fn load(&mut self, entries: &[Entry]) -> Result<()> {
         self.sort(entries)?;
         let n = entries.len();
@@ -69,25 +71,24 @@ impl Column {
         Ok(())
     }
 
-    /// Into steps by rank, about two entries each, then by insertion, which moves none beyond its
-    /// step; where many share a step, by comparison.
+    /// Sorts the entries by `start`: into buckets by rank, of about two entries each, then by
+    /// insertion. Where many share a bucket, a comparison sort takes the place of insertion.
     fn sort(&mut self, entries: &[Entry]) -> Result<()> {
         let Self { order, counts, .. } = self;
-        let steps = (entries.len() / 2).next_power_of_two().clamp(1, 1 << 16);
-        let shift = 16 - steps.trailing_zeros();
+        let buckets = (entries.len() / 2).next_power_of_two().clamp(1, 1 << 16);
+        let shift = 16 - buckets.trailing_zeros();
         counts.clear();
-        resize(counts, steps, 0)?;
-        let step = |entry: &Entry| usize::from(entry.rank) >> shift;
-        entries.iter().for_each(|entry| counts[step(entry)] += 1);
-        let few = add_up(counts);
+        resize(counts, buckets, 0)?;
+        let bucket = |entry: &Entry| usize::from(entry.rank) >> shift;
+        entries.iter().for_each(|entry| counts[bucket(entry)] += 1);
+        let are_small = prefix_sums(counts);
         resize(order, entries.len(), 0)?;
         for (entry, index) in entries.iter().zip(0..) {
-            let next = &mut counts[step(entry)];
-            let biased = entry.start as u32 ^ 0x8000_0000;
-            order[*next as usize] = u64::from(biased) << 32 | index;
+            let next = &mut counts[bucket(entry)];
+            order[*next as usize] = u64::from(biased(entry.start)) << 32 | index;
             *next += 1;
         }
-        if few {
+        if are_small {
             insertion_sort(order);
         } else if order.len() > LARGE_COLUMN {
             order.par_sort_unstable();
@@ -104,21 +105,11 @@ impl Column {
 
     /// Sweeps the column on all threads.
     pub(super) fn sweep_by_all(&self, accept: &Accept, collector: &Collector) -> Found {
-        let n = self.end.len();
-        (0..n.div_ceil(SWEEP_TASK))
-            .into_par_iter()
-            .fold(
-                || collector.task(),
-                |mut task, number| {
-                    let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
-                    if task.goes_on() {
-                        self.sweep_part(range, accept, &mut task);
-                    }
-                    task
-                },
-            )
-            .map(Task::finish)
-            .reduce(Found::default, Found::merge)
+        collector.run_parts(self.end.len(), SWEEP_TASK, |task, range| {
+            if task.is_within_budget() {
+                self.sweep_part(range, accept, task);
+            }
+        })
     }
 
     fn sweep_part(&self, range: Range<usize>, accept: &Accept, task: &mut Task) {
@@ -131,7 +122,8 @@ impl Column {
     }
 }
 
-/// The boxes `range` of a column, each against those that follow it until one begins past its end.
+/// Sweeps the boxes `range` of a column: each against those after it, up to the first one that
+/// begins past its end.
 struct Sweep<'a, 'b> {
     column: &'a Column,
     range: Range<usize>,
@@ -166,11 +158,10 @@ impl Job for Sweep<'_, '_> {
             let [low, high] = [min, max].map(|bound| [bound[0][i], bound[1][i]]);
             let mut j = i + 1;
             loop {
-                // `i + 1` is at most the number of boxes, and a last start of eight within the
-                // limit means that all eight are boxes, so `j + LANES` stays within the padded
-                // length.
-                let whole = start[j + LANES - 1] <= limit;
-                // SAFETY: as just said; the processor suits `L`.
+                // `i + 1` is at most the number of boxes. If the last of eight starts is within the
+                // limit, all eight are boxes. So `j + LANES` stays within the padded length.
+                let is_full = start[j + LANES - 1] <= limit;
+                // SAFETY: `j + LANES` is within the length; the processor suits `L`.
                 let (within, mut mask) = unsafe {
                     let within = L::starts_within(start, j, limit);
                     let overlap = L::overlap(min, max, j, [&low, &high]);
@@ -178,16 +169,15 @@ impl Job for Sweep<'_, '_> {
                 };
                 if one_by_one {
                     let overlapping = mask.count_ones();
-                    each_bit(mask, |lane| {
+                    mask = retain_bits(mask, |lane| {
                         let pair = Naming::Smaller.pair(p, index[j + lane]);
-                        let kept = end[j + lane] >= start[i]
-                            && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b));
-                        mask &= !(u32::from(!kept) << lane);
+                        end[j + lane] >= start[i]
+                            && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b))
                     });
                     task.drop_pairs(overlapping - mask.count_ones());
                 }
-                // Without a branch on the mask: a pair in every third step or so cannot be
-                // foretold.
+                // There is no branch on the mask: about every third step has a pair, which no
+                // branch predictor foresees.
                 if storing {
                     // SAFETY: as above.
                     unsafe { task.push_mask::<L>(index, j, mask, p, Naming::Smaller) };
@@ -195,7 +185,7 @@ impl Job for Sweep<'_, '_> {
                     task.count(mask.count_ones());
                 }
                 tests += u64::from(within.count_ones());
-                if !whole {
+                if !is_full {
                     break;
                 }
                 j += LANES;
@@ -215,14 +205,14 @@ mod tests {
     use crate::cpu::full::plan::plan;
     use crate::cpu::full::split::Split;
     use crate::cpu::output::collect::SpareBlocks;
-    use crate::cpu::output::order::order;
+    use crate::cpu::output::order::sorted_pairs;
     use crate::cpu::scene::Scene;
     use crate::{Aabb, OverlapRule, Pair, Strategy};
 
-    /// More boxes in one column than one thread takes, many of which begin at the same place or are
-    /// thin.
+    /// One column has more boxes than one thread sweeps. Many of them begin at the same coordinate
+    /// or are thin.
     #[test]
-    fn a_large_column_among_small_ones_is_swept_whole() {
+    fn a_large_column_among_small_ones_is_swept_completely() {
         let mut state = 5_u32;
         let mut next = |steps: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -260,15 +250,14 @@ mod tests {
             let Ok(split) = Split::new(&boxes, &layout, &plan, Vec::new()) else {
                 panic!("no memory")
             };
-            assert!(!split.has_large());
+            assert!(!split.has_oversized());
             let Ok(partition) = Partition::new(&split, &layout, rule, Vec::new()) else {
                 panic!("no memory")
             };
             let scene = Scene::default();
             let accept = Accept::new(&scene, &scene, rule, WorldTest::ByColumns);
             let (found, _) = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
-            let mut pairs = Vec::new();
-            assert!(order(found.blocks, boxes.len(), &mut pairs, &spare).is_ok());
+            let pairs = sorted_pairs(Ok(found), boxes.len());
             let mut expected = Vec::new();
             for (a, first) in (0..).zip(&boxes) {
                 for (b, second) in (0..).zip(&boxes).skip(a as usize + 1) {

@@ -1,16 +1,16 @@
-//! Columns along the sweep axis: a cut of the two other axes at quantiles of the boxes' bounds.
+//! Columns along the sweep axis: cuts of the two other axes at quantiles of the boxes' bounds.
 //!
-//! A box is in all columns that it touches. The column of a coordinate is the number of cuts at or
-//! below it, which is monotone, so boxes that overlap share the column of the greater of their two
-//! `min`s: the reference point, where their pair is reported and nowhere else. No rounding enters:
-//! cuts are compared as numbers, and the table only says where to begin counting.
+//! A box is in all columns that it touches. The part of a coordinate is the number of cuts at or
+//! below it. That is monotone, so boxes that overlap share the column of the greater of their two
+//! `min`s, the reference point. Their pair is reported in that column only. Rounding has no effect:
+//! cuts are compared as numbers, and the table only says at which cut to begin.
 
 use crate::Aabb;
 
 /// Cuts of one axis, ascending, and a table to find them by.
 #[derive(Default, Clone)]
 pub(in crate::cpu) struct Cuts {
-    /// The cuts, then NaN, which is at or below nothing; empty where there is no cut.
+    /// The cuts, then a NaN, which is at or below no value. Empty if there is no cut.
     cuts: Vec<f32>,
     low: f32,
     scale: f32,
@@ -18,11 +18,11 @@ pub(in crate::cpu) struct Cuts {
     table: Vec<u16>,
 }
 
-/// Steps of the table for each cut.
+/// Number of steps of the table for each cut.
 const STEPS: usize = 8;
 
 impl Cuts {
-    /// Cuts a sorted sample into about `parts` parts of the same number; fewer where values repeat.
+    /// Cuts a sorted sample into about `parts` parts of equal size, fewer where values repeat.
     pub(in crate::cpu) fn new(sample: &[f32], parts: usize) -> Self {
         let mut cuts: Vec<f32> = (1..parts)
             .filter_map(|part| sample.get(part * sample.len() / parts))
@@ -58,25 +58,26 @@ impl Cuts {
         all
     }
 
-    /// The cuts alone.
+    /// Returns the cuts.
     pub(in crate::cpu) fn to_vec(&self) -> Vec<f32> {
         self.cuts[..self.parts() - 1].to_vec()
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub(in crate::cpu) fn parts(&self) -> usize {
         self.cuts.len().max(1)
     }
 
-    /// Monotone: each operation is, rounding included; the cast saturates.
+    /// Returns the step of a value. It is monotone, because each operation is, rounding included;
+    /// the cast saturates.
     #[inline(always)]
     fn step(&self, value: f32) -> usize {
         let step = ((value - self.low) * self.scale).max(0.0);
         (step as u32 as usize).min(self.table.len() - 1)
     }
 
-    /// The part that a value lies in: the number of cuts at or below it. A cut in a lower step of
-    /// the table than the value's is below the value, so counting may begin with those.
+    /// Returns the part of a value: the number of cuts at or below it. All cuts in lower steps of
+    /// the table are below the value, so counting begins after those.
     #[inline(always)]
     pub(in crate::cpu) fn part(&self, value: f32) -> u16 {
         if self.cuts.is_empty() {
@@ -85,7 +86,8 @@ impl Cuts {
         self.count_from(self.table[self.step(value)], value)
     }
 
-    /// The first comparison is right in half of all cases, so it is no branch; the others are rare.
+    /// Counts the cuts at or below a value from cut `part` on. The outcome of the first comparison
+    /// is unpredictable, so it is no branch; more comparisons are rare.
     #[inline(always)]
     fn count_from(&self, part: u16, value: f32) -> u16 {
         let mut part = part + u16::from(self.cuts[usize::from(part)] <= value);
@@ -99,7 +101,7 @@ impl Cuts {
         part
     }
 
-    /// The first and the last part that an interval touches.
+    /// Returns the first and the last part that an interval touches.
     #[inline(always)]
     pub(in crate::cpu) fn span(&self, min: f32, max: f32) -> [u16; 2] {
         if self.cuts.is_empty() {
@@ -120,11 +122,11 @@ impl Cuts {
 #[derive(Default, Clone)]
 pub(in crate::cpu) struct Columns {
     pub(in crate::cpu) cuts: [Cuts; 2],
-    /// Even steps of the sweep axis, to sort each column by.
+    /// Even steps of the sweep axis, by which each column is sorted.
     pub(in crate::cpu) steps: Steps,
 }
 
-/// Even steps between two numbers.
+/// 2^16 even steps between two numbers.
 #[derive(Default, Clone, Copy)]
 pub(in crate::cpu) struct Steps {
     low: f64,
@@ -132,7 +134,7 @@ pub(in crate::cpu) struct Steps {
 }
 
 impl Steps {
-    /// 2^16 steps from `low` to `high`.
+    /// Creates the steps from `low` to `high`.
     pub(in crate::cpu) fn new(low: f32, high: f32) -> Self {
         let (low, high) = (f64::from(low.max(f32::MIN)), f64::from(high.min(f32::MAX)));
         let scale = if high > low {
@@ -143,7 +145,7 @@ impl Steps {
         Self { low, scale }
     }
 
-    /// Monotone, as [`Cuts`]; what lies outside is in the first or the last step.
+    /// Returns the step of a value. It is monotone; values outside are in the first or last step.
     #[inline(always)]
     pub(in crate::cpu) fn rank(self, value: f32) -> u16 {
         let step = ((f64::from(value) - self.low) * self.scale) as i32;
@@ -157,24 +159,24 @@ pub(in crate::cpu) type Span = [[u16; 2]; 2];
 /// The span of a box that is in no column.
 pub(in crate::cpu) const NOWHERE: Span = [[1, 0]; 2];
 
-/// Number of columns in a span.
+/// Returns the number of columns in a span.
 pub(in crate::cpu) const fn area(span: &Span) -> u64 {
     let [[y0, y1], [z0, z1]] = *span;
     ((y1 + 1 - y0) as u64) * ((z1 + 1 - z0) as u64)
 }
 
 impl Columns {
-    /// Number of columns of one world.
+    /// Returns the number of columns of one world.
     pub(in crate::cpu) fn count(&self) -> usize {
         self.cuts[0].parts() * self.cuts[1].parts()
     }
 
-    /// The columns that a box touches; `axes` are the two others.
+    /// Returns the columns that a box touches. `axes` are the two axes that are cut.
     pub(in crate::cpu) fn span(&self, b: &Aabb, axes: [usize; 2]) -> Span {
         std::array::from_fn(|k| self.cuts[k].span(b.min[axes[k]], b.max[axes[k]]))
     }
 
-    /// The column of two parts.
+    /// Returns the column of two parts.
     pub(in crate::cpu) fn column(&self, y: u16, z: u16) -> u32 {
         (usize::from(y) * self.cuts[1].parts() + usize::from(z)) as u32
     }

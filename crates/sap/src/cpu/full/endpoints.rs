@@ -1,21 +1,21 @@
 //! L. Ha, J. Krüger, C. Silva, "Fast Four-Way Parallel Radix Sorting on GPUs", Computer Graphics
 //! Forum 28(8), 2009, §6.1 "Broad-phase collision detection".
 //!
-//! 1. Every box gives two records: its `min` and its `max` on x, with the box's index and a bit
-//!    that tells which.
+//! 1. Each box gives two records: its `min` and its `max` on x, each with the box's index and a bit
+//!    that says which of the two it is.
 //! 2. The records are sorted by value. Under the closed rule a `min` comes before a `max` of the
-//!    same value, under the open rule after it (keys are lifted, see `key`, so that the first order
-//!    does for both).
-//! 3. A parallel scan over the `min` bits numbers the boxes in order of their `min`; the number of
-//!    `min`s before a box's `max` ends its candidates: the boxes whose `min` lies between its two
-//!    records, the paper's "out of order indices". Because only `min`s are looked at, each
-//!    candidate pair is found once.
-//! 4. The candidates go through y, and those left through z.
+//!    same value, under the open rule after it. Keys are lifted (see `key`), so that the first
+//!    order serves both rules.
+//! 3. A parallel scan over the `min` bits ranks the boxes by their `min`. The number of `min`s
+//!    before a box's `max` is the end of its candidates: the boxes whose `min` lies between its two
+//!    records, the paper's "out of order indices". Only `min`s count, so each candidate pair is
+//!    found once.
+//! 4. Intervals on y are compared for all candidates, then intervals on z for the rest.
 //!
-//! Departures: the overlap list of x is kept as one range for each box and never written out, as it
-//! can be far longer than memory; the lists after y are written in blocks. For y and z intervals
-//! are compared, not sorted again: the list holds pairs by then, and sorting 2 n records for each
-//! axis again would not shorten it.
+//! Departures: the overlap list of x is stored as one range for each box and never written out,
+//! because it can be far longer than memory; the lists after y are written in blocks. Intervals on
+//! y and z are compared and not sorted again: the list holds pairs by then, and sorting 2 n records
+//! for each axis would not shorten it.
 
 use super::arrange::in_one_column;
 use super::records::Records;
@@ -23,27 +23,28 @@ use crate::cpu::accept::Accept;
 use crate::cpu::key::{biased, lift, ordered};
 use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
+use crate::cpu::scatter::cut;
 use crate::cpu::tuning::{OVERLAP_BLOCK, STREAM_TASK, SWEEP_TASK};
-use crate::room::{self, zeros};
+use crate::try_alloc::{self, zeros};
 use crate::{Aabb, Config, Pair, Result, Sorts};
 use gpusort::SortOptions;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Boxes in order of their `min` on x, and where each one's candidates end.
+/// Boxes in order of their `min` on x, and the end of each one's candidates.
 pub(super) struct Ranges {
     records: Records,
-    /// For each box of the frame, one past the last of its candidates in `records`.
+    /// For each box of the frame, one past its last candidate in `records`.
     until: Vec<AtomicU32>,
 }
 
 impl Ranges {
-    /// Steps 1 to 3.
+    /// Runs steps 1 to 3.
     pub(super) fn new(boxes: &[Aabb], config: &Config, sorts: &mut Sorts) -> Result<Self> {
         let lift = lift(config.rule);
         let is_nonempty = |&i: &u32| !boxes[i as usize].is_empty();
-        let mut nonempty = room::gather((0..boxes.len() as u32).into_par_iter())?;
+        let mut nonempty = try_alloc::gather((0..boxes.len() as u32).into_par_iter())?;
         if !nonempty.par_iter().all(is_nonempty) {
             nonempty.retain(is_nonempty);
         }
@@ -51,12 +52,12 @@ impl Ranges {
         let max = |&i: &u32| biased(ordered(boxes[i as usize].max[0]));
         // All mins stand before all maxs, and the sort is stable.
         let (mins, maxs) = (nonempty.par_iter().map(min), nonempty.par_iter().map(max));
-        let mut keys = room::gather(mins.chain(maxs))?;
+        let mut keys = try_alloc::gather(mins.chain(maxs))?;
         let (mins, maxs) = (
             nonempty.par_iter().map(|i| i << 1),
             nonempty.par_iter().map(|i| i << 1 | 1),
         );
-        let mut ends = room::gather(mins.chain(maxs))?;
+        let mut ends = try_alloc::gather(mins.chain(maxs))?;
         let options = SortOptions::new().algorithm(config.sort);
         *sorts += Sorts::from(&gpusort::cpu::sort_pairs(&mut keys, &mut ends, &options)?);
 
@@ -67,19 +68,22 @@ impl Ranges {
             .collect();
         let mut order = zeros::<u32>(nonempty.len() + LANES)?;
         order.truncate(nonempty.len());
-        let until = room::gather(boxes.par_iter().map(|_| AtomicU32::new(0)))?;
-        let (mut tasks, mut rest, mut first) =
-            (Vec::with_capacity(counts.len()), &mut order[..], 0);
-        for (part, count) in ends.chunks(STREAM_TASK).zip(counts) {
-            let (numbered, after) = rest.split_at_mut(count);
-            tasks.push((part, first, numbered));
-            (rest, first) = (after, first + count as u32);
-        }
-        tasks.into_par_iter().for_each(|(part, first, numbered)| {
+        let until = try_alloc::gather(boxes.par_iter().map(|_| AtomicU32::new(0)))?;
+        let mut ranks = 0;
+        let tasks = ends
+            .chunks(STREAM_TASK)
+            .zip(cut(&mut order, counts.into_iter()))
+            .map(|(part, ranked)| {
+                let first = ranks;
+                ranks += ranked.len() as u32;
+                (part, first, ranked)
+            });
+        let tasks: Vec<_> = tasks.collect();
+        tasks.into_par_iter().for_each(|(part, first, ranked)| {
             let mut count = 0;
             for &end in part {
                 if is_min(&&end) {
-                    numbered[count as usize] = end >> 1;
+                    ranked[count as usize] = end >> 1;
                     count += 1;
                 } else {
                     until[(end >> 1) as usize].store(first + count, Ordering::Relaxed);
@@ -92,28 +96,21 @@ impl Ranges {
         })
     }
 
-    /// Step 4.
+    /// Runs step 4.
     pub(super) fn run(&self, accept: &Accept, collector: &Collector) -> Found {
-        let n = self.records.len();
-        let sweep = |mut task, number: usize| {
-            let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
+        collector.run_parts(self.records.len(), SWEEP_TASK, |task, range| {
             run_best(Boxes {
                 ranges: self,
                 range,
                 accept,
-                task: &mut task,
+                task,
             });
-            task
-        };
-        let tasks = (0..n.div_ceil(SWEEP_TASK)).into_par_iter();
-        tasks
-            .fold(|| collector.task(), sweep)
-            .map(Task::finish)
-            .reduce(Found::default, Found::merge)
+        })
     }
 
-    /// Takes the overlap list of x and y through z, and through x again where a box is thin there.
-    fn through_z(&self, overlap: &mut Vec<(u32, u32)>, accept: &Accept, task: &mut Task) {
+    /// Compares the intervals on z of an overlap list of x and y. Where a box is thin on x, it
+    /// compares those on x again.
+    fn filter_by_z(&self, overlap: &mut Vec<(u32, u32)>, accept: &Accept, task: &mut Task) {
         let Records {
             min, max, index, ..
         } = &self.records;
@@ -121,7 +118,7 @@ impl Ranges {
         let (storing, tests) = (task.storing(), accept.tests_anything());
         for (i, j) in overlap.drain(..) {
             let (i, j) = (i as usize, j as usize);
-            if min[i] > max[j] || min[j] > max[i] || (self.records.thin && !self.meet_on_x(i, j)) {
+            if min[i] > max[j] || min[j] > max[i] || (self.records.thin && !self.overlap_x(i, j)) {
                 continue;
             }
             let pair = Pair::new(index[i], index[j]);
@@ -136,13 +133,14 @@ impl Ranges {
         }
     }
 
-    fn meet_on_x(&self, i: usize, j: usize) -> bool {
+    fn overlap_x(&self, i: usize, j: usize) -> bool {
         let Records { keys, .. } = &self.records;
         keys[j] <= self.records.limit(i) && keys[i] <= self.records.limit(j)
     }
 }
 
-/// The boxes `range`, in order of their `min`, through y, and their overlap list through z.
+/// Finds the pairs of the boxes `range`, in order of their `min`: compares their candidates on y,
+/// then the overlap list on z.
 struct Boxes<'a, 'b> {
     ranges: &'a Ranges,
     range: Range<usize>,
@@ -182,10 +180,10 @@ impl Job for Boxes<'_, '_> {
                 }
                 j += LANES;
                 if overlap.len() >= OVERLAP_BLOCK {
-                    ranges.through_z(&mut overlap, accept, task);
+                    ranges.filter_by_z(&mut overlap, accept, task);
                 }
             }
         }
-        ranges.through_z(&mut overlap, accept, task);
+        ranges.filter_by_z(&mut overlap, accept, task);
     }
 }

@@ -1,4 +1,4 @@
-//! The record that a partition writes: a box in one of its columns.
+//! The record that a partition writes for a box in one of its columns.
 
 use super::columns::Steps;
 use crate::Aabb;
@@ -17,8 +17,7 @@ pub(super) struct Entry {
     /// `max` on the two other axes.
     pub(super) max: [i32; 2],
     pub(super) index: u32,
-    /// Where `start` lies in the extent of the sweep axis, in 2^16 even steps; never less for a
-    /// greater `start`.
+    /// The step of `start` among 2^16 even steps of the sweep axis. It is monotone in `start`.
     pub(super) rank: u16,
     /// Bit `k`: the box begins in this column on axis `k` of the two others.
     pub(super) homes: u8,

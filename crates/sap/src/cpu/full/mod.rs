@@ -1,6 +1,7 @@
-//! Full update: finds all pairs of a frame, by the sweep that its plan chose, or by a tree.
+//! Full update: finds all pairs of a frame by the sweep of its plan, or by a tree.
 
 pub(super) mod arrange;
+pub(super) mod brute;
 mod column;
 pub(super) mod columns;
 mod endpoints;
@@ -28,16 +29,16 @@ use entry::Entry;
 use partition::Partition;
 use plan::Plan;
 use split::Split;
-use sweep::{Pass, Role, of_pass};
+use sweep::{Pass, Role, run_pass};
 
-/// Memory of the sweep inside columns, to use again.
+/// Memory of the sweep inside columns, reused by every update.
 #[derive(Default)]
 pub(super) struct Scratch {
     entries: Vec<Entry>,
     spans: Vec<Span>,
 }
 
-/// Puts memory back; much more than was needed is freed.
+/// Stores memory for reuse. Most of it is freed if much less was needed.
 fn put_back<T>(to: &mut Vec<T>, mut memory: Vec<T>) {
     if memory.capacity() / 4 > memory.len() {
         memory.shrink_to(2 * memory.len());
@@ -46,16 +47,16 @@ fn put_back<T>(to: &mut Vec<T>, mut memory: Vec<T>) {
 }
 
 /// Finds all pairs of a scene by its plan.
-pub(super) struct Finder<'a> {
+pub(super) struct FullSearch<'a> {
     pub(super) config: &'a Config,
     pub(super) scene: &'a Scene,
     pub(super) plan: &'a Plan,
     pub(super) blocks: &'a SpareBlocks,
 }
 
-impl Finder<'_> {
-    /// Finds the pairs; past `limit` they are only counted. Work that exceeds the bound of its plan
-    /// is given up, and the tree finds them all.
+impl FullSearch<'_> {
+    /// Finds the pairs. Beyond `limit` they are only counted. A sweep that exceeds its budget
+    /// stops, and the tree finds all pairs.
     pub(super) fn run(
         &self,
         limit: u64,
@@ -63,19 +64,19 @@ impl Finder<'_> {
         clock: &mut Clock,
     ) -> Result<Found> {
         if self.is_one_sweep() {
-            return self.bounded(limit, scratch, clock);
+            return self.find(limit, scratch, clock);
         }
-        on_threads(|| self.bounded(limit, scratch, clock))
+        on_threads(|| self.find(limit, scratch, clock))
     }
 
-    /// Tells whether all boxes are swept along one axis at once, for which a small frame needs no
-    /// other thread.
+    /// Tells whether the plan is a single sweep of all boxes. In a small frame that needs no other
+    /// thread.
     fn is_one_sweep(&self) -> bool {
         let sweeps = self.plan.strategy != Strategy::Endpoints && !self.plan.by_tree;
         sweeps && self.plan.columns.count() == 1 && self.scene.worlds.is_none()
     }
 
-    fn bounded(&self, limit: u64, scratch: &mut Scratch, clock: &mut Clock) -> Result<Found> {
+    fn find(&self, limit: u64, scratch: &mut Scratch, clock: &mut Clock) -> Result<Found> {
         if self.plan.by_tree {
             return self.by_tree(limit, clock);
         }
@@ -99,17 +100,17 @@ impl Finder<'_> {
         Ok(found)
     }
 
-    /// The pairs by [`Strategy::Endpoints`].
+    /// Finds the pairs by [`Strategy::Endpoints`].
     fn by_endpoints(&self, collector: &Collector, clock: &mut Clock) -> Result<Found> {
         let mut sorts = Sorts::default();
         let ranges = Ranges::new(&self.scene.boxes, self.config, &mut sorts)?;
         clock.lap(|timings| &mut timings.sort);
         let found = ranges.run(&self.accept_all(), collector);
         clock.lap(|timings| &mut timings.sweep);
-        Ok(found.sorted_by(sorts))
+        Ok(found.with_sorts(sorts))
     }
 
-    /// The pairs by one sweep of all boxes along one axis.
+    /// Finds the pairs by one sweep of all boxes along one axis.
     fn by_one_sweep(&self, collector: &Collector, clock: &mut Clock) -> Result<Found> {
         let (boxes, axis) = (&self.scene.boxes, self.plan.axis);
         let mut sorts = Sorts::default();
@@ -117,12 +118,13 @@ impl Finder<'_> {
         clock.lap(|timings| &mut timings.keys);
         let all = in_one_column(boxes, order, axis, self.config)?;
         clock.lap(|timings| &mut timings.sort);
-        let found = of_pass(&Pass::within(&all, &self.accept_all()), collector);
+        let found = run_pass(&Pass::within(&all, &self.accept_all()), collector);
         clock.lap(|timings| &mut timings.sweep);
-        Ok(found.sorted_by(sorts))
+        Ok(found.with_sorts(sorts))
     }
 
-    /// The pairs by a sweep inside each column, and of oversized boxes by one against all.
+    /// Finds the pairs by a sweep inside each column, and those of oversized boxes by a sweep
+    /// against all boxes.
     fn by_columns(
         &self,
         collector: &Collector,
@@ -146,12 +148,11 @@ impl Finder<'_> {
         let spans = std::mem::take(&mut scratch.spans);
         let split = Split::new(boxes, &layout, self.plan, spans)?;
         clock.lap(|timings| &mut timings.keys);
-        let (large, small) = if split.has_large() || ids.is_some() {
+        let (oversized, others) = if split.has_oversized() || ids.is_some() {
             split.parts(&order_by_min(boxes, axis, config, &mut sorts)?)?
         } else {
             (Vec::new(), Vec::new())
         };
-        // Columns tell worlds apart.
         let accept = Accept::new(self.scene, self.scene, config.rule, WorldTest::ByColumns);
         let mut found = if ids.is_none() {
             let entries = std::mem::take(&mut scratch.entries);
@@ -161,23 +162,28 @@ impl Finder<'_> {
             put_back(&mut scratch.entries, entries);
             found
         } else {
-            let all = layout.records(boxes, ids, split.spans(), &small, config, &mut sorts)?;
+            let all = layout.records(boxes, ids, split.spans(), &others, config, &mut sorts)?;
             clock.lap(|timings| &mut timings.sort);
-            of_pass(&Pass::within(&all, &accept), collector)
+            run_pass(&Pass::within(&all, &accept), collector)
         };
-        if !large.is_empty() {
-            found = found.merge(self.oversized(large, small, collector)?);
+        if !oversized.is_empty() {
+            found = found.merge(self.by_oversized(oversized, others, collector)?);
         }
         put_back(&mut scratch.spans, split.into_spans());
         clock.lap(|timings| &mut timings.sweep);
-        Ok(found.sorted_by(sorts))
+        Ok(found.with_sorts(sorts))
     }
 
-    /// The pairs of oversized boxes with each other and with all others, each list being in sweep
-    /// order.
-    fn oversized(&self, large: Vec<u32>, small: Vec<u32>, collector: &Collector) -> Result<Found> {
+    /// Finds the pairs of oversized boxes with each other and with all others. Both lists are in
+    /// sweep order.
+    fn by_oversized(
+        &self,
+        oversized: Vec<u32>,
+        others: Vec<u32>,
+        collector: &Collector,
+    ) -> Result<Found> {
         let one = |order| in_one_column(&self.scene.boxes, order, self.plan.axis, self.config);
-        let (large, small, accept) = (one(large)?, one(small)?, self.accept_all());
+        let (oversized, others, accept) = (one(oversized)?, one(others)?, self.accept_all());
         let between = |from, into, role| Pass {
             from,
             into,
@@ -185,14 +191,14 @@ impl Finder<'_> {
             accept: &accept,
         };
         let passes = [
-            Pass::within(&large, &accept),
-            between(&large, &small, Role::ForthPart),
-            between(&small, &large, Role::BackPart),
+            Pass::within(&oversized, &accept),
+            between(&oversized, &others, Role::ForthPart),
+            between(&others, &oversized, Role::BackPart),
         ];
         Ok(sweep::run(&passes, collector))
     }
 
-    /// The pairs by a tree of all boxes.
+    /// Finds the pairs by a tree of all boxes.
     fn by_tree(&self, limit: u64, clock: &mut Clock) -> Result<Found> {
         on_threads(|| {
             let tree = Tree::new(self.scene, self.config.rule)?;
@@ -200,7 +206,7 @@ impl Finder<'_> {
             let search = Search {
                 tree: &tree,
                 scene: self.scene,
-                some: tree.walk(),
+                some: tree.leaf_order(),
                 partners: Partners::Later,
                 accept: &self.accept_all(),
             };
@@ -212,24 +218,39 @@ impl Finder<'_> {
         })
     }
 
-    /// All tests that keep boxes from being a pair.
+    /// Returns all tests of pairs, worlds included.
     fn accept_all(&self) -> Accept<'_> {
-        Accept::new(self.scene, self.scene, self.config.rule, WorldTest::Here)
+        Accept::new(self.scene, self.scene, self.config.rule, WorldTest::PerPair)
     }
+}
+
+/// Returns all pairs of a scene in order, found by `plan`.
+#[cfg(test)]
+pub(in crate::cpu) fn all_pairs(config: &Config, scene: &Scene, plan: &Plan) -> Vec<crate::Pair> {
+    let blocks = SpareBlocks::default();
+    let search = FullSearch {
+        config,
+        scene,
+        plan,
+        blocks: &blocks,
+    };
+    let found = search.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
+    crate::cpu::output::order::sorted_pairs(found, scene.boxes.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Engine;
+    use crate::cpu;
     use crate::cpu::full::arrange::order_by_min;
     use crate::cpu::full::columns::Cuts;
     use crate::cpu::full::plan::plan;
     use crate::cpu::full::two_sets::by_tree;
-    use crate::cpu::output::order::order;
+    use crate::cpu::output::order::sorted_pairs;
+    use crate::engine::Engine;
     use crate::{Aabb, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair};
 
-    /// Small boxes, and plates that are thin on z and reach through all columns of x and y.
+    /// Returns small boxes, and plates that are flat on z and span all columns of x and y.
     fn plates_among_boxes() -> Vec<Aabb> {
         let mut state = 7_u32;
         let mut next = || {
@@ -247,7 +268,7 @@ mod tests {
         (0..8000).map(&mut one).collect()
     }
 
-    /// A frame with all that keeps boxes apart.
+    /// A frame with everything that keeps boxes from pairing.
     struct Mixed {
         boxes: Vec<Aabb>,
         filters: Vec<Filter>,
@@ -272,7 +293,7 @@ mod tests {
             }
         }
 
-        /// With some of it, by the bits of a number.
+        /// Reads the frame. The bits of `with` select filters, worlds and excluded pairs.
         fn scene(&self, with: u32) -> Scene {
             let has = |bit: u32| with >> bit & 1 == 1;
             let frame = Frame {
@@ -288,15 +309,6 @@ mod tests {
         }
     }
 
-    fn pairs_of(found: Result<Found>, rows: usize) -> Vec<Pair> {
-        let Ok(Ok(found)) = found.map(Found::stored) else {
-            panic!("no memory")
-        };
-        let mut pairs = Vec::new();
-        assert!(order(found.blocks, rows, &mut pairs, &SpareBlocks::default()).is_ok());
-        pairs
-    }
-
     #[test]
     fn the_tree_finds_what_brute_force_finds() {
         let (some, others) = (Mixed::new(2500), Mixed::new(700));
@@ -309,15 +321,8 @@ mod tests {
                 let scene = some.scene(with);
                 let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), Strategy::Auto);
                 plan.by_tree = true;
-                let spare = SpareBlocks::default();
-                let finder = Finder {
-                    config: &config,
-                    scene: &scene,
-                    plan: &plan,
-                    blocks: &spare,
-                };
-                let found = finder.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
-                let accept = Accept::new(&scene, &scene, rule, WorldTest::Here);
+                let pairs = all_pairs(&config, &scene, &plan);
+                let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair);
                 let all = |i: usize, j: usize| {
                     scene.boxes[i].overlaps(&scene.boxes[j], rule)
                         && accept.keeps(i as u32, j as u32)
@@ -329,12 +334,13 @@ mod tests {
                     .map(|(i, j)| Pair::new(i as u32, j as u32))
                     .collect();
                 assert!(expected.len() > 300);
-                assert!(pairs_of(found, n) == expected, "{rule:?}, with {with:b}");
+                assert!(pairs == expected, "{rule:?}, with {with:b}");
 
-                // Two sets, of which one may have no filters.
+                // Two sets, one of which may have no filters.
                 for second in [others.scene(with & 3), others.scene(0)] {
+                    let spare = SpareBlocks::default();
                     let found = by_tree(&scene, &second, rule, u64::MAX, &spare);
-                    let accept = Accept::new(&scene, &second, rule, WorldTest::Here);
+                    let accept = Accept::new(&scene, &second, rule, WorldTest::PerPair);
                     let mut expected = Vec::new();
                     for i in 0..n {
                         for j in 0..second.boxes.len() {
@@ -348,7 +354,10 @@ mod tests {
                             }
                         }
                     }
-                    assert!(pairs_of(found, n) == expected, "{rule:?}, with {with:b}");
+                    assert!(
+                        sorted_pairs(found, n) == expected,
+                        "{rule:?}, with {with:b}"
+                    );
                 }
             }
         }
@@ -380,22 +389,26 @@ mod tests {
             }),
         ];
         for filters in cases {
-            let mut broad_phase = Engine::new(&Config::default());
+            let mut broad_phase = cpu::Engine::new(Config::default());
             let frame = Frame {
                 filters: Some(&filters),
                 ..Frame::boxes(&boxes)
             };
-            let Ok(report) = broad_phase.update(&Config::default(), &frame) else {
+            let Ok(report) = broad_phase.update(&frame) else {
                 panic!("no memory")
             };
             assert_eq!(report.pairs, 0);
-            // What the bound lets through before it stops, and little more.
-            assert!(report.tests < 200 * n as u64, "{} tests", report.tests);
+            // The sweep stops at its budget, and the tree makes few tests.
+            assert!(
+                report.stats.tests < 200 * n as u64,
+                "{} tests",
+                report.stats.tests
+            );
         }
     }
 
     #[test]
-    fn oversized_boxes_are_swept_on_their_own() {
+    fn oversized_boxes_are_swept_against_all_others() {
         let boxes = plates_among_boxes();
         let worlds: Vec<u32> = (0..boxes.len() as u32).map(|i| i % 2).collect();
         for rule in [OverlapRule::Closed, OverlapRule::Open] {
@@ -415,17 +428,16 @@ mod tests {
                         .read(&frame, OnInvalid::Error, 0.0, &Scene::default())
                         .is_ok()
                 );
-                // Columns narrower than the plan would have them, so that the plates are worth a
-                // list of their own.
+                // Columns are narrower than planned, so that the plates count as oversized.
                 let mut plan = plan(&boxes, worlds, Strategy::Subdivided);
                 let even: Vec<f32> = (0..30).map(|i| i as f32).collect();
                 plan.columns.cuts = [Cuts::new(&even, 30), Cuts::new(&even, 30)];
-                let Ok(numbers) = Worlds::new([worlds, None]) else {
+                let Ok(indices) = Worlds::new([worlds, None]) else {
                     panic!("no memory")
                 };
                 let layout = ColumnLayout {
                     columns: &plan.columns,
-                    worlds: &numbers,
+                    worlds: &indices,
                     axis: plan.axis,
                 };
                 let sorts = &mut Sorts::default();
@@ -435,27 +447,15 @@ mod tests {
                 let Ok(split) = Split::new(&boxes, &layout, &plan, Vec::new()) else {
                     panic!("no memory")
                 };
-                let large = order_x.iter().filter(|&&i| split.is_large(i as usize));
+                let oversized = order_x.iter().filter(|&&i| split.is_oversized(i as usize));
                 assert_eq!(
-                    (large.count(), order_x.len()),
+                    (oversized.count(), order_x.len()),
                     (400, 8000),
                     "axis {}",
                     plan.axis
                 );
 
-                let spare = SpareBlocks::default();
-                let finder = Finder {
-                    config: &config,
-                    scene: &scene,
-                    plan: &plan,
-                    blocks: &spare,
-                };
-                let all = finder.run(u64::MAX, &mut Scratch::default(), &mut Clock::start());
-                let Ok(all) = all else {
-                    panic!("the sort failed")
-                };
-                let mut pairs = Vec::new();
-                assert!(order(all.blocks, boxes.len(), &mut pairs, &spare).is_ok());
+                let pairs = all_pairs(&config, &scene, &plan);
                 let mut expected = Vec::new();
                 for (i, a) in boxes.iter().enumerate() {
                     for (j, b) in boxes.iter().enumerate().skip(i + 1) {

@@ -1,11 +1,12 @@
-//! Writes boxes straight into columns, each then sorted and swept while it is in cache.
+//! Writes boxes directly into columns, and sorts and sweeps each column while it is in cache.
 //!
-//! 1. The columns that each box touches ([`Span`]), and how many boxes each column gets.
-//! 2. One scattered write of a record of 32 bytes for each column of a box.
-//! 3. Column by column: sort by `min` on the sweep axis, sweep. A column that one thread would be
-//!    long at is shared by all.
+//! 1. Counts the boxes of each column, by the columns that each box touches ([`Span`]).
+//! 2. Writes a record of 32 bytes for each column of a box, scattered.
+//! 3. Sorts each column by `min` on the sweep axis and sweeps it, on one thread; a large column on
+//!    all threads.
 //!
-//! Bytes: 24 read a box, 32 written and read a copy; all else stays in cache.
+//! Memory traffic: 24 bytes read for a box, 32 bytes written and read for a copy. All else stays in
+//! cache.
 
 use super::arrange::ColumnLayout;
 use super::column::Column;
@@ -18,7 +19,7 @@ use crate::cpu::key::lift;
 use crate::cpu::output::collect::{Collector, Found};
 use crate::cpu::scatter::{Positions, Target};
 use crate::cpu::tuning::{LARGE_COLUMN, STREAM_TASK};
-use crate::room::zeros;
+use crate::try_alloc::zeros;
 use crate::{OverlapRule, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -26,13 +27,13 @@ use std::ops::Range;
 /// Boxes in columns.
 pub(super) struct Partition {
     entries: Vec<Entry>,
-    /// Where each column ends; it begins where the one before it ends.
+    /// The end of each column, which is the begin of the next one.
     ends: Vec<usize>,
 }
 
 impl Partition {
-    /// Copies the boxes that are not oversized, column by column; in each they are in the order of
-    /// their indices. `entries` is memory to use again.
+    /// Copies the boxes that are not oversized into columns, within each by ascending index.
+    /// `entries` is memory to reuse.
     pub(super) fn new(
         split: &Split,
         layout: &ColumnLayout,
@@ -40,7 +41,7 @@ impl Partition {
         mut entries: Vec<Entry>,
     ) -> Result<Self> {
         let (boxes, spans, columns) = (split.boxes(), split.spans(), layout.columns);
-        // Each part counts every column, so it should have several boxes for each.
+        // Each part has a count for every column, so it has several boxes for each.
         let part = boxes
             .len()
             .div_ceil(4 * rayon::current_num_threads())
@@ -52,19 +53,19 @@ impl Partition {
             .collect();
         let mut counts = zeros::<u32>(parts.len() * columns.count())?;
         let count = |(counts, part): (&mut [u32], &Range<usize>)| {
-            for i in part.clone().filter(|&i| !split.is_large(i)) {
+            for i in part.clone().filter(|&i| !split.is_oversized(i)) {
                 let [[y0, y1], [z0, z1]] = spans[i];
                 if y1.wrapping_sub(y0) > 1 || z1.wrapping_sub(z0) > 1 {
                     each_column(columns, &spans[i], |column, _| counts[column] += 1);
                     continue;
                 }
-                // Most boxes: four columns at most, without a branch on which of them.
-                let (more_y, more_z) = (u32::from(y1 - y0), u32::from(z1 - z0));
-                let mut add = |y, z, more| counts[columns.column(y, z) as usize] += more;
+                // Most boxes touch at most four columns, which are counted without a branch.
+                let (second_y, second_z) = (u32::from(y1 - y0), u32::from(z1 - z0));
+                let mut add = |y, z, count| counts[columns.column(y, z) as usize] += count;
                 add(y0, z0, 1);
-                add(y0, z1, more_z);
-                add(y1, z0, more_y);
-                add(y1, z1, more_y * more_z);
+                add(y0, z1, second_z);
+                add(y1, z0, second_y);
+                add(y1, z1, second_y * second_z);
             }
         };
         counts
@@ -76,11 +77,12 @@ impl Partition {
         let target = Target::reserve(&mut entries, total)?;
         let (axes, lift, steps) = (axes(layout.axis), lift(rule), &columns.steps);
         let write = |(part, starts): (Range<usize>, &mut [usize])| {
-            for i in part.filter(|&i| !split.is_large(i)) {
+            for i in part.filter(|&i| !split.is_oversized(i)) {
                 let entry = Entry::new(&boxes[i], i, axes, lift, steps);
                 each_column(columns, &spans[i], |column, homes| {
-                    // SAFETY: positions of all parts and columns are apart and below `total`, which
-                    // was reserved: each part has as many in a column as it counted there.
+                    // SAFETY: the positions of all parts and columns differ and are below `total`,
+                    // which was reserved, because each part writes to a column as many entries as
+                    // it counted there.
                     unsafe { target.write(&mut starts[column], Entry { homes, ..entry }) };
                 });
             }
@@ -97,7 +99,7 @@ impl Partition {
         })
     }
 
-    /// Sweeps all columns. Returns the memory of the entries too.
+    /// Sweeps all columns. Returns the memory of the entries as well.
     pub(super) fn sweep(self, accept: &Accept, collector: &Collector) -> (Found, Vec<Entry>) {
         let column = |column: usize| {
             let first = column.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -106,9 +108,9 @@ impl Partition {
         let start = || (collector.task(), Column::default());
         let mut found = (0..self.ends.len())
             .into_par_iter()
-            .fold(start, |(mut task, mut sorted), number| {
-                let entries = column(number);
-                if (2..=LARGE_COLUMN).contains(&entries.len()) && task.goes_on() {
+            .fold(start, |(mut task, mut sorted), index| {
+                let entries = column(index);
+                if (2..=LARGE_COLUMN).contains(&entries.len()) && task.is_within_budget() {
                     match sorted.load(entries) {
                         Ok(()) => sorted.sweep(accept, &mut task),
                         Err(error) => task.refuse(error),
@@ -119,11 +121,12 @@ impl Partition {
             })
             .map(|(task, _)| task.finish())
             .reduce(Found::default, Found::merge);
-        let large = (0..self.ends.len()).filter(|&number| column(number).len() > LARGE_COLUMN);
-        for number in large.take_while(|_| !collector.is_exceeded()) {
+        let large = (0..self.ends.len()).map(column);
+        let large = large.filter(|entries| entries.len() > LARGE_COLUMN);
+        for entries in large.take_while(|_| !collector.is_exceeded()) {
             let mut sorted = Column::default();
-            found.sorts.keys += column(number).len() as u64;
-            found = found.merge(match sorted.load(column(number)) {
+            found.sorts.keys += entries.len() as u64;
+            found = found.merge(match sorted.load(entries) {
                 Ok(()) => sorted.sweep_by_all(accept, collector),
                 Err(error) => Found::refused(error),
             });
@@ -132,7 +135,7 @@ impl Partition {
     }
 }
 
-/// The columns of a span, each with its home bits.
+/// Calls `f` with each column of a span and the box's home bits there.
 #[inline(always)]
 fn each_column(columns: &Columns, span: &Span, mut f: impl FnMut(usize, u8)) {
     let [[y0, y1], [z0, z1]] = *span;

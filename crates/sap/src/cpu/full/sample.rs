@@ -1,24 +1,23 @@
-//! A sample of a frame's boxes, which estimates what a sweep costs.
+//! A sample of a frame's boxes, which estimates the cost of a sweep.
 
 use crate::cpu::key::{biased, ordered};
+use crate::cpu::tuning::{BOXES_PER_SAMPLED, MAX_PLAN_SAMPLE, MIN_PLAN_SAMPLE, RATED_PER_SAMPLED};
 use crate::draw::draw;
 use crate::{Aabb, OverlapRule};
 
-/// Sampled candidates that rate columns, for each box of the sample.
-const RATED: usize = 8;
-
-/// Boxes drawn from all parts of a frame, the empty ones left out.
+/// Boxes drawn from all parts of a frame, without the empty ones.
 pub(super) struct Sample {
     pub(super) boxes: Vec<Aabb>,
     worlds: Vec<u32>,
-    /// Boxes of the frame for each of the sample.
+    /// The number of boxes of the frame for each drawn one.
     pub(super) ratio: f64,
 }
 
 impl Sample {
     pub(super) fn new(boxes: &[Aabb], worlds: Option<&[u32]>) -> Self {
-        // Larger frames are worth a better estimate: 2048 boxes hold 2 million pairs.
-        let size = (boxes.len() / 128).clamp(192, 2048).min(boxes.len());
+        let size = (boxes.len() / BOXES_PER_SAMPLED)
+            .clamp(MIN_PLAN_SAMPLE, MAX_PLAN_SAMPLE)
+            .min(boxes.len());
         let drawn = draw(boxes.len(), size, 0).filter(|&i| !boxes[i].is_empty());
         let (drawn, worlds): (Vec<_>, Vec<_>) = drawn
             .map(|i| (boxes[i], worlds.map_or(0, |worlds| worlds[i])))
@@ -31,8 +30,8 @@ impl Sample {
         }
     }
 
-    /// Counts the candidates on an axis, and chooses some of them, evenly, by their indices in the
-    /// sample.
+    /// Counts the candidates on an axis, and chooses some of them at even intervals. Returns the
+    /// count and the chosen ones, by their indices in the sample.
     pub(super) fn candidates(&self, axis: usize) -> (f64, Vec<[u16; 2]>) {
         let key = |(b, i): (&Aabb, u64)| u64::from(biased(ordered(b.min[axis]))) << 32 | i;
         let mut order: Vec<u64> = self.boxes.iter().zip(0..).map(key).collect();
@@ -42,14 +41,16 @@ impl Sample {
             .iter()
             .map(|&i| self.boxes[usize::from(i)].min[axis])
             .collect();
-        // A run is all boxes that begin before this one ends.
+        // The run of a box is the boxes after it that begin before it ends.
         let run = |(first, &i): (usize, &u16)| {
             let max = self.boxes[usize::from(i)].max[axis];
             mins[first..].partition_point(|&min| min <= max).max(1) - 1
         };
         let runs: Vec<usize> = order.iter().enumerate().map(run).collect();
         let count: usize = runs.iter().sum();
-        let step = count.div_ceil(RATED * self.boxes.len().max(1)).max(1);
+        let step = count
+            .div_ceil(RATED_PER_SAMPLED * self.boxes.len().max(1))
+            .max(1);
         let mut chosen = Vec::new();
         let mut next = step / 2;
         let mut before = 0;
@@ -66,7 +67,7 @@ impl Sample {
         (count as f64 * chosen.len() as f64 / drawn, chosen)
     }
 
-    /// How many of `count` candidates overlap, by those chosen.
+    /// Estimates how many of `count` candidates overlap, by the chosen ones.
     pub(super) fn pairs(&self, count: f64, chosen: &[[u16; 2]]) -> f64 {
         let b = |i: u16| &self.boxes[usize::from(i)];
         let overlaps = |&&[i, j]: &&[u16; 2]| b(i).overlaps(b(j), OverlapRule::Closed);
@@ -74,14 +75,15 @@ impl Sample {
         count * overlapping as f64 / chosen.len().max(1) as f64
     }
 
+    /// Returns a value of each box, sorted.
     pub(super) fn sorted(&self, of: impl Fn(&Aabb) -> f32) -> Vec<f32> {
         let mut values: Vec<f32> = self.boxes.iter().map(of).collect();
         values.sort_unstable_by(f32::total_cmp);
         values
     }
 
-    /// How many typical boxes fit side by side on an axis: the extent of the middle nine tenths
-    /// over the mean side of the smaller nine tenths. `mins` are the sorted ones.
+    /// Estimates how many typical boxes fit side by side on an axis: the extent of the middle nine
+    /// tenths over the mean side of the smaller nine tenths. `mins` are sorted.
     pub(super) fn side_by_side(&self, axis: usize, mins: &[f32]) -> f64 {
         let sides = self.sorted(|b| b.max[axis] - b.min[axis]);
         let n = mins.len();
@@ -91,12 +93,12 @@ impl Sample {
         let extent = f64::from(mins[n - 1 - n / 20]) - f64::from(mins[n / 20]);
         let small = &sides[..(n * 9).div_ceil(10)];
         let mean = small.iter().map(|&side| f64::from(side)).sum::<f64>() / small.len() as f64;
-        let many = extent / 0.9 / mean;
-        // Points fit side by side without end; boxes all in one place do not.
-        if many.is_nan() {
+        let count = extent / 0.9 / mean;
+        // Any number of points fit side by side. NaN means boxes that are all at one point.
+        if count.is_nan() {
             1.0
         } else {
-            many.clamp(1.0, 1e6)
+            count.clamp(1.0, 1e6)
         }
     }
 }

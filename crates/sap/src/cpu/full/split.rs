@@ -1,34 +1,39 @@
-//! Tells oversized boxes, which are swept on their own, from those that are copied into columns.
+//! Tells oversized boxes, which are swept against all others, from those that are copied into
+//! columns.
 
 use super::arrange::ColumnLayout;
 use super::columns::{NOWHERE, Span, area};
-use super::plan::{COPY, Plan, RECORD, TEST};
+use super::plan::Plan;
 use crate::cpu::lanes::LANES;
-use crate::cpu::tuning::{FEW_COPIES, MAX_COPIES, STREAM_TASK};
-use crate::{Aabb, Result, room};
+use crate::cpu::tuning::{
+    COPY_COST, FREE_COPIES, MAX_MEAN_COPIES, MIN_OVERSIZED_COPIES, RECORD_COST, STREAM_TASK,
+};
+use crate::{Aabb, Result, try_alloc};
 use rayon::prelude::*;
 
-/// Which boxes are cheaper to sweep against all others than to copy into each of their columns: a
-/// box of `k` columns costs `k` copies or a test for each box that shares its interval on the sweep
-/// axis.
+/// Decides for each box whether it is cheaper to sweep it against all others than to copy it into
+/// each of its columns. A box of `k` columns costs either `k` copies, or a test for each box whose
+/// interval on the sweep axis overlaps its own.
 pub(super) struct Split<'a> {
     boxes: &'a [Aabb],
     spans: Vec<Span>,
     plan: &'a Plan,
-    large: Large,
+    oversized: Oversized,
 }
 
+/// The boxes that count as oversized.
 #[derive(Clone, Copy, PartialEq)]
-enum Large {
+enum Oversized {
     None,
-    /// More copies than memory should hold on average.
+    /// Boxes of more copies than the mean may be, because all copies would take too much memory.
     ManyCopies,
-    /// Those that it saves something for.
-    Saving,
+    /// Boxes that are cheaper to sweep against all others.
+    Cheaper,
 }
 
 impl<'a> Split<'a> {
-    /// `spans` is memory to use again.
+    /// Computes the span of each box and decides which boxes are oversized. `spans` is memory to
+    /// reuse.
     pub(super) fn new(
         boxes: &'a [Aabb],
         layout: &ColumnLayout,
@@ -36,7 +41,7 @@ impl<'a> Split<'a> {
         mut spans: Vec<Span>,
     ) -> Result<Self> {
         let n = boxes.len();
-        room::resize(&mut spans, n, NOWHERE)?;
+        try_alloc::resize(&mut spans, n, NOWHERE)?;
         let of_task = |(boxes, spans): (&[Aabb], &mut [Span])| {
             let (mut total, mut gain) = (0, 0.0);
             for (b, span) in boxes.iter().zip(spans) {
@@ -56,13 +61,13 @@ impl<'a> Split<'a> {
             boxes,
             spans,
             plan,
-            large: Large::None,
+            oversized: Oversized::None,
         };
-        if total > MAX_COPIES * n as u64 + 1_000_000 {
-            split.large = Large::ManyCopies;
-        } else if gain > n as f64 * RECORD {
-            // Splitting has its price: the others once more, in one column.
-            split.large = Large::Saving;
+        if total > max_copies(n) {
+            split.oversized = Oversized::ManyCopies;
+        } else if gain > n as f64 * RECORD_COST {
+            // A split costs a second record of each box, in one column.
+            split.oversized = Oversized::Cheaper;
         }
         Ok(split)
     }
@@ -75,46 +80,55 @@ impl<'a> Split<'a> {
         &self.spans
     }
 
-    /// Boxes to be swept on their own, and the others.
+    /// Divides a list of boxes into the oversized ones and the others.
     pub(super) fn parts(&self, order: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
-        let is_large = |&&i: &&u32| self.is_large(i as usize);
-        let count = order.iter().filter(is_large).count();
-        let (mut large, mut small) = (Vec::new(), Vec::new());
-        room::reserve(&mut large, count + LANES)?;
-        room::reserve(&mut small, order.len() - count + LANES)?;
+        let is_oversized = |&&i: &&u32| self.is_oversized(i as usize);
+        let count = order.iter().filter(is_oversized).count();
+        let (mut oversized, mut others) = (Vec::new(), Vec::new());
+        try_alloc::reserve(&mut oversized, count + LANES)?;
+        try_alloc::reserve(&mut others, order.len() - count + LANES)?;
         for i in order {
-            let part = if is_large(&i) { &mut large } else { &mut small };
+            let part = if is_oversized(&i) {
+                &mut oversized
+            } else {
+                &mut others
+            };
             part.push(*i);
         }
-        Ok((large, small))
+        Ok((oversized, others))
     }
 
-    /// The memory of the spans.
+    /// Returns the memory of the spans.
     pub(super) fn into_spans(self) -> Vec<Span> {
         self.spans
     }
 
-    /// Whether there may be large boxes.
-    pub(super) fn has_large(&self) -> bool {
-        self.large != Large::None
+    /// Tells whether there may be oversized boxes.
+    pub(super) fn has_oversized(&self) -> bool {
+        self.oversized != Oversized::None
     }
 
-    /// Whether the box is to be swept on its own.
+    /// Tells whether a box is oversized.
     #[inline(always)]
-    pub(super) fn is_large(&self, i: usize) -> bool {
-        match self.large {
-            Large::None => false,
-            Large::ManyCopies => area(&self.spans[i]) > MAX_COPIES,
-            Large::Saving => saved(&self.boxes[i], &self.spans[i], self.plan) > 0.0,
+    pub(super) fn is_oversized(&self, i: usize) -> bool {
+        match self.oversized {
+            Oversized::None => false,
+            Oversized::ManyCopies => area(&self.spans[i]) > MAX_MEAN_COPIES,
+            Oversized::Cheaper => saved(&self.boxes[i], &self.spans[i], self.plan) > 0.0,
         }
     }
 }
 
-/// What a box saves when it is swept on its own.
+/// Returns the max number of copies of `n` boxes that columns may hold.
+pub(super) const fn max_copies(n: usize) -> u64 {
+    MAX_MEAN_COPIES * n as u64 + FREE_COPIES
+}
+
+/// Returns the cost that a box saves if it is oversized.
 #[inline(always)]
 fn saved(b: &Aabb, span: &Span, plan: &Plan) -> f64 {
     match area(span) {
-        0..FEW_COPIES => 0.0,
-        copies => copies as f64 * COPY - plan.candidates(b) * TEST,
+        0..MIN_OVERSIZED_COPIES => 0.0,
+        copies => copies as f64 * COPY_COST - plan.candidates(b),
     }
 }

@@ -1,33 +1,31 @@
-//! The sweep: each record goes forward through those after it until one begins past its end, eight
-//! at a time.
+//! The sweep: tests each record against the records after it, eight at a time, up to the first one
+//! that begins past its end.
 
 use super::records::Records;
 use crate::cpu::accept::Accept;
-use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::lanes::{Job, LANES, Lanes, Naming, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::tuning::SWEEP_TASK;
-use crate::threads::in_pool;
-use rayon::prelude::*;
 use std::ops::Range;
 
-/// Which records of `into` a record of `from` meets first, and which index of the two a pair names
-/// first.
+/// Decides at which record of `into` the sweep of a record of `from` begins, and which of the two
+/// indices is first in a pair.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Role {
-    /// One set against itself: the next record. The smaller index first.
+    /// Sweeps a set against itself, from the next record on. The smaller index is first.
     Within,
-    /// The first set against the second: the first record with the same key or a greater one.
+    /// Sweeps the first set against the second, from the first record of no smaller key on.
     Forth,
-    /// The second set against the first: the first record with a greater key, so that each pair is
-    /// met once.
+    /// Sweeps the second set against the first, from the first record of a greater key on, so that
+    /// each pair is found once.
     Back,
-    /// As `Forth` and `Back`, between two parts of one set: the smaller index first.
+    /// Like `Forth`, between two parts of one set. The smaller index is first.
     ForthPart,
-    /// See `ForthPart`.
+    /// Like `Back`, between two parts of one set. The smaller index is first.
     BackPart,
 }
 
-/// One sweep of all records of `from` through `into`.
+/// A sweep of all records of `from` through `into`.
 #[derive(Clone, Copy)]
 pub(super) struct Pass<'a> {
     pub(super) from: &'a Records,
@@ -37,7 +35,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A set against itself.
+    /// Creates the sweep of a set against itself.
     pub(super) fn within(records: &'a Records, accept: &'a Accept<'a>) -> Self {
         Self {
             from: records,
@@ -48,40 +46,24 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Runs the passes one after the other, each on all threads.
+/// Runs passes one after the other, each on all threads.
 pub(super) fn run(passes: &[Pass], collector: &Collector) -> Found {
     passes
         .iter()
-        .map(|pass| of_pass(pass, collector))
+        .map(|pass| run_pass(pass, collector))
         .fold(Found::default(), Found::merge)
 }
 
-/// One pass, on all threads of the pool that this one is of, or on this one.
-pub(super) fn of_pass<'a>(pass: &Pass, collector: &'a Collector) -> Found {
-    let n = pass.from.len();
-    let sweep = |mut task: Task<'a>, number: usize| {
-        let range = number * SWEEP_TASK..((number + 1) * SWEEP_TASK).min(n);
-        if task.goes_on() {
-            run_best(Sweep {
-                pass,
-                range,
-                task: &mut task,
-            });
+/// Runs a pass on all threads of the current pool, or on this thread if that is in no pool.
+pub(super) fn run_pass(pass: &Pass, collector: &Collector) -> Found {
+    collector.run_parts(pass.from.len(), SWEEP_TASK, |task, range| {
+        if task.is_within_budget() {
+            run_best(Sweep { pass, range, task });
         }
-        task
-    };
-    let tasks = 0..n.div_ceil(SWEEP_TASK);
-    if !in_pool() {
-        return tasks.fold(collector.task(), sweep).finish();
-    }
-    tasks
-        .into_par_iter()
-        .fold(|| collector.task(), sweep)
-        .map(Task::finish)
-        .reduce(Found::default, Found::merge)
+    })
 }
 
-/// The records `range` of a pass.
+/// Sweeps the records `range` of a pass.
 struct Sweep<'a, 'b> {
     pass: &'a Pass<'a>,
     range: Range<usize>,
@@ -101,38 +83,37 @@ impl Job for Sweep<'_, '_> {
         let forth = matches!(role, Role::Forth | Role::ForthPart);
         let naming = match role {
             Role::Within | Role::ForthPart | Role::BackPart => Naming::Smaller,
-            Role::Forth => Naming::Sweeping,
-            Role::Back => Naming::Met,
+            Role::Forth => Naming::Searching,
+            Role::Back => Naming::Found,
         };
         let accept = accept.tests_anything().then_some(accept);
         let one_by_one = accept.is_some() || from.thin || into.thin;
         let storing = task.storing();
         let first = from.keys[range.start];
-        let follows = |key: i64, other: i64| other < key || (!forth && other == key);
-        let mut start = into.keys[..into.len()].partition_point(|&other| follows(first, other));
+        let is_before = |other: i64, key: i64| other < key || (!forth && other == key);
+        let mut start = into.keys[..into.len()].partition_point(|&other| is_before(other, first));
         for i in range {
             let (key, limit, [low, high]) = (from.keys[i], from.limit(i), from.bounds(i));
-            // The key after the last record follows nothing and is above every limit: it stops this
-            // loop and the next.
+            // The keys after the last record are above every key and limit, so they stop this loop
+            // and the next.
             if role == Role::Within {
                 start = i + 1;
             } else {
                 start += into.keys[start..]
                     .iter()
-                    .take_while(|&&other| follows(key, other))
+                    .take_while(|&&other| is_before(other, key))
                     .count();
             }
             let p = from.index[i];
             let mut j = start;
             loop {
-                // `start` is at most the number of records, and a last key of eight within the
-                // limit means that all eight are records, so `j + LANES` stays within the padded
-                // length.
-                let whole = into.keys[j + LANES - 1] <= limit;
-                let within = if whole {
+                // `start` is at most the number of records. If the last of eight keys is within the
+                // limit, all eight are records. So `j + LANES` stays within the padded length.
+                let is_full = into.keys[j + LANES - 1] <= limit;
+                let within = if is_full {
                     u32::MAX
                 } else {
-                    // SAFETY: as just said; the processor suits `L`.
+                    // SAFETY: `j + LANES` is within the length; the processor suits `L`.
                     unsafe { L::at_most(&into.keys, j, limit) }
                 };
                 // SAFETY: as above.
@@ -145,11 +126,10 @@ impl Job for Sweep<'_, '_> {
                 if mask != 0 {
                     if one_by_one {
                         let overlapping = mask.count_ones();
-                        each_bit(mask, |lane| {
+                        mask = retain_bits(mask, |lane| {
                             let pair = naming.pair(p, into.index[j + lane]);
-                            let kept = into.reaches(j + lane, from, i)
-                                && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b));
-                            mask &= !(u32::from(!kept) << lane);
+                            into.reaches(j + lane, from, i)
+                                && accept.is_none_or(|accept| accept.keeps(pair.a, pair.b))
                         });
                         task.drop_pairs(overlapping - mask.count_ones());
                     }
@@ -160,7 +140,7 @@ impl Job for Sweep<'_, '_> {
                         task.count(mask.count_ones());
                     }
                 }
-                if !whole {
+                if !is_full {
                     task.found.tests += (j - start) as u64 + u64::from(within.count_ones());
                     break;
                 }

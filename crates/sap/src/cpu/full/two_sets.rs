@@ -1,17 +1,17 @@
-//! Finds the pairs between two sets.
+//! Finds the pairs between two sets of boxes.
 
 use super::arrange::{ColumnLayout, Worlds, in_one_column, order_by_min};
 use super::columns::{Columns, Span, area};
 use super::plan::{Plan, plan};
 use super::records::Records;
+use super::split::max_copies;
 use super::sweep::{Pass, Role, run};
 use crate::cpu::accept::{Accept, WorldTest};
 use crate::cpu::incremental::search::{Partners, Search};
 use crate::cpu::incremental::tree::Tree;
 use crate::cpu::output::collect::{Collector, Found, SpareBlocks};
 use crate::cpu::scene::Scene;
-use crate::cpu::tuning::MAX_COPIES;
-use crate::{Config, OverlapRule, Result, Sorts, Strategy, packing, room};
+use crate::{Config, OverlapRule, Result, Sorts, Strategy, packing, try_alloc};
 
 /// Two sets in sweep order.
 pub(in crate::cpu) struct TwoSets<'a> {
@@ -22,22 +22,22 @@ pub(in crate::cpu) struct TwoSets<'a> {
 }
 
 impl<'a> TwoSets<'a> {
-    /// Plans the sweep of both sets together, and puts each in order. O(n log n).
+    /// Plans one sweep for both sets and sorts each of them. O(n log n).
     pub(in crate::cpu) fn new(
         config: &Config,
         first: &'a Scene,
         second: &'a Scene,
     ) -> Result<Self> {
-        let both = room::concat(&[&first.boxes, &second.boxes])?;
+        let both = try_alloc::concat(&[&first.boxes, &second.boxes])?;
         let mut ids = Vec::new();
-        room::reserve(&mut ids, both.len())?;
+        try_alloc::reserve(&mut ids, both.len())?;
         for scene in [first, second] {
             match &scene.worlds {
                 Some(worlds) => ids.extend_from_slice(worlds),
                 None => ids.resize(ids.len() + scene.boxes.len(), 0),
             }
         }
-        // Endpoint records serve one whole set.
+        // `Endpoints` works within one set only.
         let strategy = match config.strategy {
             Strategy::Endpoints => Strategy::Sweep,
             strategy => strategy,
@@ -51,7 +51,7 @@ impl<'a> TwoSets<'a> {
         })
     }
 
-    /// Finds the pairs; past `limit` they are only counted.
+    /// Finds the pairs. Beyond `limit` they are only counted.
     pub(in crate::cpu) fn find(&self, limit: u64, blocks: &SpareBlocks) -> Result<Found> {
         let accept = Accept::new(self.first, self.second, self.rule, WorldTest::ByColumns);
         let [first, second] = &self.records;
@@ -72,7 +72,7 @@ impl<'a> TwoSets<'a> {
     }
 }
 
-/// Finds the pairs of two sets by a tree of the second.
+/// Finds the pairs of two sets by a search in a tree of the second.
 pub(super) fn by_tree(
     first: &Scene,
     second: &Scene,
@@ -80,19 +80,19 @@ pub(super) fn by_tree(
     limit: u64,
     blocks: &SpareBlocks,
 ) -> Result<Found> {
-    let (some, nonempty) = packing::order(first.packed())?;
+    let (some, nonempty) = packing::order(first.for_packing())?;
     let search = Search {
         tree: &Tree::new(second, rule)?,
         scene: first,
         some: &some[..nonempty],
         partners: Partners::Others,
-        accept: &Accept::new(first, second, rule, WorldTest::Here),
+        accept: &Accept::new(first, second, rule, WorldTest::PerPair),
     };
     Ok(search.run(&Collector::new(limit, blocks)))
 }
 
-/// Puts all boxes of both sets in sweep order, oversized ones included. Columns tell worlds apart:
-/// those of the plan unless they would take too many copies.
+/// Sorts the boxes of both sets into sweep order, oversized ones included. Worlds have columns of
+/// their own. The columns of the plan are used unless they take too many copies.
 fn records(config: &Config, sets: [&Scene; 2], plan: &Plan) -> Result<[Records; 2]> {
     let ids = sets.map(|scene| scene.worlds.as_deref());
     let worlds = Worlds::new(ids)?;
@@ -105,14 +105,13 @@ fn records(config: &Config, sets: [&Scene; 2], plan: &Plan) -> Result<[Records; 
         let [first, second] = sets.map(|scene| layout(columns).spans(&scene.boxes));
         Ok([first?, second?])
     };
-    let are_few = |spans: &[Vec<Span>; 2]| {
+    let fits = |spans: &[Vec<Span>; 2]| {
         let boxes = spans[0].len() + spans[1].len();
-        let copies: u64 = spans.iter().flatten().map(area).sum();
-        copies <= MAX_COPIES * boxes as u64 + 1_000_000
+        spans.iter().flatten().map(area).sum::<u64>() <= max_copies(boxes)
     };
     let one = Columns::default();
     let (columns, spans) = match spans(&plan.columns)? {
-        spans if are_few(&spans) && worlds.fit(&plan.columns) => (&plan.columns, spans),
+        spans if fits(&spans) && worlds.fit(&plan.columns) => (&plan.columns, spans),
         _ => (&one, spans(&one)?),
     };
     let is_one = columns.count() == 1 && ids == [None, None];

@@ -1,12 +1,14 @@
 //! Incremental update: reuses the last frame's pairs when few boxes changed.
 //!
-//! A pair of two unchanged boxes, filters and worlds included, is one now if it was one in the last
-//! frame. So the pairs of the *changed set* are looked for in a tree of all boxes, those it had are
-//! dropped, and all others stay: unchanged boxes are neither sorted nor tested against each other,
-//! static or not. The tree is built once a few frames in a row had few changes. Boxes that move
-//! grow the unions above them; when that has cost as much as a tree, it is built anew ([`policy`]).
+//! Two boxes that are unchanged, with their filters and worlds, are a pair if they were one in the
+//! last frame. So only the pairs of the *changed set* are searched for, in a tree of all boxes.
+//! They replace that set's pairs in the last list. Unchanged boxes are neither sorted nor tested
+//! against each other, whether they are static or not.
 //!
-//! The caller lists what has changed ([`crate::Frame::changed`]), or a comparison with the last
+//! The tree is built after a few frames in a row with few changes. Boxes that move enlarge the
+//! nodes above them. When that has cost as much as building a tree, it is rebuilt ([`policy`]).
+//!
+//! The caller lists the changed set ([`crate::Frame::changed`]), or a comparison with the last
 //! frame finds it.
 
 pub(super) mod changed;
@@ -26,25 +28,25 @@ use search::{Partners, Search};
 use std::ops::Range;
 use tree::Tree;
 
-/// The changed set of a frame, the tree of its boxes, and what decides whether to use them.
+/// The changed set of a frame, the tree of all boxes, and the policy that decides whether to use
+/// them.
 #[derive(Default)]
 pub(in crate::cpu) struct Incremental {
     policy: Policy,
-    /// All boxes of the last frame; None while frames are swept in full.
+    /// The tree of all boxes of the last frame; None while updates are full.
     tree: Option<Tree>,
     changed: ChangedSet,
-    /// The changed boxes that the frame has, in the order of the tree's leaves: neighbours near
-    /// each other.
-    walk: Vec<u32>,
-    /// Set after a failed update: the tree may hold the changed set already, and the last frame
-    /// does not. Then the set is kept and added to.
+    /// The changed boxes that the frame still has, in leaf order: neighbours are near each other.
+    searched: Vec<u32>,
+    /// Set while an update is unfinished, and after it failed: the tree may hold its changes
+    /// already, the last frame does not. The next update then adds to this changed set.
     is_ahead: bool,
 }
 
 impl Incremental {
-    /// Takes the changed set of a frame of `n` boxes, after one of `before`, from the caller's
-    /// list. Returns false where it is too large, or there is no tree yet: then frames are best
-    /// compared as a whole.
+    /// Takes the changed set from the caller's list. The frame has `n` boxes, the last one had
+    /// `before`. Returns false if the set is too large or there is no tree yet; then the frames
+    /// should be compared.
     pub(in crate::cpu) fn take_list(
         &mut self,
         listed: &[u32],
@@ -60,7 +62,7 @@ impl Incremental {
         self.set(n.max(before), listed.iter().copied(), ends, max)
     }
 
-    /// Takes the changed set from a comparison of two frames. Returns false where it is too large.
+    /// Takes the changed set from a comparison of two frames. Returns false if it is too large.
     pub(in crate::cpu) fn compare(&mut self, scene: &Scene, last: &Scene, config: &Config) -> bool {
         let (n, before) = (scene.boxes.len(), last.boxes.len());
         let max = max_changed(n, config).filter(|_| scene.excluded == last.excluded);
@@ -71,8 +73,9 @@ impl Incremental {
         self.set(n.max(before), found.into_iter(), missing, max)
     }
 
-    /// Makes boxes below `n` and a range of them the changed set. Returns false where they are more
-    /// than `max`, or memory is refused; a set of more than what has changed does no harm.
+    /// Sets the changed set to `boxes` and `range`; indices from `n` on are ignored. Returns false
+    /// if they are more than `max` or an allocation failed. The set may have unchanged boxes too:
+    /// they only cost time.
     fn set(
         &mut self,
         n: usize,
@@ -91,8 +94,8 @@ impl Incremental {
         &self.changed
     }
 
-    /// Brings the tree up to date with a small changed set, or builds it when it is due. Returns
-    /// whether there is one.
+    /// Updates the tree by the changed set, or builds it if that is due. Returns whether there is a
+    /// tree.
     pub(in crate::cpu) fn refresh(&mut self, scene: &Scene, config: &Config) -> bool {
         if !self.policy.count_quiet() {
             return false;
@@ -106,14 +109,14 @@ impl Incremental {
                 let new = Tree::new(scene, config.rule).ok()?.refresh(scene, changed);
                 new.inspect(|_| self.policy.begin())
             });
-        // Without the memory for a tree, frames are swept in full.
-        let (tree, walk) = refreshed.unzip();
-        self.walk = walk.unwrap_or_default();
+        // Without memory for a tree, updates are full.
+        let (tree, searched) = refreshed.unzip();
+        self.searched = searched.unwrap_or_default();
         self.tree = tree;
         self.tree.is_some()
     }
 
-    /// Finds all pairs of the changed set, after [`Incremental::refresh`]. Past `limit` they are
+    /// Finds all pairs of the changed set, after [`Incremental::refresh`]. Beyond `limit` they are
     /// only counted.
     pub(in crate::cpu) fn find(
         &self,
@@ -128,29 +131,29 @@ impl Incremental {
         let search = Search {
             tree,
             scene,
-            some: &self.walk,
+            some: &self.searched,
             partners: Partners::Changed(&self.changed),
-            accept: &Accept::new(scene, scene, config.rule, WorldTest::Here),
+            accept: &Accept::new(scene, scene, config.rule, WorldTest::PerPair),
         };
         search.run(&Collector::new(limit, blocks)).stored()
     }
 
-    /// Ends an incremental update that has succeeded.
-    pub(in crate::cpu) fn succeed(&mut self, tests: u64) {
+    /// Ends a successful incremental update.
+    pub(in crate::cpu) fn end_incremental(&mut self, tests: u64) {
         self.is_ahead = false;
-        let looked_for = self.changed.list().len() as u64;
-        if !self.policy.note_incremental(looked_for, tests) {
+        let searched = self.changed.list().len() as u64;
+        if !self.policy.record_incremental(searched, tests) {
             self.tree = None;
         }
     }
 
-    /// Ends a full update that has succeeded.
-    pub(in crate::cpu) fn note_full(&mut self, report: &Report) {
-        self.policy.note_full(report.n, report.tests);
+    /// Ends a successful full update.
+    pub(in crate::cpu) fn end_full(&mut self, report: &Report) {
+        self.policy.record_full(report.n, report.stats.tests);
         self.is_ahead = false;
     }
 
-    /// Drops the tree: many boxes changed.
+    /// Drops the tree, because many boxes changed.
     pub(in crate::cpu) fn drop_tree(&mut self) {
         self.policy.end();
         self.tree = None;

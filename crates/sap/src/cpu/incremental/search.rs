@@ -1,90 +1,82 @@
-//! Searches a tree for the partners of some boxes, several at once.
+//! Searches a tree for the partners of some boxes, several boxes at once.
 
 use super::changed::ChangedSet;
 use super::tag::Tag;
 use super::tree::{LANES_LOG2, Probe, Tree, probe};
 use crate::cpu::accept::Accept;
-use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, run_best};
+use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::scene::Scene;
-use crate::cpu::tuning::{MAX_NODES, MEET_GROUP, MEET_TASK};
-use rayon::prelude::*;
+use crate::cpu::tuning::{MAX_GROUP_NODES, SEARCH_GROUP, SEARCH_TASK};
 
-/// Which boxes of a tree a box may be paired with.
+/// The boxes of a tree that a searched box may pair with.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Partners<'a> {
-    /// All; two that are both in the changed set find each other once.
+    /// All boxes. Of two boxes of the changed set only one finds the other.
     Changed(&'a ChangedSet),
-    /// Those after it in the tree, which holds all that are looked for.
+    /// The boxes after the searched one in the tree, which holds all searched boxes.
     Later,
-    /// Those of a greater index.
+    /// The boxes of a greater index.
     Greater,
-    /// All, of another set than its own.
+    /// All boxes. The tree is of another set than the searched box.
     Others,
 }
 
-/// Finds the boxes of a tree that overlap some boxes of a scene.
+/// A search for the boxes of a tree that overlap some boxes of a scene.
 pub(in crate::cpu) struct Search<'a> {
     pub(in crate::cpu) tree: &'a Tree,
     pub(in crate::cpu) scene: &'a Scene,
-    /// What to look for: neighbours near each other, best.
+    /// The searched boxes, best with neighbours near each other.
     pub(in crate::cpu) some: &'a [u32],
     pub(in crate::cpu) partners: Partners<'a>,
     pub(in crate::cpu) accept: &'a Accept<'a>,
 }
 
 impl Search<'_> {
-    /// All pairs of them; few boxes are looked for on this thread.
+    /// Finds all pairs of the searched boxes. A few boxes are searched on this thread.
     pub(in crate::cpu) fn run(&self, collector: &Collector) -> Found {
-        let meet = |mut task, some: &[u32]| {
-            run_best(Meet {
+        collector.run_parts(self.some.len(), SEARCH_TASK, |task, range| {
+            let some = &self.some[range];
+            run_best(SearchJob {
                 search: Search { some, ..*self },
-                task: &mut task,
+                task,
             });
-            task
-        };
-        if self.some.len() <= MEET_TASK {
-            return meet(collector.task(), self.some).finish();
-        }
-        let tasks = self.some.par_chunks(MEET_TASK);
-        tasks
-            .fold(|| collector.task(), meet)
-            .map(Task::finish)
-            .reduce(Found::default, Found::merge)
+        })
     }
 }
 
 /// A search on one thread.
-struct Meet<'a, 'b> {
+struct SearchJob<'a, 'b> {
     search: Search<'a>,
     task: &'a mut Task<'b>,
 }
 
-/// What is looked for: a box or the union of some.
+/// The bounds to search for, of one box or of several together.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Query {
     probe: Probe,
     tag: Tag,
-    /// The first slot of the tree that is of interest.
-    from: usize,
+    /// The first slot of the tree that may have a partner.
+    first_slot: usize,
 }
 
-impl Asked {
+impl Query {
     fn union(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.probe, other.probe);
         let min = std::array::from_fn(|k| a[k].min(c[k]));
         Self {
             probe: [min, std::array::from_fn(|k| b[k].max(d[k]))],
             tag: self.tag.with(&other.tag),
-            from: self.from.min(other.from),
+            first_slot: self.first_slot.min(other.first_slot),
         }
     }
 }
 
-impl Meet<'_, '_> {
-    fn asked(&self, p: u32) -> Option<Asked> {
+impl SearchJob<'_, '_> {
+    /// Returns the query of a box; None for an empty one.
+    fn query(&self, p: u32) -> Option<Query> {
         let (b, tree) = (&self.search.scene.boxes[p as usize], self.search.tree);
-        let from = match self.search.partners {
+        let first_slot = match self.search.partners {
             Partners::Later => tree.slots[p as usize] as usize + 1,
             _ => 0,
         };
@@ -94,34 +86,36 @@ impl Meet<'_, '_> {
             Tag::of(self.search.scene, p as usize)
         };
         let probe = probe(b, tree.rule);
-        (!b.is_empty()).then_some(Asked { probe, tag, from })
+        (!b.is_empty()).then_some(Query {
+            probe,
+            tag,
+            first_slot,
+        })
     }
 
-    /// Which entries of a node may have partners of what is asked for.
+    /// Returns the entries of a node that may have partners.
     #[inline(always)]
-    fn touched<L: Lanes>(&mut self, level: usize, start: usize, asked: &Asked) -> u32 {
+    fn touched<L: Lanes>(&mut self, level: usize, start: usize, query: &Query) -> u32 {
         let tree = self.search.tree;
         self.task.found.tests += LANES as u64;
         // SAFETY: `start` is the first entry of the node of the last level, or of one below an
         // entry that overlaps something.
-        let mut mask = unsafe { tree.overlap::<L>(start, &asked.probe) };
-        let first = (asked.from >> (LANES_LOG2 * level)).saturating_sub(start - tree.starts[level]);
+        let mut mask = unsafe { tree.overlap::<L>(start, &query.probe) };
+        let first = query.first_slot >> (LANES_LOG2 * level);
+        let first = first.saturating_sub(start - tree.starts[level]);
         mask &= u32::MAX << first.min(LANES);
         if !tree.tags.is_empty() {
-            each_bit(mask, |lane| {
-                let may = tree.tags[start + lane].may_pair(&asked.tag);
-                mask &= !(u32::from(!may) << lane);
-            });
+            mask = retain_bits(mask, |lane| tree.tags[start + lane].may_pair(&query.tag));
         }
         mask
     }
 
-    /// Adds the nodes of a level that touch what is asked for, below the top: false where they
-    /// become more than `max`.
+    /// Finds the nodes of level `to` that may have partners. Returns false once they are more than
+    /// `max`.
     #[inline(always)]
     fn descend<L: Lanes>(
         &mut self,
-        asked: &Asked,
+        query: &Query,
         to: usize,
         max: usize,
         nodes: &mut Nodes,
@@ -138,7 +132,7 @@ impl Meet<'_, '_> {
                 }
                 continue;
             }
-            let mask = self.touched::<L>(level, start, asked);
+            let mask = self.touched::<L>(level, start, query);
             each_bit(mask, |lane| {
                 nodes
                     .open
@@ -148,16 +142,16 @@ impl Meet<'_, '_> {
         true
     }
 
-    /// The boxes below a node of level 0 that overlap box `p`.
+    /// Finds the partners of box `p` among the boxes of a leaf node.
     #[inline(always)]
-    fn leaf<L: Lanes>(&mut self, p: u32, asked: &Asked, start: usize, storing: bool) {
+    fn leaf<L: Lanes>(&mut self, p: u32, query: &Query, start: usize, storing: bool) {
         let index = &self.search.tree.index;
-        let mut mask = self.touched::<L>(0, start, asked);
+        let mut mask = self.touched::<L>(0, start, query);
         let (between, accept) = (
             matches!(self.search.partners, Partners::Others),
             self.search.accept,
         );
-        // Tags of single boxes say all that filters and worlds say.
+        // The tags of leaves have tested filters and worlds already.
         let accepts = if self.search.tree.tags.is_empty() {
             accept.tests_anything()
         } else {
@@ -169,7 +163,7 @@ impl Meet<'_, '_> {
         };
         if one_by_one {
             let overlapping = mask.count_ones();
-            each_bit(mask, |lane| {
+            mask = retain_bits(mask, |lane| {
                 let q = index[start + lane];
                 let is_partner = match self.search.partners {
                     Partners::Changed(changed) => q > p || !changed.has(q),
@@ -181,14 +175,13 @@ impl Meet<'_, '_> {
                 } else {
                     (p.min(q), p.max(q))
                 };
-                let kept = is_partner && (!accepts || accept.keeps(a, b));
-                mask &= !(u32::from(!kept) << lane);
+                is_partner && (!accepts || accept.keeps(a, b))
             });
             self.task.drop_pairs(overlapping - mask.count_ones());
         }
         if storing && mask != 0 {
             let naming = if between {
-                Naming::Sweeping
+                Naming::Searching
             } else {
                 Naming::Smaller
             };
@@ -200,41 +193,43 @@ impl Meet<'_, '_> {
     }
 }
 
-/// Nodes to be looked at, and those found.
+/// The nodes of a descent.
 #[derive(Default)]
 struct Nodes {
+    /// The level and the first entry of each node still to visit.
     open: Vec<(usize, usize)>,
+    /// The first entry of each node found.
     found: Vec<usize>,
 }
 
-impl Job for Meet<'_, '_> {
+impl Job for SearchJob<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes>(mut self) {
         let storing = self.task.storing();
         let mut nodes = Nodes::default();
-        // Most levels once for several boxes.
+        // Several boxes descend together as far as the level above the leaves.
         let low = usize::from(self.search.tree.starts.len() > 1);
-        let mut group = Vec::with_capacity(MEET_GROUP);
-        for boxes in self.search.some.chunks(MEET_GROUP) {
+        let mut group = Vec::with_capacity(SEARCH_GROUP);
+        for boxes in self.search.some.chunks(SEARCH_GROUP) {
             group.clear();
-            group.extend(boxes.iter().filter_map(|&p| Some((p, self.asked(p)?))));
-            let Some(all) = group.iter().map(|&(_, asked)| asked).reduce(Asked::union) else {
+            group.extend(boxes.iter().filter_map(|&p| Some((p, self.query(p)?))));
+            let Some(all) = group.iter().map(|&(_, query)| query).reduce(Query::union) else {
                 continue;
             };
-            let near = self.descend::<L>(&all, low, MAX_NODES, &mut nodes);
-            for &(p, asked) in &group {
-                if !near {
-                    self.descend::<L>(&asked, low, usize::MAX, &mut nodes);
+            let are_near = self.descend::<L>(&all, low, MAX_GROUP_NODES, &mut nodes);
+            for &(p, query) in &group {
+                if !are_near {
+                    self.descend::<L>(&query, low, usize::MAX, &mut nodes);
                 }
                 for &start in &nodes.found {
                     if low == 0 {
-                        self.leaf::<L>(p, &asked, start, storing);
+                        self.leaf::<L>(p, &query, start, storing);
                         continue;
                     }
-                    let mask = self.touched::<L>(low, start, &asked);
+                    let mask = self.touched::<L>(low, start, &query);
                     each_bit(mask, |lane| {
                         let leaf = self.search.tree.below(low, start + lane);
-                        self.leaf::<L>(p, &asked, leaf, storing);
+                        self.leaf::<L>(p, &query, leaf, storing);
                     });
                 }
             }

@@ -1,13 +1,12 @@
-//! Splices the new pairs of the changed set into the last update's.
+//! Splices the new pairs of the changed set into the list of the last update.
 
 use super::changed::ChangedSet;
-use crate::{Error, Pair, Result, room};
+use crate::cpu::scatter::cut;
+use crate::cpu::tuning::PAIR_TASK;
+use crate::{Error, Pair, Result, try_alloc};
 use rayon::prelude::*;
 
-/// Pairs of the last update that one task looks at.
-const PART: usize = 64 * 1024;
-
-/// A part of the last update's pairs, what is dropped from it, and what comes in.
+/// A part of the last update's pairs, with the pairs to drop from it and those to insert.
 struct Part<'a> {
     before: &'a [Pair],
     new: &'a [Pair],
@@ -17,12 +16,12 @@ struct Part<'a> {
 
 /// Counts the pairs that have no changed box.
 pub(in crate::cpu) fn unchanged_pairs(before: &[Pair], changed: &ChangedSet) -> u64 {
-    let unchanged = before.par_iter().filter(|pair| !changed.has_one(pair));
+    let unchanged = before.par_iter().filter(|pair| !changed.has_either(pair));
     unchanged.count() as u64
 }
 
-/// Writes to `all`, in order, the pairs of `before` that have no changed box, and the `new` ones,
-/// all of which have one. Returns those dropped; an error where there are more than `limit`.
+/// Writes to `all`, in order, the pairs of `before` without a changed box, and the `new` pairs,
+/// each of which has one. Returns the dropped pairs, or an error if `all` would exceed `limit`.
 /// O(before + new).
 pub(in crate::cpu) fn splice(
     before: &[Pair],
@@ -31,17 +30,17 @@ pub(in crate::cpu) fn splice(
     limit: u64,
     all: &mut Vec<Pair>,
 ) -> Result<Vec<Pair>> {
-    let parts = before.len().div_ceil(PART).max(1);
+    let parts = before.len().div_ceil(PAIR_TASK).max(1);
     let begin = |part: usize| match part {
         0 => 0,
         _ if part == parts => new.len(),
-        _ => new.partition_point(|pair| *pair < before[part * PART]),
+        _ => new.partition_point(|pair| *pair < before[part * PAIR_TASK]),
     };
     let part = |part: usize| {
-        let before = &before[part * PART..before.len().min((part + 1) * PART)];
+        let before = &before[part * PAIR_TASK..before.len().min((part + 1) * PAIR_TASK)];
         let mut dropped = Vec::new();
-        for i in (0..before.len()).filter(|&i| changed.has_one(&before[i])) {
-            room::push(&mut dropped, i)?;
+        for i in (0..before.len()).filter(|&i| changed.has_either(&before[i])) {
+            try_alloc::push(&mut dropped, i)?;
         }
         Ok(Part {
             before,
@@ -61,22 +60,17 @@ pub(in crate::cpu) fn splice(
         return Err(Error::TooManyPairs { count, limit });
     }
     all.truncate(count);
-    room::resize(all, count, Pair::default())?;
-    let (mut rest, mut tasks) = (&mut all[..], Vec::with_capacity(parts.len()));
-    for part in &parts {
-        let (own, after) =
-            rest.split_at_mut(part.before.len() - part.dropped.len() + part.new.len());
-        tasks.push((part, own));
-        rest = after;
-    }
-    match &mut tasks[..] {
-        [(part, all)] => part.write(all),
-        _ => tasks
-            .into_par_iter()
-            .for_each(|(part, all)| part.write(all)),
+    try_alloc::resize(all, count, Pair::default())?;
+    let mut outputs = cut(all, parts.iter().map(Part::len));
+    match (&parts[..], &mut outputs[..]) {
+        ([part], [output]) => part.write(output),
+        (parts, outputs) => {
+            let tasks = parts.par_iter().zip(outputs);
+            tasks.for_each(|(part, output)| part.write(output));
+        }
     }
     let mut dropped = Vec::new();
-    room::reserve(&mut dropped, dropped_count)?;
+    try_alloc::reserve(&mut dropped, dropped_count)?;
     for part in &parts {
         dropped.extend(part.dropped.iter().map(|&i| part.before[i]));
     }
@@ -84,37 +78,43 @@ pub(in crate::cpu) fn splice(
 }
 
 impl Part<'_> {
+    /// Returns the length of the spliced part.
+    const fn len(&self) -> usize {
+        self.before.len() - self.dropped.len() + self.new.len()
+    }
+
+    /// Writes the spliced part.
     fn write(&self, mut all: &mut [Pair]) {
         let mut put = |pairs: &[Pair]| {
             let (to, rest) = std::mem::take(&mut all).split_at_mut(pairs.len());
             to.copy_from_slice(pairs);
             all = rest;
         };
-        let (mut at, mut dropped) = (0, self.dropped.iter().copied().peekable());
-        let mut keep_to = |end: usize, put: &mut dyn FnMut(&[Pair])| {
-            while let Some(out) = dropped.next_if(|&out| out < end) {
-                put(&self.before[at..out]);
-                at = out + 1;
+        let (mut start, mut dropped) = (0, self.dropped.iter().copied().peekable());
+        let mut copy_to = |end: usize, put: &mut dyn FnMut(&[Pair])| {
+            while let Some(drop) = dropped.next_if(|&drop| drop < end) {
+                put(&self.before[start..drop]);
+                start = drop + 1;
             }
-            put(&self.before[at..end]);
-            at = end;
+            put(&self.before[start..end]);
+            start = end;
         };
         let mut end = 0;
         for pair in self.new {
             end += position(&self.before[end..], pair);
-            keep_to(end, &mut put);
+            copy_to(end, &mut put);
             put(std::slice::from_ref(pair));
         }
-        keep_to(self.before.len(), &mut put);
+        copy_to(self.before.len(), &mut put);
     }
 }
 
-/// How many of some pairs come before another; the sooner found the fewer they are.
+/// Returns the number of pairs before `pair`, by exponential search from the start.
 fn position(pairs: &[Pair], pair: &Pair) -> usize {
-    let mut reach = 1;
-    while pairs.get(reach - 1).is_some_and(|other| other < pair) {
-        reach *= 2;
+    let mut end = 1;
+    while pairs.get(end - 1).is_some_and(|other| other < pair) {
+        end *= 2;
     }
-    let known = reach / 2;
-    known + pairs[known..pairs.len().min(reach)].partition_point(|other| other < pair)
+    let start = end / 2;
+    start + pairs[start..pairs.len().min(end)].partition_point(|other| other < pair)
 }

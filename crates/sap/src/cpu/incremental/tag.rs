@@ -1,34 +1,36 @@
-//! What filters and worlds say of a box, or of all boxes below a node: which pairs cannot be.
+//! Tags: what filters and worlds say of a box, or of all boxes below a node. Tags that cannot pair
+//! exclude whole nodes.
 
 use crate::cpu::scene::Scene;
 use crate::{Filter, FilterFlags};
 
-/// What a box may pair with, or some boxes together.
+/// The filters and worlds of a set of boxes.
 #[derive(Clone, Copy)]
 pub(super) struct Tag {
-    /// All layers that one of them is in, or pairs with.
+    /// The layers that any of the boxes is in.
     layers: u32,
+    /// The layers that any of the boxes pairs with.
     mask: u32,
-    /// The flags that all of them have.
+    /// The flags that all of the boxes have.
     flags: u32,
     group: Group,
     /// The min and the max world.
     worlds: [u32; 2],
 }
 
-/// The group of some boxes.
+/// The group of a set of boxes.
 #[derive(Clone, Copy, PartialEq)]
 enum Group {
-    /// Of no box.
+    /// There are no boxes.
     Any,
-    /// All are in this one, which is not 0.
+    /// All boxes are in this group, which is not 0.
     One(u32),
-    /// In several, or in none.
+    /// The boxes are in several groups, or some are in none.
     Mixed,
 }
 
 impl Tag {
-    /// Of no box: pairs with nothing, and changes no union.
+    /// The tag of no boxes: it pairs with nothing and changes no union.
     pub(super) const NONE: Self = Self {
         layers: 0,
         mask: 0,
@@ -37,12 +39,12 @@ impl Tag {
         worlds: [u32::MAX, 0],
     };
 
-    /// Whether boxes of this frame have anything to say.
+    /// Tells whether a frame has filters or worlds.
     pub(super) fn is_needed(scene: &Scene) -> bool {
         scene.filters.is_some() || scene.worlds.is_some()
     }
 
-    /// Of one box.
+    /// Returns the tag of a box.
     pub(super) fn of(scene: &Scene, i: usize) -> Self {
         if scene.boxes[i].is_empty() {
             return Self::NONE;
@@ -70,7 +72,7 @@ impl Tag {
         }
     }
 
-    /// Of both together.
+    /// Returns the tag of the boxes of both.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self {
             layers: self.layers | other.layers,
@@ -88,20 +90,19 @@ impl Tag {
         }
     }
 
-    /// Of all together.
+    /// Returns the tag of the boxes of all.
     pub(super) fn union(tags: &[Self]) -> Self {
         tags.iter().fold(Self::NONE, |all, tag| all.with(tag))
     }
 
-    /// Whether one of these may pair with one of those; for two boxes, whether they do by
-    /// [`Filter::allows`] and their worlds.
+    /// Tells whether a box of this set may pair with one of the other. For sets of one box this is
+    /// exact: [`Filter::allows`] and the worlds.
     pub(super) fn may_pair(&self, other: &Self) -> bool {
-        const APART: u32 = FilterFlags::STATIC.0 | FilterFlags::ASLEEP.0;
         let one_group =
             matches!((self.group, other.group), (Group::One(x), Group::One(y)) if x == y);
         self.layers & other.mask != 0
             && other.layers & self.mask != 0
-            && self.flags & other.flags & APART == 0
+            && self.flags & other.flags & FilterFlags::EXCLUSIVE.0 == 0
             && !one_group
             && self.worlds[0] <= other.worlds[1]
             && other.worlds[0] <= self.worlds[1]

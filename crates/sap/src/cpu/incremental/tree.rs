@@ -1,5 +1,5 @@
-//! A tree over the boxes of a frame that stays from frame to frame: eight children a node, tested
-//! at once.
+//! A tree of the boxes of a frame that can follow changes from frame to frame. A node has eight
+//! children, which are tested at once.
 
 use super::tag::Tag;
 use crate::cpu::key::{lift, ordered};
@@ -7,40 +7,42 @@ use crate::cpu::lanes::{Bounds, LANES, Lanes};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{FREE_SLOTS, STREAM_TASK};
 use crate::packing;
-use crate::room::{self, gather, zeros};
+use crate::try_alloc::{self, gather, zeros};
 use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Boxes and the unions above them. A node is [`LANES`] entries; entry `i` of level `l + 1` is the
-/// union of node `i` of level `l`; the last level is one node. Boxes were in the order of
-/// [`packing`] when the tree was made.
+/// Boxes and the unions above them. A node is [`LANES`] entries. Entry `i` of level `l + 1` is the
+/// union of node `i` of level `l`, and the last level is one node. A new tree has its boxes in the
+/// order of [`packing`].
 pub(in crate::cpu) struct Tree {
-    /// All levels one after the other, in whole nodes, the last one filled up with boxes that
-    /// overlap nothing.
+    /// `min` of all entries, level after level. Each level is padded to whole nodes with entries
+    /// that overlap nothing.
     min: Bounds<3>,
+    /// `max` of all entries.
     max: Bounds<3>,
-    /// What filters and worlds say of each entry; empty where a frame has neither.
+    /// The tag of each entry; empty if the frame has neither filters nor worlds.
     pub(super) tags: Vec<Tag>,
-    /// Where each level begins, and the number of its entries.
+    /// The first entry of each level.
     pub(super) starts: Vec<usize>,
+    /// The number of entries of each level, without padding.
     counts: Vec<usize>,
-    /// The boxes of level 0, and what fills up its last node.
+    /// The box in each slot of level 0; unspecified for free slots.
     pub(super) index: Vec<u32>,
     /// The slot of each box in level 0.
     pub(super) slots: Vec<u32>,
-    /// Slots that no box has.
+    /// The slots without a box.
     free: Vec<u32>,
     pub(super) rule: OverlapRule,
 }
 
-/// Entries of a node, as a power of two.
+/// The logarithm to base 2 of [`LANES`].
 pub(super) const LANES_LOG2: usize = LANES.trailing_zeros() as usize;
 
 /// A box as its min and max bounds.
-pub(super) type Probe = [[i32; 3]; 2];
+pub(in crate::cpu) type Probe = [[i32; 3]; 2];
 
-/// Overlaps nothing, and changes no union.
+/// The probe of an empty box: it overlaps nothing and changes no union.
 const NONE: Probe = [[i32::MAX; 3], [i32::MIN; 3]];
 
 fn min_of(values: &[i32]) -> i32 {
@@ -51,7 +53,8 @@ fn max_of(values: &[i32]) -> i32 {
     values.iter().copied().fold(i32::MIN, i32::max)
 }
 
-pub(super) fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
+/// Returns the probe of a box.
+pub(in crate::cpu) fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
     if b.is_empty() {
         return NONE;
     }
@@ -62,16 +65,16 @@ pub(super) fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
 }
 
 impl Tree {
-    /// Builds a tree of these boxes, with capacity for some more. O(n log n), on all threads.
+    /// Builds the tree of a scene, with free slots for some more boxes. O(n log n), on all threads.
     pub(in crate::cpu) fn new(scene: &Scene, rule: OverlapRule) -> Result<Self> {
         let boxes = &scene.boxes;
-        let (mut index, _) = packing::order(scene.packed())?;
+        let (mut index, _) = packing::order(scene.for_packing())?;
         let n = index.len();
         let mut slots = zeros(n)?;
         for (slot, &i) in (0..).zip(&index) {
             slots[i as usize] = slot;
         }
-        room::resize(
+        try_alloc::resize(
             &mut index,
             (n + n / FREE_SLOTS + 1).next_multiple_of(LANES),
             0,
@@ -92,18 +95,18 @@ impl Tree {
         let (mut min, mut max) = (Bounds::<3>::default(), Bounds::<3>::default());
         for (end, bounds) in [&mut min, &mut max].into_iter().enumerate() {
             for (k, all) in bounds.iter_mut().enumerate() {
-                room::resize(all, total, NONE[end][k])?;
+                try_alloc::resize(all, total, NONE[end][k])?;
                 let boxes = all.par_iter_mut().zip(&sorted);
                 boxes.for_each(|(to, b)| *to = b[end][k]);
             }
         }
         let mut tags = Vec::new();
         if Tag::is_needed(scene) {
-            room::resize(&mut tags, total, Tag::NONE)?;
+            try_alloc::resize(&mut tags, total, Tag::NONE)?;
             let slots = tags.par_iter_mut().zip(&index[..n]);
             slots.for_each(|(tag, &i)| *tag = Tag::of(scene, i as usize));
         }
-        let free = room::collect((n as u32..index.len() as u32).rev())?;
+        let free = try_alloc::collect((n as u32..index.len() as u32).rev())?;
         let mut tree = Self {
             min,
             max,
@@ -121,22 +124,22 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The boxes in the order of a tree that was just made.
-    pub(in crate::cpu) fn walk(&self) -> &[u32] {
+    /// Returns all boxes of a new tree in leaf order: neighbours are near each other.
+    pub(in crate::cpu) fn leaf_order(&self) -> &[u32] {
         &self.index[..self.slots.len()]
     }
 
-    /// Some boxes that are not empty, neighbours near each other.
-    pub(in crate::cpu) fn in_order(&self, boxes: Range<u32>) -> Result<Vec<u32>> {
+    /// Sorts a range of boxes into leaf order.
+    pub(in crate::cpu) fn in_leaf_order(&self, boxes: Range<u32>) -> Result<Vec<u32>> {
         let slots = &self.slots[boxes.start as usize..boxes.end as usize];
-        let mut slots = room::collect(slots.iter().copied())?;
+        let mut slots = try_alloc::collect(slots.iter().copied())?;
         slots.sort_unstable();
-        room::collect(slots.into_iter().map(|slot| self.index[slot as usize]))
+        try_alloc::collect(slots.into_iter().map(|slot| self.index[slot as usize]))
     }
 
-    /// Brings the tree up to date with the changed boxes, of which those beyond the end are missing
-    /// now. Returns the others too, in the order of their leaves: neighbours near each other. None
-    /// where no slot is free for a new box, or memory is refused.
+    /// Updates the tree by the changed boxes. Those beyond the end of the scene are removed.
+    /// Returns the others in leaf order as well. None if no slot is free for a new box, or an
+    /// allocation failed.
     pub(in crate::cpu) fn refresh(
         mut self,
         scene: &Scene,
@@ -147,24 +150,24 @@ impl Tree {
             return None;
         }
         let here = changed.partition_point(|&i| (i as usize) < boxes.len());
-        let kept = boxes.len().min(self.slots.len());
+        let common = boxes.len().min(self.slots.len());
         let (mut missing, mut slots) = (Vec::new(), Vec::new());
-        room::copy(&mut missing, &self.slots[kept..]).ok()?;
-        self.slots.truncate(kept);
+        try_alloc::copy(&mut missing, &self.slots[common..]).ok()?;
+        self.slots.truncate(common);
         let free = self.free.len() + missing.len();
-        room::reserve(&mut self.free, free).ok()?;
-        room::reserve(&mut self.slots, boxes.len()).ok()?;
-        room::reserve(&mut slots, here + missing.len()).ok()?;
+        try_alloc::reserve(&mut self.free, free).ok()?;
+        try_alloc::reserve(&mut self.slots, boxes.len()).ok()?;
+        try_alloc::reserve(&mut slots, here + missing.len()).ok()?;
         while self.slots.len() < boxes.len() {
             let slot = self.free.pop()?;
-            // A frame has fewer boxes than a u32 counts.
+            // The number of boxes fits into a u32.
             self.index[slot as usize] = self.slots.len() as u32;
             self.slots.push(slot);
         }
         slots.extend(changed[..here].iter().map(|&i| self.slots[i as usize]));
         slots.par_sort_unstable();
-        let walk = room::collect(slots.iter().map(|&slot| self.index[slot as usize])).ok()?;
-        for (&slot, &i) in slots.iter().zip(&walk) {
+        let order = try_alloc::collect(slots.iter().map(|&slot| self.index[slot as usize])).ok()?;
+        for (&slot, &i) in slots.iter().zip(&order) {
             self.set(slot, &probe(&boxes[i as usize], self.rule));
             if let Some(tag) = self.tags.get_mut(slot as usize) {
                 *tag = Tag::of(scene, i as usize);
@@ -184,9 +187,10 @@ impl Tree {
                     .for_each(|&entry| self.join(level, entry as usize));
             }
         }
-        Some((self, walk))
+        Some((self, order))
     }
 
+    /// Sets the bounds of a slot.
     fn set(&mut self, slot: u32, [min, max]: &Probe) {
         for k in 0..3 {
             self.min[k][slot as usize] = min[k];
@@ -194,7 +198,7 @@ impl Tree {
         }
     }
 
-    /// Makes an entry of a level anew.
+    /// Recomputes an entry from the node below it.
     fn join(&mut self, level: usize, entry: usize) {
         let to = self.starts[level] + entry;
         let from = self.starts[level - 1] + entry * LANES;
@@ -210,41 +214,49 @@ impl Tree {
         }
     }
 
-    /// Makes all entries of a level anew.
+    /// Recomputes all entries of a level.
     fn join_all(&mut self, level: usize) {
         let [below, start] = [level - 1, level].map(|level| self.starts[level]);
         let count = self.counts[level];
         let join = |all: &mut Vec<i32>, union: fn(&[i32]) -> i32| {
             let (from, to) = all.split_at_mut(start);
-            let nodes = from[below..].par_chunks(LANES);
-            let entries = to[..count].par_iter_mut().with_min_len(STREAM_TASK);
-            entries.zip(nodes).for_each(|(to, node)| *to = union(node));
+            let (from, to) = (&from[below..], &mut to[..count]);
+            if count <= STREAM_TASK {
+                let nodes = to.iter_mut().zip(from.chunks(LANES));
+                return nodes.for_each(|(to, node)| *to = union(node));
+            }
+            let entries = to.par_iter_mut().with_min_len(STREAM_TASK);
+            let nodes = entries.zip(from.par_chunks(LANES));
+            nodes.for_each(|(to, node)| *to = union(node));
         };
         self.min.iter_mut().for_each(|all| join(all, min_of));
         self.max.iter_mut().for_each(|all| join(all, max_of));
         if !self.tags.is_empty() {
             let (from, to) = self.tags.split_at_mut(start);
-            let nodes = from[below..].par_chunks(LANES);
-            let entries = to[..count].par_iter_mut().with_min_len(STREAM_TASK);
-            entries
-                .zip(nodes)
-                .for_each(|(to, node)| *to = Tag::union(node));
+            let (from, to) = (&from[below..], &mut to[..count]);
+            if count <= STREAM_TASK {
+                let nodes = to.iter_mut().zip(from.chunks(LANES));
+                return nodes.for_each(|(to, node)| *to = Tag::union(node));
+            }
+            let entries = to.par_iter_mut().with_min_len(STREAM_TASK);
+            let nodes = entries.zip(from.par_chunks(LANES));
+            nodes.for_each(|(to, node)| *to = Tag::union(node));
         }
     }
 
-    /// Which entries of a node overlap a probe.
+    /// Returns the entries of a node that overlap a probe.
     ///
     /// # Safety
     ///
-    /// `start` is the first entry of a node: the one of the last level, or that below an entry that
+    /// `start` is the first entry of a node: that of the last level, or one below an entry that
     /// overlaps something.
     #[inline(always)]
     pub(super) unsafe fn overlap<L: Lanes>(&self, start: usize, [min, max]: &Probe) -> u32 {
-        // SAFETY: levels are whole nodes, and there is a node below each entry that is no filling.
+        // SAFETY: levels are whole nodes, and each entry that is no padding has a node below it.
         unsafe { L::overlap(&self.min, &self.max, start, [min, max]) }
     }
 
-    /// The node below an entry.
+    /// Returns the first entry of the node below an entry.
     #[inline(always)]
     pub(super) fn below(&self, level: usize, entry: usize) -> usize {
         self.starts[level - 1] + (entry - self.starts[level]) * LANES

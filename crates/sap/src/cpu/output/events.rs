@@ -1,26 +1,22 @@
-//! Which pairs started and which ended: the difference of two sorted lists, in parallel.
+//! Finds the pairs that started and those that ended: the difference of two sorted lists, in
+//! parallel.
 
-use crate::room::{concat, push};
+use crate::cpu::tuning::{COMPARED_BLOCK, PAIR_TASK};
 use crate::threads::on_threads;
-use crate::{Pair, Result, room};
+use crate::try_alloc::{concat, push};
+use crate::{Pair, Result, try_alloc};
 use rayon::prelude::*;
 
-/// Pairs of `new` that one task compares.
-const PART: usize = 64 * 1024;
-
-/// Pairs that are compared at once where both lists agree.
-const BLOCK: usize = 8;
-
-/// The pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
+/// Returns the pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
 pub(in crate::cpu) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
     if old.is_empty() || new.is_empty() {
         return Ok((concat(&[new])?, concat(&[old])?));
     }
-    let parts = new.len().max(old.len()).div_ceil(PART);
+    let parts = new.len().max(old.len()).div_ceil(PAIR_TASK);
     if parts == 1 {
         return of_part(old, new);
     }
-    // Both lists are cut at the same pairs: at even steps of the longer one.
+    // Both lists are cut at the same pairs, at even steps of the longer one.
     let longer = if new.len() > old.len() { new } else { old };
     let cut = |list: &[Pair], part: usize| match part {
         0 => 0,
@@ -43,10 +39,12 @@ fn of_part(mut old: &[Pair], mut new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)>
             std::cmp::Ordering::Less => push(&mut ended, *o)?,
             std::cmp::Ordering::Greater => push(&mut started, *n)?,
             std::cmp::Ordering::Equal => {
-                // Most pairs last: many are compared at once.
+                // Most pairs are in both lists, so blocks are compared at once.
                 let same = |(o, n): &(&[Pair], &[Pair])| o == n;
-                let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
-                let equal = BLOCK * blocks.take_while(same).count();
+                let blocks = old
+                    .chunks_exact(COMPARED_BLOCK)
+                    .zip(new.chunks_exact(COMPARED_BLOCK));
+                let equal = COMPARED_BLOCK * blocks.take_while(same).count();
                 if equal > 0 {
                     (old, new) = (&old[equal..], &new[equal..]);
                     continue;
@@ -56,7 +54,7 @@ fn of_part(mut old: &[Pair], mut new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)>
         (old, new) = (&old[usize::from(o <= n)..], &new[usize::from(n <= o)..]);
     }
     for (list, rest) in [(&mut started, new), (&mut ended, old)] {
-        room::reserve(list, list.len() + rest.len())?;
+        try_alloc::reserve(list, list.len() + rest.len())?;
         list.extend_from_slice(rest);
     }
     Ok((started, ended))

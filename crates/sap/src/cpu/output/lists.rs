@@ -1,4 +1,4 @@
-//! The sorted lists that an update gives, and how the next ones take their place.
+//! The sorted lists of an update, and how the next update replaces them.
 
 use super::collect::{Found, SpareBlocks};
 use super::events::difference;
@@ -13,17 +13,17 @@ pub(in crate::cpu) struct Lists {
     pub(in crate::cpu) pairs: Vec<Pair>,
     pub(in crate::cpu) started: Vec<Pair>,
     pub(in crate::cpu) ended: Vec<Pair>,
-    /// The pairs of an update that is not finished; else memory to use again.
+    /// The pairs of an update in progress; between updates, memory to reuse.
     pub(in crate::cpu) next: Vec<Pair>,
-    /// Memory for pairs in no order.
+    /// Memory for unsorted pairs.
     pub(in crate::cpu) blocks: SpareBlocks,
 }
 
 impl Lists {
-    /// Reserves memory for so many pairs, where there is that much: a wish only.
+    /// Creates empty lists and tries to reserve memory for `pairs` pairs.
     pub(in crate::cpu) fn with_capacity(pairs: usize) -> Self {
         let mut next = Vec::new();
-        // A refusal is no error here: an update that needs the memory asks for it again.
+        // A refused allocation is no error here: an update that needs the memory asks again.
         let _ = next.try_reserve(pairs);
         Self {
             next,
@@ -31,7 +31,7 @@ impl Lists {
         }
     }
 
-    /// Empties the lists and keeps their memory.
+    /// Empties the lists and keeps the memory of the pairs.
     pub(in crate::cpu) fn clear(&mut self) {
         *self = Self {
             next: std::mem::take(&mut self.pairs),
@@ -40,28 +40,27 @@ impl Lists {
         };
     }
 
-    /// Returns the bytes that the lists and the blocks take.
+    /// Returns the bytes that the lists and the blocks occupy.
     pub(in crate::cpu) fn bytes(&self) -> u64 {
         let lists = [&self.pairs, &self.next, &self.started, &self.ended].map(Vec::capacity);
         let pairs = lists.iter().sum::<usize>() + self.blocks.capacity();
         (pairs * size_of::<Pair>()) as u64
     }
 
-    /// Puts the pairs of a full update in order. O(pairs).
+    /// Sorts the pairs of a full update. O(pairs).
     pub(in crate::cpu) fn order(&mut self, found: Found, boxes: usize) -> Result<()> {
         order(found.blocks, boxes, &mut self.next, &self.blocks)
     }
 
-    /// Finds which of the next pairs started, and which of the last ended. O(both).
+    /// Finds the pairs that started and those that ended. O(last + next).
     pub(in crate::cpu) fn compare(&mut self) -> Result<()> {
         (self.started, self.ended) = difference(&self.pairs, &self.next)?;
         Ok(())
     }
 
-    /// Puts the next list in the place of the last.
+    /// Replaces the last pairs by the next ones.
     pub(in crate::cpu) fn publish(&mut self) {
-        // Blocks for twice as many pairs and some for each task may be needed next time; no more
-        // are kept.
+        // Keeps blocks for twice as many pairs, and some for each thread.
         let threads = if in_pool() {
             rayon::current_num_threads()
         } else {

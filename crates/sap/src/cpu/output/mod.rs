@@ -1,4 +1,4 @@
-//! From pairs in no order to the sorted lists of an update.
+//! Collects the pairs of an update, sorts them and finds the events.
 
 pub(super) mod collect;
 pub(super) mod events;

@@ -1,15 +1,15 @@
-//! Puts pairs in order: partitioned by ranges of `a`, then sorted range by range in cache.
+//! Sorts pairs: partitions them by ranges of `a`, then sorts each range in cache.
 
 use super::collect::SpareBlocks;
 use super::rows::RowSorter;
-use crate::cpu::scatter::{Positions, Target};
-use crate::cpu::tuning::{FEW_PAIRS, PAIR_BUCKET};
-use crate::room::{self, zeros};
+use crate::cpu::scatter::{Positions, Target, cut};
+use crate::cpu::tuning::{MAX_BUCKETS, PAIR_BUCKET, SERIAL_PAIRS};
 use crate::threads::on_threads;
+use crate::try_alloc::{self, zeros};
 use crate::{Pair, Result};
 use rayon::prelude::*;
 
-/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Every `a` is below `boxes`. O(pairs),
+/// Sorts the pairs of all blocks by `(a, b)` into `sorted`. Each `a` is below `boxes`. O(pairs),
 /// plus small sorts.
 pub(in crate::cpu) fn order(
     blocks: Vec<Vec<Pair>>,
@@ -18,11 +18,11 @@ pub(in crate::cpu) fn order(
     spare: &SpareBlocks,
 ) -> Result<()> {
     let count: usize = blocks.iter().map(Vec::len).sum();
-    if count > FEW_PAIRS {
+    if count > SERIAL_PAIRS {
         return on_threads(|| by_buckets(blocks, count, boxes, sorted, spare));
     }
     sorted.clear();
-    room::reserve(sorted, count)?;
+    try_alloc::reserve(sorted, count)?;
     for block in blocks {
         sorted.extend_from_slice(&block);
         spare.give(block);
@@ -31,7 +31,7 @@ pub(in crate::cpu) fn order(
     Ok(())
 }
 
-/// Sorts `count` pairs, which are more.
+/// Sorts `count` pairs by a partition into buckets.
 fn by_buckets(
     blocks: Vec<Vec<Pair>>,
     count: usize,
@@ -39,9 +39,8 @@ fn by_buckets(
     sorted: &mut Vec<Pair>,
     spare: &SpareBlocks,
 ) -> Result<()> {
-    // Bucket of a pair: the high bits of `a`. About PAIR_BUCKET pairs each, at most 4096 so that
-    // the write positions of one block stay in cache.
-    let buckets = (count as u64).div_ceil(PAIR_BUCKET).clamp(1, 4096);
+    // The bucket of a pair is the high bits of `a`.
+    let buckets = (count as u64).div_ceil(PAIR_BUCKET).clamp(1, MAX_BUCKETS);
     let shift = (boxes as u64)
         .div_ceil(buckets)
         .next_power_of_two()
@@ -60,8 +59,9 @@ fn by_buckets(
     let target = Target::reserve(sorted, count)?;
     let write = |(block, starts): (Vec<Pair>, &mut [usize])| {
         for pair in &block {
-            // SAFETY: the positions of all blocks and buckets are apart and below `count`, which
-            // was reserved: each block has as many in a bucket as it counted there.
+            // SAFETY: the positions of all blocks and buckets differ and are below `count`, which
+            // was reserved, because each block writes to a bucket as many pairs as it counted
+            // there.
             unsafe { target.write(&mut starts[bucket(pair)], *pair) };
         }
         spare.give(block);
@@ -72,14 +72,11 @@ fn by_buckets(
         .for_each(write);
     // SAFETY: `count` pairs were reserved, and each of them was written above.
     unsafe { sorted.set_len(count) };
-    let mut rest = &mut sorted[..];
     let mut start = 0;
-    let mut slices = Vec::with_capacity(buckets);
-    for end in ends {
-        let (slice, after) = rest.split_at_mut(end - start);
-        slices.push(slice);
-        (rest, start) = (after, end);
-    }
+    let lengths = ends
+        .iter()
+        .map(|&end| end - std::mem::replace(&mut start, end));
+    let slices = cut(sorted, lengths);
     let first = |bucket: usize| (bucket << shift) as u32;
     let sort = |sorter: &mut RowSorter, (bucket, slice): (usize, &mut [Pair])| {
         if slice.len() as u64 > 64 * PAIR_BUCKET {
@@ -95,12 +92,25 @@ fn by_buckets(
     Ok(())
 }
 
+/// Returns the pairs of a search in order. Each `a` is below `boxes`.
+#[cfg(test)]
+pub(in crate::cpu) fn sorted_pairs(
+    found: Result<super::collect::Found>,
+    boxes: usize,
+) -> Vec<Pair> {
+    let found = found.and_then(super::collect::Found::stored);
+    let blocks = found.expect("memory for the search").blocks;
+    let mut sorted = Vec::new();
+    order(blocks, boxes, &mut sorted, &SpareBlocks::default()).expect("memory for the pairs");
+    sorted
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn any_blocks_are_put_in_order() {
+    fn blocks_of_any_size_are_sorted() {
         let spare = SpareBlocks::default();
         for (count, boxes, skew) in [
             (0, 5, 1),

@@ -1,24 +1,26 @@
-//! Sorts the pairs of one bucket in cache.
+//! Sorts the pairs of one bucket in cache. A *row* is all pairs of one `a`.
 
 use crate::Pair;
 use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
-use crate::cpu::small_sort::{add_up, insertion_sort};
-use crate::cpu::tuning::{COUNTED_ROW, GROUP, INSERTED_ROW, SPARSE};
+use crate::cpu::small_sort::{insertion_sort, prefix_sums};
+use crate::cpu::tuning::{MIN_COUNTED_ROW, MIN_GROUPED_ROW, ROW_GROUP, SPARSE_ROWS};
 use std::collections::TryReserveError;
 
-/// What one thread sorts buckets with.
+/// Sorts buckets on one thread, with memory that is reused.
 #[derive(Default)]
 pub(super) struct RowSorter {
+    /// The number of pairs of each row; then the position of its next pair, at last its end.
     ends: Vec<u32>,
+    /// The pairs of sparse rows as numbers.
     codes: Vec<u64>,
+    /// The `b` of each pair, by row.
     seconds: Vec<u32>,
     groups: Groups,
 }
 
 impl RowSorter {
-    /// Sorts pairs whose `a` lies in `first..first + range`: counted by `a`, then each `a`'s `b`s
-    /// sorted, all at once where they are few. In place where they are very few, or memory is
-    /// refused.
+    /// Sorts pairs whose `a` is in `first..first + range`: counts them by `a`, then sorts each row.
+    /// Very few pairs are sorted in place, as are all if memory is refused.
     pub(super) fn sort(&mut self, pairs: &mut [Pair], first: u32, range: usize) {
         if range > 4 * pairs.len() || self.sort_counted(pairs, first, range).is_err() {
             pairs.sort_unstable_by_key(|pair| pair.code());
@@ -42,8 +44,8 @@ impl RowSorter {
         pairs
             .iter()
             .for_each(|pair| ends[(pair.a - first) as usize] += 1);
-        let few = add_up(ends);
-        if few && pairs.len() < SPARSE * range {
+        let are_small = prefix_sums(ends);
+        if are_small && pairs.len() < SPARSE_ROWS * range {
             resize(codes, pairs.len())?;
             for pair in pairs.iter() {
                 let end = &mut ends[(pair.a - first) as usize];
@@ -74,18 +76,18 @@ impl RowSorter {
     }
 }
 
-/// Makes a list that long; its elements need not stay.
+/// Resizes a list. Its elements are unspecified.
 fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryReserveError> {
     list.try_reserve(len.saturating_sub(list.len()))?;
     list.resize(len, T::default());
     Ok(())
 }
 
-/// Pairs by `a`, each `a`'s `b`s to be put in order.
+/// Sorts the `b`s of each row and writes the pairs.
 struct RowsJob<'a> {
     groups: &'a mut Groups,
     first: u32,
-    /// Where each `a`'s end.
+    /// The end of each row.
     ends: &'a [u32],
     seconds: &'a mut [u32],
     pairs: &'a mut [Pair],
@@ -100,23 +102,20 @@ impl Job for RowsJob<'_> {
             let (seconds, pairs) = (&mut self.seconds[row.clone()], &mut self.pairs[row]);
             match seconds.len() {
                 0 => {}
-                1..INSERTED_ROW => {
-                    // By insertion.
-                    in_place(a, seconds, pairs);
-                }
-                INSERTED_ROW..COUNTED_ROW => by_counting(a, seconds, pairs),
+                1..MIN_COUNTED_ROW => in_place(a, seconds, pairs),
+                MIN_COUNTED_ROW..MIN_GROUPED_ROW => by_counting(a, seconds, pairs),
                 _ => self.groups.sort(a, seconds, pairs),
             }
         }
     }
 }
 
-/// Puts a row in order. All `b` differ, so the rank of each is the number of smaller ones: no
-/// branch depends on them.
+/// Sorts a row by counting. All `b` differ, so the rank of each is the number of smaller ones, and
+/// no branch depends on their values.
 #[inline(always)]
 fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
     for some in seconds.chunks(LANES) {
-        // Indices have 31 bits; signed numbers are compared by one instruction.
+        // Indices have 31 bits. Signed numbers are compared by one instruction.
         let mut eight = [0; LANES];
         for (to, &b) in eight.iter_mut().zip(some) {
             *to = b as i32;
@@ -133,7 +132,7 @@ fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
     }
 }
 
-/// Puts long rows in order: first into groups of even ranges, some [`GROUP`] pairs each.
+/// Sorts long rows: first into groups of even ranges of `b`, about [`ROW_GROUP`] pairs each.
 #[derive(Default)]
 struct Groups {
     ends: Vec<u32>,
@@ -151,7 +150,7 @@ impl Groups {
         if words <= row.len() && resize(&mut self.bits, words).is_ok() {
             return by_bits(a, min, row, pairs, &mut self.bits);
         }
-        let wanted = (row.len() / GROUP) as u32;
+        let wanted = (row.len() / ROW_GROUP) as u32;
         let shift = ((max - min) / wanted)
             .checked_ilog2()
             .map_or(0, |bits| bits + 1);
@@ -162,7 +161,7 @@ impl Groups {
             return in_place(a, row, pairs);
         }
         row.iter().for_each(|&b| ends[group(b)] += 1);
-        add_up(ends);
+        prefix_sums(ends);
         for &b in &*row {
             let end = &mut ends[group(b)];
             seconds[*end as usize] = b;
@@ -172,7 +171,7 @@ impl Groups {
         for &end in &*ends {
             let range = std::mem::replace(&mut start, end as usize)..end as usize;
             let (seconds, pairs) = (&mut seconds[range.clone()], &mut pairs[range]);
-            if seconds.len() < COUNTED_ROW {
+            if seconds.len() < MIN_GROUPED_ROW {
                 by_counting(a, seconds, pairs);
             } else {
                 in_place(a, seconds, pairs);
@@ -181,12 +180,12 @@ impl Groups {
     }
 }
 
-/// Puts a row in order that is dense in the range of its `b`s, which all differ: a bit for each of
-/// them in a set that is read from end to end.
+/// Sorts a row that is dense in the range of its `b`s, which all differ: sets a bit for each of
+/// them, then reads the bits in order.
 fn by_bits(a: u32, min: u32, row: &[u32], pairs: &mut [Pair], bits: &mut [u64]) {
     for &b in row {
-        let at = b - min;
-        bits[(at / u64::BITS) as usize] |= 1 << (at % u64::BITS);
+        let offset = b - min;
+        bits[(offset / u64::BITS) as usize] |= 1 << (offset % u64::BITS);
     }
     let mut to = pairs.iter_mut();
     for (word, first) in bits.iter_mut().zip((min..).step_by(u64::BITS as usize)) {
@@ -201,7 +200,7 @@ fn by_bits(a: u32, min: u32, row: &[u32], pairs: &mut [Pair], bits: &mut [u64]) 
     }
 }
 
-/// Sorts a row.
+/// Sorts a row by comparison.
 fn in_place(a: u32, seconds: &mut [u32], pairs: &mut [Pair]) {
     seconds.sort_unstable();
     for (pair, &b) in pairs.iter_mut().zip(&*seconds) {

@@ -1,53 +1,55 @@
-//! From boxes that are stored to pairs in order: planned, arranged, found, ordered and compared, in as many attempts as it takes.
+//! The stages from `keys` to `events`: from boxes that are stored to pairs in order, in as many
+//! attempts as it takes.
 
-use crate::cuda::abi::{GRID_WORDS, OF_BOXES, SWEEP_WORDS, State};
+use crate::choice::Choice;
+use crate::cuda::abi::{BOX_SORT, Keys, State};
 use crate::cuda::engine::Engine;
-use crate::cuda::events::Difference;
 use crate::cuda::find::bound::{Bound, Finder};
-use crate::cuda::find::grid::Asked;
 use crate::cuda::find::plan::Plan;
-use crate::cuda::find::sweep::packed;
+use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
-use crate::cuda::order::rows::Rows;
+use crate::cuda::order::{Order, Packed, PairOrder};
 use crate::cuda::resting::RestingSet;
 use crate::cuda::stages::HOST;
-use crate::{Choice, Config, Result, Strategy};
-use gpu::SliceMut;
+use crate::{Result, Strategy};
+use gpu::{DevicePtr, SliceMut};
 use gpusort::Algorithm;
 use std::ops::Range;
 
-/// `Auto` takes the sweep where it is expected to take less than this part of what cells take: where boxes crowd, the sample
-/// tells less of cells than of intervals.
-const SURE: f64 = 0.5;
+/// `Auto` takes the sweep if its expected time is less than this share of that of cells: where
+/// boxes crowd, the sample says less of cells than of intervals.
+const MAX_SWEEP_SHARE: f64 = 0.5;
 
-/// What an attempt to find all pairs came to.
+/// The outcome of an attempt to find all pairs.
 #[expect(clippy::large_enum_variant, reason = "one at a time, and not kept")]
 enum Attempt {
-    /// They are in order.
+    /// The pairs are in order.
     Done(State),
-    /// They are so many, more than there is memory for yet.
+    /// There are so many pairs, more than the capacity.
     Grow(u64),
-    /// Once more, in the way that is planned now.
+    /// The search must be repeated by the plan, which may have changed.
     Retry,
-    /// Once more with the resting set among the other boxes: it has changed, or takes too many tests.
+    /// The frame must be searched with the resting set among the other boxes: it has changed, or
+    /// takes too many tests.
     Whole,
 }
 
-/// Pairs found and in order, and how often memory for them has grown.
+/// The counters of a search whose pairs are in order, and how often the capacity was raised.
 pub(crate) struct Found {
     pub(crate) state: State,
     pub(crate) regrown: u32,
 }
 
 impl Engine {
-    /// Plans what finds the pairs of the frame at hand, and puts its boxes in order for that.
-    pub(crate) fn arrange(&mut self, config: &Config, plan: &mut Plan) -> Result<()> {
+    /// Plans the search of the uploaded frame, and arranges its boxes: the stages `keys` and
+    /// `sort`.
+    pub(crate) fn arrange(&mut self, plan: &mut Plan) -> Result<()> {
         self.stages.mark(&self.stream, "keys")?;
         loop {
-            self.choose(config, plan)?;
-            match self.put_boxes_in_order(plan) {
+            self.choose_finder(plan)?;
+            match self.arrange_boxes(plan) {
                 Err(error) if plan.finder == Finder::Tree && error.is_out_of_device_memory() => {
                     self.do_without_tree(plan);
                 }
@@ -56,18 +58,18 @@ impl Engine {
         }
     }
 
-    fn choose(&mut self, config: &Config, plan: &mut Plan) -> Result<()> {
+    fn choose_finder(&mut self, plan: &mut Plan) -> Result<()> {
         plan.choice = None;
-        plan.finder = match config.strategy {
+        plan.finder = match self.config.strategy {
             Strategy::Auto if self.bound.begin(self.spare.n) => Finder::Tree,
             Strategy::Auto | Strategy::Subdivided => {
-                let scene = swept(&self.resting, &self.spare, plan);
-                self.grid.plan(&self.stream, scene)?;
+                let active = active(&self.resting, &self.spare, plan);
+                self.grid.plan(&self.stream, active.scene)?;
                 Finder::Cells
             }
             strategy => Finder::Axis(strategy),
         };
-        if config.strategy != Strategy::Auto {
+        if self.config.strategy != Strategy::Auto {
             return Ok(());
         }
         if plan.finder == Finder::Tree {
@@ -77,7 +79,7 @@ impl Engine {
         plan.choice = self.grid.choice();
         let sweeps = |choice: Choice| {
             let cells = choice.subdivided_ms;
-            cells.is_none_or(|ms| choice.sweep_ms < SURE * ms)
+            cells.is_none_or(|ms| choice.sweep_ms < MAX_SWEEP_SHARE * ms)
         };
         if plan.choice.is_some_and(sweeps) {
             plan.finder = Finder::Axis(Strategy::Sweep);
@@ -85,67 +87,70 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets the call take any number of tests: there is no memory for the tree.
+    /// Lets the call make any number of tests: there is no memory for the tree.
     fn do_without_tree(&mut self, plan: &mut Plan) {
         self.bound = Bound::default();
         plan.is_bounded = false;
     }
 
-    fn put_boxes_in_order(&mut self, plan: &Plan) -> Result<()> {
-        let asked = self.asked(plan, 0..self.spare.n as u64);
-        let (scene, ids) = (
-            swept(&self.resting, &self.spare, plan),
-            ids(&self.resting, plan),
-        );
-        match plan.finder {
-            Finder::Cells => {
-                self.stages.mark(&self.stream, "sort")?;
-                self.grid.arrange(&self.stream, scene, ids, asked.state)
-            }
-            Finder::Tree => {
-                self.stages.mark(&self.stream, "sort")?;
-                let mut tools = self.sweep.sort_tools();
-                // SAFETY: the lists are those of this frame.
-                unsafe { self.tree.arrange(&mut tools, scene, ids, asked)? };
-                self.sweep.keep_outcome(OF_BOXES)
-            }
-            Finder::Axis(_) => {
-                self.sweep.choose_axis(scene)?;
-                self.sweep.make_keys(scene)?;
-                self.stages.mark(&self.stream, "sort")?;
-                self.sweep.sort(scene, plan.may_rest)?;
-                if plan.leaves_resting {
-                    // SAFETY: the boxes that were sorted have a place each.
-                    unsafe { self.resting.number(&self.stream, self.sweep.index())? };
-                }
-                Ok(())
-            }
+    fn arrange_boxes(&mut self, plan: &Plan) -> Result<()> {
+        let search = self.search(plan, 0..self.spare.n as u64);
+        let active = active(&self.resting, &self.spare, plan);
+        if active.scene.n == 0 {
+            return self.stages.mark(&self.stream, "sort");
         }
+        let (stream, scene) = (&self.stream, active.scene);
+        if plan.finder == Finder::Cells {
+            self.stages.mark(stream, "sort")?;
+            // SAFETY: the lists are those of this frame, the counters this engine's.
+            return unsafe { self.grid.arrange(stream, active, search.state) };
+        }
+        if plan.finder == Finder::Tree {
+            self.stages.mark(stream, "sort")?;
+            let sorting = &mut self.sorting;
+            // SAFETY: as above.
+            unsafe { self.tree.arrange(stream, sorting, active, search)? };
+        } else {
+            self.sweep.make_keys(stream, scene, search)?;
+            self.stages.mark(stream, "sort")?;
+            self.sweep.sort(stream, &mut self.sorting, scene, search)?;
+        }
+        let outcome = self.counters.sort_outcome(BOX_SORT)?;
+        self.sorting.copy_outcome(stream, outcome)?;
+        if plan.finder == Finder::Tree {
+            return Ok(());
+        }
+        self.sweep
+            .make_tiles(stream, scene, search, plan.may_skip)?;
+        if plan.leaves_resting {
+            // SAFETY: `index` has an entry for each of the boxes that were sorted.
+            unsafe { self.resting.translate(stream, self.sweep.index())? };
+        }
+        Ok(())
     }
 
-    /// Finds the pairs of the frame arranged with `a` in a range and puts them in order in `ordered`, whose memory grows until all
-    /// fit; with `events` they are compared with the last list too. Waits once for each attempt. None where the resting set must be
-    /// found with the other boxes. Bad boxes of the `sets` are an error first.
+    /// Finds the pairs of the arranged frame with `a` in a range and puts them in order in
+    /// `ordered`, whose capacity grows until all fit: the stages `sweep`, `order` and `events`.
+    /// Waits once for each attempt. Returns none where the resting set must be searched with the
+    /// other boxes. Bad boxes of the `sets` are an error first.
     pub(crate) fn find_pairs(
         &mut self,
-        config: &Config,
         plan: &mut Plan,
         sets: &[Source],
         a: Range<u64>,
-        events: bool,
     ) -> Result<Option<Found>> {
-        if self.packed.capacity() == 0 && config.initial_pair_capacity.is_none() {
-            // At first two pairs a box. No memory yet is no error: the attempt tells how much is needed.
-            let limit = usize::try_from(self.pair_limit(config)?).unwrap_or(usize::MAX);
+        if self.packed.capacity() == 0 && self.config.initial_pair_capacity.is_none() {
+            // Two pairs a box at first. If that is refused, the attempt counts what is needed.
+            let limit = usize::try_from(self.pair_limit()?).unwrap_or(usize::MAX);
             let wished = 2 * self.spare.n + 1024;
             let _ = self.packed.reserve_exact(&self.stream, wished.min(limit));
         }
         let mut regrown = 0;
         loop {
-            match self.attempt(config, plan, sets, a.clone(), events)? {
+            match self.attempt(plan, sets, a.clone())? {
                 Attempt::Done(state) => return Ok(Some(Found { state, regrown })),
                 Attempt::Grow(pairs) => {
-                    self.make_room(config, pairs, self.pair_limit(config)?)?;
+                    self.raise_capacity(pairs, self.pair_limit()?)?;
                     regrown += 1;
                 }
                 Attempt::Retry => {}
@@ -154,147 +159,143 @@ impl Engine {
         }
     }
 
-    fn attempt(
-        &mut self,
-        config: &Config,
-        plan: &mut Plan,
-        sets: &[Source],
-        a: Range<u64>,
-        events: bool,
-    ) -> Result<Attempt> {
-        self.stages.mark(&self.stream, "sweep")?;
-        let by_rows = self.sweep(config, plan, a)?;
-        // Should there be no memory to order them, the sweep still tells how many there are.
-        let ordered = self.order_and_compare(by_rows, events);
+    fn attempt(&mut self, plan: &mut Plan, sets: &[Source], a: Range<u64>) -> Result<Attempt> {
+        let order = self.sweep(plan, a)?;
+        // If memory to order them is refused, the pairs are counted all the same.
+        let ordered = self.order(plan, order);
         self.stages.mark(&self.stream, HOST)?;
-        let state = self.sweep.read()?;
-        let is_ordered = !by_rows || Rows::are_short(&state);
+        let state = self.counters.read(&self.stream)?;
+        let is_ordered = PairOrder::is_done(order, &state);
         if !is_ordered {
-            self.sweep.rows.give_up();
+            self.pair_order.avoid_rows();
         }
         if plan.finder == Finder::Cells {
-            self.grid
-                .note(swept(&self.resting, &self.spare, plan).n, &state);
+            let active = active(&self.resting, &self.spare, plan);
+            self.grid.record_work(active.scene.n, &state);
         }
         if plan.leaves_resting && state.still_changed != 0 {
             return Ok(Attempt::Whole);
         }
-        self.refuse_invalid(config, sets, &state)?;
+        self.refuse_invalid(sets, &state)?;
         if state.stopped != 0 {
-            self.take_the_tree(plan, &state)?;
+            self.take_tree(plan, &state)?;
             return Ok(if plan.leaves_resting {
                 Attempt::Whole
             } else {
                 Attempt::Retry
             });
         }
-        self.kept_within_bound(plan);
+        self.record_kept(plan);
         if state.pairs > self.packed.capacity() as u64 {
             return Ok(Attempt::Grow(state.pairs));
         }
         if !is_ordered {
             return Ok(Attempt::Retry);
         }
-        ordered.map_err(|error| out_of_memory(config, state.pairs, error))?;
+        ordered.map_err(|error| out_of_memory(&self.config, state.pairs, error))?;
         Ok(Attempt::Done(state))
     }
 
-    /// Finds the pairs of the frame arranged with `a` in a range, packed, in no order, as many as there is memory for; counts
-    /// them all. Answers whether they are counted by rows too.
-    pub(crate) fn sweep(&mut self, config: &Config, plan: &Plan, a: Range<u64>) -> Result<bool> {
-        let capacity = self.packed.capacity();
-        let rows = match config.sort {
+    /// Finds the pairs of the arranged frame with `a` in a range, packed and in no order, as many
+    /// as the capacity takes, and counts them all. Returns the way to put them in order.
+    pub(crate) fn sweep(&mut self, plan: &Plan, a: Range<u64>) -> Result<Order> {
+        self.stages.mark(&self.stream, "sweep")?;
+        let (stream, capacity) = (&self.stream, self.packed.capacity());
+        let mut keys = Keys::new(&self.packed.part_mut(capacity)?, self.spare.index_bits());
+        let order = match self.config.sort {
             Algorithm::Auto if self.stages.on => {
-                self.sweep
-                    .rows
-                    .begin(&self.stream, self.spare.n, capacity)?
+                self.pair_order.begin(stream, self.spare.n, &mut keys)?
             }
-            _ => None,
+            _ => Order::Sort,
         };
-        let by_rows = rows.is_some();
-        let keys = packed(&self.spare, &self.packed.part_mut(capacity)?, rows);
-        self.zero_counters(plan)?;
-        let asked = self.asked(plan, a.clone());
-        let ids = ids(&self.resting, plan);
+        self.restart_counters(plan)?;
+        let search = self.search(plan, a);
+        let (stream, active) = (&self.stream, active(&self.resting, &self.spare, plan));
         // SAFETY: the addresses are those of this frame and this engine.
         unsafe {
             if plan.leaves_resting {
-                self.resting.seed(&self.stream, keys, asked.state)?;
+                self.resting.add_pairs(stream, keys, search.state)?;
                 let limit = plan.limit(Finder::Cells, self.spare.n);
-                let asked = Asked { limit, ..asked };
-                self.resting.find(&self.stream, asked, keys)?;
+                let search = Search { limit, ..search };
+                self.resting.find(stream, search, keys)?;
             }
-            let scene = swept(&self.resting, &self.spare, plan);
             match plan.finder {
-                Finder::Cells => self.grid.find(&self.stream, scene.n, asked, keys)?,
-                Finder::Tree => self.tree.find(&self.stream, scene, ids, asked, keys)?,
-                Finder::Axis(_) => self.sweep.find(&self.spare, a, keys, asked.limit)?,
+                Finder::Cells => self.grid.find(stream, active.scene.n, search, keys)?,
+                Finder::Tree => self.tree.find(stream, active, search, keys)?,
+                Finder::Axis(_) => self.sweep.find(stream, active.scene.n, search, keys)?,
             }
         }
-        Ok(by_rows)
+        Ok(order)
     }
 
-    /// Counts the pairs of the frame arranged by `a`, and gives the counters. Waits.
+    /// Counts the pairs of the arranged frame by `a`, and returns the counters. Waits.
     pub(crate) fn count_by_a(&mut self, plan: &mut Plan, mut by_a: SliceMut<u32>) -> Result<State> {
         loop {
-            let asked = self.asked(plan, 0..self.spare.n as u64);
-            self.zero_counters(plan)?;
+            let search = self.search(plan, 0..self.spare.n as u64);
+            self.restart_counters(plan)?;
             self.stream.fill_u32(by_a.reborrow(), 0)?;
-            let (stream, counts) = (&self.stream, by_a.reborrow());
+            let (stream, counts, n) = (&self.stream, by_a.reborrow(), self.spare.n);
+            let all = Active {
+                scene: &self.spare,
+                ids: DevicePtr::NULL,
+            };
             // SAFETY: as in `sweep`.
             unsafe {
                 match plan.finder {
-                    Finder::Cells => self.grid.count_by_a(stream, self.spare.n, asked, counts)?,
-                    Finder::Tree => self.tree.count_by_a(stream, &self.spare, asked, counts)?,
-                    Finder::Axis(_) => {
-                        self.sweep.count_by_a(&self.spare, counts, asked.limit)?;
-                    }
+                    Finder::Cells => self.grid.count_by_a(stream, n, search, counts)?,
+                    Finder::Tree => self.tree.count_by_a(stream, all, search, counts)?,
+                    Finder::Axis(_) => self.sweep.count_by_a(stream, n, search, counts)?,
                 }
             }
-            let state = self.sweep.read()?;
+            let state = self.counters.read(stream)?;
             if state.stopped == 0 {
-                self.kept_within_bound(plan);
+                self.record_kept(plan);
                 return Ok(state);
             }
-            self.take_the_tree(plan, &state)?;
+            self.take_tree(plan, &state)?;
         }
     }
 
-    /// Puts the pairs found in order, and compares them with the last list.
-    pub(crate) fn order_and_compare(&mut self, by_rows: bool, events: bool) -> Result<()> {
+    /// Puts the pairs found in order, and compares them with the last list if the plan says so: the
+    /// stages `order` and `events`.
+    pub(crate) fn order(&mut self, plan: &Plan, order: Order) -> Result<()> {
         let capacity = self.packed.capacity();
-        self.stages.mark(&self.stream, "compact")?;
+        self.stages.mark(&self.stream, "order")?;
         self.ordered.reserve_exact(&self.stream, capacity)?;
-        let packed = self.packed.part(capacity)?;
+        let packed = Packed {
+            keys: self.packed.part(capacity)?,
+            bits: self.spare.index_bits(),
+        };
         let ordered = self.ordered.part_mut(capacity)?;
-        self.sweep
-            .put_in_order(&self.spare, packed, ordered, by_rows)?;
+        let (sorting, counters) = (&mut self.sorting, &mut self.counters);
+        self.pair_order
+            .order(&self.stream, sorting, counters, order, packed, ordered)?;
 
         self.stages.mark(&self.stream, "events")?;
-        self.spare_events.iter_mut().for_each(Difference::clear);
-        if events {
-            let (lists, totals) = (self.lists(capacity), self.sweep.event_counts());
-            let (events, kernels) = (&mut self.spare_events, &self.sweep.kernels);
-            // SAFETY: the lists and numbers are this engine's.
-            unsafe { Difference::find(events, &self.stream, kernels, lists, totals)? };
+        self.spare_events.clear();
+        if plan.compares {
+            let (lists, totals) = (self.lists(capacity), self.counters.event_counts());
+            // SAFETY: the lists and counts are this engine's.
+            unsafe { self.spare_events.find(&self.stream, lists, totals)? };
         }
         Ok(())
     }
 
-    /// Plans the tree in the place of what went beyond its bound. With the resting set left out, the frame is to be arranged anew.
-    fn take_the_tree(&mut self, plan: &mut Plan, state: &State) -> Result<()> {
-        self.bound.exceeded(self.spare.n, plan.choice);
-        plan.wasted += plan.finder.made(state);
-        self.grid.forget();
+    /// Plans the tree instead of the finder that exceeded its bound. If the resting set was left
+    /// out, the frame must be arranged anew.
+    fn take_tree(&mut self, plan: &mut Plan, state: &State) -> Result<()> {
+        self.bound.record_exceeded(self.spare.n, plan.choice);
+        plan.wasted += plan.finder.tests_made(state);
+        self.grid.drop_plan();
         if plan.leaves_resting {
             return Ok(());
         }
-        let given_up = (plan.finder, plan.choice);
+        let stopped = (plan.finder, plan.choice);
         (plan.finder, plan.choice) = (Finder::Tree, self.bound.choice());
-        match self.put_boxes_in_order(plan) {
-            // The boxes are in the order of what was given up still.
+        match self.arrange_boxes(plan) {
+            // The boxes are still arranged for the finder that was stopped.
             Err(error) if error.is_out_of_device_memory() => {
-                (plan.finder, plan.choice) = given_up;
+                (plan.finder, plan.choice) = stopped;
                 self.do_without_tree(plan);
                 Ok(())
             }
@@ -302,43 +303,38 @@ impl Engine {
         }
     }
 
-    /// What is asked of a finder for the frame at hand.
-    fn asked(&self, plan: &Plan, a: Range<u64>) -> Asked {
-        Asked {
-            accept: self.sweep.accept(&self.spare, a),
+    /// Returns the search of the uploaded frame for pairs with `a` in a range.
+    fn search(&self, plan: &Plan, a: Range<u64>) -> Search {
+        Search {
+            accept: self.spare.accept(self.config.rule, a),
             worlds: address(&self.spare.worlds),
-            state: self.sweep.state.ptr(),
+            state: self.counters.ptr(),
             limit: plan.limit(plan.finder, self.spare.n),
         }
     }
 
-    fn zero_counters(&mut self, plan: &Plan) -> Result<()> {
-        let on_axis = matches!(plan.finder, Finder::Axis(_));
-        self.sweep
-            .zero(if on_axis { SWEEP_WORDS } else { GRID_WORDS })
+    fn restart_counters(&mut self, plan: &Plan) -> Result<()> {
+        match plan.finder {
+            Finder::Axis(_) => self.counters.restart_sweep(&self.stream),
+            Finder::Cells | Finder::Tree => self.counters.restart_search(&self.stream),
+        }
     }
 
-    fn kept_within_bound(&mut self, plan: &Plan) {
+    fn record_kept(&mut self, plan: &Plan) {
         if plan.is_bounded && plan.finder != Finder::Tree {
-            self.bound.kept();
+            self.bound.record_kept();
         }
     }
 }
 
-/// The boxes of the frame `spare` that are sorted and swept.
-const fn swept<'a>(resting: &'a RestingSet, spare: &'a Scene, plan: &Plan) -> &'a Scene {
+/// Returns the boxes of the frame `spare` that are sorted and searched.
+fn active<'a>(resting: &'a RestingSet, spare: &'a Scene, plan: &Plan) -> Active<'a> {
     if plan.leaves_resting {
-        resting.moving()
+        resting.active()
     } else {
-        spare
-    }
-}
-
-/// The address of their numbers in the frame; 0 where they are all of it.
-fn ids(resting: &RestingSet, plan: &Plan) -> u64 {
-    if plan.leaves_resting {
-        resting.moving_ids()
-    } else {
-        0
+        Active {
+            scene: spare,
+            ids: DevicePtr::NULL,
+        }
     }
 }

@@ -1,24 +1,31 @@
-//! The grid: boxes by a hash of their cells, of several sizes (`kernels/sap/grid.cuh`), and the pairs from there.
+//! The grid: boxes by a hash of their cells, of several sizes (`kernels/sap/grid.cuh`), and the
+//! search of these cells.
 
-use crate::cuda::abi::{Accept, Keys, State};
-use crate::cuda::find::cut::{Cut, Sampled, candidates};
+use crate::choice::{Choice, Reason};
+use crate::cuda::abi::{Accept, Keys, State, counter};
+use crate::cuda::find::cut::Cut;
+use crate::cuda::find::sample::{Sampled, candidates};
+use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::kernels::{WARP, blocks, linear, module};
+use crate::cuda::launch::{WARP, blocks, linear, module};
 use crate::cuda::memory::{Grow, HostBuffer};
 use crate::cuda::offsets::Offsets;
-use crate::{Aabb, Choice, Reason, Result, Subdivision};
+use crate::subdivision::Subdivision;
+use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args};
 
-/// Boxes that a plan is made from.
+/// Boxes that a cut is made from.
 const SAMPLE: usize = 2048;
-/// A warp takes 2 boxes where each takes this many tests and pairs, else 32 where there are this many, else 8.
+/// A warp takes 2 boxes where each makes at least this many tests and pairs.
 const CROWDED: f64 = 48.0;
-const MANY: usize = 1 << 18;
-/// A warp takes 2 boxes that are to be tested against those held apart where there are fewer than this, else 8.
-const FEW_APART: usize = 1 << 15;
-/// A plan is made anew when the boxes are this much more or fewer, or when a box takes this much more to find its pairs.
-const OTHER_NUMBER: f64 = 1.25;
+/// Else it takes 32 where there are at least this many boxes, and 8 where there are fewer.
+const MIN_FOR_32: usize = 1 << 18;
+/// A warp takes 8 boxes to test against the resting set where there are at least this many, else 2.
+const MIN_FOR_8: usize = 1 << 15;
+/// A cut is made anew when the number of boxes changes by this factor, or when a box needs this
+/// much more work to find its pairs.
+const OTHER_COUNT: f64 = 1.25;
 const MORE_WORK: f64 = 1.5;
 
 struct Kernels {
@@ -28,49 +35,51 @@ struct Kernels {
     /// With 32 boxes a warp, with 8, and with 2.
     sweep: [Kernel; 3],
     count_pairs: Kernel,
-    /// Of boxes that are not in the grid: with 8 a warp, with 2, and for large ones.
-    apart: [Kernel; 3],
+    /// For boxes outside the grid: with 8 a warp, with 2, and for large ones.
+    others: [Kernel; 3],
 }
 
-/// Whose pairs are asked for, and where they are counted: addresses, `worlds` by the number of a box in the frame.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked {
-    pub(crate) accept: Accept,
-    pub(crate) worlds: u64,
-    pub(crate) state: u64,
-    /// Tests that may be taken, beside those for pairs.
-    pub(crate) limit: u64,
-}
-
-/// A box in its place, as the kernels have it.
+/// A box of the grid: `Record` of the kernels.
 type Record = [[f32; 4]; 2];
 
+/// `GridInput` of the kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Input {
     cut: Cut,
-    records: u64,
-    starts: u64,
-    worlds: u64,
-    table: u64,
-    state: u64,
+    records: DevicePtr<Record>,
+    starts: DevicePtr<u32>,
+    worlds: DevicePtr<u32>,
+    table: DevicePtr<State>,
+    state: DevicePtr<State>,
     accept: Accept,
     limit: u64,
 }
 
+/// `RestingInput` of the kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct ApartInput {
+struct RestingInput {
     grid: Input,
-    boxes: u64,
-    ids: u64,
+    boxes: DevicePtr<Aabb>,
+    ids: DevicePtr<u32>,
     n: u32,
     pad: u32,
-    large: u64,
+    large: DevicePtr<u32>,
 }
 
-/// A cut, and what it was made for.
-struct Plan {
+/// Boxes outside a grid, to be tested against those in it.
+pub(crate) struct Others<'a> {
+    pub(crate) active: Active<'a>,
+    /// A list as long as there are such boxes, which is written.
+    pub(crate) large: DevicePtr<u32>,
+    /// The counters that were given to [`Grid::arrange`], and the boxes arranged.
+    pub(crate) table: DevicePtr<State>,
+    pub(crate) arranged: usize,
+}
+
+/// A cut, and the frames that it was made for.
+struct CutPlan {
     cut: Cut,
     n: usize,
     worlds: bool,
@@ -79,10 +88,10 @@ struct Plan {
     work: f64,
 }
 
-/// Boxes in their places, and what makes them; used again by every update.
+/// A grid. Its memory is kept from update to update.
 pub(crate) struct Grid {
     kernels: Kernels,
-    plan: Option<Plan>,
+    plan: Option<CutPlan>,
     cut: Cut,
     buckets: Offsets,
     slots: Grow<[u32; 2]>,
@@ -91,14 +100,15 @@ pub(crate) struct Grid {
     sample_read: HostBuffer<Sampled>,
 }
 
-/// Milliseconds of an H200 that a frame takes whatever is in it, those for each box, and those for each test: `uniform` of
-/// 10,000 and 1,000,000 boxes.
+/// The cost model (H200), in ms: fixed, per box, per test. It was fitted to `uniform` of 10,000 and
+/// 1,000,000 boxes.
 const SWEEP: [f64; 3] = [0.08, 1.3e-7, 3.4e-10];
 const CELLS: [f64; 3] = [0.03, 6.5e-8, 5.4e-9];
 
-/// What the two strategies are expected to take for `n` boxes.
+/// Returns the expected times of the two strategies for `n` boxes.
 fn choice(candidates: f64, tests: f64, n: f64) -> Choice {
-    let ms = |[frame, each, test]: [f64; 3], tests: f64| frame + each * n + test * tests;
+    let ms =
+        |[fixed, per_box, per_test]: [f64; 3], tests: f64| fixed + per_box * n + per_test * tests;
     Choice {
         reason: Reason::LeastCost,
         sweep_ms: ms(SWEEP, candidates),
@@ -106,7 +116,7 @@ fn choice(candidates: f64, tests: f64, n: f64) -> Choice {
     }
 }
 
-/// For kernels that take this many boxes a warp, two warps a block.
+/// Returns the launch of blocks of two warps, each of which takes so many of the boxes.
 fn pairs_of_warps(boxes: usize, each: u32) -> Launch {
     Launch::linear(blocks(boxes, 2 * each), 2 * WARP)
 }
@@ -125,10 +135,10 @@ impl Grid {
                     module.kernel("sap_grid_sweep_2")?,
                 ],
                 count_pairs: module.kernel("sap_grid_count_pairs")?,
-                apart: [
-                    module.kernel("sap_grid_apart_8")?,
-                    module.kernel("sap_grid_apart_2")?,
-                    module.kernel("sap_grid_apart_large")?,
+                others: [
+                    module.kernel("sap_grid_resting_8")?,
+                    module.kernel("sap_grid_resting_2")?,
+                    module.kernel("sap_grid_resting_large")?,
                 ],
             },
             plan: None,
@@ -141,14 +151,14 @@ impl Grid {
         })
     }
 
-    /// Makes sure of a cut that suits the scene: that of the last frames, or a new one, for which it waits.
+    /// Plans the cut of a frame: that of the last frames, or a new one, for which it waits.
     pub(crate) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
         let n = scene.n;
         let worlds = scene.worlds.is_some();
         if n > 0 && !self.is_planned(n, worlds) {
             let count = n.min(SAMPLE);
             let sample = self.sample.reserve(stream, count)?;
-            // SAFETY: there are `n` boxes and room for `count`, which is no more.
+            // SAFETY: there are `n` boxes, and memory for `count`, which is no more.
             unsafe {
                 stream.launch(
                     &self.kernels.sample,
@@ -162,14 +172,15 @@ impl Grid {
                     ],
                 )?;
             }
-            // SAFETY: read after waiting for the stream only, which `Engine::drop` does too.
+            // SAFETY: the copy is read after waiting for the stream only, which `Engine::drop` does
+            // too.
             unsafe {
                 stream.download_pinned(self.sample.part(count)?, &mut self.sample_read[..count])?;
             }
             stream.synchronize()?;
             let sample = &self.sample_read[..count];
             let (cut, cost) = Cut::new(sample, n, worlds);
-            self.plan = Some(Plan {
+            self.plan = Some(CutPlan {
                 cut,
                 choice: choice(candidates(sample, n), cost, n as f64),
                 worlds,
@@ -183,31 +194,31 @@ impl Grid {
         Ok(())
     }
 
-    /// Drops the plan: the next frame has other boxes.
-    pub(crate) fn forget(&mut self) {
+    /// Drops the plan, so that the next frame makes another cut.
+    pub(crate) fn drop_plan(&mut self) {
         self.plan = None;
     }
 
-    /// Whether the plan that there is will do for `n` boxes.
+    /// Tells whether the last plan suits `n` boxes.
     fn is_planned(&self, n: usize, worlds: bool) -> bool {
         self.plan.as_ref().is_some_and(|plan| {
             let ratio = n as f64 / plan.n.max(1) as f64;
-            plan.worlds == worlds && (1.0 / OTHER_NUMBER..OTHER_NUMBER).contains(&ratio)
+            plan.worlds == worlds && (1.0 / OTHER_COUNT..OTHER_COUNT).contains(&ratio)
         })
     }
 
-    /// How the frames planned for last are cut.
+    /// Returns the cells of the last plan.
     pub(crate) fn subdivision(&self) -> Option<Subdivision> {
         self.plan.as_ref().map(|plan| plan.cut.cells())
     }
 
-    /// What to expect of the last frame planned for.
+    /// Returns what the last plan expects.
     pub(crate) fn choice(&self) -> Option<Choice> {
         self.plan.as_ref().map(|plan| plan.choice)
     }
 
-    /// What the frame took: drops a plan that has become bad.
-    pub(crate) fn note(&mut self, n: usize, state: &State) {
+    /// Records the work of a frame, and drops a plan that has become bad.
+    pub(crate) fn record_work(&mut self, n: usize, state: &State) {
         let work = (state.tests + state.pairs) as f64 / n.max(1) as f64;
         match &mut self.plan {
             Some(plan) if plan.work == 0.0 => plan.work = work,
@@ -216,14 +227,18 @@ impl Grid {
         }
     }
 
-    /// Puts the boxes into their places. `ids` is the address of their numbers in the frame, 0 where they are all of it.
-    pub(crate) fn arrange(
+    /// Stores the boxes by their cells. The counters at `state` get their number and levels.
+    ///
+    /// # Safety
+    ///
+    /// The boxes' indices are null, or one for each box; `state` is the address of counters.
+    pub(crate) unsafe fn arrange(
         &mut self,
         stream: &Stream,
-        scene: &Scene,
-        ids: u64,
-        state: u64,
+        active: Active,
+        state: DevicePtr<State>,
     ) -> Result<()> {
+        let Active { scene, ids } = active;
         let n = scene.n;
         if n == 0 {
             return Ok(());
@@ -231,51 +246,37 @@ impl Grid {
         self.buckets.begin(stream, self.cut.buckets())?;
         self.slots.reserve(stream, n)?;
         self.records.reserve(stream, n)?;
-        let (boxes, buckets, slots) = (scene.boxes()?, self.buckets.ptr(), self.slots.ptr());
-        let placed = state + std::mem::offset_of!(State, placed) as u64;
-        // SAFETY: a count for each bucket, a slot and a place for each box.
+        let (boxes, worlds, cut) = (scene.boxes()?, address(&scene.worlds), ByValue(self.cut));
+        let (buckets, slots) = (self.buckets.ptr(), self.slots.ptr());
+        let (records, placed) = (self.records.ptr(), counter!(state, placed));
+        // SAFETY: the caller's promise; there are a count for each bucket, a slot and a record for
+        // each box.
         unsafe {
             stream.launch(
                 &self.kernels.count,
                 &linear(n),
-                &args![
-                    boxes,
-                    address(&scene.worlds),
-                    n as u32,
-                    ByValue(self.cut),
-                    buckets,
-                    slots,
-                    state
-                ],
+                &args![boxes, worlds, n as u32, cut, buckets, slots, state],
             )?;
-            self.buckets.make(stream, 0, placed)?;
+            self.buckets.make(stream, DevicePtr::NULL, placed)?;
             stream.launch(
                 &self.kernels.place,
                 &linear(n),
-                &args![
-                    boxes,
-                    ids,
-                    n as u32,
-                    ByValue(self.cut),
-                    slots,
-                    buckets,
-                    self.records.ptr()
-                ],
+                &args![boxes, ids, n as u32, cut, slots, buckets, records],
             )?;
         }
         Ok(())
     }
 
-    fn input(&self, asked: Asked, table: u64) -> Input {
+    fn input(&self, search: Search, table: DevicePtr<State>) -> Input {
         Input {
             cut: self.cut,
             records: self.records.ptr(),
             starts: self.buckets.ptr(),
-            worlds: asked.worlds,
+            worlds: search.worlds,
             table,
-            state: asked.state,
-            accept: asked.accept,
-            limit: asked.limit,
+            state: search.state,
+            accept: search.accept,
+            limit: search.limit,
         }
     }
 
@@ -283,26 +284,27 @@ impl Grid {
     ///
     /// # Safety
     ///
-    /// `keys` and `asked` hold addresses of memory for as much as they say; the counters are zero for tests.
+    /// `keys` and `search` have addresses of memory for as much as they say. The counters that a
+    /// search starts from are zero, but for pairs that are in the list already.
     pub(crate) unsafe fn find(
         &self,
         stream: &Stream,
         n: usize,
-        asked: Asked,
+        search: Search,
         keys: Keys,
     ) -> Result<()> {
         if n == 0 {
             return Ok(());
         }
-        let input = self.input(asked, asked.state);
+        let input = self.input(search, search.state);
         let work = self.plan.as_ref().map_or(0.0, |plan| plan.work);
-        let [many, few, crowded] = &self.kernels.sweep;
+        let [with_32, with_8, with_2] = &self.kernels.sweep;
         let (kernel, launch) = if work >= CROWDED {
-            (crowded, pairs_of_warps(n, 2))
-        } else if n < MANY {
-            (few, pairs_of_warps(n, 8))
+            (with_2, pairs_of_warps(n, 2))
+        } else if n < MIN_FOR_32 {
+            (with_8, pairs_of_warps(n, 8))
         } else {
-            (many, linear(n))
+            (with_32, linear(n))
         };
         // SAFETY: the caller's promise; `arrange` has filled the arrays for this scene.
         unsafe {
@@ -315,18 +317,18 @@ impl Grid {
     ///
     /// # Safety
     ///
-    /// As for `find`; `by_a` has a count for each box.
+    /// As for `find`; `by_a` has a count for each box, zero.
     pub(crate) unsafe fn count_by_a(
         &self,
         stream: &Stream,
         n: usize,
-        asked: Asked,
+        search: Search,
         by_a: SliceMut<u32>,
     ) -> Result<()> {
         if n == 0 {
             return Ok(());
         }
-        let input = self.input(asked, asked.state);
+        let input = self.input(search, search.state);
         // SAFETY: the caller's promise.
         unsafe {
             stream.launch(
@@ -338,46 +340,42 @@ impl Grid {
         Ok(())
     }
 
-    /// Finds the pairs of boxes that are not in this grid with the `held` boxes that are.
+    /// Finds the pairs of boxes outside this grid with those in it.
     ///
     /// # Safety
     ///
-    /// As for `find`; `table` is the address of the counters that `arrange` left, `apart` of a list of numbers for each of the
-    /// boxes and of another as long, which is written.
-    pub(crate) unsafe fn find_apart(
+    /// As for `find`, and for the addresses of `others`.
+    pub(crate) unsafe fn find_others(
         &self,
         stream: &Stream,
-        (table, held): (u64, usize),
-        (boxes, ids, large): (Slice<Aabb>, u64, u64),
-        asked: Asked,
+        others: Others,
+        search: Search,
         keys: Keys,
     ) -> Result<()> {
-        let n = boxes.len();
-        if n == 0 || held == 0 {
+        let Active { scene, ids } = others.active;
+        let n = scene.n;
+        if n == 0 || others.arranged == 0 {
             return Ok(());
         }
-        let input = ApartInput {
-            grid: self.input(asked, table),
-            boxes: boxes.ptr(),
+        let input = ByValue(RestingInput {
+            grid: self.input(search, others.table),
+            boxes: scene.boxes()?.device_ptr(),
             ids,
             n: n as u32,
             pad: 0,
-            large,
-        };
-        let [many, few, of_large] = &self.kernels.apart;
-        let (kernel, launch) = if n < FEW_APART {
-            (few, pairs_of_warps(n, 2))
+            large: others.large,
+        });
+        let [with_8, with_2, of_large] = &self.kernels.others;
+        let (kernel, launch) = if n < MIN_FOR_8 {
+            (with_2, pairs_of_warps(n, 2))
         } else {
-            (many, pairs_of_warps(n, 8))
+            (with_8, pairs_of_warps(n, 8))
         };
+        let keys = ByValue(keys);
         // SAFETY: the caller's promise.
         unsafe {
-            stream.launch(kernel, &launch, &args![ByValue(input), ByValue(keys)])?;
-            stream.launch(
-                of_large,
-                &linear(held),
-                &args![ByValue(input), ByValue(keys)],
-            )?;
+            stream.launch(kernel, &launch, &args![input, keys])?;
+            stream.launch(of_large, &linear(others.arranged), &args![input, keys])?;
         }
         Ok(())
     }

@@ -1,11 +1,15 @@
-//! What finds the pairs: the sweep along one axis, from the minima of boxes or from their endpoints; cells of several sizes; and a
-//! tree, where either would test far more than it finds.
+//! The stages `keys`, `sort` and `sweep`: a finder arranges the boxes and searches them for pairs.
+//! There is the sweep along one axis, by the minima of boxes or by their endpoints; cells of
+//! several sizes; and a tree, for scenes where these would test far more than they find.
 
 pub(crate) mod attempt;
 pub(crate) mod bound;
-pub(crate) mod cut;
-pub(crate) mod endpoints;
+mod cut;
+mod endpoints;
 pub(crate) mod grid;
+mod levels;
 pub(crate) mod plan;
+mod sample;
+pub(crate) mod search;
 pub(crate) mod sweep;
 pub(crate) mod tree;

@@ -1,19 +1,23 @@
-//! How the pairs of a call are found, and what is said of it afterwards.
+//! The plan of one call, and what its report says of it.
 
+use crate::choice::Choice;
 use crate::cuda::find::bound::Finder;
-use crate::{Backend, Choice, Config, Invalid, Report, Strategy};
+use crate::{Backend, Config, Invalid, Report, Stats, Strategy};
 
-/// How one call finds its pairs.
+/// The way in which one call finds its pairs.
 pub(crate) struct Plan {
     pub(crate) finder: Finder,
-    /// Why, where it was chosen.
+    /// The reason, where `Auto` chose the finder.
     pub(crate) choice: Option<Choice>,
     /// Whether the resting set is left out of what is sorted.
     pub(crate) leaves_resting: bool,
-    /// Whether nothing needs to be swept should all be unchanged.
-    pub(crate) may_rest: bool,
-    /// Whether its work is bounded, and the tests that it has made in vain.
+    /// Whether the sweep may be skipped if the kernels see no change.
+    pub(crate) may_skip: bool,
+    /// Whether the pairs are compared with those of the last update.
+    pub(crate) compares: bool,
+    /// Whether the tests are bounded.
     pub(crate) is_bounded: bool,
+    /// The tests of searches that were stopped.
     pub(crate) wasted: u64,
 }
 
@@ -23,13 +27,14 @@ impl Plan {
             finder: Finder::Axis(config.strategy),
             choice: None,
             leaves_resting: false,
-            may_rest: false,
+            may_skip: false,
+            compares: false,
             is_bounded: matches!(config.strategy, Strategy::Auto),
             wasted: 0,
         }
     }
 
-    /// The tests that a finder may make for `n` boxes.
+    /// Returns the max tests that a finder may make for `n` boxes.
     pub(crate) const fn limit(&self, finder: Finder, n: usize) -> u64 {
         if self.is_bounded {
             finder.limit(n)
@@ -39,7 +44,7 @@ impl Plan {
     }
 }
 
-/// What has found the pairs of an update.
+/// The finder of an update, for its report and those of updates without changes after it.
 pub(crate) struct FoundBy {
     pub(crate) finder: Finder,
     choice: Option<Choice>,
@@ -55,14 +60,18 @@ impl FoundBy {
         }
     }
 
-    /// What a report says of it.
+    /// Returns a report that says how pairs were found, and nothing of them.
     pub(crate) fn report(&self, n: usize, invalid: Option<Invalid>) -> Report {
+        let none = Report::none(Backend::Cuda, self.finder.strategy());
         Report {
             n,
             invalid,
-            axis: self.axis,
-            choice: self.choice,
-            ..Report::none(Backend::Cuda, self.finder.strategy())
+            stats: Stats {
+                axis: self.axis,
+                choice: self.choice,
+                ..none.stats
+            },
+            ..none
         }
     }
 }

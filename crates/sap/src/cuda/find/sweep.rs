@@ -1,35 +1,41 @@
-//! From stored boxes to pairs: keys, sort, work list, sweep, order of the pairs. `Endpoints` has its own keys and sort.
+//! The sweep along one axis: keys, sorted boxes with a work list, and the search of it.
+//! [`crate::Strategy::Endpoints`] has keys and a sort of its own ([`Endpoints`]).
 
-use crate::cuda::abi::{Accept, Keys, OF_BOXES, OF_PAIRS, Sorted, State, SweepInput};
-use crate::cuda::find::endpoints::{Endpoints, Tools};
-use crate::cuda::find::tree;
+use crate::cuda::abi::{Keys, Sorted, State, SweepInput};
+use crate::cuda::find::endpoints::Endpoints;
+use crate::cuda::find::search::Search;
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::kernels::{Kernels, SortedBoxes, SortedKeys, SweepRule, TILE};
-use crate::cuda::memory::{Grow, HostBuffer};
-use crate::cuda::order::rows::{RowCounts, Rows};
-use crate::{Config, OverlapRule, Result, Strategy};
-use bytemuck::Zeroable;
-use gpu::{Buffer, Slice, SliceMut, Stream};
-use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Request, SortOutcome, Sorter};
-use std::ops::Range;
+use crate::cuda::launch::{THREADS, TILE, WARP, linear, module, tile_warps};
+use crate::cuda::memory::Grow;
+use crate::cuda::scan::Scan;
+use crate::cuda::sorting::Sorting;
+use crate::{Result, Strategy};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args};
+use gpusort::cuda::{Payload, Request};
 
-/// Boxes in sorted order, and what makes them; used again by every update.
+struct Kernels {
+    axis: Kernel,
+    keys: Kernel,
+    keys_worlds: Kernel,
+    order: Kernel,
+    order_worlds: Kernel,
+    sweep: Kernel,
+    count: Kernel,
+}
+
+/// The sweep along one axis. Its memory is kept from update to update.
 pub(crate) struct Sweep {
-    pub(crate) stream: Stream,
-    pub(crate) kernels: Kernels,
-    sorter: Sorter,
-    options: SortOptions,
-    open: bool,
-    /// With that strategy.
+    kernels: Kernels,
+    scan: Scan,
+    /// The blocks of the sweep that fill the device.
+    blocks: u32,
+    /// For that strategy.
     endpoints: Option<Endpoints>,
-    pub(crate) state: Buffer<State>,
-    state_read: HostBuffer<State>,
-    n: usize,
     keys: Grow<u32>,
     keys_sorted: Grow<u32>,
     world_keys: Grow<u64>,
     world_keys_sorted: Grow<u64>,
+    /// By position, the box.
     index: Grow<u32>,
     sides: Grow<[f32; 4]>,
     span: Grow<[f32; 2]>,
@@ -38,28 +44,27 @@ pub(crate) struct Sweep {
     reach: Grow<[u32; 4]>,
     units: Grow<u32>,
     first_unit: Grow<u64>,
-    scratch: gpu::Scratch,
-    pub(crate) rows: Rows,
 }
 
 impl Sweep {
-    pub(crate) fn new(stream: &Stream, config: &Config) -> Result<Self> {
-        let device = stream.device();
-        let sorter = Sorter::new(device, gpusort::cuda::SorterConfig::default())?;
-        // Now, not in the first update: the keys of the sweep and those of pairs.
-        sorter.prepare::<f32>(config.sort, 0)?;
-        sorter.prepare::<u64>(config.sort, 0)?;
-        let endpoints = config.strategy == Strategy::Endpoints;
+    pub(crate) fn new(device: &Device, strategy: Strategy) -> Result<Self> {
+        let module = module(device)?;
+        let sweep = module.kernel("sap_sweep")?;
+        let resident = sweep.blocks_per_multiprocessor(THREADS, 0)?.max(1);
+        let endpoints = strategy == Strategy::Endpoints;
         Ok(Self {
-            endpoints: endpoints.then(|| Endpoints::load(device)).transpose()?,
-            kernels: Kernels::load(device)?,
-            sorter,
-            options: SortOptions::new().algorithm(config.sort),
-            open: config.rule == OverlapRule::Open,
-            state: stream.alloc_zeroed(1)?,
-            state_read: HostBuffer::new(device, 1)?,
-            stream: stream.clone(),
-            n: 0,
+            kernels: Kernels {
+                axis: module.kernel("sap_axis")?,
+                keys: module.kernel("sap_keys")?,
+                keys_worlds: module.kernel("sap_keys_worlds")?,
+                order: module.kernel("sap_order")?,
+                order_worlds: module.kernel("sap_order_worlds")?,
+                sweep,
+                count: module.kernel("sap_sweep_count")?,
+            },
+            scan: Scan::new(device)?,
+            blocks: device.info().multiprocessors * resident,
+            endpoints: endpoints.then(|| Endpoints::new(device)).transpose()?,
             keys: Grow::default(),
             keys_sorted: Grow::default(),
             world_keys: Grow::default(),
@@ -72,77 +77,107 @@ impl Sweep {
             reach: Grow::default(),
             units: Grow::default(),
             first_unit: Grow::default(),
-            scratch: gpu::Scratch::new(),
-            rows: Rows::new(device)?,
         })
     }
 
-    /// Sets all counters to zero.
-    pub(crate) fn reset(&mut self) -> Result<()> {
-        self.stream.fill_bytes(self.state.slice_mut(), 0)?;
-        Ok(())
-    }
-
-    /// Chooses the axis for the stored boxes of `scene`; that of endpoints is x.
-    pub(crate) fn choose_axis(&self, scene: &Scene) -> Result<()> {
-        if scene.n == 0 || self.endpoints.is_some() {
-            return Ok(());
-        }
-        // SAFETY: the counters are this engine's, and worlds come one for each box.
-        unsafe {
-            self.kernels.axis(
-                &self.stream,
-                scene.boxes()?,
-                address(&scene.worlds),
-                self.state.ptr(),
-            )?
-        };
-        Ok(())
-    }
-
-    /// Makes the sort keys.
-    pub(crate) fn make_keys(&mut self, scene: &Scene) -> Result<()> {
-        self.n = scene.n;
-        if scene.n == 0 {
-            return Ok(());
-        }
+    /// Makes the sort keys, after the choice of the axis. That of endpoints is x.
+    pub(crate) fn make_keys(
+        &mut self,
+        stream: &Stream,
+        scene: &Scene,
+        search: Search,
+    ) -> Result<()> {
         if let Some(endpoints) = &mut self.endpoints {
-            return endpoints.make_keys(&self.stream, scene, self.open);
+            return endpoints.make_keys(stream, scene, search.is_open());
         }
-        let (stream, boxes, state) = (&self.stream, scene.boxes()?, self.state.ptr());
+        self.choose_axis(stream, scene, search.state)?;
+        let (boxes, n) = (scene.boxes()?, scene.n);
         match &scene.worlds {
             None => {
-                let keys = self.keys.reserve(stream, scene.n)?;
-                // SAFETY: the counters are this engine's.
-                unsafe { self.kernels.keys(stream, boxes, state, keys)? };
+                let keys = self.keys.reserve(stream, n)?;
+                // SAFETY: the counters are this engine's; there are as many keys as boxes.
+                unsafe {
+                    stream.launch(
+                        &self.kernels.keys,
+                        &linear(n),
+                        &args![boxes, n as u32, search.state, keys],
+                    )?;
+                }
             }
             Some(worlds) => {
-                let keys = self.world_keys.reserve(stream, scene.n)?;
-                // SAFETY: as above; `last_world` is the greatest world.
+                let keys = self.world_keys.reserve(stream, n)?;
+                let (worlds, last) = (worlds.part(n)?, scene.last_world);
+                // SAFETY: as above; there are as many worlds, none above `last`.
                 unsafe {
-                    self.kernels.keys_worlds(
-                        stream,
-                        boxes,
-                        state,
-                        worlds.part(scene.n)?,
-                        scene.last_world,
-                        keys,
-                    )?
-                };
+                    stream.launch(
+                        &self.kernels.keys_worlds,
+                        &linear(n),
+                        &args![boxes, n as u32, search.state, worlds, last, keys],
+                    )?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Sorts the keys, and makes the work list of the sweep. If `may_rest`, the list is empty where nothing has changed.
-    pub(crate) fn sort(&mut self, scene: &Scene, may_rest: bool) -> Result<()> {
-        if scene.n == 0 {
-            return Ok(());
+    /// Chooses the axis from every `n / m`-th box, with `m` as the CPU engine has it.
+    fn choose_axis(&self, stream: &Stream, scene: &Scene, state: DevicePtr<State>) -> Result<()> {
+        let n = scene.n;
+        let sampled = (n / 128).clamp(192, 2048).min(n) as u32;
+        let launch = Launch {
+            grid: (sampled.div_ceil(WARP), 3, 1),
+            ..Launch::linear(1, THREADS)
+        };
+        let (boxes, worlds) = (scene.boxes()?, address(&scene.worlds));
+        // SAFETY: the counters are this engine's, and worlds come one for each box. `sampled` is at
+        // most `n`, and what the kernel has shared memory for.
+        unsafe {
+            stream.launch(
+                &self.kernels.axis,
+                &launch,
+                &args![boxes, worlds, n as u32, sampled, state],
+            )?;
         }
-        let keys = self.sort_boxes(scene)?;
-        self.keep_outcome(OF_BOXES)?;
-        let (stream, n) = (&self.stream, scene.n);
-        let tiles = n.div_ceil(TILE);
+        Ok(())
+    }
+
+    /// Sorts the boxes by their keys: writes `index`, and the sorted keys, which endpoints do
+    /// without.
+    pub(crate) fn sort(
+        &mut self,
+        stream: &Stream,
+        sorting: &mut Sorting,
+        scene: &Scene,
+        search: Search,
+    ) -> Result<()> {
+        let n = scene.n;
+        let index = self.index.reserve(stream, n)?;
+        if let Some(endpoints) = &mut self.endpoints {
+            return endpoints.sort(stream, sorting, scene, search.is_open(), index);
+        }
+        if scene.worlds.is_some() {
+            let sorted = self.world_keys_sorted.reserve(stream, n)?;
+            let request = Request::index(self.world_keys.part(n)?, index).keys_out(sorted);
+            // A world above a float.
+            let bits = u64::BITS - scene.last_world.leading_zeros();
+            sorting.sort(stream, request, n, Payload::Index, bits)
+        } else {
+            let sorted = self.keys_sorted.reserve(stream, n)?;
+            let request = Request::index(self.keys.part(n)?, index).keys_out(sorted);
+            sorting.sort(stream, request, n, Payload::Index, u32::BITS)
+        }
+    }
+
+    /// Stores the boxes in the order of `index`, and makes the work list of the sweep. If
+    /// `may_skip`, the list is empty where nothing has changed.
+    pub(crate) fn make_tiles(
+        &mut self,
+        stream: &Stream,
+        scene: &Scene,
+        search: Search,
+        may_skip: bool,
+    ) -> Result<()> {
+        let tiles = scene.n.div_ceil(TILE);
         let padded = tiles * TILE;
         self.sides.reserve(stream, padded)?;
         self.span.reserve(stream, padded)?;
@@ -151,97 +186,48 @@ impl Sweep {
         self.reach.reserve(stream, tiles)?;
         self.units.reserve(stream, tiles)?;
         self.first_unit.reserve(stream, tiles + 1)?;
-        let (index, boxes) = (self.index.part(n)?, scene.boxes()?);
-        let (state, sorted) = (self.state.ptr(), self.sorted());
-        // SAFETY: all arrays have room for whole tiles, and `keys` as many sorted keys as there are boxes.
-        unsafe {
-            match &self.endpoints {
-                Some(endpoints) => {
-                    endpoints.order(stream, index, scene, may_rest, state, sorted)?
+        let (n, boxes, index) = (scene.n, scene.boxes()?, self.index.part(scene.n)?);
+        let (sorted, may_skip) = (ByValue(self.sorted()), u32::from(may_skip));
+        let (kernel, keys) = match (&self.endpoints, &scene.worlds) {
+            (Some(endpoints), _) => {
+                // SAFETY: all arrays have memory for whole tiles; the counters are this engine's.
+                unsafe {
+                    endpoints.order(stream, index, scene, search.state, may_skip, sorted)?;
                 }
-                None => {
-                    let boxes = SortedBoxes {
-                        keys,
-                        index,
-                        stored: boxes,
-                    };
-                    let open = self.open;
-                    let rule = SweepRule { open, may_rest };
-                    self.kernels.order(stream, boxes, rule, state, sorted)?
-                }
+                return self.list_units(stream, tiles);
             }
-        }
-        // SAFETY: no total is asked for.
+            (None, None) => (&self.kernels.order, self.keys_sorted.ptr()),
+            (None, Some(_)) => (
+                &self.kernels.order_worlds,
+                self.world_keys_sorted.ptr().cast(),
+            ),
+        };
+        let open = u32::from(search.is_open());
+        // SAFETY: as above, and there are as many sorted keys as boxes.
         unsafe {
-            self.kernels.scan(
-                stream,
-                self.units.part(tiles)?,
-                self.first_unit.part_mut(tiles + 1)?,
-                0,
+            stream.launch(
+                kernel,
+                &tile_warps(tiles),
+                &args![
+                    keys,
+                    index,
+                    boxes,
+                    n as u32,
+                    tiles as u32,
+                    open,
+                    may_skip,
+                    search.state,
+                    sorted
+                ],
             )?;
         }
-        Ok(())
+        self.list_units(stream, tiles)
     }
 
-    /// Puts the boxes in order, in `index`. Gives the address of the sorted keys; 0 for endpoints, which need them no more.
-    fn sort_boxes(&mut self, scene: &Scene) -> Result<SortedKeys> {
-        let (stream, n) = (&self.stream, scene.n);
-        let index = self.index.reserve(stream, n)?;
-        if let Some(endpoints) = &mut self.endpoints {
-            let mut tools = Tools {
-                stream,
-                kernels: &self.kernels,
-                sorter: &self.sorter,
-                options: &self.options,
-                scratch: &mut self.scratch,
-                open: self.open,
-            };
-            endpoints.sort(&mut tools, scene, index)?;
-            return Ok(SortedKeys::Plain(0));
-        }
-        Ok(if scene.worlds.is_some() {
-            let bits = 64 - scene.last_world.leading_zeros();
-            let options = self.options.clone().bits(0..bits);
-            let scratch = self.scratch.reserve(
-                stream,
-                Sorter::scratch_bytes_for::<u64>(self.options.algorithm, n as u64, Payload::Index)?
-                    as usize,
-            )?;
-            let sorted = self.world_keys_sorted.reserve(stream, n)?;
-            self.sorter.sort(
-                stream,
-                Request::index(self.world_keys.part(n)?, index).keys_out(sorted),
-                scratch,
-                &options,
-            )?;
-            SortedKeys::WithWorlds(self.world_keys_sorted.ptr())
-        } else {
-            let scratch = self.scratch.reserve(
-                stream,
-                Sorter::scratch_bytes_for::<u32>(self.options.algorithm, n as u64, Payload::Index)?
-                    as usize,
-            )?;
-            let sorted = self.keys_sorted.reserve(stream, n)?;
-            self.sorter.sort(
-                stream,
-                Request::index(self.keys.part(n)?, index).keys_out(sorted),
-                scratch,
-                &self.options,
-            )?;
-            SortedKeys::Plain(self.keys_sorted.ptr())
-        })
-    }
-
-    /// Copies what the last sort left to the counters, with which the host reads it.
-    pub(crate) fn keep_outcome(&mut self, place: usize) -> Result<()> {
-        let bytes = size_of::<SortOutcome>();
-        let at = std::mem::offset_of!(State, sorts) + place * bytes;
-        let state = self.state.slice_mut().cast::<u8>()?;
-        // The memory that the sort was given: it is as large at least.
-        let from = self.scratch.reserve(&self.stream, bytes)?;
-        let to = state.range(at..at + bytes)?.cast()?;
-        self.stream.copy(to, Sorter::outcome(from.as_slice())?)?;
-        Ok(())
+    fn list_units(&mut self, stream: &Stream, tiles: usize) -> Result<()> {
+        let units = self.units.part(tiles)?;
+        let sums = self.first_unit.part_mut(tiles + 1)?;
+        self.scan.sums(stream, units, sums)
     }
 
     fn sorted(&self) -> Sorted {
@@ -256,175 +242,67 @@ impl Sweep {
         }
     }
 
-    fn input(&self, scene: &Scene, a: Range<u64>, limit: u64) -> SweepInput {
-        SweepInput {
+    fn input(&self, n: usize, search: Search) -> ByValue<SweepInput> {
+        ByValue(SweepInput {
             sorted: self.sorted(),
             index: self.index.ptr(),
-            tiles: self.n.div_ceil(TILE) as u32,
+            tiles: n.div_ceil(TILE) as u32,
             pad: 0,
-            state: self.state.ptr(),
-            accept: self.accept(scene, a),
-            limit,
-        }
+            state: search.state,
+            accept: search.accept,
+            limit: search.limit,
+        })
     }
 
-    /// What decides whether boxes that overlap are a pair to report.
-    pub(crate) fn accept(&self, scene: &Scene, a: Range<u64>) -> Accept {
-        let (excluded, excluded_len) = scene.excluded();
-        Accept {
-            filters: address(&scene.filters),
-            exact: address(&scene.exact),
-            excluded,
-            excluded_len,
-            split: scene.split as u64,
-            a_begin: a.start,
-            a_end: a.end,
-            open: self.open.into(),
-        }
-    }
-
-    /// What the tree needs to sort.
-    pub(crate) fn sort_tools(&mut self) -> tree::Tools<'_> {
-        tree::Tools {
-            stream: &self.stream,
-            sorter: &self.sorter,
-            options: &self.options,
-            scratch: &mut self.scratch,
-        }
-    }
-
-    /// The address of the boxes' numbers in the order of the sweep.
-    pub(crate) fn index(&self) -> u64 {
+    /// Returns the address of the boxes' indices in the order of the sweep.
+    pub(crate) fn index(&self) -> DevicePtr<u32> {
         self.index.ptr()
     }
 
-    /// Finds the pairs with `a` in a range, packed, in no order, as many as there is room for; counts them all. The counters of a
-    /// sweep must be zero, but for pairs that are in the list already. It is given up beyond `limit` tests.
-    pub(crate) fn find(
-        &mut self,
-        scene: &Scene,
-        a: Range<u64>,
+    /// Finds the pairs of the `n` boxes sorted, packed and in no order, as many as there is
+    /// capacity for, and counts them all.
+    ///
+    /// # Safety
+    ///
+    /// `search` and `keys` have addresses of memory for as much as they say. The counters that a
+    /// sweep starts from are zero, but for pairs that are in the list already.
+    pub(crate) unsafe fn find(
+        &self,
+        stream: &Stream,
+        n: usize,
+        search: Search,
         keys: Keys,
-        limit: u64,
     ) -> Result<()> {
-        if self.n == 0 {
-            return Ok(());
-        }
-        // SAFETY: `sort` has filled the arrays of this scene.
-        unsafe {
-            self.kernels
-                .sweep(&self.stream, self.input(scene, a, limit), keys)?
-        };
-        Ok(())
-    }
-
-    /// Counts the pairs by `a`; the counts must be zero, else as `find`.
-    pub(crate) fn count_by_a(
-        &mut self,
-        scene: &Scene,
-        by_a: SliceMut<u32>,
-        limit: u64,
-    ) -> Result<()> {
-        if self.n == 0 {
-            return Ok(());
-        }
-        // SAFETY: as in `find`; `by_a` has a count for each box.
-        unsafe {
-            let input = self.input(scene, 0..scene.n as u64, limit);
-            self.kernels.sweep_count(&self.stream, input, by_a)?
-        };
-        Ok(())
-    }
-
-    /// Sets the first counters to zero: those that a sweep starts from.
-    pub(crate) fn zero(&mut self, words: usize) -> Result<()> {
-        let words = self.state.slice_mut().cast::<u64>()?.range(..words)?;
-        self.stream.fill_bytes(words, 0)?;
-        Ok(())
-    }
-
-    /// Where the numbers of pairs started and ended go.
-    pub(crate) fn event_counts(&self) -> [u64; 2] {
-        let state = self.state.ptr();
-        [
-            state + std::mem::offset_of!(State, started) as u64,
-            state + std::mem::offset_of!(State, ended) as u64,
-        ]
-    }
-
-    /// Bytes of scratch memory held, for pairs mostly.
-    pub(crate) fn scratch_bytes(&self) -> u64 {
-        self.scratch.capacity() as u64
-    }
-
-    /// Waits for the work so far and reads the counters.
-    pub(crate) fn read(&mut self) -> Result<State> {
-        // SAFETY: the counters are read after waiting for the stream only, which `Engine::drop` does too.
-        unsafe {
-            self.stream
-                .download_pinned(self.state.slice(), &mut self.state_read)?
-        };
-        self.stream.synchronize()?;
-        Ok(self.state_read.first().copied().unwrap_or(State::zeroed()))
-    }
-
-    /// Puts packed pairs, as many as the counters say and at most all, in order, and unpacks them: by rows where they were
-    /// counted, else by a sort.
-    pub(crate) fn put_in_order(
-        &mut self,
-        scene: &Scene,
-        packed: Slice<u64>,
-        mut pairs: SliceMut<u64>,
-        by_rows: bool,
-    ) -> Result<()> {
-        let bits = index_bits(scene);
-        let n = packed.len() as u64;
         if n == 0 {
             return Ok(());
         }
-        if by_rows {
-            let bytes = packed.bytes();
-            let between = self
-                .scratch
-                .reserve(&self.stream, bytes)?
-                .range(..bytes)?
-                .cast()?;
-            // SAFETY: the sweep has counted the pairs by row.
-            return unsafe {
-                self.rows
-                    .order(&self.stream, self.state.ptr(), packed, between, pairs, bits)
-            };
+        let launch = Launch::linear(self.blocks, THREADS);
+        let input = self.input(n, search);
+        // SAFETY: the caller's promise; the steps before have filled the arrays, and no more keys
+        // are written than the capacity.
+        unsafe { stream.launch(&self.kernels.sweep, &launch, &args![input, ByValue(keys)])? };
+        Ok(())
+    }
+
+    /// Counts the pairs by `a`.
+    ///
+    /// # Safety
+    ///
+    /// As for `find`; `by_a` has a count for each box, zero.
+    pub(crate) unsafe fn count_by_a(
+        &self,
+        stream: &Stream,
+        n: usize,
+        search: Search,
+        by_a: SliceMut<u32>,
+    ) -> Result<()> {
+        if n == 0 {
+            return Ok(());
         }
-        let options = self.options.clone().bits(0..2 * bits.max(1));
-        let scratch = self.scratch.reserve(
-            &self.stream,
-            Sorter::scratch_bytes_for::<u64>(options.algorithm, n, Payload::None)? as usize,
-        )?;
-        let count = self.state.slice().cast::<u64>()?.range(..1)?;
-        self.sorter.sort(
-            &self.stream,
-            Request::keys(packed, pairs.reborrow()).count(count),
-            scratch,
-            &options,
-        )?;
-        self.kernels.unpack(&self.stream, count, pairs, bits)?;
-        self.keep_outcome(OF_PAIRS)
+        let launch = Launch::linear(self.blocks, THREADS);
+        let input = self.input(n, search);
+        // SAFETY: the caller's promise.
+        unsafe { stream.launch(&self.kernels.count, &launch, &args![input, by_a])? };
+        Ok(())
     }
-}
-
-/// Where packed pairs of a scene go, and where they are counted.
-pub(crate) fn packed(scene: &Scene, keys: &SliceMut<u64>, counts: Option<RowCounts>) -> Keys {
-    Keys {
-        keys: keys.ptr(),
-        capacity: keys.len() as u64,
-        rows: counts.map_or(0, |counts| counts.rows),
-        ranks: counts.map_or(0, |counts| counts.ranks),
-        bits: index_bits(scene),
-        pad: 0,
-    }
-}
-
-/// Bits that an index of the scene takes; a packed pair has twice as many.
-pub(crate) fn index_bits(scene: &Scene) -> u32 {
-    usize::BITS - scene.n.saturating_sub(1).leading_zeros()
 }

@@ -1,51 +1,58 @@
-//! The tree (`kernels/sap/tree.cuh`): what finds the pairs of a scene that cells and the sweep would test far too much of.
+//! The tree (`kernels/sap/tree.cuh`), which finds the pairs of scenes that cells and the sweep
+//! would test far too much of.
 
 use crate::Result;
-use crate::cuda::abi::{Accept, Keys};
-use crate::cuda::find::grid::Asked;
-use crate::cuda::input::scene::Scene;
-use crate::cuda::kernels::{WARP, blocks, module};
+use crate::cuda::abi::{Accept, Keys, State};
+use crate::cuda::find::search::{Active, Search};
+use crate::cuda::launch::{linear, module, warps};
 use crate::cuda::memory::Grow;
+use crate::cuda::sorting::Sorting;
+use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, Kernel, Launch, Scratch, SliceMut, Stream, args};
-use gpusort::SortOptions;
-use gpusort::cuda::{Payload, Request, Sorter};
+use gpu::{ByValue, Device, DevicePtr, Kernel, SliceMut, Stream, args};
+use gpusort::cuda::{Payload, Request};
 
-/// Threads of every block.
-const THREADS: u32 = 256;
-/// Children of a node, and binary digits of their number.
+/// Children of a node, and the bits of their rank.
 const CHILDREN: usize = 32;
 const CHILD_BITS: u32 = 5;
 /// Levels of 2^32 boxes: `TREE_LEVELS`.
 const LEVELS: usize = 7;
-/// Parts of a segment after a pass, as a power of two.
+/// Parts that a pass cuts a segment into, as a power of two.
 const PASS_BITS: u32 = 3;
 /// Words of the list of what warps leave to others: `Left`.
 const LEFT: usize = 2 + (1 << 14);
-/// `BY_CLASS`.
+/// The choice of a segment that is sorted by class: `BY_CLASS`.
 const BY_CLASS: u32 = 7;
 
-/// `TreeInput` of the kernels. Addresses are 0 for lists that there are not.
+/// `TreeInput` of the kernels. Addresses of lists that a scene has none of are null.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Input {
-    boxes: u64,
-    ids: u64,
-    order: u64,
-    nodes: u64,
-    classes: u64,
-    worlds: u64,
-    kinds: u64,
-    left: u64,
+    boxes: DevicePtr<Aabb>,
+    ids: DevicePtr<u32>,
+    order: DevicePtr<u32>,
+    nodes: DevicePtr<[f32; 8]>,
+    classes: DevicePtr<Filter>,
+    worlds: DevicePtr<[u32; 2]>,
+    kinds: DevicePtr<u64>,
+    left: DevicePtr<u64>,
     first: [u64; LEVELS],
     n: u32,
     levels: u32,
-    world_of: u64,
-    state: u64,
+    world_of: DevicePtr<u32>,
+    state: DevicePtr<State>,
     accept: Accept,
 }
 
-/// The order of the boxes and the nodes over them; memory is taken when a scene needs them first.
+/// A pass of the sort: what each segment of 2^`bits` boxes is sorted by.
+#[derive(Clone, Copy)]
+struct Pass {
+    bits: u32,
+    /// Whether all are sorted by class, and so the kinds are counted.
+    by_class: bool,
+}
+
+/// The order of the boxes, and the nodes over them. Memory is reserved when a scene needs it first.
 pub(crate) struct Tree {
     begin: Kernel,
     choose: Kernel,
@@ -60,30 +67,14 @@ pub(crate) struct Tree {
     sort_keys: Grow<u64>,
     index: Grow<u32>,
     nodes: Grow<[f32; 8]>,
-    classes: Grow<[u32; 4]>,
+    classes: Grow<Filter>,
     worlds: Grow<[u32; 2]>,
     kinds: Grow<u64>,
     left: Grow<u64>,
 }
 
-/// What sorting needs of the engine.
-pub(crate) struct Tools<'a> {
-    pub(crate) stream: &'a Stream,
-    pub(crate) sorter: &'a Sorter,
-    pub(crate) options: &'a SortOptions,
-    pub(crate) scratch: &'a mut Scratch,
-}
-
-/// Blocks for a thread an item, and for a warp an item.
-fn threads(items: usize) -> Launch {
-    Launch::linear(blocks(items, THREADS), THREADS)
-}
-
-fn warps(items: usize) -> Launch {
-    Launch::linear(blocks(items, THREADS / WARP), THREADS)
-}
-
-/// Nodes of each level, boxes first, up to the level of which there are few enough to be the children of one node.
+/// Returns the nodes of each level, boxes first, up to the level whose nodes are the children of
+/// one.
 fn levels(n: usize) -> Vec<usize> {
     let mut counts = vec![n];
     while let Some(&last) = counts.last().filter(|&&last| last > CHILDREN) {
@@ -116,74 +107,83 @@ impl Tree {
         })
     }
 
-    fn input(&self, scene: &Scene, ids: u64, asked: Asked) -> Result<ByValue<Input>> {
-        let counts = levels(scene.n);
+    fn input(&self, active: Active, search: Search) -> Result<ByValue<Input>> {
+        let n = active.scene.n;
+        let counts = levels(n);
         let mut first = [0; LEVELS];
         let mut sum = 0;
         for (first, count) in first.iter_mut().zip(&counts) {
             *first = sum;
             sum += *count as u64;
         }
-        let some = |there: bool, address: u64| if there { address } else { 0 };
+        let has_filters = !search.accept.filters.is_null();
+        let has_worlds = !search.worlds.is_null();
         Ok(ByValue(Input {
-            boxes: scene.boxes()?.ptr(),
-            ids,
+            boxes: active.scene.boxes()?.device_ptr(),
+            ids: active.ids,
             order: self.order[0].ptr(),
             nodes: self.nodes.ptr(),
-            classes: some(asked.accept.filters != 0, self.classes.ptr()),
-            worlds: some(asked.worlds != 0, self.worlds.ptr()),
+            classes: if has_filters {
+                self.classes.ptr()
+            } else {
+                DevicePtr::NULL
+            },
+            worlds: if has_worlds {
+                self.worlds.ptr()
+            } else {
+                DevicePtr::NULL
+            },
             kinds: self.kinds.ptr(),
             left: self.left.ptr(),
             first,
-            n: scene.n as u32,
+            n: n as u32,
             levels: counts.len() as u32,
-            world_of: asked.worlds,
-            state: asked.state,
-            accept: asked.accept,
+            world_of: search.worlds,
+            state: search.state,
+            accept: search.accept,
         }))
     }
 
-    /// Puts the boxes in order and makes the nodes. `ids` is the address of their numbers in the frame, 0 where they are all of it.
+    /// Puts the boxes in order and makes the nodes.
     ///
     /// # Safety
     ///
-    /// `asked` holds addresses of memory for as much as it says, `ids` is one for each box.
+    /// `search` has addresses of memory for as much as it says. The boxes' indices are null, or one
+    /// for each box.
     pub(crate) unsafe fn arrange(
         &mut self,
-        tools: &mut Tools,
-        scene: &Scene,
-        ids: u64,
-        asked: Asked,
+        stream: &Stream,
+        sorting: &mut Sorting,
+        active: Active,
+        search: Search,
     ) -> Result<()> {
-        let (stream, n) = (tools.stream, scene.n);
-        if n == 0 {
-            return Ok(());
-        }
+        let n = active.scene.n;
         let counts = levels(n);
-        let all = counts.iter().sum();
+        let nodes = counts.iter().sum();
         for order in &mut self.order {
             order.reserve(stream, n)?;
         }
         self.choices.reserve(stream, n.div_ceil(CHILDREN))?;
         self.sort_keys.reserve(stream, n)?;
         self.index.reserve(stream, n)?;
-        self.nodes.reserve(stream, all)?;
+        self.nodes.reserve(stream, nodes)?;
         self.kinds.reserve(stream, 1)?;
         self.left.reserve(stream, LEFT)?;
         stream.fill_bytes(self.kinds.part_mut(1)?, 0)?;
-        if asked.accept.filters != 0 {
-            self.classes.reserve(stream, all)?;
+        if !search.accept.filters.is_null() {
+            self.classes.reserve(stream, nodes)?;
         }
-        if asked.worlds != 0 {
-            self.worlds.reserve(stream, all)?;
+        if !search.worlds.is_null() {
+            self.worlds.reserve(stream, nodes)?;
         }
-        // SAFETY: room for all boxes and nodes was made above; lists of the frame by the caller's promise.
+        // SAFETY: memory for all boxes and nodes was reserved above; lists of the frame by the
+        // caller's promise.
         unsafe {
             let order = self.order[0].ptr();
-            stream.launch(&self.begin, &threads(n), &args![order, n as u32])?;
-            self.put_in_order(tools, scene, ids, asked)?;
-            let input = self.input(scene, ids, asked)?;
-            stream.launch(&self.place, &threads(n), &args![input])?;
+            stream.launch(&self.begin, &linear(n), &args![order, n as u32])?;
+            self.sort(stream, sorting, active, search)?;
+            let input = self.input(active, search)?;
+            stream.launch(&self.place, &linear(n), &args![input])?;
             for (level, &count) in counts.iter().enumerate().skip(1) {
                 let level = level as u32;
                 stream.launch(&self.union, &warps(count), &args![input, level])?;
@@ -192,85 +192,76 @@ impl Tree {
         Ok(())
     }
 
-    /// The passes: by class where boxes have some, then by what suits each segment.
+    /// Runs the passes: by class where boxes have some, then by what suits each segment.
     ///
     /// # Safety
     ///
     /// As for `arrange`.
-    unsafe fn put_in_order(
+    unsafe fn sort(
         &mut self,
-        tools: &mut Tools,
-        scene: &Scene,
-        ids: u64,
-        asked: Asked,
+        stream: &Stream,
+        sorting: &mut Sorting,
+        active: Active,
+        search: Search,
     ) -> Result<()> {
-        let (stream, n) = (tools.stream, scene.n);
+        let n = active.scene.n;
         let nodes = n.div_ceil(CHILDREN).next_power_of_two();
         let mut bits = CHILD_BITS + nodes.trailing_zeros();
-        if asked.accept.filters != 0 || asked.accept.split != 0 {
+        if !search.accept.filters.is_null() || search.accept.split != 0 {
+            let by_class = true;
             stream.fill_u32(self.choices.part_mut(1)?, BY_CLASS)?;
             // SAFETY: the caller's promise; the one segment has its choice.
-            unsafe { self.pass(tools, scene, ids, asked, (bits, true))? };
+            unsafe { self.pass(stream, sorting, active, search, Pass { bits, by_class })? };
         }
-        let mut number = 0_u32;
+        let mut rank = 0_u32;
         while bits > CHILD_BITS {
-            let input = self.input(scene, ids, asked)?;
-            let segments = n.div_ceil(1 << bits);
-            let (size, choices) = (
-                1_u32.checked_shl(bits).unwrap_or(u32::MAX),
-                self.choices.ptr(),
-            );
+            let by_class = false;
+            let input = self.input(active, search)?;
+            let launch = warps(n.div_ceil(1 << bits));
+            let size = 1_u32.checked_shl(bits).unwrap_or(u32::MAX);
+            let choices = self.choices.ptr();
             // SAFETY: the caller's promise; there is a choice for each segment.
             unsafe {
-                let launch = warps(segments);
-                stream.launch(&self.choose, &launch, &args![input, size, number, choices])?;
-                self.pass(tools, scene, ids, asked, (bits, false))?;
+                stream.launch(&self.choose, &launch, &args![input, size, rank, choices])?;
+                self.pass(stream, sorting, active, search, Pass { bits, by_class })?;
             }
             bits = bits.saturating_sub(PASS_BITS).max(CHILD_BITS);
-            number += 1;
+            rank += 1;
         }
         Ok(())
     }
 
-    /// Sorts each segment of 2^`bits` boxes by what was chosen for it; counts the kinds if these are the classes.
+    /// Sorts each segment by what was chosen for it.
     ///
     /// # Safety
     ///
     /// As for `arrange`.
     unsafe fn pass(
         &mut self,
-        tools: &mut Tools,
-        scene: &Scene,
-        ids: u64,
-        asked: Asked,
-        (bits, kinds): (u32, bool),
+        stream: &Stream,
+        sorting: &mut Sorting,
+        active: Active,
+        search: Search,
+        Pass { bits, by_class }: Pass,
     ) -> Result<()> {
-        let (stream, n) = (tools.stream, scene.n);
-        let input = self.input(scene, ids, asked)?;
+        let n = active.scene.n;
+        let input = self.input(active, search)?;
         let (choices, keys) = (self.choices.ptr(), self.sort_keys.ptr());
-        // SAFETY: the caller's promise; a key for each box.
+        // SAFETY: the caller's promise; there is a key for each box.
         unsafe {
-            stream.launch(&self.keys, &threads(n), &args![input, bits, choices, keys])?;
+            stream.launch(&self.keys, &linear(n), &args![input, bits, choices, keys])?;
         }
         let segments = n.div_ceil(1 << bits).next_power_of_two();
-        let options = tools
-            .options
-            .clone()
-            .bits(0..32 + segments.trailing_zeros());
-        let bytes = Sorter::scratch_bytes_for::<u64>(options.algorithm, n as u64, Payload::Index)?;
-        tools.sorter.sort(
-            stream,
-            Request::index(self.sort_keys.part(n)?, self.index.part_mut(n)?),
-            tools.scratch.reserve(stream, bytes as usize)?,
-            &options,
-        )?;
+        let request = Request::index(self.sort_keys.part(n)?, self.index.part_mut(n)?);
+        let key_bits = 32 + segments.trailing_zeros();
+        sorting.sort(stream, request, n, Payload::Index, key_bits)?;
         let [from, to] = &mut self.order;
-        let (index, kinds) = (self.index.part(n)?, u32::from(kinds));
+        let (index, counts_kinds) = (self.index.part(n)?, u32::from(by_class));
         // SAFETY: the index has each position once.
         unsafe {
             let to = to.part_mut(n)?;
-            let arguments = args![input, index, to, kinds];
-            stream.launch(&self.permute, &threads(n), &arguments)?;
+            let arguments = args![input, index, to, counts_kinds];
+            stream.launch(&self.permute, &linear(n), &arguments)?;
         }
         std::mem::swap(from, to);
         Ok(())
@@ -280,22 +271,23 @@ impl Tree {
     ///
     /// # Safety
     ///
-    /// As for [`crate::cuda::find::grid::Grid::find`], with the scene, `ids` and lists of [`Self::arrange`].
+    /// As for [`crate::cuda::find::grid::Grid::find`], with the boxes and lists of
+    /// [`Self::arrange`].
     pub(crate) unsafe fn find(
         &mut self,
         stream: &Stream,
-        scene: &Scene,
-        ids: u64,
-        asked: Asked,
+        active: Active,
+        search: Search,
         keys: Keys,
     ) -> Result<()> {
-        if scene.n == 0 {
+        let n = active.scene.n;
+        if n == 0 {
             return Ok(());
         }
         stream.fill_bytes(self.left.part_mut(LEFT)?, 0)?;
-        let input = self.input(scene, ids, asked)?;
+        let input = self.input(active, search)?;
         // SAFETY: the caller's promise.
-        unsafe { stream.launch(&self.sweep, &warps(scene.n), &args![input, ByValue(keys)])? };
+        unsafe { stream.launch(&self.sweep, &warps(n), &args![input, ByValue(keys)])? };
         Ok(())
     }
 
@@ -303,21 +295,22 @@ impl Tree {
     ///
     /// # Safety
     ///
-    /// As for `find`; `by_a` has a count for each box.
+    /// As for `find`; `by_a` has a count for each box, zero.
     pub(crate) unsafe fn count_by_a(
         &mut self,
         stream: &Stream,
-        scene: &Scene,
-        asked: Asked,
+        active: Active,
+        search: Search,
         by_a: SliceMut<u32>,
     ) -> Result<()> {
-        if scene.n == 0 {
+        let n = active.scene.n;
+        if n == 0 {
             return Ok(());
         }
         stream.fill_bytes(self.left.part_mut(LEFT)?, 0)?;
-        let input = self.input(scene, 0, asked)?;
+        let input = self.input(active, search)?;
         // SAFETY: the caller's promise.
-        unsafe { stream.launch(&self.count, &warps(scene.n), &args![input, by_a])? };
+        unsafe { stream.launch(&self.count, &warps(n), &args![input, by_a])? };
         Ok(())
     }
 }

@@ -1,18 +1,11 @@
-//! What an update of boxes on the device reads.
+//! The frame of boxes on the device.
 
+use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::frame::check_lists;
 use crate::{Aabb, Aabb64, Filter, Frame, Pair, Result};
 use gpu::Slice;
 
-/// The boxes in one of their forms.
-#[derive(Clone, Copy)]
-pub(crate) enum DeviceBoxes<'a> {
-    Plain(Slice<'a, Aabb>),
-    Swept(Slice<'a, Aabb>, Slice<'a, Aabb>),
-    Exact(Slice<'a, Aabb64>),
-}
-
-/// As [`Frame`], with lists that lie on the device; excluded pairs come from the host.
+/// A [`Frame`] whose lists are on the device. Excluded pairs come from the host.
 ///
 /// ```
 /// use sap::{Aabb, Backend, BroadPhase, Config, DeviceFrame};
@@ -28,92 +21,79 @@ pub(crate) enum DeviceBoxes<'a> {
 /// ```
 #[derive(Clone, Copy)]
 pub struct DeviceFrame<'a> {
-    pub(crate) boxes: DeviceBoxes<'a>,
-    pub(crate) filters: Option<Slice<'a, Filter>>,
-    pub(crate) worlds: Option<Slice<'a, u32>>,
-    pub(crate) excluded: &'a [Pair],
+    pub(crate) source: Source<'a>,
 }
 
 impl<'a> DeviceFrame<'a> {
-    const fn of(boxes: DeviceBoxes<'a>) -> Self {
+    const fn of(boxes: BoxLists<'a>) -> Self {
         Self {
-            boxes,
-            filters: None,
-            worlds: None,
-            excluded: &[],
+            source: Source::new(boxes),
         }
     }
 
-    /// Boxes as they are.
+    /// Returns a frame of boxes that do not move within it.
     #[must_use]
     pub const fn boxes(boxes: Slice<'a, Aabb>) -> Self {
-        Self::of(DeviceBoxes::Plain(boxes))
+        Self::of(BoxLists::Plain(List::Device(boxes)))
     }
 
-    /// Boxes that move, as [`Frame::swept`]. One end for each start.
+    /// Returns a frame of boxes that move, as [`Frame::swept`]. There is one end for each start.
     #[must_use]
     pub const fn swept(start: Slice<'a, Aabb>, end: Slice<'a, Aabb>) -> Self {
-        Self::of(DeviceBoxes::Swept(start, end))
+        Self::of(BoxLists::Swept(List::Device(start), List::Device(end)))
     }
 
-    /// Boxes of `f64`, as [`Frame::exact`].
+    /// Returns a frame of `f64` boxes, as [`Frame::exact`].
     #[must_use]
     pub const fn exact(boxes: Slice<'a, Aabb64>) -> Self {
-        Self::of(DeviceBoxes::Exact(boxes))
+        Self::of(BoxLists::Exact(List::Device(boxes)))
     }
 
-    /// The same with a filter for each box.
+    /// Sets a filter for each box.
     #[must_use]
-    pub const fn filters(self, filters: Slice<'a, Filter>) -> Self {
-        Self {
-            filters: Some(filters),
-            ..self
-        }
+    pub const fn filters(mut self, filters: Slice<'a, Filter>) -> Self {
+        self.source.filters = Some(List::Device(filters));
+        self
     }
 
-    /// The same with a world for each box.
+    /// Sets a world for each box.
     #[must_use]
-    pub const fn worlds(self, worlds: Slice<'a, u32>) -> Self {
-        Self {
-            worlds: Some(worlds),
-            ..self
-        }
+    pub const fn worlds(mut self, worlds: Slice<'a, u32>) -> Self {
+        self.source.worlds = Some(List::Device(worlds));
+        self
     }
 
-    /// The same with pairs never to report, on the host: `a < b` in each, sorted by `(a, b)`.
+    /// Sets pairs never to report, on the host: `a < b` in each, sorted by `(a, b)`.
     #[must_use]
-    pub const fn excluded(self, excluded: &'a [Pair]) -> Self {
-        Self { excluded, ..self }
+    pub const fn excluded(mut self, excluded: &'a [Pair]) -> Self {
+        self.source.excluded = excluded;
+        self
     }
 
-    /// Number of boxes.
+    /// Returns the number of boxes.
     #[must_use]
     pub fn len(&self) -> usize {
-        match self.boxes {
-            DeviceBoxes::Plain(boxes) | DeviceBoxes::Swept(boxes, _) => boxes.len(),
-            DeviceBoxes::Exact(boxes) => boxes.len(),
-        }
+        self.source.len()
     }
 
-    /// Whether there is no box.
+    /// Tells whether there is no box.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// As for a frame on the host.
+    /// Checks the lengths of the lists and the excluded pairs.
     pub(crate) fn check(&self) -> Result<()> {
-        let ends = match self.boxes {
-            DeviceBoxes::Swept(_, end) => Some(end.len()),
+        let source = &self.source;
+        let ends = match source.boxes {
+            BoxLists::Swept(_, end) => Some(end.len()),
             _ => None,
         };
-        let (filters, worlds) = (
-            self.filters.map(|list| list.len()),
-            self.worlds.map(|list| list.len()),
-        );
+        let filters = source.filters.map(|list| list.len());
+        let worlds = source.worlds.map(|list| list.len());
         check_lists(self.len(), ends, filters, worlds)?;
         Frame::boxes(&[])
-            .excluded(self.excluded)
+            .excluded(source.excluded)
             .check_excluded(true)
     }
 }

@@ -1,11 +1,10 @@
-//! What has changed of a frame, as it goes to the device where all else is there from the last update.
+//! The changed boxes of a frame, as they are uploaded where all else is that of the last update.
 
-use crate::cuda::input::source::Source;
-use crate::frame::Boxes;
-use crate::{Aabb, Filter, Frame};
+use crate::cuda::input::source::{BoxLists, List, Source};
+use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
 
-/// A box that has changed, with its filter and its world: the layout of `kernels/sap/patch.cuh`.
+/// A changed box, with its filter and its world: the layout of `kernels/sap/patch.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Patch {
@@ -15,36 +14,42 @@ pub(crate) struct Patch {
     pub(crate) world: u32,
 }
 
-/// The fewest boxes of a frame of which only those changed are uploaded, and the part of it that these may be. Below that,
-/// the upload of all takes no longer than the copies on the device that are needed instead.
-const FEWEST: usize = 16 * 1024;
-const MOST_CHANGED: usize = 4;
+/// The min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all
+/// takes no longer than the copies on the device that are needed instead.
+const MIN_BOXES: usize = 16 * 1024;
+/// They may be one in so many boxes.
+const MAX_SHARE: usize = 4;
 
-/// The frame, where it lists what has changed since one that it `is_like`, and that is little.
-pub(crate) fn patched<'a>(
-    sets: &[Source<'a>],
-    is_like: impl FnOnce(&Frame) -> bool,
-) -> Option<(&'a Frame<'a>, Vec<Patch>)> {
-    let [Source::Host(frame)] = sets else {
+/// Returns the changed boxes of a frame that lists them, if they are few and the frame `is_like`
+/// the last one otherwise.
+pub(crate) fn patches(
+    sets: &[Source],
+    is_like: impl FnOnce(&Source) -> bool,
+) -> Option<Vec<Patch>> {
+    let [set] = sets else {
         return None;
     };
-    let (Boxes::Plain(boxes), Some(changed)) = (frame.boxes, frame.changed) else {
+    let (BoxLists::Plain(List::Host(boxes)), Some(changed)) = (set.boxes, set.changed) else {
         return None;
     };
     let n = boxes.len();
-    if n < FEWEST || changed.len() > n / MOST_CHANGED || !is_like(frame) {
+    if n < MIN_BOXES || changed.len() > n / MAX_SHARE || !is_like(set) {
         return None;
     }
     let patch = |&index: &u32| {
         let i = index as usize;
         Patch {
             bounds: boxes[i],
-            filter: frame
-                .filters
-                .map_or(Filter::default(), |filters| filters[i]),
+            filter: match set.filters {
+                Some(List::Host(filters)) => filters[i],
+                _ => Filter::default(),
+            },
             index,
-            world: frame.worlds.map_or(0, |worlds| worlds[i]),
+            world: match set.worlds {
+                Some(List::Host(worlds)) => worlds[i],
+                _ => 0,
+            },
         }
     };
-    Some((frame, changed.iter().map(patch).collect()))
+    Some(changed.iter().map(patch).collect())
 }

@@ -1,38 +1,41 @@
-//! Pairs in order without a sort of their keys: by rows of one smaller index (`kernels/sap/rows.cuh`).
+//! Pairs in order without a sort of their keys, by rows: a row is the pairs of one smaller index
+//! (`kernels/sap/rows.cuh`).
 
 use crate::Result;
-use crate::cuda::abi::State;
-use crate::cuda::kernels::{linear, module};
+use crate::cuda::abi::{Keys, State, counter};
+use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
 use crate::cuda::offsets::Offsets;
-use gpu::{Device, Kernel, Slice, SliceMut, Stream, args};
+use gpu::{Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
 
-/// Rows longer than this are not ranked: `LONGEST_ROW` of the kernels.
-const LONGEST: u64 = 256;
-/// Lists with room for more pairs than this are sorted: their rows do not stay in the device's cache (H200, 1.4, 5 and 13.7
-/// million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
-const MOST_PAIRS: usize = 8 << 20;
-/// Frames that are sorted after one had a row too long.
+/// The max length of a row that is ranked: `LONGEST_ROW` of the kernels.
+const MAX_ROW: u64 = 256;
+/// The max capacity for pairs that are put in order by rows: larger lists do not stay in the
+/// device's cache (H200, 1.4, 5 and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and
+/// 650 by a sort).
+const MAX_PAIRS: u64 = 8 << 20;
+/// Frames that are sorted after one with a row too long.
 const WAIT: u32 = 64;
 
-/// Where the pairs found are counted: the addresses of the rows and of the pairs' ranks.
+/// Pairs as keys `a * 2^bits + b`.
 #[derive(Clone, Copy)]
-pub(crate) struct RowCounts {
-    pub(crate) rows: u64,
-    pub(crate) ranks: u64,
+pub(crate) struct Packed<'a> {
+    pub(crate) keys: Slice<'a, u64>,
+    pub(crate) bits: u32,
 }
 
-pub(crate) struct Rows {
+/// The means to put pairs in order by rows.
+pub(super) struct Rows {
     scatter: Kernel,
     rank: Kernel,
     offsets: Offsets,
     ranks: Grow<u32>,
-    /// Frames to go before rows are tried again.
+    /// Frames until rows are tried again.
     wait: u32,
 }
 
 impl Rows {
-    pub(crate) fn new(device: &Device) -> Result<Self> {
+    pub(super) fn new(device: &Device) -> Result<Self> {
         let module = module(device)?;
         Ok(Self {
             scatter: module.kernel("sap_rows_scatter")?,
@@ -43,76 +46,60 @@ impl Rows {
         })
     }
 
-    /// Makes room to count the pairs of `n` boxes while they are found, `capacity` at most; nothing where they are better sorted
-    /// by keys.
-    pub(crate) fn begin(
-        &mut self,
-        stream: &Stream,
-        n: usize,
-        capacity: usize,
-    ) -> Result<Option<RowCounts>> {
-        if self.wait > 0 || capacity > MOST_PAIRS || n == 0 {
+    /// Reserves memory to count the pairs of `n` boxes while they are found, and adds its addresses
+    /// to `keys`. Returns false, and does neither, where the pairs are better sorted by keys.
+    pub(super) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<bool> {
+        if self.wait > 0 || keys.capacity > MAX_PAIRS || n == 0 {
             self.wait = self.wait.saturating_sub(1);
-            return Ok(None);
+            return Ok(false);
         }
         self.offsets.begin(stream, n)?;
-        self.ranks.reserve(stream, capacity)?;
-        Ok(Some(RowCounts {
-            rows: self.offsets.ptr(),
-            ranks: self.ranks.ptr(),
-        }))
+        self.ranks.reserve(stream, keys.capacity as usize)?;
+        (keys.rows, keys.ranks) = (self.offsets.ptr(), self.ranks.ptr());
+        Ok(true)
     }
 
-    /// Puts the pairs found, packed in `bits` a box, in order.
+    /// Puts the pairs found in order, with memory for as many `between`.
     ///
     /// # Safety
     ///
-    /// `state` is the address of the counters; the pairs found have been counted where `begin` said.
-    pub(crate) unsafe fn order(
+    /// `state` is the address of the counters. The pairs found were counted where `begin` said.
+    pub(super) unsafe fn order(
         &self,
         stream: &Stream,
-        state: u64,
-        found: Slice<u64>,
+        state: DevicePtr<State>,
+        Packed { keys, bits }: Packed,
         between: SliceMut<u64>,
         pairs: SliceMut<u64>,
-        bits: u32,
     ) -> Result<()> {
-        let capacity = found.len();
-        let (rows, ranks) = (self.offsets.ptr(), self.ranks.ptr());
-        let longest = state + std::mem::offset_of!(State, longest) as u64;
-        let launch = linear(capacity);
-        // SAFETY: the caller's promise; all lists have room for `capacity`.
+        let capacity = keys.len() as u64;
+        let (rows, ranks, ranked) = (self.offsets.ptr(), self.ranks.ptr(), between.device_ptr());
+        let launch = linear(keys.len());
+        // SAFETY: the caller's promise; all lists have memory for the capacity.
         unsafe {
-            self.offsets.make(stream, longest, 0)?;
+            let longest = counter!(state, longest);
+            self.offsets.make(stream, longest, DevicePtr::NULL)?;
             stream.launch(
                 &self.scatter,
                 &launch,
-                &args![
-                    found,
-                    ranks,
-                    capacity as u64,
-                    state,
-                    bits,
-                    rows,
-                    between.ptr()
-                ],
+                &args![keys, ranks, capacity, state, bits, rows, ranked],
             )?;
             stream.launch(
                 &self.rank,
                 &launch,
-                &args![between, capacity as u64, state, bits, rows, pairs],
+                &args![between, capacity, state, bits, rows, pairs],
             )?;
         }
         Ok(())
     }
 
-    /// Whether the rows of a frame were short enough for their pairs to be in order now.
-    pub(crate) const fn are_short(state: &State) -> bool {
-        state.longest <= LONGEST
+    /// Tells whether the rows of a frame were short enough for its pairs to be in order.
+    pub(super) const fn are_short(state: &State) -> bool {
+        state.longest <= MAX_ROW
     }
 
     /// Has the next frames sorted by keys.
-    pub(crate) fn give_up(&mut self) {
+    pub(super) fn avoid(&mut self) {
         self.wait = WAIT;
     }
 }

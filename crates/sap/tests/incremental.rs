@@ -1,8 +1,9 @@
-//! Scenes of which most stays, over many frames: every strategy of the CPU engine against a rebuild of each frame.
+//! Incremental updates over many frames: every strategy of the CPU engine against a rebuild of
+//! each frame.
 
 mod common;
 
-use common::{RULES, Setup, kept, rule_name};
+use common::{RULES, Setup, incremental, rule_name};
 use libtest_mimic::{Arguments, Trial};
 use sap::{Backend, Strategy};
 
@@ -16,7 +17,7 @@ fn main() {
                 strategy,
                 rule,
             };
-            trials.extend(kept::ALL.iter().map(|&(case, check)| {
+            trials.extend(incremental::ALL.iter().map(|&(case, check)| {
                 let name = format!("{case}::{strategy}::{}", rule_name(rule));
                 Trial::test(name, move || check(&setup))
             }));

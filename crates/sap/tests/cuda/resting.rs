@@ -1,18 +1,18 @@
-//! Static and sleeping boxes held apart.
+//! The resting set: static and sleeping boxes.
 
 use super::{Check, sized};
-use crate::common::held;
+use crate::common::resting;
 use libtest_mimic::Failed;
 use sap::{Backend, Strategy};
 
 pub const ALL: &[(&str, Check)] = &[
-    ("held::frames", frames),
-    ("held::costs_nothing", costs_nothing),
-    ("held::churn", churn),
+    ("resting::frames", frames),
+    ("resting::costs_nothing", costs_nothing),
+    ("resting::churn", churn),
 ];
 
 fn frames(strategy: Strategy) -> Result<(), Failed> {
-    held::frames(
+    resting::frames(
         Backend::Cuda,
         strategy,
         sized(2000, 150),
@@ -21,13 +21,13 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
 }
 
 fn churn(strategy: Strategy) -> Result<(), Failed> {
-    let seeds = std::env::var("RADSWEEP_HELD_SEEDS").ok();
+    let seeds = std::env::var("RADSWEEP_RESTING_SEEDS").ok();
     let seeds = seeds.map_or(sized(20, 5) as u64, |seeds| {
         seeds.parse().expect("a number")
     });
-    held::churn(Backend::Cuda, strategy, sized(2000, 120), seeds)
+    resting::churn(Backend::Cuda, strategy, sized(2000, 120), seeds)
 }
 
 fn costs_nothing(strategy: Strategy) -> Result<(), Failed> {
-    held::costs_nothing(Backend::Cuda, strategy)
+    resting::costs_nothing(Backend::Cuda, strategy)
 }

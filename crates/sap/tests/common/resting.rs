@@ -1,4 +1,4 @@
-//! Frames in which most boxes are static or asleep: held apart while they stay as they are, each frame against a rebuild.
+//! Frames in which most boxes are static or asleep and form a resting set, each against a rebuild.
 
 use super::equal;
 use super::scenes::{Random, around};
@@ -11,7 +11,7 @@ use sap::{
 /// The side of the cube that boxes are in.
 const SIDE: f32 = 10.0;
 
-/// A frame with everything owned.
+/// A frame that owns its lists.
 struct Scene {
     random: Random,
     boxes: Vec<Aabb>,
@@ -21,7 +21,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// `n` boxes, one in `one_in` of which moves; the others are static or asleep.
+    /// Creates `n` boxes. One in `one_in` moves; the others are static or asleep.
     fn new(seed: u64, n: usize, one_in: usize) -> Self {
         let mut random = Random::new(seed);
         let mut filter = |i: usize| {
@@ -67,19 +67,19 @@ impl Scene {
         }
     }
 
-    fn is_still(&self, i: usize) -> bool {
+    fn is_fixed(&self, i: usize) -> bool {
         self.filters[i].flags.0 & 3 != 0
     }
 
-    fn still(&self) -> usize {
-        (0..self.boxes.len()).filter(|&i| self.is_still(i)).count()
+    fn fixed_boxes(&self) -> usize {
+        (0..self.boxes.len()).filter(|&i| self.is_fixed(i)).count()
     }
 
-    /// A still box, or one that moves.
-    fn any(&mut self, still: bool) -> usize {
+    /// Picks a box that is static or asleep, or one that is not.
+    fn any(&mut self, fixed: bool) -> usize {
         loop {
             let i = self.random.below(self.boxes.len());
-            if self.is_still(i) == still {
+            if self.is_fixed(i) == fixed {
                 return i;
             }
         }
@@ -87,13 +87,13 @@ impl Scene {
 
     fn move_the_others(&mut self) {
         for i in 0..self.boxes.len() {
-            if !self.is_still(i) {
+            if !self.is_fixed(i) {
                 self.boxes[i] = one(&mut self.random);
             }
         }
     }
 
-    /// Something that ends the rest of one box at least.
+    /// Changes at least one box of the resting set, or ends the set otherwise.
     fn disturb(&mut self, how: usize) {
         let i = self.any(true);
         match how {
@@ -121,10 +121,10 @@ impl Scene {
     }
 }
 
-/// Ways of [`Scene::disturb`].
+/// The number of ways of [`Scene::disturb`].
 const DISTURBANCES: usize = 8;
 
-/// A box: mostly small, some large, huge, flat, endless or empty.
+/// A random box: most are small, some are large, flat, infinite or empty.
 fn one(random: &mut Random) -> Aabb {
     const INF: f32 = f32::INFINITY;
     let center = std::array::from_fn(|_| random.between(0.0, SIDE));
@@ -142,13 +142,13 @@ fn one(random: &mut Random) -> Aabb {
     }
 }
 
-/// The pairs by an engine that holds nothing apart and has no past. A margin keeps boxes that moved within it, which a rebuild
-/// cannot know: then nothing is held apart, but all else is as it was.
+/// Creates the engine to compare with, which has no resting set. It runs along, because with a
+/// margin the stored boxes depend on earlier frames.
 fn rebuild(config: &Config) -> Result<BroadPhase, sap::Error> {
     BroadPhase::new(Config {
         backend: Backend::Cpu,
         strategy: Strategy::Sweep,
-        hold_from: Some(usize::MAX),
+        min_resting: Some(usize::MAX),
         ..config.clone()
     })
 }
@@ -159,18 +159,18 @@ fn update(
     scene: &Scene,
     what: &str,
 ) -> Result<Report, Failed> {
-    update_told(engine, plain, scene, None, what)
+    update_changed(engine, plain, scene, None, what)
 }
 
-fn update_told(
+fn update_changed(
     engine: &mut BroadPhase,
     plain: &mut BroadPhase,
     scene: &Scene,
-    told: Option<&[u32]>,
+    changed: Option<&[u32]>,
     what: &str,
 ) -> Result<Report, Failed> {
     let frame = scene.frame();
-    let frame = told.map_or(frame, |told| frame.changed(told));
+    let frame = changed.map_or(frame, |changed| frame.changed(changed));
     let found = engine.update(frame)?.clone();
     let expected = plain.update(scene.frame())?.clone();
     let counts = |report: &Report| {
@@ -195,7 +195,7 @@ fn update_told(
     Ok(found)
 }
 
-/// Frames of still boxes among moving ones, disturbed in every way, by a strategy.
+/// Runs frames of static and moving boxes, with each disturbance of the resting set.
 pub fn frames(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Result<(), Failed> {
     let configs = [
         (OverlapRule::Closed, 0.0),
@@ -210,7 +210,7 @@ pub fn frames(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Res
             rule,
             margin,
             on_invalid: OnInvalid::Skip,
-            hold_from: Some(1),
+            min_resting: Some(1),
             ..Config::default()
         };
         for how in 0..DISTURBANCES {
@@ -223,19 +223,24 @@ pub fn frames(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Res
                     last = Some(update(&mut engine, &mut plain, scene, &what)?);
                     scene.move_the_others();
                 }
-                Ok::<_, Failed>(last.map(|report| report.resting))
+                Ok::<_, Failed>(last.map(|report| report.stats.resting))
             };
-            // With a margin a box may be kept as it was, so that more rests than is still.
-            equal(run(&mut scene, 5, "before")?, Some(scene.still() as u64))?;
+            equal(
+                run(&mut scene, 5, "before")?,
+                Some(scene.fixed_boxes() as u64),
+            )?;
             scene.disturb(how);
             equal(run(&mut scene, 1, "disturbed")?, Some(0))?;
-            equal(run(&mut scene, 8, "after")?, Some(scene.still() as u64))?;
+            equal(
+                run(&mut scene, 8, "after")?,
+                Some(scene.fixed_boxes() as u64),
+            )?;
         }
     }
     Ok(())
 }
 
-/// Boxes that all overlap cost no test as long as they are static, and nothing is held where it is not worth it or not wanted.
+/// Static boxes that all overlap cost no tests while they rest. Below the threshold none rest.
 pub fn costs_nothing(backend: Backend, strategy: Strategy) -> Result<(), Failed> {
     const STATIC: usize = 600;
     let fixed = Filter {
@@ -246,11 +251,11 @@ pub fn costs_nothing(backend: Backend, strategy: Strategy) -> Result<(), Failed>
     filters.extend([Filter::default(); 4]);
     let mut boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); STATIC];
     boxes.extend((0..4).map(|i| around([i as f32 * 0.01, 0.5, 50.0], [0.1; 3])));
-    for (hold_from, held) in [(Some(STATIC), STATIC), (Some(STATIC + 1), 0)] {
+    for (min_resting, resting) in [(Some(STATIC), STATIC), (Some(STATIC + 1), 0)] {
         let mut engine = BroadPhase::new(Config {
             backend,
             strategy,
-            hold_from,
+            min_resting,
             ..Config::default()
         })?;
         for number in 0..8_u8 {
@@ -259,32 +264,33 @@ pub fn costs_nothing(backend: Backend, strategy: Strategy) -> Result<(), Failed>
             let report = engine.update(Frame::boxes(&boxes).filters(&filters))?;
             equal(report.pairs, 6)?;
             if number > 3 {
-                equal(report.resting, held as u64)?;
-                // Each of the others against each static box at most: those alone have 179,700 pairs.
-                let most = if held > 0 {
+                equal(report.stats.resting, resting as u64)?;
+                // At most each moving box against each static one. The static ones alone have
+                // 179,700 pairs.
+                let max_tests = if resting > 0 {
                     5 * STATIC as u64
                 } else {
                     u64::MAX
                 };
-                equal(report.tests <= most, true)?;
+                equal(report.stats.tests <= max_tests, true)?;
             }
         }
     }
     Ok(())
 }
 
-/// What decides the pairs of a box, to the bit.
+/// All that decides the pairs of a box, bit for bit.
 fn state(scene: &Scene, i: usize) -> ([u32; 6], Filter, u32) {
     let bits = bytemuck::cast(scene.boxes[i]);
     let world = scene.worlds.as_ref().map_or(0, |worlds| worlds[i]);
     (bits, scene.filters[i], world)
 }
 
-/// Calm frames, then some that disturb the rest in several ways at once, again and again; what changed is told in every other
-/// run. Queries too.
+/// Runs episodes of quiet frames, each of which begins with several disturbances at once. Every
+/// second run lists the changed boxes. Also compares queries.
 pub fn churn(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Result<(), Failed> {
-    // A run may disturb the rest too often for any; most do not.
-    let mut rested = 0;
+    // A run may disturb the resting set so often that there is none; most do not.
+    let mut resting = 0;
     for seed in 0..seeds {
         let config = Config {
             backend,
@@ -292,15 +298,15 @@ pub fn churn(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Resu
             rule: [OverlapRule::Closed, OverlapRule::Open][seed as usize / 2 % 2],
             margin: if seed % 5 == 4 { 0.05 } else { 0.0 },
             on_invalid: OnInvalid::Skip,
-            hold_from: Some(1),
+            min_resting: Some(1),
             ..Config::default()
         };
         let mut scene = Scene::new(97 * seed + 5, n, 2 + seed as usize % 7);
         let (mut engine, mut plain) = (BroadPhase::new(config.clone())?, rebuild(&config)?);
         let mut last = Vec::new();
         for episode in 0..8 {
-            let calm = 1 + scene.random.below(14);
-            for number in 0..calm {
+            let quiet_frames = 1 + scene.random.below(14);
+            for number in 0..quiet_frames {
                 if number == 0 && episode > 0 {
                     disturb_much(&mut scene, n);
                 } else if scene.random.chance(4) {
@@ -311,28 +317,32 @@ pub fn churn(backend: Backend, strategy: Strategy, n: usize, seeds: u64) -> Resu
                 }
                 let now: Vec<_> = (0..scene.boxes.len()).map(|i| state(&scene, i)).collect();
                 let differs = |&i: &u32| now.get(i as usize) != last.get(i as usize);
-                let told: Vec<u32> = (0..now.len() as u32).rev().filter(differs).collect();
-                let told = (seed % 2 == 1).then_some(&told[..]);
-                let what = format!("seed {seed}, episode {episode}, frame {number} of {calm}");
-                rested += update_told(&mut engine, &mut plain, &scene, told, &what)?.resting;
+                let changed: Vec<u32> = (0..now.len() as u32).rev().filter(differs).collect();
+                let changed = (seed % 2 == 1).then_some(&changed[..]);
+                let what =
+                    format!("seed {seed}, episode {episode}, frame {number} of {quiet_frames}");
+                resting += update_changed(&mut engine, &mut plain, &scene, changed, &what)?
+                    .stats
+                    .resting;
                 last = now;
                 let query = one(&mut scene.random);
                 equal(engine.query_box(&query)?, plain.query_box(&query)?)?;
             }
         }
     }
-    equal(rested > 0, true)
+    equal(resting > 0, true)
 }
 
-/// Several ways of [`Scene::disturb`] in one frame, and some that are not among them.
-fn disturb_much(scene: &mut Scene, most: usize) {
+/// Disturbs the resting set in several ways in one frame, also in some that [`Scene::disturb`]
+/// lacks.
+fn disturb_much(scene: &mut Scene, max_boxes: usize) {
     for _ in 0..=scene.random.below(4) {
         let how = scene.random.below(DISTURBANCES + 4);
         let n = scene.boxes.len();
         match how - how.min(DISTURBANCES) {
-            _ if how < DISTURBANCES && (how != 5 || n < most) => scene.disturb(how),
+            _ if how < DISTURBANCES && (how != 5 || n < max_boxes) => scene.disturb(how),
             0 | 1 => {
-                // Not so many that none is left to move, or to rest.
+                // Few enough that moving and resting boxes are left.
                 let less = n - scene.random.below(n / 10);
                 scene.boxes.truncate(less);
                 scene.filters.truncate(less);
@@ -341,7 +351,7 @@ fn disturb_much(scene: &mut Scene, most: usize) {
                 }
             }
             2 => {
-                // Falls asleep where it is.
+                // A moving box falls asleep.
                 let i = scene.any(false);
                 scene.filters[i].flags = FilterFlags::ASLEEP;
             }
@@ -353,7 +363,7 @@ fn disturb_much(scene: &mut Scene, most: usize) {
             }
         }
     }
-    // Some on the move at all times.
+    // Some boxes always move.
     for i in 0..4 {
         scene.filters[i].flags = FilterFlags::NONE;
     }

@@ -1,34 +1,35 @@
-//! Memory that grows with the frame, asked for so that it may be refused.
+//! Fallible allocation: lists that grow with the frame, where a refused allocation is an error.
 
 use crate::{Error, Result};
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 
-/// The error for memory of so many elements.
+/// Returns the error for a refused allocation of `len` elements.
 pub(crate) fn refused<T>(len: usize) -> Error {
     let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
     Error::OutOfMemory { bytes }
 }
 
-/// Makes room for `len` elements in all.
+/// Reserves capacity for `len` elements in all.
 pub(crate) fn reserve<T>(list: &mut Vec<T>, len: usize) -> Result<()> {
     list.try_reserve_exact(len.saturating_sub(list.len()))
         .map_err(|_| refused::<T>(len))
 }
 
-/// Makes it `len` elements, new ones being `value`.
+/// Resizes a list to `len` elements, filling with `value`.
 pub(crate) fn resize<T: Copy>(list: &mut Vec<T>, len: usize, value: T) -> Result<()> {
     reserve(list, len)?;
     list.resize(len, value);
     Ok(())
 }
 
-/// So many zeros: pages of the system, which threads touch when they write them.
+/// Returns `len` zeros. The pages come zeroed from the system, so the threads that write them touch
+/// them first.
 pub(crate) fn zeros<T: Zeroable>(len: usize) -> Result<Vec<T>> {
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| refused::<T>(len))
 }
 
-/// Copies a list into memory that is there already, if it suffices.
+/// Copies a list into `to`, whose memory it reuses.
 pub(crate) fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<()> {
     to.clear();
     reserve(to, from.len())?;
@@ -36,7 +37,7 @@ pub(crate) fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// All lists one after the other.
+/// Concatenates lists.
 pub(crate) fn concat<T: Copy>(lists: &[impl AsRef<[T]>]) -> Result<Vec<T>> {
     let mut all = Vec::new();
     reserve(&mut all, lists.iter().map(|list| list.as_ref().len()).sum())?;
@@ -46,7 +47,7 @@ pub(crate) fn concat<T: Copy>(lists: &[impl AsRef<[T]>]) -> Result<Vec<T>> {
     Ok(all)
 }
 
-/// Adds an element.
+/// Appends an element.
 pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<()> {
     if list.len() == list.capacity() {
         list.try_reserve(1)
@@ -56,14 +57,20 @@ pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<()> {
     Ok(())
 }
 
-/// What an iterator gives that knows its length.
+/// Reserves capacity for `more` further elements, and some beyond if the list has to grow.
+pub(crate) fn grow<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
+    list.try_reserve(more)
+        .map_err(|_| refused::<T>(list.len() + more))
+}
+
+/// Collects an iterator of known length.
 pub(crate) fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
     let mut list = Vec::new();
     refill(&mut list, items)?;
     Ok(list)
 }
 
-/// The same, in a list that is there already.
+/// Collects an iterator of known length into `list`, whose memory it reuses.
 pub(crate) fn refill<T>(list: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) -> Result<()> {
     list.clear();
     reserve(list, items.len())?;
@@ -71,26 +78,26 @@ pub(crate) fn refill<T>(list: &mut Vec<T>, items: impl ExactSizeIterator<Item = 
     Ok(())
 }
 
-/// What a parallel iterator gives, in a list that is there already.
+/// Collects a parallel iterator into `list`, whose memory it reuses.
 pub(crate) fn fill<T: Send>(
     list: &mut Vec<T>,
     items: impl IndexedParallelIterator<Item = T>,
 ) -> Result<()> {
     list.clear();
     reserve(list, items.len())?;
-    // The room is there, so that nothing more is asked for.
+    // The capacity is reserved, so this allocates nothing.
     items.collect_into_vec(list);
     Ok(())
 }
 
-/// The same in a new list.
+/// Collects a parallel iterator.
 pub(crate) fn gather<T: Send>(items: impl IndexedParallelIterator<Item = T>) -> Result<Vec<T>> {
     let mut list = Vec::new();
     fill(&mut list, items)?;
     Ok(list)
 }
 
-/// Maps a list, on the threads of the pool where it is longer than what one task takes.
+/// Maps a list, in parallel where it is longer than `task` elements.
 pub(crate) fn map<T: Sync, U: Send>(
     all: &[T],
     task: usize,

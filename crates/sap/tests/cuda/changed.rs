@@ -1,4 +1,4 @@
-//! Frames that tell what has changed of them, against the CPU engine, which reads them whole.
+//! Frames with a list of changed boxes, against the CPU engine, which reads all boxes.
 
 use super::{Other, cpu, cuda, engine, text, uniform};
 use crate::common::scenes::Random;
@@ -7,12 +7,12 @@ use libtest_mimic::Failed;
 use sap::{Aabb, BroadPhase, Config, Error, Filter, FilterFlags, Frame, OnInvalid, Strategy};
 
 pub const ALL: &[(&str, Other)] = &[
-    ("told::boxes", || run(0.0)),
-    ("told::margin", || run(0.25)),
-    ("told::is_all_that_is_uploaded", is_all_that_is_uploaded),
+    ("changed::boxes", || run(0.0)),
+    ("changed::margin", || run(0.25)),
+    ("changed::is_all_that_is_uploaded", is_all_that_is_uploaded),
 ];
 
-/// From this many boxes on it makes a difference.
+/// Enough boxes for a partial upload.
 const N: usize = 16 * 1024;
 
 fn pair_of_engines(margin: f32) -> (BroadPhase, BroadPhase) {
@@ -24,7 +24,8 @@ fn pair_of_engines(margin: f32) -> (BroadPhase, BroadPhase) {
     (engine(&config), engine(&cpu(&config)))
 }
 
-/// Boxes move, grow in number, lose and win filters and worlds, and are bad for a while.
+/// Boxes move, their number grows, filters and worlds come and go, and boxes are invalid for a
+/// while.
 fn run(margin: f32) -> Result<(), Failed> {
     let mut random = Random::new(21);
     let mut boxes = uniform(&mut random, N + 40, 1.0);
@@ -57,7 +58,7 @@ fn run(margin: f32) -> Result<(), Failed> {
             boxes.iter_mut().for_each(valid);
             changed.extend(0..N as u32);
         }
-        // Told more than once, and some that have not changed.
+        // Some are listed twice, and some have not changed.
         changed.extend_from_within(..20);
         changed.extend((0..20).map(|_| random.below(N) as u32));
         let n = if number < 11 { N } else { N + 40 };
@@ -92,12 +93,12 @@ fn is_all_that_is_uploaded() -> Result<(), Failed> {
         boxes[i] = Aabb::new([3.0; 3], [9.0; 3]);
         given[i] = boxes[i];
     }
-    let told = [N as u32 - 1, 7];
-    ours.update(Frame::boxes(&given).changed(&told))
+    let changed = [N as u32 - 1, 7];
+    ours.update(Frame::boxes(&given).changed(&changed))
         .map_err(text)?;
     theirs.update(&boxes).map_err(text)?;
     same(ours.pairs(), theirs.pairs())?;
-    // A bad one is found, and nothing has happened.
+    // An invalid box is an error and changes nothing.
     let failed = ours.update(Frame::boxes(&nothing).changed(&[3]));
     equal(
         matches!(failed, Err(Error::InvalidAabb { index: 3, .. })),

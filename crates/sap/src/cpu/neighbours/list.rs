@@ -1,0 +1,307 @@
+//! Candidates in order, in blocks that take new ones in.
+
+use crate::cpu::tuning::{FULL_BLOCK, NEW_BLOCK, PREFETCH_DISTANCE, STALE_SHARE, STREAM_TASK};
+use crate::threads::in_pool;
+use crate::{Pair, Result, try_alloc};
+use rayon::prelude::*;
+
+/// The bit of a candidate's second index that is set while its boxes overlap. Indices have 31 bits.
+const HIT: u32 = 1 << 31;
+
+/// Candidates by `(a, b)`, each with whether it overlapped in the last test.
+#[derive(Default)]
+pub(super) struct Candidates {
+    /// At least one once the list is filled, each with greater candidates than the one before it.
+    blocks: Vec<Block>,
+}
+
+#[derive(Default)]
+struct Block {
+    candidates: Vec<Pair>,
+    hits: usize,
+    /// Candidates that came since others were dropped; about as many are none any more.
+    new: usize,
+}
+
+/// The pairs that a test found to differ from the last one, in order.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) started: Vec<Pair>,
+    pub(super) ended: Vec<Pair>,
+}
+
+impl Changes {
+    pub(super) fn clear(&mut self) {
+        self.started.clear();
+        self.ended.clear();
+    }
+
+    fn append(&mut self, other: &Self) -> Result<()> {
+        for (to, from) in [
+            (&mut self.started, &other.started),
+            (&mut self.ended, &other.ended),
+        ] {
+            try_alloc::grow(to, from.len())?;
+            to.extend_from_slice(from);
+        }
+        Ok(())
+    }
+}
+
+/// Returns a candidate without its bit.
+#[inline(always)]
+const fn plain(candidate: Pair) -> Pair {
+    Pair {
+        a: candidate.a,
+        b: candidate.b & !HIT,
+    }
+}
+
+impl Candidates {
+    /// Takes these candidates, which are in order; none is known to overlap.
+    pub(super) fn fill(&mut self, pairs: &[Pair]) -> Result<()> {
+        let count = pairs.len().div_ceil(NEW_BLOCK).max(1);
+        self.blocks.truncate(count);
+        self.blocks.resize_with(count, Block::default);
+        let mut parts = pairs.chunks(NEW_BLOCK);
+        for block in &mut self.blocks {
+            (block.hits, block.new) = (0, 0);
+            block.candidates.clear();
+            try_alloc::reserve(&mut block.candidates, FULL_BLOCK)?;
+            block
+                .candidates
+                .extend_from_slice(parts.next().unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Returns how many there are.
+    pub(super) fn len(&self) -> usize {
+        self.blocks.iter().map(|block| block.candidates.len()).sum()
+    }
+
+    /// Returns how many overlapped in the last test.
+    pub(super) fn hits(&self) -> usize {
+        self.blocks.iter().map(|block| block.hits).sum()
+    }
+
+    /// Runs `f` on all blocks, with the changes that each makes; on all threads where there are
+    /// many.
+    fn each(
+        &mut self,
+        changes: &mut Changes,
+        f: impl Fn(usize, &mut Block, &mut Changes) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let task = STREAM_TASK.div_ceil(NEW_BLOCK);
+        if self.blocks.len() <= task || !in_pool() {
+            let mut blocks = self.blocks.iter_mut().enumerate();
+            return blocks.try_for_each(|(i, block)| f(i, block, changes));
+        }
+        let parts = self.blocks.par_chunks_mut(task).enumerate();
+        let made: Vec<Result<Changes>> = parts
+            .map(|(part, blocks)| {
+                let mut changes = Changes::default();
+                let mut blocks = (part * task..).zip(blocks);
+                blocks.try_for_each(|(i, block)| f(i, block, &mut changes))?;
+                Ok(changes)
+            })
+            .collect();
+        made.into_iter().try_for_each(|part| changes.append(&part?))
+    }
+
+    /// Adds candidates, in order, where they are not there yet. From time to time a block
+    /// drops those that `keep` refuses and that do not overlap.
+    pub(super) fn insert(
+        &mut self,
+        new: &[Pair],
+        keep: impl Fn(Pair) -> bool + Sync,
+    ) -> Result<()> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        if self.blocks.iter().any(|block| block.candidates.is_empty()) {
+            self.blocks.retain(|block| !block.candidates.is_empty());
+            if self.blocks.is_empty() {
+                self.blocks.push(Block::default());
+            }
+        }
+        let mut starts = Vec::new();
+        try_alloc::reserve(&mut starts, self.blocks.len() + 1)?;
+        // What comes before the first candidate of all goes to the first block.
+        let mut start = 0;
+        starts.push(start);
+        for block in &self.blocks[1..] {
+            let first = plain(block.candidates[0]);
+            start += new[start..].partition_point(|&pair| pair < first);
+            starts.push(start);
+        }
+        starts.push(new.len());
+        self.each(&mut Changes::default(), |i, block, _| {
+            let new = &new[starts[i]..starts[i + 1]];
+            if new.is_empty() {
+                return Ok(());
+            }
+            block.insert(new, &keep)
+        })?;
+        if self
+            .blocks
+            .iter()
+            .any(|block| block.candidates.len() > FULL_BLOCK)
+        {
+            self.split()?;
+        }
+        Ok(())
+    }
+
+    /// Splits all blocks that are too long.
+    #[cold]
+    fn split(&mut self) -> Result<()> {
+        let mut blocks = Vec::new();
+        try_alloc::reserve(
+            &mut blocks,
+            self.len() / (NEW_BLOCK / 2) + self.blocks.len(),
+        )?;
+        for mut block in self.blocks.drain(..) {
+            if block.candidates.len() <= FULL_BLOCK {
+                blocks.push(block);
+                continue;
+            }
+            for part in block.candidates.chunks(NEW_BLOCK) {
+                let mut candidates = Vec::new();
+                try_alloc::reserve(&mut candidates, FULL_BLOCK)?;
+                candidates.extend_from_slice(part);
+                let hits = part.iter().filter(|pair| pair.b & HIT != 0).count();
+                blocks.push(Block {
+                    candidates,
+                    hits,
+                    new: 0,
+                });
+            }
+            block.candidates.clear();
+        }
+        self.blocks = blocks;
+        Ok(())
+    }
+
+    /// Drops all candidates that `keep` refuses; those that overlapped have ended.
+    pub(super) fn retain(
+        &mut self,
+        keep: impl Fn(Pair) -> bool + Sync,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        self.each(changes, |_, block, changes| {
+            let mut result = Ok(());
+            let hits = &mut block.hits;
+            block.candidates.retain(|&candidate| {
+                let pair = plain(candidate);
+                let keeps = keep(pair);
+                if !keeps && candidate.b & HIT != 0 && result.is_ok() {
+                    *hits -= 1;
+                    result = try_alloc::push(&mut changes.ended, pair);
+                }
+                keeps
+            });
+            result
+        })
+    }
+
+    /// Tests all candidates by `overlaps`, and lists what differs from the last test. Before, it
+    /// asks for the memory of second boxes by `ask`.
+    pub(super) fn test(
+        &mut self,
+        overlaps: impl Fn(u32, u32) -> bool + Sync,
+        ask: impl Fn(u32) + Sync,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        self.each(changes, |_, block, changes| {
+            for i in 0..block.candidates.len() {
+                if let Some(ahead) = block.candidates.get(i + PREFETCH_DISTANCE) {
+                    ask(ahead.b & !HIT);
+                }
+                let candidate = &mut block.candidates[i];
+                let pair = plain(*candidate);
+                let hit = overlaps(pair.a, pair.b);
+                if hit == (candidate.b & HIT != 0) {
+                    continue;
+                }
+                candidate.b ^= HIT;
+                let list = if hit {
+                    block.hits += 1;
+                    &mut changes.started
+                } else {
+                    block.hits -= 1;
+                    &mut changes.ended
+                };
+                try_alloc::push(list, pair)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the candidates that overlap, in order: as many as [`Candidates::hits`].
+    pub(super) fn write(&self, mut to: &mut [Pair]) {
+        let mut parts = Vec::new();
+        if self.blocks.len() <= STREAM_TASK.div_ceil(NEW_BLOCK) || !in_pool() {
+            for block in &self.blocks {
+                block.write(to);
+                to = &mut to[block.hits..];
+            }
+            return;
+        }
+        for block in &self.blocks {
+            let (own, others) = to.split_at_mut(block.hits);
+            parts.push((block, own));
+            to = others;
+        }
+        parts
+            .into_par_iter()
+            .for_each(|(block, to)| block.write(to));
+    }
+}
+
+impl Block {
+    fn insert(&mut self, new: &[Pair], keep: impl Fn(Pair) -> bool) -> Result<()> {
+        let mut missing = Vec::new();
+        try_alloc::reserve(&mut missing, new.len())?;
+        let mut at = 0;
+        for &pair in new {
+            at += self.candidates[at..].partition_point(|&candidate| plain(candidate) < pair);
+            if self
+                .candidates
+                .get(at)
+                .is_none_or(|&candidate| plain(candidate) != pair)
+            {
+                missing.push(pair);
+            }
+        }
+        self.new += missing.len();
+        if self.new > self.candidates.len() / STALE_SHARE {
+            self.new = 0;
+            self.candidates
+                .retain(|&candidate| candidate.b & HIT != 0 || keep(plain(candidate)));
+        }
+        // From behind, so that each candidate is moved once.
+        let mut end = self.candidates.len();
+        try_alloc::grow(&mut self.candidates, missing.len())?;
+        self.candidates.resize(end + missing.len(), Pair::default());
+        while let Some(&pair) = missing.last() {
+            let rank = self.candidates[..end].partition_point(|&candidate| plain(candidate) < pair);
+            self.candidates.copy_within(rank..end, rank + missing.len());
+            missing.pop();
+            self.candidates[rank + missing.len()] = pair;
+            end = rank;
+        }
+        Ok(())
+    }
+
+    fn write(&self, to: &mut [Pair]) {
+        let mut len = 0;
+        for candidate in &self.candidates {
+            // Behind the last pair there may be no place, and none is needed.
+            if let Some(pair) = to.get_mut(len) {
+                *pair = plain(*candidate);
+            }
+            len += (candidate.b >> 31) as usize;
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Neighbour list: candidates that stay from frame to frame while boxes move little.
+//!
+//! Verlet 1967 ("Computer experiments on classical fluids", Phys. Rev. 159) keeps, for each
+//! particle, those within its reach and a skin beyond it. Here boxes are *grown* by a margin of
+//! their own, and the candidates are the pairs of grown boxes that overlap, by index in order.
+//! While every box stays within its grown one, each pair is among the candidates: testing these
+//! against the boxes gives the pairs, exactly and in order, without a sort or a sweep. A box that
+//! has left is grown anew and looked for; its candidates join the others.
+//!
+//! What differs from the last frame is known from the candidates, so events take no comparison.
+
+mod list;
+mod margin;
+mod search;
+pub(super) mod test;
+
+use crate::cpu::accept::{Accept, WorldTest};
+use crate::cpu::full::Scratch;
+use crate::cpu::incremental::changed::ChangedSet;
+use crate::cpu::lanes::prefetch;
+use crate::cpu::output::collect::SpareBlocks;
+use crate::cpu::scene::Scene;
+use crate::cpu::tuning::{
+    CANDIDATE_COSTS, LARGE_LIST, LEFT_COSTS, LIST_BOX_COST, MAX_BRUTE, MAX_EXCESS, MAX_LEFT,
+    MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+};
+use crate::policy::{Hysteresis, Limits};
+use crate::threads::{in_pool, on_threads};
+use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
+use list::{Candidates, Changes};
+use margin::{Margin, step};
+use rayon::prelude::*;
+use search::{RULE, Searcher};
+use test::{is_within, overlap_closed, overlap_open};
+
+/// The neighbour list of the last frame, and what decides whether to keep one.
+pub(in crate::cpu) struct Neighbours {
+    policy: Hysteresis,
+    margin: Margin,
+    /// The grown boxes, with the filters and worlds that their candidates were accepted by.
+    grown: Scene,
+    searcher: Searcher,
+    candidates: Candidates,
+    changes: Changes,
+    /// The boxes of this frame that left their grown ones, or have other filters or another world.
+    left: ChangedSet,
+    /// Memory for the indices of the boxes that left, in any order.
+    left_indices: Vec<u32>,
+    /// The grown boxes that they left, in the order of [`Self::left`].
+    left_grown: Vec<Aabb>,
+    /// Memory for the candidates that a search finds.
+    found: Vec<Pair>,
+    /// What a full update costs, in tests of two boxes.
+    full_cost: u64,
+    /// What recent frames cost beyond that.
+    excess: u64,
+}
+
+impl Default for Neighbours {
+    fn default() -> Self {
+        Self {
+            policy: Hysteresis::new(Limits {
+                min_quiet_frames: 1,
+                max_quiet_frames: 256,
+                worth: 4,
+            }),
+            margin: Margin::default(),
+            grown: Scene::default(),
+            searcher: Searcher::None,
+            candidates: Candidates::default(),
+            changes: Changes::default(),
+            left: ChangedSet::default(),
+            left_indices: Vec::new(),
+            left_grown: Vec::new(),
+            found: Vec::new(),
+            full_cost: u64::MAX / 8,
+            excess: 0,
+        }
+    }
+}
+
+/// A frame that is to be updated by the list.
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Step<'a> {
+    pub(in crate::cpu) scene: &'a Scene,
+    pub(in crate::cpu) last: Last<'a>,
+    pub(in crate::cpu) rule: OverlapRule,
+}
+
+/// The boxes of the frame before.
+#[derive(Clone, Copy)]
+pub(in crate::cpu) enum Last<'a> {
+    /// All of them.
+    All(&'a [Aabb]),
+    /// Those that may have changed, with their indices in order.
+    Changed(&'a [u32], &'a [Aabb]),
+}
+
+impl Last<'_> {
+    /// Returns a box that may have changed.
+    fn get(&self, i: u32) -> Option<&Aabb> {
+        match self {
+            Self::All(boxes) => boxes.get(i as usize),
+            Self::Changed(indices, boxes) => boxes.get(indices.binary_search(&i).ok()?),
+        }
+    }
+}
+
+/// What an update by the list took.
+pub(in crate::cpu) struct Updated {
+    pub(in crate::cpu) pairs: usize,
+    pub(in crate::cpu) tests: u64,
+}
+
+impl Neighbours {
+    /// Tells whether there is a list of the last frame.
+    pub(in crate::cpu) const fn in_use(&self) -> bool {
+        self.policy.in_use()
+    }
+
+    /// Ends the use of the list.
+    pub(in crate::cpu) fn drop_list(&mut self) {
+        self.policy.end();
+    }
+
+    /// Records the cost of a full update.
+    pub(in crate::cpu) const fn record_full(&mut self, cost: u64) {
+        self.full_cost = cost;
+    }
+
+    /// Counts a frame without a list. Returns whether one is to be built: boxes move little.
+    pub(in crate::cpu) fn is_due(&mut self, boxes: &[Aabb], last: &[Aabb]) -> bool {
+        if boxes.is_empty() || boxes.len() != last.len() || !move_little(boxes, last) {
+            self.policy.end();
+            return false;
+        }
+        self.policy.count_quiet();
+        self.policy.is_due()
+    }
+
+    /// Builds the list of a frame and tests it. Returns None where it would have more than `max`
+    /// candidates.
+    pub(in crate::cpu) fn build(
+        &mut self,
+        step: &Step,
+        max: u64,
+        scratch: &mut Scratch,
+        blocks: &SpareBlocks,
+    ) -> Result<Option<Updated>> {
+        self.policy.end();
+        let (grown, margin) = (&mut self.grown, &self.margin);
+        let grow = |(i, b): (usize, &Aabb)| margin.grow(b, step.last.get(i as u32));
+        let boxes = &step.scene.boxes;
+        if boxes.len() <= STREAM_TASK {
+            try_alloc::refill(&mut grown.boxes, boxes.iter().enumerate().map(grow))?;
+        } else {
+            let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
+            on_threads(|| try_alloc::fill(&mut grown.boxes, boxes.map(grow)))?;
+        }
+        grown.copy_tags(step.scene)?;
+        let found = self
+            .searcher
+            .all(grown, max, scratch, blocks, &mut self.found)?;
+        let Some(searched) = found else {
+            self.policy.postpone();
+            return Ok(None);
+        };
+        self.candidates.fill(&self.found)?;
+        if self.found.len() > STREAM_TASK {
+            // The next frames need little of it.
+            self.found = Vec::new();
+        }
+        self.margin.begin(boxes.len())?;
+        self.policy.begin();
+        self.excess = 0;
+        self.changes.clear();
+        self.left.clear();
+        self.test(step)?;
+        Ok(Some(Updated {
+            pairs: self.candidates.hits(),
+            tests: searched + self.candidates.len() as u64,
+        }))
+    }
+
+    /// Brings the list up to date with a frame. Returns None where it is better done in full: too
+    /// many boxes left, or the form of the frame is another.
+    pub(in crate::cpu) fn update(
+        &mut self,
+        step: &Step,
+        blocks: &SpareBlocks,
+    ) -> Result<Option<Updated>> {
+        let (scene, n) = (step.scene, step.scene.boxes.len());
+        let is_like = n == self.grown.boxes.len()
+            && scene.excluded == self.grown.excluded
+            && scene.filters.is_some() == self.grown.filters.is_some()
+            && scene.worlds.is_some() == self.grown.worlds.is_some();
+        if !is_like {
+            return Ok(None);
+        }
+        self.changes.clear();
+        let has_other_tags = self.find_left(step)?;
+        let left = self.left.list().len();
+        if left > 16 && left as f64 > MAX_LEFT * n as f64 {
+            return Ok(None);
+        }
+        let searched = self.look_for_left(step, has_other_tags, blocks)?;
+        self.test(step)?;
+        let (hits, candidates) = (self.candidates.hits() as u64, self.candidates.len() as u64);
+        let is_large = usize::from(n > LARGE_LIST);
+        let candidate_cost = CANDIDATE_COSTS[is_large];
+        let left_cost = LEFT_COSTS[usize::from(n > MAX_BRUTE)];
+        self.margin
+            .end_frame(candidate_cost * (candidates - hits), left_cost, searched);
+        let cost = LIST_BOX_COST * n as u64
+            + candidate_cost * candidates
+            + left_cost * left as u64
+            + searched;
+        self.excess = (self.excess + cost).saturating_sub(self.full_cost);
+        if self.excess > self.full_cost.saturating_mul(MAX_EXCESS[is_large]) {
+            self.policy.reject();
+        } else {
+            self.policy.count_quiet();
+        }
+        Ok(Some(Updated {
+            pairs: hits as usize,
+            tests: candidates + searched,
+        }))
+    }
+
+    /// Returns the pairs that the last update started and those that it ended, in order.
+    pub(in crate::cpu) const fn changes(&mut self) -> [&mut Vec<Pair>; 2] {
+        [&mut self.changes.started, &mut self.changes.ended]
+    }
+
+    /// Writes the pairs of the last update, in order. `to` is as long as they are many.
+    pub(in crate::cpu) fn write(&self, to: &mut [Pair]) {
+        self.candidates.write(to);
+    }
+
+    /// Finds the boxes that have left their grown ones, or have other filters or another world.
+    /// Returns whether any filter or world differs.
+    fn find_left(&mut self, step: &Step) -> Result<bool> {
+        let scene = step.scene;
+        let (left, grown) = (&mut self.left_indices, &self.grown);
+        left.clear();
+        try_alloc::reserve(left, scene.boxes.len())?;
+        let n = scene.boxes.len() as u32;
+        let has_left = |i: &u32| !stays(&scene.boxes[*i as usize], &grown.boxes[*i as usize]);
+        let is_other = |i: &u32| !grown.same_tags(scene, *i as usize);
+        let is_same;
+        match step.last {
+            Last::Changed(listed, _) => {
+                is_same = !listed.iter().any(is_other);
+                let listed = listed.iter().copied();
+                left.extend(listed.filter(|i| has_left(i) || is_other(i)));
+            }
+            Last::All(_) => {
+                is_same = grown.filters == scene.filters && grown.worlds == scene.worlds;
+                if n as usize > STREAM_TASK && in_pool() {
+                    let leaves = (0..n).into_par_iter().with_min_len(STREAM_TASK);
+                    left.par_extend(leaves.filter(has_left));
+                } else {
+                    left.extend((0..n).filter(has_left));
+                }
+                if !is_same {
+                    left.extend((0..n).filter(|i| is_other(i) && !has_left(i)));
+                }
+            }
+        }
+        self.left.clear();
+        self.left.add(n as usize, left.iter().copied(), 0..0)?;
+        if !is_same {
+            self.grown.copy_tags(scene)?;
+        }
+        Ok(!is_same)
+    }
+
+    /// Grows the boxes that left anew, and adds their candidates. Returns the number of tests made.
+    fn look_for_left(
+        &mut self,
+        step: &Step,
+        has_other_tags: bool,
+        blocks: &SpareBlocks,
+    ) -> Result<u64> {
+        let left = self.left.list();
+        if left.is_empty() {
+            return Ok(0);
+        }
+        let mut purges = has_other_tags;
+        self.left_grown.clear();
+        try_alloc::reserve(&mut self.left_grown, left.len())?;
+        for &i in left {
+            let (b, last) = (&step.scene.boxes[i as usize], step.last.get(i));
+            let before = &mut self.grown.boxes[i as usize];
+            let grown = self.margin.grow_again(i, b, last, before);
+            self.left_grown.push(std::mem::replace(before, grown));
+            purges |= grown.is_empty();
+        }
+        let (grown, found, before) = (&self.grown, &mut self.found, &self.left_grown);
+        let overlap = |pair: Pair| {
+            let [a, b] = [pair.a, pair.b].map(|i| &grown.boxes[i as usize]);
+            a.overlaps(b, RULE)
+        };
+        if purges {
+            // These may be candidates no more though their boxes overlap.
+            let accept = Accept::new(grown, grown, RULE, WorldTest::PerPair);
+            let keep = |pair: Pair| overlap(pair) && accept.keeps(pair.a, pair.b);
+            self.candidates.retain(keep, &mut self.changes)?;
+        }
+        let searched = self.searcher.of(grown, &self.left, blocks, found)?;
+        if !has_other_tags {
+            // Boxes that overlapped before they were grown anew are candidates already.
+            let before = |i: u32| match left.binary_search(&i) {
+                Ok(rank) => &before[rank],
+                Err(_) => &grown.boxes[i as usize],
+            };
+            found.retain(|pair| !before(pair.a).overlaps(before(pair.b), RULE));
+        }
+        if found.len() > STREAM_TASK && in_pool() {
+            found.par_sort_unstable();
+        } else {
+            found.sort_unstable();
+        }
+        found.dedup();
+        self.candidates.insert(found, overlap)?;
+        Ok(searched)
+    }
+
+    /// Tests all candidates against the boxes of a frame.
+    fn test(&mut self, step: &Step) -> Result<()> {
+        let (scene, rule) = (step.scene, step.rule);
+        let boxes = &scene.boxes[..];
+        let at = |i: u32| &boxes[i as usize];
+        let (all, changes) = (&mut self.candidates, &mut self.changes);
+        let had_ended = !changes.ended.is_empty();
+        if let Some(exact) = &scene.exact {
+            let overlaps = |a: u32, b: u32| exact[a as usize].overlaps(&exact[b as usize], rule);
+            let ask = |i| prefetch(exact, Some(&i));
+            all.test(overlaps, ask, changes)?;
+        } else {
+            let ask = |i| prefetch(boxes, Some(&i));
+            match rule {
+                OverlapRule::Closed => {
+                    all.test(|a, b| overlap_closed(at(a), at(b)), ask, changes)?;
+                }
+                OverlapRule::Open => all.test(|a, b| overlap_open(at(a), at(b)), ask, changes)?,
+            }
+        }
+        if had_ended {
+            changes.ended.sort_unstable();
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a box is still within its grown one. An empty box lies within every other.
+#[inline(always)]
+fn stays(b: &Aabb, grown: &Aabb) -> bool {
+    is_within(b, grown) && (b.min[0] <= b.max[0] || grown.is_empty())
+}
+
+/// Tells whether nearly all boxes of a sample move by a small part of their size.
+fn move_little(boxes: &[Aabb], last: &[Aabb]) -> bool {
+    let samples = boxes.len().min(MOTION_SAMPLE);
+    let size_in_steps = MIN_SIZE_IN_STEPS[usize::from(boxes.len() > LARGE_LIST)];
+    let moves_little = |k: &usize| {
+        let i = k * boxes.len() / samples;
+        let (b, before) = (&boxes[i], &last[i]);
+        let size = (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]));
+        b.is_empty() || before.is_empty() || size_in_steps * step(b, before) <= size
+    };
+    (0..samples).filter(moves_little).count() >= samples - samples / 8
+}

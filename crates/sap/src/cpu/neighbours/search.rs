@@ -1,0 +1,138 @@
+//! Finds the candidates of grown boxes: all of them, or those of boxes that were grown anew.
+
+use crate::cpu::accept::{Accept, WorldTest};
+use crate::cpu::clock::Clock;
+use crate::cpu::full::brute::Sides;
+use crate::cpu::full::plan::plan;
+use crate::cpu::full::{FullSearch, Scratch};
+use crate::cpu::incremental::changed::ChangedSet;
+use crate::cpu::incremental::search::{Partners, Search};
+use crate::cpu::incremental::tree::Tree;
+use crate::cpu::output::collect::{Collector, SpareBlocks};
+use crate::cpu::output::order::order;
+use crate::cpu::scene::Scene;
+use crate::cpu::tuning::MAX_BRUTE;
+use crate::{Config, OverlapRule, Pair, Result, Strategy, try_alloc};
+
+/// Where grown boxes are looked for.
+#[derive(Default)]
+pub(super) enum Searcher {
+    /// Nothing is built.
+    #[default]
+    None,
+    /// Every box is tested.
+    Brute(Sides),
+    Tree(Box<Tree>),
+}
+
+/// The rule of grown boxes: whatever the rule of the frame, its pairs are among the candidates.
+pub(super) const RULE: OverlapRule = OverlapRule::Closed;
+
+fn accept(grown: &Scene) -> Accept<'_> {
+    Accept::new(grown, grown, RULE, WorldTest::PerPair)
+}
+
+impl Searcher {
+    /// Finds all candidates, in order. Returns the tests that took, or None where there are more
+    /// than `max`.
+    pub(super) fn all(
+        &mut self,
+        grown: &Scene,
+        max: u64,
+        scratch: &mut Scratch,
+        blocks: &SpareBlocks,
+        pairs: &mut Vec<Pair>,
+    ) -> Result<Option<u64>> {
+        let n = grown.boxes.len();
+        if n <= MAX_BRUTE {
+            if !matches!(self, Self::Brute(_)) {
+                *self = Self::Brute(Sides::default());
+            }
+            let Self::Brute(sides) = self else {
+                return Ok(None);
+            };
+            sides.fill(&grown.boxes, RULE)?;
+            sides.all(pairs)?;
+            let accept = accept(grown);
+            if accept.tests_anything() {
+                pairs.retain(|pair| accept.keeps(pair.a, pair.b));
+            }
+            return Ok((pairs.len() as u64 <= max).then_some((n * n / 2) as u64));
+        }
+        *self = Self::None;
+        let config = Config {
+            rule: RULE,
+            ..Config::default()
+        };
+        let plan = plan(&grown.boxes, grown.worlds.as_deref(), Strategy::Auto);
+        let finder = FullSearch {
+            config: &config,
+            scene: grown,
+            plan: &plan,
+            blocks,
+        };
+        let found = finder.run(max, scratch, &mut Clock::start())?.stored()?;
+        if found.count > max {
+            return Ok(None);
+        }
+        let tests = found.tests;
+        order(found.blocks, n, pairs, blocks)?;
+        *self = Self::Tree(Box::new(Tree::new(grown, RULE)?));
+        Ok(Some(tests))
+    }
+
+    /// Finds all candidates of some boxes, in any order, after these were grown anew. A candidate
+    /// of two such boxes may be listed twice.
+    pub(super) fn of(
+        &mut self,
+        grown: &Scene,
+        left: &ChangedSet,
+        blocks: &SpareBlocks,
+        pairs: &mut Vec<Pair>,
+    ) -> Result<u64> {
+        pairs.clear();
+        let tests = match std::mem::take(self) {
+            Self::None => 0,
+            Self::Brute(mut sides) => {
+                let accept = accept(grown);
+                let tests_more = accept.tests_anything();
+                for &i in left.list() {
+                    sides.set(i as usize, &grown.boxes[i as usize]);
+                }
+                for &i in left.list() {
+                    try_alloc::grow(pairs, grown.boxes.len())?;
+                    sides.overlapping(i as usize, |other| {
+                        let pair = Pair::new(i, other);
+                        if !tests_more || accept.keeps(pair.a, pair.b) {
+                            pairs.push(pair);
+                        }
+                    });
+                }
+                *self = Self::Brute(sides);
+                (left.list().len() * grown.boxes.len()) as u64
+            }
+            Self::Tree(tree) => {
+                let refreshed = tree.refresh(grown, left.list());
+                let Some((tree, walk)) = refreshed else {
+                    return Err(try_alloc::refused::<Tree>(1));
+                };
+                let search = Search {
+                    tree: &tree,
+                    scene: grown,
+                    some: &walk,
+                    partners: Partners::Changed(left),
+                    accept: &accept(grown),
+                };
+                let found = search.run(&Collector::new(u64::MAX, blocks)).stored()?;
+                *self = Self::Tree(Box::new(tree));
+                for block in found.blocks {
+                    try_alloc::grow(pairs, block.len())?;
+                    pairs.extend_from_slice(&block);
+                    blocks.give(block);
+                }
+                found.tests
+            }
+        };
+        Ok(tests)
+    }
+}

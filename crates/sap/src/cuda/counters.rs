@@ -1,0 +1,78 @@
+//! The counters of an update: what the kernels count, and the host's one read of it.
+
+use crate::Result;
+use crate::cuda::abi::{State, counter};
+use crate::cuda::memory::HostBuffer;
+use bytemuck::Zeroable;
+use gpu::{Buffer, DevicePtr, Slice, SliceMut, Stream};
+use gpusort::cuda::SortOutcome;
+use std::mem::offset_of;
+
+/// The counters on the device, and memory to read them into.
+pub(crate) struct Counters {
+    state: Buffer<State>,
+    read: HostBuffer<State>,
+}
+
+impl Counters {
+    pub(crate) fn new(stream: &Stream) -> Result<Self> {
+        Ok(Self {
+            state: stream.alloc_zeroed(1)?,
+            read: HostBuffer::new(stream.device(), 1)?,
+        })
+    }
+
+    /// Returns their address.
+    pub(crate) fn ptr(&self) -> DevicePtr<State> {
+        self.state.slice().device_ptr()
+    }
+
+    /// Sets all to zero.
+    pub(crate) fn reset(&mut self, stream: &Stream) -> Result<()> {
+        self.clear(stream, size_of::<State>())
+    }
+
+    /// Sets those to zero that a sweep along an axis starts from. Its tests were counted before,
+    /// with the work list.
+    pub(crate) fn restart_sweep(&mut self, stream: &Stream) -> Result<()> {
+        self.clear(stream, offset_of!(State, tests))
+    }
+
+    /// Sets those to zero that a search of cells or of the tree starts from, its tests included.
+    pub(crate) fn restart_search(&mut self, stream: &Stream) -> Result<()> {
+        self.clear(stream, offset_of!(State, invalid))
+    }
+
+    fn clear(&mut self, stream: &Stream, bytes: usize) -> Result<()> {
+        let first = self.state.slice_mut().cast::<u8>()?.range(..bytes)?;
+        Ok(stream.fill_bytes(first, 0)?)
+    }
+
+    /// Returns the count of pairs found.
+    pub(crate) fn pairs(&self) -> Result<Slice<'_, u64>> {
+        Ok(self.state.slice().cast::<u64>()?.range(..1)?)
+    }
+
+    /// Returns the addresses of the counts of pairs started and ended.
+    pub(crate) fn event_counts(&self) -> [DevicePtr<u64>; 2] {
+        let state = self.ptr();
+        [counter!(state, started), counter!(state, ended)]
+    }
+
+    /// Returns the memory for the outcome of a sort, by its index in [`State::sorts`].
+    pub(crate) fn sort_outcome(&mut self, sort: usize) -> Result<SliceMut<'_, SortOutcome>> {
+        let bytes = size_of::<SortOutcome>();
+        let start = offset_of!(State, sorts) + sort * bytes;
+        let state = self.state.slice_mut().cast::<u8>()?;
+        Ok(state.range(start..start + bytes)?.cast()?)
+    }
+
+    /// Waits for the work so far and reads all.
+    pub(crate) fn read(&mut self, stream: &Stream) -> Result<State> {
+        // SAFETY: the copy is read after waiting for the stream only, which `Engine::drop` does
+        // too.
+        unsafe { stream.download_pinned(self.state.slice(), &mut self.read)? };
+        stream.synchronize()?;
+        Ok(self.read.first().copied().unwrap_or(State::zeroed()))
+    }
+}

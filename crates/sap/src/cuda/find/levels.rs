@@ -1,0 +1,128 @@
+//! The cost of levels of cells, and the levels that cost least.
+//!
+//! Each level that holds boxes costs every box below it a look-up, and each box that is on a higher
+//! level than it must be is tested against more boxes in vain.
+
+/// The level that takes boxes of any size.
+pub(super) const TOP: usize = 30;
+
+/// Cost of looking a row up, in tests (both wait for L2; a row for two entries, one after the other
+/// with its boxes).
+const ROW: f64 = 4.0;
+/// Rows that a box looks up on its own level, and on each higher level.
+const OWN_ROWS: f64 = 3.6;
+const HIGHER_ROWS: f64 = 5.0;
+/// Cells whose boxes it is tested against, likewise.
+const OWN_CELLS: f64 = 8.2;
+const HIGHER_CELLS: f64 = 12.0;
+
+/// Returns the levels that cost least as a mask, and their cost in tests. `at_level` counts the
+/// boxes by the lowest level that fits them. `share` is the probability that another box is in the
+/// same cell.
+pub(super) fn cheapest(at_level: &[f64; TOP + 1], share: impl Fn(usize) -> f64) -> (f64, u32) {
+    let mut up_to = [0.0; TOP + 2];
+    for level in 0..=TOP {
+        up_to[level + 1] = up_to[level] + at_level[level];
+    }
+    // The min cost of all boxes up to a level that is in use, and the level in use before it, plus
+    // one.
+    let mut least = [(f64::INFINITY, 0_usize); TOP + 1];
+    for level in 0..=TOP {
+        let shared = share(level);
+        for before in 0..=level {
+            let (below, cost) = match before {
+                0 => (0.0, 0.0),
+                _ => (up_to[before], least[before - 1].0),
+            };
+            let here = up_to[level + 1] - below;
+            let own = here * (here * shared * OWN_CELLS + OWN_ROWS * ROW);
+            let higher = if here > 0.0 {
+                below * (here * shared * HIGHER_CELLS + HIGHER_ROWS * ROW)
+            } else {
+                0.0
+            };
+            let cost = cost + own + higher;
+            if cost < least[level].0 {
+                least[level] = (cost, before);
+            }
+        }
+    }
+    let mut levels = 0;
+    let mut next = TOP + 1;
+    while next > 0 {
+        levels |= 1 << (next - 1);
+        next = least[next - 1].1;
+    }
+    (least[TOP].0, levels)
+}
+
+/// The probability that two boxes are in the same cell of the same world, by its level: logarithms
+/// to base 2, which fall towards fine levels.
+pub(super) struct Crowd([f64; TOP + 1]);
+
+/// The min pairs of the sample from which a probability is estimated.
+const MIN_PAIRS: u64 = 16;
+
+impl Crowd {
+    /// Counts the boxes that share cells, by their cells of level 0 and their worlds.
+    pub(super) fn new(boxes: impl Iterator<Item = ([i32; 3], u32)>) -> Self {
+        let mut codes: Vec<u128> = boxes
+            .map(|(cells, world)| u128::from(world) << 96 | interleaved(cells))
+            .collect();
+        codes.sort_unstable();
+        // Neighbours in this order share cells from some level on; boxes of one cell are a run.
+        let shared_from: Vec<usize> = codes
+            .windows(2)
+            .map(|two| (128 - (two[0] ^ two[1]).leading_zeros() as usize).div_ceil(3))
+            .collect();
+        let all = (codes.len() as u64 * codes.len().saturating_sub(1) as u64 / 2).max(1);
+        let mut logarithms = [0.0; TOP + 1];
+        let mut slope = 3.0;
+        for level in (0..=TOP).rev() {
+            let (mut pairs, mut run) = (0_u64, 1_u64);
+            for &from in shared_from.iter().chain([&usize::MAX]) {
+                if from <= level {
+                    run += 1;
+                } else {
+                    pairs += run * (run - 1) / 2;
+                    run = 1;
+                }
+            }
+            let above = if level == TOP {
+                0.0
+            } else {
+                logarithms[level + 1]
+            };
+            logarithms[level] = if pairs >= MIN_PAIRS {
+                let here = (pairs as f64 / all as f64).log2();
+                if above < 0.0 {
+                    slope = (above - here).clamp(0.0, 3.0);
+                }
+                here
+            } else {
+                above - slope
+            };
+        }
+        Self(logarithms)
+    }
+
+    /// Returns the probability at a level, interpolated between whole ones.
+    pub(super) fn share(&self, level: f64) -> f64 {
+        let level = level.clamp(0.0, TOP as f64);
+        let below = (level as usize).min(TOP - 1);
+        let part = level - below as f64;
+        (self.0[below] * (1.0 - part) + self.0[below + 1] * part).exp2()
+    }
+}
+
+/// Returns the bits of three cells by turns, as unsigned numbers of the same order.
+fn interleaved(cells: [i32; 3]) -> u128 {
+    let mut code = 0;
+    for bit in (0..32).rev() {
+        for cell in cells {
+            let cell = cell as u32 ^ 1 << 31;
+            code = code << 1 | u128::from(cell >> bit & 1);
+        }
+    }
+    code
+}

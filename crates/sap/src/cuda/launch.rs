@@ -1,0 +1,41 @@
+//! The kernels' image, and the launch shapes that several parts of the engine use.
+//!
+//! Each part of the engine loads the kernels that it launches, from the one module.
+
+use gpu::{Device, Launch, Module, Result};
+
+/// Positions of a tile, and the max boxes that a warp tests it against at a time.
+pub(crate) const TILE: usize = 128;
+pub(crate) const CHUNK: usize = 32;
+/// Threads of most blocks.
+pub(crate) const THREADS: u32 = 256;
+pub(crate) const WARP: u32 = 32;
+/// Threads of the blocks whose warps take a tile each.
+const TILE_THREADS: u32 = 128;
+
+/// Returns the kernels' image on a device. It is loaded once, whatever the number of calls.
+pub(crate) fn module(device: &Device) -> Result<Module> {
+    let image = &radsweep_kernels::SAP;
+    device.load(image.name, image.ptx())
+}
+
+/// Returns the blocks of `threads` for `items`. There are at most 2^32 times 1,024 items, so the
+/// count fits.
+pub(crate) fn blocks(items: usize, threads: u32) -> u32 {
+    u32::try_from(items.div_ceil(threads as usize)).unwrap_or(u32::MAX)
+}
+
+/// Returns the launch of one thread for each item.
+pub(crate) fn linear(items: usize) -> Launch {
+    Launch::linear(blocks(items, THREADS), THREADS)
+}
+
+/// Returns the launch of one warp for each item.
+pub(crate) fn warps(items: usize) -> Launch {
+    Launch::linear(blocks(items, THREADS / WARP), THREADS)
+}
+
+/// Returns the launch of one warp for each tile.
+pub(crate) fn tile_warps(tiles: usize) -> Launch {
+    Launch::linear(blocks(tiles, TILE_THREADS / WARP), TILE_THREADS)
+}

@@ -1,0 +1,63 @@
+//! The sorts of an update, of boxes and of pairs, by the algorithm that was asked for.
+
+use crate::Result;
+use gpu::{Device, Scratch, SliceMut, Stream};
+use gpusort::cuda::{Payload, Request, SortOutcome, Sorter, SorterConfig};
+use gpusort::{Algorithm, Key, SortOptions};
+
+/// A sorter, and the scratch memory that all sorts share.
+pub(crate) struct Sorting {
+    sorter: Sorter,
+    options: SortOptions,
+    scratch: Scratch,
+}
+
+impl Sorting {
+    /// Loads the kernels for all keys that are sorted, so that the first update need not.
+    pub(crate) fn new(device: &Device, algorithm: Algorithm) -> Result<Self> {
+        let sorter = Sorter::new(device, SorterConfig::default())?;
+        sorter.prepare::<f32>(algorithm, 0)?;
+        sorter.prepare::<u64>(algorithm, 0)?;
+        Ok(Self {
+            sorter,
+            options: SortOptions::new().algorithm(algorithm),
+            scratch: Scratch::new(),
+        })
+    }
+
+    /// Queues a sort of `n` keys by their low `bits` bits.
+    pub(crate) fn sort<K: Key>(
+        &mut self,
+        stream: &Stream,
+        request: Request<K>,
+        n: usize,
+        payload: Payload,
+        bits: u32,
+    ) -> Result<()> {
+        let options = self.options.clone().bits(0..bits);
+        let bytes = Sorter::scratch_bytes_for::<K>(options.algorithm, n as u64, payload)?;
+        let scratch = self.scratch.reserve(stream, bytes as usize)?;
+        Ok(self.sorter.sort(stream, request, scratch, &options)?)
+    }
+
+    /// Copies what the last sort left. There must have been one.
+    pub(crate) fn copy_outcome(
+        &mut self,
+        stream: &Stream,
+        to: SliceMut<SortOutcome>,
+    ) -> Result<()> {
+        // The memory that the sort was given: it is as large at least.
+        let scratch = self.scratch.reserve(stream, size_of::<SortOutcome>())?;
+        Ok(stream.copy(to, Sorter::outcome(scratch.as_slice())?)?)
+    }
+
+    /// Returns the scratch memory, for what needs some between two sorts.
+    pub(crate) fn scratch(&mut self, stream: &Stream, bytes: usize) -> Result<SliceMut<'_, u8>> {
+        Ok(self.scratch.reserve(stream, bytes)?)
+    }
+
+    /// Returns the bytes of scratch memory, which is for pairs mostly.
+    pub(crate) fn scratch_bytes(&self) -> u64 {
+        self.scratch.capacity() as u64
+    }
+}

@@ -1,0 +1,201 @@
+//! The loop of the simulation's thread.
+
+use super::mailbox::{Command, Outbox, Settings, State, lock};
+use crate::snapshot::Watch;
+use crate::sorting::SortLimit;
+use crate::timeline::Record;
+use radsweep::BroadPhase;
+use radsweep_common::backend;
+use radsweep_scenes::{Landscape, Scene};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Max records that wait for the window: more than a minute.
+const MAX_RECORDS: usize = 4096;
+/// The simulation, on its thread.
+pub struct Worker<'a> {
+    pub settings: Settings,
+    pub scene: Option<Scene>,
+    pub broad_phase: Option<BroadPhase>,
+    pub limit: SortLimit,
+    pub landscape: Option<Arc<Landscape>>,
+    /// Number of scenes built.
+    pub scenes: u64,
+    /// Frames since the scene was built.
+    pub frame: u64,
+    /// Frames published.
+    pub shown: u64,
+    pub playing: bool,
+    pub period: Duration,
+    pub watch: Watch,
+    pub outbox: &'a Mutex<Outbox>,
+    pub wake: &'a dyn Fn(),
+}
+
+impl Worker<'_> {
+    /// Runs until the window closes the channel.
+    pub fn run(&mut self, inbox: &Receiver<Command>) {
+        self.rebuild(self.settings.clone(), true, true);
+        let mut due = Instant::now();
+        loop {
+            let command = if self.playing && self.scene.is_some() {
+                match inbox.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                    Ok(command) => command,
+                    Err(RecvTimeoutError::Timeout) => {
+                        // A step that takes longer than its period delays those after it.
+                        due = Instant::now().max(due) + self.period;
+                        self.step();
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            } else {
+                match inbox.recv() {
+                    Ok(command) => command,
+                    Err(_) => return,
+                }
+            };
+            let mut publish = self.handle(command);
+            while let Ok(command) = inbox.try_recv() {
+                publish |= self.handle(command);
+            }
+            if publish {
+                self.publish();
+            }
+        }
+    }
+
+    /// Handles a command. Returns whether the last frame must be published again.
+    fn handle(&mut self, command: Command) -> bool {
+        match command {
+            Command::Play(playing) => self.playing = playing,
+            Command::Rate(rate) => {
+                self.period = Duration::try_from_secs_f64(1.0 / rate).unwrap_or_default();
+            }
+            Command::Step => self.step(),
+            Command::Reset => self.rebuild(self.settings.clone(), true, false),
+            Command::Settings(new) => {
+                let old = &self.settings;
+                let scene = (new.kind, &new.options) != (old.kind, &old.options);
+                let broad_phase = new.config != old.config;
+                self.rebuild(*new, scene, broad_phase);
+            }
+            Command::Watch(watch) => {
+                self.watch = watch;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Rebuilds what has changed; on failure everything stays unchanged.
+    fn rebuild(&mut self, settings: Settings, scene: bool, broad_phase: bool) {
+        if let Err(message) = self.try_rebuild(settings, scene, broad_phase) {
+            self.fail(message);
+        }
+    }
+
+    fn try_rebuild(
+        &mut self,
+        settings: Settings,
+        scene: bool,
+        broad_phase: bool,
+    ) -> Result<(), String> {
+        let first = self.scene.is_none();
+        let say = |what| {
+            if first {
+                lock(self.outbox).state = State::Starting(what);
+                (self.wake)();
+            }
+        };
+        let broad_phase = (broad_phase || first).then(|| {
+            say("loading the broad phase");
+            backend::broad_phase(settings.config.clone()).map_err(|error| error.to_string())
+        });
+        let broad_phase = broad_phase.transpose()?;
+        // A scene on a device belongs to a broad phase on that device.
+        let runs_on = |broad_phase: &BroadPhase| broad_phase.report().stats.backend;
+        let old = self.broad_phase.as_ref();
+        let moved = broad_phase.as_ref().map(runs_on) != old.map(runs_on);
+        let moved = broad_phase.is_some() && moved;
+        let on = broad_phase.as_ref().or(old);
+        let scene = on.filter(|_| scene || first || moved).map(|on| {
+            say("building the scene");
+            Scene::new_on(settings.kind, &settings.options, on).map_err(|error| error.to_string())
+        });
+        let scene = scene.transpose()?;
+        say("finding the first pairs");
+        self.settings = settings;
+        if let Some(broad_phase) = broad_phase {
+            self.limit = SortLimit::new(&self.settings.config, &broad_phase);
+            self.broad_phase = Some(broad_phase);
+        }
+        if let Some(scene) = scene {
+            self.broad_phase.as_mut().map(BroadPhase::clear);
+            self.landscape = scene.landscape().cloned().map(Arc::new);
+            self.scene = Some(scene);
+            self.scenes += 1;
+            self.frame = 0;
+            self.step();
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) {
+        let (Some(scene), Some(broad_phase)) = (&mut self.scene, &mut self.broad_phase) else {
+            return;
+        };
+        match scene.step(broad_phase) {
+            Ok(step) => {
+                self.frame += 1;
+                let record = Record::new(self.frame, step, self.limit);
+                let mut outbox = lock(self.outbox);
+                if outbox.records.len() == MAX_RECORDS {
+                    outbox.records.pop_front();
+                }
+                outbox.records.push_back(record);
+                drop(outbox);
+                self.publish();
+            }
+            Err(error) => {
+                self.playing = false;
+                self.fail(format!("frame {}: {error}", self.frame + 1));
+            }
+        }
+    }
+
+    /// Publishes the last frame.
+    fn publish(&mut self) {
+        let (Some(scene), Some(broad_phase)) = (&self.scene, &mut self.broad_phase) else {
+            return;
+        };
+        let mut snapshot = lock(self.outbox).spare.take().unwrap_or_default();
+        if let Err(error) = snapshot.take(scene, broad_phase, self.watch) {
+            self.playing = false;
+            return self.fail(format!("frame {}: {error}", self.frame));
+        }
+        self.shown += 1;
+        snapshot.serial = self.shown;
+        snapshot.scene = self.scenes;
+        snapshot.world = Some((self.settings.kind, self.settings.options.bodies));
+        snapshot.frame = self.frame;
+        snapshot.landscape.clone_from(&self.landscape);
+        let mut outbox = lock(self.outbox);
+        // A frame that was never shown is reused.
+        if let Some(missed) = outbox.newest.replace(snapshot) {
+            outbox.spare = Some(missed);
+        }
+        if matches!(outbox.state, State::Starting(_)) {
+            outbox.state = State::Running;
+        }
+        drop(outbox);
+        (self.wake)();
+    }
+
+    fn fail(&self, message: String) {
+        let settings = Box::new(self.settings.clone());
+        lock(self.outbox).state = State::Failed(message, settings);
+        (self.wake)();
+    }
+}

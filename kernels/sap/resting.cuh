@@ -1,0 +1,77 @@
+// The resting set: static and sleeping boxes that are unchanged for some frames. They have a grid
+// of their own, which is made once, and the pairs among them (a static box and a sleeping one) are
+// a list. A frame sorts and tests the other boxes only, and looks those up in that grid
+// (grid_resting.cuh).
+//
+// Once, when the set is made:
+//   split_count    the boxes that do not rest, by block; bytes a box: 16 read
+//   split          the indices of both kinds, in order, from the scanned counts; bytes a box:
+//                  16 read, 4 written
+// Each frame:
+//   gather_boxes   the boxes that do not rest, next to each other; bytes a box: 4 + 24 read, 24
+//                  written
+//   number         indices in the order of the sweep to those in the frame; bytes a box: 4 + 4
+//                  read, 4 written
+//   seed           the pairs of the resting set; bytes a pair: 8 read, 8 written, 8 more to count
+//                  its row
+#pragma once
+#include "block/scan.cuh"
+#include "emit.cuh"
+#include "types.cuh"
+
+namespace radsweep::sap {
+
+constexpr u32 SPLIT_THREADS = 256;
+
+DEVICE bool moves(const uint4* filters, u32 i, u32 n) {
+    return i < n && (filters[i].w & STATIC_OR_ASLEEP) == 0;
+}
+
+extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split_count(
+    const uint4* filters, u32 n, u32* counts) {
+    const int count =
+        __syncthreads_count(moves(filters, blockIdx.x * SPLIT_THREADS + threadIdx.x, n));
+    if (threadIdx.x == 0) counts[blockIdx.x] = u32(count);
+}
+
+extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split(
+    const uint4* filters, u32 n, const u64* before, u32* moving, u32* resting) {
+    __shared__ u32 counts[SPLIT_THREADS / WARP];
+    const u32 i = blockIdx.x * SPLIT_THREADS + threadIdx.x, warp = threadIdx.x / WARP;
+    const bool free = moves(filters, i, n);
+    const u32 mask = __ballot_sync(ALL_LANES, free);
+    if (lane_index() == 0) counts[warp] = __popc(mask);
+    __syncthreads();
+    u32 place = u32(before[blockIdx.x]) + __popc(mask & lanes_below());
+    place = add_warps_below<SPLIT_THREADS / WARP>(place, counts, warp);
+    if (i >= n) return;
+    if (free) {
+        moving[place] = i;
+    } else {
+        resting[i - place] = i;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) sap_gather_boxes(
+    const Box* stored, const u32* worlds, const u32* ids, u32 n, Box* boxes, u32* box_worlds) {
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    const u32 i = ids[k];
+    store_box(boxes + k, load_box(stored + i));
+    if (worlds) box_worlds[k] = worlds[i];
+}
+
+extern "C" __global__ void __launch_bounds__(256) sap_number(const u32* ids, u32 n, u32* index) {
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < n) index[k] = ids[index[k]];
+}
+
+// Writes the first of the frame's pairs, before any is found.
+extern "C" __global__ void __launch_bounds__(256) sap_seed(
+    const u64* resting, u64 n, const __grid_constant__ Keys to, State* state) {
+    const u64 k = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (k == 0) state->pairs = n;
+    if (k < n) to.put(k, resting[k]);
+}
+
+}  // namespace radsweep::sap
