@@ -744,7 +744,7 @@ const BEFORE: [(&str, &str, &str); 8] = [
     (
         "image_for_another_device",
         "cuModuleLoadDataEx 1+ 209",
-        "does not fit",
+        "cannot run here",
     ),
     ("kernel_missing", "cuModuleGetFunction 1+ 500", "kernel"),
 ];
