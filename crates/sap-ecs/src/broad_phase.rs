@@ -57,7 +57,8 @@ impl BroadPhase {
             .map(|pair| [pair.a, pair.b].map(|index| self.slots.entity(index)))
     }
 
-    /// Returns the error of the last run of the schedule, if it failed.
+    /// Returns the error of the last run of the schedule, if it failed. The first of equal errors
+    /// in a row is logged too, by the crate `log` as an error.
     #[must_use]
     pub const fn error(&self) -> Option<&Error> {
         self.error.as_ref()
@@ -176,7 +177,7 @@ impl BroadPhase {
         if !self.slots.has_changed() {
             return false;
         }
-        self.error = match self.engine.update(self.slots.frame()) {
+        let error = match self.engine.update(self.slots.frame()) {
             Ok(_) => None,
             Err(sap::Error::InvalidAabb { index, reason }) => Some(Error::InvalidCollider {
                 // A frame has fewer boxes than a u32 can count.
@@ -185,7 +186,20 @@ impl BroadPhase {
             }),
             Err(error) => Some(error.into()),
         };
+        if let Some(error) = &error {
+            self.log(error);
+        }
+        self.error = error;
         self.error.is_none()
+    }
+
+    /// Logs an error, unless the run before failed with the same: a broken entity fails every run
+    /// until it is mended.
+    fn log(&self, error: &Error) {
+        let text = error.to_string();
+        if self.error.as_ref().map(ToString::to_string) != Some(text) {
+            log::error!("the broad phase keeps the pairs of its last successful update: {error}");
+        }
     }
 }
 
