@@ -271,8 +271,8 @@ typedef struct RadsweepConfig {
    */
   uint32_t events;
   /**
-   * Distance by which boxes are enlarged, in the unit of the coordinates; 0 is off. An enlarged
-   * box stays unchanged while the given box is inside it. Pairs are those of the enlarged boxes.
+   * The margin by which boxes are loosened, in the unit of the coordinates; 0 is off. A loosened
+   * box stays unchanged while the given box is inside it. Pairs are those of the loosened boxes.
    */
   float margin;
   /**

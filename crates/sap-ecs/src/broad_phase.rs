@@ -15,7 +15,7 @@ pub struct EntityHit {
     pub t: f32,
 }
 
-/// The broad phase of a world, created by [`crate::install`].
+/// The broad phase of a world, created by [`install`](crate::install).
 ///
 /// Pairs and queries are those of the last successful update. They refer to the entities of that
 /// time, some of which may have been despawned since.
@@ -37,8 +37,8 @@ impl BroadPhase {
         })
     }
 
-    /// Returns the pairs of entities whose boxes overlap, sorted by [`crate::BoxIndex`], the
-    /// smaller first. O(1) each.
+    /// Returns the pairs of entities whose boxes overlap, sorted by [`BoxIndex`](crate::BoxIndex),
+    /// the smaller first. O(1) each.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = [Entity; 2]> {
         self.named(self.engine.pairs())
     }
@@ -83,7 +83,8 @@ impl BroadPhase {
         self.slots.counts().0
     }
 
-    /// Returns the inner broad phase, whose boxes have the indices of [`crate::BoxIndex`].
+    /// Returns the inner broad phase, whose boxes have the indices of
+    /// [`BoxIndex`](crate::BoxIndex).
     #[must_use]
     pub const fn engine(&self) -> &sap::BroadPhase {
         &self.engine
@@ -124,7 +125,7 @@ impl BroadPhase {
         }
     }
 
-    /// The entities whose boxes overlap this one, by [`crate::BoxIndex`].
+    /// The entities whose boxes overlap this one, by [`BoxIndex`](crate::BoxIndex).
     ///
     /// # Errors
     ///
@@ -230,7 +231,7 @@ impl EntityQuery<'_> {
         }
     }
 
-    /// The entities that are met, by [`crate::BoxIndex`].
+    /// The entities that are met, by [`BoxIndex`](crate::BoxIndex).
     ///
     /// # Errors
     ///
