@@ -8,7 +8,14 @@ use std::time::Instant;
 
 const PARTICLES: u32 = 200_000;
 
-fn main() -> Result<(), radsweep::sort::Error> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), radsweep::sort::Error> {
     let camera = [3.0_f32, 2.0, -40.0];
     let positions: Vec<[f32; 3]> = (0..PARTICLES).map(position).collect();
     let depth: Vec<f32> = positions

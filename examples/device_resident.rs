@@ -11,7 +11,15 @@ fn main() {
 }
 
 #[cfg(cuda)]
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+#[cfg(cuda)]
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     use device::Bodies;
     use radsweep::gpu::{Device, Stream};
     use radsweep::{Backend, BroadPhase, Config};

@@ -56,7 +56,14 @@ fn print(
     frame.0 += 1;
 }
 
-fn main() -> Result<(), ecs::Error> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), ecs::Error> {
     let mut world = World::new();
     ecs::install(&mut world, Config::default())?;
     world.init_resource::<Frame>();

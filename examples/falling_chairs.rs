@@ -4,12 +4,20 @@
 use radsweep::{BroadPhase, Config};
 use radsweep_scenes::{Kind, Options, Picture, Scene};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let bodies = std::env::args().nth(1).map(|n| n.parse()).transpose()?;
-    let options = Options {
-        bodies,
-        ..Options::default()
-    };
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let mut options = Options::default();
+    if let Some(n) = std::env::args().nth(1) {
+        let bodies = n.parse::<usize>();
+        options.bodies =
+            Some(bodies.map_err(|error| format!("{n} is no number of bodies: {error}"))?);
+    }
     let mut broad_phase = BroadPhase::new(Config::default())?;
     let mut scene = Scene::new(Kind::FallingChairs, &options)?;
     let mut picture = Picture::default();

@@ -6,7 +6,14 @@
 use glam::{Quat, Vec3};
 use radsweep::{Aabb, BroadPhase, Config};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let half = Vec3::new(0.3, 0.2, 0.3);
     let centres: Vec<Vec3> = (0..5_000)
         .map(|index| {

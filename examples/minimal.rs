@@ -3,7 +3,14 @@
 
 use radsweep::{Aabb, BroadPhase, Config};
 
-fn main() -> Result<(), radsweep::Error> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), radsweep::Error> {
     // CUDA if there is a device, else all CPU threads; the strategy depends on the boxes.
     let mut broad_phase = BroadPhase::new(Config::default())?;
     for frame in 0..5 {

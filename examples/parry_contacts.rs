@@ -12,7 +12,14 @@ use std::time::Instant;
 
 const SHAPES: u32 = 2_000;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let shapes = [
         SharedShape::ball(0.6),
         SharedShape::capsule_y(0.5, 0.3),

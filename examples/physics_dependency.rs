@@ -21,7 +21,14 @@ struct Ball {
     radius: f32,
 }
 
-fn main() -> Result<(), radsweep::Error> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), radsweep::Error> {
     let mut balls: Vec<Ball> = (0..BALLS).map(ball).collect();
     // Static boxes: a floor that is a half-space, and a gate that the first material passes.
     let floor = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY, 0.0, f32::INFINITY]);

@@ -211,8 +211,9 @@ enum RadsweepStatus
    */
   RADSWEEP_STATUS_NO_CUDA = 10,
   /**
-   * An allocation was refused. On the CPU most refused large allocations end the process
-   * instead, with the message of Rust's allocator.
+   * An allocation was refused, on the host or on the GPU; the message has its size. Only small
+   * allocations, and the memory in which keys are sorted on the CPU, end the process instead if
+   * they are refused, with the message of Rust's allocator.
    */
   RADSWEEP_STATUS_OUT_OF_MEMORY = 11,
   /**
@@ -270,8 +271,8 @@ typedef struct RadsweepConfig {
    */
   uint32_t events;
   /**
-   * Distance by which boxes are enlarged, in the unit of the coordinates; 0 is off. An enlarged
-   * box stays unchanged while the given box is inside it. Pairs are those of the enlarged boxes.
+   * The margin by which boxes are loosened, in the unit of the coordinates; 0 is off. A loosened
+   * box stays unchanged while the given box is inside it. Pairs are those of the loosened boxes.
    */
   float margin;
   /**

@@ -46,8 +46,8 @@ pub struct RadsweepConfig {
     pub on_invalid: u32,
     /// 1 finds the pairs that started and ended; 0 does not, which is faster.
     pub events: u32,
-    /// Distance by which boxes are enlarged, in the unit of the coordinates; 0 is off. An enlarged
-    /// box stays unchanged while the given box is inside it. Pairs are those of the enlarged boxes.
+    /// The margin by which boxes are loosened, in the unit of the coordinates; 0 is off. A loosened
+    /// box stays unchanged while the given box is inside it. Pairs are those of the loosened boxes.
     pub margin: f32,
     /// Max bytes of the list of pairs, at 8 per pair; 0 means half of the available memory.
     pub pair_memory: u64,

@@ -33,8 +33,9 @@ pub enum RadsweepStatus {
     TooSmall = 9,
     /// CUDA was requested but is missing.
     NoCuda = 10,
-    /// An allocation was refused. On the CPU most refused large allocations end the process
-    /// instead, with the message of Rust's allocator.
+    /// An allocation was refused, on the host or on the GPU; the message has its size. Only small
+    /// allocations, and the memory in which keys are sorted on the CPU, end the process instead if
+    /// they are refused, with the message of Rust's allocator.
     OutOfMemory = 11,
     /// The GPU, or a call to it, failed.
     Gpu = 12,

@@ -8,8 +8,11 @@
 //! - Structures of the caller begin with their size, so that later versions can append members.
 //! - Lists are lent as pointers to memory of the handle, or copied.
 //!
-//! Link it with `-l radsweep_capi`; `install PREFIX` installs the libraries, the header and a
-//! pkg-config file.
+//! Link it with `-l radsweep_capi`; `install PREFIX` installs the libraries, the header, and files
+//! for pkg-config (`radsweep`) and CMake (`find_package(radsweep)`).
+//!
+//! The feature `cuda`, which is off by default, adds NVIDIA GPUs. It needs no toolkit to build and
+//! no driver to start.
 
 mod calls;
 mod config;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A sort algorithm of the GPU. The CPU has one sort ([`crate::cpu`]) and ignores this choice.
+/// A sort algorithm of the GPU. The CPU has one sort ([`cpu`](crate::cpu)) and ignores this choice.
 ///
 /// Parses from and displays as its name on the command line.
 ///

@@ -13,7 +13,8 @@
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct SortReport {
-    /// The sort that ran: the name of an [`crate::Algorithm`], or the name of a CPU sort.
+    /// The sort that ran: the name of an [`Algorithm`](crate::Algorithm), or the name of a CPU
+    /// sort.
     pub algorithm: &'static str,
     /// The backend that ran it: `"cpu"` or `"cuda"`.
     pub backend: &'static str,
@@ -29,16 +30,17 @@ pub struct SortReport {
     pub early_exit: bool,
     /// The number of elements that were taken out and merged back, about two for each displaced
     /// one. `None` unless the sort for nearly sorted input ran
-    /// ([`crate::SortOptions::nearly_sorted`]).
+    /// ([`SortOptions::nearly_sorted`](crate::SortOptions::nearly_sorted)).
     pub displaced: Option<u64>,
-    /// The size of the largest bucket of [`crate::Algorithm::BucketSort`], in keys; 0 for other
-    /// sorts.
+    /// The size of the largest bucket of [`Algorithm::BucketSort`](crate::Algorithm::BucketSort),
+    /// in keys; 0 for other sorts.
     pub largest_bucket: u64,
-    /// The number of keys that all partitions of [`crate::Algorithm::Quicksort`] moved together; 0
-    /// for other sorts.
+    /// The number of keys that all partitions of
+    /// [`Algorithm::Quicksort`](crate::Algorithm::Quicksort) moved together; 0 for other sorts.
     pub partitioned: u64,
-    /// The size of the largest piece that a block of [`crate::Algorithm::SatishMerge`] merged, in
-    /// elements; 0 for other sorts.
+    /// The size of the largest piece that a block of
+    /// [`Algorithm::SatishMerge`](crate::Algorithm::SatishMerge) merged, in elements; 0 for other
+    /// sorts.
     pub largest_piece: u64,
     /// The name and the milliseconds of each stage, in the order in which they ran.
     pub stages: Vec<(&'static str, f64)>,

@@ -22,13 +22,78 @@
 //! # Ok::<(), radsweep::Error>(())
 //! ```
 //!
-//! - The root re-exports the broad phase, the crate `radsweep-sap`.
-//! - [`sort`] is the crate `gpusort`: sorts of keys, pairs, indices and records.
-//! - The feature `cuda` adds NVIDIA GPUs: the device layer `gpu`, and the calls that read and write
-//!   device memory. It needs no toolkit to build and no driver to start.
-//! - The feature `ecs` adds `ecs`, the crate `radsweep-ecs`: components and systems of `bevy_ecs`.
+//! # Filters
+//!
+//! A [`Filter`] for each box says what the box may pair with: layers and masks, groups whose boxes
+//! do not pair with each other, and flags for static and sleeping boxes. A pair that a filter
+//! leaves out is never stored. [`Frame`] also takes a world for each box, excluded pairs, and the
+//! list of the boxes that changed.
+//!
+//! ```
+//! use radsweep::{Aabb, BroadPhase, Config, Filter, Frame, Pair};
+//!
+//! const SENSOR: u32 = 1;
+//! const PLAYER: u32 = 2;
+//! const CRATE: u32 = 4;
+//! let only = |layers, mask| Filter { layers, mask, ..Filter::default() };
+//! let filters = [only(SENSOR, PLAYER), only(PLAYER, SENSOR | CRATE), only(CRATE, PLAYER | CRATE)];
+//! let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 3]; // all in one place
+//! let mut broad_phase = BroadPhase::new(Config::default())?;
+//! broad_phase.update(Frame::boxes(&boxes).filters(&filters))?;
+//! // The sensor does not see the crate.
+//! assert_eq!(broad_phase.pairs(), [Pair { a: 0, b: 1 }, Pair { a: 1, b: 2 }]);
+//! # Ok::<(), radsweep::Error>(())
+//! ```
+//!
+//! # Events
+//!
+//! [`BroadPhase::started`] and [`BroadPhase::ended`] have the pairs that are new since the last
+//! update, and those that are gone. They compare indices, so a body must keep its index;
+//! [`Aabb::EMPTY`] is the box of an index that no body has. With a margin ([`Config::margin`])
+//! small motion starts and ends no pair. [`Config::events`] turns events off, which saves their
+//! time.
+//!
+//! # Queries
+//!
+//! [`BroadPhase::query`] looks for the boxes of the last update that meet a [`Shape`]: a box, a
+//! point, a sphere, a ray, or a box that is cast. It may leave boxes out by filter and world.
+//!
+//! ```
+//! use radsweep::{Aabb, BroadPhase, Config, Shape};
+//!
+//! let boxes = [2.0, 4.0].map(|x| Aabb::new([x, 0.0, 0.0], [x + 1.0, 1.0, 1.0]));
+//! let mut broad_phase = BroadPhase::new(Config::default())?;
+//! broad_phase.update(&boxes)?;
+//! let ray = Shape::Ray { origin: [0.0, 0.5, 0.5], dir: [1.0, 0.0, 0.0], max_t: 100.0 };
+//! assert_eq!(broad_phase.query(ray).closest()?.map(|hit| hit.index), Some(0));
+//! assert_eq!(broad_phase.query(boxes[1]).collect()?, [1]);
+//! # Ok::<(), radsweep::Error>(())
+//! ```
+//!
+//! [`BroadPhase::overlaps_between`] finds the pairs of two sets of boxes.
+//!
+//! # GPU
+//!
+//! With the feature `cuda`, [`Backend::Auto`] takes the first NVIDIA GPU if there is one, else the
+//! CPU; the pairs are the same. Boxes in host memory are copied there in each update. A program
+//! whose boxes are on the GPU calls `BroadPhase::update_device`, and reads the pairs there
+//! (`BroadPhase::device_pairs`) or copies them (`BroadPhase::download`). `FrameGraph` runs a whole
+//! frame in one launch. [`BroadPhase::fallback`] has the reason if a GPU is not used.
+//!
+//! # Features
 //!
 //! Neither feature is on by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `cuda` | NVIDIA GPUs: the device layer `gpu`, and the calls that read and write device memory. It needs no toolkit to build and no driver to start, and has no effect on targets without a CUDA driver. A crate outside of the workspace that enables it needs a few lines of configuration, which the guide lists |
+//! | `ecs` | `ecs`, the crate `radsweep-ecs`: components, a resource and systems of `bevy_ecs` |
+//!
+//! # The crates behind it
+//!
+//! The root re-exports the broad phase, the crate `radsweep-sap`. [`sort`] is the crate `gpusort`:
+//! sorts of keys, pairs, indices and records. The guide and the examples are in the
+//! [repository](https://github.com/radsweep/radsweep).
 
 pub use gpusort as sort;
 #[doc(inline)]

@@ -15,7 +15,7 @@ pub struct EntityHit {
     pub t: f32,
 }
 
-/// The broad phase of a world, created by [`crate::install`].
+/// The broad phase of a world, created by [`install`](crate::install).
 ///
 /// Pairs and queries are those of the last successful update. They refer to the entities of that
 /// time, some of which may have been despawned since.
@@ -37,8 +37,8 @@ impl BroadPhase {
         })
     }
 
-    /// Returns the pairs of entities whose boxes overlap, sorted by [`crate::BoxIndex`], the
-    /// smaller first. O(1) each.
+    /// Returns the pairs of entities whose boxes overlap, sorted by [`BoxIndex`](crate::BoxIndex),
+    /// the smaller first. O(1) each.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = [Entity; 2]> {
         self.named(self.engine.pairs())
     }
@@ -57,7 +57,8 @@ impl BroadPhase {
             .map(|pair| [pair.a, pair.b].map(|index| self.slots.entity(index)))
     }
 
-    /// Returns the error of the last run of the schedule, if it failed.
+    /// Returns the error of the last run of the schedule, if it failed. The first of equal errors
+    /// in a row is logged too, by the crate `log` as an error.
     #[must_use]
     pub const fn error(&self) -> Option<&Error> {
         self.error.as_ref()
@@ -82,7 +83,8 @@ impl BroadPhase {
         self.slots.counts().0
     }
 
-    /// Returns the inner broad phase, whose boxes have the indices of [`crate::BoxIndex`].
+    /// Returns the inner broad phase, whose boxes have the indices of
+    /// [`BoxIndex`](crate::BoxIndex).
     #[must_use]
     pub const fn engine(&self) -> &sap::BroadPhase {
         &self.engine
@@ -123,7 +125,7 @@ impl BroadPhase {
         }
     }
 
-    /// The entities whose boxes overlap this one, by [`crate::BoxIndex`].
+    /// The entities whose boxes overlap this one, by [`BoxIndex`](crate::BoxIndex).
     ///
     /// # Errors
     ///
@@ -176,7 +178,7 @@ impl BroadPhase {
         if !self.slots.has_changed() {
             return false;
         }
-        self.error = match self.engine.update(self.slots.frame()) {
+        let error = match self.engine.update(self.slots.frame()) {
             Ok(_) => None,
             Err(sap::Error::InvalidAabb { index, reason }) => Some(Error::InvalidCollider {
                 // A frame has fewer boxes than a u32 can count.
@@ -185,7 +187,20 @@ impl BroadPhase {
             }),
             Err(error) => Some(error.into()),
         };
+        if let Some(error) = &error {
+            self.log(error);
+        }
+        self.error = error;
         self.error.is_none()
+    }
+
+    /// Logs an error, unless the run before failed with the same: a broken entity fails every run
+    /// until it is mended.
+    fn log(&self, error: &Error) {
+        let text = error.to_string();
+        if self.error.as_ref().map(ToString::to_string) != Some(text) {
+            log::error!("the broad phase keeps the pairs of its last successful update: {error}");
+        }
     }
 }
 
@@ -216,7 +231,7 @@ impl EntityQuery<'_> {
         }
     }
 
-    /// The entities that are met, by [`crate::BoxIndex`].
+    /// The entities that are met, by [`BoxIndex`](crate::BoxIndex).
     ///
     /// # Errors
     ///

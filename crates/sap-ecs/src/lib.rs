@@ -28,6 +28,27 @@
 //! # Ok::<(), sap_ecs::Error>(())
 //! ```
 //!
+//! # When an update fails
+//!
+//! A box that is NaN or inverted makes the update fail, unless the configuration skips such boxes
+//! ([`sap::OnInvalid::Skip`]). Pairs and queries are then those of the last successful update, no
+//! message is sent, and the next run tries again. The failure is logged by the crate `log`, once
+//! for equal failures in a row; an app of bevy prints it. Without a logger, read
+//! [`BroadPhase::error`] after each run:
+//!
+//! ```
+//! # use bevy_ecs::prelude::*;
+//! # use sap_ecs::{BroadPhase, BroadPhaseSchedule, Collider, Moved};
+//! # let mut world = World::new();
+//! # sap_ecs::install(&mut world, sap_ecs::sap::Config::default())?;
+//! let lost = world.spawn((Collider::new([0.5; 3]), Moved([0.0, f32::NAN, 0.0]))).id();
+//! world.run_schedule(BroadPhaseSchedule);
+//! if let Some(error) = world.resource::<BroadPhase>().error() {
+//!     assert_eq!(error.to_string(), format!("the box of entity {lost} is invalid: min y is NaN"));
+//! }
+//! # Ok::<(), sap_ecs::Error>(())
+//! ```
+//!
 //! # What a frame costs
 //!
 //! A run writes the boxes of entities whose [`Collider`] or [`Moved`] changed, by the change

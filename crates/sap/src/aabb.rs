@@ -41,7 +41,7 @@ pub struct Aabb {
 }
 
 /// An axis-aligned box of `f64`: 48 bytes, for scenes that `f32` cannot hold
-/// ([`crate::Frame::exact`]).
+/// ([`Frame::exact`](crate::Frame::exact)).
 ///
 /// ```
 /// use sap::{Aabb64, OverlapRule};

@@ -16,7 +16,7 @@ use crate::{ChunkReport, Config, Error, Frame, Pair, Report, Result, Strategy};
 pub struct BroadPhase {
     chosen: Chosen,
     report: Report,
-    /// What [`crate::queries`] keeps until the next update.
+    /// What [`queries`](crate::queries) keeps until the next update.
     pub(crate) lookup: Lookup,
 }
 
@@ -51,8 +51,8 @@ impl BroadPhase {
 
     /// Takes the boxes of a frame and finds all their pairs.
     ///
-    /// O(n log n + pairs) where boxes are spread out; [`crate::Stats::tests`] tells. A frame that
-    /// is the same as the last costs one comparison with it.
+    /// O(n log n + pairs) where boxes are spread out; [`Stats::tests`](crate::Stats::tests) tells.
+    /// A frame that is the same as the last costs one comparison with it.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config, Error};
@@ -190,16 +190,17 @@ impl BroadPhase {
         ran.then(|| self.chosen.engine.subdivision())?
     }
 
-    /// Returns why [`crate::Backend::Auto`] works on the CPU although this build can use a GPU: the
-    /// error of the search for a GPU, or the error with which the GPU failed later. Returns None
-    /// while a GPU works, or if none was tried.
+    /// Returns why [`Backend::Auto`](crate::Backend::Auto) works on the CPU although this build can
+    /// use a GPU: the error of the search for a GPU, or the error with which the GPU failed later.
+    /// Returns None while a GPU works, or if none was tried.
     ///
     /// A GPU that fails in [`BroadPhase::update`], [`BroadPhase::overlaps_between`] or
     /// [`BroadPhase::for_each_pair_chunk`] (before the first chunk) is not used again. The CPU
-    /// repeats the call, with events relative to the last result, and [`crate::Stats::backend`] is
-    /// [`crate::Backend::Cpu`] from then on.
+    /// repeats the call, with events relative to the last result, and
+    /// [`Stats::backend`](crate::Stats::backend) is [`Backend::Cpu`](crate::Backend::Cpu) from then
+    /// on.
     ///
-    /// What only the device had is lost: the enlarged boxes of margins, which are made anew; the
+    /// What only the device had is lost: the loosened boxes of margins, which are made anew; the
     /// boxes for queries, until the next update; and pairs of `update_device` that were not
     /// downloaded, so that the next update reports all pairs as started.
     ///
@@ -324,9 +325,9 @@ impl BroadPhase {
     }
 
     /// As [`BroadPhase::update`], for boxes on the device, with their filters and worlds
-    /// ([`crate::DeviceFrame`]): the first CUDA device, which the engine works on. Pairs and events
-    /// stay there too ([`BroadPhase::device_pairs`]) until [`BroadPhase::download`] copies them to
-    /// the host.
+    /// ([`DeviceFrame`](crate::DeviceFrame)): the first CUDA device, which the engine works on.
+    /// Pairs and events stay there too ([`BroadPhase::device_pairs`]) until
+    /// [`BroadPhase::download`] copies them to the host.
     ///
     /// The lists are read on [`BroadPhase::stream`]: work that writes them on another stream must
     /// be ordered before by an event. They may be overwritten once this returns.
@@ -346,7 +347,8 @@ impl BroadPhase {
     /// # Errors
     ///
     /// As [`BroadPhase::update`]; [`Error::NoCuda`] where the engine works on the CPU. A GPU that
-    /// fails here is an error with [`crate::Backend::Auto`] too, since the boxes are there.
+    /// fails here is an error with [`Backend::Auto`](crate::Backend::Auto) too, since the boxes are
+    /// there.
     #[cfg(cuda)]
     pub fn update_device<'a>(
         &mut self,

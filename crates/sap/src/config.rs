@@ -84,7 +84,7 @@ named!(
 #[non_exhaustive]
 pub enum Backend {
     /// CUDA where a device answers, else the CPU. Should the device fail, the CPU works from then
-    /// on ([`crate::BroadPhase::fallback`]).
+    /// on ([`BroadPhase::fallback`](crate::BroadPhase::fallback)).
     #[default]
     Auto,
     /// The threads of the current rayon pool. Up to 1,000 boxes that are swept along one axis, and
@@ -113,8 +113,8 @@ pub enum OnInvalid {
     Skip,
 }
 
-/// How a [`crate::BroadPhase`] works. The default is automatic in all, closed, and strict about bad
-/// boxes.
+/// How a [`BroadPhase`](crate::BroadPhase) works. The default is automatic in all, closed, and
+/// strict about bad boxes.
 ///
 /// End a literal with `..Config::default()`: a release may add fields. The type is not
 /// `#[non_exhaustive]`, which would forbid literals.
@@ -141,7 +141,8 @@ pub struct Config {
     /// stored loosened by it and kept so while the box given stays inside; pairs are those of the
     /// stored boxes.
     pub margin: f32,
-    /// Whether [`crate::BroadPhase::started`] and [`crate::BroadPhase::ended`] are computed.
+    /// Whether [`BroadPhase::started`](crate::BroadPhase::started) and
+    /// [`BroadPhase::ended`](crate::BroadPhase::ended) are computed.
     pub events: bool,
     /// The max memory that the list of pairs may take, in bytes of 8 a pair; `None` = on the CPU
     /// half of the memory available at the time, for the list, the copy that it is sorted from and,

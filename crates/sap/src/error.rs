@@ -57,7 +57,8 @@ pub enum Error {
         reason: InvalidReason,
     },
     /// The pairs do not fit in the memory allowed for them.
-    /// [`crate::BroadPhase::for_each_pair_chunk`] delivers them all in bounded memory.
+    /// [`BroadPhase::for_each_pair_chunk`](crate::BroadPhase::for_each_pair_chunk) delivers them
+    /// all in bounded memory.
     #[error("{count} pairs do not fit in the memory allowed for them, which holds {limit}")]
     TooManyPairs {
         /// The exact number of pairs.
@@ -122,7 +123,8 @@ pub enum Error {
         /// That pair.
         pair: Pair,
     },
-    /// The list of changed boxes ([`crate::Frame::changed`]) has an index beyond the last box.
+    /// The list of changed boxes ([`Frame::changed`](crate::Frame::changed)) has an index beyond
+    /// the last box.
     #[error("changed index {index} is out of range: the frame has {boxes} boxes")]
     ChangedIndex {
         /// The first such index.

@@ -20,6 +20,14 @@
 //! assert_eq!(broad_phase.pairs(), [Pair { a: 0, b: 1 }]);
 //! # Ok::<(), sap::Error>(())
 //! ```
+//!
+//! Programs depend on the crate `radsweep`, which has this crate at its root; its page has sections
+//! on filters, events, queries and the GPU.
+//!
+//! # Features
+//!
+//! `cuda`, which is off by default, adds NVIDIA GPUs. It needs no toolkit to build and no driver to
+//! start, and has no effect on targets without a CUDA driver.
 
 mod aabb;
 mod backend;

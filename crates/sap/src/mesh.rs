@@ -14,7 +14,8 @@ use std::ops::Range;
 /// Returns the box of each triangle of a mesh. A triangle is three indices into `vertices`.
 ///
 /// The mesh may be empty. A triangle with a NaN coordinate gets a box with NaN on that axis, which
-/// [`crate::BroadPhase::update`] reports as invalid. O(triangles), on all threads.
+/// [`BroadPhase::update`](crate::BroadPhase::update) reports as invalid. O(triangles), on all
+/// threads.
 ///
 /// ```
 /// let vertices = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]];

@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Says whether touching counts, in the place of [`crate::Config::rule`].
+    /// Says whether touching counts, in the place of [`Config::rule`](crate::Config::rule).
     pub const fn rule(self, rule: OverlapRule) -> Self {
         Self { rule, ..self }
     }
@@ -286,9 +286,9 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// From the calls that end a query: [`crate::Error::OutOfMemory`], [`crate::Error::Sort`] where
-    /// the system grants no thread to build the tree, and what the device reports where the boxes
-    /// are there. The next query tries again.
+    /// From the calls that end a query: [`Error::OutOfMemory`](crate::Error::OutOfMemory),
+    /// [`Error::Sort`](crate::Error::Sort) where the system grants no thread to build the tree, and
+    /// what the device reports where the boxes are there. The next query tries again.
     pub fn query(&self, shape: impl Into<Shape>) -> Query<'_> {
         Query {
             broad_phase: self,

@@ -4,7 +4,7 @@ use crate::choice::Choice;
 use crate::{Backend, InvalidReason, Strategy};
 use std::ops::AddAssign;
 
-/// Bad boxes that an update skipped ([`crate::OnInvalid::Skip`]).
+/// Bad boxes that an update skipped ([`OnInvalid::Skip`](crate::OnInvalid::Skip)).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Invalid {
@@ -203,7 +203,7 @@ pub struct Stats {
     pub timings: Timings,
 }
 
-/// What [`crate::BroadPhase::for_each_pair_chunk`] delivered.
+/// What [`BroadPhase::for_each_pair_chunk`](crate::BroadPhase::for_each_pair_chunk) delivered.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ChunkReport {

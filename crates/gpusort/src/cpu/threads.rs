@@ -11,7 +11,8 @@ use crate::Result;
 ///
 /// # Errors
 ///
-/// [`crate::Error::NoThreads`] if a pool is needed and the system refuses to start a thread.
+/// [`Error::NoThreads`](crate::Error::NoThreads) if a pool is needed and the system refuses to
+/// start a thread.
 #[doc(hidden)]
 pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
     if rayon::current_thread_index().is_some() {

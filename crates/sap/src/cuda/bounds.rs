@@ -10,9 +10,10 @@ const MIN_SHARE: usize = 256;
 /// Warps of a multiprocessor. More would take turns.
 const WARPS: usize = 64;
 
-/// The kernels that compute the boxes of meshes on a CUDA device: [`crate::aabbs_from_mesh`] and
-/// [`crate::aabbs_from_objects`] there, with the same results bit for bit. The boxes may go to
-/// [`crate::BroadPhase::update_device`].
+/// The kernels that compute the boxes of meshes on a CUDA device:
+/// [`aabbs_from_mesh`](crate::aabbs_from_mesh) and
+/// [`aabbs_from_objects`](crate::aabbs_from_objects) there, with the same results bit for bit. The
+/// boxes may go to [`BroadPhase::update_device`](crate::BroadPhase::update_device).
 ///
 /// ```
 /// use sap::{Aabb, MeshBounds};
@@ -53,9 +54,9 @@ impl MeshBounds {
     ///
     /// # Errors
     ///
-    /// [`Error::VertexIndex`] as [`crate::aabbs_from_mesh`], with anything in `boxes`;
-    /// [`Error::LengthMismatch`] unless there is a box for each triangle; [`Error::TooManyBoxes`]
-    /// above `u32::MAX`; [`Error::Gpu`].
+    /// [`Error::VertexIndex`] as [`aabbs_from_mesh`](crate::aabbs_from_mesh), with anything in
+    /// `boxes`; [`Error::LengthMismatch`] unless there is a box for each triangle;
+    /// [`Error::TooManyBoxes`] above `u32::MAX`; [`Error::Gpu`].
     pub fn aabbs_from_mesh(
         &self,
         stream: &Stream,
@@ -99,9 +100,9 @@ impl MeshBounds {
     ///
     /// # Errors
     ///
-    /// [`Error::Offset`] as [`crate::aabbs_from_objects`], with anything in `boxes`;
-    /// [`Error::LengthMismatch`] unless there is a box for each object; [`Error::TooManyBoxes`]
-    /// above `u32::MAX`; [`Error::Gpu`].
+    /// [`Error::Offset`] as [`aabbs_from_objects`](crate::aabbs_from_objects), with anything in
+    /// `boxes`; [`Error::LengthMismatch`] unless there is a box for each object;
+    /// [`Error::TooManyBoxes`] above `u32::MAX`; [`Error::Gpu`].
     pub fn aabbs_from_objects(
         &self,
         stream: &Stream,

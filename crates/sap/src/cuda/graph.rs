@@ -12,8 +12,8 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 ///
 /// A launch checks boxes and leaves sorted pairs, without any wait of the host and without a launch
 /// for each step. It is for programs whose own frame is on the device, where
-/// [`crate::BroadPhase::update_device`] would have the host wait once a frame for the count of
-/// pairs.
+/// [`BroadPhase::update_device`](crate::BroadPhase::update_device) would have the host wait once a
+/// frame for the count of pairs.
 ///
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
 /// the cut of space, and the strategy. Any boxes give the right pairs; [`FrameGraph::renew`] suits
@@ -54,7 +54,7 @@ impl FrameGraph {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCuda`]; as [`crate::BroadPhase::update`] for the first frame.
+    /// [`Error::NoCuda`]; as [`BroadPhase::update`](crate::BroadPhase::update) for the first frame.
     pub fn new(
         config: &Config,
         boxes: &[Aabb],

@@ -2,7 +2,7 @@
 
 use crate::Aabb;
 
-/// What a query looks for ([`crate::BroadPhase::query`]).
+/// What a query looks for ([`BroadPhase::query`](crate::BroadPhase::query)).
 ///
 /// ```
 /// use sap::{Aabb, BroadPhase, Config, Shape};
