@@ -1,4 +1,4 @@
-//! Refused allocations on the CPU. In calls with 100,000 boxes the first, second, third… allocation
+//! Refused allocations on the CPU. In calls with 70,000 boxes the first, second, third… allocation
 //! of 64 KiB or more is refused; in a second round, all later ones as well. Either the call returns
 //! an error with the number of bytes and the last result stays, or it works without them and its
 //! result is right. [`ABORTS`] lists the exceptions.
@@ -275,13 +275,13 @@ struct Scenes {
 impl Scenes {
     fn new(call: Call) -> Self {
         let n = match call {
-            Call::Chunks { crowded: true } => 4_000,
-            _ => 100_000,
+            Call::Chunks { crowded: true } => 3_000,
+            _ => 70_000,
         };
         let mut random = Random::new(5);
         let side = match call {
             Call::Chunks { crowded: true } => 1.0,
-            _ => 50.0,
+            _ => 45.0,
         };
         let plates = matches!(call, Call::Update(_, Form::Plates));
         let row = matches!(call, Call::Update(_, Form::Row));
@@ -341,7 +341,7 @@ impl Scenes {
             small,
             filters,
             worlds: (0..n).map(|i| i as u32 % 3).collect(),
-            excluded: (0..20_000).map(|a| Pair { a, b: a + 3 }).collect(),
+            excluded: (0..14_000).map(|a| Pair { a, b: a + 3 }).collect(),
             large,
             changed,
         }
@@ -388,11 +388,11 @@ impl Scenes {
                 broad_phase.update(self.frame(true))?;
             }
             Call::Between => {
-                let found = broad_phase.overlaps_between(&self.large, &self.large[..50_000])?;
+                let found = broad_phase.overlaps_between(&self.large, &self.large[..35_000])?;
                 into.extend_from_slice(&found);
             }
             Call::Query { filtered } => {
-                let mut query = broad_phase.query(Aabb::new([5.0; 3], [45.0; 3]));
+                let mut query = broad_phase.query(Aabb::new([1.0; 3], [44.0; 3]));
                 if filtered {
                     query = query.world(1).filter(self.filters[0]);
                 }

@@ -55,9 +55,6 @@ fn main() {
         strategy: Strategy::Auto,
         rule: OverlapRule::Closed,
     };
-    add("everything_overlaps_in_chunks_beyond_i32", setup, |setup| {
-        in_chunks(setup, 65_537, 2_147_516_416)
-    });
     add("everything_overlaps_in_chunks_beyond_u32", setup, |setup| {
         in_chunks(setup, 92_683, 4_295_022_903)
     });

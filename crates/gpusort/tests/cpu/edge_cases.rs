@@ -1,8 +1,6 @@
 //! Cases that other sorts once got wrong, each a test of its own.
 
-mod common;
-
-use common::{
+use crate::common::{
     Distribution, TestKey, assert_same_bits, by_index, expected_index, special_f32, special_f64,
     sprinkled,
 };
