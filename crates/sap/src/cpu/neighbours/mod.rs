@@ -21,8 +21,8 @@ use crate::cpu::lanes::prefetch;
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    CANDIDATE_COSTS, LARGE_LIST, LEFT_COSTS, LIST_BOX_COST, MAX_BRUTE, MAX_EXCESS, MAX_LEFT,
-    MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+    CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEFT_COSTS, LIST_BOX_COST, MAX_BRUTE, MAX_EXCESS,
+    MAX_LEFT, MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
 };
 use crate::policy::{Hysteresis, Limits};
 use crate::threads::{in_pool, on_threads};
@@ -207,7 +207,7 @@ impl Neighbours {
         self.test(step)?;
         let (hits, candidates) = (self.candidates.hits() as u64, self.candidates.len() as u64);
         let is_large = usize::from(n > LARGE_LIST);
-        let candidate_cost = CANDIDATE_COSTS[is_large];
+        let candidate_cost = CANDIDATE_COSTS[is_large + usize::from(n > HUGE_LIST)];
         let left_cost = LEFT_COSTS[usize::from(n > MAX_BRUTE)];
         self.margin
             .end_frame(candidate_cost * (candidates - hits), left_cost, searched);
