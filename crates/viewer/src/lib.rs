@@ -13,6 +13,7 @@ mod mesh;
 mod overlay;
 mod pick;
 mod render;
+mod resting;
 mod save;
 mod screenshot;
 mod simulation;

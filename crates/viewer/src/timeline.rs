@@ -18,6 +18,8 @@ pub(super) struct Record {
     pub total: f64,
     /// The rate of its sorts, if there were any.
     pub sorting: Option<Sorting>,
+    /// Number of resting pairs, which the report leaves out.
+    pub resting: u64,
     /// Milliseconds of the host to draw the frame, once it was drawn.
     pub draw: Option<f64>,
     /// Milliseconds of the device to draw the frame, if it has timestamps.
@@ -25,13 +27,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub fn new(frame: u64, step: Step, limit: SortLimit) -> Self {
+    pub fn new(frame: u64, step: Step, limit: SortLimit, resting: u64) -> Self {
         Self {
             frame,
             stages: step.all_stages().collect(),
             total: step.total(),
             sorting: Sorting::of(&step.report, limit),
             report: step.report,
+            resting,
             draw: None,
             render: None,
         }
@@ -152,7 +155,7 @@ impl Timeline {
         let names = self.stages();
         let mut csv =
             String::from("frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown");
-        csv += ",sorted,passes_run,passes_skipped,early_exits";
+        csv += ",sorted,passes_run,passes_skipped,early_exits,resting_pairs";
         let names = [names, vec![FRAME, DRAW, RENDER]].concat();
         for name in &names {
             let _ = write!(csv, ",{name}_ms");
@@ -162,7 +165,7 @@ impl Timeline {
             let (report, sorts) = (&record.report, &record.report.stats.sorts);
             let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.frame,
                 report.n,
                 report.pairs,
@@ -176,7 +179,8 @@ impl Timeline {
                 sorts.keys,
                 sorts.passes_run,
                 sorts.passes_skipped,
-                sorts.early_exits
+                sorts.early_exits,
+                record.resting
             );
             for ms in names.iter().map(|name| record.stage(name)) {
                 csv.push(',');
@@ -228,6 +232,7 @@ pub(super) mod tests {
             stages: stages.to_vec(),
             total: stages.iter().map(|stage| stage.1).sum(),
             sorting: None,
+            resting: 0,
             draw: None,
             render: None,
         }
@@ -286,7 +291,7 @@ pub(super) mod tests {
         let csv = timeline.csv();
         let lines: Vec<&str> = csv.lines().collect();
         let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown,\
-                     sorted,passes_run,passes_skipped,early_exits";
+                     sorted,passes_run,passes_skipped,early_exits,resting_pairs";
         assert_eq!(
             lines[0],
             format!("{names},sort_ms,solve_ms,frame_ms,draw_ms,render_ms")

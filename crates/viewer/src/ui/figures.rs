@@ -144,6 +144,15 @@ impl Viewer {
     }
 }
 
+/// Returns the number of pairs, and if boxes sleep that of resting ones.
+fn pairs(awake: u64, resting: u64) -> String {
+    let awake = grouped(awake);
+    match resting {
+        0 => awake,
+        _ => format!("{awake} awake, {} resting", grouped(resting)),
+    }
+}
+
 /// Shows what the broad phase found in a frame, and how.
 fn found(ui: &mut Ui, record: &Record) {
     let (report, stats) = (&record.report, &record.report.stats);
@@ -158,7 +167,7 @@ fn found(ui: &mut Ui, record: &Record) {
                 ui.end_row();
             };
             row("boxes", grouped(report.n as u64));
-            row("pairs", grouped(report.pairs));
+            row("pairs", pairs(report.pairs, record.resting));
             row(
                 "started, ended",
                 format!("+{} -{}", grouped(report.started), grouped(report.ended)),
@@ -193,5 +202,16 @@ fn found(ui: &mut Ui, record: &Record) {
         });
     if let Some(choice) = &stats.choice {
         ui.small(format!("{}: {choice}", stats.strategy));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resting_pairs_are_counted_beside_those_awake() {
+        assert_eq!(pairs(1234, 0), "1,234");
+        assert_eq!(pairs(0, 31_000), "0 awake, 31,000 resting");
     }
 }

@@ -6,7 +6,8 @@ mod figures;
 mod picked;
 
 use super::look::Colour;
-use super::state::{Request, Viewer, next};
+use super::render::BACKGROUND;
+use super::state::{Aim, Request, Viewer, next};
 use egui::{
     Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2, Sense,
     Ui, vec2,
@@ -18,8 +19,9 @@ use radsweep::{Backend, Strategy};
 pub(super) fn style(context: &Context) {
     context.set_theme(egui::Theme::Dark);
     context.all_styles_mut(|style| {
-        style.visuals.panel_fill = Color32::from_rgb(24, 28, 35);
-        style.visuals.window_fill = style.visuals.panel_fill;
+        let [r, g, b] = BACKGROUND;
+        style.visuals.panel_fill = Color32::TRANSPARENT;
+        style.visuals.window_fill = Color32::from_rgb(r, g, b);
         style.visuals.override_text_color = Some(Color32::from_gray(212));
         style.visuals.widgets.inactive.bg_fill = Color32::from_gray(70);
         style.visuals.selection.bg_fill = Color32::from_rgb(32, 92, 140);
@@ -30,6 +32,7 @@ pub(super) fn style(context: &Context) {
 impl Viewer {
     /// Runs one pass: the panels, then the scene's area of the window.
     pub fn ui(&mut self, ui: &mut Ui) {
+        let before = self.camera;
         self.keys(ui.ctx());
         if self.panels {
             let frame = Frame::side_top_panel(ui.style());
@@ -58,6 +61,9 @@ impl Viewer {
             // Over the scene, not over the panel with its button.
             let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
             help(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
+        }
+        if self.camera != before {
+            self.aim = Aim::Free;
         }
     }
 
@@ -198,6 +204,9 @@ impl Viewer {
         if pressed(Key::L) {
             self.look.pairs ^= true;
         }
+        if pressed(Key::N) {
+            self.look.links ^= true;
+        }
         if pressed(Key::F) {
             self.focus();
         }
@@ -261,7 +270,7 @@ const HELP: [(&str, &str); 23] = [
     ("X", "boxes"),
     ("V", "sweep axis"),
     ("G", "columns or cells of subdivided"),
-    ("L", "pairs of the picked body"),
+    ("L  N", "pairs of the picked body, of all bodies"),
     ("P  K", "save a picture, save the times as CSV"),
     ("H  F1", "panels, this list"),
     ("Ctrl Q", "close"),
@@ -292,7 +301,7 @@ pub(super) fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simulation::Command;
+    use super::super::simulation::{Command, Simulation};
     use super::super::state::tests::viewer;
     use super::*;
     use egui::{Modifiers, RawInput, pos2};
@@ -364,8 +373,9 @@ mod tests {
         let reset = Request::Simulation(Command::Reset);
         assert_eq!(sent(&mut viewer, Key::R), [reset]);
         let rate = |rate| Request::Simulation(Command::Rate(rate));
-        assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0)]);
-        assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0)]);
+        let ahead = |steps| Request::Simulation(Command::Ahead(steps * Simulation::STEPS));
+        assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0), ahead(2)]);
+        assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0), ahead(1)]);
         assert_eq!(sent(&mut viewer, Key::P), [Request::SavePicture]);
         assert_eq!(sent(&mut viewer, Key::K), [Request::SaveCsv]);
         for key in [Key::T, Key::Y, Key::B] {
@@ -375,7 +385,7 @@ mod tests {
             let settings = Box::new(viewer.settings.clone());
             assert_eq!(requests, [Request::Simulation(Command::Settings(settings))]);
         }
-        for key in [Key::C, Key::X, Key::V, Key::G, Key::L] {
+        for key in [Key::C, Key::X, Key::V, Key::G, Key::L, Key::N] {
             let before = viewer.look;
             sent(&mut viewer, key);
             assert_ne!(viewer.look, before, "{key:?}");
