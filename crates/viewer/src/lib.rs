@@ -12,6 +12,7 @@ mod look;
 mod mesh;
 mod overlay;
 mod pick;
+mod rate;
 mod render;
 mod resting;
 mod save;

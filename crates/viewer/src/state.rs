@@ -4,10 +4,11 @@ use super::Error;
 use super::camera::{Camera, Ray};
 use super::look::Look;
 use super::pick;
+use super::rate::Rate;
 use super::render::Gpu;
 use super::simulation::{Command, Settings, Simulation, State, Update};
 use super::snapshot::{Snapshot, Watch, World};
-use super::timeline::{Record, Timeline};
+use super::timeline::{Record, Span, Timeline};
 use egui::{Pos2, Rect, vec2};
 use glam::Vec3;
 use radsweep_scenes::{Mesh, chair_mesh};
@@ -62,6 +63,11 @@ pub(super) struct Viewer {
     pub device: String,
     /// Whether the stacked bars include drawing.
     pub drawing: bool,
+    /// Whether the stacked bars show the stages of the broad phase alone.
+    pub broad_phase_only: bool,
+    /// The part of the timeline that the stacked bars show.
+    pub span: Span,
+    pub rate: Rate,
     /// Whether the CPU draws.
     pub software: bool,
     /// Whether the simulation waits for pictures.
@@ -109,6 +115,9 @@ impl Viewer {
             message: None,
             device: String::new(),
             drawing: true,
+            broad_phase_only: false,
+            span: Span::default(),
+            rate: Rate::default(),
             software: false,
             held: true,
             paced: Simulation::STEPS,

@@ -194,6 +194,47 @@ impl Timeline {
     }
 }
 
+/// The part of the timeline that the stacked bars show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Span {
+    /// Number of frames.
+    pub frames: f64,
+    /// Frames after the last one that is shown.
+    back: f64,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self {
+            frames: 180.0,
+            back: 0.0,
+        }
+    }
+}
+
+impl Span {
+    /// Min and max number of frames.
+    const FRAMES: (f64, f64) = (12.0, Timeline::CAPACITY as f64);
+
+    /// Shows fewer frames (steps above 0) or more, in steps of the wheel.
+    pub fn zoom(&mut self, steps: f64) {
+        let frames = self.frames * 0.88_f64.powf(steps);
+        self.frames = frames.clamp(Self::FRAMES.0, Self::FRAMES.1);
+    }
+
+    /// Moves back in time by a share of the shown frames, at most to the first of `all` frames.
+    pub fn scroll(&mut self, part: f64, all: usize) {
+        let oldest = (all as f64 - self.frames).max(0.0);
+        self.back = (self.back + part * self.frames).clamp(0.0, oldest);
+    }
+
+    /// Returns the first and the last shown frame, where `last` is the newest.
+    pub fn bounds(self, last: f64) -> (f64, f64) {
+        let last = last - self.back.round();
+        (last - self.frames.round() + 1.0, last)
+    }
+}
+
 /// Returns `x`, `y` or `z`.
 pub(super) const fn axis_name(axis: usize) -> &'static str {
     match axis {
@@ -236,6 +277,23 @@ pub(super) mod tests {
             draw: None,
             render: None,
         }
+    }
+
+    #[test]
+    fn the_bars_zoom_and_scroll_within_the_timeline() {
+        let mut span = Span::default();
+        assert_eq!(span.bounds(600.0), (421.0, 600.0));
+        span.scroll(0.5, 600);
+        assert_eq!(span.bounds(600.0), (331.0, 510.0));
+        span.scroll(100.0, 600);
+        assert_eq!(span.bounds(600.0), (1.0, 180.0));
+        span.scroll(-100.0, 600);
+        span.zoom(1e3);
+        assert_eq!(span.bounds(600.0), (589.0, 600.0));
+        span.zoom(-1e3);
+        assert_eq!(span.bounds(600.0), (1.0, 600.0));
+        span.scroll(0.5, 10);
+        assert_eq!(span.back, 0.0, "few frames do not scroll");
     }
 
     #[test]

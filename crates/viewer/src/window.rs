@@ -29,6 +29,8 @@ struct Woken;
 const PERIOD: Duration = Duration::from_micros(16_600);
 /// Delay before another try when a surface provided no picture.
 const RETRY: Duration = Duration::from_millis(100);
+/// Least width and height of the window, in points.
+const MIN_SIZE: [f64; 2] = [480.0, 320.0];
 /// Max successive failures of the device.
 const MAX_FAILURES: u32 = 3;
 
@@ -125,9 +127,15 @@ impl App {
                 if !Gpu::is_there(&instance) {
                     return Err(Error::NoAdapter);
                 }
+                let mut monitors = events.primary_monitor().into_iter();
+                let monitor = monitors
+                    .next()
+                    .or_else(|| events.available_monitors().next());
+                let monitor = monitor.map(|monitor| (monitor.size(), monitor.scale_factor()));
                 let attributes = Window::default_attributes()
                     .with_title("radsweep")
-                    .with_inner_size(LogicalSize::new(1280, 800));
+                    .with_inner_size(opening(monitor))
+                    .with_min_inner_size(LogicalSize::new(MIN_SIZE[0], MIN_SIZE[1]));
                 let window = events.create_window(attributes);
                 let window = window.map_err(|error| no_display(&error.to_string()))?;
                 Screen::new(Arc::new(window), instance, events, &self.proxy)?
@@ -399,6 +407,7 @@ impl Screen {
         self.gpu.queue.present(texture);
         if let Some(frame) = shown {
             viewer.timeline.drawn(frame, ms);
+            viewer.rate.count(self.drawn);
         }
         for (frame, ms) in self.clock.submitted(&self.gpu.device) {
             viewer.timeline.rendered(frame, ms);
@@ -469,6 +478,20 @@ impl Screen {
     }
 }
 
+/// Returns the size of the window at the start, within a monitor of this size and scale. Around it
+/// there is a frame with a title.
+fn opening(monitor: Option<(PhysicalSize<u32>, f64)>) -> LogicalSize<f64> {
+    let wanted = LogicalSize::new(1280.0, 800.0);
+    let Some((size, scale)) = monitor.filter(|(size, _)| size.width > 0 && size.height > 0) else {
+        return wanted;
+    };
+    let whole: LogicalSize<f64> = size.to_logical(scale);
+    LogicalSize::new(
+        wanted.width.min(whole.width - 20.0).max(MIN_SIZE[0]),
+        wanted.height.min(whole.height - 50.0).max(MIN_SIZE[1]),
+    )
+}
+
 /// Returns a surface for the window. It fails if no driver can show pictures in windows.
 fn create_surface(instance: &Instance, window: &Arc<Window>) -> Result<Surface<'static>, Error> {
     let surface = instance.create_surface(Arc::clone(window));
@@ -488,6 +511,20 @@ fn no_display(message: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_window_opens_within_the_screen() {
+        let opens = |width, height, scale| {
+            let size = opening(Some((PhysicalSize::new(width, height), scale)));
+            [size.width, size.height]
+        };
+        assert_eq!(opens(2560, 1440, 1.0), [1280.0, 800.0]);
+        assert_eq!(opens(2560, 1600, 2.0), [1260.0, 750.0]);
+        assert_eq!(opens(1024, 768, 1.0), [1004.0, 718.0]);
+        assert_eq!(opens(320, 200, 1.0), MIN_SIZE);
+        assert_eq!(opens(0, 0, 1.0), [1280.0, 800.0]);
+        assert_eq!(opening(None), LogicalSize::new(1280.0, 800.0));
+    }
 
     #[test]
     fn a_missing_display_is_one_line_without_paths_of_sources() {

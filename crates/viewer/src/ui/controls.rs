@@ -95,9 +95,12 @@ impl Viewer {
         ui.checkbox(&mut look.pairs, "Pairs of the picked body");
         ui.checkbox(&mut look.links, "Pairs of all bodies");
         ui.checkbox(&mut self.drawing, "Drawing in the bars");
-        if ui.button("Focus (F)").clicked() {
-            self.focus();
-        }
+        ui.horizontal(|ui| {
+            if ui.button("Focus (F)").clicked() {
+                self.focus();
+            }
+        });
+        ui.checkbox(&mut self.broad_phase_only, "Broad phase only in the bars");
     }
 }
 

@@ -9,11 +9,14 @@ use super::look::Colour;
 use super::render::BACKGROUND;
 use super::state::{Aim, Request, Viewer, next};
 use egui::{
-    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2, Sense,
-    Ui, vec2,
+    Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Key, Panel, PointerButton, Pos2,
+    Sense, TextStyle, Ui, vec2,
 };
 use glam::{Vec2, Vec3};
 use radsweep::{Backend, Strategy};
+
+/// Size of the smallest text, in points.
+const SMALLEST: f32 = 11.0;
 
 /// Sets the colours and the spacing of the panels.
 pub(super) fn style(context: &Context) {
@@ -25,6 +28,10 @@ pub(super) fn style(context: &Context) {
         style.visuals.override_text_color = Some(Color32::from_gray(212));
         style.visuals.widgets.inactive.bg_fill = Color32::from_gray(70);
         style.visuals.selection.bg_fill = Color32::from_rgb(32, 92, 140);
+        // The default of 9 is too small to read.
+        style
+            .text_styles
+            .insert(TextStyle::Small, FontId::proportional(SMALLEST));
         style.spacing.item_spacing = egui::vec2(6.0, 4.0);
     });
 }
@@ -428,6 +435,15 @@ mod tests {
         let middle = viewer.area.expect("drawn before").center().into();
         window.drag(&mut viewer, PointerButton::Primary, middle, middle);
         assert!(viewer.picked.is_some());
+    }
+
+    #[test]
+    fn no_text_is_too_small_to_read() {
+        let context = Window::new().0;
+        for theme in [egui::Theme::Dark, egui::Theme::Light] {
+            let style = context.style_of(theme);
+            assert!(style.text_styles.values().all(|font| font.size >= 11.0));
+        }
     }
 
     #[test]
