@@ -141,6 +141,15 @@ impl Camera {
         }
     }
 
+    /// Returns the depth before which bodies are left out: at this part of the way through a ball
+    /// of this radius around the target. At 0 nothing is left out.
+    pub fn cut(&self, radius: f32, part: f32) -> f32 {
+        match part > 0.0 {
+            true => self.distance + radius * (2.0 * part - 1.0),
+            false => f32::MIN,
+        }
+    }
+
     /// Orbits the target by a drag in units of the picture's height.
     pub fn orbit(&mut self, by: Vec2) {
         self.yaw = (self.yaw - 3.0 * by.x) % std::f32::consts::TAU;
@@ -217,6 +226,14 @@ mod tests {
             let seen = project(&camera, ray.origin + ray.dir * 7.0);
             assert!(seen.truncate().abs_diff_eq(at, 1e-4), "{seen} {at}");
         }
+    }
+
+    #[test]
+    fn a_cut_goes_from_the_front_of_the_ball_to_its_back() {
+        let camera = Camera::around(Vec3::ZERO, 2.0);
+        assert_eq!(camera.cut(2.0, 0.0), f32::MIN);
+        assert_eq!(camera.cut(2.0, 0.5), camera.distance);
+        assert_eq!(camera.cut(2.0, 1.0), camera.distance + 2.0);
     }
 
     #[test]

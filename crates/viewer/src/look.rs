@@ -61,6 +61,9 @@ pub(super) struct Look {
     pub pairs: bool,
     /// Whether to draw a line for each two bodies with pairs.
     pub links: bool,
+    /// How far through the scene the bodies before a plane across the line of sight are left out,
+    /// from 0 to 1.
+    pub cut: f32,
     /// Whether to draw a black background instead of a sky.
     pub space: bool,
 }

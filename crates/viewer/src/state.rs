@@ -54,6 +54,8 @@ pub(super) struct Viewer {
     pub area: Option<Rect>,
     /// Whether panels are drawn.
     pub panels: bool,
+    /// Whether the panels on the left, on the right and below are folded.
+    pub folded: [bool; 3],
     pub help: bool,
     /// The current step before the first frame.
     pub starting: Option<&'static str>,
@@ -110,6 +112,7 @@ impl Viewer {
             inspected: None,
             area: None,
             panels: true,
+            folded: [false; 3],
             help: false,
             starting: Some("starting"),
             message: None,
@@ -291,7 +294,14 @@ impl Viewer {
     /// Picks the first body that the ray hits, or none.
     pub fn pick(&mut self, ray: Ray) {
         let snapshot = self.snapshot.as_ref();
-        let hit = snapshot.and_then(|snapshot| pick::pick(&snapshot.picture, &self.chair, ray));
+        let (eye, forward) = (self.camera.eye(), self.camera.forward());
+        let hit = snapshot.and_then(|snapshot| {
+            let radius = snapshot.extent.map_or(1.0, |extent| extent.radius);
+            let cut = self.camera.cut(radius, self.look.cut);
+            pick::pick(&snapshot.picture, &self.chair, ray, |body| {
+                (Vec3::from(body.position) - eye).dot(forward) >= cut
+            })
+        });
         self.picked = hit.map(|hit| hit.body);
     }
 
@@ -545,6 +555,9 @@ pub(super) mod tests {
         let far = viewer.camera.distance;
         viewer.focus(); // the frame has the details of body 5
         assert!(viewer.camera.distance < far);
+        viewer.look.cut = 1.0;
+        viewer.pick(middle);
+        assert_ne!(viewer.picked, Some(body), "it is before the cut");
         let away = Ray {
             origin: Vec3::splat(-100.0),
             dir: Vec3::NEG_X,

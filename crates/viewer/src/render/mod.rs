@@ -412,7 +412,7 @@ impl Renderer {
             eye: four(camera.eye(), 0.0),
             right: four(camera.right() * slopes.x, width),
             up: four(camera.up() * slopes.y, height),
-            forward: four(camera.forward(), 0.0),
+            forward: four(camera.forward(), camera.cut(radius, look.cut)),
             sun: four(Vec3::new(0.45, 0.8, 0.38).normalize(), 0.0),
             sun_light,
             sky_top,

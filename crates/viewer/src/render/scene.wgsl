@@ -10,6 +10,7 @@ struct Globals {
     // Half the width and height of the picture at distance 1 along these, w: its size in pixels.
     right: vec4f,
     up: vec4f,
+    // w: the depth before which bodies are left out.
     forward: vec4f,
     sun: vec4f,
     sun_light: vec4f,
@@ -106,9 +107,15 @@ fn colour_of(body: Body) -> vec4f {
     return vec4f(colour, 1.0);
 }
 
-// Returns whether the body has a finite size; others are not drawn.
+// Returns whether a point is not before the plane that cuts the scene.
+fn behind_cut(point: vec3f) -> bool {
+    return dot(point - g.eye.xyz, g.forward.xyz) >= g.forward.w;
+}
+
+// Returns whether the body has a finite size, and is static or not before the cut; others are not
+// drawn.
 fn visible(body: Body) -> bool {
-    return max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
+    return ((body.mark & STATIC) != 0u || behind_cut(body.position)) && max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
 }
 
 // The three faces of a box towards the eye, six corners each.
@@ -140,7 +147,7 @@ fn vs_mesh(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) ->
     var out: Surface;
     out.world = body.position + rotate(body.rotation, point * body.scale);
     out.normal = rotate(body.rotation, normal);
-    out.clip = g.view_projection * vec4f(out.world, 1.0);
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body));
     out.base = colour_of(body);
     out.mark = body.mark;
     return out;
@@ -230,7 +237,7 @@ struct Flat {
 fn vs_flat(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) -> Flat {
     let world = body.position + rotate(body.rotation, point * body.scale);
     var out: Flat;
-    out.clip = g.view_projection * vec4f(world, 1.0);
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(world, 1.0), visible(body));
     out.colour = finish(lit(colour_of(body).rgb, rotate(body.rotation, normal), world));
     return out;
 }
@@ -333,7 +340,8 @@ fn vs_wire(@builtin(vertex_index) vertex: u32, @location(0) low: vec3f, @locatio
     part[(axis + 2u) % 3u] = f32((edge >> 1u) & 1u);
     let finite = max(max(abs(low.x), abs(low.y)), abs(low.z)) < 1e30 && max(max(abs(high.x), abs(high.y)), abs(high.z)) < 1e30;
     var out: Ink;
-    out.clip = select(vec4f(0.0), g.view_projection * vec4f(select(low, high, part > vec3f(0.5)), 1.0), finite);
+    let shown = finite && behind_cut((low + high) * 0.5);
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(select(low, high, part > vec3f(0.5)), 1.0), shown);
     out.colour = vec4f(0.02, 0.05, 0.10, 0.55);
     return out;
 }

@@ -100,6 +100,8 @@ impl Viewer {
                 self.focus();
             }
         });
+        let cut = Slider::new(&mut self.look.cut, 0.0..=1.0).max_decimals(2);
+        ui.add(cut.text("cut"));
         ui.checkbox(&mut self.broad_phase_only, "Broad phase only in the bars");
     }
 }

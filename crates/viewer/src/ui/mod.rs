@@ -43,25 +43,32 @@ impl Viewer {
         self.keys(ui.ctx());
         if self.panels {
             let frame = Frame::side_top_panel(ui.style());
-            Panel::left("controls")
-                .exact_size(206.0)
-                .frame(frame)
-                .show(ui, |ui| {
-                    egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
-                });
-            Panel::right("figures")
-                .exact_size(322.0)
-                .frame(frame)
-                .show(ui, |ui| {
-                    egui::ScrollArea::vertical().show(ui, |ui| {
-                        self.figures(ui);
-                        self.picked(ui);
+            let [left, right, below] = self.folded;
+            if !left {
+                Panel::left("controls")
+                    .exact_size(206.0)
+                    .frame(frame)
+                    .show(ui, |ui| {
+                        egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
                     });
-                });
-            Panel::bottom("timeline")
-                .exact_size(168.0)
-                .frame(frame)
-                .show(ui, |ui| self.stacked(ui));
+            }
+            if !right {
+                Panel::right("figures")
+                    .exact_size(322.0)
+                    .frame(frame)
+                    .show(ui, |ui| {
+                        egui::ScrollArea::vertical().show(ui, |ui| {
+                            self.figures(ui);
+                            self.picked(ui);
+                        });
+                    });
+            }
+            if !below {
+                Panel::bottom("timeline")
+                    .exact_size(168.0)
+                    .frame(frame)
+                    .show(ui, |ui| self.stacked(ui));
+            }
         }
         CentralPanel::no_frame().show(ui, |ui| self.scene(ui));
         if self.help {
@@ -217,6 +224,18 @@ impl Viewer {
         if pressed(Key::F) {
             self.focus();
         }
+        for (folded, key) in self
+            .folded
+            .iter_mut()
+            .zip([Key::Num1, Key::Num2, Key::Num3])
+        {
+            *folded ^= pressed(key);
+        }
+        for (key, by) in [(Key::OpenBracket, -0.05), (Key::CloseBracket, 0.05)] {
+            if pressed(key) {
+                self.look.cut = (self.look.cut + by).clamp(0.0, 1.0);
+            }
+        }
         if pressed(Key::H) {
             self.panels ^= true;
         }
@@ -257,7 +276,7 @@ impl Viewer {
 }
 
 /// The keys and pointer actions with their effects.
-const HELP: [(&str, &str); 23] = [
+const HELP: [(&str, &str); 25] = [
     ("drag", "orbit"),
     ("right drag", "look around"),
     ("middle or shift drag", "pan"),
@@ -279,7 +298,9 @@ const HELP: [(&str, &str); 23] = [
     ("G", "columns or cells of subdivided"),
     ("L  N", "pairs of the picked body, of all bodies"),
     ("P  K", "save a picture, save the times as CSV"),
+    ("[  ]", "cut the scene open, from the front"),
     ("H  F1", "panels, this list"),
+    ("1  2  3", "panel on the left, on the right, below"),
     ("Ctrl Q", "close"),
 ];
 
@@ -392,13 +413,31 @@ mod tests {
             let settings = Box::new(viewer.settings.clone());
             assert_eq!(requests, [Request::Simulation(Command::Settings(settings))]);
         }
-        for key in [Key::C, Key::X, Key::V, Key::G, Key::L, Key::N] {
+        for key in [
+            Key::C,
+            Key::X,
+            Key::V,
+            Key::G,
+            Key::L,
+            Key::N,
+            Key::CloseBracket,
+        ] {
             let before = viewer.look;
             sent(&mut viewer, key);
             assert_ne!(viewer.look, before, "{key:?}");
         }
         window.press(&mut viewer, Key::Q, Modifiers::COMMAND);
         assert_eq!(viewer.requests(), [Request::Quit]);
+        sent(&mut viewer, Key::OpenBracket);
+        assert_eq!(viewer.look.cut, 0.0);
+        let width = |viewer: &Viewer| viewer.area.expect("drawn before").width();
+        let narrow = width(&viewer);
+        for (key, least) in [(Key::Num1, 200.0), (Key::Num2, 520.0)] {
+            sent(&mut viewer, key);
+            assert!(width(&viewer) > narrow + least, "{key:?}");
+        }
+        sent(&mut viewer, Key::Num3);
+        assert_eq!(viewer.area.map(|area| area.height()), Some(800.0));
         sent(&mut viewer, Key::H);
         assert!(!viewer.panels);
         sent(&mut viewer, Key::F1);
