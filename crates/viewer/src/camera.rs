@@ -23,6 +23,10 @@ pub(super) struct Camera {
 
 /// Tangent of half the vertical field of view.
 const SLOPE: f32 = 0.4;
+/// Share of the picture's width or height that [`Camera::fit`] fills.
+const FILLED: f32 = 0.92;
+/// Share of the distance to the target that [`Camera::approach`] neglects.
+const CLOSE: f32 = 0.005;
 /// Max pitch: below a right angle, so that "right" stays defined.
 const MAX_PITCH: f32 = 1.55;
 /// Min and max distance, for the precision of 32 bits.
@@ -48,12 +52,49 @@ impl Camera {
         self.distance = (radius / SLOPE * 1.08).clamp(DISTANCES.0, DISTANCES.1);
     }
 
-    /// Moves a part of the way to a ball, so that successive pictures follow it smoothly.
-    pub fn follow(&mut self, center: Vec3, radius: f32, part: f32) {
-        let from = *self;
-        self.focus(center, radius);
-        self.target = from.target.lerp(self.target, part);
-        self.distance = from.distance + (self.distance - from.distance) * part;
+    /// Moves so that all balls (centre, radius) fill the picture; the direction is unchanged.
+    /// Without a ball nothing changes.
+    ///
+    /// Each of the four planes through the eye and an edge of the picture must have all balls on
+    /// one side. Its offset is a max over the balls, and opposite planes meet at one depth at
+    /// most: the eye is at the nearer of the two depths.
+    pub fn fit(&mut self, balls: impl Iterator<Item = (Vec3, f32)>, aspect: f32) {
+        let slopes = Self::slopes(aspect) * FILLED;
+        let [right, up, forward] = [self.right(), self.up(), self.forward()];
+        let steep = [slopes.x, slopes.y].map(|slope| (1.0 + slope * slope).sqrt());
+        let mut offsets = [f32::NEG_INFINITY; 4];
+        let mut depths = [f32::INFINITY, f32::NEG_INFINITY];
+        for (center, radius) in balls {
+            let [x, y, z] = [right, up, forward].map(|axis| center.dot(axis));
+            let new = [
+                x - slopes.x * z + steep[0] * radius,
+                -x - slopes.x * z + steep[0] * radius,
+                y - slopes.y * z + steep[1] * radius,
+                -y - slopes.y * z + steep[1] * radius,
+            ];
+            offsets = std::array::from_fn(|side| offsets[side].max(new[side]));
+            depths = [depths[0].min(z), depths[1].max(z)];
+        }
+        let [a, b, c, d] = offsets;
+        let depth = -((a + b) / slopes.x).max((c + d) / slopes.y) / 2.0;
+        if !depth.is_finite() {
+            return;
+        }
+        let distance = depths[0].midpoint(depths[1]) - depth;
+        self.distance = distance.clamp(DISTANCES.0, DISTANCES.1);
+        let [x, y] = [(a - b) / 2.0, (c - d) / 2.0];
+        self.target = right * x + up * y + forward * (depth + self.distance);
+    }
+
+    /// Moves a part of the way to another camera, so that successive pictures follow it smoothly.
+    /// It rests if the way is too short to be seen.
+    pub fn approach(&mut self, there: &Self, part: f32) {
+        let way = self.target.distance(there.target) + (self.distance - there.distance).abs();
+        if way < CLOSE * self.distance {
+            return;
+        }
+        self.target = self.target.lerp(there.target, part);
+        self.distance += (there.distance - self.distance) * part;
     }
 
     /// Returns the rotation from the camera's axes (x right, y up, z backwards) to the world's.
@@ -97,6 +138,15 @@ impl Camera {
         Ray {
             origin: self.eye(),
             dir: dir.normalize(),
+        }
+    }
+
+    /// Returns the depth before which bodies are left out: at this part of the way through a ball
+    /// of this radius around the target. At 0 nothing is left out.
+    pub fn cut(&self, radius: f32, part: f32) -> f32 {
+        match part > 0.0 {
+            true => self.distance + radius * (2.0 * part - 1.0),
+            false => f32::MIN,
         }
     }
 
@@ -179,6 +229,14 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_goes_from_the_front_of_the_ball_to_its_back() {
+        let camera = Camera::around(Vec3::ZERO, 2.0);
+        assert_eq!(camera.cut(2.0, 0.0), f32::MIN);
+        assert_eq!(camera.cut(2.0, 0.5), camera.distance);
+        assert_eq!(camera.cut(2.0, 1.0), camera.distance + 2.0);
+    }
+
+    #[test]
     fn looking_keeps_the_eye_and_orbiting_keeps_the_target() {
         let mut camera = Camera::around(Vec3::ZERO, 3.0);
         let eye = camera.eye();
@@ -205,16 +263,51 @@ mod tests {
     }
 
     #[test]
-    fn following_approaches_the_ball() {
+    fn balls_that_fit_touch_two_opposite_edges_and_leave_the_others_equally_far() {
+        for aspect in [0.5, 1.6, 4.0] {
+            let mut camera = Camera::around(Vec3::ONE, 7.0);
+            camera.orbit(Vec2::new(0.3, 0.1));
+            // A tower and a wide plate, as points: their outlines are exact.
+            for size in [Vec3::new(1.0, 30.0, 1.0), Vec3::new(40.0, 0.1, 20.0)] {
+                let corners = (0..8).map(|bits| {
+                    let sign = |bit: u32| if bits >> bit & 1 == 0 { -1.0 } else { 1.0 };
+                    Vec3::new(5.0, 9.0, -3.0) + size * Vec3::new(sign(0), sign(1), sign(2))
+                });
+                camera.fit(corners.clone().map(|corner| (corner, 0.0)), aspect);
+                let seen = |corner| camera.view_projection(aspect).project_point3(corner);
+                let low = corners.clone().map(seen).reduce(Vec3::min).expect("8");
+                let high = corners.map(seen).reduce(Vec3::max).expect("8");
+                let middle = (low + high) / 2.0;
+                assert!(middle.x.abs().min(middle.y.abs()) < 1e-3, "{low} {high}");
+                let sides = high.max(-low);
+                assert!((sides.x.max(sides.y) - FILLED).abs() < 1e-3, "{low} {high}");
+            }
+        }
+        let mut camera = Camera::around(Vec3::ONE, 7.0);
+        camera.fit(std::iter::empty(), 1.6);
+        assert_eq!(camera, Camera::around(Vec3::ONE, 7.0));
+        camera.fit([(Vec3::ZERO, 2.0)].into_iter(), 1.6);
+        let top = project(&camera, camera.up() * 2.0);
+        assert!((0.85..1.0).contains(&top.y), "{top}");
+    }
+
+    #[test]
+    fn following_approaches_the_other_camera() {
         let mut camera = Camera::around(Vec3::ZERO, 1.0);
         let there = Camera::around(Vec3::X, 4.0);
-        for _ in 0..40 {
+        for _ in 0..20 {
             let before = camera;
-            camera.follow(Vec3::X, 4.0, 0.2);
+            camera.approach(&there, 0.2);
             assert!(camera.target.x > before.target.x && camera.distance > before.distance);
         }
-        assert!(camera.target.abs_diff_eq(there.target, 1e-3));
-        assert!((camera.distance - there.distance).abs() < 1e-2);
+        for _ in 0..20 {
+            camera.approach(&there, 0.2);
+        }
+        assert!(camera.target.abs_diff_eq(there.target, 1e-2));
+        assert!((camera.distance - there.distance).abs() < 1e-1);
+        let close = camera;
+        camera.approach(&there, 0.2);
+        assert_eq!(camera, close, "it rests");
     }
 
     #[test]

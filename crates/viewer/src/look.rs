@@ -59,6 +59,11 @@ pub(super) struct Look {
     pub axis: bool,
     /// Whether to draw lines from the picked body to those it has pairs with.
     pub pairs: bool,
+    /// Whether to draw a line for each two bodies with pairs.
+    pub links: bool,
+    /// How far through the scene the bodies before a plane across the line of sight are left out,
+    /// from 0 to 1.
+    pub cut: f32,
     /// Whether to draw a black background instead of a sky.
     pub space: bool,
 }
@@ -84,6 +89,7 @@ impl Look {
             overlaps: self.colour == Colour::Overlaps,
             boxes: self.wireframes,
             cells: self.cells,
+            links: self.links,
             body,
         }
     }
@@ -99,12 +105,20 @@ impl Look {
         if self.axis {
             sweep_axis(snapshot, lines);
         }
+        if self.links {
+            let links = snapshot.links.iter().map(|link| {
+                let colour = if link.resting { RESTING } else { LINK };
+                line(link.ends[0], link.ends[1], colour, 1.0)
+            });
+            lines.extend(links);
+        }
         if let Some(picked) = &snapshot.picked {
             picked_boxes(picked, lines);
             if self.pairs {
                 let links = picked.pairs.iter().map(|pair| {
                     let [from, to] = pair.aabbs.map(|aabb| middle(&aabb));
-                    line(from, to, LINK, 2.0)
+                    let colour = if pair.resting { RESTING } else { LINK };
+                    line(from, to, colour, 2.0)
                 });
                 lines.extend(links);
             }
@@ -115,6 +129,8 @@ impl Look {
 const AXIS: [f32; 4] = [0.95, 0.12, 0.10, 0.95];
 const MARKED: [f32; 4] = [1.0, 0.62, 0.02, 1.0];
 const PARTNER: [f32; 4] = [0.0, 0.45, 0.85, 0.9];
+/// The colour of resting pairs: violet.
+pub(super) const RESTING: [f32; 4] = [0.42, 0.13, 0.78, 0.95];
 const LINK: [f32; 4] = [0.9, 0.95, 1.0, 0.85];
 
 pub(super) const fn line(from: Vec3, to: Vec3, colour: [f32; 4], width: f32) -> Line {
@@ -171,7 +187,8 @@ fn sweep_axis(snapshot: &Snapshot, lines: &mut Vec<Line>) {
 
 fn picked_boxes(picked: &Picked, lines: &mut Vec<Line>) {
     for pair in &picked.pairs {
-        edges(&pair.aabbs[1], PARTNER, 1.5, lines);
+        let colour = if pair.resting { RESTING } else { PARTNER };
+        edges(&pair.aabbs[1], colour, 1.5, lines);
     }
     for own in &picked.boxes {
         edges(&own.aabb, MARKED, 2.5, lines);
@@ -200,7 +217,7 @@ pub(super) fn edges(aabb: &Aabb, colour: [f32; 4], width: f32, lines: &mut Vec<L
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::{PickedBox, PickedPair};
+    use super::super::snapshot::{Link, PickedBox, PickedPair};
     use super::*;
 
     const UNIT: Aabb = Aabb::new([0.0; 3], [1.0; 3]);
@@ -228,6 +245,7 @@ mod tests {
                     other: 1,
                     other_body: 1,
                     aabbs: [UNIT, other],
+                    resting: false,
                 }],
             }),
             ..Snapshot::default()
@@ -251,6 +269,29 @@ mod tests {
         look.pairs = false;
         look.lines(&snapshot(), &mut lines);
         assert_eq!(lines.len(), 24);
+    }
+
+    #[test]
+    fn resting_pairs_have_a_colour_of_their_own() {
+        let mut lines = Vec::new();
+        let mut look = Look::of(Kind::FallingChairs);
+        let mut snapshot = snapshot();
+        snapshot.picked.as_mut().expect("picked").pairs[0].resting = true;
+        look.lines(&snapshot, &mut lines);
+        let count = |lines: &[Line]| lines.iter().filter(|l| l.colour == RESTING).count();
+        assert_eq!((count(&lines), lines.len()), (12 + 1, 25));
+        snapshot.picked = None;
+        for resting in [false, true] {
+            snapshot.links.push(Link {
+                ends: [Vec3::ZERO, Vec3::ONE],
+                resting,
+            });
+        }
+        look.lines(&snapshot, &mut lines);
+        assert!(lines.is_empty());
+        look.links = true;
+        look.lines(&snapshot, &mut lines);
+        assert_eq!((count(&lines), lines.len()), (1, 2));
     }
 
     #[test]
@@ -284,7 +325,10 @@ mod tests {
         look.colour = Colour::Overlaps;
         look.wireframes = true;
         look.cells = true;
+        look.links = true;
         let watch = look.watch(Some(3));
-        assert!(watch.overlaps && watch.boxes && watch.cells && watch.body == Some(3));
+        assert!(
+            watch.links && watch.overlaps && watch.boxes && watch.cells && watch.body == Some(3)
+        );
     }
 }

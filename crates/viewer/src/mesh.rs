@@ -1,8 +1,9 @@
-//! The mesh of the landscape. The shader draws boxes and balls; the scene has the mesh of the
-//! chair.
+//! The mesh of the landscape, and coarse meshes. The shader draws boxes and balls; the scene has
+//! the mesh of the chair.
 
 use glam::Vec3;
 use radsweep_scenes::{Landscape, Mesh};
+use std::collections::{BTreeMap, HashMap};
 
 /// Returns the surface with its normals; empty where a side has fewer than two points.
 pub(super) fn landscape(land: &Landscape) -> Mesh {
@@ -37,6 +38,65 @@ pub(super) fn landscape(land: &Landscape) -> Mesh {
         }
     }
     mesh
+}
+
+/// Returns a coarse mesh: a box around each connected part, the largest boxes first.
+///
+/// Points at the same position are one point, whatever their normals.
+pub(super) fn parts(mesh: &Mesh) -> Mesh {
+    let mut known: HashMap<[u32; 3], u32> = HashMap::new();
+    let mut roots: Vec<u32> = (0..mesh.positions.len() as u32).collect();
+    for (position, index) in mesh.positions.iter().zip(0..) {
+        let first = known.entry(position.map(f32::to_bits)).or_insert(index);
+        roots[index as usize] = *first;
+    }
+    for corners in mesh.indices.as_chunks::<3>().0 {
+        let [a, b, c] = corners.map(|corner| root(&roots, corner));
+        let least = a.min(b).min(c);
+        for corner in [a, b, c] {
+            roots[corner as usize] = least;
+        }
+    }
+    let mut boxes: BTreeMap<u32, [Vec3; 2]> = BTreeMap::new();
+    for (&position, index) in mesh.positions.iter().zip(0..) {
+        let at = Vec3::from(position);
+        let [low, high] = boxes.entry(root(&roots, index)).or_insert([at; 2]);
+        (*low, *high) = (low.min(at), high.max(at));
+    }
+    let mut boxes: Vec<[Vec3; 2]> = boxes.into_values().collect();
+    let volume = |[low, high]: &[Vec3; 2]| (high - low).element_product();
+    boxes.sort_by(|a, b| volume(b).total_cmp(&volume(a)));
+    let mut coarse = Mesh::default();
+    for [low, high] in boxes {
+        add_box(&mut coarse, low, high);
+    }
+    coarse
+}
+
+fn root(roots: &[u32], mut at: u32) -> u32 {
+    while roots[at as usize] != at {
+        at = roots[at as usize];
+    }
+    at
+}
+
+/// Adds a box: six faces of four corners and two triangles each, counterclockwise from outside.
+fn add_box(mesh: &mut Mesh, low: Vec3, high: Vec3) {
+    for axis in 0..3 {
+        let (u, v) = (Vec3::AXES[(axis + 1) % 3], Vec3::AXES[(axis + 2) % 3]);
+        for (side, normal) in [(low, -Vec3::AXES[axis]), (high, Vec3::AXES[axis])] {
+            let first = mesh.positions.len() as u32;
+            let (u, v) = if normal[axis] > 0.0 { (u, v) } else { (v, u) };
+            let corner = |along: Vec3| Vec3::select(along.cmpgt(Vec3::ZERO), high, low);
+            for along in [Vec3::ZERO, u, u + v, v] {
+                let mut position = corner(along);
+                position[axis] = side[axis];
+                mesh.positions.push(position.into());
+                mesh.normals.push(normal.into());
+            }
+            mesh.indices.extend([0, 1, 2, 0, 2, 3].map(|k| first + k));
+        }
+    }
 }
 
 /// Returns the corners of each triangle.
@@ -78,6 +138,36 @@ mod tests {
             };
             assert_eq!(landscape(&line), Mesh::default());
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_chair_are_boxes_around_it() {
+        let chair = radsweep_scenes::chair_mesh();
+        let coarse = parts(&chair);
+        // Nine boxes that collide, and five slats.
+        assert_eq!(coarse.indices.len(), 14 * 36);
+        assert!(coarse.indices.len() * 10 < chair.indices.len());
+        let extent = |mesh: &Mesh| {
+            let points = mesh.positions.iter().copied().map(Vec3::from);
+            (
+                points.clone().reduce(Vec3::min).expect("points"),
+                points.reduce(Vec3::max).expect("points"),
+            )
+        };
+        assert_eq!(extent(&coarse), extent(&chair));
+        let corners = coarse.indices.as_chunks::<3>().0;
+        for ([a, b, c], corners) in triangles(&coarse).zip(corners) {
+            let normal = Vec3::from(coarse.normals[corners[0] as usize]);
+            let face = (b - a).cross(c - a).normalize();
+            assert!(face.abs_diff_eq(normal, 1e-3), "{face} {normal}");
+        }
+        // The largest first: the seat.
+        let seat = extent(&Mesh {
+            positions: coarse.positions[..24].to_vec(),
+            ..Mesh::default()
+        });
+        assert!((seat.1 - seat.0).abs_diff_eq(Vec3::new(0.44, 0.04, 0.44), 1e-3));
+        assert_eq!(parts(&Mesh::default()), Mesh::default());
     }
 
     #[test]

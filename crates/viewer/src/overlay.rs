@@ -1,16 +1,17 @@
 //! Draws the panels of egui.
 
-use super::render::Gpu;
+use super::render::{Gpu, background};
 use egui::{ClippedPrimitive, FullOutput, TextureId};
 use egui_wgpu::{Renderer, RendererOptions, ScreenDescriptor};
 use wgpu::{
-    Color, CommandEncoder, LoadOp, Operations, RenderPassColorAttachment, RenderPassDescriptor,
-    StoreOp, TextureFormat, TextureView,
+    CommandEncoder, LoadOp, Operations, RenderPassColorAttachment, RenderPassDescriptor, StoreOp,
+    TextureFormat, TextureView,
 };
 
 /// Draws the panels on the device.
 pub(super) struct Overlay {
     renderer: Renderer,
+    format: TextureFormat,
     jobs: Vec<ClippedPrimitive>,
     screen: ScreenDescriptor,
     /// Textures to free after the current jobs.
@@ -19,8 +20,13 @@ pub(super) struct Overlay {
 
 impl Overlay {
     pub fn new(gpu: &Gpu, format: TextureFormat) -> Self {
+        let options = RendererOptions {
+            dithering: !gpu.is_software(),
+            ..RendererOptions::default()
+        };
         Self {
-            renderer: Renderer::new(&gpu.device, format, RendererOptions::default()),
+            renderer: Renderer::new(&gpu.device, format, options),
+            format,
             jobs: Vec::new(),
             screen: ScreenDescriptor {
                 size_in_pixels: [1; 2],
@@ -59,10 +65,10 @@ impl Overlay {
             .update_buffers(device, queue, encoder, &self.jobs, &self.screen);
     }
 
-    /// Draws the prepared panels over the picture, or over black if `clear` is set.
+    /// Draws the prepared panels over the picture, or over the background if `clear` is set.
     pub fn paint(&self, encoder: &mut CommandEncoder, view: &TextureView, clear: bool) {
         let load = if clear {
-            LoadOp::Clear(Color::BLACK)
+            LoadOp::Clear(background(self.format))
         } else {
             LoadOp::Load
         };

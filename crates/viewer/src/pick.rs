@@ -13,9 +13,15 @@ pub(super) struct Hit {
     pub distance: f32,
 }
 
-/// Returns the nearest body; of two at the same distance, that of the lower index. O(bodies), on
-/// all threads.
-pub(super) fn pick(picture: &Picture, chair: &Mesh, ray: Ray) -> Option<Hit> {
+/// Returns the nearest of the visible bodies; of two at the same distance, that of the lower index.
+/// O(bodies), on all threads.
+pub(super) fn pick(
+    picture: &Picture,
+    chair: &Mesh,
+    ray: Ray,
+    visible: impl Fn(&Instance) -> bool + Sync,
+) -> Option<Hit> {
+    let visible = &visible;
     let reach = radius(chair);
     let meets = |shape, instance: &Instance| {
         let center = Vec3::from(instance.position);
@@ -36,7 +42,8 @@ pub(super) fn pick(picture: &Picture, chair: &Mesh, ray: Ray) -> Option<Hit> {
         }
     };
     let nearest = |shape| {
-        let hits = picture.of(shape).par_iter().filter_map(move |instance| {
+        let bodies = picture.of(shape).par_iter().filter(|body| visible(body));
+        let hits = bodies.filter_map(move |instance| {
             let distance = meets(shape, instance)?;
             let body = instance.body;
             Some(Hit { body, distance })
@@ -123,8 +130,15 @@ mod tests {
             ],
         };
         let chair = chair_mesh();
-        let body = |ray| pick(&picture, &chair, ray).map(|hit| hit.body);
-        let hit = pick(&picture, &chair, along_x(0.0, 0.0)).expect("a body");
+        let body = |ray| pick(&picture, &chair, ray, |_| true).map(|hit| hit.body);
+        let hit = pick(&picture, &chair, along_x(0.0, 0.0), |_| true).expect("a body");
+        let other = pick(&picture, &chair, along_x(0.0, 0.0), |body| {
+            body.scale[0] == 1.0
+        });
+        assert!(
+            matches!(other, Some(Hit { body: 0 | 1, .. })),
+            "the balls are cut off"
+        );
         assert_eq!(hit.body, 2, "the lower index of the two");
         assert!((hit.distance - 10.5).abs() < 1e-5);
         assert_eq!(body(along_x(0.7, 0.0)), Some(0), "above the balls");
@@ -135,7 +149,7 @@ mod tests {
         };
         // At its centre of mass a ray hits the back of the chair's seat, or nothing.
         assert!(matches!(body(back), Some(0 | 1)));
-        assert_eq!(pick(&Picture::default(), &chair, back), None);
+        assert_eq!(pick(&Picture::default(), &chair, back, |_| true), None);
     }
 
     #[test]
@@ -147,10 +161,10 @@ mod tests {
             ..Picture::default()
         };
         let chair = chair_mesh();
-        let hit = pick(&picture, &chair, along_x(0.0, 0.0)).expect("its edge");
+        let hit = pick(&picture, &chair, along_x(0.0, 0.0), |_| true).expect("its edge");
         assert!((hit.distance - (10.0 - 2.0_f32.sqrt())).abs() < 1e-4);
-        assert!(pick(&picture, &chair, along_x(0.0, 1.3)).is_some());
-        assert!(pick(&picture, &chair, along_x(0.0, 1.5)).is_none());
+        assert!(pick(&picture, &chair, along_x(0.0, 1.3), |_| true).is_some());
+        assert!(pick(&picture, &chair, along_x(0.0, 1.5), |_| true).is_none());
     }
 
     #[test]
@@ -161,8 +175,8 @@ mod tests {
         };
         let chair = chair_mesh();
         // At the height of the seat, from the side; then between the front and back legs.
-        assert!(pick(&picture, &chair, along_x(-0.04, 0.05)).is_some());
-        assert!(pick(&picture, &chair, along_x(-0.25, 0.05)).is_none());
+        assert!(pick(&picture, &chair, along_x(-0.04, 0.05), |_| true).is_some());
+        assert!(pick(&picture, &chair, along_x(-0.25, 0.05), |_| true).is_none());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::look::{Colour, Look};
 use super::overlay::Overlay;
-use super::render::{Clock, Gpu, Picture, Renderer};
+use super::render::{Clock, Gpu, Picture, Quality, Renderer};
+use super::resting::Resting;
 use super::save::{self, save_png};
 use super::simulation::{Settings, State, Update};
 use super::sorting::SortLimit;
@@ -18,9 +19,6 @@ use std::time::Instant;
 use wgpu::TextureFormat;
 
 const FORMAT: TextureFormat = TextureFormat::Rgba8UnormSrgb;
-
-/// Between successive pictures the camera moves this share of the way to the moving bodies.
-const FOLLOWING: f32 = 0.1;
 
 /// A picture to draw.
 #[derive(Debug, Clone)]
@@ -62,6 +60,7 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
     let mut broad_phase = backend::broad_phase(settings.config.clone())?;
     let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
     let limit = SortLimit::new(&settings.config, &broad_phase);
+    let mut resting = Resting::default();
     let mut viewer = Viewer::new(settings.clone(), true);
     viewer.look = Look {
         colour: wanted.colour.unwrap_or(viewer.look.colour),
@@ -74,6 +73,8 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
     for frame in 1..=u64::from(wanted.frames) {
         let step = scene.step(&mut broad_phase);
         let step = step.map_err(|source| Error::Step { frame, source })?;
+        let found = resting.update(&scene, &settings.config);
+        found.map_err(|source| Error::Step { frame, source })?;
         let every = wanted
             .every
             .is_some_and(|every| frame % u64::from(every) == 0);
@@ -81,7 +82,8 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
         let mut snapshot = viewer.snapshot.take();
         if every || last {
             let shown = snapshot.get_or_insert_default();
-            let taken = shown.take(&scene, &mut broad_phase, viewer.look.watch(wanted.body));
+            let watch = viewer.look.watch(wanted.body);
+            let taken = shown.take(&scene, &mut broad_phase, resting.pairs(), watch);
             taken.map_err(|source| Error::Step { frame, source })?;
             shown.serial = frame;
             shown.scene = 1;
@@ -93,20 +95,18 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
         }
         viewer.take(Update {
             snapshot,
-            records: [Record::new(frame, step, limit)].into(),
+            records: [Record::new(
+                frame,
+                step,
+                limit,
+                resting.pairs().len() as u64,
+            )]
+            .into(),
             state: State::Running,
         })?;
         if every || last {
-            let extent = viewer
-                .snapshot
-                .as_ref()
-                .and_then(|snapshot| snapshot.extent);
             if wanted.body.is_some() {
                 viewer.focus();
-            } else if let Some(extent) = extent.filter(|_| wanted.every.is_some()) {
-                viewer
-                    .camera
-                    .follow(extent.center, extent.radius, FOLLOWING);
             }
             let mut pixels = Vec::new();
             // The panels find their sizes in the first pass, in which a driver may still compile.
@@ -143,7 +143,7 @@ impl Studio {
         ui::style(&context);
         Ok(Self {
             picture: Picture::new(&gpu, size, FORMAT)?,
-            renderer: Renderer::new(&gpu, FORMAT),
+            renderer: Renderer::new(&gpu, FORMAT, Quality::FULL),
             overlay: Overlay::new(&gpu, FORMAT),
             clock: Clock::new(&gpu),
             context,
@@ -169,6 +169,8 @@ impl Studio {
             self.overlay
                 .prepare(gpu, &mut encoder, size, &self.context, output);
         }
+        let [_, _, width, height] = viewer.area(size, 1.0);
+        viewer.aim(width / height);
         self.renderer
             .draw(&mut encoder, &picture.view, size, 1.0, viewer);
         if panels {

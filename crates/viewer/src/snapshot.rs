@@ -16,6 +16,8 @@ pub(super) struct Watch {
     pub boxes: bool,
     /// The columns or cells.
     pub cells: bool,
+    /// The links of all bodies.
+    pub links: bool,
     /// The boxes and pairs of this body.
     pub body: Option<u32>,
 }
@@ -30,6 +32,8 @@ pub(super) mod mark {
     pub const PICKED: u32 = 1 << 30;
     /// A body that has a pair with the picked body.
     pub const PARTNER: u32 = 1 << 29;
+    /// A body whose pairs with the picked body are all resting.
+    pub const RESTING: u32 = 1 << 28;
 }
 
 /// A box of the picked body.
@@ -48,6 +52,16 @@ pub(super) struct PickedPair {
     pub other_body: u32,
     /// The two boxes.
     pub aabbs: [Aabb; 2],
+    /// Whether both boxes sleep, so that the broad phase of the scene leaves the pair out.
+    pub resting: bool,
+}
+
+/// A line between the centres of two bodies with a pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Link {
+    pub ends: [Vec3; 2],
+    /// Whether all pairs of the two bodies are resting.
+    pub resting: bool,
 }
 
 /// The details of the picked body.
@@ -95,16 +109,27 @@ pub(super) struct Snapshot {
     /// The columns or cells, if requested and the strategy has any.
     pub subdivision: Option<Subdivision>,
     pub picked: Option<Picked>,
+    /// The links of all bodies, if requested.
+    pub links: Vec<Link>,
     pub extent: Option<Extent>,
     pub landscape: Option<Arc<Landscape>>,
     /// The bits of [`mark`] and the numbers of pairs by body, while the snapshot is being taken.
     pub(super) by_body: Vec<u32>,
 }
 
+/// Max balls of [`Snapshot::balls`].
+const MAX_BALLS: usize = 1 << 16;
+/// Max drawn links.
+const MAX_LINKS: usize = 1 << 18;
+/// Multiple of the extent's radius beyond which a body is left out of the picture: more than two
+/// and a half standard deviations.
+const FAR: f32 = 1.6;
 impl Snapshot {
     pub const SHAPES: [Shape; 3] = [Shape::Box, Shape::Chair, Shape::Sphere];
+    /// Radius of a chair, from its centre of mass to its feet or its top.
+    pub const CHAIR: f32 = 0.6;
 
-    /// Copies the scene's last frame in O(boxes + pairs).
+    /// Copies the scene's last frame in O(boxes + pairs), with these resting pairs.
     ///
     /// # Errors
     ///
@@ -113,6 +138,7 @@ impl Snapshot {
         &mut self,
         scene: &Scene,
         broad_phase: &mut BroadPhase,
+        resting: &[Pair],
         watch: Watch,
     ) -> radsweep::Result<()> {
         scene.picture(&mut self.picture)?;
@@ -124,12 +150,17 @@ impl Snapshot {
         if watch.boxes {
             self.boxes.extend_from_slice(scene.boxes()?);
         }
-        self.mark(scene, broad_phase.pairs(), watch)?;
+        let pairs = [broad_phase.pairs(), resting];
+        self.mark(scene, pairs, watch)?;
+        self.links.clear();
+        if watch.links {
+            self.link(scene, pairs);
+        }
         self.extent = self.measure();
         Ok(())
     }
 
-    fn mark(&mut self, scene: &Scene, pairs: &[Pair], watch: Watch) -> radsweep::Result<()> {
+    fn mark(&mut self, scene: &Scene, pairs: [&[Pair]; 2], watch: Watch) -> radsweep::Result<()> {
         let (filters, body_of_box) = (scene.filters(), scene.body_of_box());
         let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
         let shapes = Self::SHAPES.map(|shape| self.picture.of(shape));
@@ -154,7 +185,7 @@ impl Snapshot {
             }
         }
         if watch.overlaps {
-            for pair in pairs {
+            for pair in pairs.into_iter().flatten() {
                 add(body_of(pair.a), 0, 1);
                 add(body_of(pair.b), 0, 1);
             }
@@ -165,7 +196,12 @@ impl Snapshot {
         if let Some(picked) = &self.picked {
             add(picked.body, mark::PICKED, 0);
             for pair in &picked.pairs {
-                add(pair.other_body, mark::PARTNER, 0);
+                let bit = if pair.resting {
+                    mark::RESTING
+                } else {
+                    mark::PARTNER
+                };
+                add(pair.other_body, bit, 0);
             }
         }
         for (marks, list) in self.marks.iter_mut().zip(shapes) {
@@ -173,6 +209,88 @@ impl Snapshot {
             marks.extend(list.iter().map(|i| self.by_body[i.body as usize]));
         }
         Ok(())
+    }
+
+    /// Returns a hash of all that is drawn of the frame: equal pictures have equal hashes.
+    pub fn content(&self) -> u64 {
+        // FNV-1a over words instead of bytes.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |words: &[u32]| {
+            for &word in words {
+                hash = (hash ^ u64::from(word)).wrapping_mul(0x0100_0000_01b3);
+            }
+            hash = (hash ^ words.len() as u64).wrapping_mul(0x0100_0000_01b3);
+        };
+        for (shape, marks) in Self::SHAPES.into_iter().zip(&self.marks) {
+            add(bytemuck::cast_slice(self.picture.of(shape)));
+            add(marks);
+        }
+        add(bytemuck::cast_slice(&self.boxes));
+        for link in &self.links {
+            let ends = link.ends.map(|end| end.to_array().map(f32::to_bits));
+            add(&[u32::from(link.resting)]);
+            add(ends.as_flattened());
+        }
+        // Columns, cells and the axis change only with the bodies or the strategy.
+        let columns = u32::from(self.subdivision.is_some());
+        add(&[self.axis as u32, self.scene as u32, columns]);
+        hash
+    }
+
+    /// Adds a link for each two bodies with pairs, but for those that never move.
+    fn link(&mut self, scene: &Scene, pairs: [&[Pair]; 2]) {
+        let body_of_box = scene.body_of_box();
+        let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
+        let mut ends: Vec<Option<Vec3>> = vec![None; self.by_body.len()];
+        for shape in Self::SHAPES {
+            for instance in self.picture.of(shape) {
+                let body = instance.body as usize;
+                let moves = self.by_body[body] & mark::STATIC == 0;
+                ends[body] = moves.then(|| instance.position.into());
+            }
+        }
+        let of = |list: &[Pair], resting| {
+            let bodies = list.par_iter().filter_map(move |pair| {
+                let [a, b] = [body_of(pair.a), body_of(pair.b)];
+                (a != b).then(|| (a.min(b), a.max(b), resting))
+            });
+            bodies.collect::<Vec<_>>()
+        };
+        // Awake pairs come before resting ones.
+        let mut both = [of(pairs[0], false), of(pairs[1], true)].concat();
+        both.par_sort_unstable();
+        both.dedup_by_key(|&mut (a, b, _)| (a, b));
+        let end = |body: u32| ends.get(body as usize).copied().flatten();
+        let links = both.into_iter().filter_map(|(a, b, resting)| {
+            let ends = [end(a)?, end(b)?];
+            Some(Link { ends, resting })
+        });
+        self.links.extend(links.take(MAX_LINKS));
+    }
+
+    /// Returns balls around the bodies that can move, without those far away from most; of many
+    /// bodies only every second, third and so on.
+    pub fn balls(&self) -> impl Iterator<Item = (Vec3, f32)> {
+        let lists = Self::SHAPES.map(|shape| self.picture.of(shape));
+        let step = lists.iter().map(|list| list.len()).sum::<usize>() / MAX_BALLS + 1;
+        let both = lists.into_iter().zip(&self.marks).zip(Self::SHAPES);
+        let all = both.flat_map(move |((list, marks), shape)| {
+            let moving = list.iter().zip(marks).step_by(step);
+            let moving = moving.filter(|(_, mark)| *mark & mark::STATIC == 0);
+            moving.map(move |(instance, _)| {
+                let radius = match shape {
+                    Shape::Box => Vec3::from(instance.scale).length(),
+                    Shape::Chair => Self::CHAIR,
+                    Shape::Sphere => instance.scale[0],
+                };
+                (Vec3::from(instance.position), radius)
+            })
+        });
+        let extent = self.extent;
+        all.filter(move |&(at, radius)| {
+            extent.is_none_or(|extent| at.distance(extent.center) < FAR * extent.radius)
+                && radius.is_finite()
+        })
     }
 
     /// Returns the extent of the bodies that can move, or of all where none can.
@@ -192,7 +310,7 @@ impl Snapshot {
 }
 
 /// Returns the boxes, filters and pairs of a body in O(boxes + pairs), on all threads.
-fn details(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked> {
+fn details(scene: &Scene, pairs: [&[Pair]; 2], body: u32) -> radsweep::Result<Picked> {
     let (aabbs, filters, body_of_box) = (scene.boxes()?, scene.filters(), scene.body_of_box());
     let body_of = |index: u32| body_of_box.get(index as usize).copied().unwrap_or(index);
     let boxes = aabbs
@@ -205,23 +323,27 @@ fn details(scene: &Scene, pairs: &[Pair], body: u32) -> radsweep::Result<Picked>
         filter: filters.get(index as usize).copied(),
     });
     let ours = |pair: &&Pair| body_of(pair.a) == body || body_of(pair.b) == body;
-    let pairs = pairs.par_iter().filter(ours).map(|pair| {
-        let (own, other) = if body_of(pair.a) == body {
-            (pair.a, pair.b)
-        } else {
-            (pair.b, pair.a)
-        };
-        PickedPair {
-            own,
-            other,
-            other_body: body_of(other),
-            aabbs: [own, other].map(|index| aabbs[index as usize]),
-        }
-    });
+    let of = |list: &[Pair], resting| {
+        let found = list.par_iter().filter(ours).map(|pair| {
+            let (own, other) = if body_of(pair.a) == body {
+                (pair.a, pair.b)
+            } else {
+                (pair.b, pair.a)
+            };
+            PickedPair {
+                own,
+                other,
+                other_body: body_of(other),
+                aabbs: [own, other].map(|index| aabbs[index as usize]),
+                resting,
+            }
+        });
+        found.collect::<Vec<_>>()
+    };
     Ok(Picked {
         body,
         boxes: boxes.collect(),
-        pairs: pairs.collect(),
+        pairs: [of(pairs[0], false), of(pairs[1], true)].concat(),
     })
 }
 
@@ -273,12 +395,13 @@ impl Sums {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::camera::Camera;
     use super::*;
     use radsweep::{Backend, Config};
-    use radsweep_scenes::Options;
+    use radsweep_scenes::{Options, chair_mesh};
 
-    fn taken(kind: Kind, bodies: usize, watch: Watch) -> (Snapshot, Scene, BroadPhase) {
+    pub fn taken(kind: Kind, bodies: usize, watch: Watch) -> (Snapshot, Scene, BroadPhase) {
         let options = Options {
             bodies: Some(bodies),
             ..Options::default()
@@ -291,7 +414,7 @@ mod tests {
         let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
         scene.step(&mut broad_phase).expect("valid boxes");
         let mut snapshot = Snapshot::default();
-        let taken = snapshot.take(&scene, &mut broad_phase, watch);
+        let taken = snapshot.take(&scene, &mut broad_phase, &[], watch);
         taken.expect("the scene is on the host");
         (snapshot, scene, broad_phase)
     }
@@ -347,12 +470,87 @@ mod tests {
     }
 
     #[test]
+    fn resting_pairs_are_details_and_links_of_their_own() {
+        let options = Options {
+            bodies: Some(300),
+            ..Options::default()
+        };
+        let mut scene = Scene::new(Kind::Uniform, &options).expect("a scene");
+        let config = Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        };
+        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        scene.step(&mut broad_phase).expect("valid boxes");
+        let awake = broad_phase.pairs().to_vec();
+        // A pair that is found by both broad phases counts as awake.
+        let apart = Pair::new(awake[0].a, 299);
+        assert!(!awake.contains(&apart));
+        let resting = [awake[0], apart];
+        let watch = Watch {
+            overlaps: true,
+            links: true,
+            body: Some(awake[0].a),
+            ..Watch::default()
+        };
+        let mut snapshot = Snapshot::default();
+        let taken = snapshot.take(&scene, &mut broad_phase, &resting, watch);
+        taken.expect("the scene is on the host");
+        assert_eq!(snapshot.links.len(), awake.len() + 1);
+        let asleep: Vec<_> = snapshot.links.iter().filter(|link| link.resting).collect();
+        let center = |body: u32| Vec3::from(snapshot.picture.boxes[body as usize].position);
+        assert_eq!(asleep.len(), 1);
+        assert_eq!(asleep[0].ends, [center(apart.a), center(299)]);
+        let picked = snapshot.picked.as_ref().expect("it is there");
+        let last = picked.pairs.last().expect("the resting one");
+        assert!(last.resting && last.other == 299);
+        assert_eq!(snapshot.marks[0][299] & mark::RESTING, mark::RESTING);
+        let sum: u32 = snapshot.by_body.iter().map(|m| m & mark::MAX_PAIRS).sum();
+        assert_eq!(sum as usize, 2 * (awake.len() + 2));
+    }
+
+    #[test]
     fn a_missing_body_has_no_details() {
         let watch = Watch {
             body: Some(1_000_000),
             ..Watch::default()
         };
         assert_eq!(taken(Kind::Uniform, 10, watch).0.picked, None);
+    }
+
+    #[test]
+    fn the_balls_of_every_scene_contain_its_moving_bodies_and_fill_the_picture() {
+        assert!((crate::mesh::radius(&chair_mesh()) - Snapshot::CHAIR).abs() < 0.05);
+        for &kind in Kind::ALL {
+            let (snapshot, ..) = taken(kind, 3000, Watch::default());
+            let extent = snapshot.extent.expect("bodies");
+            let mut camera = Camera::around(extent.center, extent.radius);
+            camera.fit(snapshot.balls(), 1.2);
+            let seen = |(at, _)| camera.view_projection(1.2).project_point3(at);
+            let low = snapshot
+                .balls()
+                .map(seen)
+                .reduce(Vec3::min)
+                .expect("bodies");
+            let high = snapshot
+                .balls()
+                .map(seen)
+                .reduce(Vec3::max)
+                .expect("bodies");
+            let inside = low.truncate().min_element() > -1.0 && high.truncate().max_element() < 1.0;
+            assert!(inside, "{kind}: {low} {high}");
+            let (size, middle) = (high - low, (high + low) / 2.0);
+            // These are the centres, and some bodies of `mixed-sizes` are a third of the scene.
+            assert!(size.x.max(size.y) > 1.1, "{kind}: {low} {high}");
+            assert!(
+                middle.truncate().abs().max_element() < 0.2,
+                "{kind}: {low} {high}"
+            );
+            // All bodies of a stack: the plate under it is no body that moves.
+            if kind == Kind::Stack {
+                assert_eq!(snapshot.balls().count(), 3000);
+            }
+        }
     }
 
     #[test]

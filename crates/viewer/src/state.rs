@@ -4,10 +4,11 @@ use super::Error;
 use super::camera::{Camera, Ray};
 use super::look::Look;
 use super::pick;
+use super::rate::Rate;
 use super::render::Gpu;
-use super::simulation::{Command, Settings, State, Update};
+use super::simulation::{Command, Settings, Simulation, State, Update};
 use super::snapshot::{Snapshot, Watch, World};
-use super::timeline::{Record, Timeline};
+use super::timeline::{Record, Span, Timeline};
 use egui::{Pos2, Rect, vec2};
 use glam::Vec3;
 use radsweep_scenes::{Mesh, chair_mesh};
@@ -22,12 +23,25 @@ pub(super) enum Request {
     Quit,
 }
 
+/// Who moves the camera.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Aim {
+    /// It jumps so that all bodies are in the picture, then follows them. With the serial number of
+    /// the frame that it was fitted to: panels may still change their size in that frame.
+    Fit(Option<u64>),
+    /// It follows the bodies, so that all stay in the picture.
+    Follow,
+    /// The user has moved it.
+    Free,
+}
+
 /// The state of the viewer: everything that is shown.
 pub(super) struct Viewer {
     /// The requested settings, which the simulation follows.
     pub settings: Settings,
     pub look: Look,
     pub camera: Camera,
+    pub aim: Aim,
     pub timeline: Timeline,
     pub snapshot: Option<Box<Snapshot>>,
     pub playing: bool,
@@ -40,6 +54,8 @@ pub(super) struct Viewer {
     pub area: Option<Rect>,
     /// Whether panels are drawn.
     pub panels: bool,
+    /// Whether the panels on the left, on the right and below are folded.
+    pub folded: [bool; 3],
     pub help: bool,
     /// The current step before the first frame.
     pub starting: Option<&'static str>,
@@ -49,11 +65,25 @@ pub(super) struct Viewer {
     pub device: String,
     /// Whether the stacked bars include drawing.
     pub drawing: bool,
+    /// Whether the stacked bars show the stages of the broad phase alone.
+    pub broad_phase_only: bool,
+    /// The part of the timeline that the stacked bars show.
+    pub span: Span,
+    pub rate: Rate,
+    /// Whether the CPU draws.
+    pub software: bool,
+    /// Whether the simulation waits for pictures.
+    pub held: bool,
     /// The last requested details; the simulation starts with the first.
     pub watched: Watch,
+    /// The last requested max number of steps for each picture; the simulation starts with the
+    /// first.
+    pub paced: u32,
     scene: u64,
     /// The world that the camera was last fitted to.
     fitted: Option<World>,
+    /// The serial number of the frame that the camera last followed, and the aspect of the picture.
+    aimed: (u64, f32),
     requests: Vec<Request>,
     chair: Mesh,
 }
@@ -61,6 +91,8 @@ pub(super) struct Viewer {
 impl Viewer {
     /// Min and max speed.
     pub const SPEEDS: (f64, f64) = (1.0 / 16.0, 16.0);
+    /// The share of the way to the bodies that the camera moves in each frame.
+    const FOLLOWING: f32 = 0.06;
     /// Frames per second at speed 1.
     const RATE: f64 = 60.0;
 
@@ -71,6 +103,7 @@ impl Viewer {
             look,
             settings,
             camera: Camera::around(Vec3::ZERO, 10.0),
+            aim: Aim::Fit(None),
             timeline: Timeline::default(),
             snapshot: None,
             playing,
@@ -79,13 +112,21 @@ impl Viewer {
             inspected: None,
             area: None,
             panels: true,
+            folded: [false; 3],
             help: false,
             starting: Some("starting"),
             message: None,
             device: String::new(),
             drawing: true,
+            broad_phase_only: false,
+            span: Span::default(),
+            rate: Rate::default(),
+            software: false,
+            held: true,
+            paced: Simulation::STEPS,
             scene: 0,
             fitted: None,
+            aimed: (0, 1.0),
             requests: Vec::new(),
             chair: chair_mesh(),
         }
@@ -95,7 +136,8 @@ impl Viewer {
     /// else.
     pub fn drawn_by(&mut self, gpu: &Gpu) {
         self.device = gpu.name();
-        self.drawing = !gpu.is_software();
+        self.software = gpu.is_software();
+        self.drawing = !self.software;
     }
 
     /// Takes over an update of the simulation.
@@ -139,6 +181,41 @@ impl Viewer {
         {
             self.fitted = snapshot.world;
             self.camera = Camera::around(extent.center, extent.radius);
+            self.aim = Aim::Fit(None);
+        }
+    }
+
+    /// Moves the camera for a picture of this aspect, unless the user has moved it.
+    pub fn aim(&mut self, aspect: f32) {
+        let Some(snapshot) = &self.snapshot else {
+            return;
+        };
+        let serial = snapshot.serial;
+        let (seen, before) = self.aimed;
+        let jump = match self.aim {
+            Aim::Free => return,
+            Aim::Fit(fitted) => fitted.is_none_or(|fitted| fitted == serial),
+            Aim::Follow => false,
+        };
+        let jump = jump || (aspect / before - 1.0).abs() > 0.01;
+        if !jump && seen == serial {
+            return;
+        }
+        let mut there = self.camera;
+        there.fit(snapshot.balls(), aspect);
+        match self.aim {
+            Aim::Fit(None) => self.aim = Aim::Fit(Some(serial)),
+            Aim::Fit(Some(fitted)) if fitted != serial => self.aim = Aim::Follow,
+            _ => {}
+        }
+        self.aimed = (serial, aspect);
+        if jump {
+            self.camera = there;
+        } else {
+            // As far for a frame that was not shown as for one that was.
+            let frames = serial.saturating_sub(seen).clamp(1, 60) as i32;
+            let part = 1.0 - (1.0 - Self::FOLLOWING).powi(frames);
+            self.camera.approach(&there, part);
         }
     }
 
@@ -149,7 +226,23 @@ impl Viewer {
             self.watched = watch;
             self.command(Command::Watch(watch));
         }
+        let steps = self.steps();
+        if steps != self.paced {
+            self.paced = steps;
+            self.command(Command::Ahead(steps));
+        }
         std::mem::take(&mut self.requests)
+    }
+
+    /// Returns the max number of steps of the simulation for each picture. A driver on the CPU and
+    /// the simulation share the processors: there each step is drawn, unless a higher speed is
+    /// asked for.
+    fn steps(&self) -> u32 {
+        let steps = if self.software { 1 } else { Simulation::STEPS };
+        match self.held {
+            true => steps * self.speed.max(1.0).ceil() as u32,
+            false => u32::MAX,
+        }
     }
 
     pub fn request(&mut self, request: Request) {
@@ -201,11 +294,18 @@ impl Viewer {
     /// Picks the first body that the ray hits, or none.
     pub fn pick(&mut self, ray: Ray) {
         let snapshot = self.snapshot.as_ref();
-        let hit = snapshot.and_then(|snapshot| pick::pick(&snapshot.picture, &self.chair, ray));
+        let (eye, forward) = (self.camera.eye(), self.camera.forward());
+        let hit = snapshot.and_then(|snapshot| {
+            let radius = snapshot.extent.map_or(1.0, |extent| extent.radius);
+            let cut = self.camera.cut(radius, self.look.cut);
+            pick::pick(&snapshot.picture, &self.chair, ray, |body| {
+                (Vec3::from(body.position) - eye).dot(forward) >= cut
+            })
+        });
         self.picked = hit.map(|hit| hit.body);
     }
 
-    /// Moves the camera to the picked body, or to all bodies.
+    /// Moves the camera to the picked body, or to all bodies, which it then follows.
     pub fn focus(&mut self) {
         let Some(snapshot) = &self.snapshot else {
             return;
@@ -213,15 +313,15 @@ impl Viewer {
         let boxes = snapshot.picked.iter().flat_map(|picked| &picked.boxes);
         let ends = boxes.map(|own| [Vec3::from(own.aabb.min), Vec3::from(own.aabb.max)]);
         let around = ends.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
-        match (around, snapshot.extent) {
-            (Some([low, high]), _) if low.is_finite() && high.is_finite() => {
+        self.aim = match around {
+            Some([low, high]) if low.is_finite() && high.is_finite() => {
                 let radius = low.distance(high) / 2.0;
                 // Wide enough to show its neighbours.
                 self.camera.focus((low + high) / 2.0, 2.5 * radius);
+                Aim::Free
             }
-            (_, Some(extent)) => self.camera.focus(extent.center, extent.radius),
-            _ => {}
-        }
+            _ => Aim::Fit(None),
+        };
     }
 
     /// Pauses and shows the figures of a frame of the timeline.
@@ -304,11 +404,11 @@ pub(super) mod tests {
             world: Some((Kind::Uniform, Some(200))),
             ..Snapshot::default()
         });
-        let taken = snapshot.take(&scene, &mut broad_phase, viewer.look.watch(Some(5)));
+        let taken = snapshot.take(&scene, &mut broad_phase, &[], viewer.look.watch(Some(5)));
         taken.expect("the scene is on the host");
         let taken = viewer.take(Update {
             snapshot: Some(snapshot),
-            records: [Record::new(1, step, SortLimit::default())].into(),
+            records: [Record::new(1, step, SortLimit::default(), 0)].into(),
             state: State::Running,
         });
         taken.expect("a frame");
@@ -345,6 +445,39 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn the_camera_fits_follows_and_stays_where_the_user_puts_it() {
+        let mut viewer = viewer();
+        viewer.aim(1.0);
+        let fitted = viewer.camera;
+        viewer.aim(3.0); // the panels found their size: the same frame is fitted again
+        assert!(viewer.camera.distance < fitted.distance);
+        let shift = |viewer: &mut Viewer| {
+            let snapshot = viewer.snapshot.as_mut().expect("a frame");
+            snapshot.serial += 1;
+            snapshot
+                .picture
+                .boxes
+                .iter_mut()
+                .for_each(|b| b.position[1] += 0.1);
+        };
+        let before = viewer.camera;
+        shift(&mut viewer);
+        viewer.aim(3.0);
+        let moved = viewer.camera.target - before.target;
+        assert!(moved.y > 0.0 && moved.y < 0.05, "{moved}");
+        let before = viewer.camera;
+        viewer.aim(3.0);
+        assert_eq!(viewer.camera, before, "once a frame");
+        viewer.aim = Aim::Free;
+        shift(&mut viewer);
+        viewer.aim(1.0);
+        assert_eq!(viewer.camera, before);
+        viewer.focus();
+        viewer.aim(3.0);
+        assert_ne!(viewer.camera, before);
+    }
+
+    #[test]
     fn playing_stepping_and_speed_reach_the_simulation() {
         let mut viewer = viewer();
         viewer.step();
@@ -352,8 +485,21 @@ pub(super) mod tests {
         viewer.reset();
         assert!(!viewer.playing);
         let fastest = Command::Rate(60.0 * Viewer::SPEEDS.1);
-        let expected = [Command::Play(false), Command::Step, fastest, Command::Reset];
+        let more = Command::Ahead(16 * Simulation::STEPS);
+        let expected = [
+            Command::Play(false),
+            Command::Step,
+            fastest,
+            Command::Reset,
+            more,
+        ];
         assert_eq!(commands(&mut viewer), expected);
+        viewer.set_speed(0.25);
+        viewer.software = true;
+        let slowly = [Command::Rate(15.0), Command::Ahead(1)];
+        assert_eq!(commands(&mut viewer), slowly, "every step is drawn");
+        viewer.held = false;
+        assert_eq!(commands(&mut viewer), [Command::Ahead(u32::MAX)]);
     }
 
     #[test]
@@ -409,6 +555,9 @@ pub(super) mod tests {
         let far = viewer.camera.distance;
         viewer.focus(); // the frame has the details of body 5
         assert!(viewer.camera.distance < far);
+        viewer.look.cut = 1.0;
+        viewer.pick(middle);
+        assert_ne!(viewer.picked, Some(body), "it is before the cut");
         let away = Ray {
             origin: Vec3::splat(-100.0),
             dir: Vec3::NEG_X,

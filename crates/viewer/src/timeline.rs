@@ -18,6 +18,8 @@ pub(super) struct Record {
     pub total: f64,
     /// The rate of its sorts, if there were any.
     pub sorting: Option<Sorting>,
+    /// Number of resting pairs, which the report leaves out.
+    pub resting: u64,
     /// Milliseconds of the host to draw the frame, once it was drawn.
     pub draw: Option<f64>,
     /// Milliseconds of the device to draw the frame, if it has timestamps.
@@ -25,13 +27,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub fn new(frame: u64, step: Step, limit: SortLimit) -> Self {
+    pub fn new(frame: u64, step: Step, limit: SortLimit, resting: u64) -> Self {
         Self {
             frame,
             stages: step.all_stages().collect(),
             total: step.total(),
             sorting: Sorting::of(&step.report, limit),
             report: step.report,
+            resting,
             draw: None,
             render: None,
         }
@@ -152,7 +155,7 @@ impl Timeline {
         let names = self.stages();
         let mut csv =
             String::from("frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown");
-        csv += ",sorted,passes_run,passes_skipped,early_exits";
+        csv += ",sorted,passes_run,passes_skipped,early_exits,resting_pairs";
         let names = [names, vec![FRAME, DRAW, RENDER]].concat();
         for name in &names {
             let _ = write!(csv, ",{name}_ms");
@@ -162,7 +165,7 @@ impl Timeline {
             let (report, sorts) = (&record.report, &record.report.stats.sorts);
             let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.frame,
                 report.n,
                 report.pairs,
@@ -176,7 +179,8 @@ impl Timeline {
                 sorts.keys,
                 sorts.passes_run,
                 sorts.passes_skipped,
-                sorts.early_exits
+                sorts.early_exits,
+                record.resting
             );
             for ms in names.iter().map(|name| record.stage(name)) {
                 csv.push(',');
@@ -187,6 +191,47 @@ impl Timeline {
             csv.push('\n');
         }
         csv
+    }
+}
+
+/// The part of the timeline that the stacked bars show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Span {
+    /// Number of frames.
+    pub frames: f64,
+    /// Frames after the last one that is shown.
+    back: f64,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self {
+            frames: 180.0,
+            back: 0.0,
+        }
+    }
+}
+
+impl Span {
+    /// Min and max number of frames.
+    const FRAMES: (f64, f64) = (12.0, Timeline::CAPACITY as f64);
+
+    /// Shows fewer frames (steps above 0) or more, in steps of the wheel.
+    pub fn zoom(&mut self, steps: f64) {
+        let frames = self.frames * 0.88_f64.powf(steps);
+        self.frames = frames.clamp(Self::FRAMES.0, Self::FRAMES.1);
+    }
+
+    /// Moves back in time by a share of the shown frames, at most to the first of `all` frames.
+    pub fn scroll(&mut self, part: f64, all: usize) {
+        let oldest = (all as f64 - self.frames).max(0.0);
+        self.back = (self.back + part * self.frames).clamp(0.0, oldest);
+    }
+
+    /// Returns the first and the last shown frame, where `last` is the newest.
+    pub fn bounds(self, last: f64) -> (f64, f64) {
+        let last = last - self.back.round();
+        (last - self.frames.round() + 1.0, last)
     }
 }
 
@@ -228,9 +273,27 @@ pub(super) mod tests {
             stages: stages.to_vec(),
             total: stages.iter().map(|stage| stage.1).sum(),
             sorting: None,
+            resting: 0,
             draw: None,
             render: None,
         }
+    }
+
+    #[test]
+    fn the_bars_zoom_and_scroll_within_the_timeline() {
+        let mut span = Span::default();
+        assert_eq!(span.bounds(600.0), (421.0, 600.0));
+        span.scroll(0.5, 600);
+        assert_eq!(span.bounds(600.0), (331.0, 510.0));
+        span.scroll(100.0, 600);
+        assert_eq!(span.bounds(600.0), (1.0, 180.0));
+        span.scroll(-100.0, 600);
+        span.zoom(1e3);
+        assert_eq!(span.bounds(600.0), (589.0, 600.0));
+        span.zoom(-1e3);
+        assert_eq!(span.bounds(600.0), (1.0, 600.0));
+        span.scroll(0.5, 10);
+        assert_eq!(span.back, 0.0, "few frames do not scroll");
     }
 
     #[test]
@@ -286,7 +349,7 @@ pub(super) mod tests {
         let csv = timeline.csv();
         let lines: Vec<&str> = csv.lines().collect();
         let names = "frame,boxes,pairs,started,ended,tests,backend,strategy,axis,regrown,\
-                     sorted,passes_run,passes_skipped,early_exits";
+                     sorted,passes_run,passes_skipped,early_exits,resting_pairs";
         assert_eq!(
             lines[0],
             format!("{names},sort_ms,solve_ms,frame_ms,draw_ms,render_ms")

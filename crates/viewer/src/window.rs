@@ -2,7 +2,7 @@
 //! changed.
 
 use super::overlay::Overlay;
-use super::render::{Clock, Gpu, Picture, Renderer};
+use super::render::{Clock, Gpu, Picture, Quality, Renderer};
 use super::save::{free_name, save, save_png};
 use super::simulation::{Settings, Simulation};
 use super::state::{Request, Viewer};
@@ -29,6 +29,8 @@ struct Woken;
 const PERIOD: Duration = Duration::from_micros(16_600);
 /// Delay before another try when a surface provided no picture.
 const RETRY: Duration = Duration::from_millis(100);
+/// Least width and height of the window, in points.
+const MIN_SIZE: [f64; 2] = [480.0, 320.0];
 /// Max successive failures of the device.
 const MAX_FAILURES: u32 = 3;
 
@@ -39,7 +41,7 @@ const MAX_FAILURES: u32 = 3;
 /// [`Error::NoDisplay`] without a window system, [`Error::NoAdapter`] without a graphics driver,
 /// [`Error::Device`] if the graphics device fails repeatedly.
 pub fn window(settings: Settings) -> Result<(), Error> {
-    let no_display = |error: winit::error::EventLoopError| Error::NoDisplay(error.to_string());
+    let no_display = |error: winit::error::EventLoopError| no_display(&error.to_string());
     let events = EventLoop::with_user_event().build().map_err(no_display)?;
     let mut app = App {
         proxy: events.create_proxy(),
@@ -117,15 +119,26 @@ impl App {
             Some(old) => {
                 let window = Arc::clone(&old.window);
                 drop(old);
-                Screen::new(window, events, &self.proxy)?
+                Screen::new(window, Gpu::instance(), events, &self.proxy)?
             }
             None => {
+                // Without a driver no window opens, not even for a moment.
+                let instance = Gpu::instance();
+                if !Gpu::is_there(&instance) {
+                    return Err(Error::NoAdapter);
+                }
+                let mut monitors = events.primary_monitor().into_iter();
+                let monitor = monitors
+                    .next()
+                    .or_else(|| events.available_monitors().next());
+                let monitor = monitor.map(|monitor| (monitor.size(), monitor.scale_factor()));
                 let attributes = Window::default_attributes()
                     .with_title("radsweep")
-                    .with_inner_size(LogicalSize::new(1280, 800));
+                    .with_inner_size(opening(monitor))
+                    .with_min_inner_size(LogicalSize::new(MIN_SIZE[0], MIN_SIZE[1]));
                 let window = events.create_window(attributes);
-                let window = window.map_err(|error| Error::NoDisplay(error.to_string()))?;
-                Screen::new(Arc::new(window), events, &self.proxy)?
+                let window = window.map_err(|error| no_display(&error.to_string()))?;
+                Screen::new(Arc::new(window), instance, events, &self.proxy)?
             }
         };
         self.viewer.drawn_by(&screen.gpu);
@@ -141,6 +154,7 @@ impl App {
                 self.viewer.settings.clone(),
                 self.viewer.playing,
                 self.viewer.watched,
+                self.viewer.paced,
                 wake,
             );
             self.simulation = Some(simulation.map_err(Error::Thread)?);
@@ -270,10 +284,10 @@ struct Drawn {
 impl Screen {
     fn new(
         window: Arc<Window>,
+        instance: Instance,
         events: &ActiveEventLoop,
         proxy: &EventLoopProxy<Woken>,
     ) -> Result<Self, Error> {
-        let instance = Gpu::instance();
         let surface = create_surface(&instance, &window)?;
         let gpu = Gpu::new(&instance, Some(&surface))?;
         let size = window.inner_size();
@@ -281,10 +295,14 @@ impl Screen {
         let config =
             surface.get_default_config(&gpu.adapter, size.width.max(1), size.height.max(1));
         let config = config.ok_or(Error::NoAdapter)?;
-        let srgb = capabilities.formats.iter().find(|format| format.is_srgb());
+        // Where the CPU draws, shaders encode sRGB themselves: the panels are encoded already, and
+        // decoding them for the driver to encode them again takes half of the time of a picture.
+        let software = gpu.is_software();
+        let mut formats = capabilities.formats.iter();
+        let preferred = formats.find(|format| format.is_srgb() != software);
         let config = SurfaceConfiguration {
             usage: TextureUsages::RENDER_ATTACHMENT,
-            format: srgb.copied().unwrap_or(config.format),
+            format: preferred.copied().unwrap_or(config.format),
             present_mode: PresentMode::Fifo,
             ..config
         };
@@ -292,9 +310,10 @@ impl Screen {
         let format = config.format;
         let (done, compiling) = mpsc::channel();
         let (gpu_there, proxy) = (gpu.clone(), proxy.clone());
+        let quality = Quality::of(software);
         let compile = move || {
             // Both fail only when the window is already closed.
-            let _ = done.send(Renderer::new(&gpu_there, format));
+            let _ = done.send(Renderer::new(&gpu_there, format, quality));
             let _ = proxy.send_event(Woken);
         };
         std::thread::Builder::new()
@@ -371,6 +390,51 @@ impl Screen {
         {
             self.renderer = Shaders::Ready(Box::new(renderer));
         }
+        let again = self.panels(viewer, &mut encoder, size);
+        let scale = self.input.egui_ctx().pixels_per_point();
+        let [_, _, wide, high] = viewer.area(size, scale);
+        viewer.aim(wide / high);
+        let scene = self.draw_scene(viewer, &mut encoder, &view, size);
+        self.overlay.paint(&mut encoder, &view, !scene);
+        let shown = viewer.snapshot.as_ref().filter(|_| scene);
+        let shown = shown.map(|snapshot| snapshot.frame);
+        if let Some(frame) = shown {
+            self.clock.end(&self.gpu.device, &mut encoder, frame);
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+        self.window.pre_present_notify();
+        let ms = self.drawn.elapsed().as_secs_f64() * 1e3;
+        self.gpu.queue.present(texture);
+        if let Some(frame) = shown {
+            viewer.timeline.drawn(frame, ms);
+            viewer.rate.count(self.drawn);
+        }
+        for (frame, ms) in self.clock.submitted(&self.gpu.device) {
+            viewer.timeline.rendered(frame, ms);
+        }
+        if let Some(path) = self.save_to.take() {
+            let saved = self.save(&path, viewer, size);
+            viewer.saved(&path, saved);
+            self.window.request_redraw();
+        }
+        // A very long delay stands for never.
+        let again = again.filter(|delay| *delay < Duration::from_secs(3600));
+        let sharper = match &self.renderer {
+            Shaders::Ready(renderer) if scene => renderer.again(),
+            _ => None,
+        };
+        Ok(Drawn {
+            again: again.into_iter().chain(sharper).min(),
+        })
+    }
+
+    /// Runs the panels and uploads them. Returns the delay after which they want another picture.
+    fn panels(
+        &mut self,
+        viewer: &mut Viewer,
+        encoder: &mut wgpu::CommandEncoder,
+        size: [u32; 2],
+    ) -> Option<Duration> {
         let input = self.input.take_egui_input(&self.window);
         let context = self.input.egui_ctx().clone();
         let compiling = matches!(self.renderer, Shaders::Compiling(_));
@@ -385,33 +449,8 @@ impl Screen {
             .get(&ViewportId::ROOT)
             .map(|viewport| viewport.repaint_delay);
         self.overlay
-            .prepare(&self.gpu, &mut encoder, size, &context, output);
-        let scene = self.draw_scene(viewer, &mut encoder, &view, size);
-        self.overlay.paint(&mut encoder, &view, !scene);
-        let shown = viewer.snapshot.as_ref().filter(|_| scene);
-        let shown = shown.map(|snapshot| snapshot.frame);
-        if let Some(frame) = shown {
-            self.clock.end(&self.gpu.device, &mut encoder, frame);
-        }
-        self.gpu.queue.submit([encoder.finish()]);
-        self.window.pre_present_notify();
-        let ms = self.drawn.elapsed().as_secs_f64() * 1e3;
-        self.gpu.queue.present(texture);
-        if let Some(frame) = shown {
-            viewer.timeline.drawn(frame, ms);
-        }
-        for (frame, ms) in self.clock.submitted(&self.gpu.device) {
-            viewer.timeline.rendered(frame, ms);
-        }
-        if let Some(path) = self.save_to.take() {
-            let saved = self.save(&path, viewer, size);
-            viewer.saved(&path, saved);
-            self.window.request_redraw();
-        }
-        // A very long delay stands for never.
-        Ok(Drawn {
-            again: again.filter(|delay| *delay < Duration::from_secs(3600)),
-        })
+            .prepare(&self.gpu, encoder, size, &context, output);
+        again
     }
 
     /// Draws the scene. Returns whether there was one, and the shaders were ready.
@@ -439,7 +478,67 @@ impl Screen {
     }
 }
 
+/// Returns the size of the window at the start, within a monitor of this size and scale. Around it
+/// there is a frame with a title.
+fn opening(monitor: Option<(PhysicalSize<u32>, f64)>) -> LogicalSize<f64> {
+    let wanted = LogicalSize::new(1280.0, 800.0);
+    let Some((size, scale)) = monitor.filter(|(size, _)| size.width > 0 && size.height > 0) else {
+        return wanted;
+    };
+    let whole: LogicalSize<f64> = size.to_logical(scale);
+    LogicalSize::new(
+        wanted.width.min(whole.width - 20.0).max(MIN_SIZE[0]),
+        wanted.height.min(whole.height - 50.0).max(MIN_SIZE[1]),
+    )
+}
+
+/// Returns a surface for the window. It fails if no driver can show pictures in windows.
 fn create_surface(instance: &Instance, window: &Arc<Window>) -> Result<Surface<'static>, Error> {
     let surface = instance.create_surface(Arc::clone(window));
-    surface.map_err(|error| Error::Device(error.to_string()))
+    surface.map_err(|_| Error::NoAdapter)
+}
+
+/// Returns the error of a missing display. winit's messages begin with a line of its sources, which
+/// tells a user nothing.
+fn no_display(message: &str) -> Error {
+    let plain = match message.strip_prefix("os error at ") {
+        Some(rest) => rest.split_once(": ").map_or(rest, |(_, what)| what),
+        None => message,
+    };
+    Error::NoDisplay(plain.trim_end_matches('.').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_opens_within_the_screen() {
+        let opens = |width, height, scale| {
+            let size = opening(Some((PhysicalSize::new(width, height), scale)));
+            [size.width, size.height]
+        };
+        assert_eq!(opens(2560, 1440, 1.0), [1280.0, 800.0]);
+        assert_eq!(opens(2560, 1600, 2.0), [1260.0, 750.0]);
+        assert_eq!(opens(1024, 768, 1.0), [1004.0, 718.0]);
+        assert_eq!(opens(320, 200, 1.0), MIN_SIZE);
+        assert_eq!(opens(0, 0, 1.0), [1280.0, 800.0]);
+        assert_eq!(opening(None), LogicalSize::new(1280.0, 800.0));
+    }
+
+    #[test]
+    fn a_missing_display_is_one_line_without_paths_of_sources() {
+        let message = |text| no_display(text).to_string();
+        assert_eq!(
+            message(
+                "os error at /somewhere/src/linux/mod.rs:765: neither WAYLAND nor DISPLAY is set"
+            ),
+            "no display answers: neither WAYLAND nor DISPLAY is set"
+        );
+        assert_eq!(
+            message("not supported."),
+            "no display answers: not supported"
+        );
+        assert!(no_display("").is_headless() && Error::NoAdapter.is_headless());
+    }
 }

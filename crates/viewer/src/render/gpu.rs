@@ -4,7 +4,7 @@ use super::Clock;
 use crate::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu::{
-    Adapter, Device, DeviceDescriptor, DeviceType, Instance, InstanceDescriptor, Limits,
+    Adapter, Backends, Device, DeviceDescriptor, DeviceType, Instance, InstanceDescriptor, Limits,
     PowerPreference, Queue, RequestAdapterOptions, Surface,
 };
 
@@ -21,6 +21,11 @@ impl Gpu {
     /// Opens the drivers of the platform, software ones too; `WGPU_BACKEND` selects among them.
     pub fn instance() -> Instance {
         Instance::new(InstanceDescriptor::new_without_display_handle_from_env())
+    }
+
+    /// Returns whether any driver answers.
+    pub fn is_there(instance: &Instance) -> bool {
+        !pollster::block_on(instance.enumerate_adapters(Backends::all())).is_empty()
     }
 
     /// Opens the fastest device that can show `surface`, if one is given.

@@ -1,31 +1,39 @@
 //! Draws a frame of the simulation with wgpu: instanced bodies, ground, wireframes and lines.
 
+mod buffered;
 mod clock;
 mod gpu;
 mod pipelines;
+mod quality;
 mod rows;
 mod target;
+mod texture;
 
 use super::camera::Camera;
 use super::look::{Colour, Look};
-use super::mesh::landscape;
+use super::mesh::{landscape, parts};
 use super::snapshot::{Extent, Snapshot};
 use super::state::Viewer;
+use buffered::Copier;
 use bytemuck::{Pod, Zeroable};
 pub(super) use clock::Clock;
 use glam::{Mat4, Vec3};
 pub(super) use gpu::Gpu;
 use pipelines::Pipelines;
+use quality::Chairs;
+pub(super) use quality::Quality;
 use radsweep::Aabb;
 use radsweep_scenes::{Instance, Mesh, Shape, chair_mesh};
 use rows::Rows;
+use std::time::{Duration, Instant};
 pub(super) use target::Picture;
 use target::Targets;
+pub(super) use texture::{BACKGROUND, background};
 use wgpu::util::{BufferInitDescriptor, DeviceExt};
 use wgpu::{
-    BindGroup, Buffer, BufferUsages, Color, CommandEncoder, IndexFormat, LoadOp, Operations,
-    RenderPass, RenderPassColorAttachment, RenderPassDepthStencilAttachment, RenderPassDescriptor,
-    StoreOp, TextureFormat, TextureView,
+    BindGroup, Buffer, BufferUsages, CommandEncoder, IndexFormat, LoadOp, Operations, RenderPass,
+    RenderPassColorAttachment, RenderPassDepthStencilAttachment, RenderPassDescriptor, StoreOp,
+    TextureFormat, TextureView,
 };
 
 /// A line that is drawn in front of everything, laid out for a vertex buffer.
@@ -74,11 +82,17 @@ pub(super) struct Renderer {
     pipelines: Pipelines,
     globals: Buffer,
     bind_group: BindGroup,
+    quality: Quality,
     chair: DeviceMesh,
+    coarse_chair: DeviceMesh,
+    /// Indices of the coarse mesh that are drawn.
+    boxes_of_a_chair: u32,
+    chairs: Chairs,
     /// The landscape of the scene with this number; `None` where it has none.
     landscape: Option<(u64, DeviceMesh)>,
-    bodies: [Rows<Instance>; 3],
-    marks: [Rows<u32>; 3],
+    /// Boxes, chairs with their whole mesh, spheres, chairs as boxes.
+    bodies: [Rows<Instance>; 4],
+    marks: [Rows<u32>; 4],
     boxes: Rows<Aabb>,
     lines: Rows<Line>,
     targets: Option<Targets>,
@@ -87,8 +101,30 @@ pub(super) struct Renderer {
     uploaded: u64,
     extent: Option<Extent>,
     picking: bool,
+    /// The hash of the uploaded bodies, if the quality needs it.
+    content: u64,
+    /// What the last picture showed, and since when.
+    shown: Option<Content>,
+    moved: Instant,
+    /// What is in the scene's own texture, and its size.
+    drawn: Option<(Content, [u32; 2])>,
+    copier: Copier,
 }
 
+/// What a picture of the scene shows; two equal ones look the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Content {
+    /// The hash of the frame's bodies.
+    bodies: u64,
+    camera: Camera,
+    look: Look,
+    /// Width and height of the area in the window.
+    area: [f32; 2],
+}
+
+/// How long nothing must move before a picture of all pixels is drawn.
+const STILL_AFTER: Duration = Duration::from_millis(300);
+const INDICES_OF_A_BOX: u32 = 36;
 /// Vertices of the shapes without a mesh: three faces of a box, a square, the edges of a box.
 const BOX_CORNERS: u32 = 18;
 const SQUARE_CORNERS: u32 = 4;
@@ -96,23 +132,29 @@ const WIRE_CORNERS: u32 = 24;
 
 impl Renderer {
     /// Compiles the shaders, which takes some tenths of a second on a slow driver.
-    pub fn new(gpu: &Gpu, format: TextureFormat) -> Self {
+    pub fn new(gpu: &Gpu, format: TextureFormat, quality: Quality) -> Self {
         let device = &gpu.device;
         let globals = device.create_buffer_init(&BufferInitDescriptor {
             label: Some("globals"),
             contents: bytemuck::bytes_of(&Globals::zeroed()),
             usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
         });
-        let (pipelines, bind_group) = Pipelines::new(device, format, &globals);
+        let (pipelines, bind_group) = Pipelines::new(device, format, quality, &globals);
+        let chair = chair_mesh();
         Self {
-            chair: DeviceMesh::new(device, &chair_mesh()),
+            quality,
+            coarse_chair: DeviceMesh::new(device, &parts(&chair)),
+            chair: DeviceMesh::new(device, &chair),
+            boxes_of_a_chair: 0,
+            chairs: Chairs::default(),
+            copier: Copier::new(device, format),
             gpu: gpu.clone(),
             pipelines,
             globals,
             bind_group,
             landscape: None,
-            bodies: [const { Rows::new() }; 3],
-            marks: [const { Rows::new() }; 3],
+            bodies: [const { Rows::new() }; 4],
+            marks: [const { Rows::new() }; 4],
             boxes: Rows::new(),
             lines: Rows::new(),
             targets: None,
@@ -120,13 +162,18 @@ impl Renderer {
             uploaded: 0,
             extent: None,
             picking: false,
+            content: 0,
+            shown: None,
+            drawn: None,
+            moved: Instant::now(),
         }
     }
 
     /// Uploads a frame.
     fn upload(&mut self, snapshot: &Snapshot) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
-        for (index, shape) in Snapshot::SHAPES.into_iter().enumerate() {
+        // Chairs depend on the camera too.
+        for (index, shape) in [(0, Shape::Box), (2, Shape::Sphere)] {
             self.bodies[index].write(device, queue, snapshot.picture.of(shape));
             self.marks[index].write(device, queue, &snapshot.marks[index]);
         }
@@ -139,6 +186,9 @@ impl Renderer {
             }
             Some(_) => {}
             None => self.landscape = None,
+        }
+        if self.quality.buffered {
+            self.content = snapshot.content();
         }
         self.extent = snapshot.extent;
         self.picking = snapshot.picked.is_some();
@@ -161,13 +211,69 @@ impl Renderer {
             self.uploaded = snapshot.serial;
             self.upload(snapshot);
         }
-        let [left, top, width, height] = viewer.area(size, pixels_per_point);
-        let globals = self.globals_of([width, height], &viewer.camera, &viewer.look);
+        let area = viewer.area(size, pixels_per_point);
+        let [_, _, width, height] = area;
+        if !self.quality.buffered {
+            self.prepare(snapshot, viewer, [width, height], self.quality);
+            self.pass(encoder, view, size, area, viewer.look.space);
+            return true;
+        }
+        let content = Content {
+            bodies: self.content,
+            camera: viewer.camera,
+            look: viewer.look,
+            area: [width, height],
+        };
+        if self.shown != Some(content) {
+            self.shown = Some(content);
+            self.moved = Instant::now();
+        }
+        let quality = self.quality.while_moving(self.again().is_some());
+        let pixels = quality.pixels([width, height]);
+        let texture = self.copier.texture(&self.gpu.device, pixels);
+        if self.drawn != Some((content, pixels)) {
+            self.drawn = Some((content, pixels));
+            self.prepare(snapshot, viewer, [width, height], quality);
+            let [wide, high] = pixels.map(|side| side as f32);
+            let whole = [0.0, 0.0, wide, high];
+            self.pass(encoder, &texture, pixels, whole, viewer.look.space);
+        }
+        self.copier.copy(encoder, view, area);
+        true
+    }
+
+    /// Returns the delay after which a picture of more pixels is due, if the last one had fewer
+    /// because something moved.
+    pub fn again(&self) -> Option<Duration> {
+        let left = STILL_AFTER.checked_sub(self.moved.elapsed());
+        left.filter(|_| self.quality.buffered && self.shown.is_some())
+    }
+
+    /// Uploads what depends on the camera, for an area of this size in pixels.
+    fn prepare(&mut self, snapshot: &Snapshot, viewer: &Viewer, area: [f32; 2], quality: Quality) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
+        let globals = self.globals_of(area, &viewer.camera, &viewer.look);
         queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals));
         let mut lines = Vec::new();
         viewer.look.lines(snapshot, &mut lines);
         self.lines.write(device, queue, &lines);
+        self.chairs.split(snapshot, &viewer.camera, area, quality);
+        for (index, list) in [(1, &self.chairs.whole), (3, &self.chairs.coarse)] {
+            self.bodies[index].write(device, queue, &list.0);
+            self.marks[index].write(device, queue, &list.1);
+        }
+        self.boxes_of_a_chair = quality.boxes * INDICES_OF_A_BOX;
+    }
+
+    /// Draws the scene into an area of a picture of this size in pixels.
+    fn pass(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        view: &TextureView,
+        size: [u32; 2],
+        [left, top, width, height]: [f32; 4],
+        space: bool,
+    ) {
         let fits = self
             .targets
             .as_ref()
@@ -175,18 +281,23 @@ impl Renderer {
         if !fits {
             self.targets = None; // frees the old ones first
         }
+        let (device, samples) = (&self.gpu.device, self.quality.samples);
         let targets = self
             .targets
-            .get_or_insert_with(|| Targets::new(device, self.format, size));
+            .get_or_insert_with(|| Targets::new(device, self.format, size, samples));
+        let multisampled = targets.colour.as_ref();
         let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
             label: Some("scene"),
             color_attachments: &[Some(RenderPassColorAttachment {
-                view: &targets.colour,
+                view: multisampled.unwrap_or(view),
                 depth_slice: None,
-                resolve_target: Some(view),
+                resolve_target: multisampled.map(|_| view),
                 ops: Operations {
-                    load: LoadOp::Clear(Color::BLACK),
-                    store: StoreOp::Discard,
+                    load: LoadOp::Clear(background(self.format)),
+                    store: match multisampled {
+                        Some(_) => StoreOp::Discard,
+                        None => StoreOp::Store,
+                    },
                 },
             })],
             depth_stencil_attachment: Some(RenderPassDepthStencilAttachment {
@@ -210,7 +321,7 @@ impl Renderer {
         // First the sky behind the opaque bodies, then transparent ones.
         pass.set_pipeline(&self.pipelines.sky);
         pass.draw(0..3, 0..1);
-        if viewer.look.space {
+        if space {
             pass.set_pipeline(&self.pipelines.glow);
             self.draw_shape(&mut pass, 2);
         }
@@ -224,31 +335,38 @@ impl Renderer {
             pass.set_vertex_buffer(0, rows.slice(..));
             pass.draw(0..SQUARE_CORNERS, 0..count);
         }
-        true
     }
 
     fn draw_bodies(&self, pass: &mut RenderPass<'_>) {
         let pipelines = &self.pipelines;
-        let drawn_with = [&pipelines.boxes, &pipelines.mesh, &pipelines.balls];
-        for (shape, pipeline) in drawn_with.into_iter().enumerate() {
+        let (mesh, coarse) = (&pipelines.mesh, &pipelines.coarse);
+        // The floor is a box: what stands on it comes first, so that no pixel is drawn twice.
+        let boxes = (0, &pipelines.boxes);
+        for (shape, pipeline) in [(1, mesh), (3, coarse), (2, &pipelines.balls), boxes] {
             pass.set_pipeline(pipeline);
             self.draw_shape(pass, shape);
         }
     }
 
-    /// Draws the bodies of a shape, an index into [`Snapshot::SHAPES`].
+    /// Draws the bodies of a shape, an index into [`Snapshot::SHAPES`], or after these coarse
+    /// chairs.
     fn draw_shape(&self, pass: &mut RenderPass<'_>, shape: usize) {
         let rows = self.bodies[shape].iter().zip(self.marks[shape].iter());
         for ((bodies, count), (marks, _)) in rows {
             pass.set_vertex_buffer(0, bodies.slice(..));
             pass.set_vertex_buffer(1, marks.slice(..));
-            match Snapshot::SHAPES[shape] {
-                Shape::Box => pass.draw(0..BOX_CORNERS, 0..count),
-                Shape::Chair => {
+            match Snapshot::SHAPES.get(shape) {
+                Some(Shape::Box) => pass.draw(0..BOX_CORNERS, 0..count),
+                Some(Shape::Chair) => {
                     self.chair.bind(pass, 2);
                     pass.draw_indexed(0..self.chair.count, 0, 0..count);
                 }
-                Shape::Sphere => pass.draw(0..SQUARE_CORNERS, 0..count),
+                Some(Shape::Sphere) => pass.draw(0..SQUARE_CORNERS, 0..count),
+                None => {
+                    self.coarse_chair.bind(pass, 2);
+                    let indices = self.boxes_of_a_chair.min(self.coarse_chair.count);
+                    pass.draw_indexed(0..indices, 0, 0..count);
+                }
             }
         }
     }
@@ -294,19 +412,14 @@ impl Renderer {
             eye: four(camera.eye(), 0.0),
             right: four(camera.right() * slopes.x, width),
             up: four(camera.up() * slopes.y, height),
-            forward: four(camera.forward(), 0.0),
+            forward: four(camera.forward(), camera.cut(radius, look.cut)),
             sun: four(Vec3::new(0.45, 0.8, 0.38).normalize(), 0.0),
             sun_light,
             sky_top,
             horizon,
             ground,
             scales: [haze, grid, speed, overlaps],
-            modes: [
-                colour,
-                self.picking.into(),
-                (!self.format.is_srgb()).into(),
-                look.space.into(),
-            ],
+            modes: [colour, self.picking.into(), 0, look.space.into()],
         }
     }
 }

@@ -1,22 +1,24 @@
 //! A pipeline for each kind of primitive, all with the shader `scene.wgsl`.
 
-use super::Line;
-use super::target::{DEPTH, SAMPLES};
+use super::target::DEPTH;
+use super::{Line, Quality};
 use radsweep::Aabb;
 use radsweep_scenes::Instance;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BlendComponent, BlendFactor,
     BlendOperation, BlendState, Buffer, ColorTargetState, ColorWrites, CompareFunction,
-    DepthStencilState, Device, FragmentState, MultisampleState, PipelineLayout, PrimitiveState,
-    PrimitiveTopology, RenderPipeline, RenderPipelineDescriptor, ShaderModule, ShaderStages,
-    TextureFormat, VertexAttribute, VertexBufferLayout, VertexState, VertexStepMode,
-    vertex_attr_array,
+    DepthStencilState, Device, Face, FragmentState, MultisampleState, PipelineCompilationOptions,
+    PipelineLayout, PrimitiveState, PrimitiveTopology, RenderPipeline, RenderPipelineDescriptor,
+    ShaderModule, ShaderStages, TextureFormat, VertexAttribute, VertexBufferLayout, VertexState,
+    VertexStepMode, vertex_attr_array,
 };
 
 #[derive(Debug)]
 pub(super) struct Pipelines {
     pub boxes: RenderPipeline,
     pub mesh: RenderPipeline,
+    /// Coarse meshes.
+    pub coarse: RenderPipeline,
     pub balls: RenderPipeline,
     pub ground: RenderPipeline,
     pub glow: RenderPipeline,
@@ -34,6 +36,8 @@ struct Kind<'a> {
     depth: (CompareFunction, bool),
     blend: Option<BlendState>,
     cover: bool,
+    /// The side of the triangles that is not drawn.
+    culled: Option<Face>,
 }
 
 const INSTANCE: [VertexAttribute; 6] = vertex_attr_array![
@@ -64,12 +68,23 @@ const ADDED: BlendComponent = BlendComponent {
 };
 
 impl Pipelines {
-    /// Creates the pipelines for this colour format, and the bind group of the uniform block.
-    pub fn new(device: &Device, format: TextureFormat, globals: &Buffer) -> (Self, BindGroup) {
+    /// Creates the pipelines for this colour format and quality, and the bind group of the uniform
+    /// block.
+    pub fn new(
+        device: &Device,
+        format: TextureFormat,
+        quality: Quality,
+        globals: &Buffer,
+    ) -> (Self, BindGroup) {
         let (layout, bind_group) = bind_globals(device, globals);
         let maker = Maker {
             device,
             format,
+            samples: quality.samples,
+            constants: [
+                ("encoded", f64::from(u8::from(!format.is_srgb()))),
+                ("quick", f64::from(u8::from(quality.buffered))),
+            ],
             shader: device.create_shader_module(wgpu::include_wgsl!("scene.wgsl")),
             layout: device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: Some("scene"),
@@ -87,7 +102,11 @@ impl Pipelines {
         let meshes = [instances, marks, points.clone(), normals.clone()];
         let pipelines = Self {
             boxes: maker.make(Kind::solid("vs_box", &bodies)),
-            mesh: maker.make(Kind::solid("vs_mesh", &meshes)),
+            mesh: maker.make(Kind::mesh(&meshes)),
+            coarse: maker.make(match quality.buffered {
+                true => Kind::flat(&meshes),
+                false => Kind::mesh(&meshes),
+            }),
             ground: maker.make(Kind::solid("vs_ground", &[points, normals])),
             balls: maker.make(Kind::balls(&bodies)),
             glow: maker.make(Kind::glow(&bodies)),
@@ -136,6 +155,23 @@ impl<'a> Kind<'a> {
             depth: (CompareFunction::Greater, true),
             blend: None,
             cover: false,
+            culled: None,
+        }
+    }
+
+    /// Meshes, of which only the triangles towards the eye are drawn.
+    const fn mesh(buffers: &'a [VertexBufferLayout<'a>]) -> Self {
+        Self {
+            culled: Some(Face::Back),
+            ..Self::solid("vs_mesh", buffers)
+        }
+    }
+
+    /// Meshes whose faces have one colour each.
+    const fn flat(buffers: &'a [VertexBufferLayout<'a>]) -> Self {
+        Self {
+            stages: ["vs_flat", "fs_flat"],
+            ..Self::mesh(buffers)
         }
     }
 
@@ -199,6 +235,9 @@ impl<'a> Kind<'a> {
 struct Maker<'a> {
     device: &'a Device,
     format: TextureFormat,
+    samples: u32,
+    /// The constants of the shader.
+    constants: [(&'static str, f64); 2],
     shader: ShaderModule,
     layout: PipelineLayout,
 }
@@ -206,6 +245,10 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn make(&self, kind: Kind<'_>) -> RenderPipeline {
         let [vertex, fragment] = kind.stages;
+        let options = PipelineCompilationOptions {
+            constants: &self.constants,
+            ..PipelineCompilationOptions::default()
+        };
         let buffers: Vec<_> = kind.buffers.iter().cloned().map(Some).collect();
         self.device
             .create_render_pipeline(&RenderPipelineDescriptor {
@@ -214,11 +257,12 @@ impl Maker<'_> {
                 vertex: VertexState {
                     module: &self.shader,
                     entry_point: Some(vertex),
-                    compilation_options: Default::default(),
+                    compilation_options: options.clone(),
                     buffers: &buffers,
                 },
                 primitive: PrimitiveState {
                     topology: kind.topology,
+                    cull_mode: kind.culled,
                     ..PrimitiveState::default()
                 },
                 depth_stencil: Some(DepthStencilState {
@@ -229,14 +273,14 @@ impl Maker<'_> {
                     bias: Default::default(),
                 }),
                 multisample: MultisampleState {
-                    count: SAMPLES,
-                    alpha_to_coverage_enabled: kind.cover,
+                    count: self.samples,
+                    alpha_to_coverage_enabled: kind.cover && self.samples > 1,
                     ..MultisampleState::default()
                 },
                 fragment: Some(FragmentState {
                     module: &self.shader,
                     entry_point: Some(fragment),
-                    compilation_options: Default::default(),
+                    compilation_options: options,
                     targets: &[Some(ColorTargetState {
                         format: self.format,
                         blend: kind.blend,

@@ -10,6 +10,7 @@ struct Globals {
     // Half the width and height of the picture at distance 1 along these, w: its size in pixels.
     right: vec4f,
     up: vec4f,
+    // w: the depth before which bodies are left out.
     forward: vec4f,
     sun: vec4f,
     sun_light: vec4f,
@@ -18,14 +19,20 @@ struct Globals {
     ground: vec4f,
     // Haze per distance, grid spacing, high speed, max pairs.
     scales: vec4f,
-    // Colour mode, whether a body is picked, whether to encode sRGB here, whether bodies glow.
+    // Colour mode, whether a body is picked, unused, whether bodies glow.
     modes: vec4u,
 }
 @group(0) @binding(0) var<uniform> g: Globals;
 
+// Whether to encode sRGB here, since the picture does not.
+override encoded: bool = false;
+// Whether to leave out what costs much and shows little, where the CPU draws.
+override quick: bool = false;
+
 const STATIC: u32 = 0x80000000u;
 const PICKED: u32 = 0x40000000u;
 const PARTNER: u32 = 0x20000000u;
+const RESTING: u32 = 0x10000000u;
 const PAIRS: u32 = 0x00ffffffu;
 
 struct Body {
@@ -70,8 +77,8 @@ fn ramp(part: f32) -> vec3f {
     return mix(stops[low], stops[low + 1u], at - f32(low));
 }
 
-// No branch depends on a uniform alone: llvmpipe would compile the shader again for every value of
-// the uniforms, and store all of them.
+// No branch depends on a uniform alone (constants of a pipeline are none): llvmpipe would compile
+// the shader again for every value of the uniforms, and store all of them.
 fn colour_of(body: Body) -> vec4f {
     // Colours of wood and a few paints.
     var palette = array<vec3f, 8>(
@@ -91,6 +98,8 @@ fn colour_of(body: Body) -> vec4f {
         colour = vec3f(1.0, 0.62, 0.02);
     } else if (body.mark & PARTNER) != 0u {
         colour = vec3f(0.0, 0.55, 0.85);
+    } else if (body.mark & RESTING) != 0u {
+        colour = vec3f(0.42, 0.13, 0.78);
     } else {
         // Other bodies are grey where one is picked.
         colour = mix(colour, vec3f(0.30), 0.75 * f32(g.modes.y));
@@ -98,9 +107,15 @@ fn colour_of(body: Body) -> vec4f {
     return vec4f(colour, 1.0);
 }
 
-// Returns whether the body has a finite size; others are not drawn.
+// Returns whether a point is not before the plane that cuts the scene.
+fn behind_cut(point: vec3f) -> bool {
+    return dot(point - g.eye.xyz, g.forward.xyz) >= g.forward.w;
+}
+
+// Returns whether the body has a finite size, and is static or not before the cut; others are not
+// drawn.
 fn visible(body: Body) -> bool {
-    return max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
+    return ((body.mark & STATIC) != 0u || behind_cut(body.position)) && max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
 }
 
 // The three faces of a box towards the eye, six corners each.
@@ -132,7 +147,7 @@ fn vs_mesh(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) ->
     var out: Surface;
     out.world = body.position + rotate(body.rotation, point * body.scale);
     out.normal = rotate(body.rotation, normal);
-    out.clip = g.view_projection * vec4f(out.world, 1.0);
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body));
     out.base = colour_of(body);
     out.mark = body.mark;
     return out;
@@ -152,6 +167,10 @@ fn vs_ground(@location(7) point: vec3f, @location(8) normal: vec3f) -> Surface {
 
 fn sky(dir: vec3f) -> vec3f {
     let height = dir.y;
+    if quick {
+        let above = mix(g.horizon.rgb, g.sky_top.rgb, sqrt(max(height, 0.0)));
+        return select(above, g.horizon.rgb * 0.9, height < 0.0);
+    }
     let above = mix(g.horizon.rgb, g.sky_top.rgb, pow(clamp(height, 0.0, 1.0), 0.55));
     return mix(above, g.horizon.rgb * 0.82, clamp(-height * 2.5, 0.0, 1.0));
 }
@@ -162,6 +181,10 @@ fn lit(base: vec3f, n: vec3f, world: vec3f) -> vec3f {
     let view = from_eye / distance;
     let ambient = mix(g.ground.rgb * 0.45, g.sky_top.rgb * 0.75 + 0.10, n.y * 0.5 + 0.5);
     let sun = max(dot(n, g.sun.xyz), 0.0);
+    if quick {
+        let far = distance * g.scales.x * distance * g.scales.x;
+        return mix(base * (ambient + sun * g.sun_light.rgb), g.horizon.rgb, far / (1.0 + far));
+    }
     let other = max(dot(n, -vec3f(g.sun.x, -0.25, g.sun.z)), 0.0) * 0.16;
     let rim = pow(1.0 - max(dot(n, -view), 0.0), 4.0) * 0.10;
     let halfway = normalize(g.sun.xyz - view);
@@ -174,8 +197,10 @@ fn lit(base: vec3f, n: vec3f, world: vec3f) -> vec3f {
 fn finish(colour: vec3f) -> vec4f {
     // Tone mapping: highlights fade to white instead of being clipped.
     let toned = colour * (1.0 + colour * 0.12) / (1.0 + colour * 0.45) * 1.18;
-    let encoded = select(1.055 * pow(toned, vec3f(1.0 / 2.4)) - 0.055, toned * 12.92, toned < vec3f(0.0031308));
-    return vec4f(select(toned, encoded, g.modes.z != 0u), 1.0);
+    if !encoded {
+        return vec4f(toned, 1.0);
+    }
+    return vec4f(select(1.055 * pow(toned, vec3f(1.0 / 2.4)) - 0.055, toned * 12.92, toned < vec3f(0.0031308)), 1.0);
 }
 
 // Returns the coverage of a pixel by lines at distance 1 with a width in pixels. They fade where
@@ -199,6 +224,27 @@ fn fs_surface(in: Surface) -> @location(0) vec4f {
         base *= mix(0.72, 1.0, clamp(min(edge.x, edge.y) - 0.2, 0.0, 1.0));
     }
     return finish(lit(base, n, in.world));
+}
+
+struct Flat {
+    @builtin(position) clip: vec4f,
+    @location(0) @interpolate(flat) colour: vec4f,
+}
+
+// A mesh whose faces have one colour each. llvmpipe shades 16 pixels at least for every triangle,
+// however small, so that shading corners is much cheaper for chairs of some pixels.
+@vertex
+fn vs_flat(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) -> Flat {
+    let world = body.position + rotate(body.rotation, point * body.scale);
+    var out: Flat;
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(world, 1.0), visible(body));
+    out.colour = finish(lit(colour_of(body).rgb, rotate(body.rotation, normal), world));
+    return out;
+}
+
+@fragment
+fn fs_flat(in: Flat) -> @location(0) vec4f {
+    return in.colour;
 }
 
 struct Ball {
@@ -294,7 +340,8 @@ fn vs_wire(@builtin(vertex_index) vertex: u32, @location(0) low: vec3f, @locatio
     part[(axis + 2u) % 3u] = f32((edge >> 1u) & 1u);
     let finite = max(max(abs(low.x), abs(low.y)), abs(low.z)) < 1e30 && max(max(abs(high.x), abs(high.y)), abs(high.z)) < 1e30;
     var out: Ink;
-    out.clip = select(vec4f(0.0), g.view_projection * vec4f(select(low, high, part > vec3f(0.5)), 1.0), finite);
+    let shown = finite && behind_cut((low + high) * 0.5);
+    out.clip = select(vec4f(0.0), g.view_projection * vec4f(select(low, high, part > vec3f(0.5)), 1.0), shown);
     out.colour = vec4f(0.02, 0.05, 0.10, 0.55);
     return out;
 }
@@ -351,6 +398,9 @@ fn vs_sky(@builtin(vertex_index) vertex: u32) -> Sky {
 
 @fragment
 fn fs_sky(in: Sky) -> @location(0) vec4f {
+    if quick {
+        return finish(sky(normalize(in.dir)));
+    }
     // Noise of half a step of eight bits hides colour bands.
     let noise = f32(hash(u32(in.clip.x) * 8191u + u32(in.clip.y)) & 255u) / 255.0 - 0.5;
     return finish(sky(normalize(in.dir)) * (1.0 + 0.012 * noise));

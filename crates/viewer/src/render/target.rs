@@ -1,62 +1,34 @@
 //! Render targets: multisampled colour and depth, and pictures that can be read back.
 
 use super::Gpu;
+use super::texture::{extent, texture};
 use crate::Error;
 use std::sync::mpsc;
 use wgpu::{
-    BufferDescriptor, BufferUsages, CommandEncoder, Device, Extent3d, MapMode, PollType,
-    TexelCopyBufferInfo, TexelCopyBufferLayout, Texture, TextureDescriptor, TextureDimension,
-    TextureFormat, TextureUsages, TextureView,
+    BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, TexelCopyBufferInfo,
+    TexelCopyBufferLayout, Texture, TextureFormat, TextureUsages, TextureView,
 };
 
-/// Samples per pixel, which every driver supports.
-pub(super) const SAMPLES: u32 = 4;
 pub(super) const DEPTH: TextureFormat = TextureFormat::Depth32Float;
 
-fn texture(
-    device: &Device,
-    size: [u32; 2],
-    samples: u32,
-    format: TextureFormat,
-    usage: TextureUsages,
-) -> Texture {
-    device.create_texture(&TextureDescriptor {
-        label: None,
-        size: extent(size),
-        mip_level_count: 1,
-        sample_count: samples,
-        dimension: TextureDimension::D2,
-        format,
-        usage,
-        view_formats: &[],
-    })
-}
-
-const fn extent([width, height]: [u32; 2]) -> Extent3d {
-    Extent3d {
-        width,
-        height,
-        depth_or_array_layers: 1,
-    }
-}
-
-/// Multisampled colour and depth for pictures of one size.
+/// Colour and depth for pictures of one size and number of samples.
 #[derive(Debug)]
 pub(super) struct Targets {
     pub size: [u32; 2],
-    pub colour: TextureView,
+    /// Multisampled colour; `None` with one sample, where the picture itself takes the colour.
+    pub colour: Option<TextureView>,
     pub depth: TextureView,
 }
 
 impl Targets {
-    pub fn new(device: &Device, format: TextureFormat, size: [u32; 2]) -> Self {
+    pub fn new(device: &Device, format: TextureFormat, size: [u32; 2], samples: u32) -> Self {
         let view = |format| {
             let usage = TextureUsages::RENDER_ATTACHMENT;
-            texture(device, size, SAMPLES, format, usage).create_view(&Default::default())
+            texture(device, size, samples, format, usage).create_view(&Default::default())
         };
         Self {
             size,
-            colour: view(format),
+            colour: (samples > 1).then(|| view(format)),
             depth: view(DEPTH),
         }
     }

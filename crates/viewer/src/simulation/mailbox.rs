@@ -28,6 +28,10 @@ pub enum Command {
     Reset,
     /// Sets the frames per second.
     Rate(f64),
+    /// Sets the max number of steps for each frame that is shown.
+    Ahead(u32),
+    /// The newest frame is being shown.
+    Shown,
     Settings(Box<Settings>),
     Watch(Watch),
 }

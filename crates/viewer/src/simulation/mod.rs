@@ -6,6 +6,7 @@
 mod mailbox;
 mod worker;
 
+use crate::resting::Resting;
 use crate::snapshot::{Snapshot, Watch};
 use crate::sorting::SortLimit;
 use crate::timeline::Record;
@@ -39,8 +40,12 @@ pub(super) struct Simulation {
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 impl Simulation {
-    /// Starts a simulation, at 60 frames per second if it plays. The thread calls `wake` whenever
-    /// there is something new.
+    /// Default max number of steps for each frame that is shown: the simulation keeps its speed
+    /// where pictures take up to four times as long as a frame.
+    pub const STEPS: u32 = 4;
+
+    /// Starts a simulation, at 60 frames per second if it plays, with a max number of steps for
+    /// each frame that is shown. The thread calls `wake` whenever there is something new.
     ///
     /// # Errors
     ///
@@ -49,6 +54,7 @@ impl Simulation {
         settings: Settings,
         playing: bool,
         watch: Watch,
+        steps: u32,
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let (commands, inbox) = mpsc::channel();
@@ -64,12 +70,15 @@ impl Simulation {
                 settings,
                 scene: None,
                 broad_phase: None,
+                resting: Resting::default(),
                 limit: SortLimit::default(),
                 landscape: None,
                 scenes: 0,
                 frame: 0,
                 shown: 0,
                 playing,
+                ahead: 0,
+                max_ahead: steps,
                 period: Duration::from_secs(1) / 60,
                 watch,
                 outbox: &shared,
@@ -102,6 +111,7 @@ impl Simulation {
         let records = std::mem::take(&mut outbox.records);
         let snapshot = match outbox.newest.take() {
             Some(newest) => {
+                self.send(Command::Shown);
                 outbox.spare = seen.or(outbox.spare.take());
                 Some(newest)
             }
@@ -168,8 +178,14 @@ mod tests {
             let (wake, woken) = mpsc::channel();
             let wake = move || wake.send(()).unwrap_or_default();
             Self {
-                simulation: Simulation::start(settings(100), playing, Watch::default(), wake)
-                    .expect("a thread"),
+                simulation: Simulation::start(
+                    settings(100),
+                    playing,
+                    Watch::default(),
+                    Simulation::STEPS,
+                    wake,
+                )
+                .expect("a thread"),
                 woken,
                 snapshot: None,
                 records: Vec::new(),
@@ -211,6 +227,26 @@ mod tests {
         assert_eq!(frames[reset..], [1, 2], "nothing ran while it was paused");
         let counted: Vec<u64> = (1..=reset as u64).collect();
         assert_eq!(frames[..reset], counted, "no record is lost");
+    }
+
+    #[test]
+    fn it_waits_for_pictures_and_commands_still_work() {
+        let mut seen = Seen::start(true);
+        seen.simulation.send(Command::Rate(1e6));
+        seen.simulation.send(Command::Ahead(3));
+        seen.wait(|seen| seen.records.len() >= 9);
+        // Without pictures it stops; each step wakes the window once.
+        let waits = Duration::from_millis(500);
+        let woken = std::iter::from_fn(|| seen.woken.recv_timeout(waits).ok()).count();
+        assert!(woken <= 3 + 4, "{woken} steps without a picture");
+        let before = seen.records.len();
+        seen.simulation.send(Command::Play(false));
+        seen.simulation.send(Command::Step);
+        seen.wait(|seen| seen.records.len() > before);
+        seen.simulation.send(Command::Ahead(u32::MAX));
+        seen.simulation.send(Command::Play(true));
+        let free = (0..50).map_while(|_| seen.woken.recv_timeout(waits).ok());
+        assert_eq!(free.count(), 50, "it runs without pictures");
     }
 
     #[test]

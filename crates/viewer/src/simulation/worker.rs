@@ -1,6 +1,7 @@
 //! The loop of the simulation's thread.
 
 use super::mailbox::{Command, Outbox, Settings, State, lock};
+use crate::resting::Resting;
 use crate::snapshot::Watch;
 use crate::sorting::SortLimit;
 use crate::timeline::Record;
@@ -18,6 +19,7 @@ pub struct Worker<'a> {
     pub settings: Settings,
     pub scene: Option<Scene>,
     pub broad_phase: Option<BroadPhase>,
+    pub resting: Resting,
     pub limit: SortLimit,
     pub landscape: Option<Arc<Landscape>>,
     /// Number of scenes built.
@@ -27,6 +29,9 @@ pub struct Worker<'a> {
     /// Frames published.
     pub shown: u64,
     pub playing: bool,
+    /// Steps since a frame was shown, and their max number.
+    pub ahead: u32,
+    pub max_ahead: u32,
     pub period: Duration,
     pub watch: Watch,
     pub outbox: &'a Mutex<Outbox>,
@@ -39,12 +44,14 @@ impl Worker<'_> {
         self.rebuild(self.settings.clone(), true, true);
         let mut due = Instant::now();
         loop {
-            let command = if self.playing && self.scene.is_some() {
+            let plays = self.playing && self.ahead < self.max_ahead;
+            let command = if plays && self.scene.is_some() {
                 match inbox.recv_timeout(due.saturating_duration_since(Instant::now())) {
                     Ok(command) => command,
                     Err(RecvTimeoutError::Timeout) => {
                         // A step that takes longer than its period delays those after it.
                         due = Instant::now().max(due) + self.period;
+                        self.ahead += 1;
                         self.step();
                         continue;
                     }
@@ -73,6 +80,8 @@ impl Worker<'_> {
             Command::Rate(rate) => {
                 self.period = Duration::try_from_secs_f64(1.0 / rate).unwrap_or_default();
             }
+            Command::Ahead(steps) => self.max_ahead = steps,
+            Command::Shown => self.ahead = 0,
             Command::Step => self.step(),
             Command::Reset => self.rebuild(self.settings.clone(), true, false),
             Command::Settings(new) => {
@@ -134,6 +143,7 @@ impl Worker<'_> {
         if let Some(scene) = scene {
             self.broad_phase.as_mut().map(BroadPhase::clear);
             self.landscape = scene.landscape().cloned().map(Arc::new);
+            self.resting = Resting::default();
             self.scene = Some(scene);
             self.scenes += 1;
             self.frame = 0;
@@ -146,10 +156,15 @@ impl Worker<'_> {
         let (Some(scene), Some(broad_phase)) = (&mut self.scene, &mut self.broad_phase) else {
             return;
         };
-        match scene.step(broad_phase) {
+        let step = scene.step(broad_phase).and_then(|step| {
+            self.resting.update(scene, &self.settings.config)?;
+            Ok(step)
+        });
+        match step {
             Ok(step) => {
                 self.frame += 1;
-                let record = Record::new(self.frame, step, self.limit);
+                let resting = self.resting.pairs().len() as u64;
+                let record = Record::new(self.frame, step, self.limit, resting);
                 let mut outbox = lock(self.outbox);
                 if outbox.records.len() == MAX_RECORDS {
                     outbox.records.pop_front();
@@ -171,7 +186,7 @@ impl Worker<'_> {
             return;
         };
         let mut snapshot = lock(self.outbox).spare.take().unwrap_or_default();
-        if let Err(error) = snapshot.take(scene, broad_phase, self.watch) {
+        if let Err(error) = snapshot.take(scene, broad_phase, self.resting.pairs(), self.watch) {
             self.playing = false;
             return self.fail(format!("frame {}: {error}", self.frame));
         }

@@ -30,6 +30,7 @@ impl Viewer {
         if ui.add(slider.suffix("x").max_decimals(2)).changed() {
             self.set_speed(speed);
         }
+        ui.checkbox(&mut self.held, "Wait for pictures");
         ui.separator();
         self.simulated(ui);
         ui.separator();
@@ -92,10 +93,16 @@ impl Viewer {
         ui.checkbox(&mut look.axis, "Sweep axis");
         ui.checkbox(&mut look.cells, "Columns, cells");
         ui.checkbox(&mut look.pairs, "Pairs of the picked body");
+        ui.checkbox(&mut look.links, "Pairs of all bodies");
         ui.checkbox(&mut self.drawing, "Drawing in the bars");
-        if ui.button("Focus (F)").clicked() {
-            self.focus();
-        }
+        ui.horizontal(|ui| {
+            if ui.button("Focus (F)").clicked() {
+                self.focus();
+            }
+        });
+        let cut = Slider::new(&mut self.look.cut, 0.0..=1.0).max_decimals(2);
+        ui.add(cut.text("cut"));
+        ui.checkbox(&mut self.broad_phase_only, "Broad phase only in the bars");
     }
 }
 

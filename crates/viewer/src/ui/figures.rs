@@ -2,12 +2,9 @@
 
 use super::grouped;
 use crate::state::Viewer;
-use crate::timeline::{DRAW, RENDER, Record, axis_name};
+use crate::timeline::{DRAW, RENDER, Record, Span, axis_name};
 use egui::{Color32, Grid, Stroke, Ui, vec2};
 use egui_plot::{Bar, BarChart, Plot, VLine};
-
-/// Frames that the stacked bars show.
-const SHOWN: usize = 180;
 
 /// Returns the colour of a stage by its index; neighbours differ.
 fn colour(index: usize) -> Color32 {
@@ -32,66 +29,85 @@ fn colour(index: usize) -> Color32 {
 }
 
 impl Viewer {
-    /// Shows the stages of the last frames as stacked bars; a click selects a frame.
-    pub(super) fn stacked(&mut self, ui: &mut Ui) {
+    /// Returns the stages of the bars with the index of their colour.
+    fn barred(&self) -> Vec<(usize, &'static str)> {
         let mut stages = self.timeline.stages();
-        if self.drawing {
-            stages.extend([DRAW, RENDER]);
-        }
-        let skipped = self.timeline.iter().len().saturating_sub(SHOWN);
-        let mut bars: Vec<Vec<Bar>> = vec![Vec::new(); stages.len()];
-        for record in self.timeline.iter().skip(skipped) {
-            let mut below = 0.0;
-            for ((index, bars), name) in bars.iter_mut().enumerate().zip(&stages) {
-                let ms = record.stage(name).unwrap_or(0.0);
-                let bar = Bar::new(record.frame as f64, ms).width(1.0);
-                let bar = bar.fill(colour(index)).stroke(Stroke::NONE);
-                bars.push(bar.base_offset(below));
-                below += ms;
-            }
-        }
-        let last = self.timeline.last().map_or(1, |record| record.frame) as f64;
-        let first = (last - SHOWN as f64).max(0.0) + 0.5;
-        let highest = {
-            let shown = self.timeline.iter().skip(skipped);
-            // A single slow frame, such as the first, must not flatten all others.
-            let height = |record: &Record| {
-                let times = stages.iter().filter_map(|name| record.stage(name));
-                times.sum::<f64>()
-            };
-            let mut totals: Vec<f64> = shown.map(height).collect();
-            totals.sort_unstable_by(f64::total_cmp);
-            totals
-                .get(totals.len() * 98 / 100)
-                .map_or(1.0, |&high| high * 1.25)
+        stages.extend([DRAW, RENDER]);
+        let last = self.timeline.last();
+        let paired: Vec<&str> = match last {
+            Some(last) => last.report.stats.timings.stages().map(|s| s.0).collect(),
+            None => Vec::new(),
         };
+        let shown = stages.into_iter().enumerate().filter(|(_, name)| {
+            if self.broad_phase_only {
+                paired.contains(name)
+            } else {
+                self.drawing || ![DRAW, RENDER].contains(name)
+            }
+        });
+        shown.collect()
+    }
+
+    /// Shows the stages of frames as stacked bars. A click selects a frame, the wheel zooms, a drag
+    /// scrolls.
+    pub(super) fn stacked(&mut self, ui: &mut Ui) {
+        let stages = self.barred();
+        let last = self.timeline.last().map_or(1, |record| record.frame) as f64;
+        let (first, end) = self.span.bounds(last);
+        let inside = |record: &&Record| (first..=end).contains(&(record.frame as f64));
+        let shown: Vec<&Record> = self.timeline.iter().filter(inside).collect();
+        let height = |record: &&Record| {
+            let times = stages.iter().filter_map(|&(_, name)| record.stage(name));
+            times.sum::<f64>()
+        };
+        // A single slow frame, such as the first, must not flatten all others.
+        let mut totals: Vec<f64> = shown.iter().map(height).collect();
+        totals.sort_unstable_by(f64::total_cmp);
+        let high = totals.get(totals.len() * 98 / 100);
+        let highest = high.map_or(1.0, |&high| high * 1.25);
         let plot = Plot::new("stages")
             .allow_drag(false)
             .allow_zoom(false)
             .allow_scroll(false)
             .allow_boxed_zoom(false)
             .show_grid([false, true])
+            .show_x(false)
+            .show_y(false)
             .set_margin_fraction(vec2(0.0, 0.0))
             .y_axis_label("ms");
+        let inspected = self.inspected;
         let response = plot.show(ui, |plot| {
-            plot.set_plot_bounds_x(first..=(last + 0.5).max(SHOWN as f64 / 4.0));
+            let least = self.span.frames.min(Span::default().frames / 4.0);
+            plot.set_plot_bounds_x(first.max(0.5) - 0.5..=(end + 0.5).max(least));
             plot.set_plot_bounds_y(0.0..=highest.max(1e-6));
-            for (bars, name) in bars.into_iter().zip(&stages) {
+            for (bars, (_, name)) in bars(&shown, &stages).into_iter().zip(&stages) {
                 plot.bar_chart(BarChart::new(*name, bars).allow_hover(false));
             }
-            if let Some(frame) = self.inspected {
+            if let Some(frame) = inspected {
                 plot.vline(VLine::new("inspected", frame as f64).color(Color32::WHITE));
             }
         });
-        let pointer = response.response.interact_pointer_pos();
-        if response.response.clicked()
-            && let Some(at) = pointer
-        {
-            let frame = response.transform.value_from_position(at).x.round();
-            if frame >= 1.0 {
+        let at = |position| response.transform.value_from_position(position).x.round();
+        let hovered = response.response.hover_pos().map(at);
+        let clicked = response.response.clicked();
+        let (dragged, width) = (
+            response.response.drag_delta().x,
+            response.response.rect.width().max(1.0),
+        );
+        let wheel = ui.input(|input| input.smooth_scroll_delta().y);
+        let record = hovered.and_then(|frame| self.timeline.find(frame.max(0.0) as u64));
+        if let Some(record) = record {
+            let about = about(record, &stages);
+            response.response.on_hover_text_at_pointer(about);
+        }
+        if let Some(frame) = hovered {
+            self.span.zoom(f64::from(wheel) / 40.0);
+            if clicked && frame >= 1.0 {
                 self.inspect(frame as u64);
             }
         }
+        let all = self.timeline.iter().len();
+        self.span.scroll(f64::from(dragged / width), all);
     }
 
     /// Shows the figures of one frame, and the stage times of all frames.
@@ -105,7 +121,13 @@ impl Viewer {
         } else {
             ""
         };
-        ui.strong(format!("Frame {}{inspected}", grouped(record.frame)));
+        let frame = format!("Frame {}{inspected}", grouped(record.frame));
+        ui.horizontal(|ui| {
+            ui.strong(frame);
+            if let Some(rate) = self.rate.per_second() {
+                ui.label(format!("{rate:.1} pictures per second"));
+            }
+        });
         found(ui, record);
         ui.separator();
         self.times(ui, record);
@@ -144,6 +166,42 @@ impl Viewer {
     }
 }
 
+/// Returns the number of pairs, and if boxes sleep that of resting ones.
+fn pairs(awake: u64, resting: u64) -> String {
+    let awake = grouped(awake);
+    match resting {
+        0 => awake,
+        _ => format!("{awake} awake, {} resting", grouped(resting)),
+    }
+}
+
+/// Returns the bars of each stage, in the order of the stages, one on top of the other.
+fn bars(records: &[&Record], stages: &[(usize, &'static str)]) -> Vec<Vec<Bar>> {
+    let mut bars: Vec<Vec<Bar>> = vec![Vec::new(); stages.len()];
+    for record in records {
+        let mut below = 0.0;
+        for (bars, &(index, name)) in bars.iter_mut().zip(stages) {
+            let ms = record.stage(name).unwrap_or(0.0);
+            let bar = Bar::new(record.frame as f64, ms).width(1.0);
+            let bar = bar.fill(colour(index)).stroke(Stroke::NONE);
+            bars.push(bar.base_offset(below));
+            below += ms;
+        }
+    }
+    bars
+}
+
+/// Returns the times of a frame, a line for each stage that took any.
+fn about(record: &Record, stages: &[(usize, &'static str)]) -> String {
+    let mut text = format!("frame {}", grouped(record.frame));
+    for &(_, name) in stages {
+        if let Some(ms) = record.stage(name).filter(|&ms| ms > 0.0) {
+            text += &format!("\n{name} {ms:.3} ms");
+        }
+    }
+    text
+}
+
 /// Shows what the broad phase found in a frame, and how.
 fn found(ui: &mut Ui, record: &Record) {
     let (report, stats) = (&record.report, &record.report.stats);
@@ -158,7 +216,7 @@ fn found(ui: &mut Ui, record: &Record) {
                 ui.end_row();
             };
             row("boxes", grouped(report.n as u64));
-            row("pairs", grouped(report.pairs));
+            row("pairs", pairs(report.pairs, record.resting));
             row(
                 "started, ended",
                 format!("+{} -{}", grouped(report.started), grouped(report.ended)),
@@ -193,5 +251,39 @@ fn found(ui: &mut Ui, record: &Record) {
         });
     if let Some(choice) = &stats.choice {
         ui.small(format!("{}: {choice}", stats.strategy));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::tests::viewer;
+
+    #[test]
+    fn the_bars_can_show_the_broad_phase_alone() {
+        let mut viewer = viewer();
+        let names = |viewer: &Viewer| -> Vec<&str> {
+            viewer.barred().into_iter().map(|stage| stage.1).collect()
+        };
+        let all = names(&viewer);
+        assert!(all.contains(&"place") && all.contains(&"sweep") && all.contains(&DRAW));
+        let coloured = viewer.barred();
+        viewer.broad_phase_only = true;
+        let alone = names(&viewer);
+        assert!(!alone.contains(&"place") && alone.contains(&"sweep") && !alone.contains(&DRAW));
+        // The colours stay those of the table.
+        assert!(viewer.barred().iter().all(|stage| coloured.contains(stage)));
+        let record = viewer.timeline.last().expect("a frame");
+        let text = about(record, &viewer.barred());
+        assert!(
+            text.starts_with("frame 1\n") && text.contains("sweep"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn resting_pairs_are_counted_beside_those_awake() {
+        assert_eq!(pairs(1234, 0), "1,234");
+        assert_eq!(pairs(0, 31_000), "0 awake, 31,000 resting");
     }
 }

@@ -6,23 +6,32 @@ mod figures;
 mod picked;
 
 use super::look::Colour;
-use super::state::{Request, Viewer, next};
+use super::render::BACKGROUND;
+use super::state::{Aim, Request, Viewer, next};
 use egui::{
-    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2, Sense,
-    Ui, vec2,
+    Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Key, Panel, PointerButton, Pos2,
+    Sense, TextStyle, Ui, vec2,
 };
 use glam::{Vec2, Vec3};
 use radsweep::{Backend, Strategy};
+
+/// Size of the smallest text, in points.
+const SMALLEST: f32 = 11.0;
 
 /// Sets the colours and the spacing of the panels.
 pub(super) fn style(context: &Context) {
     context.set_theme(egui::Theme::Dark);
     context.all_styles_mut(|style| {
-        style.visuals.panel_fill = Color32::from_rgb(24, 28, 35);
-        style.visuals.window_fill = style.visuals.panel_fill;
+        let [r, g, b] = BACKGROUND;
+        style.visuals.panel_fill = Color32::TRANSPARENT;
+        style.visuals.window_fill = Color32::from_rgb(r, g, b);
         style.visuals.override_text_color = Some(Color32::from_gray(212));
         style.visuals.widgets.inactive.bg_fill = Color32::from_gray(70);
         style.visuals.selection.bg_fill = Color32::from_rgb(32, 92, 140);
+        // The default of 9 is too small to read.
+        style
+            .text_styles
+            .insert(TextStyle::Small, FontId::proportional(SMALLEST));
         style.spacing.item_spacing = egui::vec2(6.0, 4.0);
     });
 }
@@ -30,34 +39,45 @@ pub(super) fn style(context: &Context) {
 impl Viewer {
     /// Runs one pass: the panels, then the scene's area of the window.
     pub fn ui(&mut self, ui: &mut Ui) {
+        let before = self.camera;
         self.keys(ui.ctx());
         if self.panels {
             let frame = Frame::side_top_panel(ui.style());
-            Panel::left("controls")
-                .exact_size(206.0)
-                .frame(frame)
-                .show(ui, |ui| {
-                    egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
-                });
-            Panel::right("figures")
-                .exact_size(322.0)
-                .frame(frame)
-                .show(ui, |ui| {
-                    egui::ScrollArea::vertical().show(ui, |ui| {
-                        self.figures(ui);
-                        self.picked(ui);
+            let [left, right, below] = self.folded;
+            if !left {
+                Panel::left("controls")
+                    .exact_size(206.0)
+                    .frame(frame)
+                    .show(ui, |ui| {
+                        egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
                     });
-                });
-            Panel::bottom("timeline")
-                .exact_size(168.0)
-                .frame(frame)
-                .show(ui, |ui| self.stacked(ui));
+            }
+            if !right {
+                Panel::right("figures")
+                    .exact_size(322.0)
+                    .frame(frame)
+                    .show(ui, |ui| {
+                        egui::ScrollArea::vertical().show(ui, |ui| {
+                            self.figures(ui);
+                            self.picked(ui);
+                        });
+                    });
+            }
+            if !below {
+                Panel::bottom("timeline")
+                    .exact_size(168.0)
+                    .frame(frame)
+                    .show(ui, |ui| self.stacked(ui));
+            }
         }
         CentralPanel::no_frame().show(ui, |ui| self.scene(ui));
         if self.help {
             // Over the scene, not over the panel with its button.
             let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
             help(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
+        }
+        if self.camera != before {
+            self.aim = Aim::Free;
         }
     }
 
@@ -198,8 +218,23 @@ impl Viewer {
         if pressed(Key::L) {
             self.look.pairs ^= true;
         }
+        if pressed(Key::N) {
+            self.look.links ^= true;
+        }
         if pressed(Key::F) {
             self.focus();
+        }
+        for (folded, key) in self
+            .folded
+            .iter_mut()
+            .zip([Key::Num1, Key::Num2, Key::Num3])
+        {
+            *folded ^= pressed(key);
+        }
+        for (key, by) in [(Key::OpenBracket, -0.05), (Key::CloseBracket, 0.05)] {
+            if pressed(key) {
+                self.look.cut = (self.look.cut + by).clamp(0.0, 1.0);
+            }
         }
         if pressed(Key::H) {
             self.panels ^= true;
@@ -241,7 +276,7 @@ impl Viewer {
 }
 
 /// The keys and pointer actions with their effects.
-const HELP: [(&str, &str); 23] = [
+const HELP: [(&str, &str); 25] = [
     ("drag", "orbit"),
     ("right drag", "look around"),
     ("middle or shift drag", "pan"),
@@ -261,9 +296,11 @@ const HELP: [(&str, &str); 23] = [
     ("X", "boxes"),
     ("V", "sweep axis"),
     ("G", "columns or cells of subdivided"),
-    ("L", "pairs of the picked body"),
+    ("L  N", "pairs of the picked body, of all bodies"),
     ("P  K", "save a picture, save the times as CSV"),
+    ("[  ]", "cut the scene open, from the front"),
     ("H  F1", "panels, this list"),
+    ("1  2  3", "panel on the left, on the right, below"),
     ("Ctrl Q", "close"),
 ];
 
@@ -292,7 +329,7 @@ pub(super) fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simulation::Command;
+    use super::super::simulation::{Command, Simulation};
     use super::super::state::tests::viewer;
     use super::*;
     use egui::{Modifiers, RawInput, pos2};
@@ -364,8 +401,9 @@ mod tests {
         let reset = Request::Simulation(Command::Reset);
         assert_eq!(sent(&mut viewer, Key::R), [reset]);
         let rate = |rate| Request::Simulation(Command::Rate(rate));
-        assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0)]);
-        assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0)]);
+        let ahead = |steps| Request::Simulation(Command::Ahead(steps * Simulation::STEPS));
+        assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0), ahead(2)]);
+        assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0), ahead(1)]);
         assert_eq!(sent(&mut viewer, Key::P), [Request::SavePicture]);
         assert_eq!(sent(&mut viewer, Key::K), [Request::SaveCsv]);
         for key in [Key::T, Key::Y, Key::B] {
@@ -375,13 +413,31 @@ mod tests {
             let settings = Box::new(viewer.settings.clone());
             assert_eq!(requests, [Request::Simulation(Command::Settings(settings))]);
         }
-        for key in [Key::C, Key::X, Key::V, Key::G, Key::L] {
+        for key in [
+            Key::C,
+            Key::X,
+            Key::V,
+            Key::G,
+            Key::L,
+            Key::N,
+            Key::CloseBracket,
+        ] {
             let before = viewer.look;
             sent(&mut viewer, key);
             assert_ne!(viewer.look, before, "{key:?}");
         }
         window.press(&mut viewer, Key::Q, Modifiers::COMMAND);
         assert_eq!(viewer.requests(), [Request::Quit]);
+        sent(&mut viewer, Key::OpenBracket);
+        assert_eq!(viewer.look.cut, 0.0);
+        let width = |viewer: &Viewer| viewer.area.expect("drawn before").width();
+        let narrow = width(&viewer);
+        for (key, least) in [(Key::Num1, 200.0), (Key::Num2, 520.0)] {
+            sent(&mut viewer, key);
+            assert!(width(&viewer) > narrow + least, "{key:?}");
+        }
+        sent(&mut viewer, Key::Num3);
+        assert_eq!(viewer.area.map(|area| area.height()), Some(800.0));
         sent(&mut viewer, Key::H);
         assert!(!viewer.panels);
         sent(&mut viewer, Key::F1);
@@ -418,6 +474,15 @@ mod tests {
         let middle = viewer.area.expect("drawn before").center().into();
         window.drag(&mut viewer, PointerButton::Primary, middle, middle);
         assert!(viewer.picked.is_some());
+    }
+
+    #[test]
+    fn no_text_is_too_small_to_read() {
+        let context = Window::new().0;
+        for theme in [egui::Theme::Dark, egui::Theme::Light] {
+            let style = context.style_of(theme);
+            assert!(style.text_styles.values().all(|font| font.size >= 11.0));
+        }
     }
 
     #[test]

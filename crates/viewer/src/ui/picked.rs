@@ -1,11 +1,15 @@
 //! The panel of the picked body: its boxes, their filters, and their pairs.
 
 use crate::state::Viewer;
-use egui::Ui;
+use egui::{Color32, RichText, Ui};
 use radsweep::{Filter, FilterFlags};
 
 /// Max listed pairs; the lines in the picture show all.
 const LISTED: usize = 100;
+
+/// The colour of resting pairs in the list; brighter than their lines in the picture, to be read on
+/// the dark panel.
+const RESTING: Color32 = Color32::from_rgb(190, 150, 245);
 
 impl Viewer {
     pub(super) fn picked(&self, ui: &mut Ui) {
@@ -19,8 +23,13 @@ impl Viewer {
             return;
         };
         let (boxes, pairs) = (picked.boxes.len(), picked.pairs.len());
+        let resting = picked.pairs.iter().filter(|pair| pair.resting).count();
+        let resting = match resting {
+            0 => String::new(),
+            _ => format!(", {resting} resting"),
+        };
         ui.strong(format!(
-            "Body {} (boxes: {boxes}, pairs: {pairs})",
+            "Body {} (boxes: {boxes}, pairs: {pairs}{resting})",
             picked.body
         ));
         for own in &picked.boxes {
@@ -33,10 +42,12 @@ impl Viewer {
             }
         }
         for pair in picked.pairs.iter().take(LISTED) {
-            ui.monospace(format!(
-                "{} - {} of body {}",
-                pair.own, pair.other, pair.other_body
-            ));
+            let text = format!("{} - {} of body {}", pair.own, pair.other, pair.other_body);
+            let text = RichText::new(text).monospace();
+            ui.label(match pair.resting {
+                true => text.color(RESTING),
+                false => text,
+            });
         }
         if pairs > LISTED {
             ui.weak(format!("and {} more", pairs - LISTED));

@@ -1,0 +1,57 @@
+//! Textures to draw into, and the background of pictures.
+
+use wgpu::{
+    Color, Device, Extent3d, Texture, TextureDescriptor, TextureDimension, TextureFormat,
+    TextureUsages, TextureView,
+};
+
+/// The colour of a picture where nothing is drawn, and of the panels: they leave it as it is, since
+/// covering it would take a quarter of the time of a picture where the CPU draws.
+pub(crate) const BACKGROUND: [u8; 3] = [24, 28, 35];
+
+/// Returns the background for pictures of this format.
+pub(crate) fn background(format: TextureFormat) -> Color {
+    let [r, g, b] = BACKGROUND.map(|level| {
+        let level = f64::from(level) / 255.0;
+        if format.is_srgb() {
+            ((level + 0.055) / 1.055).powf(2.4)
+        } else {
+            level
+        }
+    });
+    Color { r, g, b, a: 1.0 }
+}
+
+/// Returns a texture of this size and number of samples.
+pub(super) fn texture(
+    device: &Device,
+    size: [u32; 2],
+    samples: u32,
+    format: TextureFormat,
+    usage: TextureUsages,
+) -> Texture {
+    device.create_texture(&TextureDescriptor {
+        label: None,
+        size: extent(size),
+        mip_level_count: 1,
+        sample_count: samples,
+        dimension: TextureDimension::D2,
+        format,
+        usage,
+        view_formats: &[],
+    })
+}
+
+pub(super) const fn extent([width, height]: [u32; 2]) -> Extent3d {
+    Extent3d {
+        width,
+        height,
+        depth_or_array_layers: 1,
+    }
+}
+
+/// Returns a texture that is drawn into and then copied from by a shader.
+pub(super) fn copied(device: &Device, format: TextureFormat, size: [u32; 2]) -> TextureView {
+    let usage = TextureUsages::RENDER_ATTACHMENT | TextureUsages::TEXTURE_BINDING;
+    texture(device, size, 1, format, usage).create_view(&Default::default())
+}
