@@ -52,7 +52,7 @@ use output::order::order;
 use scene::Scene;
 use std::borrow::Cow;
 use std::time::Instant;
-use tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME};
+use tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME, STREAM_TASK};
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
 pub(crate) struct Engine {
@@ -137,9 +137,10 @@ impl Engine {
         }
     }
 
-    /// Tells whether a frame is small enough for its neighbour list to need no other thread.
+    /// Tells whether there is a neighbour list, and a frame is small enough for it to need no other
+    /// thread.
     fn is_small_list(&self, frame: &Frame) -> bool {
-        self.neighbours.in_use() && frame.len() <= SMALL_FRAME
+        self.neighbours.in_use() && frame.len() <= STREAM_TASK
     }
 
     fn between(&self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
@@ -197,7 +198,7 @@ impl crate::engine::Engine for Engine {
                 let mut scene = std::mem::take(&mut self.spare_scene);
                 // A small frame stays on this thread. Others run on one of the pool, because each
                 // parallel step that begins outside of it costs two changes of threads.
-                let result = if frame.len() <= SMALL_FRAME {
+                let result = if frame.len() <= SMALL_FRAME || self.is_small_list(frame) {
                     self.update_compared(frame, &mut scene)
                 } else {
                     on_threads(|| self.update_compared(frame, &mut scene))

@@ -16,7 +16,9 @@ use super::output::events::difference;
 use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
-use super::tuning::{BRUTE_BOX_COST, FULL_BOX_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, SEARCH_TASK};
+use super::tuning::{
+    BRUTE_BOX_COST, FULL_BOX_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, SEARCH_TASK, SMALL_FRAME,
+};
 use crate::threads::on_threads;
 use crate::{
     Backend, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts, Stats, Strategy, try_alloc,
@@ -88,23 +90,32 @@ impl Engine {
         {
             return Ok(report);
         }
+        if scene.boxes.len() <= SMALL_FRAME {
+            self.update_without_list(scene, &mut clock)
+        } else {
+            on_threads(|| self.update_without_list(scene, &mut clock))
+        }
+    }
+
+    /// Updates by all boxes of a scene, where the neighbour list is not in use.
+    fn update_without_list(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+        let has_last = self.last.is_some();
         let few_changed = has_last && self.incremental.compare(scene, &self.scene, &self.config);
-        if few_changed && let Some(report) = on_threads(|| self.update_changed(scene, &mut clock))?
-        {
+        if few_changed && let Some(report) = on_threads(|| self.update_changed(scene, clock))? {
             return Ok(report);
         }
         if !few_changed {
             self.incremental.drop_tree();
-            if has_last && let Some(report) = self.update_neighbours(scene, &mut clock)? {
+            if has_last && let Some(report) = self.update_neighbours(scene, clock)? {
                 return Ok(report);
             }
         }
         let is_small =
             self.config.strategy == Strategy::Auto && scene.boxes.len() <= MAX_BRUTE_FRAME;
         let report = if is_small {
-            self.update_brute(scene, &mut clock)?
+            self.update_brute(scene, clock)?
         } else {
-            self.update_full(scene, &mut clock)?
+            self.update_full(scene, clock)?
         };
         self.incremental.end_full(&report);
         let (n, tests) = (report.n as u64, report.stats.tests);

@@ -12,6 +12,7 @@ use crate::cpu::output::collect::{Collector, SpareBlocks};
 use crate::cpu::output::order::order;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::MAX_BRUTE;
+use crate::threads::with_threads;
 use crate::{Config, OverlapRule, Pair, Result, Strategy, try_alloc};
 
 /// Where grown boxes are looked for.
@@ -112,18 +113,19 @@ impl Searcher {
                 (left.list().len() * grown.boxes.len()) as u64
             }
             Self::Tree(tree) => {
-                let refreshed = tree.refresh(grown, left.list());
-                let Some((tree, walk)) = refreshed else {
-                    return Err(try_alloc::refused::<Tree>(1));
-                };
-                let search = Search {
-                    tree: &tree,
-                    scene: grown,
-                    some: &walk,
-                    partners: Partners::Changed(left),
-                    accept: &accept(grown),
-                };
-                let found = search.run(&Collector::new(u64::MAX, blocks)).stored()?;
+                let (tree, found) = with_threads(|| {
+                    let refreshed = tree.refresh(grown, left.list());
+                    let (tree, walk) = refreshed.ok_or(try_alloc::refused::<Tree>(1))?;
+                    let search = Search {
+                        tree: &tree,
+                        scene: grown,
+                        some: &walk,
+                        partners: Partners::Changed(left),
+                        accept: &accept(grown),
+                    };
+                    let found = search.run(&Collector::new(u64::MAX, blocks)).stored()?;
+                    Ok((tree, found))
+                })?;
                 *self = Self::Tree(Box::new(tree));
                 for block in found.blocks {
                     try_alloc::grow(pairs, block.len())?;
