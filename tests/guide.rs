@@ -20,6 +20,23 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
+/// Returns the anchors of a page: those of its headings, and `<a id="…">`.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let slug = |heading: &str| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            c => (c.is_alphanumeric() || "-_".contains(c)).then_some(c),
+        });
+        kept.collect::<String>()
+    };
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(slug);
+    let ids = text.split("<a id=\"").skip(1);
+    let ids = ids.map(|rest| rest.split('"').next().unwrap().to_owned());
+    headings.chain(ids).collect()
+}
+
 #[test]
 fn links_have_targets() {
     assert!(pages().len() >= 8);
@@ -30,8 +47,17 @@ fn links_have_targets() {
             .skip(1)
             .map(|rest| rest.split(')').next().unwrap())
         {
-            let target = page.parent().unwrap().join(link);
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if path.starts_with("http") {
+                continue;
+            }
+            let target = match path {
+                "" => page.clone(),
+                path => page.parent().unwrap().join(path),
+            };
             assert!(target.exists(), "{}: {link}", page.display());
+            let has_anchor = anchor.is_empty() || anchors(&target).contains(anchor);
+            assert!(has_anchor, "{}: {link}", page.display());
         }
         for name in text
             .split('`')
@@ -96,15 +122,15 @@ fn messages_are_those_of_the_program() {
     let text = text.split("\\\n").map(str::trim_start).collect::<String>();
     let first_cells = page
         .lines()
-        .filter(|line| line.starts_with("| `"))
-        .map(|line| line.split(" | ").next().unwrap());
+        .filter_map(|line| line.strip_prefix("| <a id=\""))
+        .map(|line| line.split(" | ").next().unwrap())
+        .map(|cell| cell.split_once("</a>").unwrap().1)
+        // Others say what stands in quotation marks.
+        .filter(|cell| cell.starts_with('`'));
     let mut checked = 0;
     let mut unknown = Vec::new();
     for cell in first_cells {
-        let quoted = cell
-            .trim_start_matches("| ")
-            .split('`')
-            .filter(|piece| piece.contains(' '));
+        let quoted = cell.split('`').filter(|piece| piece.contains(' '));
         for fragment in quoted.flat_map(|quoted| quoted.split('…')) {
             let fragment = fragment.trim_matches([' ', '(', ')', ':', ',']);
             checked += 1;

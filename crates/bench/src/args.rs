@@ -63,7 +63,7 @@ pub struct Sort {
     pub(crate) runs: usize,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// File to plot the rates in
+    /// File for a plot of the rates
     #[arg(long, value_name = "F.svg")]
     pub(crate) plot: Option<PathBuf>,
 }
@@ -106,7 +106,7 @@ pub struct Sap {
     pub(crate) runs: usize,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// File to plot boxes per second by number of boxes in
+    /// File for a plot of boxes per second by number of boxes
     #[arg(long, value_name = "F.svg")]
     pub(crate) plot: Option<PathBuf>,
 }
@@ -123,7 +123,7 @@ pub struct Paper {
     pub(crate) sizes: Sizes,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Folder to plot the figures in
+    /// Folder for the plots of the figures
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
 }

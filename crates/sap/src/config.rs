@@ -64,7 +64,7 @@ pub enum Strategy {
     /// tests; on CUDA cells of several sizes.
     Subdivided,
     /// The fastest of these, chosen from statistics of the frame, with a tree of the boxes where it
-    /// takes too many tests. On the CPU also two ways that have no name of their own: up to 256
+    /// takes too many tests. On the CPU also two ways that have no name of their own: some hundred
     /// boxes are tested all against all, and while boxes move little a neighbour list keeps
     /// candidates from frame to frame.
     #[default]
@@ -87,9 +87,9 @@ pub enum Backend {
     /// on ([`BroadPhase::fallback`](crate::BroadPhase::fallback)).
     #[default]
     Auto,
-    /// The threads of the current rayon pool. Up to 1,000 boxes that are swept along one axis, and
-    /// have few pairs, need none but the caller's. In a process forked since the global pool began,
-    /// a pool of its own takes that one's place.
+    /// The threads of the current rayon pool. Up to 1,000 boxes, and up to 4,096 while there is a
+    /// neighbour list, need none but the caller's. A process forked since the global pool began
+    /// makes a pool of its own.
     Cpu,
     /// The first CUDA device; an error where there is none.
     Cuda,
@@ -113,8 +113,8 @@ pub enum OnInvalid {
     Skip,
 }
 
-/// How a [`BroadPhase`](crate::BroadPhase) works. The default is automatic in all, closed, and
-/// strict about bad boxes.
+/// How a [`BroadPhase`](crate::BroadPhase) works. By default everything is chosen automatically,
+/// touching boxes overlap, and an invalid box is an error.
 ///
 /// End a literal with `..Config::default()`: a release may add fields. The type is not
 /// `#[non_exhaustive]`, which would forbid literals.
@@ -131,11 +131,11 @@ pub struct Config {
     pub backend: Backend,
     /// How pairs are found.
     pub strategy: Strategy,
-    /// The sort inside.
+    /// The sort that is used on a GPU.
     pub sort: gpusort::Algorithm,
     /// Whether touching boxes overlap.
     pub rule: OverlapRule,
-    /// What becomes of bad boxes.
+    /// What becomes of invalid boxes.
     pub on_invalid: OnInvalid,
     /// How far boxes are loosened, in the unit of the coordinates; 0 = off. With a margin, a box is
     /// stored loosened by it and kept so while the box given stays inside; pairs are those of the
@@ -153,13 +153,13 @@ pub struct Config {
     /// control groups of the process and all above them leave (versions 1 and 2; the cache of files
     /// gives way), and what `ulimit -v` and `ulimit -d` leave.
     pub pair_memory: Option<u64>,
-    /// Pairs to make room for at first; more are made as needed.
+    /// The initial capacity for pairs. It grows as needed.
     pub initial_pair_capacity: Option<usize>,
     /// The min number of resting boxes: boxes unchanged for some frames (on CUDA static and
     /// sleeping ones) are neither sorted nor tested against each other if they are this many or
-    /// more, and a good part of all. A frame of at most this many boxes has no neighbour list
-    /// either. `None` = from where it is worth its cost, by measurement; `Some(usize::MAX)` =
-    /// never. The pairs are the same.
+    /// more, and a good part of all. `None` = from where it is worth its cost, by measurement;
+    /// `Some(usize::MAX)` = never. If set, frames of at most this many boxes have no neighbour
+    /// list. The pairs are the same.
     pub min_resting: Option<usize>,
 }
 

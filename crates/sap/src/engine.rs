@@ -1,4 +1,4 @@
-//! What every engine can do: the one door through which [`crate::BroadPhase`] uses it.
+//! What every engine can do: the only interface by which [`crate::BroadPhase`] uses it.
 
 #[cfg(cuda)]
 use crate::last::Last;

@@ -6,7 +6,7 @@ use crate::query::{Question, hits};
 use crate::{Aabb, BroadPhase, Filter, Hit, OverlapRule, Result, Shape, try_alloc};
 use std::ops::ControlFlow;
 
-/// What to look for among the boxes of the last update; [`BroadPhase::query`] begins it.
+/// What to look for among the boxes of the last update; [`BroadPhase::query`] returns it.
 ///
 /// It is a value: it can be copied and asked again. Each of its last calls looks for boxes anew.
 ///

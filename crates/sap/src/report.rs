@@ -23,7 +23,7 @@ pub struct Invalid {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Timings {
-    /// Copying the boxes to where they are worked on.
+    /// Copying the boxes to the device.
     pub upload: f64,
     /// Checking the boxes, margins, statistics, the choice of axis and columns.
     pub bounds: f64,
@@ -158,8 +158,8 @@ impl Report {
     }
 }
 
-/// How an update found its pairs, and at what cost: to look at and to tune by. The pairs never
-/// depend on it.
+/// How an update found its pairs, and at what cost, for display and tuning. The pairs never depend
+/// on it.
 ///
 /// ```
 /// use sap::{Aabb, Backend, BroadPhase, Config, Strategy};
@@ -184,7 +184,7 @@ pub struct Stats {
     pub axis: usize,
     /// Boxes tested against each other. 0 when no box had changed since the last update.
     ///
-    /// - All against all, by `Auto` on the CPU for up to 256 boxes: every two boxes.
+    /// - All against all, by `Auto` on the CPU for some hundred boxes: every two boxes.
     /// - Along an axis: the candidates, pairs whose intervals overlap on the sweep axis. In columns
     ///   a pair counts in each column that the two share.
     /// - In cells, on CUDA: each box of the cells looked through.

@@ -52,7 +52,7 @@ use output::order::order;
 use scene::Scene;
 use std::borrow::Cow;
 use std::time::Instant;
-use tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME, STREAM_TASK};
+use tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST};
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
 pub(crate) struct Engine {
@@ -140,7 +140,7 @@ impl Engine {
     /// Tells whether there is a neighbour list, and a frame is small enough for it to need no other
     /// thread.
     fn is_small_list(&self, frame: &Frame) -> bool {
-        self.neighbours.in_use() && frame.len() <= STREAM_TASK
+        self.neighbours.in_use() && frame.len() <= SMALL_LIST
     }
 
     fn between(&self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {

@@ -10,9 +10,14 @@ pub(super) const STREAM_TASK: usize = 4096;
 
 /// Max boxes in a frame that is swept on the caller's thread, without a pool. Below
 /// [`MIN_RESTING`]. Microseconds of a frame of uniform boxes that all move, with and without a
-/// pool, on a busy machine: 16 and 3 with 10 boxes, 32 and 18 with 100, 58 and 42 with 300, 156 and
-/// 135 with 1,000, 235 and 214 with 1,500, 327 and 310 with 2,000. Beyond, two idle threads pay.
+/// pool, on a busy machine where a second thread helps little: 16 and 3 with 10 boxes, 32 and 18
+/// with 100, 58 and 42 with 300, 156 and 135 with 1,000, 327 and 310 with 2,000. The difference is
+/// two changes of threads, 20 us, a seventh of a frame of 1,000.
 pub(super) const SMALL_FRAME: usize = 1000;
+
+/// Max boxes of a neighbour list that is updated on the caller's thread: with 3,000, waking the
+/// pool took 60 of 100 us. Larger lists have parallel steps.
+pub(super) const SMALL_LIST: usize = STREAM_TASK;
 
 /// Number of entries ahead that a gather in index order prefetches. Gathering 10^6 boxes on two
 /// threads takes 27 ms without prefetching, 8 ms with it.
@@ -253,7 +258,7 @@ pub(super) const LEFT_COSTS: [u64; 2] = [1500, 4000];
 
 /// What a list may cost beyond full updates before it is dropped, in full updates. Of small and
 /// large lists: boxes that move in turns all leave once, before all have a margin. If a fifth of
-/// 3,000 boxes moves in each frame, a frame takes 60 us with 12, 540 us with 8.
+/// 3,000 boxes moves in each frame, a frame takes 60 us with 12, 540 us with 8 (back to back).
 pub(super) const MAX_EXCESS: [u64; 2] = [12, 6];
 
 /// The min, the first and the max number of steps by which boxes are grown. For a walk of 1 %, 12

@@ -1,4 +1,4 @@
-//! Candidates in order, in blocks that take new ones in.
+//! Candidates in order, in blocks with room for insertions.
 
 use crate::cpu::tuning::{FULL_BLOCK, NEW_BLOCK, PREFETCH_DISTANCE, STALE_SHARE, STREAM_TASK};
 use crate::threads::in_pool;

@@ -1,4 +1,4 @@
-//! How far boxes are grown: by a multiple of their last step, which the costs of both sides decide.
+//! How far boxes are grown: by a multiple of their last step, chosen to balance both costs.
 
 use crate::cpu::tuning::{MAX_MARGIN, MOVING_FRAMES, REGROWN_SHARE, STEPS, STEPS_PERIOD};
 use crate::{Aabb, Result, try_alloc};

@@ -17,7 +17,7 @@ pub(crate) struct Patch {
 /// The min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all
 /// takes no longer than the copies on the device that are needed instead.
 const MIN_BOXES: usize = 16 * 1024;
-/// They may be one in so many boxes.
+/// The max share of changed boxes: one in so many.
 const MAX_SHARE: usize = 4;
 
 /// Returns the changed boxes of a frame that lists them, if they are few and the frame `is_like`
