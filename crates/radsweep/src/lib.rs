@@ -84,10 +84,12 @@
 //!
 //! Neither feature is on by default.
 //!
-//! | feature | what it adds |
-//! |---|---|
-//! | `cuda` | NVIDIA GPUs: the device layer `gpu`, and the calls that read and write device memory. It needs no toolkit to build and no driver to start, and has no effect on targets without a CUDA driver. A crate outside of the workspace that enables it needs a few lines of configuration, which the guide lists |
-//! | `ecs` | `ecs`, the crate `radsweep-ecs`: components, a resource and systems of `bevy_ecs` |
+//! - `cuda`: NVIDIA GPUs, the device layer `gpu`, and the calls that read and write device memory.
+//!   It needs no toolkit to build and no driver to start, and has no effect on targets without a
+//!   CUDA driver. A crate outside of the workspace that enables it needs a few lines of
+//!   configuration, which the guide lists.
+//! - `ecs`: the module `ecs`, which is the crate `radsweep-ecs`: components, a resource and systems
+//!   of `bevy_ecs`.
 //!
 //! # The crates behind it
 //!
