@@ -91,6 +91,12 @@ impl Hysteresis {
         (self.in_use, self.quiet_frames, self.frames_served) = (false, 0, 0);
     }
 
+    /// Waits before the next build, because one would not be worth its cost now: up to 16 frames.
+    pub(crate) fn decline(&mut self) {
+        self.quiet_frames = 0;
+        self.required_quiet_frames = (2 * self.required_quiet_frames).min(16);
+    }
+
     /// Requires the max number of quiet frames, after a build that failed or was of no use.
     pub(crate) const fn postpone(&mut self) {
         self.quiet_frames = 0;
@@ -136,6 +142,18 @@ mod tests {
         (0..LIMITS.worth * 16).for_each(|_| hysteresis.count_quiet());
         hysteresis.end();
         assert_eq!(wait(&mut hysteresis), 2);
+    }
+
+    #[test]
+    fn a_declined_build_waits_for_at_most_16_frames() {
+        let mut hysteresis = Hysteresis::new(Limits {
+            max_quiet_frames: 64,
+            ..LIMITS
+        });
+        for required in [2, 4, 8, 16, 16] {
+            assert_eq!(wait(&mut hysteresis), required);
+            hysteresis.decline();
+        }
     }
 
     #[test]

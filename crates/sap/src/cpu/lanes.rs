@@ -51,7 +51,18 @@ pub(super) trait Lanes {
     /// As [`Lanes::overlap`]; `out` has the capacity for [`LANES`] pairs, all of which may be
     /// written.
     unsafe fn pairs(index: &[u32], start: usize, mask: u32, p: u32, naming: Naming, out: *mut Pair);
+
+    /// Writes the pairs of [`LANES`] that have the bit [`MARK`], without it, to `out`, without
+    /// gaps. Returns how many these are.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::pairs`].
+    unsafe fn marked(pairs: &[Pair], start: usize, out: *mut Pair) -> usize;
 }
+
+/// The bit of a pair's second index that marks it. Indices have 31 bits.
+pub(super) const MARK: u32 = 1 << 31;
 
 /// Decides which of two boxes is first in a pair: `p`, for which partners are searched, or `q`,
 /// which was found.
@@ -165,6 +176,19 @@ impl Lanes for Portable {
             }
         });
     }
+
+    #[inline(always)]
+    unsafe fn marked(pairs: &[Pair], start: usize, out: *mut Pair) -> usize {
+        // SAFETY: the caller keeps `start + LANES` within the length.
+        let pairs = unsafe { pairs.get_unchecked(start..start + LANES) };
+        let mut count = 0;
+        for &Pair { a, b } in pairs {
+            // SAFETY: the caller has the capacity for as many pairs; at most one follows each.
+            unsafe { out.add(count).write(Pair { a, b: b & !MARK }) };
+            count += (b >> 31) as usize;
+        }
+        count
+    }
 }
 
 /// The home bits of both axes.
@@ -177,7 +201,7 @@ pub(super) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{ALL_HOMES, Avx2, Bounds, LANES, Lanes, Naming};
+    use super::{ALL_HOMES, Avx2, Bounds, LANES, Lanes, MARK, Naming};
     use crate::Pair;
     use std::arch::x86_64::*;
 
@@ -271,7 +295,48 @@ mod avx2 {
                 _mm256_storeu_si256(out.add(1), _mm256_permute2x128_si256(low, high, 0x31));
             }
         }
+
+        /// Moves the marked pairs of each half to the front.
+        #[inline(always)]
+        unsafe fn marked(pairs: &[Pair], start: usize, out: *mut Pair) -> usize {
+            let mut count = 0;
+            for half in 0..2 {
+                // SAFETY: the caller keeps `start + LANES` within the length and has the capacity
+                // for eight pairs; loads and stores need no alignment; a mask is below 16.
+                unsafe {
+                    let four = pairs.as_ptr().add(start + half * LANES / 2);
+                    let four = _mm256_loadu_si256(four.cast());
+                    let mask = _mm256_movemask_pd(_mm256_castsi256_pd(four)) as usize;
+                    let lanes = _mm_cvtsi64_si128(*FRONT_PAIRS.get_unchecked(mask) as i64);
+                    let front = _mm256_permutevar8x32_epi32(four, _mm256_cvtepu8_epi32(lanes));
+                    let mark = _mm256_set1_epi64x(i64::from(MARK) << 32);
+                    let to: *mut __m256i = out.add(count).cast();
+                    _mm256_storeu_si256(to, _mm256_andnot_si256(mark, front));
+                    count += mask.count_ones() as usize;
+                }
+            }
+            count
+        }
     }
+
+    /// The lanes of the pairs of each mask in order, a byte each; a pair takes two lanes.
+    static FRONT_PAIRS: [u64; 16] = {
+        let mut all = [0; 16];
+        let mut mask = 0;
+        while mask < all.len() {
+            let (mut pair, mut filled) = (0, 0);
+            while pair < 4 {
+                if mask >> pair & 1 == 1 {
+                    let lanes = 2 * pair as u64 * 0x0101 + 0x0100;
+                    all[mask] |= lanes << filled;
+                    filled += 16;
+                }
+                pair += 1;
+            }
+            mask += 1;
+        }
+        all
+    };
 
     /// The lanes of each mask's bits in order, a byte each.
     static FRONT: [u64; 1 << LANES] = {
@@ -384,6 +449,14 @@ mod tests {
                             .map(|pair| pair.code()),
                     );
                 }
+                let candidates: Vec<Pair> = (0..64)
+                    .map(|i| Pair {
+                        a: number(i),
+                        b: number(i + 64),
+                    })
+                    .collect();
+                let marked = L::marked(&candidates, start, pairs.as_mut_ptr());
+                made.extend(pairs[..marked].iter().map(|pair| pair.code()));
                 [overlap, at_most, here, within]
             };
             made.extend(masks.map(u64::from));

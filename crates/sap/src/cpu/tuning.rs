@@ -238,7 +238,10 @@ pub(super) const MAX_CANDIDATES: u64 = 8;
 
 /// The cost of a full update for each box beside its tests, in tests of two boxes: about 90 ns.
 pub(super) const FULL_BOX_COST: u64 = 300;
-/// The same for a frame that is tested all against all: about 15 ns.
+/// The cost of a full update for each pair, which is ordered: 14 ns of one thread where boxes have
+/// 50 pairs each, as in a cloth.
+pub(super) const FULL_PAIR_COST: u64 = 40;
+/// The same as [`FULL_BOX_COST`] for a frame that is tested all against all: about 15 ns.
 pub(super) const BRUTE_BOX_COST: u64 = 50;
 
 /// Min boxes of a list that does not stay in the cache of one processor.
@@ -252,19 +255,31 @@ pub(super) const HUGE_LIST: usize = 512 * 1024;
 /// a tree is searched.
 pub(super) const LIST_BOX_COST: u64 = 40;
 /// See [`LIST_BOX_COST`]. Of small, large and huge lists.
-pub(super) const CANDIDATE_COSTS: [u64; 3] = [8, 12, 32];
+pub(super) const CANDIDATE_COSTS: [f32; 3] = [8.0, 12.0, 32.0];
 /// See [`LIST_BOX_COST`]. Without a tree and with one.
-pub(super) const LEFT_COSTS: [u64; 2] = [1500, 4000];
+pub(super) const LEFT_COSTS: [f32; 2] = [1500.0, 4000.0];
+/// What a new list may cost by the model, in full updates: building it costs several of these.
+pub(super) const MAX_PLANNED_COST: f32 = 0.8;
+/// Candidates whose list, 32 MB, does not stay in any cache, and what each costs in addition. With
+/// 9.5 million in a cloth, one takes 5.7 ns.
+pub(super) const LONG_LIST: f32 = 4e6;
+/// See [`LONG_LIST`].
+pub(super) const LONG_LIST_COST: f32 = 7.0;
+/// What each candidate of a box that left adds to that: 48 ns, most of it for the order of the
+/// list. In a cloth of 49 pairs for each box, a box that left takes 10 us.
+pub(super) const LEFT_CANDIDATE_COST: f32 = 160.0;
 
 /// What a list may cost beyond full updates before it is dropped, in full updates. Of small and
 /// large lists: boxes that move in turns all leave once, before all have a margin. If a fifth of
 /// 3,000 boxes moves in each frame, a frame takes 60 us with 12, 540 us with 8 (back to back).
 pub(super) const MAX_EXCESS: [u64; 2] = [12, 6];
 
-/// The min, the first and the max number of steps by which boxes are grown. For a walk of 1 %, 12
-/// to 24 steps are best from 1,000 to 10^6 boxes: a frame of 10^5 takes 2.9 ms with 8, 1.9 with 16
-/// or 24, 2.5 with 32.
-pub(super) const STEPS: [f32; 3] = [2.0, 16.0, 64.0];
+/// The min and the max number of steps by which boxes are grown. For a walk of 1 %, 12 to 24 steps
+/// are best from 1,000 to 10^6 boxes with one or two pairs each: a frame of 10^5 takes 2.9 ms with
+/// 8, 1.9 with 16 or 24, 2.5 with 32.
+pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
+/// The numbers of steps among which a new list chooses by a model of the costs.
+pub(super) const PLANNED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 
 /// The max margin, in sizes of the box.
 pub(super) const MAX_MARGIN: f32 = 0.4;

@@ -17,7 +17,8 @@ use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
-    BRUTE_BOX_COST, FULL_BOX_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, SEARCH_TASK, SMALL_FRAME,
+    BRUTE_BOX_COST, FULL_BOX_COST, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, SEARCH_TASK,
+    SMALL_FRAME,
 };
 use crate::threads::on_threads;
 use crate::{
@@ -119,12 +120,13 @@ impl Engine {
         };
         self.incremental.end_full(&report);
         let (n, tests) = (report.n as u64, report.stats.tests);
-        let box_cost = if is_small {
-            BRUTE_BOX_COST
+        let (box_cost, pair_cost) = if is_small {
+            (BRUTE_BOX_COST, 0)
         } else {
-            FULL_BOX_COST
+            (FULL_BOX_COST, FULL_PAIR_COST)
         };
-        self.neighbours.record_full(tests + box_cost * n);
+        self.neighbours
+            .record_full(tests + box_cost * n + pair_cost * report.pairs);
         Ok(report)
     }
 
@@ -186,7 +188,7 @@ impl Engine {
         let is_new = !neighbours.in_use();
         let updated = match last {
             _ if !is_new => neighbours.update(&step, &lists.blocks),
-            Last::All(before) if neighbours.is_due(&scene.boxes, before) => {
+            Last::All(before) if neighbours.is_due(&scene.boxes, before, lists.pairs.len()) => {
                 let max = MAX_CANDIDATES * (lists.pairs.len() + n) as u64;
                 neighbours.build(&step, max, &mut self.scratch, &lists.blocks)
             }

@@ -57,7 +57,7 @@ impl ChangedSet {
 
     /// Tells whether a box has changed.
     #[inline(always)]
-    pub(super) fn has(&self, i: u32) -> bool {
+    pub(in crate::cpu) fn has(&self, i: u32) -> bool {
         self.bits[i as usize / 64] >> (i % 64) & 1 == 1
     }
 

@@ -3,6 +3,7 @@
 use super::changed::ChangedSet;
 use super::tag::Tag;
 use super::tree::{LANES_LOG2, Probe, Tree, probe};
+use crate::Aabb;
 use crate::cpu::accept::Accept;
 use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
@@ -14,6 +15,9 @@ use crate::cpu::tuning::{MAX_GROUP_NODES, SEARCH_GROUP, SEARCH_TASK};
 pub(in crate::cpu) enum Partners<'a> {
     /// All boxes. Of two boxes of the changed set only one finds the other.
     Changed(&'a ChangedSet),
+    /// The same, but for unchanged boxes that the bounds which the searched box had before overlap.
+    /// Bounds are in the order of the changed set.
+    New(&'a ChangedSet, &'a [Aabb]),
     /// The boxes after the searched one in the tree, which holds all searched boxes.
     Later,
     /// The boxes of a greater index.
@@ -58,6 +62,8 @@ struct Query {
     tag: Tag,
     /// The first slot of the tree that may have a partner.
     first_slot: usize,
+    /// The bounds that the box had before; see [`Partners::New`].
+    before: Option<Probe>,
 }
 
 impl Query {
@@ -68,6 +74,7 @@ impl Query {
             probe: [min, std::array::from_fn(|k| b[k].max(d[k]))],
             tag: self.tag.with(&other.tag),
             first_slot: self.first_slot.min(other.first_slot),
+            before: None,
         }
     }
 }
@@ -85,11 +92,19 @@ impl SearchJob<'_, '_> {
         } else {
             Tag::of(self.search.scene, p as usize)
         };
-        let probe = probe(b, tree.rule);
+        let before = match self.search.partners {
+            Partners::New(changed, before) => {
+                let rank = changed.list().binary_search(&p).ok();
+                let before = rank.and_then(|rank| before.get(rank));
+                before.map(|before| probe(before, tree.rule))
+            }
+            _ => None,
+        };
         (!b.is_empty()).then_some(Query {
-            probe,
+            probe: probe(b, tree.rule),
             tag,
             first_slot,
+            before,
         })
     }
 
@@ -147,6 +162,13 @@ impl SearchJob<'_, '_> {
     fn leaf<L: Lanes>(&mut self, p: u32, query: &Query, start: usize, storing: bool) {
         let index = &self.search.tree.index;
         let mut mask = self.touched::<L>(0, start, query);
+        if let (Partners::New(changed, _), Some(before)) = (self.search.partners, &query.before)
+            && mask != 0
+        {
+            // SAFETY: as in `touched`.
+            let known = unsafe { self.search.tree.overlap::<L>(start, before) };
+            mask &= !retain_bits(mask & known, |lane| !changed.has(index[start + lane]));
+        }
         let (between, accept) = (
             matches!(self.search.partners, Partners::Others),
             self.search.accept,
@@ -158,7 +180,7 @@ impl SearchJob<'_, '_> {
             accept.tests_more()
         };
         let one_by_one = match self.search.partners {
-            Partners::Changed(_) | Partners::Greater => true,
+            Partners::Changed(_) | Partners::New(..) | Partners::Greater => true,
             Partners::Later | Partners::Others => accepts,
         };
         if one_by_one {
@@ -166,7 +188,9 @@ impl SearchJob<'_, '_> {
             mask = retain_bits(mask, |lane| {
                 let q = index[start + lane];
                 let is_partner = match self.search.partners {
-                    Partners::Changed(changed) => q > p || !changed.has(q),
+                    Partners::Changed(changed) | Partners::New(changed, _) => {
+                        q > p || !changed.has(q)
+                    }
                     Partners::Greater => q > p,
                     Partners::Later | Partners::Others => true,
                 };

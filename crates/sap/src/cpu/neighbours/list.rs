@@ -1,12 +1,13 @@
 //! Candidates in order, in blocks with room for insertions.
 
+use crate::cpu::lanes::{Job, LANES, Lanes, MARK, run_best};
 use crate::cpu::tuning::{FULL_BLOCK, NEW_BLOCK, PREFETCH_DISTANCE, STALE_SHARE, STREAM_TASK};
 use crate::threads::in_pool;
 use crate::{Pair, Result, try_alloc};
 use rayon::prelude::*;
 
-/// The bit of a candidate's second index that is set while its boxes overlap. Indices have 31 bits.
-const HIT: u32 = 1 << 31;
+/// The bit of a candidate's second index that is set while its boxes overlap.
+const HIT: u32 = MARK;
 
 /// Candidates by `(a, b)`, each with whether it overlapped in the last test.
 #[derive(Default)]
@@ -21,6 +22,24 @@ struct Block {
     hits: usize,
     /// Candidates that came since others were dropped; about as many are none any more.
     new: usize,
+}
+
+/// New candidates.
+#[derive(Clone, Copy)]
+pub(super) enum New<'a> {
+    /// These replace all others.
+    All(&'a [Pair]),
+    /// These join the others.
+    Some(&'a [Pair]),
+}
+
+/// How candidates are tested.
+pub(super) struct Test<K, O, A> {
+    /// Whether a candidate that does not overlap stays. A block drops others from time to time.
+    pub(super) keep: K,
+    pub(super) overlaps: O,
+    /// Asks for the memory of a second box that is tested soon.
+    pub(super) ask: A,
 }
 
 /// The pairs that a test found to differ from the last one, in order.
@@ -58,23 +77,6 @@ const fn plain(candidate: Pair) -> Pair {
 }
 
 impl Candidates {
-    /// Takes these candidates, which are in order; none is known to overlap.
-    pub(super) fn fill(&mut self, pairs: &[Pair]) -> Result<()> {
-        let count = pairs.len().div_ceil(NEW_BLOCK).max(1);
-        self.blocks.truncate(count);
-        self.blocks.resize_with(count, Block::default);
-        let mut parts = pairs.chunks(NEW_BLOCK);
-        for block in &mut self.blocks {
-            (block.hits, block.new) = (0, 0);
-            block.candidates.clear();
-            try_alloc::reserve(&mut block.candidates, FULL_BLOCK)?;
-            block
-                .candidates
-                .extend_from_slice(parts.next().unwrap_or_default());
-        }
-        Ok(())
-    }
-
     /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
         self.blocks.iter().map(|block| block.candidates.len()).sum()
@@ -109,15 +111,34 @@ impl Candidates {
         made.into_iter().try_for_each(|part| changes.append(&part?))
     }
 
-    /// Adds candidates, in order, where they are not there yet. From time to time a block
-    /// drops those that `keep` refuses and that do not overlap.
-    pub(super) fn insert(
+    /// Takes or adds candidates, which are in order, and tests all. Those that are there already
+    /// are not added again. After additions it lists what differs from the last test.
+    pub(super) fn test(
         &mut self,
-        new: &[Pair],
-        keep: impl Fn(Pair) -> bool + Sync,
+        new: New,
+        test: &Test<
+            impl Fn(Pair) -> bool + Sync,
+            impl Fn(u32, u32) -> bool + Sync,
+            impl Fn(u32) + Sync,
+        >,
+        changes: &mut Changes,
     ) -> Result<()> {
+        let new = match new {
+            New::All(pairs) => {
+                let count = pairs.len().div_ceil(NEW_BLOCK).max(1);
+                self.blocks.truncate(count);
+                let missing = count - self.blocks.len();
+                try_alloc::grow(&mut self.blocks, missing)?;
+                self.blocks.resize_with(count, Block::default);
+                return self.each(changes, |i, block, _| {
+                    let rest = &pairs[i * NEW_BLOCK..];
+                    block.fill(&rest[..rest.len().min(NEW_BLOCK)], test)
+                });
+            }
+            New::Some(new) => new,
+        };
         if new.is_empty() {
-            return Ok(());
+            return self.each(changes, |_, block, changes| block.test(test, changes));
         }
         if self.blocks.iter().any(|block| block.candidates.is_empty()) {
             self.blocks.retain(|block| !block.candidates.is_empty());
@@ -136,12 +157,13 @@ impl Candidates {
             starts.push(start);
         }
         starts.push(new.len());
-        self.each(&mut Changes::default(), |i, block, _| {
+        // At once, while the block is in the cache.
+        self.each(changes, |i, block, changes| {
             let new = &new[starts[i]..starts[i + 1]];
-            if new.is_empty() {
-                return Ok(());
+            if !new.is_empty() {
+                block.insert(new, &test.keep)?;
             }
-            block.insert(new, &keep)
+            block.test(test, changes)
         })?;
         if self
             .blocks
@@ -205,39 +227,6 @@ impl Candidates {
         })
     }
 
-    /// Tests all candidates by `overlaps`, and lists what differs from the last test. Before, it
-    /// asks for the memory of second boxes by `ask`.
-    pub(super) fn test(
-        &mut self,
-        overlaps: impl Fn(u32, u32) -> bool + Sync,
-        ask: impl Fn(u32) + Sync,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        self.each(changes, |_, block, changes| {
-            for i in 0..block.candidates.len() {
-                if let Some(ahead) = block.candidates.get(i + PREFETCH_DISTANCE) {
-                    ask(ahead.b & !HIT);
-                }
-                let candidate = &mut block.candidates[i];
-                let pair = plain(*candidate);
-                let hit = overlaps(pair.a, pair.b);
-                if hit == (candidate.b & HIT != 0) {
-                    continue;
-                }
-                candidate.b ^= HIT;
-                let list = if hit {
-                    block.hits += 1;
-                    &mut changes.started
-                } else {
-                    block.hits -= 1;
-                    &mut changes.ended
-                };
-                try_alloc::push(list, pair)?;
-            }
-            Ok(())
-        })
-    }
-
     /// Writes the candidates that overlap, in order: as many as [`Candidates::hits`].
     pub(super) fn write(&self, mut to: &mut [Pair]) {
         let mut parts = Vec::new();
@@ -260,6 +249,56 @@ impl Candidates {
 }
 
 impl Block {
+    /// Takes these candidates and tests them.
+    fn fill<K>(
+        &mut self,
+        pairs: &[Pair],
+        test: &Test<K, impl Fn(u32, u32) -> bool, impl Fn(u32)>,
+    ) -> Result<()> {
+        self.candidates.clear();
+        try_alloc::reserve(&mut self.candidates, FULL_BLOCK)?;
+        (self.hits, self.new) = (0, 0);
+        for (i, &Pair { a, b }) in pairs.iter().enumerate() {
+            if let Some(ahead) = pairs.get(i + PREFETCH_DISTANCE) {
+                (test.ask)(ahead.b);
+            }
+            let hit = (test.overlaps)(a, b);
+            self.hits += usize::from(hit);
+            let b = b | u32::from(hit) << 31;
+            self.candidates.push(Pair { a, b });
+        }
+        Ok(())
+    }
+
+    /// Tests all candidates, and lists what differs from the last test.
+    fn test<K>(
+        &mut self,
+        test: &Test<K, impl Fn(u32, u32) -> bool, impl Fn(u32)>,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        for i in 0..self.candidates.len() {
+            if let Some(ahead) = self.candidates.get(i + PREFETCH_DISTANCE) {
+                (test.ask)(ahead.b & !HIT);
+            }
+            let candidate = &mut self.candidates[i];
+            let pair = plain(*candidate);
+            let hit = (test.overlaps)(pair.a, pair.b);
+            if hit == (candidate.b & HIT != 0) {
+                continue;
+            }
+            candidate.b ^= HIT;
+            let list = if hit {
+                self.hits += 1;
+                &mut changes.started
+            } else {
+                self.hits -= 1;
+                &mut changes.ended
+            };
+            try_alloc::push(list, pair)?;
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, new: &[Pair], keep: impl Fn(Pair) -> bool) -> Result<()> {
         let mut missing = Vec::new();
         try_alloc::reserve(&mut missing, new.len())?;
@@ -295,8 +334,30 @@ impl Block {
     }
 
     fn write(&self, to: &mut [Pair]) {
-        let mut len = 0;
-        for candidate in &self.candidates {
+        run_best(WriteJob {
+            candidates: &self.candidates,
+            to,
+        });
+    }
+}
+
+/// Writes the candidates that overlap.
+struct WriteJob<'a> {
+    candidates: &'a [Pair],
+    to: &'a mut [Pair],
+}
+
+impl Job for WriteJob<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Self { candidates, to } = self;
+        let (mut start, mut len) = (0, 0);
+        while start + LANES <= candidates.len() && len + LANES <= to.len() {
+            // SAFETY: both have room for so many from there on.
+            len += unsafe { L::marked(candidates, start, to.as_mut_ptr().add(len)) };
+            start += LANES;
+        }
+        for candidate in &candidates[start..] {
             // Behind the last pair there may be no place, and none is needed.
             if let Some(pair) = to.get_mut(len) {
                 *pair = plain(*candidate);

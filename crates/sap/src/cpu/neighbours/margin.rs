@@ -1,6 +1,9 @@
 //! How far boxes are grown: by a multiple of their last step, chosen to balance both costs.
 
-use crate::cpu::tuning::{MAX_MARGIN, MOVING_FRAMES, REGROWN_SHARE, STEPS, STEPS_PERIOD};
+use super::costs::Costs;
+use crate::cpu::tuning::{
+    MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, REGROWN_SHARE, STEPS, STEPS_PERIOD,
+};
 use crate::{Aabb, Result, try_alloc};
 
 /// Chooses how far boxes are grown. The wider, the more candidates are tested in vain; the closer,
@@ -25,7 +28,7 @@ pub(super) struct Margin {
 impl Default for Margin {
     fn default() -> Self {
         Self {
-            steps: STEPS[1],
+            steps: PLANNED_STEPS[0],
             in_vain: 0,
             left: 0,
             regrown: 0,
@@ -38,6 +41,44 @@ impl Default for Margin {
 }
 
 impl Margin {
+    /// Chooses the multiple for a new list, and returns what a frame will cost for each box, in
+    /// tests.
+    ///
+    /// Of boxes with a margin `m`, in sizes, `(1 + 2 m)^3` times as many overlap. A box that walks
+    /// at random by steps of `r` leaves its margin after about `(m / r)^2` frames.
+    pub(super) fn plan(
+        &mut self,
+        boxes: &[Aabb],
+        last: &[Aabb],
+        pairs_per_box: f32,
+        costs: Costs,
+    ) -> f32 {
+        let samples = boxes.len().min(MOTION_SAMPLE);
+        let cost = |steps: f32| {
+            let of_one = |k: usize| {
+                let i = k * boxes.len() / samples;
+                let r = step(&boxes[i], &last[i]) / size(&boxes[i]);
+                // A box that does not move, or has no size, needs no margin.
+                if r.is_nan() || r <= 0.0 {
+                    return 0.0;
+                }
+                let margin = (steps * r).min(MAX_MARGIN);
+                let candidates = pairs_per_box * (1.0 + 2.0 * margin).powi(3);
+                let in_vain = costs.candidate(candidates) * (candidates - pairs_per_box);
+                in_vain + costs.left(candidates) * (r / margin).powi(2).min(1.0)
+            };
+            (0..samples).map(of_one).sum::<f32>() / samples.max(1) as f32
+        };
+        let planned = PLANNED_STEPS.map(|steps| (cost(steps), steps));
+        let (least, steps) = planned
+            .into_iter()
+            .fold((f32::INFINITY, STEPS[0]), |best, one| {
+                if one.0 < best.0 { one } else { best }
+            });
+        self.steps = steps;
+        costs.candidate(pairs_per_box) * pairs_per_box + least
+    }
+
     /// Begins with a list of `n` boxes, all of which count as moving.
     pub(super) fn begin(&mut self, n: usize) -> Result<()> {
         self.frame = MOVING_FRAMES;
@@ -50,9 +91,8 @@ impl Margin {
         let Some(before) = before.filter(|before| !before.is_empty()) else {
             return *b;
         };
-        let size = (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]));
         let margin = (self.steps * step(b, before))
-            .min(MAX_MARGIN * size)
+            .min(MAX_MARGIN * size(b))
             .min(f32::MAX);
         b.loosened(margin)
     }
@@ -82,15 +122,24 @@ impl Margin {
         self.regrown_now = 0;
         self.frame = self.frame.saturating_add(1);
         self.frames += 1;
-        if self.regrown < self.times.len() / REGROWN_SHARE && self.frames < STEPS_PERIOD {
+        let enough = self.times.len() / REGROWN_SHARE;
+        if self.regrown < enough
+            && self.in_vain < left_cost * enough as u64
+            && self.frames < STEPS_PERIOD
+        {
             return;
         }
         let ratio = (self.left + 1) as f32 / (self.in_vain + 1) as f32;
         // Of boxes that walk at random, the ratio falls with the cube of the margin.
         self.steps *= ratio.cbrt().clamp(0.7, 1.5);
-        self.steps = self.steps.clamp(STEPS[0], STEPS[2]);
+        self.steps = self.steps.clamp(STEPS[0], STEPS[1]);
         (self.in_vain, self.left, self.regrown, self.frames) = (0, 0, 0, 0);
     }
+}
+
+/// Returns the longest side of a box.
+pub(super) fn size(b: &Aabb) -> f32 {
+    (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]))
 }
 
 /// Returns how far a side of a box has moved at most; sides that stay infinite do not move.
@@ -100,4 +149,43 @@ pub(super) fn step(b: &Aabb, before: &Aabb) -> f32 {
         // The max of a number and NaN is the number.
         step.max(low.abs()).max(high.abs())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of steps that is chosen for unit cubes that move by a share of their
+    /// size, and the cost.
+    fn planned(share: f32, pairs_per_box: f32) -> (f32, f32) {
+        let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); 50_000];
+        let last = vec![Aabb::new([share; 3], [1.0 + share; 3]); 50_000];
+        let mut margin = Margin::default();
+        let cost = margin.plan(&boxes, &last, pairs_per_box, Costs::of(boxes.len()));
+        (margin.steps, cost)
+    }
+
+    #[test]
+    fn a_list_of_many_pairs_or_of_fast_boxes_has_smaller_margins() {
+        let (walk, cost) = planned(0.01, 1.3);
+        assert!((8.0..=24.0).contains(&walk), "{walk}");
+        let (dense, dense_cost) = planned(0.01, 60.0);
+        assert!(
+            dense < walk && dense_cost > 20.0 * cost,
+            "{dense} {dense_cost}"
+        );
+        let (fast, fast_cost) = planned(0.1, 1.3);
+        assert!(fast < walk && fast_cost > 3.0 * cost, "{fast} {fast_cost}");
+        // What does not move costs its candidates only.
+        assert_eq!(planned(0.0, 2.0).1, 2.0 * Costs::of(50_000).candidate(2.0));
+    }
+
+    #[test]
+    fn boxes_without_a_size_need_no_margin() {
+        let point = Aabb::new([1.0; 3], [1.0; 3]);
+        let endless = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+        let boxes = [point, endless, Aabb::EMPTY];
+        let cost = Margin::default().plan(&boxes, &boxes, 1.0, Costs::of(3));
+        assert_eq!(cost, Costs::of(3).candidate(1.0));
+    }
 }

@@ -9,6 +9,7 @@
 //!
 //! What differs from the last frame is known from the candidates, so events take no comparison.
 
+mod costs;
 mod list;
 mod margin;
 mod search;
@@ -21,14 +22,15 @@ use crate::cpu::lanes::prefetch;
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEFT_COSTS, LIST_BOX_COST, MAX_BRUTE, MAX_EXCESS,
-    MAX_LEFT, MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+    LARGE_LIST, LIST_BOX_COST, MAX_BRUTE, MAX_EXCESS, MAX_LEFT, MAX_PLANNED_COST,
+    MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
 };
 use crate::policy::{Hysteresis, Limits};
 use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
-use list::{Candidates, Changes};
-use margin::{Margin, step};
+use costs::Costs;
+use list::{Candidates, Changes, New, Test};
+use margin::{Margin, size, step};
 use rayon::prelude::*;
 use search::{RULE, Searcher};
 use test::{is_within, overlap_closed, overlap_open};
@@ -128,14 +130,26 @@ impl Neighbours {
         self.full_cost = cost;
     }
 
-    /// Counts a frame without a list. Returns whether one is to be built: boxes move little.
-    pub(in crate::cpu) fn is_due(&mut self, boxes: &[Aabb], last: &[Aabb]) -> bool {
-        if boxes.is_empty() || boxes.len() != last.len() || !move_little(boxes, last) {
+    /// Counts a frame without a list, after one of so many pairs. Returns whether a list is to be
+    /// built: boxes move little, and a list is expected to cost less than full updates.
+    pub(in crate::cpu) fn is_due(&mut self, boxes: &[Aabb], last: &[Aabb], pairs: usize) -> bool {
+        let n = boxes.len();
+        if n == 0 || n != last.len() || !move_little(boxes, last) {
             self.policy.end();
             return false;
         }
         self.policy.count_quiet();
-        self.policy.is_due()
+        if !self.policy.is_due() {
+            return false;
+        }
+        let pairs_per_box = pairs as f32 / n as f32;
+        let each = self.margin.plan(boxes, last, pairs_per_box, Costs::of(n));
+        let cost = (LIST_BOX_COST as f32 + each) * n as f32;
+        let is_worth_it = cost < MAX_PLANNED_COST * self.full_cost as f32;
+        if !is_worth_it {
+            self.policy.decline();
+        }
+        is_worth_it
     }
 
     /// Builds the list of a frame and tests it. Returns None where it would have more than `max`
@@ -165,17 +179,13 @@ impl Neighbours {
             self.policy.postpone();
             return Ok(None);
         };
-        self.candidates.fill(&self.found)?;
-        if self.found.len() > STREAM_TASK {
-            // The next frames need little of it.
-            self.found = Vec::new();
-        }
         self.margin.begin(boxes.len())?;
-        self.policy.begin();
-        self.excess = 0;
         self.changes.clear();
         self.left.clear();
-        self.test(step)?;
+        let found = std::mem::take(&mut self.found);
+        self.test(step, New::All(&found))?;
+        self.policy.begin();
+        self.excess = 0;
         Ok(Some(Updated {
             pairs: self.candidates.hits(),
             tests: searched + self.candidates.len() as u64,
@@ -204,11 +214,15 @@ impl Neighbours {
             return Ok(None);
         }
         let searched = self.look_for_left(step, has_other_tags, blocks)?;
-        self.test(step)?;
+        let found = std::mem::take(&mut self.found);
+        let tested = self.test(step, New::Some(&found));
+        self.found = found;
+        tested?;
         let (hits, candidates) = (self.candidates.hits() as u64, self.candidates.len() as u64);
-        let is_large = usize::from(n > LARGE_LIST);
-        let candidate_cost = CANDIDATE_COSTS[is_large + usize::from(n > HUGE_LIST)];
-        let left_cost = LEFT_COSTS[usize::from(n > MAX_BRUTE)];
+        let costs = Costs::of(n);
+        let candidates_per_box = candidates as f32 / n as f32;
+        let left_cost = costs.left(candidates_per_box) as u64;
+        let candidate_cost = costs.candidate(candidates_per_box) as u64;
         self.margin
             .end_frame(candidate_cost * (candidates - hits), left_cost, searched);
         let cost = LIST_BOX_COST * n as u64
@@ -216,7 +230,8 @@ impl Neighbours {
             + left_cost * left as u64
             + searched;
         self.excess = (self.excess + cost).saturating_sub(self.full_cost);
-        if self.excess > self.full_cost.saturating_mul(MAX_EXCESS[is_large]) {
+        let max_excess = MAX_EXCESS[usize::from(n > LARGE_LIST)];
+        if self.excess > self.full_cost.saturating_mul(max_excess) {
             self.policy.reject();
         } else {
             self.policy.count_quiet();
@@ -275,7 +290,7 @@ impl Neighbours {
         Ok(!is_same)
     }
 
-    /// Grows the boxes that left anew, and adds their candidates. Returns the number of tests made.
+    /// Grows the boxes that left anew, and finds their candidates. Returns the number of tests.
     fn look_for_left(
         &mut self,
         step: &Step,
@@ -283,6 +298,7 @@ impl Neighbours {
         blocks: &SpareBlocks,
     ) -> Result<u64> {
         let left = self.left.list();
+        self.found.clear();
         if left.is_empty() {
             return Ok(0);
         }
@@ -297,53 +313,72 @@ impl Neighbours {
             purges |= grown.is_empty();
         }
         let (grown, found, before) = (&self.grown, &mut self.found, &self.left_grown);
-        let overlap = |pair: Pair| {
-            let [a, b] = [pair.a, pair.b].map(|i| &grown.boxes[i as usize]);
-            a.overlaps(b, RULE)
-        };
         if purges {
             // These may be candidates no more though their boxes overlap.
             let accept = Accept::new(grown, grown, RULE, WorldTest::PerPair);
-            let keep = |pair: Pair| overlap(pair) && accept.keeps(pair.a, pair.b);
+            let keep = |pair| are_near(grown, pair) && accept.keeps(pair.a, pair.b);
             self.candidates.retain(keep, &mut self.changes)?;
         }
-        let searched = self.searcher.of(grown, &self.left, blocks, found)?;
-        if !has_other_tags {
-            // Boxes that overlapped before they were grown anew are candidates already.
-            let before = |i: u32| match left.binary_search(&i) {
-                Ok(rank) => &before[rank],
-                Err(_) => &grown.boxes[i as usize],
-            };
-            found.retain(|pair| !before(pair.a).overlaps(before(pair.b), RULE));
-        }
+        // Boxes that overlapped before they were grown anew are candidates already.
+        let before = (!has_other_tags).then_some(&before[..]);
+        let searched = self.searcher.of(grown, &self.left, before, blocks, found)?;
         if found.len() > STREAM_TASK && in_pool() {
             found.par_sort_unstable();
         } else {
             found.sort_unstable();
         }
         found.dedup();
-        self.candidates.insert(found, overlap)?;
         Ok(searched)
     }
 
-    /// Tests all candidates against the boxes of a frame.
-    fn test(&mut self, step: &Step) -> Result<()> {
+    /// Takes or adds candidates, and tests all against the boxes of a frame.
+    fn test(&mut self, step: &Step, new: New) -> Result<()> {
         let (scene, rule) = (step.scene, step.rule);
         let boxes = &scene.boxes[..];
         let at = |i: u32| &boxes[i as usize];
         let (all, changes) = (&mut self.candidates, &mut self.changes);
+        let grown = &self.grown;
+        let keep = |pair| are_near(grown, pair);
         let had_ended = !changes.ended.is_empty();
         if let Some(exact) = &scene.exact {
             let overlaps = |a: u32, b: u32| exact[a as usize].overlaps(&exact[b as usize], rule);
             let ask = |i| prefetch(exact, Some(&i));
-            all.test(overlaps, ask, changes)?;
+            all.test(
+                new,
+                &Test {
+                    keep,
+                    overlaps,
+                    ask,
+                },
+                changes,
+            )?;
         } else {
             let ask = |i| prefetch(boxes, Some(&i));
             match rule {
                 OverlapRule::Closed => {
-                    all.test(|a, b| overlap_closed(at(a), at(b)), ask, changes)?;
+                    let overlaps = |a, b| overlap_closed(at(a), at(b));
+                    all.test(
+                        new,
+                        &Test {
+                            keep,
+                            overlaps,
+                            ask,
+                        },
+                        changes,
+                    )?;
                 }
-                OverlapRule::Open => all.test(|a, b| overlap_open(at(a), at(b)), ask, changes)?,
+                OverlapRule::Open => {
+                    let overlaps = |a, b| overlap_open(at(a), at(b));
+                    all.test(
+                        new,
+                        &Test {
+                            keep,
+                            overlaps,
+                            ask,
+                        },
+                        changes,
+                    )?;
+                }
             }
         }
         if had_ended {
@@ -359,6 +394,13 @@ fn stays(b: &Aabb, grown: &Aabb) -> bool {
     is_within(b, grown) && (b.min[0] <= b.max[0] || grown.is_empty())
 }
 
+/// Tells whether two grown boxes overlap.
+#[inline(always)]
+fn are_near(grown: &Scene, pair: Pair) -> bool {
+    let [a, b] = [pair.a, pair.b].map(|i| &grown.boxes[i as usize]);
+    a.overlaps(b, RULE)
+}
+
 /// Tells whether nearly all boxes of a sample move by a small part of their size.
 fn move_little(boxes: &[Aabb], last: &[Aabb]) -> bool {
     let samples = boxes.len().min(MOTION_SAMPLE);
@@ -366,8 +408,7 @@ fn move_little(boxes: &[Aabb], last: &[Aabb]) -> bool {
     let moves_little = |k: &usize| {
         let i = k * boxes.len() / samples;
         let (b, before) = (&boxes[i], &last[i]);
-        let size = (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]));
-        b.is_empty() || before.is_empty() || size_in_steps * step(b, before) <= size
+        b.is_empty() || before.is_empty() || size_in_steps * step(b, before) <= size(b)
     };
     (0..samples).filter(moves_little).count() >= samples - samples / 8
 }

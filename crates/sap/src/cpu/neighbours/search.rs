@@ -13,7 +13,7 @@ use crate::cpu::output::order::order;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::MAX_BRUTE;
 use crate::threads::with_threads;
-use crate::{Config, OverlapRule, Pair, Result, Strategy, try_alloc};
+use crate::{Aabb, Config, OverlapRule, Pair, Result, Strategy, try_alloc};
 
 /// Where grown boxes are looked for.
 #[derive(Default)]
@@ -82,12 +82,14 @@ impl Searcher {
         Ok(Some(tests))
     }
 
-    /// Finds all candidates of some boxes, in any order, after these were grown anew. A candidate
-    /// of two such boxes may be listed twice.
+    /// Finds the candidates of some boxes, in any order, after these were grown anew. With the
+    /// grown boxes `before`, in the order of `left`, it leaves out most candidates that were such
+    /// before. A candidate of two boxes that left may be listed twice.
     pub(super) fn of(
         &mut self,
         grown: &Scene,
         left: &ChangedSet,
+        before: Option<&[Aabb]>,
         blocks: &SpareBlocks,
         pairs: &mut Vec<Pair>,
     ) -> Result<u64> {
@@ -100,10 +102,15 @@ impl Searcher {
                 for &i in left.list() {
                     sides.set(i as usize, &grown.boxes[i as usize]);
                 }
-                for &i in left.list() {
+                for (rank, &i) in left.list().iter().enumerate() {
                     try_alloc::grow(pairs, grown.boxes.len())?;
+                    let before = before.map(|before| &before[rank]);
                     sides.overlapping(i as usize, |other| {
-                        let pair = Pair::new(i, other);
+                        let (pair, b) = (Pair::new(i, other), &grown.boxes[other as usize]);
+                        let is_known = before.is_some_and(|before| before.overlaps(b, RULE));
+                        if is_known && !left.has(other) {
+                            return;
+                        }
                         if !tests_more || accept.keeps(pair.a, pair.b) {
                             pairs.push(pair);
                         }
@@ -120,7 +127,10 @@ impl Searcher {
                         tree: &tree,
                         scene: grown,
                         some: &walk,
-                        partners: Partners::Changed(left),
+                        partners: match before {
+                            Some(before) => Partners::New(left, before),
+                            None => Partners::Changed(left),
+                        },
                         accept: &accept(grown),
                     };
                     let found = search.run(&Collector::new(u64::MAX, blocks)).stored()?;

@@ -1,0 +1,39 @@
+//! What the steps of an update by the list cost.
+
+use crate::cpu::tuning::{
+    CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEFT_CANDIDATE_COST, LEFT_COSTS, LONG_LIST,
+    LONG_LIST_COST, MAX_BRUTE,
+};
+
+/// What steps of an update by the list cost, in tests of two boxes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Costs {
+    boxes: usize,
+    /// A candidate of a list that stays in the cache.
+    candidate: f32,
+    /// A box that left, beside its candidates.
+    left: f32,
+}
+
+impl Costs {
+    /// Returns the costs for `n` boxes.
+    pub(super) fn of(n: usize) -> Self {
+        Self {
+            boxes: n,
+            candidate: CANDIDATE_COSTS[usize::from(n > LARGE_LIST) + usize::from(n > HUGE_LIST)],
+            left: LEFT_COSTS[usize::from(n > MAX_BRUTE)],
+        }
+    }
+
+    /// Returns the cost of a candidate, where there are so many for each box.
+    pub(super) fn candidate(self, candidates_per_box: f32) -> f32 {
+        let is_long = self.boxes as f32 * candidates_per_box > LONG_LIST;
+        self.candidate + if is_long { LONG_LIST_COST } else { 0.0 }
+    }
+
+    /// Returns the cost of a box that left, where there are so many candidates for each box. Each
+    /// is one of two boxes.
+    pub(super) fn left(self, candidates_per_box: f32) -> f32 {
+        self.left + 2.0 * LEFT_CANDIDATE_COST * candidates_per_box
+    }
+}
