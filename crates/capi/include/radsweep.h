@@ -290,6 +290,11 @@ typedef struct RadsweepConfig {
    * other. The pairs are the same.
    */
   uint64_t min_resting;
+  /**
+   * The number of threads that the broad phase works on, on the CPU; 0: all of the processor's.
+   * Small frames stay on the caller's thread in any case.
+   */
+  uint64_t threads;
 } RadsweepConfig;
 
 /**

@@ -3,6 +3,7 @@
 use crate::error::{Failure, RadsweepStatus, entry};
 use crate::pointer;
 use sap::{Backend, Config, OnInvalid, OverlapRule, Strategy};
+use std::num::NonZero;
 
 /// CUDA if there is a device, else the CPU.
 pub const RADSWEEP_BACKEND_AUTO: u32 = 0;
@@ -58,13 +59,16 @@ pub struct RadsweepConfig {
     /// ones), if they are a good part of all. They are neither sorted nor tested against each
     /// other. The pairs are the same.
     pub min_resting: u64,
+    /// The number of threads that the broad phase works on, on the CPU; 0: all of the processor's.
+    /// Small frames stay on the caller's thread in any case.
+    pub threads: u64,
 }
 
 /// The size of the first version, which ends with `initial_pair_capacity`.
 const FIRST_VERSION: usize =
     std::mem::offset_of!(RadsweepConfig, initial_pair_capacity) + size_of::<u64>();
 // The members leave no padding.
-const _: () = assert!(size_of::<RadsweepConfig>() == 8 + 6 * 4 + 3 * 8);
+const _: () = assert!(size_of::<RadsweepConfig>() == 8 + 6 * 4 + 4 * 8);
 
 const DEFAULT: RadsweepConfig = RadsweepConfig {
     size: size_of::<RadsweepConfig>() as u64,
@@ -77,6 +81,7 @@ const DEFAULT: RadsweepConfig = RadsweepConfig {
     pair_memory: 0,
     initial_pair_capacity: 0,
     min_resting: 0,
+    threads: 0,
 };
 
 impl RadsweepConfig {
@@ -138,6 +143,7 @@ impl RadsweepConfig {
             // No frame has more boxes than a usize can count.
             min_resting: (given.min_resting > 0)
                 .then(|| usize::try_from(given.min_resting).unwrap_or(usize::MAX)),
+            threads: NonZero::new(usize::try_from(given.threads).unwrap_or(usize::MAX)),
         })
     }
 }

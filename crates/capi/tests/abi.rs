@@ -326,6 +326,29 @@ fn report(handle: Handle, size: usize) -> RadsweepReport {
 }
 
 #[test]
+fn a_number_of_threads_changes_no_pair() {
+    let boxes: Vec<RadsweepAabb> = (0..3000_u16).map(|i| unit(f32::from(i) * 0.75)).collect();
+    let found = [0, 1, 2].map(|threads| {
+        let handle = create(&RadsweepConfig {
+            threads,
+            ..config()
+        });
+        let read = RadsweepFrame {
+            boxes: boxes.as_ptr(),
+            count: boxes.len(),
+            ..frame()
+        };
+        // SAFETY: the list has as many elements as it says.
+        let status = unsafe { radsweep_update_frame(handle, &read) };
+        assert_eq!(status, Status::Ok, "{}", message());
+        let found = pairs(handle, RADSWEEP_PAIRS_ALL);
+        assert_eq!(radsweep_destroy(handle), Status::Ok);
+        found
+    });
+    assert!(found[0].len() == 2999 && found[0] == found[1] && found[0] == found[2]);
+}
+
+#[test]
 fn boxes_at_rest_are_held_from_as_many_on_as_asked_for() {
     const STATIC: usize = 60;
     let whole = size_of::<RadsweepConfig>() as u64;

@@ -1,6 +1,7 @@
 //! Chooses the engine for a backend, and replaces one that fails. A new backend is added here.
 
 use crate::engine::Engine;
+use crate::threads::OwnPool;
 use crate::{Backend, Config, Error, Result, cpu};
 #[cfg(cuda)]
 use {crate::cuda, std::any::Any};
@@ -13,6 +14,8 @@ pub(crate) struct Chosen {
     is_replaceable: bool,
     /// Why the CPU works although a GPU was tried.
     pub(crate) fallback: Option<Error>,
+    /// The threads of [`Config::threads`].
+    pub(crate) pool: OwnPool,
 }
 
 impl Chosen {
@@ -22,19 +25,28 @@ impl Chosen {
     ///
     /// [`Error::NoCuda`] where CUDA is asked for and missing.
     pub(crate) fn new(config: Config) -> Result<Self> {
-        match config.backend {
-            Backend::Auto => Ok(Self::auto(config)),
-            Backend::Cpu => Ok(Self::on_cpu(cpu::Engine::new(config), None)),
+        let pool = OwnPool::new(config.threads);
+        let chosen = match config.backend {
+            Backend::Auto => Self::auto(config),
+            Backend::Cpu => Self::on_cpu(cpu::Engine::new(config), None),
             #[cfg(cuda)]
-            Backend::Cuda => Ok(Self {
-                engine: Box::new(cuda::Engine::new(config)?),
-                is_replaceable: false,
-                fallback: None,
-            }),
+            Backend::Cuda => Self::with_engine(cuda::Engine::new(config)?),
             #[cfg(not(cuda))]
-            Backend::Cuda => Err(Error::NoCuda {
-                looked_for: "this build has no feature `cuda`".to_owned(),
-            }),
+            Backend::Cuda => {
+                return Err(Error::NoCuda {
+                    looked_for: "this build has no feature `cuda`".to_owned(),
+                });
+            }
+        };
+        Ok(Self { pool, ..chosen })
+    }
+
+    fn with_engine(engine: impl Engine + 'static) -> Self {
+        Self {
+            engine: Box::new(engine),
+            is_replaceable: false,
+            fallback: None,
+            pool: OwnPool::default(),
         }
     }
 
@@ -44,9 +56,8 @@ impl Chosen {
         let fallback = match cuda::Engine::new(config.clone()) {
             Ok(engine) => {
                 return Self {
-                    engine: Box::new(engine),
                     is_replaceable: true,
-                    fallback: None,
+                    ..Self::with_engine(engine)
                 };
             }
             Err(error) => Some(error),
@@ -58,9 +69,8 @@ impl Chosen {
 
     fn on_cpu(engine: cpu::Engine, fallback: Option<Error>) -> Self {
         Self {
-            engine: Box::new(engine),
-            is_replaceable: false,
             fallback,
+            ..Self::with_engine(engine)
         }
     }
 
@@ -70,7 +80,8 @@ impl Chosen {
         &mut self,
         mut call: impl FnMut(&mut dyn Engine) -> Result<T>,
     ) -> Result<T> {
-        call(&mut *self.engine).or_else(|error| self.replace(error, call))
+        let done = self.pool.run(|| call(&mut *self.engine));
+        done.or_else(|error| self.replace(error, call))
     }
 
     /// Does a call again on the CPU, which then stays, if a GPU has failed that nobody asked for by
@@ -86,8 +97,12 @@ impl Chosen {
             let last = self.engine.last()?;
             let mut engine = cpu::Engine::following(self.engine.config().clone(), last);
             // If this fails too, what has the last result is still there.
-            let done = call(&mut engine)?;
-            *self = Self::on_cpu(engine, Some(error));
+            let done = self.pool.run(|| call(&mut engine))?;
+            let pool = std::mem::take(&mut self.pool);
+            *self = Self {
+                pool,
+                ..Self::on_cpu(engine, Some(error))
+            };
             return Ok(done);
         }
         Err(error)

@@ -4,6 +4,7 @@ use crate::backend::Chosen;
 use crate::engine::Engine;
 use crate::query::Lookup;
 use crate::subdivision::Subdivision;
+use crate::threads::OwnPool;
 use crate::{ChunkReport, Config, Error, Frame, Pair, Report, Result, Strategy};
 
 /// Finds the overlapping pairs of a scene, frame after frame.
@@ -312,8 +313,8 @@ impl BroadPhase {
             delivered = true;
             f(pairs);
         };
-        let engine = &mut self.chosen.engine;
-        let report = match engine.for_each_pair_chunk(&frame, chunk, &mut hand) {
+        let Chosen { engine, pool, .. } = &mut self.chosen;
+        let report = match pool.run(|| engine.for_each_pair_chunk(&frame, chunk, &mut hand)) {
             // Pairs were delivered that must not come twice.
             Err(error) if !delivered => self.chosen.replace(error, |engine| {
                 engine.for_each_pair_chunk(&frame, chunk, &mut f)
@@ -378,6 +379,11 @@ impl BroadPhase {
     #[must_use]
     pub fn stream(&self) -> Option<&gpu::Stream> {
         Some(self.chosen.cuda()?.stream())
+    }
+
+    /// The threads of [`Config::threads`].
+    pub(crate) fn pool(&self) -> &OwnPool {
+        &self.chosen.pool
     }
 
     /// The engine at work.

@@ -2,6 +2,7 @@
 
 use crate::{Error, OverlapRule, Result};
 use std::fmt;
+use std::num::NonZero;
 use std::str::FromStr;
 
 /// Gives a plain enum its command-line names.
@@ -161,6 +162,11 @@ pub struct Config {
     /// `Some(usize::MAX)` = never. If set, frames of at most this many boxes have no neighbour
     /// list. The pairs are the same.
     pub min_resting: Option<usize>,
+    /// The number of threads that this broad phase works on, on the CPU: it makes a pool of its own
+    /// in the first call. `None` = the pool of `rayon` that the caller is in, else the global one.
+    /// Small frames stay on the caller's thread in any case. A caller inside a pool of `rayon`
+    /// keeps to that pool.
+    pub threads: Option<NonZero<usize>>,
 }
 
 impl Default for Config {
@@ -176,6 +182,7 @@ impl Default for Config {
             pair_memory: None,
             initial_pair_capacity: None,
             min_resting: None,
+            threads: None,
         }
     }
 }

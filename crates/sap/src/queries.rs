@@ -250,7 +250,8 @@ impl<'a> Query<'a> {
             return Ok(Source::List(hits(&near, &probe, sieve()?.as_ref())?));
         }
         let tree = broad_phase.tree()?;
-        let sieve = sieve()?.map(|sieve| sieve.of(tree)).transpose()?;
+        let of_tree = |sieve: Sieve<'a>| broad_phase.pool().run(|| sieve.of(tree));
+        let sieve = sieve()?.map(of_tree).transpose()?;
         Ok(Source::Tree(Search { tree, probe, sieve }))
     }
 }
@@ -338,12 +339,14 @@ impl BroadPhase {
     /// The tree over the boxes of the last update, built by the first query that needs it.
     fn tree(&self) -> Result<&Tree> {
         let Lookup { tree, .. } = &self.lookup;
-        tree.get_or_make(threads_for(self.report().n), |threads| {
-            Tree::new(
-                &self.engine().boxes()?,
-                &self.kept_labels()?.worlds,
-                threads,
-            )
+        self.pool().run(|| {
+            tree.get_or_make(threads_for(self.report().n), |threads| {
+                Tree::new(
+                    &self.engine().boxes()?,
+                    &self.kept_labels()?.worlds,
+                    threads,
+                )
+            })
         })
     }
 

@@ -25,6 +25,7 @@ mod unix {
     use sap::{
         Aabb, Aabb64, Backend, BroadPhase, Config, Filter, Frame, Pair, Strategy, aabbs_from_mesh,
     };
+    use std::num::NonZero;
     use std::process::{Command, ExitCode};
     use std::time::{Duration, Instant};
     use std::{env, thread};
@@ -43,6 +44,7 @@ mod unix {
         ("before_any_frame", before_any_frame),
         ("after_threads_of_others", after_threads_of_others),
         ("a_child_of_a_child", a_child_of_a_child),
+        ("threads_of_its_own", threads_of_its_own),
         ("within_a_pool_of_the_caller", within_a_pool_of_the_caller),
     ];
 
@@ -198,6 +200,47 @@ mod unix {
     #[cfg(not(target_os = "linux"))]
     fn threads() -> usize {
         1
+    }
+
+    /// A broad phase with a number of threads starts so many, when it needs them first, and its
+    /// results are the same. A child starts them anew.
+    fn threads_of_its_own() {
+        let calls = |broad_phase: &mut BroadPhase| {
+            let mut pairs = Vec::new();
+            for n in [20_000, 300, 30_000] {
+                let all = boxes(n, 1);
+                broad_phase.update(&all).unwrap();
+                pairs.push(broad_phase.pairs().to_vec());
+                let corner = Aabb::new([0.0; 3], [9.0; 3]);
+                assert!(!broad_phase.query_box(&corner).unwrap().is_empty());
+                pairs.push(broad_phase.overlaps_between(&all, &boxes(n, 2)).unwrap());
+                let mut chunks = Vec::new();
+                let hand = |some: &[Pair]| chunks.extend_from_slice(some);
+                broad_phase.for_each_pair_chunk(&all, 1000, hand).unwrap();
+                pairs.push(chunks);
+            }
+            pairs
+        };
+        let with = |threads| {
+            BroadPhase::new(Config {
+                threads: NonZero::new(threads),
+                ..engine(Strategy::Auto).config().clone()
+            })
+            .unwrap()
+        };
+        let mut own = [with(1), with(3)];
+        let mut found = Vec::new();
+        let mut before = threads();
+        for (broad_phase, count) in own.iter_mut().zip([1, 3]) {
+            broad_phase.update(&boxes(900, 1)).unwrap();
+            assert_eq!(threads(), before, "a small frame needs none");
+            found.push(calls(broad_phase));
+            before += if cfg!(target_os = "linux") { count } else { 0 };
+            assert_eq!(threads(), before);
+        }
+        assert!(found[0] == found[1]);
+        in_fork(|| assert!(calls(&mut own[1]) == found[0]));
+        assert!(calls(&mut engine(Strategy::Auto)) == found[0]);
     }
 
     fn small_frames_start_no_threads() {

@@ -22,8 +22,8 @@ use crate::cpu::lanes::prefetch;
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    LARGE_LIST, LIST_BOX_COST, MAX_BRUTE, MAX_EXCESS, MAX_LEFT, MAX_PLANNED_COST,
-    MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+    LARGE_LIST, LIST_BOX_COST, MAX_EXCESS, MAX_LEFT, MAX_PLANNED_COST, MIN_SIZE_IN_STEPS,
+    MOTION_SAMPLE, STREAM_TASK,
 };
 use crate::policy::{Hysteresis, Limits};
 use crate::threads::{in_pool, on_threads};
