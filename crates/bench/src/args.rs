@@ -78,7 +78,7 @@ pub struct Sap {
     /// Numbers of boxes, such as 1000 or 10^7 [default: 1000,10000,100000]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
-    /// Whether boxes move between frames: moving, still
+    /// How boxes move between frames: moving, still, all, walk, some, listed, none, game
     #[arg(
         long,
         value_name = "F,…",
@@ -101,12 +101,12 @@ pub struct Sap {
     #[arg(long)]
     pub(crate) no_events: bool,
     /// Updates by each contender; the median is reported. Fewer updates if they take more than
-    /// three seconds
-    #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
-    pub(crate) runs: usize,
+    /// three seconds [default: 21; up to 2000 of few boxes that walk or rest]
+    #[arg(long, value_name = "N", value_parser = runs)]
+    pub(crate) runs: Option<usize>,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// File for a plot of boxes per second by number of boxes
+    /// File for a plot of microseconds a frame by number of boxes
     #[arg(long, value_name = "F.svg")]
     pub(crate) plot: Option<PathBuf>,
 }

@@ -1,8 +1,9 @@
 //! The contenders of `bench sap`: a strategy of radsweep on a backend, or a peer.
 
+use super::frames::Frames;
 use super::peers::{Peer, Running};
 use crate::measure::milliseconds;
-use radsweep::{Aabb, Backend, BroadPhase, Config, Pair, Report, Strategy};
+use radsweep::{Aabb, Backend, BroadPhase, Config, Frame, Pair, Report, Strategy};
 use radsweep_common::Result;
 use rayon::prelude::*;
 
@@ -36,8 +37,9 @@ pub(super) struct Update {
 pub(super) enum Ready {
     Ours {
         broad_phase: Box<BroadPhase>,
+        /// The boxes of the frame on the device.
         #[cfg(cuda)]
-        on_device: Vec<radsweep::gpu::Buffer<Aabb>>,
+        on_device: Option<radsweep::gpu::Buffer<Aabb>>,
     },
     Peer {
         running: Box<Running>,
@@ -46,15 +48,8 @@ pub(super) enum Ready {
 }
 
 impl Ready {
-    /// Prepares a contender. On CUDA it uploads the frames: updates read them on the device and
-    /// leave the pairs there.
-    pub fn new(
-        contender: Contender,
-        config: &Config,
-        #[cfg_attr(not(cuda), expect(unused_variables, reason = "used on a GPU"))] frames: &[Vec<
-            Aabb,
-        >],
-    ) -> Result<Self> {
+    /// Prepares a contender.
+    pub fn new(contender: Contender, config: &Config) -> Result<Self> {
         let strategy = match contender {
             Contender::Ours(strategy) => strategy,
             Contender::Peer(peer) => {
@@ -68,41 +63,48 @@ impl Ready {
             strategy,
             ..config.clone()
         })?;
-        #[cfg(cuda)]
-        let on_device = match broad_phase.stream() {
-            Some(stream) => frames
-                .iter()
-                .map(|frame| stream.from_slice(frame))
-                .collect::<std::result::Result<_, _>>()?,
-            None => Vec::new(),
-        };
         Ok(Self::Ours {
             broad_phase: Box::new(broad_phase),
             #[cfg(cuda)]
-            on_device,
+            on_device: None,
         })
     }
 
-    /// Finds the pairs of a frame and measures it.
-    pub fn update(&mut self, frames: &[Vec<Aabb>], frame: usize) -> Result<Update> {
+    /// Finds the pairs of the current frame, and measures what a caller waits for. On CUDA boxes
+    /// and pairs stay on the device; the upload of the boxes is not measured.
+    pub fn update(&mut self, frames: &Frames) -> Result<Update> {
         match self {
             #[cfg(cuda)]
             Self::Ours {
                 broad_phase,
                 on_device,
             } if broad_phase.stream().is_some() => {
-                let report = broad_phase.update_device(on_device[frame].slice())?.clone();
-                Ok(Update::new(report.stats.timings.total, report))
+                let stream = broad_phase.stream().ok_or("no stream")?;
+                let boxes = match on_device {
+                    Some(boxes) => {
+                        stream.upload(boxes.slice_mut(), frames.boxes())?;
+                        boxes
+                    }
+                    None => on_device.insert(stream.from_slice(frames.boxes())?),
+                };
+                stream.synchronize()?;
+                let (ms, report) = milliseconds(|| broad_phase.update_device(boxes.slice()));
+                Ok(Update::new(ms, report?.clone()))
             }
             Self::Ours { broad_phase, .. } => {
-                let (ms, report) = milliseconds(|| broad_phase.update(&frames[frame]));
+                let frame = Frame::boxes(frames.boxes());
+                let frame = match frames.listed() {
+                    Some(listed) => frame.changed(listed),
+                    None => frame,
+                };
+                let (ms, report) = milliseconds(|| broad_phase.update(frame));
                 Ok(Update::new(ms, report?.clone()))
             }
             Self::Peer { running, pairs } => {
                 // Freeing the last frame's pairs is not measured.
                 pairs.clear();
                 let ms;
-                (ms, *pairs) = milliseconds(|| running.find(&frames[frame]));
+                (ms, *pairs) = milliseconds(|| running.find(frames.boxes(), frames.changed()));
                 let (sorting, ()) = milliseconds(|| pairs.par_sort_unstable());
                 Ok(Update {
                     ms,

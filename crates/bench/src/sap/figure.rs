@@ -2,8 +2,9 @@
 //! GPU and CPU.
 
 use super::contender::{Contender, expected};
+use super::frames::{Frames, Motion};
 use super::input::Source;
-use super::race::{FRAMES, Racing, WARM_UP};
+use super::race::{Racing, WARM_UP};
 use crate::bench::Bench;
 use crate::figures::Sizes;
 use crate::measure;
@@ -29,22 +30,24 @@ pub(crate) fn updates(bench: &Bench, sizes: Sizes) -> Result<Vec<Updates>> {
     let backends = &backends[usize::from(bench.is_cpu())..];
     let mut all = Vec::new();
     for n in (10..=last).step_by(2).map(|power| 1 << power) {
-        let frames = Source::Scene(Kind::Uniform).frames(n, FRAMES)?;
-        let expected = expected(&frames[0])?;
+        let scene = Source::Scene(Kind::Uniform);
+        let mut frames = Frames::new(&scene, Motion::Moving, n)?;
+        let first = expected(frames.boxes())?;
         for &backend in backends {
             for strategy in [Strategy::Endpoints, Strategy::Auto] {
                 let config = Config {
                     backend,
                     ..Config::default()
                 };
-                let mut one = Racing::new(Contender::Ours(strategy), &config, &frames);
+                let mut one = Racing::new(Contender::Ours(strategy), &config);
                 for round in 0..WARM_UP + RUNS {
-                    one.turn(round, &frames, expected);
+                    frames.go_to(round);
+                    one.turn(round, &frames, (round == 0).then_some(first));
                 }
                 all.push(Updates {
                     n,
                     name: format!("{backend} {strategy}"),
-                    measured: one.measured(expected.0).map(|measured| measured.times),
+                    measured: one.measured(first.0).map(|measured| measured.times),
                 });
             }
         }

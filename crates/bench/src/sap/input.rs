@@ -1,11 +1,10 @@
 //! The inputs of `bench sap`: frames of boxes, from a scene or from a file.
 
+use super::walk::moved;
 use radsweep::{Aabb, Backend, BroadPhase, Config};
 use radsweep_common::Result;
 use radsweep_common::npy;
 use radsweep_scenes::{Kind, Options, Scene};
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt, SeedableRng};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,8 +13,6 @@ use std::str::FromStr;
 const CHAIR: usize = 9;
 /// Frames until chairs, or particles, touch each other.
 const FALL: usize = 60;
-/// Boxes of a file move by at most this share of their half extents from their original positions.
-const DRIFT: f32 = 0.05;
 
 /// The source of the boxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,24 +41,6 @@ impl FromStr for Source {
         let kind = name.parse::<Kind>();
         kind.map(Self::Scene)
             .map_err(|error| format!("{error}, or a file of boxes that ends in .npy"))
-    }
-}
-
-/// How the boxes move between frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Motion {
-    /// Every frame differs a little from the last
-    Moving,
-    /// The same frame is repeated
-    Still,
-}
-
-impl Motion {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Moving => "moving",
-            Self::Still => "still",
-        }
     }
 }
 
@@ -107,19 +86,6 @@ fn of_scene(kind: Kind, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
     Ok(frames)
 }
 
-fn moved(boxes: &[Aabb], seed: u64) -> Vec<Aabb> {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut one = |b: &Aabb| {
-        let by: [f32; 3] = std::array::from_fn(|k| {
-            let by = rng.random_range(-0.5..0.5) * DRIFT * (b.max[k] - b.min[k]);
-            if by.is_finite() { by } else { 0.0 }
-        });
-        let add = |corner: [f32; 3]| std::array::from_fn(|k| corner[k] + by[k]);
-        Aabb::new(add(b.min), add(b.max))
-    };
-    boxes.iter().map(&mut one).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,19 +112,5 @@ mod tests {
                 assert!(near, "{kind}: {a:?} {b:?}");
             }
         }
-    }
-
-    #[test]
-    fn boxes_of_a_file_move_by_little_and_infinite_sides_stay() {
-        let plane = Aabb::new(
-            [f32::NEG_INFINITY, f32::NEG_INFINITY, -1.0],
-            [f32::INFINITY, f32::INFINITY, 0.0],
-        );
-        let boxes = [Aabb::new([0.0; 3], [2.0; 3]), plane, Aabb::EMPTY];
-        let after = moved(&boxes, 7);
-        assert!((0..3).all(|k| after[0].min[k].abs() <= DRIFT));
-        assert_ne!(after[0], boxes[0]);
-        assert_eq!(after[1].min[..2], plane.min[..2]);
-        assert_eq!(after[2], Aabb::EMPTY);
     }
 }

@@ -5,13 +5,16 @@
 
 mod contender;
 mod figure;
+mod frames;
 mod input;
 mod output;
 mod peers;
 mod race;
+mod walk;
 
 pub(crate) use figure::{Updates, updates};
-pub(crate) use input::{Motion, Source};
+pub(crate) use frames::Motion;
+pub(crate) use input::Source;
 pub(crate) use peers::Peer;
 
 use crate::args::Sap;
@@ -19,8 +22,9 @@ use crate::bench::Bench;
 use crate::measure::Missing;
 use crate::plot;
 use contender::{Contender, expected};
-use race::{FRAMES, Line, Measured, Racing, WARM_UP};
-use radsweep::{Aabb, Backend, Config, Strategy};
+use frames::Frames;
+use race::{Line, Measured, Racing, WARM_UP};
+use radsweep::{Backend, Config, Strategy};
 use radsweep_common::Result;
 use radsweep_common::terminal::{note, progress};
 use radsweep_scenes::Kind;
@@ -66,10 +70,9 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
     let bar = progress(cases.len() as u64, "scenes");
     let mut lines = Vec::new();
     for (source, motion, n) in cases {
-        let count = if motion == Motion::Moving { FRAMES } else { 1 };
-        let frames = source.frames(n, count)?;
-        let n = frames[0].len();
-        for (contender, measured) in measure(args, &bench, &frames)? {
+        let mut frames = Frames::new(source, motion, n)?;
+        let n = frames.boxes().len();
+        for (contender, measured) in measure(args, &bench, &mut frames)? {
             lines.push(Line {
                 source: source.to_string(),
                 motion,
@@ -119,7 +122,7 @@ fn contenders(args: &Sap, n: usize) -> Vec<Contender> {
 type Results = Vec<(Contender, std::result::Result<Measured, Missing>)>;
 
 /// Measures all contenders by turns on the same frames.
-fn measure(args: &Sap, bench: &Bench, frames: &[Vec<Aabb>]) -> Result<Results> {
+fn measure(args: &Sap, bench: &Bench, frames: &mut Frames) -> Result<Results> {
     let config = Config {
         backend: if bench.is_cpu() {
             Backend::Cpu
@@ -129,18 +132,27 @@ fn measure(args: &Sap, bench: &Bench, frames: &[Vec<Aabb>]) -> Result<Results> {
         events: !args.no_events,
         ..Config::default()
     };
-    let expected = expected(&frames[0])?;
-    let mut racing: Vec<Racing> = contenders(args, frames[0].len())
+    let n = frames.boxes().len();
+    let mut racing: Vec<Racing> = contenders(args, n)
         .into_iter()
-        .map(|contender| Racing::new(contender, &config, frames))
+        .map(|contender| Racing::new(contender, &config))
         .collect();
-    for round in 0..WARM_UP + args.runs {
-        for one in &mut racing {
+    let rounds = WARM_UP + args.runs.unwrap_or_else(|| frames.motion.runs(n));
+    let count = racing.len().max(1);
+    let mut pairs = 0;
+    for round in 0..rounds {
+        frames.go_to(round);
+        let is_checked = round == 0 || round + 1 == rounds;
+        let expected = is_checked.then(|| expected(frames.boxes())).transpose()?;
+        pairs = expected.map_or(pairs, |expected| expected.0);
+        // Nobody is always first.
+        let (last, first) = racing.split_at_mut(round % count);
+        for one in first.iter_mut().chain(last) {
             one.turn(round, frames, expected);
         }
     }
     let done = racing
         .into_iter()
-        .map(|one| (one.contender, one.measured(expected.0)));
+        .map(|one| (one.contender, one.measured(pairs)));
     Ok(done.collect())
 }

@@ -158,7 +158,7 @@ impl Line {
             format!("{}: ", report.stats.strategy)
         });
         format!(
-            "{name:<15} {:>10.4} {:>10.4} {:>10.4} {:>6.1}% {:>10} {:>6}  {ran}{}",
+            "{name:<15} {:>10.5} {:>10.5} {:>10.5} {:>6.1}% {:>10} {:>6}  {ran}{}",
             times.median,
             times.min,
             measured.sorted.median,
@@ -170,7 +170,7 @@ impl Line {
     }
 }
 
-/// Plots boxes per second by number of boxes: one panel per scene, one line per contender.
+/// Plots microseconds a frame by number of boxes: one panel per scene, one line per contender.
 pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
     let mut panels: Vec<(Panel, Vec<usize>)> = Vec::new();
     for line in lines {
@@ -186,7 +186,7 @@ pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
             let panel = Panel {
                 title,
                 x: "boxes".into(),
-                y: "million boxes per second".into(),
+                y: "microseconds a frame".into(),
                 labels: sizes.iter().map(|&n| plot::size(n)).collect(),
                 series: Vec::new(),
             };
@@ -195,9 +195,9 @@ pub(super) fn draw(path: &Path, lines: &[Line]) -> Result<()> {
         let (Some((panel, sizes)), Ok(measured)) = (panels.last_mut(), &line.measured) else {
             continue;
         };
-        let rate = line.n as f64 / measured.sorted.median / 1e3;
+        let us = 1e3 * measured.sorted.median;
         let position = sizes.partition_point(|&n| n < line.n);
-        panel.add(line.contender.name(), position, rate);
+        panel.add(line.contender.name(), position, us);
     }
     let panels: Vec<Panel> = panels.into_iter().map(|(panel, _)| panel).collect();
     plot::write(path, &panels)

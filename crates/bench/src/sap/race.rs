@@ -1,13 +1,11 @@
 //! The contenders of one scene, measured by turns on the same frames.
 
 use super::contender::{Contender, Ready, Update};
-use super::input::Motion;
+use super::frames::{Frames, Motion};
 use crate::measure::{Missing, Times};
-use radsweep::{Aabb, Config, Report, Strategy};
+use radsweep::{Config, Report, Strategy};
 use std::time::Instant;
 
-/// Distinct frames of a moving scene; the rounds run through them back and forth.
-pub(super) const FRAMES: usize = 6;
 /// Updates that are not measured, in which trees are built and memory is allocated.
 pub(super) const WARM_UP: usize = 2;
 /// Time limit of a contender in seconds; three updates are measured in any case.
@@ -70,8 +68,8 @@ pub(super) struct Racing {
 }
 
 impl Racing {
-    pub(super) fn new(contender: Contender, config: &Config, frames: &[Vec<Aabb>]) -> Self {
-        let ready = Ready::new(contender, config, frames);
+    pub(super) fn new(contender: Contender, config: &Config) -> Self {
+        let ready = Ready::new(contender, config);
         Self {
             contender,
             ready: ready.map_err(|error| Missing::Unsupported(error.to_string())),
@@ -80,13 +78,15 @@ impl Racing {
         }
     }
 
-    pub(super) fn turn(&mut self, round: usize, frames: &[Vec<Aabb>], expected: (u64, u64)) {
+    /// Takes the turn of a round. The pairs must be those expected, where any are.
+    pub(super) fn turn(&mut self, round: usize, frames: &Frames, expected: Option<(u64, u64)>) {
         let enough = self.updates.len() >= 3 && self.spent > SECONDS;
         let (Ok(ready), false) = (&mut self.ready, enough) else {
             return;
         };
+        std::thread::sleep(frames.motion.pause());
         let begun = Instant::now();
-        let update = match ready.update(frames, frame_of(round, frames.len())) {
+        let update = match ready.update(frames) {
             Ok(update) => update,
             Err(error) => {
                 self.ready = Err(Missing::Unsupported(error.to_string()));
@@ -94,7 +94,7 @@ impl Racing {
             }
         };
         self.spent += begun.elapsed().as_secs_f64();
-        if round == 0 {
+        if let Some(expected) = expected {
             let why = match ready.found() {
                 Ok(found) if found == expected => None,
                 Ok((pairs, _)) => Some(format!(
@@ -140,55 +140,43 @@ impl Racing {
     }
 }
 
-/// Returns the frame of a round: 0, 1, 2, 1, 0, 1 and so on, so that each resembles the one before.
-fn frame_of(round: usize, frames: usize) -> usize {
-    if frames == 1 {
-        return 0;
-    }
-    let at = round % (2 * frames - 2);
-    at.min(2 * frames - 2 - at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::contender::expected;
-    use super::super::{Peer, Source};
+    use super::super::{Motion, Peer, Source};
     use super::*;
     use radsweep::Backend;
     use radsweep_scenes::Kind;
 
     #[test]
-    fn rounds_run_through_the_frames_back_and_forth() {
-        let found: Vec<usize> = (0..9).map(|round| frame_of(round, 4)).collect();
-        assert_eq!(found, [0, 1, 2, 3, 2, 1, 0, 1, 2]);
-        assert_eq!(frame_of(5, 1), 0);
-    }
-
-    #[test]
     fn every_contender_is_measured_and_a_wrong_list_is_an_error() {
-        let frames = Source::Scene(Kind::Uniform).frames(800, 2).expect("frames");
+        let scene = Source::Scene(Kind::Uniform);
+        let mut frames = Frames::new(&scene, Motion::Walk, 800).expect("frames");
         let config = Config {
             backend: Backend::Cpu,
             ..Config::default()
         };
-        let pairs = expected(&frames[0]).expect("pairs");
+        let first = expected(frames.boxes()).expect("pairs");
         for contender in [
             Contender::Ours(Strategy::Subdivided),
             Contender::Peer(Peer::ParryUpdate),
         ] {
-            let mut one = Racing::new(contender, &config, &frames);
+            let mut one = Racing::new(contender, &config);
             for round in 0..WARM_UP + 3 {
-                one.turn(round, &frames, pairs);
+                frames.go_to(round);
+                let pairs = expected(frames.boxes()).expect("pairs");
+                one.turn(round, &frames, Some(pairs));
             }
-            let measured = one.measured(pairs.0).expect("measured");
-            assert_eq!((measured.times.runs, measured.pairs), (3, pairs.0));
+            let measured = one.measured(first.0).expect("measured");
+            assert_eq!((measured.times.runs, measured.pairs), (3, first.0));
             assert!(measured.sorted.median >= measured.times.min);
             let ours = matches!(contender, Contender::Ours(_));
             assert_eq!(measured.tests_per_pair().is_some(), ours);
 
-            let mut wrong = Racing::new(contender, &config, &frames);
-            wrong.turn(0, &frames, (pairs.0, pairs.1 ^ 1));
-            assert!(matches!(wrong.measured(pairs.0), Err(Missing::Wrong(_))));
+            let mut wrong = Racing::new(contender, &config);
+            frames.go_to(0);
+            wrong.turn(0, &frames, Some((first.0, first.1 ^ 1)));
+            assert!(matches!(wrong.measured(first.0), Err(Missing::Wrong(_))));
         }
     }
 }
