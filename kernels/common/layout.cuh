@@ -1,5 +1,5 @@
 // Layouts of structs that the host shares: their size and offsets are asserted here, and on the
-// host by `assert_layout!` (crates/gpusort/src/cuda/abi.rs).
+// host by `assert_layout!` (crates/gpu/src/assert_layout.rs).
 #pragma once
 
 #define AT(field, offset) &&__builtin_offsetof(Checked, field) == (offset)

@@ -30,10 +30,12 @@ struct Keys {
         if (rows) ranks[at] = atomicAdd(&rows[key >> bits], 1u);
     }
 };
+ASSERT_LAYOUT(Keys, 40, AT(keys, 0) AT(capacity, 8) AT(rows, 16) AT(ranks, 24) AT(bits, 32));
 
 struct Counts {
     u32* by_a;
 };
+ASSERT_LAYOUT(Counts, 8, AT(by_a, 0));
 
 template <class Output>
 struct Emitter;

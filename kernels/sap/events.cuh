@@ -38,6 +38,7 @@ struct List {
     const u64* count;
     DEVICE u64 len() const { return count ? min(n, *count) : n; }
 };
+ASSERT_LAYOUT(List, 24, AT(pairs, 0) AT(n, 8) AT(count, 16));
 
 // Two lists, each to be compared with the other. `side` in the names below is the list that has the
 // pairs.
@@ -48,6 +49,8 @@ struct Differences {
     u64 capacity[2];
     u64* totals[2];
 };
+ASSERT_LAYOUT(Differences, 112,
+    AT(lists, 0) AT(words, 48) AT(out, 64) AT(capacity, 80) AT(totals, 96));
 
 // Returns a pair as a number in the order of pairs. No pair is NO_PAIR.
 DEVICE u64 code(uint2 pair) { return u64(pair.x) << 32 | pair.y; }

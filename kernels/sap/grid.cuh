@@ -46,6 +46,9 @@ struct Cut {
     u32 hashed;        // the first bucket of hashed rows
     u32 mask;          // buckets of hashed rows - 1
 };
+ASSERT_LAYOUT(Cut, 64,
+    AT(origin, 0) AT(inverse, 12) AT(levels, 24) AT(main, 28) AT(low, 32) AT(size, 44)
+    AT(hashed, 56) AT(mask, 60));
 
 constexpr u32 GRID_THREADS = 256;
 constexpr u32 NO_BUCKET = 0xffffffffu;
@@ -54,6 +57,7 @@ constexpr u32 NO_BUCKET = 0xffffffffu;
 struct Record {
     float4 low, high;
 };
+ASSERT_LAYOUT(Record, 32, AT(low, 0) AT(high, 16));
 
 DEVICE int cell(const Cut& cut, u32 axis, float x) {
     constexpr int FAR = 1 << 30;
@@ -202,6 +206,7 @@ struct Sampled {
     Box box;
     u32 world, pad;
 };
+ASSERT_LAYOUT(Sampled, 32, AT(box, 0) AT(world, 24) AT(pad, 28));
 
 // Writes a sample of `count` boxes (`sampled_box`).
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_sample(

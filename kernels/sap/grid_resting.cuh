@@ -21,6 +21,8 @@ struct RestingInput {
     u32 n, pad;
     u32* large;  // the list; its capacity is all boxes
 };
+ASSERT_LAYOUT(RestingInput, 208,
+    AT(grid, 0) AT(boxes, 176) AT(ids, 184) AT(n, 192) AT(pad, 196) AT(large, 200));
 
 // A box with more rows than this is large: a warp looks up some 10 a microsecond.
 DEVICE u64 max_rows(u32 placed) { return min(placed / 64 + 64, (1u << 22) - 1); }

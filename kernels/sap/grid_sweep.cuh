@@ -44,6 +44,9 @@ struct GridInput {
     Accept accept;
     u64 limit;  // of tests, beside those allowed for pairs; 2^64 - 1 = none
 };
+ASSERT_LAYOUT(GridInput, 176,
+    AT(cut, 0) AT(records, 64) AT(starts, 72) AT(worlds, 80) AT(table, 88) AT(state, 96)
+    AT(accept, 104) AT(limit, 168));
 
 constexpr u32 REPORT = 512;   // tests of a box after which its warp checks the limit
 constexpr u32 WINDOW = 2048;  // tests whose runs are marked at a time

@@ -34,6 +34,9 @@ struct Sorted {
     u32* units;    // by tile: chunks to sweep = reach.x
     u64* first_unit;  // by tile: sum of `units` before it; one more entry holds them all
 };
+ASSERT_LAYOUT(Sorted, 56,
+    AT(sides, 0) AT(span, 8) AT(end, 16) AT(slots, 24) AT(reach, 32) AT(units, 40)
+    AT(first_unit, 48));
 
 // Returns the first position in [from, to) whose key is above `key`, or not below it when `open`.
 template <class Key>

@@ -10,6 +10,7 @@ struct Patch {
     u32 filter[4];
     u32 index, world;
 };
+ASSERT_LAYOUT(Patch, 48, AT(box, 0) AT(filter, 24) AT(index, 40) AT(world, 44));
 
 extern "C" __global__ void __launch_bounds__(256) sap_patch(
     const Patch* patches, u64 n, u64* boxes, u32* filters, u32* worlds) {

@@ -79,6 +79,10 @@ struct Prepare {
     const u32* last_worlds;
     State* state;
 };
+ASSERT_LAYOUT(Prepare, 88,
+    AT(n, 0) AT(base, 4) AT(second, 8) AT(known, 12) AT(margin, 16) AT(resting, 20) AT(last, 24)
+    AT(stored, 32) AT(given, 40) AT(filters, 48) AT(last_filters, 56) AT(worlds, 64)
+    AT(last_worlds, 72) AT(state, 80));
 
 DEVICE bool same_bits(const Box& a, const Box& b) {
     bool same = true;

@@ -14,10 +14,12 @@ struct Candidate {
     u32 index, pad;
     Box box;
 };
+ASSERT_LAYOUT(Candidate, 32, AT(index, 0) AT(pad, 4) AT(box, 8));
 
 struct Ray {
     double origin[3], step[3], most;
 };
+ASSERT_LAYOUT(Ray, 56, AT(origin, 0) AT(step, 24) AT(most, 48));
 
 // Appends the boxes of the lanes whose `meets` holds.
 DEVICE void take(bool meets, u32 index, const Box& box, Candidate* out, u32 capacity) {

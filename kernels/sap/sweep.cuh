@@ -57,6 +57,8 @@ struct SweepInput {
     Accept accept;
     u64 limit;  // of tests, beside those allowed for pairs; 2^64 - 1 = none
 };
+ASSERT_LAYOUT(SweepInput, 152,
+    AT(sorted, 0) AT(index, 56) AT(tiles, 64) AT(state, 72) AT(accept, 80) AT(limit, 144));
 
 // Returns the tile of unit `unit`: the last one whose first unit is not above it.
 DEVICE u32 find_tile(const u64* first_unit, u32 tiles, u64 unit) {

@@ -59,6 +59,7 @@ struct Left {
     u64 count, taken;
     u64 items[LEFT];  // 0 = no warp has come
 };
+ASSERT_LAYOUT(Left, 131088, AT(count, 0) AT(taken, 8) AT(items, 16));
 
 // Names and order are those of `TreeInput` in crates/sap/src/cuda/find/tree.rs.
 struct TreeInput {
@@ -79,6 +80,10 @@ struct TreeInput {
 
     DEVICE u64 count(u32 level) const { return (u64(n) + (1ull << 5 * level) - 1) >> 5 * level; }
 };
+ASSERT_LAYOUT(TreeInput, 208,
+    AT(boxes, 0) AT(ids, 8) AT(order, 16) AT(nodes, 24) AT(classes, 32) AT(worlds, 40)
+    AT(kinds, 48) AT(left, 56) AT(first, 64) AT(n, 120) AT(levels, 124) AT(world_of, 128)
+    AT(state, 136) AT(accept, 144));
 
 // A box, or the union of some.
 struct Node {

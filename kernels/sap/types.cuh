@@ -1,6 +1,7 @@
 // The memory layouts that all kernels here share.
 #pragma once
 
+#include "common/layout.cuh"
 #include "common/types.cuh"
 #include "common/warp.cuh"
 
@@ -10,9 +11,10 @@ namespace radsweep::sap {
 struct Box {
     float min[3], max[3];
 };
+ASSERT_LAYOUT(Box, 24, AT(min, 0) AT(max, 12));
 
 // Counters of one update, which the host zeroes before it. Names and order are those of `State` in
-// Rust.
+// Rust, which has the outcomes of the sorts behind them.
 struct State {
     u64 pairs;          // accepted hits, those beyond the capacity too
     u64 work;           // the next unit to take; the first fields are zeroed when a sweep repeats
@@ -36,6 +38,11 @@ struct State {
     u64 started;  // pairs that the last update did not have
     u64 ended;    // pairs of the last update that are missing now
 };
+ASSERT_LAYOUT(State, 184,
+    AT(pairs, 0) AT(work, 8) AT(longest, 16) AT(between, 24) AT(large, 32) AT(stopped, 40)
+    AT(tests, 48) AT(invalid, 56) AT(first_invalid, 64) AT(empty, 72) AT(changed, 80)
+    AT(still_changed, 88) AT(axis, 96) AT(axis_tests, 104) AT(axis_blocks, 128) AT(invalid_b, 136)
+    AT(first_invalid_b, 144) AT(levels, 152) AT(placed, 160) AT(started, 168) AT(ended, 176));
 
 // The tests that a sweep may take for each pair found, beyond its limit. Rust has the same
 // constant.

@@ -19,6 +19,7 @@
 #include "block/merge_path.cuh"
 #include "block/odd_even.cuh"
 #include "common/warp.cuh"
+#include "outcome.cuh"
 
 namespace radsweep::satish_merge {
 
@@ -39,8 +40,27 @@ struct Level {
     u32 runs;     // merged to one: 2, 4 or 8
     u32 unused;
 };
+
+// `Args` of satish_merge_records.cuh. It stands here because the compiler at run time cannot assert
+// offsets: NVRTC has no `__builtin_offsetof` before release 13.
+struct RecordArgs {
+    const void* records;  // the input
+    const void* in;       // records or their index; not read by the tiles
+    void* out;
+    void* samples;  // records or index
+    u32* splits;
+    Outcome* outcome;
+    u64 n;
+    Level level;
+    u32 passes;
+    u32 flags;
+};
+
 #ifdef ASSERT_LAYOUT  // not if compiled at run time
 ASSERT_LAYOUT(Level, 24, AT(run, 0) AT(spacing, 8) AT(pieces, 12) AT(runs, 16) AT(unused, 20));
+ASSERT_LAYOUT(RecordArgs, 88,
+    AT(records, 0) AT(in, 8) AT(out, 16) AT(samples, 24) AT(splits, 32) AT(outcome, 40) AT(n, 48)
+    AT(level, 56) AT(passes, 80) AT(flags, 84));
 #endif
 
 DEVICE u32 samples_in(u32 length) { return length / SAMPLE + (length % SAMPLE != 0); }

@@ -10,7 +10,6 @@
 // RECORD_ALIGNMENT, and RECORD_ITEMS a thread.
 #pragma once
 
-#include "outcome.cuh"
 #include "satish_merge.cuh"
 
 namespace radsweep::satish_merge {
@@ -24,19 +23,11 @@ static_assert(
 
 constexpr u32 THREADS = 256, INDEX_ITEMS = 15;
 
-struct Args {
-    const Record* records;  // the input
-    const void* in;         // records or their index; not read by the tiles
-    void* out;
-    void* samples;  // records or index
-    u32* splits;
-    Outcome* outcome;
-    u64 n;
-    Level level;
-    u32 passes;
-    u32 flags;
-};
-static_assert(sizeof(Args) == 88, "not as the host has it");
+using Args = RecordArgs;
+
+DEVICE const Record* records_of(const Args& args) {
+    return static_cast<const Record*>(args.records);
+}
 
 struct Places {
     u32* places;
@@ -86,13 +77,13 @@ DEVICE void sort_tile(const Args& args) {
     u32* const places = reinterpret_cast<u32*>(shared_memory);
     Record* const staged = staged_behind<TILE>(places);
     if (STAGED) {
-        for (u32 i = threadIdx.x; i < count; i += THREADS) staged[i] = args.records[base + i];
+        for (u32 i = threadIdx.x; i < count; i += THREADS) staged[i] = records_of(args)[base + i];
         __syncthreads();
     }
     u32 items[ITEMS];
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) items[i] = threadIdx.x * ITEMS + i;
-    const ByComparator order{STAGED ? staged : args.records + base, count};
+    const ByComparator order{STAGED ? staged : records_of(args) + base, count};
     const Chip<ByComparator, Places, THREADS, ITEMS> chip{order, Places{places}};
     chip.sort(items, count);
     for (u32 i = threadIdx.x; i < count; i += THREADS) {
@@ -141,7 +132,7 @@ DEVICE void merge_piece(const Args& args) {
     });
     __syncthreads();
     const Chip<ByComparator, Places, THREADS, ITEMS> chip{
-        ByComparator{STAGED ? staged : args.records, ~0u}, Places{places}};
+        ByComparator{STAGED ? staged : records_of(args), ~0u}, Places{places}};
     chip.merge_runs(shared.at, args.level.runs);
     for (u32 i = threadIdx.x; i < piece.count; i += THREADS) {
         if (STAGED) put(args, piece.to + i, staged[places[i]]);
@@ -167,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) index_tile(const Args args
 }
 extern "C" __global__ void __launch_bounds__(THREADS) index_rank(const Args args) {
     const IndexInMemory memory{
-        args.records, static_cast<const u32*>(args.in), static_cast<const u32*>(args.samples)};
+        records_of(args), static_cast<const u32*>(args.in), static_cast<const u32*>(args.samples)};
     rank_splitters(memory, args.level, args.n, args.splits);
 }
 extern "C" __global__ void __launch_bounds__(THREADS) index_pieces(const Args args) {

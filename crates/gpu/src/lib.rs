@@ -71,6 +71,7 @@
 ))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod assert_layout;
 mod buffer;
 mod capture;
 mod device;

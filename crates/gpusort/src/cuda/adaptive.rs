@@ -2,14 +2,13 @@
 //! kernels of Onesweep that follow end at once. Onesweep for small inputs sorts windows itself and
 //! takes their shape from here.
 
-use super::abi::assert_layout;
 use super::context::Context;
 use super::family::Task;
 use super::order::KeyOrder;
 use super::outcome::SortOutcome;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, DevicePtr, Launch, SliceMut, Stream};
+use gpu::{ByValue, DevicePtr, Launch, SliceMut, Stream, assert_layout};
 use radsweep_kernels as images;
 
 /// Max keys that are taken out of a window: `REMOVED` in adaptive_window.cuh.

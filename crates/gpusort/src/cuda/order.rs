@@ -1,8 +1,8 @@
 //! The kernels' map from keys to ordered bits: `kernels/common/radix_key.cuh`.
 
-use super::abi::assert_layout;
 use crate::{KeyType, Order};
 use bytemuck::{Pod, Zeroable};
+use gpu::assert_layout;
 use std::ops::Range;
 
 /// The map from keys to ordered bits, and the bit window: `KeyOrder` in

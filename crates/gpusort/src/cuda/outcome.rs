@@ -1,8 +1,8 @@
 //! The outcome of a sort, which it writes to device memory.
 
-use super::abi::assert_layout;
 use crate::{Algorithm, SortReport};
 use bytemuck::{Pod, Zeroable};
+use gpu::assert_layout;
 
 /// What a sort did, in device memory. A sort writes it to the start of its scratch memory
 /// ([`Sorter::outcome`](super::Sorter::outcome)).

@@ -2,8 +2,14 @@
 
 use crate::{Aabb, Aabb64, Filter, Pair, Sorts};
 use bytemuck::{Pod, Zeroable};
-use gpu::{DevicePtr, SliceMut};
+use gpu::{DevicePtr, SliceMut, assert_layout};
 use gpusort::cuda::SortOutcome;
+
+// The lists of a frame, which the kernels read as `Box`, `double[6]`, `uint4` and `uint2`.
+assert_layout!(Aabb, 24: min 0, max 12);
+assert_layout!(Aabb64, 48: min 0, max 24);
+assert_layout!(Filter, 16: layers 0, mask 4, group 8, flags 12);
+assert_layout!(Pair, 8: a 0, b 4);
 
 /// The counters of one update. `first_invalid` is `2^32` less the index, 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -33,6 +39,14 @@ pub(crate) struct State {
     /// The outcomes of the sorts at [`BOX_SORT`] and [`PAIR_SORT`]. The kernels do not use them.
     pub(crate) sorts: [SortOutcome; 2],
 }
+
+assert_layout!(
+    State, 248:
+    pairs 0, work 8, longest 16, between 24, large 32, stopped 40, tests 48, invalid 56,
+    first_invalid 64, empty 72, changed 80, still_changed 88, axis 96, axis_tests 104,
+    axis_blocks 128, invalid_b 136, first_invalid_b 144, levels 152, placed 160, started 168,
+    ended 176, sorts 184,
+);
 
 /// Indices in [`State::sorts`].
 pub(crate) const BOX_SORT: usize = 0;
@@ -88,6 +102,12 @@ pub(crate) struct Prepare {
     pub(crate) state: DevicePtr<State>,
 }
 
+assert_layout!(
+    Prepare, 88:
+    n 0, base 4, second 8, known 12, margin 16, resting 20, last 24, stored 32, given 40,
+    filters 48, last_filters 56, worlds 64, last_worlds 72, state 80,
+);
+
 /// The boxes in the order of the sweep axis, and the work list of the sweep.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -100,6 +120,8 @@ pub(crate) struct Sorted {
     pub(crate) units: DevicePtr<u32>,
     pub(crate) first_unit: DevicePtr<u64>,
 }
+
+assert_layout!(Sorted, 56: sides 0, span 8, end 16, slots 24, reach 32, units 40, first_unit 48);
 
 /// The conditions under which two boxes that overlap are a pair to report.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -115,6 +137,11 @@ pub(crate) struct Accept {
     pub(crate) open: u64,
 }
 
+assert_layout!(
+    Accept, 64:
+    filters 0, exact 8, excluded 16, excluded_len 24, split 32, a_begin 40, a_end 48, open 56,
+);
+
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct SweepInput {
@@ -126,6 +153,11 @@ pub(crate) struct SweepInput {
     pub(crate) accept: Accept,
     pub(crate) limit: u64,
 }
+
+assert_layout!(
+    SweepInput, 152:
+    sorted 0, index 56, tiles 64, pad 68, state 72, accept 80, limit 144,
+);
 
 /// The buffer that the pairs found go to, as keys `a * 2^bits + b`. With `rows` the pairs are
 /// counted by `a` as well, and `ranks` are theirs in their rows.
@@ -139,6 +171,8 @@ pub(crate) struct Keys {
     pub(crate) bits: u32,
     pub(crate) pad: u32,
 }
+
+assert_layout!(Keys, 40: keys 0, capacity 8, rows 16, ranks 24, bits 32, pad 36);
 
 impl Keys {
     /// Returns the keys in a buffer, not counted by row.
@@ -162,6 +196,8 @@ pub(crate) struct List {
     pub(crate) count: DevicePtr<u64>,
 }
 
+assert_layout!(List, 24: pairs 0, n 8, count 16);
+
 /// Two lists, and where the pairs go that only one of them has, by that list.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -172,3 +208,5 @@ pub(crate) struct Differences {
     pub(crate) capacity: [u64; 2],
     pub(crate) totals: [DevicePtr<u64>; 2],
 }
+
+assert_layout!(Differences, 112: lists 0, words 48, out 64, capacity 80, totals 96);

@@ -6,13 +6,15 @@ use crate::query::{Candidate, Question};
 use crate::try_alloc::zeros;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Kernel, Slice, Stream, args};
+use gpu::{ByValue, Kernel, Slice, Stream, args, assert_layout};
 use std::sync::{Mutex, PoisonError};
 
 /// The capacity for candidates, 512 KiB, and how many are copied with their count: copying 8 KiB
 /// adds no measurable time.
 const CAPACITY: usize = 16 * 1024;
 const FIRST: usize = 255;
+
+assert_layout!(Candidate, 32: index 0, pad 4, bounds 8);
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -21,6 +23,8 @@ struct Ray {
     step: [f64; 3],
     most: f64,
 }
+
+assert_layout!(Ray, 56: origin 0, step 24, most 48);
 
 /// What a query on the device needs. One at a time has it.
 #[derive(Default)]

@@ -3,12 +3,11 @@
 //! `kernels/sort/bucket_sort.cu` and in `kernels/sort/bucket_divide.cuh`.
 
 use crate::Result;
-use crate::cuda::abi::assert_layout;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
-use gpu::{DevicePtr, Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut, assert_layout};
 
 /// Threads of a block that sorts a tile: `TILE_THREADS` in bucket_tile.cuh.
 pub(super) const TILE_THREADS: u32 = 512;

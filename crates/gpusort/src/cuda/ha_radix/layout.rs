@@ -3,12 +3,11 @@
 
 use super::tuning::{Tile, tile_for};
 use crate::Result;
-use crate::cuda::abi::assert_layout;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
-use gpu::{DevicePtr, Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut, assert_layout};
 
 /// The arguments of the kernels: `Args` in ha_radix_types.cuh.
 #[repr(C)]

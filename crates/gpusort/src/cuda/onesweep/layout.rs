@@ -4,14 +4,13 @@
 use super::small_tuning::{LIMIT, MIN_TILE};
 use super::tuning::{GROUP, Shapes};
 use crate::Result;
-use crate::cuda::abi::assert_layout;
 use crate::cuda::adaptive;
 use crate::cuda::family::Shape;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
-use gpu::{DeviceInfo, DevicePtr, Layout, SliceMut};
+use gpu::{DeviceInfo, DevicePtr, Layout, SliceMut, assert_layout};
 
 /// Max keys of the images with 32-bit offsets, because two bits of a look-back word are its state.
 const SMALL_LIMIT: u64 = (1 << 30) - 1;

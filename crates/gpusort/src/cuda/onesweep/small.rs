@@ -3,14 +3,13 @@
 
 use super::layout::{MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
-use crate::cuda::abi::assert_layout;
 use crate::cuda::adaptive::Window;
 use crate::cuda::context::Context;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, assert_layout};
 use radsweep_kernels as images;
 
 /// The arguments of the kernels: `Args` in onesweep_small_types.cuh.

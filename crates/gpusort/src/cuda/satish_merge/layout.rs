@@ -3,11 +3,10 @@
 
 use super::plan::{Level, Plan, SAMPLE, Tile};
 use crate::Result;
-use crate::cuda::abi::assert_layout;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
-use gpu::{DevicePtr, Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut, assert_layout};
 
 /// The arguments of the kernels: `Args` in satish_merge.cu.
 #[repr(C)]

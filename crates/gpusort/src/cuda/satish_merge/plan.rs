@@ -1,8 +1,8 @@
 //! The tiles and passes of a merge sort. The constants are those of
 //! `kernels/sort/satish_merge.cuh`.
 
-use crate::cuda::abi::assert_layout;
 use bytemuck::{Pod, Zeroable};
+use gpu::assert_layout;
 
 /// Elements from one sample of a run to the next.
 pub(in crate::cuda) const SAMPLE: u64 = 64;

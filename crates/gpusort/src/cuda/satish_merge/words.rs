@@ -3,7 +3,6 @@
 use super::layout::{LAST, shared_bytes};
 use super::plan::{Level, Plan, SAMPLE, Tile, tile_for};
 use super::steps::{self, Kernels, Step};
-use crate::cuda::abi::assert_layout;
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
 use crate::cuda::context::Context;
@@ -12,7 +11,7 @@ use crate::cuda::gather;
 use crate::cuda::outcome::SortOutcome;
 use crate::{Error, Order, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{Device, DevicePtr, Layout, Slice, SliceMut, Stream};
+use gpu::{Device, DevicePtr, Layout, Slice, SliceMut, Stream, assert_layout};
 use radsweep_kernels as images;
 use std::sync::Arc;
 

@@ -3,13 +3,12 @@
 
 use super::tuning::{SCAN_ITEMS, UNSCANNED_TILES, small_for, tile_for};
 use crate::Result;
-use crate::cuda::abi::assert_layout;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
 use crate::cuda::tile::Tile;
 use bytemuck::{Pod, Zeroable};
-use gpu::{DevicePtr, Layout, SliceMut};
+use gpu::{DevicePtr, Layout, SliceMut, assert_layout};
 
 /// The arguments of the kernels: `Args` in satish_radix.cuh.
 #[repr(C)]

@@ -10,6 +10,7 @@ use crate::cuda::find::levels::{Crowd, TOP, cheapest};
 use crate::cuda::find::sample::{Sampled, present, quantile, side, sorted};
 use crate::subdivision::Subdivision;
 use bytemuck::{Pod, Zeroable};
+use gpu::assert_layout;
 
 /// A cut of space into cells: the layout of `Cut` in `kernels/sap/grid.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -29,6 +30,11 @@ pub(crate) struct Cut {
     pub(crate) hashed: u32,
     pub(crate) mask: u32,
 }
+
+assert_layout!(
+    Cut, 64:
+    origin 0, inverse 12, levels 24, main 28, low 32, size 44, hashed 56, mask 60,
+);
 
 /// The min hashed buckets.
 const MIN_BUCKETS: usize = 1024;

@@ -13,7 +13,7 @@ use crate::cuda::offsets::Offsets;
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args, assert_layout};
 
 /// Boxes that a cut is made from.
 const SAMPLE: usize = 2048;
@@ -56,6 +56,11 @@ struct Input {
     limit: u64,
 }
 
+assert_layout!(
+    Input, 176:
+    cut 0, records 64, starts 72, worlds 80, table 88, state 96, accept 104, limit 168,
+);
+
 /// `RestingInput` of the kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -67,6 +72,8 @@ struct RestingInput {
     pad: u32,
     large: DevicePtr<u32>,
 }
+
+assert_layout!(RestingInput, 208: grid 0, boxes 176, ids 184, n 192, pad 196, large 200);
 
 /// Boxes outside a grid, to be tested against those in it.
 pub(crate) struct Others<'a> {

@@ -2,6 +2,7 @@
 
 use crate::Aabb;
 use bytemuck::{Pod, Zeroable};
+use gpu::assert_layout;
 
 /// A box of the sample and its world: the layout of `Sampled` in `kernels/sap/grid.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -11,6 +12,8 @@ pub(crate) struct Sampled {
     pub(crate) world: u32,
     pub(crate) pad: u32,
 }
+
+assert_layout!(Sampled, 32: aabb 0, world 24, pad 28);
 
 /// Returns the boxes of the sample that are not empty.
 pub(super) fn present(sample: &[Sampled]) -> impl Iterator<Item = &Sampled> {

@@ -9,7 +9,7 @@ use crate::cuda::memory::Grow;
 use crate::cuda::sorting::Sorting;
 use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, DevicePtr, Kernel, SliceMut, Stream, args};
+use gpu::{ByValue, Device, DevicePtr, Kernel, SliceMut, Stream, args, assert_layout};
 use gpusort::cuda::{Payload, Request};
 
 /// Children of a node, and the bits of their rank.
@@ -43,6 +43,12 @@ struct Input {
     state: DevicePtr<State>,
     accept: Accept,
 }
+
+assert_layout!(
+    Input, 208:
+    boxes 0, ids 8, order 16, nodes 24, classes 32, worlds 40, kinds 48, left 56, first 64, n 120,
+    levels 124, world_of 128, state 136, accept 144,
+);
 
 /// A pass of the sort: what each segment of 2^`bits` boxes is sorted by.
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
+use gpu::assert_layout;
 
 /// A changed box, with its filter and its world: the layout of `kernels/sap/patch.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -13,6 +14,8 @@ pub(crate) struct Patch {
     index: u32,
     pub(crate) world: u32,
 }
+
+assert_layout!(Patch, 48: bounds 0, filter 24, index 40, world 44);
 
 /// The min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all
 /// takes no longer than the copies on the device that are needed instead.
