@@ -2,7 +2,8 @@
 //! comments address C programmers.
 
 use crate::config::RadsweepConfig;
-use crate::error::{RadsweepStatus, entry};
+use crate::entry::entry;
+use crate::error::RadsweepStatus;
 use crate::frame::RadsweepFrame;
 use crate::handle::{self, RadsweepBroadPhase};
 use crate::pointer::{self, list};

@@ -1,6 +1,7 @@
 //! The configuration of a broad phase for C.
 
-use crate::error::{Failure, RadsweepStatus, entry};
+use crate::entry::entry;
+use crate::error::{Failure, RadsweepStatus};
 use crate::pointer;
 use sap::{Backend, Config, OnInvalid, OverlapRule, Strategy};
 use std::num::NonZero;

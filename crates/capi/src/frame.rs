@@ -1,6 +1,7 @@
 //! The frame of an update for C.
 
-use crate::error::{Failure, RadsweepStatus, entry};
+use crate::entry::entry;
+use crate::error::{Failure, RadsweepStatus};
 use crate::pointer::{self, list, optional};
 use crate::types::{RadsweepAabb, RadsweepAabb64, RadsweepFilter, RadsweepPair};
 use bytemuck::cast_slice;

@@ -16,6 +16,7 @@
 
 mod calls;
 mod config;
+mod entry;
 mod error;
 mod frame;
 mod handle;
@@ -30,10 +31,8 @@ pub use calls::{
     radsweep_update_frame,
 };
 pub use config::*;
-pub use error::{
-    RadsweepErrorDetail, RadsweepStatus, radsweep_last_error, radsweep_last_error_detail,
-    radsweep_status_name,
-};
+pub use entry::{radsweep_last_error, radsweep_last_error_detail};
+pub use error::{RadsweepErrorDetail, RadsweepStatus, radsweep_status_name};
 pub use frame::{RadsweepFrame, radsweep_frame_default};
 pub use handle::RadsweepBroadPhase;
 pub use query::*;

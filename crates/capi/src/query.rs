@@ -2,7 +2,8 @@
 //! comments address C programmers.
 
 use crate::config::{RADSWEEP_RULE_CLOSED, RADSWEEP_RULE_OPEN};
-use crate::error::{Failure, RadsweepStatus, entry};
+use crate::entry::entry;
+use crate::error::{Failure, RadsweepStatus};
 use crate::handle::{self, RadsweepBroadPhase, State};
 use crate::pointer::{self, copy_out};
 use crate::read::lend;

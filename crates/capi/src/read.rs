@@ -1,7 +1,8 @@
 //! Calls that read the result of the last update. The header is generated from this file: its
 //! comments address C programmers.
 
-use crate::error::{Failure, RadsweepStatus, entry};
+use crate::entry::entry;
+use crate::error::{Failure, RadsweepStatus};
 use crate::handle::{self, RadsweepBroadPhase, State};
 use crate::pointer::{self, copy_out, list};
 use crate::types::{RadsweepAabb, RadsweepPair, RadsweepRayHit};

@@ -1,49 +1,47 @@
 //! Captures in progress, and the resources that their graphs must keep alive.
 
-use core::ptr;
+use core::any::Any;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use crate::driver::{self, CUgraph, CUstream};
-use crate::memory::{Allocation, Owner};
-use crate::stream::Handle;
-use crate::{Device, Error, Kernel, Result, Stream};
+use crate::driver::{self, CUstream};
+use crate::{Device, Result};
 
-/// The resources of a captured graph that may be dropped before it.
+/// What the graph of a capture keeps alive: kernels, memory and streams that may be dropped before
+/// it. Their types are not named here, because each asks this module when it is dropped.
 #[derive(Default)]
 pub(crate) struct Resources {
     /// The capturing thread.
     thread: Option<ThreadId>,
-    kernels: Vec<Kernel>,
-    /// Memory that the captured work is known to use, by address.
-    used: BTreeMap<u64, Arc<Allocation>>,
-    /// Memory that was dropped during the capture; the captured work may use it.
-    pub dropped: Vec<Allocation>,
-    /// Streams of the capture that were dropped during it.
-    pub streams: Vec<Handle>,
+    things: Vec<Box<dyn Any + Send + Sync>>,
+    /// What the captured work shares, by address.
+    shared: BTreeMap<u64, Arc<dyn Any + Send + Sync>>,
 }
 
 impl Resources {
-    /// Keeps the kernel and the memory of captured work.
-    pub fn work<'a>(&mut self, kernel: Option<&Kernel>, owners: impl Iterator<Item = Owner<'a>>) {
-        self.kernels.extend(kernel.cloned());
-        for owner in owners {
-            if let Owner::Buffer(allocation) = owner
-                && allocation.ptr() != 0
-            {
-                let used = self.used.entry(allocation.ptr());
-                used.or_insert_with(|| Arc::clone(allocation));
-            }
-        }
+    /// Keeps a thing.
+    pub fn keep(&mut self, thing: impl Any + Send + Sync) {
+        self.things.push(Box::new(thing));
     }
 
-    pub fn allocations(&self) -> impl Iterator<Item = &Allocation> {
-        let used = self.used.values().map(Arc::as_ref);
-        used.chain(&self.dropped)
+    /// Keeps a share in the thing at that address, once.
+    pub fn share<T: Any + Send + Sync>(&mut self, address: u64, thing: &Arc<T>) {
+        let entry = self.shared.entry(address);
+        entry.or_insert_with(|| Arc::<T>::clone(thing));
+    }
+
+    /// Returns the things of one type.
+    pub fn of_type<T: Any>(&self) -> impl Iterator<Item = &T> {
+        let shared = self.shared.values().map(|thing| &**thing as &dyn Any);
+        let things = self.things.iter().map(|thing| &**thing as &dyn Any);
+        shared.chain(things).filter_map(<dyn Any>::downcast_ref)
     }
 }
+
+/// `CU_STREAM_CAPTURE_STATUS_NONE`.
+const NONE: i32 = 0;
 
 /// The number of captures in progress in this process. While it is 0, the driver need not be asked
 /// about a stream.
@@ -56,7 +54,7 @@ fn kept() -> MutexGuard<'static, BTreeMap<u64, Resources>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns whether any stream of this process is being captured by [`Stream::capture`].
+/// Returns whether any stream of this process is being captured.
 fn any() -> bool {
     ACTIVE.load(Ordering::SeqCst) != 0
 }
@@ -95,11 +93,7 @@ pub(crate) fn with(id: u64, f: impl FnOnce(&mut Resources)) {
 }
 
 /// Keeps `thing` for the graph of capture `id`. Returns it if no capture is in progress.
-pub(crate) fn keep<T>(
-    id: u64,
-    list: impl FnOnce(&mut Resources) -> &mut Vec<T>,
-    thing: T,
-) -> Option<T> {
+pub(crate) fn keep<T: Any + Send + Sync>(id: u64, thing: T) -> Option<T> {
     let mut kept = kept();
     // An invalidated capture may have no entry any more. Any other open capture then keeps the
     // thing for long enough.
@@ -110,99 +104,35 @@ pub(crate) fn keep<T>(
     };
     match id.and_then(|id| kept.get_mut(&id)) {
         Some(kept) => {
-            list(kept).push(thing);
+            kept.keep(thing);
             None
         }
         None => Some(thing),
     }
 }
 
-/// A capture in progress. Dropping it ends the capture, so that the stream is usable again even
-/// after a panic.
-pub(crate) struct Capture<'a> {
-    stream: &'a Stream,
-    id: u64,
-    ended: bool,
+/// Counts a capture that is about to begin, so that no thread misses it.
+pub(crate) fn count() {
+    let _none_outside = kept();
+    ACTIVE.fetch_add(1, Ordering::SeqCst);
 }
 
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`: calls that do not concern the stream, such as loading a
-/// module, remain allowed on all threads.
-const RELAXED: i32 = 2;
-/// `CU_STREAM_CAPTURE_STATUS_NONE`.
-const NONE: i32 = 0;
-
-impl<'a> Capture<'a> {
-    pub fn begin(stream: &'a Stream) -> Result<Capture<'a>> {
-        // Counted before the capture begins, so that no thread misses it. Dropping `capture`
-        // uncounts it.
-        {
-            let _none_outside = kept();
-            ACTIVE.fetch_add(1, Ordering::SeqCst);
-        }
-        let mut capture = Capture {
-            stream,
-            id: 0,
-            ended: true,
-        };
-        let id = stream.exclusive(|| {
-            if stream.capture_id()?.is_some() {
-                return Err(Error::Capturing {
-                    call: "another capture",
-                });
-            }
-            stream.device().bind()?;
-            // SAFETY: the stream is live.
-            unsafe { driver::cuStreamBeginCapture_v2(stream.raw(), RELAXED)? };
-            capture.ended = false;
-            let id = stream.capture_id()?;
-            if let Some(id) = id {
-                let thread = Some(thread::current().id());
-                let own = Resources {
-                    thread,
-                    ..Resources::default()
-                };
-                kept().insert(id, own);
-            }
-            Ok(id)
-        })?;
-        capture.id = id.ok_or(Error::Unsupported {
-            device: stream.device().info().ordinal,
-            what: "stream capture",
-        })?;
-        Ok(capture)
-    }
-
-    /// Ends the capture. Returns the graph and the resources that it must keep.
-    pub fn end(mut self) -> (Result<CUgraph>, Resources) {
-        let graph = self.finish();
-        (graph, kept().remove(&self.id).unwrap_or_default())
-    }
-
-    fn finish(&mut self) -> Result<CUgraph> {
-        self.ended = true;
-        let mut graph = ptr::null_mut();
-        self.stream.exclusive(|| {
-            self.stream.device().bind()?;
-            // SAFETY: the stream is live. Whatever this returns, the stream is no longer captured.
-            unsafe { driver::cuStreamEndCapture(self.stream.raw(), &mut graph) }
-        })?;
-        Ok(graph)
-    }
+/// Counts a capture no more.
+pub(crate) fn uncount() {
+    ACTIVE.fetch_sub(1, Ordering::SeqCst);
 }
 
-impl Drop for Capture<'_> {
-    fn drop(&mut self) {
-        if !self.ended
-            && let Ok(graph) = self.finish()
-            && !graph.is_null()
-        {
-            // The error that ended the capture is the one to return.
-            // SAFETY: the capture just returned the graph, and nothing else refers to it.
-            let _ = unsafe { driver::cuGraphDestroy(graph) };
-        }
-        ACTIVE.fetch_sub(1, Ordering::SeqCst);
-        // Dropped after the lock is released, because dropping an allocation may lock again.
-        let rest = kept().remove(&self.id);
-        drop(rest);
-    }
+/// Notes that this thread runs capture `id`.
+pub(crate) fn begun(id: u64) {
+    let own = Resources {
+        thread: Some(thread::current().id()),
+        ..Resources::default()
+    };
+    kept().insert(id, own);
+}
+
+/// Returns the resources of capture `id`, which has ended. They are dropped by the caller, because
+/// dropping them may lock the table again.
+pub(crate) fn ended(id: u64) -> Resources {
+    kept().remove(&id).unwrap_or_default()
 }

@@ -1,16 +1,13 @@
-//! Devices: their properties, their memory, and the modules loaded on them.
+//! Devices: their properties, and the memory that they have.
 
 use core::ffi::{CStr, c_int};
 use core::{fmt, ptr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cust::sys::{self, CUdevice_attribute as Attribute, CUmemPool_attribute as PoolAttribute};
 
-use crate::driver::{
-    self, CUcontext, CUdevice, CUdeviceptr, CUmemPoolProps, CUmemoryPool, CUstream,
-};
-use crate::error::OUT_OF_MEMORY;
-use crate::{Error, Module, Result, capture, module};
+use crate::driver::{self, CUcontext, CUdevice, CUmemPoolProps, CUmemoryPool, driver_version};
+use crate::{Error, Result};
 
 /// A device of this machine, ready for work. Its primary context is retained as long as any handle
 /// of it lives, or anything made with one.
@@ -28,7 +25,6 @@ struct Inner {
     /// the process see. `None` where the device has no pools.
     pool: Option<CUmemoryPool>,
     info: DeviceInfo,
-    modules: Mutex<module::Loaded>,
 }
 // SAFETY: the driver lets any thread use contexts and pools.
 unsafe impl Send for Inner {}
@@ -78,26 +74,6 @@ pub struct DeviceInfo {
     pub cooperative_launch: bool,
     /// Whether memory can be allocated in stream order.
     pub memory_pools: bool,
-}
-
-/// Returns the CUDA version that the driver supports, major and minor. It needs no device.
-///
-/// # Errors
-///
-/// [`Error::NoDriver`].
-///
-/// ```
-/// match gpu::driver_version() {
-///     Ok((major, minor)) => println!("a driver for CUDA {major}.{minor}"),
-///     Err(error) => println!("{error}"),
-/// }
-/// ```
-pub fn driver_version() -> Result<(u32, u32)> {
-    let mut version = 0;
-    // SAFETY: the out pointer is valid. (The first call of any driver function binds the driver.)
-    unsafe { driver::cuDriverGetVersion(&mut version)? };
-    let version = u32::try_from(version).unwrap_or(0);
-    Ok((version / 1000, version % 1000 / 10))
 }
 
 /// The open devices by ordinal, so that opening one again returns the same.
@@ -156,7 +132,6 @@ impl Device {
             context,
             pool: None,
             info,
-            modules: Mutex::default(),
         };
         if inner.info.memory_pools {
             inner.pool = Some(make_pool(number)?);
@@ -244,25 +219,6 @@ impl Device {
         }
     }
 
-    /// Loads a kernel image: PTX text, a cubin or a fatbin. Error messages contain `name`. The
-    /// driver compiles PTX in this call and caches the result. An image that is already loaded is
-    /// shared.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ImageTooNew`] and [`Error::BadImage`], both with the log of the driver's compiler;
-    /// other driver errors.
-    pub fn load(&self, name: &str, image: &[u8]) -> Result<Module> {
-        module::load(self, name, image)
-    }
-
-    pub(crate) fn loaded(&self) -> MutexGuard<'_, module::Loaded> {
-        self.0
-            .modules
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes the device's context current on this thread.
     pub(crate) fn bind(&self) -> Result<()> {
         // SAFETY: the context is retained while the device lives.
@@ -274,71 +230,9 @@ impl Device {
         self.0.context == other.0.context
     }
 
-    /// Allocates `bytes` bytes of device memory. With pools, work queued on `stream` from now on
-    /// may use it; other streams must be ordered after it.
-    pub(crate) fn allocate(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
-        self.bind()?;
-        match self.allocate_once(stream, bytes) {
-            Err(Error::Call {
-                code: OUT_OF_MEMORY,
-                ..
-            }) => {}
-            allocated => return allocated,
-        }
-        // Freed memory may still wait for its streams, or be kept in pieces that are too small.
-        // Collect it and try again. Errors of this wait belong to earlier work, and the next call
-        // on its stream returns them.
-        // SAFETY: the call has no conditions.
-        let _: Option<Result<()>> = capture::outside(|| unsafe { driver::cuCtxSynchronize() });
-        let _: Result<()> = self.trim();
-        self.allocate_once(stream, bytes)
-            .map_err(|error| match error {
-                Error::Call {
-                    code: OUT_OF_MEMORY,
-                    ..
-                } => {
-                    let (free, total) = self.memory().unwrap_or((0, self.info().memory_bytes));
-                    Error::OutOfMemory {
-                        requested: bytes as u64,
-                        free,
-                        total,
-                    }
-                }
-                error => error,
-            })
-    }
-
-    fn allocate_once(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
-        let mut ptr = 0;
-        match self.0.pool {
-            // SAFETY: pool and stream are live, and the out pointer is valid.
-            Some(pool) => unsafe {
-                driver::cuMemAllocFromPoolAsync(&mut ptr, bytes, pool, stream)?
-            },
-            // SAFETY: the out pointer is valid.
-            None => unsafe { driver::cuMemAlloc_v2(&mut ptr, bytes)? },
-        }
-        Ok(ptr)
-    }
-
-    /// Frees memory of [`Device::allocate`], after the work queued on `stream` so far.
-    ///
-    /// # Safety
-    ///
-    /// `ptr` came from `allocate`. It is not freed again, and not used by work queued on the stream
-    /// later or by work of other streams that this stream does not wait for.
-    pub(crate) unsafe fn free(&self, stream: CUstream, ptr: CUdeviceptr) -> Result<()> {
-        self.bind()?;
-        // SAFETY: the caller promises that no later work uses `ptr`. Without pools the free is not
-        // in stream order, so the stream must be done first.
-        unsafe {
-            match self.0.pool {
-                Some(_) => driver::cuMemFreeAsync(ptr, stream),
-                None => {
-                    driver::cuStreamSynchronize(stream).and_then(|()| driver::cuMemFree_v2(ptr))
-                }
-            }
-        }
+    /// Returns the pool that the device's memory is allocated from, if it has one.
+    pub(crate) fn pool(&self) -> Option<CUmemoryPool> {
+        self.0.pool
     }
 }
 

@@ -1,10 +1,10 @@
-//! Declarations of the driver's functions.
+//! Declarations of the driver's functions, and the errors of their codes.
 //!
 //! The handle types come from `cust::sys`. The functions are declared again because `cust::sys`
 //! declares their return type as a Rust `enum` of the codes of CUDA 11.4, so a new code from a
 //! newer driver would be undefined behaviour. `libcuda-shim` defines the symbols.
 
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 pub use cust::sys::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemPoolProps,
@@ -13,6 +13,7 @@ pub use cust::sys::{CUmemoryPool, CUmodule, CUstream};
 
 use libcuda_shim as _;
 
+use crate::error::{NO_DEVICE, NOT_FOUND, STUB_LIBRARY};
 use crate::{Error, Result};
 
 macro_rules! functions {
@@ -34,7 +35,7 @@ macro_rules! functions {
                 // SAFETY: the caller of this wrapper promises valid handles and pointers.
                 match unsafe { raw::$name($($arg),*) } {
                     0 => Ok(()),
-                    code => Err(Error::from_code(stringify!($name), code)),
+                    code => Err(failed(stringify!($name), code)),
                 }
             }
         )*
@@ -110,4 +111,64 @@ unsafe extern "C" {
     /// Not wrapped like the others, because it is called while their errors are built.
     #[link_name = "cuGetErrorName"]
     pub fn error_name(code: c_int, text: *mut *const c_char) -> i32;
+}
+
+/// Returns the CUDA version that the driver supports, major and minor. It needs no device.
+///
+/// # Errors
+///
+/// [`Error::NoDriver`].
+///
+/// ```
+/// match gpu::driver_version() {
+///     Ok((major, minor)) => println!("a driver for CUDA {major}.{minor}"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+pub fn driver_version() -> Result<(u32, u32)> {
+    let mut version = 0;
+    // SAFETY: the out pointer is valid. (The first call of any driver function binds the driver.)
+    unsafe { cuDriverGetVersion(&mut version)? };
+    let version = u32::try_from(version).unwrap_or(0);
+    Ok((version / 1000, version % 1000 / 10))
+}
+
+/// Returns the error for the nonzero code that a driver call returned.
+fn failed(call: &'static str, code: i32) -> Error {
+    match (code, libcuda_shim::load()) {
+        (_, Err(missing)) => Error::NoDriver {
+            looked_for: missing.looked_for.join(", "),
+            reason: missing.reason(),
+        },
+        (STUB_LIBRARY, Ok(library)) => Error::NoDriver {
+            looked_for: library.to_owned(),
+            reason: "a stub for linking, not a driver".to_owned(),
+        },
+        (NO_DEVICE, _) => Error::NoDevice,
+        (NOT_FOUND, _) if !libcuda_shim::has(call) => Error::MissingFunction {
+            call,
+            driver: driver_version().unwrap_or_default(),
+        },
+        _ => Error::Call {
+            call,
+            code,
+            name: code_name(code),
+        },
+    }
+}
+
+/// Returns the driver's name for a code, or a substitute if the driver does not know the code.
+fn code_name(code: i32) -> &'static str {
+    let mut text: *const c_char = core::ptr::null();
+    // A failure leaves the pointer null. It must not be passed to `failed`, which calls this.
+    // SAFETY: `text` is a valid out pointer.
+    let _ = unsafe { error_name(code, &mut text) };
+    if text.is_null() {
+        return "a code that this driver has no name for";
+    }
+    // SAFETY: a non-null result is one of the driver's constant strings, and its library stays
+    // open.
+    unsafe { CStr::from_ptr(text) }
+        .to_str()
+        .unwrap_or("a name that is not UTF-8")
 }

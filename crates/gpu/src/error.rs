@@ -1,9 +1,5 @@
 //! The error type, which can hold any code that a driver of any version returns.
 
-use core::ffi::{CStr, c_char};
-
-use crate::driver;
-
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -192,8 +188,8 @@ pub enum Error {
 
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 const NOT_INITIALIZED: i32 = 3;
-const STUB_LIBRARY: i32 = 34;
-const NO_DEVICE: i32 = libcuda_shim::NO_DEVICE;
+pub(crate) const STUB_LIBRARY: i32 = 34;
+pub(crate) const NO_DEVICE: i32 = libcuda_shim::NO_DEVICE;
 pub(crate) const NO_BINARY_FOR_GPU: i32 = 209;
 pub(crate) const INVALID_PTX: i32 = 218;
 pub(crate) const UNSUPPORTED_PTX_VERSION: i32 = 222;
@@ -201,30 +197,6 @@ pub(crate) const NOT_FOUND: i32 = libcuda_shim::NOT_FOUND;
 pub(crate) const NOT_READY: i32 = 600;
 
 impl Error {
-    /// Returns the error for the nonzero code that a driver call returned.
-    pub(crate) fn from_code(call: &'static str, code: i32) -> Error {
-        match (code, libcuda_shim::load()) {
-            (_, Err(missing)) => Error::NoDriver {
-                looked_for: missing.looked_for.join(", "),
-                reason: missing.reason(),
-            },
-            (STUB_LIBRARY, Ok(library)) => Error::NoDriver {
-                looked_for: library.to_owned(),
-                reason: "a stub for linking, not a driver".to_owned(),
-            },
-            (NO_DEVICE, _) => Error::NoDevice,
-            (NOT_FOUND, _) if !libcuda_shim::has(call) => Error::MissingFunction {
-                call,
-                driver: crate::driver_version().unwrap_or_default(),
-            },
-            _ => Error::Call {
-                call,
-                code,
-                name: code_name(code),
-            },
-        }
-    }
-
     /// Returns the driver's code, if the error comes from the driver.
     pub fn code(&self) -> Option<i32> {
         match self {
@@ -235,22 +207,6 @@ impl Error {
             _ => None,
         }
     }
-}
-
-/// Returns the driver's name for a code, or a substitute if the driver does not know the code.
-fn code_name(code: i32) -> &'static str {
-    let mut text: *const c_char = core::ptr::null();
-    // A failure leaves the pointer null. It must not be passed to `from_code`, which calls this.
-    // SAFETY: `text` is a valid out pointer.
-    let _ = unsafe { driver::error_name(code, &mut text) };
-    if text.is_null() {
-        return "a code that this driver has no name for";
-    }
-    // SAFETY: a non-null result is one of the driver's constant strings, and its library stays
-    // open.
-    unsafe { CStr::from_ptr(text) }
-        .to_str()
-        .unwrap_or("a name that is not UTF-8")
 }
 
 /// Returns the usual cause of a code, for codes whose name does not say it.

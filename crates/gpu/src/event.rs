@@ -1,12 +1,12 @@
 //! Events: points in a stream's work, to wait for and to measure times between.
 
-use core::{fmt, iter, ptr};
-use std::sync::{PoisonError, RwLock};
-use std::thread::{self, ThreadId};
+use core::{fmt, ptr};
+use std::sync::RwLock;
+use std::thread::ThreadId;
 
 use crate::driver::{self, CUevent};
 use crate::error::NOT_READY;
-use crate::{Device, Error, Result, Stream};
+use crate::{Device, Error, Result};
 
 /// A point in a stream's work, with its time. An event that is recorded during a capture belongs to
 /// that capture: only the capturing thread may make streams wait for it.
@@ -25,7 +25,7 @@ pub struct Event {
     handle: CUevent,
     /// The capturing thread, if the event was last recorded during a capture. A stream that waits
     /// for the event then joins that capture. Locked while the event is recorded or waited for.
-    captured: RwLock<Option<ThreadId>>,
+    pub(crate) captured: RwLock<Option<ThreadId>>,
 }
 
 // SAFETY: the driver lets any thread use an event.
@@ -123,62 +123,5 @@ impl fmt::Debug for Event {
         f.debug_struct("Event")
             .field("handle", &self.handle)
             .finish_non_exhaustive()
-    }
-}
-
-impl Stream {
-    /// Records a new event after all work queued on the stream so far.
-    ///
-    /// # Errors
-    ///
-    /// The driver's errors.
-    pub fn record(&self) -> Result<Event> {
-        let event = Event::new(self.device())?;
-        self.record_into(&event)?;
-        Ok(event)
-    }
-
-    /// Records `event` again, after all work queued on the stream so far.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OtherDevice`]; the driver's errors.
-    pub fn record_into(&self, event: &Event) -> Result<()> {
-        self.check_device("the event", event.device())?;
-        let lock = &event.captured;
-        let mut captured = lock.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: event and stream are live.
-        let within = self.submit(None, iter::empty(), || unsafe {
-            driver::cuEventRecord(event.handle, self.raw())
-        })?;
-        *captured = within.then(|| thread::current().id());
-        Ok(())
-    }
-
-    /// Makes later work on this stream wait for `event`, which may be of another stream or device.
-    /// The host does not wait.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Capturing`] if the stream is being captured and the event is not, or if the event
-    /// belongs to a capture of another thread; the driver's errors.
-    pub fn wait(&self, event: &Event) -> Result<()> {
-        let captured = event
-            .captured
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: event and stream are live.
-        let wait = || unsafe { driver::cuStreamWaitEvent(self.raw(), event.raw(), 0) };
-        match *captured {
-            None => self.immediate("waiting for an event that is not captured", wait),
-            Some(thread) if thread != thread::current().id() => Err(Error::Capturing {
-                call: "work of another thread than the capturing one",
-            }),
-            Some(_) => self.exclusive(|| {
-                self.this_threads_capture()?;
-                self.device().bind()?;
-                wait()
-            }),
-        }
     }
 }

@@ -90,9 +90,12 @@ mod scratch;
 mod slice;
 mod stages;
 mod stream;
+mod transfer;
+mod work;
 
 pub use buffer::Buffer;
-pub use device::{Device, DeviceInfo, driver_version};
+pub use device::{Device, DeviceInfo};
+pub use driver::driver_version;
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::Graph;

@@ -1,9 +1,12 @@
-//! Ownership of device memory, and when it is freed.
+//! Device memory: its allocation, its owners, and when it is freed.
 
 use core::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{Error, Result, Stream, capture};
+use crate::capture::Resources;
+use crate::driver::{self, CUdeviceptr, CUstream};
+use crate::error::OUT_OF_MEMORY;
+use crate::{Device, Error, Result, Stream, capture};
 
 /// Device memory, the stream that frees it, and the other streams that must be done with it before.
 ///
@@ -129,8 +132,77 @@ impl Drop for Allocation {
                     stream: self.stream.clone(),
                     others: mem::take(&mut self.others),
                 };
-                if let Some(mut back) = capture::keep(id, |kept| &mut kept.dropped, moved) {
+                if let Some(mut back) = capture::keep(id, moved) {
                     mem::swap(self, &mut back);
+                }
+            }
+        }
+    }
+}
+
+impl Device {
+    /// Allocates `bytes` bytes of device memory. With pools, work queued on `stream` from now on
+    /// may use it; other streams must be ordered after it.
+    fn allocate(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
+        self.bind()?;
+        match self.allocate_once(stream, bytes) {
+            Err(Error::Call {
+                code: OUT_OF_MEMORY,
+                ..
+            }) => {}
+            allocated => return allocated,
+        }
+        // Freed memory may still wait for its streams, or be kept in pieces that are too small.
+        // Collect it and try again. Errors of this wait belong to earlier work, and the next call
+        // on its stream returns them.
+        // SAFETY: the call has no conditions.
+        let _: Option<Result<()>> = capture::outside(|| unsafe { driver::cuCtxSynchronize() });
+        let _: Result<()> = self.trim();
+        self.allocate_once(stream, bytes)
+            .map_err(|error| match error {
+                Error::Call {
+                    code: OUT_OF_MEMORY,
+                    ..
+                } => {
+                    let (free, total) = self.memory().unwrap_or((0, self.info().memory_bytes));
+                    Error::OutOfMemory {
+                        requested: bytes as u64,
+                        free,
+                        total,
+                    }
+                }
+                error => error,
+            })
+    }
+
+    fn allocate_once(&self, stream: CUstream, bytes: usize) -> Result<CUdeviceptr> {
+        let mut ptr = 0;
+        match self.pool() {
+            // SAFETY: pool and stream are live, and the out pointer is valid.
+            Some(pool) => unsafe {
+                driver::cuMemAllocFromPoolAsync(&mut ptr, bytes, pool, stream)?
+            },
+            // SAFETY: the out pointer is valid.
+            None => unsafe { driver::cuMemAlloc_v2(&mut ptr, bytes)? },
+        }
+        Ok(ptr)
+    }
+
+    /// Frees memory of [`Device::allocate`], after the work queued on `stream` so far.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `allocate`. It is not freed again, and not used by work queued on the stream
+    /// later or by work of other streams that this stream does not wait for.
+    unsafe fn free(&self, stream: CUstream, ptr: CUdeviceptr) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the caller promises that no later work uses `ptr`. Without pools the free is not
+        // in stream order, so the stream must be done first.
+        unsafe {
+            match self.pool() {
+                Some(_) => driver::cuMemFreeAsync(ptr, stream),
+                None => {
+                    driver::cuStreamSynchronize(stream).and_then(|()| driver::cuMemFree_v2(ptr))
                 }
             }
         }
@@ -154,6 +226,15 @@ impl Owner<'_> {
             Owner::Buffer(allocation) => allocation.begin_use(stream),
             Owner::Unchecked => Ok(()),
             Owner::Measured => Err(Error::Measured),
+        }
+    }
+
+    /// Makes the graph of a capture keep the memory.
+    pub fn share(self, graph: &mut Resources) {
+        if let Owner::Buffer(allocation) = self
+            && allocation.ptr != 0
+        {
+            graph.share(allocation.ptr, allocation);
         }
     }
 

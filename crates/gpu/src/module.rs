@@ -3,8 +3,9 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::{fmt, ptr};
+use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cust::sys::{CUfunction_attribute as Attribute, CUjit_option as Jit};
 
@@ -20,9 +21,17 @@ pub struct Module(Arc<ModuleInner>);
 
 /// The loaded modules of a device, shared by all callers that load the same image.
 #[derive(Default)]
-pub(crate) struct Loaded(Vec<Weak<ModuleInner>>);
+struct Loaded(Vec<Weak<ModuleInner>>);
+
+/// The loaded modules by the ordinal of their device, which stays open as long as one lives.
+static LOADED: Mutex<BTreeMap<usize, Arc<Mutex<Loaded>>>> = Mutex::new(BTreeMap::new());
 
 impl Loaded {
+    fn on(device: &Device) -> Arc<Mutex<Loaded>> {
+        let mut devices = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(devices.entry(device.info().ordinal).or_default())
+    }
+
     fn find(&mut self, name: &str, image: &[u64]) -> Option<Module> {
         self.0.retain(|module| module.strong_count() > 0);
         let mut live = self.0.iter().filter_map(Weak::upgrade);
@@ -31,7 +40,7 @@ impl Loaded {
     }
 }
 
-pub(crate) struct ModuleInner {
+struct ModuleInner {
     device: Device,
     handle: CUmodule,
     name: String,
@@ -83,7 +92,21 @@ pub struct KernelAttributes {
     pub binary_version: u32,
 }
 
-pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> {
+impl Device {
+    /// Loads a kernel image: PTX text, a cubin or a fatbin. Error messages contain `name`. The
+    /// driver compiles PTX in this call and caches the result. An image that is already loaded is
+    /// shared.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ImageTooNew`] and [`Error::BadImage`], both with the log of the driver's compiler;
+    /// other driver errors.
+    pub fn load(&self, name: &str, image: &[u8]) -> Result<Module> {
+        load(self, name, image)
+    }
+}
+
+fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> {
     let words = image::prepare(image).map_err(|reason| Error::BadImage {
         image: name.to_owned(),
         code: 0,
@@ -91,7 +114,8 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
         log: String::new(),
     })?;
     // Locked until the image is loaded, so that two threads that load the same image load it once.
-    let mut loaded_before = device.loaded();
+    let loaded = Loaded::on(device);
+    let mut loaded_before = loaded.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(module) = loaded_before.find(name, &words) {
         return Ok(module);
     }
@@ -109,7 +133,7 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
     device.bind()?;
     // SAFETY: the image ends with a zero or has the length that it states; both options have
     // values; the out pointer is valid.
-    let loaded = unsafe {
+    let outcome = unsafe {
         driver::cuModuleLoadDataEx(
             &mut handle,
             words.as_ptr().cast(),
@@ -118,7 +142,7 @@ pub(crate) fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> 
             values.as_mut_ptr(),
         )
     };
-    match loaded {
+    match outcome {
         Ok(()) => {
             let module = Arc::new(ModuleInner {
                 device: device.clone(),

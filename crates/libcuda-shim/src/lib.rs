@@ -40,9 +40,9 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+mod entry;
 mod library;
-mod resolve;
-mod table;
+mod names;
 
-pub use library::{ENV, LoadError, NO_DEVICE, NOT_FOUND, has, load};
-pub use table::SYMBOLS;
+pub use entry::{SYMBOLS, has, load};
+pub use library::{ENV, LoadError, NO_DEVICE, NOT_FOUND};

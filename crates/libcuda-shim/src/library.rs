@@ -2,12 +2,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
-use core::sync::atomic::Ordering;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::OnceLock;
-
-use crate::table::{SLOTS, SYMBOLS};
 
 /// The environment variable that names the driver's library.
 pub const ENV: &str = "RADSWEEP_CUDA_LIBRARY";
@@ -32,8 +28,8 @@ unsafe extern "C" {
 /// `RTLD_NOW` of glibc and musl, on every target of this crate; `RTLD_LOCAL` is 0.
 const NOW: c_int = 2;
 
-struct Library {
-    name: String,
+pub(crate) struct Library {
+    pub name: String,
     handle: *mut c_void,
 }
 // SAFETY: the handle is only passed to `dlsym`, which any thread may call, and the library is never
@@ -72,7 +68,7 @@ impl Library {
         }
     }
 
-    fn symbol(&self, name: &str) -> *mut c_void {
+    pub fn symbol(&self, name: &str) -> *mut c_void {
         let Ok(name) = CString::new(name) else {
             return core::ptr::null_mut();
         };
@@ -112,58 +108,18 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Opens the driver's library and returns its name. The process opens it once; every later call
-/// returns the same result.
-///
-/// Calling this is optional, because the first call of any driver function does the same.
-///
-/// # Errors
-///
-/// [`LoadError`] if there is no driver.
-///
-/// ```
-/// match libcuda_shim::load() {
-///     Ok(library) => println!("driver: {library}"),
-///     Err(error) => println!("{error}"),
-/// }
-/// ```
-pub fn load() -> Result<&'static str, &'static LoadError> {
-    state().as_ref().map(|library| library.name.as_str())
+/// Returns the function that stands in for one that the library lacks, or for all without one.
+pub(crate) fn stand_in(name: &str, has_driver: bool) -> *mut () {
+    match name {
+        "cuGetErrorName" => error_name as ErrorText as *mut (),
+        "cuGetErrorString" => error_string as ErrorText as *mut (),
+        _ if has_driver => not_found as Answer as *mut (),
+        _ => no_device as Answer as *mut (),
+    }
 }
 
-/// Returns whether there is a driver that has the function `name`, even if [`SYMBOLS`] lacks it.
-///
-/// ```
-/// assert!(!libcuda_shim::has("cuNoSuchFunction"));
-/// ```
-pub fn has(name: &str) -> bool {
-    state()
-        .as_ref()
-        .is_ok_and(|library| !library.symbol(name).is_null())
-}
-
-fn state() -> &'static Result<Library, LoadError> {
-    static STATE: OnceLock<Result<Library, LoadError>> = OnceLock::new();
-    STATE.get_or_init(|| {
-        let library = open();
-        for (name, slot) in SYMBOLS.iter().zip(&SLOTS) {
-            let found = library
-                .as_ref()
-                .map_or(core::ptr::null_mut(), |library| library.symbol(name));
-            let target = match (found.is_null(), *name) {
-                (false, _) => found.cast(),
-                (true, "cuGetErrorName") => error_name as ErrorText as *mut (),
-                (true, "cuGetErrorString") => error_string as ErrorText as *mut (),
-                (true, _) if library.is_ok() => not_found as Answer as *mut (),
-                (true, _) => no_device as Answer as *mut (),
-            };
-            slot.store(target, Ordering::Release);
-        }
-        library
-    })
-}
-
-fn open() -> Result<Library, LoadError> {
+/// Opens the first library that is a driver.
+pub(crate) fn open() -> Result<Library, LoadError> {
     let forced = std::env::var_os(ENV).filter(|value| !value.is_empty());
     let candidates = forced.map_or_else(
         || CANDIDATES.map(OsString::from).to_vec(),

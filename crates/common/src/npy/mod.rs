@@ -5,11 +5,16 @@
 //! headers. A header is checked against the length of the file before anything is allocated, so a
 //! file of a hundred bytes that claims 10^18 rows costs nothing. Every [`Error`] names the file.
 
+mod element;
+mod error;
 mod header;
 mod write;
 
+pub use element::Element;
+pub use error::{Error, Result};
 pub use write::{Writer, write};
 
+use error::shape_error;
 use npyz::{DType, NpyHeader, Order};
 use radsweep::Aabb;
 use radsweep::sort::KeyType;
@@ -20,112 +25,6 @@ use std::path::{Path, PathBuf};
 #[cfg(target_endian = "big")]
 compile_error!("arrays are moved as little-endian bytes without conversion");
 
-/// The result of reading or writing a file.
-pub type Result<T> = std::result::Result<T, Error>;
-
-/// Why a file was not read or written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The file is missing or cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The file cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The path names a folder.
-    #[error("{} is a folder, not a file", path.display())]
-    Directory {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The file is not an `.npy` file, has an unknown version, or a damaged header.
-    #[error("{} is not a readable .npy file: {reason}", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The elements have another type.
-    #[error("{} has elements of type {found}, expected {expected}", path.display())]
-    Type {
-        /// The file.
-        path: PathBuf,
-        /// The supported types.
-        expected: &'static str,
-        /// The type in NumPy's notation.
-        found: String,
-    },
-    /// The array has another shape.
-    #[error("{} has shape {}, expected {expected}", path.display(), tuple(shape))]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// The supported shape.
-        expected: String,
-        /// The shape in the file.
-        shape: Vec<u64>,
-    },
-    /// The array is column-major.
-    #[error("{} is in Fortran order, expected C order: save numpy.ascontiguousarray(array)", path.display())]
-    FortranOrder {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is too short or too long for its shape.
-    #[error("{} has {found} bytes of data, but its shape {} of {descr} takes {}", path.display(), tuple(shape), takes(*expected))]
-    Length {
-        /// The file.
-        path: PathBuf,
-        /// The shape in the file.
-        shape: Vec<u64>,
-        /// The type in NumPy's notation.
-        descr: &'static str,
-        /// Bytes that the shape takes; `None` when more than 2^64.
-        expected: Option<u64>,
-        /// Bytes of data in the file.
-        found: u64,
-    },
-    /// The array does not fit in host memory.
-    #[error("out of memory: cannot allocate the {bytes} bytes of {}", path.display())]
-    OutOfMemory {
-        /// The file.
-        path: PathBuf,
-        /// Bytes requested.
-        bytes: u64,
-    },
-}
-
-/// Formats a shape as Python does.
-fn tuple(shape: &[u64]) -> String {
-    let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
-    let comma = if shape.len() == 1 { "," } else { "" };
-    format!("({}{comma})", sides.join(", "))
-}
-
-fn shape_error(path: &Path, expected: impl Into<String>, shape: &[u64]) -> Error {
-    Error::Shape {
-        path: path.into(),
-        expected: expected.into(),
-        shape: shape.into(),
-    }
-}
-
-fn takes(expected: Option<u64>) -> String {
-    expected.map_or("more than 2^64".into(), |bytes| bytes.to_string())
-}
-
 /// Returns the type in NumPy's notation.
 fn descr(header: &NpyHeader) -> String {
     match header.dtype() {
@@ -134,18 +33,8 @@ fn descr(header: &NpyHeader) -> String {
     }
 }
 
-/// An element type of `.npy` files: one of the six key types of `gpusort`.
-pub trait Element: radsweep::sort::Key + npyz::AutoSerialize {
-    /// The type in NumPy's notation, such as `<f4`.
-    const DESCR: &'static str;
-}
-
-macro_rules! elements {
-    ($($type:ty, $variant:ident, $descr:literal, $doc:literal;)*) => {
-        $(impl Element for $type {
-            const DESCR: &'static str = $descr;
-        })*
-
+macro_rules! keys {
+    ($($type:ty, $variant:ident, $doc:literal;)*) => {
         /// Keys of one of the six types.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Keys {
@@ -166,24 +55,22 @@ macro_rules! elements {
             }
         }
 
-        const KEY_TYPES: &str = concat!("one of", $(" ", $descr),*);
-
         fn keys(file: NpyFile) -> Result<Keys> {
             match descr(&file.header).as_str() {
-                $($descr => Ok(Keys::$variant(file.elements()?)),)*
-                _ => Err(file.wrong_type(KEY_TYPES)),
+                $(<$type>::DESCR => Ok(Keys::$variant(file.elements()?)),)*
+                _ => Err(file.wrong_type("one of <u4 <i4 <f4 <u8 <i8 <f8")),
             }
         }
     };
 }
 
-elements! {
-    u32, U32, "<u4", "`<u4`";
-    i32, I32, "<i4", "`<i4`";
-    f32, F32, "<f4", "`<f4`";
-    u64, U64, "<u8", "`<u8`";
-    i64, I64, "<i8", "`<i8`";
-    f64, F64, "<f8", "`<f8`";
+keys! {
+    u32, U32, "`<u4`";
+    i32, I32, "`<i4`";
+    f32, F32, "`<f4`";
+    u64, U64, "`<u8`";
+    i64, I64, "`<i8`";
+    f64, F64, "`<f8`";
 }
 
 impl Keys {

@@ -1,6 +1,7 @@
 //! Writes `.npy` files atomically: the target is either unchanged or complete.
 
-use super::{Element, Error, Result, shape_error};
+use super::element::Element;
+use super::error::{Error, Result, shape_error};
 use crate::output::Output;
 use npyz::{WriteOptions, WriterBuilder};
 use std::io::{self, Write};
