@@ -11,7 +11,7 @@ import tarfile
 import time
 from pathlib import Path
 
-from .parts import BENCHES, BINARIES, ROOT, images_are_fresh
+from .parts import BENCHES, BINARIES, ROOT, binary_of, images_are_fresh
 from .record import all_hashes
 from .run import BUNDLE, PACK
 
@@ -53,7 +53,7 @@ def pack():
     targets = [(name, t["name"], t["kind"][0]) for name in PACKAGES for t in packages[name]["targets"]]
     tests = {f"{package}.{name}": (package, name) for package, name, kind in targets if kind == "test" and name.startswith("cuda_")}
     benches = {name: (package, name) for package, name, kind in targets if kind == "example" and name in BENCHES}
-    unlike = set(tests) ^ set(BINARIES) | set(benches) ^ (set(BENCHES) - {"cub"})
+    unlike = set(tests) ^ {binary_of(name) for name in BINARIES} | set(benches) ^ (set(BENCHES) - {"cub"})
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
 

@@ -1,6 +1,6 @@
 """The parts of the suite, and the hash of the sources that each depends on.
 
-A part is one kind of run of a binary: its tests at full size, its tests under a sanitizer, the
+A part is one kind of run of a binary, or of a family of sorts in one: its tests at full size, its tests under a sanitizer, the
 scenes, a bench. Its hash covers the kernel images in kernels/prebuilt, which change only if the
 compiled code does, and the Rust of the device layer and the crates on top, without the CPU engines
 and other families of sorts. The tests' own sources count only for the runs at full size, which are
@@ -30,29 +30,41 @@ LIBRARIES = ["crates/common/src", "crates/radsweep/src", "crates/scenes/src"]
 # The families with a folder in crates/gpusort/src/cuda and images of that name: they count for the
 # parts that use these images.
 FAMILIES = ["ha_radix", "satish_radix", "satish_merge", "quicksort", "bucket_sort"]
+# Families whose tests have more than a file of their name.
+TEST_FILES = {"onesweep": ["onesweep", "onesweep_small"]}
 # The tests of every family sort by bit windows and move records, which Onesweep and the gather do.
 ONESWEEP = ["onesweep_*", "adaptive_*", "gather"]
-SORT_TESTS = ["crates/gpusort/tests/common", "crates/gpusort/tests/data", "crates/gpusort/tests/gpu_rig", "crates/gpusort/tests/onesweep", "crates/gpusort/tests/suite"]
+SORT_TESTS = ["crates/gpusort/tests/common", "crates/gpusort/tests/data", "crates/gpusort/tests/gpu_rig", "crates/gpusort/tests/suite", "crates/gpusort/tests/cuda_sort.rs"]
 
 
-def of_gpusort(name, images, more=()):
-    """Returns a test binary of gpusort: its images, sources, and tests."""
-    return f"gpusort.{name}", (ONESWEEP + images, [*SORTS, *more], [*SORT_TESTS, f"crates/gpusort/tests/{name}.rs"])
+def of_sorts(family, images, more=()):
+    """Returns the tests of a family of sorts: their images, sources, and tests."""
+    return f"gpusort.cuda_sort/{family}", (ONESWEEP + images, [*SORTS, *more], [*SORT_TESTS, *(f"crates/gpusort/tests/cuda/{file}.rs" for file in TEST_FILES.get(family, [family]))])
 
 
-# For each test binary the images that it loads, the sources that launch them, and the sources of
-# the tests.
+def binary_of(name):
+    """Returns the binary that a part runs."""
+    return name.partition("/")[0]
+
+
+def family_of(name):
+    """Returns the family whose tests of the binary a part runs; "" for all tests."""
+    return name.partition("/")[2]
+
+
+# For each test binary, or family of sorts in one, the images that it loads, the sources that launch
+# them, and the sources of the tests.
 BINARIES = dict(
     [
         ("radsweep-gpu.cuda_gpu", ([], [*DEVICE, "crates/gpu/tests/ptx"], ["crates/gpu/tests/cuda_gpu.rs", "crates/gpu/tests/cuda_gpu"])),
-        of_gpusort("cuda_sort", []),
-        of_gpusort("cuda_adaptive", []),
-        of_gpusort("cuda_ha_radix", ["ha_radix_*", "baselines"]),
-        of_gpusort("cuda_satish_radix", ["satish_radix_*"]),
+        of_sorts("onesweep", []),
+        of_sorts("adaptive", []),
+        of_sorts("ha_radix", ["ha_radix_*", "baselines"]),
+        of_sorts("satish_radix", ["satish_radix_*"]),
         # Its comparators are compiled at run time, with these headers.
-        of_gpusort("cuda_satish_merge", ["satish_merge_*"], ["kernels/src", "kernels/block", "kernels/common", "kernels/sort/satish_merge_records.cuh", "kernels/sort/satish_merge.cuh", "kernels/sort/outcome.cuh"]),
-        of_gpusort("cuda_quicksort", ["quicksort_*"]),
-        of_gpusort("cuda_bucket_sort", ["bucket_sort_*"]),
+        of_sorts("satish_merge", ["satish_merge_*"], ["kernels/src", "kernels/block", "kernels/common", "kernels/sort/satish_merge_records.cuh", "kernels/sort/satish_merge.cuh", "kernels/sort/outcome.cuh"]),
+        of_sorts("quicksort", ["quicksort_*"]),
+        of_sorts("bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]

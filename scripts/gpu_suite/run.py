@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import record as records
-from .parts import BENCH, BENCHES, BINARIES, KINDS, MEMCHECK, RACECHECK, ROOT, SANITIZERS, SCENE_PROGRAM, SCENES, TESTS
+from .parts import BENCH, BENCHES, BINARIES, KINDS, MEMCHECK, RACECHECK, ROOT, SANITIZERS, SCENE_PROGRAM, SCENES, TESTS, binary_of, family_of
 from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
@@ -119,8 +119,8 @@ class Run:
     # Trials
 
     def listed(self, kind, name):
-        """Returns the names of a binary's trials, at the sizes of this kind of run."""
-        done = self.call("device", [PACK / "tests" / name, "--list"], **sizes(kind))
+        """Returns the names of a part's trials, at the sizes of this kind of run."""
+        done = self.call("device", [PACK / "tests" / binary_of(name), "--list"], **choice(kind, name))
         names = re.findall(r"^(?:\[[^\]]*\] )?(.+): test$", done.out, re.M)
         if done.code != 0 or not names:
             self.fail(f"{kind} {name}: no list of trials, {done.why()} {last(done.err)}")
@@ -173,11 +173,11 @@ class Run:
 
     def job(self, job, device):
         """Runs a job; returns its counts, the seconds of its trials, and a line about it."""
-        command = [PACK / "tests" / job.name, "--test-threads=1", "--exact", *(word for trial in job.others for word in ("--skip", trial))]
+        command = [PACK / "tests" / binary_of(job.name), "--test-threads=1", "--exact", *(word for trial in job.others for word in ("--skip", trial))]
         if job.kind in SANITIZERS:
             options, clean = TOOLS[job.kind]
             command = [self.tool("compute-sanitizer"), "--tool", job.kind, "--error-exitcode", "99", *options, *command]
-        done = self.call(job.kind, command, CUDA_VISIBLE_DEVICES=str(device), **sizes(job.kind))
+        done = self.call(job.kind, command, CUDA_VISIBLE_DEVICES=str(device), **choice(job.kind, job.name))
         counts = tally(done.out)
         summaries = re.findall(r"=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", done.out + done.err)
         is_clean = job.kind not in SANITIZERS or summaries and all(re.match(clean, summary) for summary in summaries)
@@ -257,8 +257,9 @@ class Run:
         return program if done.code == 0 else self.fail(f"the CUB bench does not compile: {done.why()} {last(done.err)}")
 
 
-def sizes(kind):
-    return {"RADSWEEP_QUICK": "1" if kind in SANITIZERS else "0"}
+def choice(kind, name):
+    """Returns the environment that chooses a part's sizes, and its family of sorts."""
+    return {"RADSWEEP_QUICK": "1" if kind in SANITIZERS else "0", "RADSWEEP_SORTS": family_of(name)}
 
 
 def last(text, lines=12):

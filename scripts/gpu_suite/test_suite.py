@@ -19,7 +19,7 @@ from . import parts, record, run, schedule
 from .parts import BENCH, MEMCHECK, RACECHECK, TESTS
 from .schedule import Job
 
-SORT, GPU = "gpusort.cuda_sort", "radsweep-gpu.cuda_gpu"
+SORT, GPU = "gpusort.cuda_sort/onesweep", "radsweep-gpu.cuda_gpu"
 
 # A binary of trials that the `exact` and `skip` options choose from, as libtest-mimic makes them. A
 # trial named `slow` sleeps.
@@ -85,11 +85,11 @@ class Sources(unittest.TestCase):
             self.assertEqual(changed("crates/sap/src/cuda/find/sweep.rs"), rust(whole))
             self.assertEqual(changed("crates/sap/src/cpu/mod.rs"), set())
             self.assertEqual(changed("crates/gpu/src/stream.rs", b"    /// A comment.\n"), set())
-            quick = {(kind, "gpusort.cuda_quicksort") for kind in (TESTS, RACECHECK, MEMCHECK)}
+            quick = {(kind, "gpusort.cuda_sort/quicksort") for kind in (TESTS, RACECHECK, MEMCHECK)}
             self.assertEqual(changed("kernels/prebuilt/quicksort_64.ptx"), quick | whole)
             self.assertEqual(changed("crates/gpusort/src/cuda/quicksort/mod.rs"), rust(quick | whole))
             self.assertEqual(changed("crates/gpusort/src/cuda/quicksort/tuning.rs"), quick | whole)
-            self.assertEqual(changed("crates/gpusort/tests/cuda_quicksort.rs"), {(TESTS, "gpusort.cuda_quicksort")})
+            self.assertEqual(changed("crates/gpusort/tests/cuda/quicksort.rs"), {(TESTS, "gpusort.cuda_sort/quicksort")})
             self.assertEqual(changed("benches/cub/cub_sort.cu"), {(BENCH, "cub")})
             self.assertTrue(parts.images_are_fresh(root))
             with open(root / "kernels" / "sap" / "sap.cu", "a", encoding="utf-8") as file:
@@ -195,7 +195,7 @@ class Records(unittest.TestCase):
             self.assertIn(words, said)
         del full[RACECHECK][SORT]
         del full[RACECHECK][GPU]
-        self.assertEqual(record.summed_up(record.faults(full, hashes)), ["racecheck: not run: cuda_gpu cuda_sort"])
+        self.assertEqual(record.summed_up(record.faults(full, hashes)), ["racecheck: not run: cuda_gpu cuda_sort/onesweep"])
 
     def test_what_is_left_is_resumed_and_what_failed_is_not(self):
         self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}), ["a", "b"])
@@ -248,7 +248,7 @@ class WholeRun(unittest.TestCase):
 
     def binaries(self, more=(), slow=0.2):
         sort = [f"sorts: {i}" for i in range(20)] + list(more)
-        self.put(self.pack / "tests" / SORT, BINARY.format(names=sort, slow=slow))
+        self.put(self.pack / "tests" / parts.binary_of(SORT), BINARY.format(names=sort, slow=slow))
         self.put(self.pack / "tests" / GPU, BINARY.format(names=["fills", "many_threads", "scratch"], slow=slow))
 
     def read(self):
@@ -299,7 +299,7 @@ class WholeRun(unittest.TestCase):
         self.binaries([f"slow {i}" for i in range(4)] + ["last"], slow=2)
         code, said = self.run_suite("tests", within=5)
         self.assertEqual((code, SORT in self.read().get(TESTS, {})), (0, False), said)
-        self.assertIn("tests cuda_sort 1/2: not run, out of time", said)
+        self.assertIn("tests cuda_sort/onesweep 1/2: not run, out of time", said)
         with mock.patch.dict(schedule.TRIAL, {TESTS: 0.01}):
             (self.folder / "record.json").unlink(missing_ok=True)
             code, said = self.run_suite("tests", within=3)

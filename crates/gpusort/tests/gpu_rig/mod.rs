@@ -1,7 +1,5 @@
 //! The rig of the GPU tests: a device, guarded buffers, and a check that runs every form of a sort.
 
-#![allow(dead_code, reason = "each binary takes what it needs")]
-
 use crate::common::{TestKey, by_index, compared, expected_index};
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, SliceMut, Stream};

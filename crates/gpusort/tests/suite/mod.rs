@@ -1,10 +1,7 @@
 //! The trials that every family of sorts must pass on a GPU: every form, type and order, and the
 //! edge cases of other sorts' test suites and users.
 //!
-//! A test binary calls `suite::run(algorithm, |suite| ...)`, which runs the common trials and then
-//! the family's own.
-
-#![allow(dead_code, reason = "each binary takes what it needs")]
+//! [`run`] runs the common trials of each family, and then its own.
 
 use crate::common::{Distribution, TestKey, around, by_index, special_f32, special_f64, sprinkled};
 use crate::data;
@@ -17,30 +14,66 @@ use gpusort::{Algorithm, Error, SortOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rayon::prelude::*;
 
-/// Runs the common trials for the algorithm, and those that `more` adds.
-pub fn run(algorithm: Algorithm, more: impl Fn(&mut Suite)) {
-    run_on(Gpu::open(algorithm, false), more);
+/// A family of sorts with its trials.
+pub struct Family {
+    name: &'static str,
+    /// The algorithm of the common trials.
+    algorithm: Algorithm,
+    /// Whether they have the hint of nearly sorted input.
+    nearly_sorted: bool,
+    /// Adds the family's own trials.
+    add: fn(&mut Suite),
 }
 
-/// Runs the trials on an open device.
-pub fn run_on(gpu: Result<Gpu, String>, more: impl Fn(&mut Suite)) {
-    if let Err(reason) = &gpu {
-        eprintln!("no CUDA device: {reason}");
-        if std::env::var_os("RADSWEEP_REQUIRE_CUDA").is_some_and(|value| value == "1") {
-            std::process::exit(1);
+impl Family {
+    pub fn new(name: &'static str, algorithm: Algorithm, add: fn(&mut Suite)) -> Self {
+        Self {
+            name,
+            algorithm,
+            nearly_sorted: false,
+            add,
         }
     }
-    let mut suite = Suite {
-        gpu,
-        trials: Vec::new(),
-    };
-    suite.common();
-    more(&mut suite);
-    libtest_mimic::run(&Arguments::from_args(), suite.trials).exit();
+
+    pub fn nearly_sorted(self) -> Self {
+        Self {
+            nearly_sorted: true,
+            ..self
+        }
+    }
+}
+
+/// Runs the common trials and the own ones of each family, or of the one that `RADSWEEP_SORTS`
+/// names.
+pub fn run(families: &[Family]) {
+    let only = std::env::var("RADSWEEP_SORTS").unwrap_or_default();
+    let mut trials = Vec::new();
+    for family in families {
+        if !only.is_empty() && only != family.name {
+            continue;
+        }
+        let gpu = Gpu::open(family.algorithm, family.nearly_sorted);
+        if let Err(reason) = &gpu {
+            eprintln!("no CUDA device: {reason}");
+            if std::env::var_os("RADSWEEP_REQUIRE_CUDA").is_some_and(|value| value == "1") {
+                std::process::exit(1);
+            }
+        }
+        let mut suite = Suite {
+            family: family.name,
+            gpu,
+            trials,
+        };
+        suite.common();
+        (family.add)(&mut suite);
+        trials = suite.trials;
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
 /// A list of trials. Without a device they are ignored, with the reason as their kind.
 pub struct Suite {
+    family: &'static str,
     pub gpu: Result<Gpu, String>,
     trials: Vec<Trial>,
 }
@@ -65,6 +98,7 @@ impl Suite {
     ) {
         match &self.gpu {
             Ok(gpu) => {
+                let name = format!("{}/{}", self.family, name.into());
                 let gpu = gpu.clone();
                 self.trials.push(Trial::test(name, move || test(&gpu)));
             }
@@ -77,6 +111,7 @@ impl Suite {
 
     /// Adds a trial that cannot run here, with the reason.
     pub fn ignore(&mut self, name: impl Into<String>, reason: String) {
+        let name = format!("{}/{}", self.family, name.into());
         let trial = Trial::test(name, || Ok(())).with_kind(reason);
         self.trials.push(trial.with_ignored_flag(true));
     }

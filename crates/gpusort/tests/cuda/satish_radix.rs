@@ -1,15 +1,10 @@
 //! Tests of `SatishRadix` on a GPU.
 
-mod common;
-mod data;
-mod gpu_rig;
-mod suite;
-
-use common::{Distribution, TestKey, around};
-use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, text, unless_quick};
-use gpusort::Algorithm;
+use crate::common::{Distribution, TestKey, around};
+use crate::each_type;
+use crate::gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, text, unless_quick};
+use crate::suite::{Suite, check_counted, many_keys};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
-use suite::{Suite, check_counted, many_keys};
 
 /// Max keys that one block sorts by all digits (`SMALL` in satish_radix/tuning.rs), by bytes of the
 /// larger of key and value.
@@ -17,19 +12,18 @@ const SMALL: [usize; 2] = [512 * 24, 512 * 12];
 /// Max tiles for which no scan kernel runs.
 const UNSCANNED_TILES: usize = 512;
 
-fn main() {
-    suite::run(Algorithm::SatishRadix, |suite| {
-        each_type!(suite, "n around what one block sorts", around_one_block);
-        suite.add("tiles around the first scan: u32", around_the_scan::<u32>);
-        suite.add("tiles around the first scan: f64", around_the_scan::<f64>);
-        suite.add("digits that all keys share", shared_digits);
-        suite.add("each digit alone sorts stably", one_digit);
-        suite.add("reports: passes, skips, stages", reports);
-        suite.add("count on the device", count_on_device);
-        if !quick() {
-            add_if_it_fits(suite, "more than 2^31 keys", (1 << 31) + 12_345);
-        }
-    });
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    each_type!(suite, "n around what one block sorts", around_one_block);
+    suite.add("tiles around the first scan: u32", around_the_scan::<u32>);
+    suite.add("tiles around the first scan: f64", around_the_scan::<f64>);
+    suite.add("digits that all keys share", shared_digits);
+    suite.add("each digit alone sorts stably", one_digit);
+    suite.add("reports: passes, skips, stages", reports);
+    suite.add("count on the device", count_on_device);
+    if !quick() {
+        add_if_it_fits(suite, "more than 2^31 keys", (1 << 31) + 12_345);
+    }
 }
 
 fn add_if_it_fits(suite: &mut Suite, name: &str, n: usize) {

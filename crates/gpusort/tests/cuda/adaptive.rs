@@ -2,31 +2,27 @@
 //! whose inputs mostly are not, and nearly sorted inputs of many kinds, with a check of the path
 //! that sorted them.
 
-mod common;
-mod data;
-mod gpu_rig;
-mod suite;
-
-use common::{Distribution, TestKey, by_index};
-use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, reference, text, unless_quick};
+use crate::common::{Distribution, TestKey, by_index};
+use crate::gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, reference, text, unless_quick};
+use crate::suite::Suite;
+use crate::{each_type, gpu_rig};
 use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-fn main() {
-    suite::run_on(Gpu::open(Algorithm::Onesweep, true), |suite| {
-        each_type!(suite, "nearly sorted: inputs of many kinds", kinds);
-        each_type!(suite, "nearly sorted: sizes around windows", sizes);
-        each_type!(suite, "nearly sorted: the halo's width", displacements);
-        each_type!(suite, "nearly sorted: bit windows", bit_windows);
-        each_type!(suite, "nearly sorted: 64-bit offsets", large_offsets);
-        suite.add("nearly sorted: zeros of both signs", zeros);
-        suite.add("nearly sorted: sorts that ignore the hint", not_taken);
-        suite.add("nearly sorted: stages", stages);
-        suite.add("nearly sorted: millions", millions);
-    });
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    each_type!(suite, "nearly sorted: inputs of many kinds", kinds);
+    each_type!(suite, "nearly sorted: sizes around windows", sizes);
+    each_type!(suite, "nearly sorted: the halo's width", displacements);
+    each_type!(suite, "nearly sorted: bit windows", bit_windows);
+    each_type!(suite, "nearly sorted: 64-bit offsets", large_offsets);
+    suite.add("nearly sorted: zeros of both signs", zeros);
+    suite.add("nearly sorted: sorts that ignore the hint", not_taken);
+    suite.add("nearly sorted: stages", stages);
+    suite.add("nearly sorted: millions", millions);
 }
 
 /// Whether a kind of input must be sorted on the path for nearly sorted input.

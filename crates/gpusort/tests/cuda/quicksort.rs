@@ -1,25 +1,22 @@
 //! Tests of `Quicksort` on a GPU.
 
-mod common;
-mod data;
-mod gpu_rig;
-mod suite;
-
-use common::{Distribution, TestKey, by_index};
-use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, unless_quick};
+use crate::common::{Distribution, TestKey, by_index};
+use crate::gpu_rig::{
+    Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, unless_quick,
+};
+use crate::suite::{Suite, check_counted};
+use crate::{each_type, suite};
+use gpusort::SortReport;
 use gpusort::cuda::{Payload, Request, Sorter};
-use gpusort::{Algorithm, SortReport};
-use suite::check_counted;
 
-fn main() {
-    suite::run(Algorithm::Quicksort, |suite| {
-        each_type!(suite, "phase two alone", phase_two_alone);
-        suite.add("two levels of phase one and more", several_levels);
-        suite.add("the number of keys is read from the device", counted);
-        suite.add("equal keys are moved once", equal_keys_are_moved_once);
-        suite.add("every arrangement takes the planned levels", arrangements);
-        each_type!(suite, "keys made against the sample", against_the_sample, u32 f32 u64);
-    });
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    each_type!(suite, "phase two alone", phase_two_alone);
+    suite.add("two levels of phase one and more", several_levels);
+    suite.add("the number of keys is read from the device", counted);
+    suite.add("equal keys are moved once", equal_keys_are_moved_once);
+    suite.add("every arrangement takes the planned levels", arrangements);
+    each_type!(suite, "keys made against the sample", against_the_sample, u32 f32 u64);
 }
 
 /// Phase two partitions everything, with one block and its stack.

@@ -1,16 +1,13 @@
 //! Tests of `SatishMerge` on a GPU, and of the merge sorts of keys of many words and of records by
 //! an order given as source.
 
-mod common;
-mod data;
-mod gpu_rig;
-mod suite;
-
+use crate::common::{Distribution, TestKey, by_index};
+use crate::gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, same, text, unless_quick};
+use crate::suite::Suite;
+use crate::{each_type, gpu_rig};
 use bytemuck::Pod;
-use common::{Distribution, TestKey, by_index};
-use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, same, text, unless_quick};
 use gpusort::cuda::{Comparator, MergeSorter, Payload, Request, Sorter, Words};
-use gpusort::{Algorithm, Error, Order};
+use gpusort::{Error, Order};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::cmp::Ordering;
@@ -19,29 +16,28 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::process::Command;
 
-fn main() {
-    suite::run(Algorithm::SatishMerge, |suite| {
-        each_type!(suite, "more runs than a pass merges", many_runs);
-        suite.add("pieces between splitters are bounded", bounded_pieces);
-        suite.add("keys of many words", words);
-        suite.add("keys of many words that agree but for the last", late_words);
-        suite.add("words: wrong calls are errors", wrong_words);
-        match nvrtc() {
-            Ok(library) => {
-                let trial = move |test: fn(&Gpu, Option<&OsString>) -> Outcome| {
-                    let library = library.clone();
-                    move |gpu: &Gpu| test(gpu, library.as_ref())
-                };
-                suite.add("records by an order given as source", trial(records));
-                suite.add("a source that does not compile", trial(bad_sources));
-            }
-            Err(reason) => {
-                suite.ignore("records by an order given as source", reason.clone());
-                suite.ignore("a source that does not compile", reason);
-            }
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    each_type!(suite, "more runs than a pass merges", many_runs);
+    suite.add("pieces between splitters are bounded", bounded_pieces);
+    suite.add("keys of many words", words);
+    suite.add("keys of many words that agree but for the last", late_words);
+    suite.add("words: wrong calls are errors", wrong_words);
+    match nvrtc() {
+        Ok(library) => {
+            let trial = move |test: fn(&Gpu, Option<&OsString>) -> Outcome| {
+                let library = library.clone();
+                move |gpu: &Gpu| test(gpu, library.as_ref())
+            };
+            suite.add("records by an order given as source", trial(records));
+            suite.add("a source that does not compile", trial(bad_sources));
         }
-        suite.add("no compiler library", no_compiler);
-    });
+        Err(reason) => {
+            suite.ignore("records by an order given as source", reason.clone());
+            suite.ignore("a source that does not compile", reason);
+        }
+    }
+    suite.add("no compiler library", no_compiler);
 }
 
 fn many_runs<K: TestKey>(gpu: &Gpu) -> Outcome {

@@ -1,59 +1,56 @@
 //! Tests of `FourWayRadix` and `EightWayRadix` on a GPU.
 
-mod common;
-mod data;
-mod gpu_rig;
-mod suite;
-
-use common::{Distribution, TestKey, by_index};
-use gpu_rig::{Form, Gpu, Guarded, Outcome, Rig, Scratch, reference, same, text, unless_quick};
+use crate::common::{Distribution, TestKey, by_index};
+use crate::gpu_rig::{
+    Form, Gpu, Guarded, Outcome, Rig, Scratch, reference, same, text, unless_quick,
+};
+use crate::suite::{Suite, check_counted};
+use crate::{common, suite};
 use gpusort::cuda::baseline::{Baseline, Baselines};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, SortReport};
 use libtest_mimic::Failed;
-use suite::{Suite, check_counted};
 
-fn main() {
-    suite::run(Algorithm::FourWayRadix, |suite| {
-        own_trials(suite, Algorithm::FourWayRadix);
-        own_trials(suite, Algorithm::EightWayRadix);
-        for which in [Baseline::Bitonic, Baseline::Split, Baseline::Radix16] {
-            suite.add(format!("baseline {which:?}"), move |gpu| {
-                baseline(gpu, which)
-            });
-        }
-        // The suite runs for `FourWayRadix`; these are its main trials for `EightWayRadix`.
-        eight_way(
-            suite,
-            "every n below 1024: u32",
-            suite::every_small_n::<u32>,
-        );
-        eight_way(
-            suite,
-            "every n below 1024: f64",
-            suite::every_small_n::<f64>,
-        );
-        eight_way(
-            suite,
-            "n around the tile: u32",
-            suite::around_the_tile::<u32>,
-        );
-        eight_way(
-            suite,
-            "n around the tile: i64",
-            suite::around_the_tile::<i64>,
-        );
-        eight_way(suite, "distributions: u32", suite::distributions::<u32>);
-        eight_way(suite, "distributions: f32", suite::distributions::<f32>);
-        eight_way(suite, "distributions: i64", suite::distributions::<i64>);
-        eight_way(suite, "bit windows: i32", suite::bit_windows::<i32>);
-        eight_way(suite, "bit windows: u64", suite::bit_windows::<u64>);
-        eight_way(suite, "powers of two: u32", suite::powers_of_two::<u32>);
-        eight_way(suite, "stable over few values", suite::stability);
-        eight_way(suite, "graph capture and replay", suite::graph_replay);
-        eight_way(suite, "2^26 keys and pairs", |gpu| {
-            suite::large(gpu, unless_quick(1 << 26, 1 << 14))
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    own_trials(suite, Algorithm::FourWayRadix);
+    own_trials(suite, Algorithm::EightWayRadix);
+    for which in [Baseline::Bitonic, Baseline::Split, Baseline::Radix16] {
+        suite.add(format!("baseline {which:?}"), move |gpu| {
+            baseline(gpu, which)
         });
+    }
+    // The suite runs for `FourWayRadix`; these are its main trials for `EightWayRadix`.
+    eight_way(
+        suite,
+        "every n below 1024: u32",
+        suite::every_small_n::<u32>,
+    );
+    eight_way(
+        suite,
+        "every n below 1024: f64",
+        suite::every_small_n::<f64>,
+    );
+    eight_way(
+        suite,
+        "n around the tile: u32",
+        suite::around_the_tile::<u32>,
+    );
+    eight_way(
+        suite,
+        "n around the tile: i64",
+        suite::around_the_tile::<i64>,
+    );
+    eight_way(suite, "distributions: u32", suite::distributions::<u32>);
+    eight_way(suite, "distributions: f32", suite::distributions::<f32>);
+    eight_way(suite, "distributions: i64", suite::distributions::<i64>);
+    eight_way(suite, "bit windows: i32", suite::bit_windows::<i32>);
+    eight_way(suite, "bit windows: u64", suite::bit_windows::<u64>);
+    eight_way(suite, "powers of two: u32", suite::powers_of_two::<u32>);
+    eight_way(suite, "stable over few values", suite::stability);
+    eight_way(suite, "graph capture and replay", suite::graph_replay);
+    eight_way(suite, "2^26 keys and pairs", |gpu| {
+        suite::large(gpu, unless_quick(1 << 26, 1 << 14))
     });
 }
 

@@ -1,23 +1,19 @@
 //! Tests of `BucketSort` on a GPU.
 
-mod common;
-mod data;
-mod gpu_rig;
-mod suite;
-
-use common::{Distribution, TestKey};
-use gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, same, unless_quick};
+use crate::common::{Distribution, TestKey};
+use crate::gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, same, unless_quick};
+use crate::suite::Suite;
+use crate::{each_type, expect_error, gpu_rig};
+use gpusort::SortReport;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig, bucket_count};
-use gpusort::{Algorithm, SortReport};
 
-fn main() {
-    suite::run(Algorithm::BucketSort, |suite| {
-        each_type!(suite, "no bucket above 2n/s", no_bucket_above_the_bound);
-        each_type!(suite, "buckets of several tiles", buckets_of_several_tiles);
-        suite.add("one tile is one bucket", one_tile);
-        suite.add("stages are the paper's steps", stages);
-        suite.add("no counts on the device", no_counts);
-    });
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    each_type!(suite, "no bucket above 2n/s", no_bucket_above_the_bound);
+    each_type!(suite, "buckets of several tiles", buckets_of_several_tiles);
+    suite.add("one tile is one bucket", one_tile);
+    suite.add("stages are the paper's steps", stages);
+    suite.add("no counts on the device", no_counts);
 }
 
 /// Sorts an index of the keys with timings, checks it, and returns the report.
