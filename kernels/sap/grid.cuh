@@ -59,6 +59,12 @@ struct Record {
 };
 ASSERT_LAYOUT(Record, 32, AT(low, 0) AT(high, 16));
 
+DEVICE Record record_of(const Box& box, u32 index, u32 level) {
+    return Record{
+        make_float4(box.min[0], box.min[1], box.min[2], box.max[0]),
+        make_float4(box.max[1], box.max[2], __uint_as_float(index), __uint_as_float(level))};
+}
+
 DEVICE int cell(const Cut& cut, u32 axis, float x) {
     constexpr int FAR = 1 << 30;
     return max(min(__float2int_rd((x - cut.origin[axis]) * cut.inverse[axis]), FAR - 1), -FAR);
@@ -185,9 +191,9 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
         place = starts[slot.x] + slot.y;
         const Box box = load_box(stored + i);
         const u32 level = level_of(cut, cells(cut, box));
-        halves[threadIdx.x][0] = make_float4(box.min[0], box.min[1], box.min[2], box.max[0]);
-        halves[threadIdx.x][1] = make_float4(
-            box.max[1], box.max[2], __uint_as_float(ids ? ids[i] : i), __uint_as_float(level));
+        const Record record = record_of(box, ids ? ids[i] : i, level);
+        halves[threadIdx.x][0] = record.low;
+        halves[threadIdx.x][1] = record.high;
     }
     __syncwarp();
     const u32 any = __ballot_sync(ALL_LANES, placed);

@@ -87,13 +87,7 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
                         len = here > 0 ? in.starts[bucket + here] - from : 0;
                     }
                 }
-                const u32 listed = __ballot_sync(ALL_LANES, len > 0);
-                if (len > 0) {
-                    const u32 to = count + __popc(listed & lanes_below());
-                    shared.runs[to] = make_uint2(from, number | level << 5 | step << 10);
-                    shared.lens[to] = len;
-                }
-                count += __popc(listed);
+                count = this->list(count, from, len, number | level << 5 | step << 10);
             }
             __syncwarp();
             if (count > 0) this->test_runs(count);
@@ -108,8 +102,9 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
         bool live = !is_empty(box);
         const u32 id = live ? resting.ids[at] : 0, world = live && in.worlds ? in.worlds[id] : 0;
         if (lane < BOXES) {
-            shared.low[lane] = make_float4(box.min[0], box.min[1], box.min[2], box.max[0]);
-            shared.high[lane] = make_float4(box.max[1], box.max[2], __uint_as_float(id), 0.0f);
+            const Record record = record_of(box, id, 0);
+            shared.low[lane] = record.low;
+            shared.high[lane] = record.high;
         }
         const Cells c = cells(in.cut, live ? box : Box{});
         u64 all = 0;
@@ -169,13 +164,12 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_resting_larg
     const u32 j = __float_as_uint(record.high.z);
     for (u32 k = 0; k < large; k++) {
         const u32 at = in.large[k], i = in.ids[at];
-        const Box box = load_box(in.boxes + at);
-        const float4 low = make_float4(box.min[0], box.min[1], box.min[2], box.max[0]);
-        const float4 high = make_float4(box.max[1], box.max[2], 0.0f, 0.0f);
+        const Record own = record_of(load_box(in.boxes + at), i, 0);
         u32 a = 0, b = 0;
-        bool hit = present && overlap(low, high, record.low, record.high);
+        bool hit = present && overlap(own.low, own.high, record.low, record.high);
         if (hit && grid.worlds) hit = grid.worlds[i] == grid.worlds[j];
-        if (hit && grid.accept.open) hit = overlap_openly(low, high, record.low, record.high);
+        if (hit && grid.accept.open)
+            hit = overlap_openly(own.low, own.high, record.low, record.high);
         hit = hit && accept(grid.accept, i, j, a, b);
         emitter.take(hit, a, b);
     }

@@ -244,6 +244,17 @@ struct GridWarp {
         }
     }
 
+    // Lists this lane's run behind `count` others, unless it is empty; returns how many there are.
+    DEVICE u32 list(u32 count, u32 from, u32 len, u32 what) {
+        const u32 listed = __ballot_sync(ALL_LANES, len > 0);
+        if (len > 0) {
+            const u32 to = count + __popc(listed & lanes_below());
+            shared.runs[to] = make_uint2(from, what);
+            shared.lens[to] = len;
+        }
+        return count + __popc(listed);
+    }
+
     // Looks up rows, steps `first` to `end` of this lane's box, and tests what is there.
     DEVICE void look(
         u32 number, u32 box_level, u32 level, const AtLevel& at_l, u32 world, u32 after, u32 first,
@@ -282,13 +293,7 @@ struct GridWarp {
                     from = own && piece == 0 ? after : in.starts[bucket];
                     len = cells > 0 ? in.starts[bucket + cells] - from : 0;
                 }
-                const u32 listed = __ballot_sync(ALL_LANES, len > 0);
-                if (len > 0) {
-                    const u32 to = count + __popc(listed & lanes_below());
-                    shared.runs[to] = make_uint2(from, wanted(number, level, code, own));
-                    shared.lens[to] = len;
-                }
-                count += __popc(listed);
+                count = list(count, from, len, wanted(number, level, code, own));
             }
             __syncwarp();
             if (count > 0) test_runs(count);

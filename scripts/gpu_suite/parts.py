@@ -1,12 +1,12 @@
 """The parts of the suite, and the hash of the sources that each depends on.
 
-A part is one kind of run of a binary, or of a family of sorts in one: its tests at full size, its tests under a sanitizer, the
-scenes, a bench. Its hash covers the kernel images in kernels/prebuilt, which change only if the
-compiled code does, and the Rust of the device layer and the crates on top, without the CPU engines
-and other families of sorts. The tests' own sources count only for the runs at full size, which are
-cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the threads of a block share.
-That depends on the images and the launch shapes in the tuning tables, so the rest of the Rust does
-not count. Lines that are comments do not count.
+A part is one kind of run of a binary, or of a family of sorts in one: its tests at full size, its
+tests under a sanitizer, the scenes, a bench. Its hash covers the kernel images in kernels/prebuilt,
+which change only if the compiled code does, and the Rust of the device layer and the crates on top,
+without the CPU engines and other families of sorts. The tests' own sources count only for the runs
+at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
+threads of a block share. That depends on the images and the launch shapes in the tuning tables, so
+the rest of the Rust does not count. Lines that are comments do not count.
 """
 import hashlib
 import re

@@ -92,27 +92,30 @@ pub(crate) unsafe fn optional<'a, T: Pod>(
     unsafe { list(pointer, len, what) }.map(Some)
 }
 
-/// Copies elements to the caller's memory.
+/// Copies elements to the caller's `out`, and writes their number, also if the capacity is too
+/// small.
 ///
 /// # Safety
 ///
-/// A pointer that is not null and aligned must point to memory for `capacity` elements that nobody
-/// else uses during the call.
+/// A pointer that is not null and aligned must point to memory for `capacity` elements, or for the
+/// number, that nobody else uses during the call.
 pub(crate) unsafe fn copy_out<T: Pod>(
     from: &[T],
-    pointer: *mut T,
+    out: *mut T,
     capacity: usize,
-    what: &'static str,
+    count: *mut usize,
 ) -> Result<(), Failure> {
     let needed = from.len();
+    // SAFETY: guaranteed by the caller.
+    unsafe { write(count, "count", needed)? };
     if needed > capacity {
         return Err(Failure::TooSmall { capacity, needed });
     }
     if needed > 0 {
-        check_len(pointer.cast_const(), capacity, what)?;
+        check_len(out.cast_const(), capacity, "out")?;
         // SAFETY: checked above and guaranteed by the caller; the source is memory of the library,
         // so the two do not overlap.
-        unsafe { pointer.copy_from_nonoverlapping(from.as_ptr(), needed) };
+        unsafe { out.copy_from_nonoverlapping(from.as_ptr(), needed) };
     }
     Ok(())
 }

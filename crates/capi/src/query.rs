@@ -4,9 +4,9 @@
 use crate::config::{RADSWEEP_RULE_CLOSED, RADSWEEP_RULE_OPEN};
 use crate::entry::entry;
 use crate::error::{Failure, RadsweepStatus};
-use crate::handle::{self, RadsweepBroadPhase, State};
+use crate::handle::{self, RadsweepBroadPhase};
 use crate::pointer::{self, copy_out};
-use crate::read::lend;
+use crate::read::lend_found;
 use crate::types::{RadsweepAabb, RadsweepFilter, RadsweepRayHit};
 use bytemuck::cast;
 use sap::{Aabb, OverlapRule, Query, Shape};
@@ -148,13 +148,6 @@ impl RadsweepQuery {
     }
 }
 
-const fn hit(hit: sap::Hit) -> RadsweepRayHit {
-    RadsweepRayHit {
-        index: hit.index,
-        t: hit.t,
-    }
-}
-
 /// Fills a query that finds nothing. `size` is sizeof(RadsweepQuery).
 ///
 /// # Safety
@@ -184,22 +177,13 @@ pub unsafe extern "C" fn radsweep_query(
     out: *mut *const u32,
     count: *mut usize,
 ) -> RadsweepStatus {
-    entry(|| {
-        handle::with(broad_phase, |state| {
-            pointer::check_out(out, "out")?;
-            pointer::check_out(count, "count")?;
-            let State {
-                broad_phase,
-                indices,
-                ..
-            } = state;
-            // SAFETY: guaranteed by the caller.
-            unsafe {
-                RadsweepQuery::read(query, broad_phase)?.collect_into(indices)?;
-                lend(indices, out, count)
-            }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        lend_found(broad_phase, out, count, |state| {
+            RadsweepQuery::read(query, &state.broad_phase)?.collect_into(&mut state.indices)?;
+            Ok(&state.indices)
         })
-    })
+    }
 }
 
 /// Lends the boxes that a query finds with their distances, the nearest first, then by index.
@@ -217,18 +201,17 @@ pub unsafe extern "C" fn radsweep_query_hits(
     out: *mut *const RadsweepRayHit,
     count: *mut usize,
 ) -> RadsweepStatus {
-    entry(|| {
-        handle::with(broad_phase, |state| {
-            pointer::check_out(out, "out")?;
-            pointer::check_out(count, "count")?;
-            // SAFETY: guaranteed by the caller.
-            let found = unsafe { RadsweepQuery::read(query, &state.broad_phase)?.hits()? };
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        lend_found(broad_phase, out, count, |state| {
+            let found = RadsweepQuery::read(query, &state.broad_phase)?.hits()?;
             state.hits.clear();
-            state.hits.extend(found.into_iter().map(hit));
-            // SAFETY: guaranteed by the caller.
-            unsafe { lend(&state.hits, out, count) }
+            state
+                .hits
+                .extend(found.into_iter().map(RadsweepRayHit::from));
+            Ok(&state.hits)
         })
-    })
+    }
 }
 
 /// Copies the indices of the boxes that a query finds to `out`, which has a capacity of `capacity`
@@ -256,8 +239,7 @@ pub unsafe extern "C" fn radsweep_query_copy(
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let found = RadsweepQuery::read(query, &state.broad_phase)?.collect()?;
-                pointer::write(count, "count", found.len())?;
-                copy_out(&found, out, capacity, "out")
+                copy_out(&found, out, capacity, count)
             }
         })
     })
@@ -284,7 +266,7 @@ pub unsafe extern "C" fn radsweep_query_closest(
             unsafe {
                 let closest = RadsweepQuery::read(query, &state.broad_phase)?.closest()?;
                 if let Some(closest) = closest {
-                    pointer::write(nearest, "nearest", hit(closest))?;
+                    pointer::write(nearest, "nearest", closest.into())?;
                 }
                 pointer::write(found, "found", closest.is_some().into())
             }
@@ -315,7 +297,7 @@ pub unsafe extern "C" fn radsweep_query_visit(
             let query = unsafe { RadsweepQuery::read(query, &state.broad_phase)? };
             query.visit(|met| {
                 // SAFETY: the caller guarantees that it is such a function.
-                match unsafe { each(hit(met), user) } {
+                match unsafe { each(met.into(), user) } {
                     0 => ControlFlow::Continue(()),
                     _ => ControlFlow::Break(()),
                 }

@@ -70,6 +70,27 @@ pub(crate) unsafe fn lend<T>(
     }
 }
 
+/// Lends the list that `find` leaves in the state of a broad phase.
+///
+/// # Safety
+///
+/// As for [`lend`].
+pub(crate) unsafe fn lend_found<T>(
+    broad_phase: *const RadsweepBroadPhase,
+    out: *mut *const T,
+    count: *mut usize,
+    find: impl FnOnce(&mut State) -> Result<&[T], Failure>,
+) -> RadsweepStatus {
+    entry(|| {
+        handle::with(broad_phase, |state| {
+            pointer::check_out(out, "out")?;
+            pointer::check_out(count, "count")?;
+            // SAFETY: guaranteed by the caller.
+            unsafe { lend(find(state)?, out, count) }
+        })
+    })
+}
+
 fn pairs(state: &mut State, which: u32) -> Result<&[RadsweepPair], Failure> {
     let broad_phase = &mut state.broad_phase;
     broad_phase.download()?;
@@ -100,13 +121,8 @@ pub unsafe extern "C" fn radsweep_pairs(
     out: *mut *const RadsweepPair,
     count: *mut usize,
 ) -> RadsweepStatus {
-    entry(|| {
-        handle::with(broad_phase, |state| {
-            let pairs = pairs(state, which)?;
-            // SAFETY: guaranteed by the caller.
-            unsafe { lend(pairs, out, count) }
-        })
-    })
+    // SAFETY: guaranteed by the caller.
+    unsafe { lend_found(broad_phase, out, count, |state| pairs(state, which)) }
 }
 
 /// Copies the pairs of the last update to `out`, which has a capacity of `capacity` pairs.
@@ -129,10 +145,7 @@ pub unsafe extern "C" fn radsweep_copy_pairs(
         handle::with(broad_phase, |state| {
             let pairs = pairs(state, which)?;
             // SAFETY: guaranteed by the caller.
-            unsafe {
-                pointer::write(count, "count", pairs.len())?;
-                copy_out(pairs, out, capacity, "out")
-            }
+            unsafe { copy_out(pairs, out, capacity, count) }
         })
     })
 }
@@ -253,15 +266,13 @@ unsafe fn query(
     count: *mut usize,
     find: impl FnOnce(&mut sap::BroadPhase) -> Result<Vec<u32>, Failure>,
 ) -> RadsweepStatus {
-    entry(|| {
-        handle::with(broad_phase, |state| {
-            pointer::check_out(out, "out")?;
-            pointer::check_out(count, "count")?;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        lend_found(broad_phase, out, count, |state| {
             state.indices = find(&mut state.broad_phase)?;
-            // SAFETY: guaranteed by the caller.
-            unsafe { lend(&state.indices, out, count) }
+            Ok(&state.indices)
         })
-    })
+    }
 }
 
 /// Reads three numbers.
@@ -358,24 +369,13 @@ pub unsafe extern "C" fn radsweep_query_ray(
     out: *mut *const RadsweepRayHit,
     count: *mut usize,
 ) -> RadsweepStatus {
-    entry(|| {
-        handle::with(broad_phase, |state| {
-            // SAFETY: guaranteed by the caller.
-            let (origin, direction) =
-                unsafe { (vector(origin, "origin")?, vector(direction, "direction")?) };
-            pointer::check_out(out, "out")?;
-            pointer::check_out(count, "count")?;
-            let hits = state
-                .broad_phase
-                .query_ray(origin, direction, max_t)?
-                .into_iter();
-            let hits = hits.map(|hit| RadsweepRayHit {
-                index: hit.index,
-                t: hit.t,
-            });
-            state.hits = hits.collect();
-            // SAFETY: guaranteed by the caller.
-            unsafe { lend(&state.hits, out, count) }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        lend_found(broad_phase, out, count, |state| {
+            let (origin, direction) = (vector(origin, "origin")?, vector(direction, "direction")?);
+            let hits = state.broad_phase.query_ray(origin, direction, max_t)?;
+            state.hits = hits.into_iter().map(RadsweepRayHit::from).collect();
+            Ok(&state.hits)
         })
-    })
+    }
 }

@@ -66,6 +66,15 @@ pub struct RadsweepRayHit {
     pub t: f32,
 }
 
+impl From<sap::Hit> for RadsweepRayHit {
+    fn from(hit: sap::Hit) -> Self {
+        Self {
+            index: hit.index,
+            t: hit.t,
+        }
+    }
+}
+
 /// Asserts that two types have the same layout, so that slices can be cast.
 macro_rules! same_layout {
     ($($ours:ty = $theirs:ty { $($field:ident),+ }),+ $(,)?) => {

@@ -27,10 +27,7 @@ struct Args {
     unused: u32,
 }
 
-assert_layout!(
-    Args, 104:
-    buffers 0, header 32, records 40, n 48, order 56, flags 96, unused 100,
-);
+assert_layout!(Args, 104: buffers 0, header 32, records 40, n 48, order 56, flags 96, unused 100);
 
 /// The buffers of an array: `Buffers` in adaptive.cu.
 #[repr(C)]
@@ -42,10 +39,7 @@ struct Buffers {
     values_out: DevicePtr<u8>,
 }
 
-assert_layout!(
-    Buffers, 32:
-    keys_in 0, keys_out 8, values_in 16, values_out 24,
-);
+assert_layout!(Buffers, 32: keys_in 0, keys_out 8, values_in 16, values_out 24);
 
 /// The shape of a window: `threads` runs of `items` elements, of which `halo_runs` at either end
 /// are the halo.

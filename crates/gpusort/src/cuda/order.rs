@@ -24,10 +24,7 @@ pub(super) struct KeyOrder {
     pub padding: u64,
 }
 
-assert_layout!(
-    KeyOrder, 40:
-    flip 0, fold 8, begin 16, end 20, window 24, padding 32,
-);
+assert_layout!(KeyOrder, 40: flip 0, fold 8, begin 16, end 20, window 24, padding 32);
 
 impl KeyOrder {
     pub fn new(key: KeyType, order: Order, window: Range<u32>) -> Self {

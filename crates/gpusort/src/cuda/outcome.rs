@@ -51,10 +51,7 @@ pub struct SortOutcome {
     detail: u64,
 }
 
-assert_layout!(
-    SortOutcome, 32:
-    algorithm 0, passes 4, passes_run 8, flags 12, n 16, detail 24,
-);
+assert_layout!(SortOutcome, 32: algorithm 0, passes 4, passes_run 8, flags 12, n 16, detail 24);
 
 /// Bit of `flags`: the keys were found in order before all passes had run.
 const EARLY_EXIT: u32 = 1;

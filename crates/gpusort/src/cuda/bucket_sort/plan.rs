@@ -222,10 +222,7 @@ pub(super) struct Array {
     pub values: DevicePtr<u8>,
 }
 
-assert_layout!(
-    Array, 16:
-    keys 0, values 8,
-);
+assert_layout!(Array, 16: keys 0, values 8);
 
 /// The arguments of the kernels that sort and merge: `SortArgs` in bucket_sort.cu.
 #[repr(C)]

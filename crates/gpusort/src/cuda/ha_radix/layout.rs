@@ -48,10 +48,7 @@ pub(super) struct Header {
     next: [u32; 64],
 }
 
-assert_layout!(
-    Header, 304:
-    outcome 0, state 32, next 48,
-);
+assert_layout!(Header, 304: outcome 0, state 32, next 48);
 
 /// Max parts: more than any device runs blocks at once.
 pub(super) const MAX_PARTS: u32 = 4096;

@@ -43,10 +43,7 @@ struct Buffers {
     values: [DevicePtr<u8>; 3],
 }
 
-assert_layout!(
-    Buffers, 48:
-    keys 0, values 24,
-);
+assert_layout!(Buffers, 48: keys 0, values 24);
 
 /// The kernels of one key width, and how each shape fits the device.
 #[derive(Debug)]

@@ -65,10 +65,7 @@ pub(in crate::cuda) struct Level {
     pub unused: u32,
 }
 
-assert_layout!(
-    Level, 24:
-    run 0, spacing 8, pieces 12, runs 16, unused 20,
-);
+assert_layout!(Level, 24: run 0, spacing 8, pieces 12, runs 16, unused 20);
 
 /// The tiles of a sort, and the passes that merge them.
 #[derive(Debug, Clone)]

@@ -67,10 +67,7 @@ pub(super) struct Header {
     varying: u64,
 }
 
-assert_layout!(
-    Header, 40:
-    outcome 0, varying 32,
-);
+assert_layout!(Header, 40: outcome 0, varying 32);
 
 /// The properties of a sort that determine its shapes and its scratch memory.
 #[derive(Debug, Clone, Copy)]
