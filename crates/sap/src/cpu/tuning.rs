@@ -1,6 +1,8 @@
 //! The tuning constants of the CPU engine, with the measurement behind each. Measured on a 2-core
 //! AMD EPYC with AVX2 unless said otherwise. A *test* is one box against another in a sweep: about
 //! 0.3 ns of one thread, the unit of all costs here.
+//!
+//! A constant whose line gives a size or a limit, but no time and no comparison, is not measured.
 
 // ---- Tasks and memory ----
 

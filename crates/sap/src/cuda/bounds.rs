@@ -1,14 +1,10 @@
 //! Boxes of meshes on the device (`kernels/sap/bounds.cuh`).
 
 use crate::cuda::launch::{THREADS, WARP, blocks, linear, module};
+use crate::cuda::tuning::{MESH_SHARE, MESH_WARPS};
 use crate::mesh::{bad_offset, bad_triangle};
 use crate::{Aabb, Error, Result};
 use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
-
-/// The min vertices that a warp takes.
-const MIN_SHARE: usize = 256;
-/// Warps of a multiprocessor. More would take turns.
-const WARPS: usize = 64;
 
 /// The kernels that compute the boxes of meshes on a CUDA device:
 /// [`aabbs_from_mesh`](crate::aabbs_from_mesh) and
@@ -118,11 +114,11 @@ impl MeshBounds {
         let bad = stream.alloc_zeroed::<u64>(1)?;
         // Offsets of 32 bits reach no vertex beyond these.
         let reached = vertices.len().min(u32::MAX as usize);
-        let warps = stream.device().info().multiprocessors as usize * WARPS;
+        let warps = stream.device().info().multiprocessors as usize * MESH_WARPS;
         let share = reached
             .div_ceil(warps)
             .next_multiple_of(WARP as usize)
-            .max(MIN_SHARE);
+            .max(MESH_SHARE);
         let launch = Launch::linear(
             blocks(reached.div_ceil(share).max(1), THREADS / WARP),
             THREADS,

@@ -5,17 +5,11 @@ use crate::cuda::engine::Engine;
 use crate::cuda::find::plan::Plan;
 use crate::cuda::input::source::Source;
 use crate::cuda::memory::HostBuffer;
+use crate::cuda::tuning::{MAX_CHUNK, MAX_GROUP};
 use crate::{ChunkReport, Frame, Pair, Result};
 use gpu::{Slice, Stream};
 use std::ops::Range;
 use std::time::Instant;
-
-/// The max pairs of a chunk, 32 MiB of them, however many are asked for.
-const MAX_CHUNK: usize = 4 << 20;
-
-/// The max pairs of a group, 4 GiB of them and their copy, however much memory there is. A group
-/// costs a sweep.
-const MAX_GROUP: u64 = 1 << 28;
 
 impl Engine {
     /// Passes all pairs to `f`, `chunk` at a time.

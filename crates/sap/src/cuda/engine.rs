@@ -14,9 +14,10 @@ use crate::cuda::input::source::Source;
 use crate::cuda::memory::{Grow, HostPairs};
 use crate::cuda::order::PairOrder;
 use crate::cuda::query::{Queries, copied, copied_some};
-use crate::cuda::resting::{self, RestingSet};
+use crate::cuda::resting::RestingSet;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::stages::Marks;
+use crate::cuda::tuning::MIN_RESTING;
 use crate::last::Last;
 use crate::query::{Candidate, Labels, Question};
 use crate::subdivision::Subdivision;
@@ -82,7 +83,7 @@ impl Engine {
         };
         let device = Device::first().map_err(missing)?;
         let stream = Stream::new(&device).map_err(missing)?;
-        let min_resting = config.min_resting.unwrap_or(resting::MIN_BOXES);
+        let min_resting = config.min_resting.unwrap_or(MIN_RESTING);
         let mut packed = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
         let allowed = config.pair_memory.map_or(usize::MAX, |bytes| {

@@ -4,13 +4,12 @@
 use crate::cuda::abi::{Differences, List};
 use crate::cuda::launch::{THREADS, blocks, module};
 use crate::cuda::memory::Grow;
+use crate::cuda::tuning::CHANGED_SHARE;
 use crate::{Pair, Result};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, Stream, args};
 
 /// Pairs of one list that a block compares.
 const TILE: usize = 1024;
-/// The first capacity of each list, as a share of the pairs: few of them change.
-const SHARE: usize = 16;
 
 /// The pairs that an update started and ended. Memory is kept from update to update.
 pub(crate) struct Events {
@@ -49,7 +48,7 @@ impl Events {
         stream.fill_bytes(memory, 0)?;
         for (list, compared) in self.lists.iter_mut().zip(compared) {
             let n = compared.n as usize;
-            let capacity = list.capacity().max(n.min(1024 + n / SHARE));
+            let capacity = list.capacity().max(n.min(1024 + n / CHANGED_SHARE));
             list.reserve(stream, capacity)?;
         }
         let max = compared.iter().map(|list| list.n).max().unwrap_or(0);

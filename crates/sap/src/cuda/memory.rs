@@ -1,6 +1,7 @@
 //! Memory that is kept from update to update: device buffers that grow, and host memory that the
 //! device reads and writes.
 
+use crate::cuda::tuning::{COPY_SHARE, MAX_PINNED, STAGED_PIECE, STAGING};
 use crate::try_alloc::zeros;
 use crate::{Pair, Result};
 use bytemuck::Pod;
@@ -123,11 +124,6 @@ pub(crate) struct Uploader {
     used: usize,
 }
 
-/// Bytes of the staging memory that uploads pass through, of one piece, and of one thread's share.
-const STAGING: usize = 32 << 20;
-const PIECE: usize = 4 << 20;
-const SHARE: usize = 256 << 10;
-
 impl Uploader {
     /// Starts a frame: waits until no earlier upload is under way.
     pub(crate) fn start(&mut self, stream: &Stream) -> Result<()> {
@@ -153,16 +149,18 @@ impl Uploader {
         let Some(staging) = &mut self.staging else {
             return Ok(());
         };
-        for piece in from.chunks(PIECE) {
+        for piece in from.chunks(STAGED_PIECE) {
             if self.used + piece.len() > STAGING {
                 stream.synchronize()?;
                 self.used = 0;
             }
             let staged = &mut staging[self.used..self.used + piece.len()];
-            if piece.len() <= SHARE {
+            if piece.len() <= COPY_SHARE {
                 staged.copy_from_slice(piece);
             } else {
-                let shares = staged.par_chunks_mut(SHARE).zip(piece.par_chunks(SHARE));
+                let shares = staged
+                    .par_chunks_mut(COPY_SHARE)
+                    .zip(piece.par_chunks(COPY_SHARE));
                 shares.for_each(|(to, from)| to.copy_from_slice(from));
             }
             let (head, tail) = to.split_at(piece.len())?;
@@ -183,8 +181,6 @@ pub(crate) struct HostPairs {
     memory: HostBuffer<Pair>,
     len: usize,
 }
-
-const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
 
 impl HostPairs {
     pub(crate) fn clear(&mut self) {

@@ -37,6 +37,7 @@ mod resting;
 mod scan;
 mod sorting;
 mod stages;
+mod tuning;
 mod update;
 
 pub use bounds::MeshBounds;

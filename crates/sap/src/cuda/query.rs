@@ -2,17 +2,13 @@
 
 use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
+use crate::cuda::tuning::{QUERY_CAPACITY, QUERY_FIRST};
 use crate::query::{Candidate, Question};
 use crate::try_alloc::zeros;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Kernel, Slice, Stream, args, assert_layout};
 use std::sync::{Mutex, PoisonError};
-
-/// The capacity for candidates, 512 KiB, and how many are copied with their count: copying 8 KiB
-/// adds no measurable time.
-const CAPACITY: usize = 16 * 1024;
-const FIRST: usize = 255;
 
 assert_layout!(Candidate, 32: index 0, pad 4, bounds 8);
 
@@ -71,13 +67,16 @@ impl Scratch {
         let Some([of_box, of_ray]) = &self.kernels else {
             return Ok(None);
         };
-        self.found.reserve(stream, 1 + CAPACITY)?;
+        self.found.reserve(stream, 1 + QUERY_CAPACITY)?;
         if boxes.is_empty() {
             return Ok(Some(Vec::new()));
         }
         stream.fill_bytes(self.found.part_mut(1)?, 0)?;
         let (n, launch) = (boxes.len() as u32, linear(boxes.len()));
-        let (out, capacity) = (self.found.part_mut(1 + CAPACITY)?, CAPACITY as u32);
+        let (out, capacity) = (
+            self.found.part_mut(1 + QUERY_CAPACITY)?,
+            QUERY_CAPACITY as u32,
+        );
         // SAFETY: there are `n` boxes, and capacity for that many candidates behind their count,
         // which is 0.
         unsafe {
@@ -96,14 +95,14 @@ impl Scratch {
                 }
             }
         }
-        let mut found = stream.to_vec(self.found.part(1 + FIRST)?)?;
+        let mut found = stream.to_vec(self.found.part(1 + QUERY_FIRST)?)?;
         let Candidate { index, pad, .. } = found.remove(0);
         let count = (u64::from(pad) << 32 | u64::from(index)) as usize;
-        if count > CAPACITY {
+        if count > QUERY_CAPACITY {
             return Ok(None);
         }
-        if count > FIRST {
-            found.extend(stream.to_vec(self.found.part(1 + count)?.range(1 + FIRST..)?)?);
+        if count > QUERY_FIRST {
+            found.extend(stream.to_vec(self.found.part(1 + count)?.range(1 + QUERY_FIRST..)?)?);
         }
         found.truncate(count);
         Ok(Some(found))

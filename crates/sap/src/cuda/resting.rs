@@ -17,24 +17,10 @@ use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{THREADS, blocks, linear, module};
 use crate::cuda::memory::Grow;
 use crate::cuda::scan::Scan;
-use crate::policy::{Hysteresis, Limits};
+use crate::cuda::tuning::{FIRST_RESTING_PAIRS, MIN_RESTING_SHARE, RESTING_LIMITS};
+use crate::policy::Hysteresis;
 use crate::{Error, Filter, Result};
 use gpu::{ByValue, DevicePtr, Kernel, Launch, Slice, Stream, args};
-
-/// The frames for which static and sleeping boxes must be unchanged, and how long a resting set
-/// must last.
-const LIMITS: Limits = Limits {
-    min_quiet_frames: 2,
-    max_quiet_frames: 64,
-    worth: 4,
-};
-/// The min boxes of a resting set: the launches that it takes are some 10 us, what 30,000 boxes
-/// take to sort and sweep.
-pub(crate) const MIN_BOXES: usize = 1 << 15;
-/// They must be at least one in so many boxes.
-const MIN_SHARE: usize = 4;
-/// The first capacity for pairs among them.
-const FIRST_PAIRS: usize = 1024;
 
 /// The static and sleeping boxes that are left out of the search, and the pairs among them.
 pub(crate) struct RestingSet {
@@ -88,7 +74,7 @@ impl RestingSet {
             pairs: Grow::default(),
             pair_count: 0,
             min_boxes: min_boxes.max(1),
-            policy: Hysteresis::new(LIMITS),
+            policy: Hysteresis::new(RESTING_LIMITS),
         })
     }
 
@@ -150,7 +136,7 @@ impl RestingSet {
         let n = scene.n;
         let active = self.split(stream, filters.part(n)?)?;
         let resting = n - active;
-        if resting < self.min_boxes || resting < n / MIN_SHARE {
+        if resting < self.min_boxes || resting < n / MIN_RESTING_SHARE {
             return Ok(());
         }
         self.active.n = active;
@@ -219,7 +205,7 @@ impl RestingSet {
         bits: u32,
         limit: u64,
     ) -> Result<bool> {
-        self.pairs.reserve_exact(stream, FIRST_PAIRS)?;
+        self.pairs.reserve_exact(stream, FIRST_RESTING_PAIRS)?;
         loop {
             self.counters.restart_search(stream)?;
             let capacity = self.pairs.capacity();

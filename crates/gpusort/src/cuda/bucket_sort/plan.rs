@@ -9,7 +9,7 @@ use crate::cuda::outcome::SortOutcome;
 use bytemuck::{Pod, Zeroable};
 use gpu::{DevicePtr, Layout, SliceMut, assert_layout};
 
-/// Threads of a block that sorts a tile: `TILE_THREADS` in bucket_tile.cuh.
+/// Threads of a block that sorts a tile: `TILE_THREADS` in bucket_tile.cuh. Not measured.
 pub(super) const TILE_THREADS: u32 = 512;
 
 /// Keys of each thread, by bytes of a key (4, 8), then for plain and indexed tiles: `PLAIN_ITEMS`,
@@ -21,11 +21,11 @@ const ITEMS: [[u32; 2]; 2] = [[31, 15], [15, 11]];
 /// takes 4 bytes beside keys of 4 and 2 bytes beside keys of 8.
 const ELEMENT_BYTES: [[u32; 2]; 2] = [[4, 8], [8, 10]];
 
-/// Max buckets: `MAX_BUCKETS` in bucket_divide.cuh.
+/// Max buckets: `MAX_BUCKETS` in bucket_divide.cuh. Not measured.
 const MAX_BUCKETS: u64 = 2048;
 
 /// Max keys from one sample to the next. With more, bucket sizes differ more; with fewer, there are
-/// more samples to sort.
+/// more samples to sort. Not measured.
 const MAX_SPACING: u64 = 64;
 
 /// Min keys from one sample to the next, unless buckets have [`PART_LEVELS`]. Closer samples cost
@@ -33,11 +33,11 @@ const MAX_SPACING: u64 = 64;
 const MIN_SPACING: u64 = 32;
 
 /// Min keys from one sample to the next if buckets have [`PART_LEVELS`], because larger ones could
-/// not be split into parts.
+/// not be split into parts. Not measured.
 const MIN_SPACING_OF_PARTS: u64 = 8;
 
 /// An average bucket has up to two to this power tiles if it is to be split into parts. The largest
-/// bucket has at most twice as many.
+/// bucket has at most twice as many. Not measured.
 const PART_LEVELS: u32 = 4;
 
 /// Max sorted tiles of a bucket that is split into parts: `MAX_RUNS` in bucket_sort.cu.

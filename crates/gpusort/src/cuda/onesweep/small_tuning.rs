@@ -56,7 +56,7 @@ pub(super) const LIMIT: u64 = 1 << 20;
 /// keys take the same time either way at 2^20. Uneven keys take 87 µs in one launch, where shared
 /// memory is too small for their parts, and 63 µs otherwise.
 pub(super) const WIDE_LIMIT: u64 = 1 << 19;
-/// The smallest tile of a grid, in keys.
+/// The smallest tile of a grid, in keys. Not measured.
 pub(super) const MIN_TILE: u64 = 256;
 
 impl SmallShape {

@@ -29,6 +29,7 @@ const WIDE: Tiles = [
 const WIDE_SHARED: u32 = 96 * 1024;
 
 /// Number of tiles whose counts are added up to one look-back word: `GROUP` in onesweep_pass.cuh.
+/// Not measured.
 pub(super) const GROUP: usize = 8;
 
 /// The shape for up to [`NARROW_LIMIT`] keys of 4 bytes, alone or with values of 4 bytes. At 2^20
@@ -41,7 +42,7 @@ pub(super) const GROUP: usize = 8;
 /// 384x32 59.8, 88, **124, 328**; 384x16 62, 84, 127, 380.
 const NARROW: Tile = tile(512, 16);
 
-/// Max keys for the shape [`NARROW`].
+/// Max keys for the shape [`NARROW`]: at 2^24 the larger tiles are faster.
 const NARROW_LIMIT: u64 = 1 << 22;
 
 /// The shapes for keys and values of one size.
@@ -103,7 +104,8 @@ impl Tile {
     }
 }
 
-// The histogram kernel's shape: `HISTOGRAM_THREADS` and `CHUNK` in onesweep_histogram.cuh.
+// The histogram kernel's shape: `HISTOGRAM_THREADS` and `CHUNK` in onesweep_histogram.cuh. Not
+// measured.
 
 /// Threads of a block of the histogram kernel.
 pub(super) const HISTOGRAM_THREADS: u32 = 512;

@@ -3,11 +3,12 @@
 //! A kernel's name contains its shape. A table that differs from
 //! `kernels/sort/quicksort_tuning.cuh` therefore finds no kernel.
 
-/// Threads of a block, except in the kernel that chooses pivots.
+/// Threads of a block, except in the kernel that chooses pivots. Not measured.
 pub(super) const THREADS: u32 = 512;
 /// Threads of a block that chooses pivots: half of `QUICKSORT_SAMPLE`.
 pub(super) const PIVOTS_THREADS: u32 = 512;
-/// Max keys that one entry of the done list copies: `COPY_PIECE` in quicksort_types.cuh.
+/// Max keys that one entry of the done list copies: `COPY_PIECE` in quicksort_types.cuh. Not
+/// measured.
 pub(super) const COPY_PIECE: u64 = 32768;
 
 /// Keys for each thread in a tile and in a leaf.

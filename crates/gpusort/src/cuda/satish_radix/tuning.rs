@@ -31,9 +31,10 @@ const SMALL: [[Tile; 2]; 2] = [
 /// 1024 tiles: 21.0 both.
 pub(super) const UNSCANNED_TILES: u64 = 512;
 
-/// Threads of a block of the scan kernel: `SCAN_THREADS` in satish_radix.cu.
+/// Threads of a block of the scan kernel: `SCAN_THREADS` in satish_radix.cu. Not measured.
 pub(super) const SCAN_THREADS: u32 = 1024;
 /// Words of the table that each of these threads takes at once: `SCAN_ITEMS` in satish_radix.cu.
+/// Not measured.
 pub(super) const SCAN_ITEMS: u64 = 16;
 
 /// Returns the tile for keys and values of that many bytes.

@@ -13,14 +13,11 @@ use crate::cuda::limits::out_of_memory;
 use crate::cuda::order::{Order, Packed, PairOrder};
 use crate::cuda::resting::RestingSet;
 use crate::cuda::stages::HOST;
+use crate::cuda::tuning::MAX_SWEEP_SHARE;
 use crate::{Result, Strategy};
 use gpu::{DevicePtr, SliceMut};
 use gpusort::Algorithm;
 use std::ops::Range;
-
-/// `Auto` takes the sweep if its expected time is less than this share of that of cells: where
-/// boxes crowd, the sample says less of cells than of intervals.
-const MAX_SWEEP_SHARE: f64 = 0.5;
 
 /// The outcome of an attempt to find all pairs.
 #[expect(clippy::large_enum_variant, reason = "one at a time, and not kept")]

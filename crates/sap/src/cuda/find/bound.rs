@@ -9,22 +9,10 @@ use crate::Strategy;
 use crate::choice::{Choice, Reason};
 use crate::cuda::abi::State;
 use crate::cuda::launch::{CHUNK, TILE};
+use crate::cuda::tuning::{MAX_TREE_WAIT, MIN_TREE_WAIT, OTHER_COUNT, SWEPT_A_TEST, TESTS_A_BOX};
 
-/// Tests per box that cells may take, beside those for pairs (`TESTS_A_PAIR` of the kernels). On an
-/// H200 a million boxes then lose 2.8 ms at most. The scenes of `docs/benchmarks.md` take up to 360
-/// without the pairs, and cells are good at those.
-const TESTS_A_BOX: u64 = 512;
-/// Tests of the sweep that cost as much as one in cells: `SWEPT_A_TEST` of the kernels, by the
-/// measurement of `grid::choice`.
-const SWEPT_A_TEST: u64 = 16;
 /// Tests of a unit of the sweep's work.
 const UNIT: u64 = (TILE * CHUNK) as u64;
-/// Frames that the tree finds before the chosen finder is tried again. They double with each try in
-/// vain. A try costs as much as several frames, so it is one frame in 16 at first.
-const MIN_WAIT: u32 = 16;
-const MAX_WAIT: u32 = 1024;
-/// The wait ends early when the number of boxes changes by this factor.
-const OTHER_COUNT: f64 = 1.25;
 
 /// A way to find the pairs of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,7 +77,7 @@ impl Bound {
 
     /// Records that a frame of `n` boxes exceeded the bound, whatever was expected of it.
     pub(crate) fn record_exceeded(&mut self, n: usize, choice: Option<Choice>) {
-        self.wait = (2 * self.wait).clamp(MIN_WAIT, MAX_WAIT);
+        self.wait = (2 * self.wait).clamp(MIN_TREE_WAIT, MAX_TREE_WAIT);
         (self.left, self.n) = (self.wait, n);
         self.choice = choice.map(|choice| Choice {
             reason: Reason::TooManyTests,

@@ -8,6 +8,9 @@
 use crate::Aabb;
 use crate::cuda::find::levels::{Crowd, TOP, cheapest};
 use crate::cuda::find::sample::{Sampled, present, quantile, side, sorted};
+use crate::cuda::tuning::{
+    CELL_SLACK, CELLS_A_BOX, FAR_SHARE, MAX_BUCKETS, MIN_BUCKETS, QUANTILES,
+};
 use crate::subdivision::Subdivision;
 use bytemuck::{Pod, Zeroable};
 use gpu::assert_layout;
@@ -36,21 +39,9 @@ assert_layout!(
     origin 0, inverse 12, levels 24, main 28, low 32, size 44, hashed 56, mask 60,
 );
 
-/// The min hashed buckets.
-const MIN_BUCKETS: usize = 1024;
-/// The max of all buckets of one kind.
-const MAX_BUCKETS: usize = 1 << 30;
-/// The max cells of a block for each box.
-const CELLS_A_BOX: u64 = 3;
-
 /// The level whose cells are those of the quantile. There are ten finer ones below it, and 2^20 of
 /// its cells to each side.
 const MIDDLE: i32 = 10;
-/// Quantiles of the sides that are tried.
-const QUANTILES: [f64; 8] = [1.0, 0.99, 0.96, 0.9, 0.75, 0.5, 0.25, 0.1];
-/// Cells are a little larger than the quantile, so that boxes a little larger than those of the
-/// sample fit too.
-const SLACK: f64 = 1.0 + 1.0 / 64.0;
 
 /// The extent of a sample, by axis.
 struct Extent {
@@ -98,7 +89,7 @@ impl Extent {
 
     /// Returns the size of cells that this part of the boxes fits.
     fn size(&self, q: f64) -> f64 {
-        (quantile(&self.sizes, q) * SLACK).max(self.min_size)
+        (quantile(&self.sizes, q) * CELL_SLACK).max(self.min_size)
     }
 
     /// Returns the cut with cells of a size at the middle level, and only the top level in use.
@@ -238,11 +229,6 @@ impl Cut {
         self.mask = hashed.clamp(MIN_BUCKETS, MAX_BUCKETS) as u32 - 1;
     }
 }
-
-/// One cell in so many may be far away at each end, if its distance is more than that of all
-/// others. As many boxes in one outermost cell cost no more tests than all others, up to some
-/// millions.
-const FAR_SHARE: usize = 512;
 
 /// Returns the first and last of sorted cells, without a few that are as far from the others as
 /// those are from each other.

@@ -10,23 +10,13 @@ use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{WARP, blocks, linear, module};
 use crate::cuda::memory::{Grow, HostBuffer};
 use crate::cuda::offsets::Offsets;
+use crate::cuda::tuning::{
+    CELLS_MS, CROWDED, CUT_SAMPLE, MIN_FOR_8, MIN_FOR_32, MORE_WORK, OTHER_COUNT, SWEEP_MS,
+};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args, assert_layout};
-
-/// Boxes that a cut is made from.
-const SAMPLE: usize = 2048;
-/// A warp takes 2 boxes where each makes at least this many tests and pairs.
-const CROWDED: f64 = 48.0;
-/// Else it takes 32 where there are at least this many boxes, and 8 where there are fewer.
-const MIN_FOR_32: usize = 1 << 18;
-/// A warp takes 8 boxes to test against the resting set where there are at least this many, else 2.
-const MIN_FOR_8: usize = 1 << 15;
-/// A cut is made anew when the number of boxes changes by this factor, or when a box needs this
-/// much more work to find its pairs.
-const OTHER_COUNT: f64 = 1.25;
-const MORE_WORK: f64 = 1.5;
 
 struct Kernels {
     count: Kernel,
@@ -107,19 +97,14 @@ pub(crate) struct Grid {
     sample_read: HostBuffer<Sampled>,
 }
 
-/// The cost model (H200), in ms: fixed, per box, per test. It was fitted to `uniform` of 10,000 and
-/// 1,000,000 boxes.
-const SWEEP: [f64; 3] = [0.08, 1.3e-7, 3.4e-10];
-const CELLS: [f64; 3] = [0.03, 6.5e-8, 5.4e-9];
-
 /// Returns the expected times of the two strategies for `n` boxes.
 fn choice(candidates: f64, tests: f64, n: f64) -> Choice {
     let ms =
         |[fixed, per_box, per_test]: [f64; 3], tests: f64| fixed + per_box * n + per_test * tests;
     Choice {
         reason: Reason::LeastCost,
-        sweep_ms: ms(SWEEP, candidates),
-        subdivided_ms: Some(ms(CELLS, tests)),
+        sweep_ms: ms(SWEEP_MS, candidates),
+        subdivided_ms: Some(ms(CELLS_MS, tests)),
     }
 }
 
@@ -154,7 +139,7 @@ impl Grid {
             slots: Grow::default(),
             records: Grow::default(),
             sample: Grow::default(),
-            sample_read: HostBuffer::new(device, SAMPLE)?,
+            sample_read: HostBuffer::new(device, CUT_SAMPLE)?,
         })
     }
 
@@ -163,7 +148,7 @@ impl Grid {
         let n = scene.n;
         let worlds = scene.worlds.is_some();
         if n > 0 && !self.is_planned(n, worlds) {
-            let count = n.min(SAMPLE);
+            let count = n.min(CUT_SAMPLE);
             let sample = self.sample.reserve(stream, count)?;
             // SAFETY: there are `n` boxes, and memory for `count`, which is no more.
             unsafe {

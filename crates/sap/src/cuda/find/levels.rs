@@ -3,18 +3,12 @@
 //! Each level that holds boxes costs every box below it a look-up, and each box that is on a higher
 //! level than it must be is tested against more boxes in vain.
 
+use crate::cuda::tuning::{
+    HIGHER_CELLS, HIGHER_ROWS, MIN_SAMPLED_PAIRS, OWN_CELLS, OWN_ROWS, ROW_COST,
+};
+
 /// The level that takes boxes of any size.
 pub(super) const TOP: usize = 30;
-
-/// Cost of looking a row up, in tests (both wait for L2; a row for two entries, one after the other
-/// with its boxes).
-const ROW: f64 = 4.0;
-/// Rows that a box looks up on its own level, and on each higher level.
-const OWN_ROWS: f64 = 3.6;
-const HIGHER_ROWS: f64 = 5.0;
-/// Cells whose boxes it is tested against, likewise.
-const OWN_CELLS: f64 = 8.2;
-const HIGHER_CELLS: f64 = 12.0;
 
 /// Returns the levels that cost least as a mask, and their cost in tests. `at_level` counts the
 /// boxes by the lowest level that fits them. `share` is the probability that another box is in the
@@ -35,9 +29,9 @@ pub(super) fn cheapest(at_level: &[f64; TOP + 1], share: impl Fn(usize) -> f64) 
                 _ => (up_to[before], least[before - 1].0),
             };
             let here = up_to[level + 1] - below;
-            let own = here * (here * shared * OWN_CELLS + OWN_ROWS * ROW);
+            let own = here * (here * shared * OWN_CELLS + OWN_ROWS * ROW_COST);
             let higher = if here > 0.0 {
-                below * (here * shared * HIGHER_CELLS + HIGHER_ROWS * ROW)
+                below * (here * shared * HIGHER_CELLS + HIGHER_ROWS * ROW_COST)
             } else {
                 0.0
             };
@@ -59,9 +53,6 @@ pub(super) fn cheapest(at_level: &[f64; TOP + 1], share: impl Fn(usize) -> f64) 
 /// The probability that two boxes are in the same cell of the same world, by its level: logarithms
 /// to base 2, which fall towards fine levels.
 pub(super) struct Crowd([f64; TOP + 1]);
-
-/// The min pairs of the sample from which a probability is estimated.
-const MIN_PAIRS: u64 = 16;
 
 impl Crowd {
     /// Counts the boxes that share cells, by their cells of level 0 and their worlds.
@@ -93,7 +84,7 @@ impl Crowd {
             } else {
                 logarithms[level + 1]
             };
-            logarithms[level] = if pairs >= MIN_PAIRS {
+            logarithms[level] = if pairs >= MIN_SAMPLED_PAIRS {
                 let here = (pairs as f64 / all as f64).log2();
                 if above < 0.0 {
                     slope = (above - here).clamp(0.0, 3.0);

@@ -1,6 +1,7 @@
 //! The changed boxes of a frame, as they are uploaded where all else is that of the last update.
 
 use crate::cuda::input::source::{BoxLists, List, Source};
+use crate::cuda::tuning::{MAX_PATCH_SHARE, MIN_PATCHED};
 use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
 use gpu::assert_layout;
@@ -17,12 +18,6 @@ pub(crate) struct Patch {
 
 assert_layout!(Patch, 48: bounds 0, filter 24, index 40, world 44);
 
-/// The min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all
-/// takes no longer than the copies on the device that are needed instead.
-const MIN_BOXES: usize = 16 * 1024;
-/// The max share of changed boxes: one in so many.
-const MAX_SHARE: usize = 4;
-
 /// Returns the changed boxes of a frame that lists them, if they are few and the frame `is_like`
 /// the last one otherwise.
 pub(crate) fn patches(
@@ -36,7 +31,7 @@ pub(crate) fn patches(
         return None;
     };
     let n = boxes.len();
-    if n < MIN_BOXES || changed.len() > n / MAX_SHARE || !is_like(set) {
+    if n < MIN_PATCHED || changed.len() > n / MAX_PATCH_SHARE || !is_like(set) {
         return None;
     }
     let patch = |&index: &u32| {

@@ -6,16 +6,8 @@ use crate::cuda::abi::{Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
 use crate::cuda::offsets::Offsets;
+use crate::cuda::tuning::{MAX_RANKED_PAIRS, MAX_ROW, ROWS_WAIT};
 use gpu::{Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
-
-/// The max length of a row that is ranked: `LONGEST_ROW` of the kernels.
-const MAX_ROW: u64 = 256;
-/// The max capacity for pairs that are put in order by rows: larger lists do not stay in the
-/// device's cache (H200, 1.4, 5 and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and
-/// 650 by a sort).
-const MAX_PAIRS: u64 = 8 << 20;
-/// Frames that are sorted after one with a row too long.
-const WAIT: u32 = 64;
 
 /// Pairs as keys `a * 2^bits + b`.
 #[derive(Clone, Copy)]
@@ -49,7 +41,7 @@ impl Rows {
     /// Reserves memory to count the pairs of `n` boxes while they are found, and adds its addresses
     /// to `keys`. Returns false, and does neither, where the pairs are better sorted by keys.
     pub(super) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<bool> {
-        if self.wait > 0 || keys.capacity > MAX_PAIRS || n == 0 {
+        if self.wait > 0 || keys.capacity > MAX_RANKED_PAIRS || n == 0 {
             self.wait = self.wait.saturating_sub(1);
             return Ok(false);
         }
@@ -100,6 +92,6 @@ impl Rows {
 
     /// Has the next frames sorted by keys.
     pub(super) fn avoid(&mut self) {
-        self.wait = WAIT;
+        self.wait = ROWS_WAIT;
     }
 }

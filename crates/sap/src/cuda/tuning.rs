@@ -1,0 +1,153 @@
+//! The tuning constants of the CUDA engine, with the measurement behind each, on an H200. Without
+//! one the line says what bounds the constant, and that it is not measured. None changes a result.
+//!
+//! Launch shapes and sizes that a kernel fixes are beside the launch, with the kernel's name for
+//! them.
+
+use crate::Pair;
+use crate::policy::Limits;
+
+// ---- Upload and download ----
+
+/// Bytes of the staging memory that uploads pass through: pinned, which is scarce, and several
+/// [`STAGED_PIECE`]s, so that one is filled while another is copied. Not measured.
+pub(super) const STAGING: usize = 32 << 20;
+/// Bytes of a piece, which is filled by several threads and then copied. Not measured.
+pub(super) const STAGED_PIECE: usize = 4 << 20;
+/// Bytes that a thread copies to a piece: a 16th of it. Not measured.
+pub(super) const COPY_SHARE: usize = 256 << 10;
+/// Max pairs that are downloaded to pinned memory: 1 GiB of them, since such memory is scarce. Not
+/// measured.
+pub(super) const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
+/// Min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all takes
+/// no longer than the copies on the device that are needed instead. Its figures are not recorded.
+pub(super) const MIN_PATCHED: usize = 16 * 1024;
+/// Max share of changed boxes, one in so many: a changed box takes 48 bytes of upload, any other 24
+/// without filter and world. Not measured.
+pub(super) const MAX_PATCH_SHARE: usize = 4;
+
+// ---- Boxes of meshes ----
+
+/// Min vertices that a warp takes: 8 rounds of 32. Not measured.
+pub(super) const MESH_SHARE: usize = 256;
+/// Warps of a multiprocessor: as many as it can hold. More would take turns.
+pub(super) const MESH_WARPS: usize = 64;
+
+// ---- The resting set ----
+
+/// The frames for which static and sleeping boxes must be unchanged, and how long a resting set
+/// must last. Not measured.
+pub(super) const RESTING_LIMITS: Limits = Limits {
+    min_quiet_frames: 2,
+    max_quiet_frames: 64,
+    worth: 4,
+};
+/// Min boxes of a resting set: the launches that it takes are some 10 us, what 30,000 boxes take to
+/// sort and sweep.
+pub(super) const MIN_RESTING: usize = 1 << 15;
+/// They must be at least one in so many boxes. Not measured.
+pub(super) const MIN_RESTING_SHARE: usize = 4;
+/// The first capacity for pairs among them: 8 KiB. It grows to the exact count.
+pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
+
+// ---- The sweep or cells ----
+
+/// The cost model, in ms: fixed, per box, per test. It was fitted to `uniform` of 10,000 and
+/// 1,000,000 boxes.
+pub(super) const SWEEP_MS: [f64; 3] = [0.08, 1.3e-7, 3.4e-10];
+/// See [`SWEEP_MS`].
+pub(super) const CELLS_MS: [f64; 3] = [0.03, 6.5e-8, 5.4e-9];
+/// `Auto` takes the sweep if its expected time is less than this share of that of cells: where
+/// boxes crowd, the sample says less of cells than of intervals. Not measured.
+pub(super) const MAX_SWEEP_SHARE: f64 = 0.5;
+/// Boxes that a cut is made from. Not measured.
+pub(super) const CUT_SAMPLE: usize = 2048;
+/// A plan is made anew, and a wait for a finder ends, when the number of boxes changes by this
+/// factor. Not measured.
+pub(super) const OTHER_COUNT: f64 = 1.25;
+/// A cut is made anew when a box needs this much more work to find its pairs. Not measured.
+pub(super) const MORE_WORK: f64 = 1.5;
+
+// ---- Cells: what a warp takes ----
+
+/// A warp takes 2 boxes where each makes at least this many tests and pairs: one that does would
+/// keep a warp of 32 busy long after all others. Not measured.
+pub(super) const CROWDED: f64 = 48.0;
+/// Else it takes 32 where there are at least this many boxes, and 8 where there are fewer: 32 cost
+/// the fewest instructions, 8 give four times the warps; 2^18 boxes are 8,192 warps of 32, about
+/// what the device holds (132 multiprocessors of 64). The limit itself is not measured.
+pub(super) const MIN_FOR_32: usize = 1 << 18;
+/// A warp takes 8 boxes to test against the resting set where there are at least this many, else 2.
+/// Not measured.
+pub(super) const MIN_FOR_8: usize = 1 << 15;
+
+// ---- The cut of space into cells ----
+
+/// Min hashed buckets: 4 KiB of counts. Not measured.
+pub(super) const MIN_BUCKETS: usize = 1024;
+/// Max buckets of one kind: their numbers have 32 bits, with both kinds.
+pub(super) const MAX_BUCKETS: usize = 1 << 30;
+/// Max cells of a block for each box: 12 bytes of counts a box. Not measured.
+pub(super) const CELLS_A_BOX: u64 = 3;
+/// Quantiles of the sides that are tried. Not measured.
+pub(super) const QUANTILES: [f64; 8] = [1.0, 0.99, 0.96, 0.9, 0.75, 0.5, 0.25, 0.1];
+/// Cells are a little larger than the quantile, so that boxes a little larger than those of the
+/// sample fit too. Not measured.
+pub(super) const CELL_SLACK: f64 = 1.0 + 1.0 / 64.0;
+/// One cell in so many may be far away at each end, if its distance is more than that of all
+/// others. As many boxes in one outermost cell cost no more tests than all others, up to some
+/// millions. Not measured.
+pub(super) const FAR_SHARE: usize = 512;
+/// Cost of looking a row up, in tests (both wait for L2; a row for two entries, one after the other
+/// with its boxes). Not measured.
+pub(super) const ROW_COST: f64 = 4.0;
+/// Rows that a box looks up on its own level: 3.6 in `uniform` of a million boxes
+/// (`kernels/sap/grid_sweep.cuh`).
+pub(super) const OWN_ROWS: f64 = 3.6;
+/// Rows that it looks up on each higher level, of 9 at most. Not measured.
+pub(super) const HIGHER_ROWS: f64 = 5.0;
+/// Cells whose boxes it is tested against on its own level: 8.1 tests a box in `uniform` of a
+/// million boxes.
+pub(super) const OWN_CELLS: f64 = 8.2;
+/// Cells on each higher level, of 27 at most. Not measured.
+pub(super) const HIGHER_CELLS: f64 = 12.0;
+/// Min pairs of the sample from which a probability is estimated: with 16 the standard error is a
+/// quarter.
+pub(super) const MIN_SAMPLED_PAIRS: u64 = 16;
+
+// ---- The bound of tests, and the tree ----
+
+/// Tests per box that cells may take, beside those for pairs (`TESTS_A_PAIR` of the kernels). A
+/// million boxes then lose 2.8 ms at most. The scenes of `docs/benchmarks.md` take up to 360
+/// without the pairs, and cells are good at those.
+pub(super) const TESTS_A_BOX: u64 = 512;
+/// Tests of the sweep that cost as much as one in cells: `SWEPT_A_TEST` of the kernels, by
+/// [`SWEEP_MS`] and [`CELLS_MS`].
+pub(super) const SWEPT_A_TEST: u64 = 16;
+/// Frames that the tree finds before the chosen finder is tried again. They double with each try in
+/// vain. A try costs as much as several frames, so it is one frame in 16 at first.
+pub(super) const MIN_TREE_WAIT: u32 = 16;
+/// The most that [`MIN_TREE_WAIT`] doubles to. Not measured.
+pub(super) const MAX_TREE_WAIT: u32 = 1024;
+
+// ---- Order, events, chunks, queries ----
+
+/// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
+pub(super) const MAX_ROW: u64 = 256;
+/// Max capacity for pairs that are put in order by rows: larger lists do not stay in the device's
+/// cache (1.4, 5 and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
+pub(super) const MAX_RANKED_PAIRS: u64 = 8 << 20;
+/// Frames that are sorted after one with a row too long. Not measured.
+pub(super) const ROWS_WAIT: u32 = 64;
+/// The first capacity of each list of events, as a share of the pairs: few of them change. It grows
+/// to the exact count.
+pub(super) const CHANGED_SHARE: usize = 16;
+/// Max pairs of a chunk, 32 MiB of them, however many are asked for. Not measured.
+pub(super) const MAX_CHUNK: usize = 4 << 20;
+/// Max pairs of a group, 4 GiB of them and their copy, however much memory there is. A group costs
+/// a sweep.
+pub(super) const MAX_GROUP: u64 = 1 << 28;
+/// The capacity for candidates of a query: 512 KiB. Not measured.
+pub(super) const QUERY_CAPACITY: usize = 16 * 1024;
+/// How many are copied with their count: copying 8 KiB adds no measurable time.
+pub(super) const QUERY_FIRST: usize = 255;
