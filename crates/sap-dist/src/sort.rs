@@ -1,0 +1,252 @@
+//! A sample sort over all ranks.
+//!
+//! Every rank sorts its elements and takes every t-th as a sample. The samples of all ranks are
+//! sorted, and splitters taken from them at equal distances divide the elements among the ranks.
+//!
+//! The bound: elements are ordered by key, then by rank, then by position, so all are different
+//! and equal keys divide like others. An element that is the j-th sample has at least `j t`
+//! elements up to it, and at most `j t + (s - 1)(t - 1)`, since every other of the `s` ranks has at
+//! most `t - 1` elements between two samples. Between two splitters there are less than `n / s + t`
+//! elements by the first count, and `(s - 1)(t - 1)` more by the second. With `t = n / s^2`,
+//! rounded down but at least 1, that is at most `2 n / s`.
+
+use crate::error::{Result, WORDS, agree, fault, reserve};
+use crate::{Cause, List, Transport};
+use bytemuck::{Pod, cast_slice, pod_collect_to_vec};
+use gpusort::{Key, SortOptions, cpu};
+
+/// Sorts the keys of all ranks, ascending by [`Key::to_ordered_bits`]. Each rank gets a sorted
+/// part, and no key of a rank is above one of a later rank. No rank gets more than `2 n / s` of the
+/// `n` keys of `s` ranks (rounded up), however they were spread and however many are equal.
+///
+/// ```
+/// use sap_dist::{Threads, Transport, sort_keys};
+/// use std::time::Duration;
+///
+/// let parts = Threads::run(3, Duration::from_secs(10), |transport| {
+///     let keys = [vec![5_u32, 1, 4], vec![], vec![2, 2, 0]];
+///     sort_keys(transport, keys[transport.rank()].clone())
+/// })?;
+/// let sorted: Vec<u32> = parts.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+/// assert_eq!(sorted, [0, 1, 2, 2, 4, 5]);
+/// # Ok::<(), sap_dist::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Rank`](crate::Error::Rank) on all ranks if one fails,
+/// [`Error::Transport`](crate::Error::Transport) if a rank is missing.
+pub fn sort_keys<T: Transport, K: Key>(transport: &mut T, keys: Vec<K>) -> Result<Vec<K>> {
+    sort::<T, K, u8>(transport, keys, None).map(|(keys, _)| keys)
+}
+
+/// Sorts keys with a value each, as [`sort_keys`] does. The sort is stable: equal keys keep the
+/// order of their ranks, and within a rank that of their positions.
+///
+/// ```
+/// use sap_dist::{Threads, Transport, sort_pairs};
+/// use std::time::Duration;
+///
+/// let parts = Threads::run(2, Duration::from_secs(10), |transport| {
+///     let rank = transport.rank() as u32;
+///     sort_pairs(transport, vec![7_u32, 7], vec![10 * rank, 10 * rank + 1])
+/// })?;
+/// let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+/// let values: Vec<u32> = parts.into_iter().flat_map(|(_, values)| values).collect();
+/// assert_eq!(values, [0, 1, 10, 11]);
+/// # Ok::<(), sap_dist::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`sort_keys`], and [`Cause::LengthMismatch`] if there is not one value for each key.
+pub fn sort_pairs<T: Transport, K: Key, V: Pod + Send + Sync>(
+    transport: &mut T,
+    keys: Vec<K>,
+    values: Vec<V>,
+) -> Result<(Vec<K>, Vec<V>)> {
+    sort(transport, keys, Some(values))
+}
+
+type Elements<K, V> = (Vec<K>, Vec<V>);
+type Local<T> = std::result::Result<T, Cause>;
+
+fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
+    transport: &mut T,
+    keys: Vec<K>,
+    values: Option<Vec<V>>,
+) -> Result<Elements<K, V>> {
+    let (rank, ranks) = (transport.rank(), transport.size());
+    let with_values = values.is_some();
+    let sorted = sort_local(keys, values.unwrap_or_default(), with_values);
+    let length = sorted.as_ref().map_or(0, |(keys, _)| keys.len() as u64);
+    let rows = transport.all_gather(&[&fault(&sorted)[..], &[length]].concat())?;
+    agree(&rows, WORDS + 1, (rank, &sorted))?;
+    let (keys, values) = sorted.unwrap_or_default();
+    let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
+
+    let plan = Plan::new(&lengths);
+    let gathered = transport.all_gather(&plan.samples(&keys))?;
+    let splitters = plan.splitters(&gathered);
+    let ends = splitters.iter().map(|splitter| splitter.end(&keys, rank));
+    let ends: Vec<usize> = ends.chain([keys.len()]).collect();
+    let messages = write(&keys, with_values.then_some(&*values), &ends, ranks);
+    drop((keys, values));
+    let (messages, state) = match messages {
+        Ok(messages) => (messages, Ok(())),
+        Err(cause) => (vec![Vec::new(); ranks], Err(cause)),
+    };
+    let incoming = transport.exchange(messages)?;
+    // The runs come in the order of the ranks, so a stable sort is stable over all.
+    let merged = state.and_then(|()| read::<K, V>(&incoming, with_values));
+    drop(incoming);
+    let merged = merged.and_then(|(keys, values)| sort_local(keys, values, with_values));
+    let rows = transport.all_gather(&fault(&merged))?;
+    agree(&rows, WORDS, (rank, &merged))?;
+    Ok(merged.unwrap_or_default())
+}
+
+fn sort_local<K: Key, V: Pod + Send + Sync>(
+    mut keys: Vec<K>,
+    mut values: Vec<V>,
+    with_values: bool,
+) -> Local<Elements<K, V>> {
+    let options = SortOptions::new();
+    if !with_values {
+        cpu::sort_keys(&mut keys, &options)?;
+    } else if keys.len() == values.len() {
+        cpu::sort_pairs(&mut keys, &mut values, &options)?;
+    } else {
+        return Err(Cause::LengthMismatch {
+            what: List::Values,
+            expected: keys.len() as u64,
+            given: values.len() as u64,
+        });
+    }
+    Ok((keys, values))
+}
+
+fn bits<K: Key>(key: K) -> u64 {
+    key.to_ordered_bits().into()
+}
+
+/// The distance of samples, and how many each rank gives.
+struct Plan {
+    n: u64,
+    distance: u64,
+    counts: Vec<usize>,
+}
+
+/// An element that ends the part of a rank.
+struct Splitter {
+    bits: u64,
+    rank: usize,
+    position: usize,
+}
+
+impl Plan {
+    fn new(lengths: &[u64]) -> Self {
+        let n: u64 = lengths.iter().sum();
+        let ranks = lengths.len() as u64;
+        let distance = (n / (ranks * ranks).max(1)).max(1);
+        let counts = lengths.iter().map(|length| (length / distance) as usize);
+        Self {
+            n,
+            distance,
+            counts: counts.collect(),
+        }
+    }
+
+    /// Returns every t-th key as a word, and zeros up to the number of the rank that has most.
+    fn samples<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let distance = self.distance as usize;
+        let mut words: Vec<u64> = keys
+            .iter()
+            .skip(distance - 1)
+            .step_by(distance)
+            .map(|&key| bits(key))
+            .collect();
+        words.resize(self.width(), 0);
+        words
+    }
+
+    fn width(&self) -> usize {
+        self.counts.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Returns the last elements of all ranks but the last.
+    fn splitters(&self, gathered: &[u64]) -> Vec<Splitter> {
+        let mut samples = Vec::with_capacity(self.counts.iter().sum());
+        let of_ranks = gathered.chunks_exact(self.width().max(1)).zip(&self.counts);
+        for (rank, (words, &count)) in of_ranks.enumerate() {
+            samples.extend((0..count).map(|i| (words[i], rank, i)));
+        }
+        samples.sort_unstable();
+        let ranks = self.counts.len() as u64;
+        let splitter = |part: u64| {
+            let upto = u128::from(part) * u128::from(self.n) / u128::from(ranks * self.distance);
+            // The first parts of a few elements are empty: nothing is at or below such a splitter.
+            let before = Splitter {
+                bits: 0,
+                rank: 0,
+                position: 0,
+            };
+            let index = (upto as usize).min(samples.len());
+            let Some(&(bits, rank, i)) = index.checked_sub(1).map(|last| &samples[last]) else {
+                return before;
+            };
+            Splitter {
+                bits,
+                rank,
+                position: (i + 1) * self.distance as usize,
+            }
+        };
+        (1..ranks).map(splitter).collect()
+    }
+}
+
+impl Splitter {
+    /// Returns how many of the sorted keys of a rank are at or below this element.
+    fn end<K: Key>(&self, keys: &[K], rank: usize) -> usize {
+        if rank == self.rank {
+            return self.position;
+        }
+        let before = rank < self.rank;
+        keys.partition_point(|&key| bits(key) < self.bits || (before && bits(key) == self.bits))
+    }
+}
+
+/// Writes the keys up to each end, and then their values, to a message.
+fn write<K: Key, V: Pod>(
+    keys: &[K],
+    values: Option<&[V]>,
+    ends: &[usize],
+    ranks: usize,
+) -> Local<Vec<Vec<u8>>> {
+    let mut messages = vec![Vec::new(); ranks];
+    let mut start = 0;
+    for (message, &end) in messages.iter_mut().zip(ends) {
+        let keys: &[u8] = cast_slice(&keys[start..end]);
+        let values: &[u8] = values.map_or(&[], |values| cast_slice(&values[start..end]));
+        reserve(message, keys.len() + values.len())?;
+        message.extend_from_slice(keys);
+        message.extend_from_slice(values);
+        start = end;
+    }
+    Ok(messages)
+}
+
+fn read<K: Key, V: Pod>(messages: &[Vec<u8>], with_values: bool) -> Local<Elements<K, V>> {
+    let value = if with_values { size_of::<V>() } else { 0 };
+    let count = |message: &Vec<u8>| message.len() / (size_of::<K>() + value);
+    let all = messages.iter().map(count).sum();
+    let (mut keys, mut values) = (Vec::new(), Vec::new());
+    reserve(&mut keys, all)?;
+    reserve(&mut values, if with_values { all } else { 0 })?;
+    for message in messages {
+        let (first, second) = message.split_at(count(message) * size_of::<K>());
+        keys.extend(pod_collect_to_vec::<u8, K>(first));
+        values.extend(pod_collect_to_vec::<u8, V>(second));
+    }
+    Ok((keys, values))
+}

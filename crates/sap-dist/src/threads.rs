@@ -1,0 +1,245 @@
+//! The transport between threads of one process.
+
+use crate::transport::{Traffic, Transport, TransportError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a rank brings to a call.
+#[derive(Default)]
+struct Parcel {
+    words: Vec<u64>,
+    messages: Vec<Vec<u8>>,
+}
+
+/// What must be the same on all ranks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Gather { words: usize },
+    Exchange,
+}
+
+/// The parcels of a call. There are two: a rank that comes to a call has read those of the last,
+/// so all ranks have read those of the call before it.
+#[derive(Default)]
+struct Slot {
+    call: u64,
+    /// The kind, and the rank that came first.
+    kind: Option<(Kind, usize)>,
+    parcels: Vec<Option<Parcel>>,
+    joined: usize,
+}
+
+#[derive(Default)]
+struct State {
+    slots: [Slot; 2],
+    broken: Option<TransportError>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    limit: Duration,
+    size: usize,
+}
+
+impl Shared {
+    /// Nothing panics while it has the lock, so a poisoned lock is as good as any other.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores the first error and wakes all who wait. Returns the stored error.
+    fn fail(&self, state: &mut State, error: TransportError) -> TransportError {
+        self.changed.notify_all();
+        state.broken.get_or_insert(error).clone()
+    }
+}
+
+/// The transport of a rank that is a thread of this process: memory changes hands, nothing is
+/// copied but gathered words.
+///
+/// Its end is seen by the others: a rank that returns or panics while others still call it ends
+/// their calls with [`TransportError::Left`].
+///
+/// ```
+/// use sap_dist::{Threads, Transport, TransportError};
+/// use std::time::Duration;
+///
+/// let results = Threads::run(2, Duration::from_secs(10), |transport| match transport.rank() {
+///     0 => transport.barrier(),
+///     _ => Ok(()), // does not join
+/// })?;
+/// assert_eq!(results[0], Err(TransportError::Left { rank: 1, call: 0 }));
+/// # Ok::<(), TransportError>(())
+/// ```
+pub struct Threads {
+    shared: Arc<Shared>,
+    rank: usize,
+    calls: u64,
+    traffic: Traffic,
+}
+
+impl Threads {
+    /// Creates the transports of all ranks, to be given to one thread each. `limit` is the time
+    /// that a call waits for the other ranks.
+    #[must_use]
+    pub fn new(ranks: usize, limit: Duration) -> Vec<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            limit,
+            size: ranks,
+        });
+        let one = |rank| Self {
+            shared: Arc::clone(&shared),
+            rank,
+            calls: 0,
+            traffic: Traffic::default(),
+        };
+        (0..ranks).map(one).collect()
+    }
+
+    /// Runs `f` as each rank, on a thread each, and returns the results in the order of the ranks.
+    /// A panic of `f` goes on in the caller once all ranks ended.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError::NoThread`] if the system starts no more threads.
+    pub fn run<R: Send>(
+        ranks: usize,
+        limit: Duration,
+        f: impl Fn(&mut Self) -> R + Sync,
+    ) -> Result<Vec<R>, TransportError> {
+        let f = &f;
+        std::thread::scope(|scope| {
+            let start = |mut transport: Self| {
+                let rank = transport.rank;
+                let thread = std::thread::Builder::new().name(format!("rank {rank}"));
+                let run = move || f(&mut transport);
+                let started = thread.spawn_scoped(scope, run);
+                started.map_err(|_| TransportError::NoThread { rank })
+            };
+            // All that start are joined, also if one does not: its transport is gone then, and the
+            // others end with an error.
+            let threads: Vec<_> = Self::new(ranks, limit).into_iter().map(start).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, R>| match thread.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            threads
+                .into_iter()
+                .map(|started| Ok(join(started?)))
+                .collect()
+        })
+    }
+
+    /// Brings a parcel to a call, waits for those of all ranks, and reads them.
+    fn meet<R>(
+        &mut self,
+        kind: Kind,
+        parcel: Parcel,
+        read: impl FnOnce(&mut [Option<Parcel>]) -> R,
+    ) -> Result<R, TransportError> {
+        let (shared, rank, call) = (&*self.shared, self.rank, self.calls);
+        self.calls += 1;
+        let which = (call % 2) as usize;
+        let mut state = shared.lock();
+        if let Some(error) = &state.broken {
+            return Err(error.clone());
+        }
+        let slot = &mut state.slots[which];
+        if slot.call != call || slot.kind.is_none() {
+            *slot = Slot {
+                call,
+                parcels: (0..shared.size).map(|_| None).collect(),
+                ..Slot::default()
+            };
+        }
+        let (expected, other) = *slot.kind.get_or_insert((kind, rank));
+        if expected != kind {
+            let error = TransportError::Mismatch { rank, other, call };
+            return Err(shared.fail(&mut state, error));
+        }
+        slot.parcels[rank] = Some(parcel);
+        slot.joined += 1;
+        shared.changed.notify_all();
+        let waiting =
+            |state: &mut State| state.slots[which].joined < shared.size && state.broken.is_none();
+        let waited = shared
+            .changed
+            .wait_timeout_while(state, shared.limit, waiting);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut state.slots[which];
+        if slot.joined == shared.size {
+            return Ok(read(&mut slot.parcels));
+        }
+        let missing = slot
+            .parcels
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(rank);
+        let error = TransportError::Timeout {
+            rank: missing,
+            call,
+            limit_ms: shared.limit.as_millis() as u64,
+        };
+        Err(shared.fail(&mut state, error))
+    }
+}
+
+impl Transport for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.shared.size
+    }
+
+    fn all_gather(&mut self, words: &[u64]) -> Result<Vec<u64>, TransportError> {
+        self.traffic.gather(words.len(), self.shared.size);
+        let kind = Kind::Gather { words: words.len() };
+        let parcel = Parcel {
+            words: words.to_vec(),
+            ..Parcel::default()
+        };
+        self.meet(kind, parcel, |parcels| {
+            let words = parcels.iter().flatten().flat_map(|parcel| &parcel.words);
+            words.copied().collect()
+        })
+    }
+
+    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
+        let (given, ranks) = (outgoing.len(), self.shared.size);
+        if given != ranks {
+            return Err(TransportError::Messages { given, ranks });
+        }
+        let rank = self.rank;
+        self.traffic.exchange(rank, &outgoing);
+        let parcel = Parcel {
+            messages: outgoing,
+            ..Parcel::default()
+        };
+        self.meet(Kind::Exchange, parcel, |parcels| {
+            let parcels = parcels.iter_mut().flatten();
+            parcels
+                .map(|parcel| std::mem::take(&mut parcel.messages[rank]))
+                .collect()
+        })
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let error = TransportError::Left {
+            rank: self.rank,
+            call: self.calls,
+        };
+        let mut state = self.shared.lock();
+        self.shared.fail(&mut state, error);
+    }
+}

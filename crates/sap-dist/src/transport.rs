@@ -1,0 +1,195 @@
+//! What ranks need of each other: two calls, and what follows from them.
+
+use thiserror::Error;
+
+/// Says why the ranks could not talk to each other. A transport that returned one returns the same
+/// error from then on: the ranks no longer know what the others have received.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TransportError {
+    /// A rank did not join a call in time.
+    #[error("rank {rank} did not join call {call} within {limit_ms} ms")]
+    Timeout {
+        /// The first rank that is missing, or this rank where the transport cannot tell.
+        rank: usize,
+        /// The number of the call, from 0.
+        call: u64,
+        /// The time limit in milliseconds.
+        limit_ms: u64,
+    },
+    /// A rank gave its transport up, by returning or by a panic, while others still called it.
+    #[error("rank {rank} left before call {call}")]
+    Left {
+        /// The rank.
+        rank: usize,
+        /// The number of the call that waited for it.
+        call: u64,
+    },
+    /// Two ranks made different calls, or gathered different numbers of words.
+    #[error("rank {rank} made another call than rank {other} as call {call}")]
+    Mismatch {
+        /// The rank that came later.
+        rank: usize,
+        /// A rank that came before.
+        other: usize,
+        /// The number of the call.
+        call: u64,
+    },
+    /// An exchange has not one message for each rank.
+    #[error("an exchange among {ranks} ranks was given {given} messages")]
+    Messages {
+        /// The number of messages.
+        given: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// The system started no thread for a rank.
+    #[error("no thread for rank {rank}")]
+    NoThread {
+        /// The rank.
+        rank: usize,
+    },
+    /// There is no memory for a message.
+    #[error("no memory for {bytes} bytes of messages")]
+    OutOfMemory {
+        /// The requested size.
+        bytes: u64,
+    },
+    /// A library below failed.
+    #[error("{call} failed with code {code}")]
+    Library {
+        /// The function.
+        call: &'static str,
+        /// The code that it returned.
+        code: i32,
+    },
+}
+
+/// How [`Transport::all_reduce`] joins the words of all ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduce {
+    /// The sum, modulo 2^64.
+    Sum,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// What a rank sent so far. What it sends to itself does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Traffic {
+    /// Calls of [`Transport::all_gather`], directly or by another call.
+    pub gathers: u64,
+    /// Bytes that these brought from other ranks.
+    pub gathered_bytes: u64,
+    /// Calls of [`Transport::exchange`].
+    pub exchanges: u64,
+    /// Messages that these sent. Empty ones do not count.
+    pub messages: u64,
+    /// Bytes of these messages.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Counts a gather of `words` words among `size` ranks.
+    pub fn gather(&mut self, words: usize, size: usize) {
+        self.gathers += 1;
+        self.gathered_bytes += (words * 8 * size.saturating_sub(1)) as u64;
+    }
+
+    /// Counts an exchange of these messages, sent by `rank`.
+    pub fn exchange(&mut self, rank: usize, outgoing: &[Vec<u8>]) {
+        self.exchanges += 1;
+        for (to, message) in outgoing.iter().enumerate() {
+            if to != rank && !message.is_empty() {
+                self.messages += 1;
+                self.bytes += message.len() as u64;
+            }
+        }
+    }
+}
+
+/// The connection of a rank to all ranks, itself included.
+///
+/// All ranks make the same calls in the same order. Every call has a time limit, which belongs to
+/// the transport: a rank that is missing is an error on all others, and nothing waits for ever.
+/// After an error every call fails with the same one.
+///
+/// [`Threads`](crate::Threads) connects the threads of a process. The package `radsweep-mpi` has
+/// the transport over MPI. For another, implement `all_gather` and `exchange`.
+///
+/// ```
+/// use sap_dist::{Reduce, Threads, Transport};
+/// use std::time::Duration;
+///
+/// let sums = Threads::run(3, Duration::from_secs(10), |transport| {
+///     let mut words = [transport.rank() as u64];
+///     transport.all_reduce(&mut words, Reduce::Sum)?;
+///     // A message to the next rank.
+///     let (rank, size) = (transport.rank(), transport.size());
+///     let mut outgoing = vec![Vec::new(); size];
+///     outgoing[(rank + 1) % size] = vec![rank as u8];
+///     let incoming = transport.exchange(outgoing)?;
+///     assert_eq!(incoming[(rank + size - 1) % size], [((rank + size - 1) % size) as u8]);
+///     Ok::<u64, sap_dist::TransportError>(words[0])
+/// })?;
+/// assert!(sums.into_iter().all(|sum| sum == Ok(3)));
+/// # Ok::<(), sap_dist::TransportError>(())
+/// ```
+pub trait Transport {
+    /// The number of this rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// The number of ranks.
+    fn size(&self) -> usize;
+
+    /// Gathers the words of all ranks, in the order of the ranks. All ranks give the same number of
+    /// words.
+    ///
+    /// # Errors
+    ///
+    /// A [`TransportError`].
+    fn all_gather(&mut self, words: &[u64]) -> Result<Vec<u64>, TransportError>;
+
+    /// Sends a message to each rank and returns those that each rank sent here. Messages may be
+    /// empty.
+    ///
+    /// # Errors
+    ///
+    /// A [`TransportError`].
+    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError>;
+
+    /// Returns what this rank sent so far.
+    fn traffic(&self) -> Traffic;
+
+    /// Replaces each word by the sum, minimum or maximum over all ranks.
+    ///
+    /// # Errors
+    ///
+    /// A [`TransportError`].
+    fn all_reduce(&mut self, words: &mut [u64], reduce: Reduce) -> Result<(), TransportError> {
+        let all = self.all_gather(words)?;
+        let width = words.len().max(1);
+        for (i, word) in words.iter_mut().enumerate() {
+            let column = all.iter().skip(i).step_by(width).copied();
+            let joined = match reduce {
+                Reduce::Sum => Some(column.fold(0, u64::wrapping_add)),
+                Reduce::Min => column.min(),
+                Reduce::Max => column.max(),
+            };
+            *word = joined.unwrap_or(*word);
+        }
+        Ok(())
+    }
+
+    /// Waits for all ranks.
+    ///
+    /// # Errors
+    ///
+    /// A [`TransportError`].
+    fn barrier(&mut self) -> Result<(), TransportError> {
+        self.all_gather(&[]).map(drop)
+    }
+}

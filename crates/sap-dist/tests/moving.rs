@@ -1,0 +1,258 @@
+//! Boxes that move, come and go, on 1 to 7 ranks, against one engine.
+
+mod common;
+
+use common::random::{Random, around};
+use common::{RULES, Scene, check, run, uniform};
+use sap::{Aabb, Filter, FilterFlags, OnInvalid};
+use sap_dist::{Config, Pair};
+
+/// Boxes that gather in a corner, and stay there in the last frame.
+fn gathering(frames: usize) -> Vec<Scene> {
+    let start = uniform(3000, [60.0, 30.0, 8.0], 5);
+    let frame = |number: usize| {
+        let shrink = 1.0 - number.min(frames - 2) as f32 / frames as f32;
+        let boxes = start.iter().map(|b| {
+            let to = [b.min[0] * shrink * shrink, b.min[1] * shrink, b.min[2]];
+            Aabb::new(to, std::array::from_fn(|k| to[k] + b.max[k] - b.min[k]))
+        });
+        Scene::dealt(boxes.collect())
+    };
+    (0..frames).map(frame).collect()
+}
+
+#[test]
+fn cuts_follow_boxes_that_gather() {
+    let scenes = gathering(7);
+    for rule in RULES {
+        for ranks in 1..=7 {
+            let reports = check(
+                &scenes,
+                ranks,
+                &Config {
+                    rule,
+                    ..Config::default()
+                },
+            );
+            let cuts = reports.iter().filter(|report| report.new_cuts).count();
+            assert!(
+                reports[0].new_cuts && (ranks == 1 || cuts > 1),
+                "{ranks} ranks: {cuts} cuts"
+            );
+            let last = &reports[6];
+            assert_eq!(last.ranks.iter().map(|rank| rank.homes).sum::<u64>(), 3000);
+            assert!(last.balance() < 2.0, "{ranks} ranks\n{last}");
+        }
+    }
+}
+
+/// A scene whose boxes change in every way, each frame from the last.
+struct Churn {
+    random: Random,
+    scene: Scene,
+    next: u64,
+}
+
+impl Churn {
+    fn new(seed: u64) -> Self {
+        let mut scene = Scene::default();
+        if seed % 2 == 1 {
+            scene.filters = Some(Vec::new());
+        }
+        if seed % 3 == 1 {
+            scene.worlds = Some(Vec::new());
+        }
+        Self {
+            random: Random::new(seed),
+            scene,
+            next: u64::MAX / 2,
+        }
+    }
+
+    fn some_box(&mut self) -> Aabb {
+        let center = [(); 3].map(|()| self.random.between(-8.0, 8.0));
+        let half = match self.random.below(40) {
+            0 => [f32::INFINITY, 1.0, 1.0], // through all slabs of x
+            1 => [20.0; 3],
+            2 => [0.0; 3],
+            _ => [(); 3].map(|()| self.random.between(0.1, 0.9)),
+        };
+        match self.random.below(60) {
+            0 => Aabb::EMPTY,
+            1 => Aabb::new([f32::NAN; 3], center),
+            2 => Aabb::new([9.0; 3], center), // inverted
+            _ => around(center, half),
+        }
+    }
+
+    fn some_filter(&mut self) -> Filter {
+        let bits = self.random.bits() as u32;
+        Filter {
+            layers: bits & 7,
+            mask: bits >> 3 & 7,
+            group: (bits >> 6 & 15).saturating_sub(10),
+            flags: FilterFlags(bits >> 10 & bits >> 12 & 3),
+        }
+    }
+
+    fn step(&mut self) -> Scene {
+        for i in 0..self.scene.boxes.len() {
+            match self.random.below(6) {
+                0 => self.scene.boxes[i] = self.some_box(),
+                1 => self.scene.origins[i] = self.random.below(5040), // of any rank alike
+                _ => {}
+            }
+        }
+        for _ in 0..self.random.below(30) {
+            let n = self.scene.boxes.len();
+            if n > 0 {
+                self.remove(self.random.clone().below(n));
+            }
+        }
+        for _ in 0..self.random.below(60) {
+            self.add();
+        }
+        let config = Config {
+            on_invalid: OnInvalid::Skip,
+            ..Config::default()
+        };
+        self.scene.excluded.clear();
+        let pairs = self.scene.expected(&config);
+        let random = &mut self.random;
+        self.scene.excluded = pairs.into_iter().filter(|_| random.chance(10)).collect();
+        self.scene.clone()
+    }
+
+    fn add(&mut self) {
+        // Ids of no order, none twice: an odd factor permutes them.
+        self.next += 1;
+        let id = self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (new, filter) = (self.some_box(), self.some_filter());
+        self.scene.boxes.push(new);
+        self.scene.ids.push(id);
+        self.scene.origins.push(self.random.below(5040));
+        if let Some(filters) = &mut self.scene.filters {
+            filters.push(filter);
+        }
+        if let Some(worlds) = &mut self.scene.worlds {
+            worlds.push(self.random.below(3) as u32);
+        }
+    }
+
+    fn remove(&mut self, i: usize) {
+        self.random.bits();
+        self.scene.boxes.swap_remove(i);
+        self.scene.ids.swap_remove(i);
+        self.scene.origins.swap_remove(i);
+        if let Some(filters) = &mut self.scene.filters {
+            filters.swap_remove(i);
+        }
+        if let Some(worlds) = &mut self.scene.worlds {
+            worlds.swap_remove(i);
+        }
+    }
+}
+
+#[test]
+fn random_scenes_have_the_pairs_and_events_of_one_engine() {
+    let mut invalid = 0;
+    for seed in 0..6 {
+        let mut churn = Churn::new(seed);
+        let scenes: Vec<Scene> = (0..14).map(|_| churn.step()).collect();
+        let rule = RULES[seed as usize / 3];
+        let config = Config {
+            rule,
+            on_invalid: OnInvalid::Skip,
+            ..Config::default()
+        };
+        for ranks in 1..=7 {
+            let reports = check(&scenes, ranks, &config);
+            for (report, scene) in reports.iter().zip(&scenes) {
+                let bad = || {
+                    scene
+                        .boxes
+                        .iter()
+                        .zip(&scene.ids)
+                        .filter(|(b, _)| b.check().is_err())
+                };
+                let count = report.invalid.map_or(0, |invalid| invalid.count);
+                let first = report.invalid.map(|invalid| invalid.first);
+                assert_eq!(count, bad().count() as u64);
+                assert_eq!(first, bad().map(|(_, &id)| id).min());
+                invalid += count;
+            }
+        }
+    }
+    assert!(invalid > 0);
+}
+
+#[test]
+fn many_thin_slabs_get_rows() {
+    // A plate of 24 x 24: 20 slabs would be thinner than two boxes.
+    let scenes = [
+        uniform(4000, [24.0, 24.0, 2.0], 1),
+        uniform(4000, [24.0, 24.0, 2.0], 2),
+    ];
+    let scenes = scenes.map(Scene::dealt);
+    for ranks in [9, 20] {
+        let reports = check(&scenes, ranks, &Config::default());
+        let report = &reports[1];
+        assert_eq!(report.axes.len(), 2, "{report}");
+        assert!(
+            !report.axes.contains(&2) && report.slabs < ranks,
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn extreme_scenes() {
+    let cube = Aabb::new([0.0; 3], [1.0; 3]);
+    let all = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+    let mut giant = uniform(500, [30.0; 3], 3);
+    giant[77] = all;
+    let scenes = [
+        Scene::default(),
+        Scene::dealt(vec![cube]),
+        Scene::dealt(vec![cube; 3]),
+        Scene::dealt(vec![cube; 200]), // all in one slab
+        Scene::dealt(vec![all; 40]),   // all everywhere
+        Scene::dealt(giant),
+        Scene::dealt(vec![Aabb::EMPTY; 9]),
+        Scene {
+            origins: vec![0; 500],
+            ..Scene::dealt(uniform(500, [30.0; 3], 4))
+        }, // empty ranks
+        Scene::default(),
+    ];
+    for rule in RULES {
+        for ranks in 1..=7 {
+            let config = Config {
+                rule,
+                ..Config::default()
+            };
+            check(&scenes, ranks, &config);
+            let reversed: Vec<Scene> = scenes.iter().rev().cloned().collect();
+            check(&reversed, ranks, &config);
+        }
+    }
+}
+
+#[test]
+fn a_giant_box_is_copied_to_all_cells() {
+    let mut boxes = uniform(2000, [40.0; 3], 3);
+    boxes[5] = Aabb::new([-100.0; 3], [100.0; 3]);
+    let scene = Scene::dealt(boxes);
+    let reports = check(&[scene], 6, &Config::default());
+    let report = &reports[0];
+    assert!(
+        report.ranks.iter().filter(|rank| rank.copies > 0).count() >= 5,
+        "{report}"
+    );
+    let parts = run(
+        &[Scene::dealt(vec![Aabb::new([0.0; 3], [1.0; 3]); 6])],
+        6,
+        &Config::default(),
+    );
+    assert_eq!(parts[4][0].lists[0], [Pair { a: 4, b: 5 }]);
+}
