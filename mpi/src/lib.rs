@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 /// The connection of a process to all processes of a communicator.
 ///
 /// Every call is posted and then tested until its time limit, so a rank that hangs ends the calls
-/// of all others. MPI cannot take such a call back: its buffers are never freed, and the transport
-/// is broken from then on.
+/// of all others. It takes another limit to find out which rank is missing. MPI cannot take such a
+/// call back: its buffers are never freed, and the transport is broken from then on.
 pub struct Mpi {
     /// A duplicate, so that no message of the program is taken for one of the transport. It is
     /// freed by the end of MPI, which may only come after all ranks have reached it.
@@ -113,13 +113,50 @@ impl Mpi {
             }
             if start.elapsed() > self.limit {
                 return Err(TransportError::Timeout {
-                    rank: self.rank,
+                    rank: self.missing(),
                     call: self.calls,
                     limit_ms: self.limit.as_millis() as u64,
                 });
             }
             std::thread::yield_now(); // ranks may share a core
         }
+    }
+
+    /// Finds the first rank that did not come to a call: this one tells all others that it did, and
+    /// waits for the same from them. Those that came run out of time at most one limit later.
+    fn missing(&self) -> usize {
+        const CAME: c_int = 1;
+        let communicator = self.communicator.as_raw();
+        let mut came = vec![false; self.size];
+        came[self.rank] = true;
+        for other in (0..self.size).filter(|&other| other != self.rank) {
+            // SAFETY: a message without a word has no buffer. A request that was started is given
+            // back, so that MPI ends it by itself.
+            unsafe {
+                let mut request = ffi::RSMPI_REQUEST_NULL;
+                let (no_words, word) = (std::ptr::null(), ffi::RSMPI_UINT64_T);
+                let to = other as c_int;
+                let code = ffi::MPI_Isend(no_words, 0, word, to, CAME, communicator, &mut request);
+                if check("MPI_Isend", code).is_ok() {
+                    ffi::MPI_Request_free(&mut request);
+                }
+            }
+        }
+        let start = Instant::now();
+        while start.elapsed() <= self.limit && came.contains(&false) {
+            for (other, came) in came.iter_mut().enumerate().filter(|(_, came)| !**came) {
+                let (mut found, from) = (0, other as c_int);
+                // SAFETY: the flag is valid, and no status is asked for.
+                let code = unsafe {
+                    let ignored = ffi::RSMPI_STATUS_IGNORE;
+                    ffi::MPI_Iprobe(from, CAME, communicator, &mut found, ignored)
+                };
+                *came = check("MPI_Iprobe", code).is_ok() && found != 0;
+            }
+            std::thread::yield_now();
+        }
+        let missing = came.iter().position(|came| !came);
+        missing.unwrap_or(self.rank)
     }
 
     /// Tells each rank the length of the message for it and the max length of this rank's. Returns

@@ -95,7 +95,15 @@ impl<'a> Frame<'a> {
         self.boxes.is_empty()
     }
 
-    /// Returns the id of a box.
+    /// Returns all ids unless they are consecutive.
+    pub(crate) const fn each_id(&self) -> &'a [u64] {
+        match self.ids {
+            Ids::From(_) => &[],
+            Ids::Each(ids) => ids,
+        }
+    }
+
+    /// Returns the id of a box. The lengths have been checked.
     pub(crate) const fn id(&self, i: usize) -> u64 {
         match self.ids {
             Ids::From(first) => first.wrapping_add(i as u64),

@@ -173,15 +173,10 @@ pub(crate) struct Brought {
 
 impl Brought {
     pub(crate) fn of(frame: &Frame) -> Self {
-        let first = frame.first_id();
-        let each = match first {
-            Some(_) => Vec::new(),
-            None => (0..frame.len()).map(|i| frame.id(i)).collect(),
-        };
         Self {
-            first,
+            first: frame.first_id(),
             boxes: frame.len(),
-            each,
+            each: frame.each_id().to_vec(),
         }
     }
 

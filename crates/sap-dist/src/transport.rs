@@ -10,7 +10,7 @@ pub enum TransportError {
     /// A rank did not join a call in time.
     #[error("rank {rank} did not join call {call} within {limit_ms} ms")]
     Timeout {
-        /// The first rank that is missing, or this rank where the transport cannot tell.
+        /// The first rank that is missing, or this rank if all came late.
         rank: usize,
         /// The number of the call, from 0.
         call: u64,

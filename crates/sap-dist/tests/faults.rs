@@ -88,6 +88,7 @@ fn bad_frames_fail_on_all_ranks_and_name_the_rank() {
         given,
     };
     bad_frame(Frame::with_ids(&[1, 2], &[CUBE]), length(List::Ids, 2));
+    bad_frame(Frame::with_ids(&[], &[CUBE]), length(List::Ids, 0));
     let filters = [Filter::default(); 3];
     bad_frame(
         Frame::from_id(9, &[CUBE]).filters(&filters),
