@@ -3,8 +3,8 @@
 //! The contacts of two bodies form a group. Groups of one colour share no body that is awake. The
 //! colouring is greedy, in the order of the bodies.
 
+use super::body::{Body, Contact};
 use super::constraint::{Constraint, Motion, Spring, Velocity};
-use super::solver::{Body, Contact};
 use rayon::prelude::*;
 
 /// Groups per task: some hundred contacts, which take 10 µs.

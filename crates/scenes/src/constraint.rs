@@ -1,6 +1,6 @@
 //! A contact point as a constraint on the velocities of its two bodies.
 
-use super::solver::{Body, Contact, SLOP, SUBSTEP};
+use super::body::{Body, Contact, SLOP, SUBSTEP};
 use glam::{Mat3A, Quat, Vec2, Vec3A};
 use parry3d::math::Pose3;
 
@@ -65,12 +65,12 @@ impl Motion {
     }
 }
 
-/// A contact as a damped spring: the share of the velocity error that an impulse corrects, the
-/// share of the accumulated impulse that it takes back, and the rate at which it undoes
-/// penetration.
+/// A damped spring, for a contact or a grip: the share of the velocity error that an impulse
+/// corrects, the share of the accumulated impulse that it takes back, and the rate at which it
+/// undoes penetration.
 pub(super) struct Spring {
-    bias: f32,
-    mass: f32,
+    pub bias: f32,
+    pub mass: f32,
     impulse: f32,
 }
 

@@ -1,11 +1,15 @@
-//! Finds the contact points of the pairs of the broad phase with `parry3d`'s cuboid manifolds.
+//! Finds the contact points of the pairs of the broad phase with `parry3d`'s manifolds of cuboids
+//! and balls.
 
-use super::solver::{Body, Contact, FRAME};
+use super::body::{Body, Contact, FRAME};
+use super::chair::Part;
 use glam::Vec3;
 use parry3d::math::Pose3;
 use parry3d::query::ContactManifold;
-use parry3d::query::details::contact_manifold_cuboid_cuboid;
-use parry3d::shape::Cuboid;
+use parry3d::query::details::{
+    contact_manifold_ball_ball, contact_manifold_convex_ball, contact_manifold_cuboid_cuboid,
+};
+use parry3d::shape::{Ball, Cuboid};
 use radsweep::Pair;
 use rayon::prelude::*;
 
@@ -16,10 +20,20 @@ const AHEAD: f32 = 0.01;
 /// Pairs per task.
 const SHARE: usize = 128;
 
-/// One oriented box of a body.
+/// The form of a part of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) enum Form {
+    #[default]
+    Box,
+    /// A ball around the body's centre of mass, with the radius as half extents.
+    Ball,
+}
+
+/// One oriented box of a body, or its ball.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Placed {
     pub body: u32,
+    pub form: Form,
     pub pose: Pose3,
     pub half: Vec3,
     /// The body's motion within the frame, and how much further any of its points may move by
@@ -29,14 +43,17 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// Places a box of a body; `offset` is its centre in the body's axes.
-    pub(super) fn new(index: u32, body: &Body, offset: Vec3, half: Vec3) -> Self {
-        let furthest = offset.length() + half.length();
-        let pose = Pose3::from_parts(body.pose * offset, body.pose.rotation);
+    /// Places a part of a body.
+    pub(super) fn new(index: u32, body: &Body, form: Form, part: &Part) -> Self {
+        let furthest = match form {
+            Form::Box => part.center.length() + part.half.length(),
+            Form::Ball => 0.0,
+        };
         Self {
             body: index,
-            pose,
-            half,
+            form,
+            pose: Pose3::from_parts(body.pose * part.center, body.pose.rotation),
+            half: part.half,
             way: body.linear * FRAME,
             turn: body.angular.length() * furthest * FRAME,
         }
@@ -46,14 +63,46 @@ impl Placed {
     /// frame, enlarged by half the contact margin.
     pub(super) fn swept(&self) -> (Vec3, Vec3) {
         let axes = glam::Mat3::from_quat(self.pose.rotation);
-        let tight = axes.x_axis.abs() * self.half.x
-            + axes.y_axis.abs() * self.half.y
-            + axes.z_axis.abs() * self.half.z;
+        let tight = match self.form {
+            Form::Box => {
+                axes.x_axis.abs() * self.half.x
+                    + axes.y_axis.abs() * self.half.y
+                    + axes.z_axis.abs() * self.half.z
+            }
+            Form::Ball => self.half,
+        };
         let center = self.pose.translation + self.way / 2.0;
         (
             center,
             tight + self.way.abs() / 2.0 + self.turn + AHEAD / 2.0,
         )
+    }
+}
+
+/// Finds the contact points of two parts.
+fn touch(a: &Placed, b: &Placed, manifold: &mut ContactManifold<(), ()>) {
+    // The manifold was used for another pair: only its memory is reused.
+    manifold.clear();
+    let between = a.pose.inv_mul(&b.pose);
+    let ahead = AHEAD + (a.way - b.way).length() + a.turn + b.turn;
+    let cuboid = |placed: &Placed| Cuboid::new(placed.half);
+    let ball = |placed: &Placed| Ball::new(placed.half.x);
+    match (a.form, b.form) {
+        (Form::Box, Form::Box) => {
+            contact_manifold_cuboid_cuboid(&between, &cuboid(a), &cuboid(b), ahead, manifold);
+        }
+        (Form::Ball, Form::Ball) => {
+            contact_manifold_ball_ball(&between, &ball(a), &ball(b), ahead, manifold);
+        }
+        (Form::Box, Form::Ball) => {
+            let (a, b) = (cuboid(a), ball(b));
+            contact_manifold_convex_ball(&between, &a, &b, None, None, ahead, manifold, false);
+        }
+        (Form::Ball, Form::Box) => {
+            let (a, b) = (ball(a), cuboid(b));
+            let back = between.inverse();
+            contact_manifold_convex_ball(&back, &b, &a, None, None, ahead, manifold, true);
+        }
     }
 }
 
@@ -67,15 +116,7 @@ pub(super) fn find(
 ) -> Vec<Contact> {
     let of_pair = |pair: Pair, manifold: &mut ContactManifold<(), ()>, found: &mut Vec<Contact>| {
         let [a, b] = [pair.a, pair.b].map(|index| &boxes[index as usize]);
-        // The manifold was used for another pair: only its memory is reused.
-        manifold.clear();
-        contact_manifold_cuboid_cuboid(
-            &a.pose.inv_mul(&b.pose),
-            &Cuboid::new(a.half),
-            &Cuboid::new(b.half),
-            AHEAD + (a.way - b.way).length() + a.turn + b.turn,
-            manifold,
-        );
+        touch(a, b, manifold);
         if manifold.points.is_empty() {
             return;
         }
@@ -125,8 +166,14 @@ mod tests {
             inverse_mass: 1.0,
             inertia: Mat3::IDENTITY,
             inverse_inertia: Mat3::IDENTITY,
+            damping: 0.0,
             asleep: false,
         }
+    }
+
+    fn cuboid(index: u32, body: &Body, half: Vec3) -> Placed {
+        let center = Vec3::ZERO;
+        Placed::new(index, body, Form::Box, &Part { center, half })
     }
 
     #[test]
@@ -137,8 +184,8 @@ mod tests {
             body(Vec3::ZERO, Quat::IDENTITY),
             body(Vec3::new(0.1, 0.999, 0.2), turned),
         ];
-        let plate = Placed::new(0, &bodies[0], Vec3::ZERO, Vec3::new(5.0, 0.5, 5.0));
-        let boxes = [plate, Placed::new(1, &bodies[1], Vec3::ZERO, half)];
+        let plate = cuboid(0, &bodies[0], Vec3::new(5.0, 0.5, 5.0));
+        let boxes = [plate, cuboid(1, &bodies[1], half)];
         let pairs = [Pair::new(0, 1)];
         let mut first = find(&pairs, &boxes, &bodies, &[]);
         assert_eq!(first.len(), 4);
@@ -168,17 +215,49 @@ mod tests {
             Vec3::ZERO,
             Quat::from_rotation_z(std::f32::consts::FRAC_PI_4),
         );
-        let unit = Placed::new(0, &body, Vec3::ZERO, Vec3::ONE);
+        let unit = cuboid(0, &body, Vec3::ONE);
         let diagonal = 2.0_f32.sqrt();
         let expected = Vec3::new(diagonal, diagonal, 1.0) + AHEAD / 2.0;
         let (center, half) = unit.swept();
         assert!(center == Vec3::ZERO && half.abs_diff_eq(expected, 1e-5));
         body.linear = Vec3::new(0.0, -6.0, 0.0);
         let (low, high) = {
-            let (center, half) = Placed::new(0, &body, Vec3::ZERO, Vec3::ONE).swept();
+            let (center, half) = cuboid(0, &body, Vec3::ONE).swept();
             (center - half, center + half)
         };
         assert!(low.abs_diff_eq(-expected - Vec3::Y * 0.1, 1e-5), "{low}");
         assert!(high.abs_diff_eq(expected, 1e-5), "{high}");
+    }
+    #[test]
+    fn a_ball_touches_boxes_and_balls_at_one_point_in_either_order() {
+        let radius = 0.5;
+        let bodies = [
+            body(Vec3::ZERO, Quat::from_rotation_y(0.3)),
+            body(Vec3::new(0.0, 0.99, 0.0), Quat::from_rotation_x(1.0)),
+            body(Vec3::new(0.6, 1.79, 0.0), Quat::IDENTITY),
+        ];
+        let ball = |index: u32| {
+            let (center, half) = (Vec3::ZERO, Vec3::splat(radius));
+            let body = &bodies[index as usize];
+            Placed::new(index, body, Form::Ball, &Part { center, half })
+        };
+        let boxes = [cuboid(0, &bodies[0], Vec3::splat(0.5)), ball(1), ball(2)];
+        let (_, half) = boxes[1].swept();
+        assert_eq!(half, Vec3::splat(radius + AHEAD / 2.0));
+        let pairs = [Pair::new(0, 1), Pair::new(1, 2)];
+        let found = find(&pairs, &boxes, &bodies, &[]);
+        assert_eq!(found.len(), 2);
+        for (contact, normal) in found.iter().zip([Vec3::Y, Vec3::new(0.6, 0.8, 0.0)]) {
+            assert!(contact.normal.abs_diff_eq(normal, 1e-5), "{contact:?}");
+            let depth = if contact.pair.a == 0 { -0.01 } else { 0.0 };
+            assert!((contact.separation - depth).abs() < 1e-5, "{contact:?}");
+            assert!(contact.anchors[1].abs_diff_eq(-normal * radius, 1e-5));
+        }
+        // The ball first: the opposite normal, and the anchors exchanged.
+        let swapped = [boxes[1], boxes[0]];
+        let back = find(&pairs[..1], &swapped, &bodies, &[]);
+        assert!(back[0].normal.abs_diff_eq(-found[0].normal, 1e-5));
+        assert!((back[0].separation - found[0].separation).abs() < 1e-5);
+        assert!(back[0].anchors[0].abs_diff_eq(found[0].anchors[1], 1e-5));
     }
 }

@@ -1,9 +1,11 @@
 //! The scenes `uniform`, `clustered` and `mixed-sizes`: boxes that drift through a cube and bounce
 //! off its walls.
 
-use super::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
+use super::act::{Action, Added, Blast, Held, Refusal};
+use super::scene::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
 use bevy_ecs::prelude::*;
 use glam::Vec3;
+use radsweep::Aabb;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 
@@ -21,6 +23,8 @@ struct Velocity(Vec3);
 #[derive(Resource)]
 struct Side(f32);
 
+/// Frames per second, for the speeds of actions.
+const FRAMES: f32 = 60.0;
 /// Max motion per frame as a share of a box's half extent, so that most pairs last for many frames.
 const DRIFT: f32 = 0.05;
 
@@ -97,12 +101,82 @@ fn scene(placed: Vec<(Vec3, Vec3)>, side: f32, rng: &mut Rng) -> Scene {
         })
         .collect();
     world.spawn_batch(entities);
-    Scene::on_host(
-        world,
-        schedule((place, drift).chain()),
-        Vec::new(),
-        draw_boxes,
-    )
+    world.insert_resource(Added(rng.clone()));
+    world.init_resource::<Held>();
+    let place = schedule((drag, place, drift).chain());
+    Scene::on_host(world, place, Vec::new(), draw_boxes).acting(act)
+}
+
+fn act(world: &mut World, action: &Action) -> Result<(), Refusal> {
+    match *action {
+        Action::Throw {
+            from,
+            velocity,
+            radius,
+        } => {
+            world.resource::<Boxes>().check_room(1)?;
+            let half = Vec3::splat(radius);
+            add(world, from.into(), half, Vec3::from(velocity) / FRAMES);
+        }
+        Action::Add { count } => {
+            world.resource::<Boxes>().check_room(count)?;
+            add_alike(world, count);
+        }
+        Action::Explode { at, speed, radius } => {
+            let at = at.into();
+            let blast = Blast { at, speed, radius };
+            for (center, mut velocity) in world.query::<(&Center, &mut Velocity)>().iter_mut(world)
+            {
+                velocity.0 += blast.gain(center.0).unwrap_or_default() / FRAMES;
+            }
+        }
+        Action::Grab { .. } | Action::Drag { .. } | Action::Release => {
+            world.resource_scope(|world, mut held: Mut<Held>| {
+                let mut all = world.query::<&Center>();
+                held.act(action, |body| all.iter(world).nth(body).map(|at| at.0))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a box inside the cube.
+fn add(world: &mut World, center: Vec3, half: Vec3, velocity: Vec3) {
+    let side = Vec3::splat(world.resource::<Side>().0);
+    let mut boxes = world.resource_mut::<Boxes>();
+    let index = BoxIndex(boxes.aabbs.len() as u32);
+    boxes.aabbs.push(Aabb::EMPTY);
+    world.spawn((
+        index,
+        Center(center.clamp(Vec3::ZERO, side)),
+        HalfExtents(half),
+        Velocity(velocity),
+    ));
+}
+
+/// Adds boxes at random, each of the size of one that there is.
+fn add_alike(world: &mut World, count: usize) {
+    let side = world.resource::<Side>().0;
+    let mut sizes = world.query::<&HalfExtents>();
+    let sizes: Vec<Vec3> = sizes.iter(world).map(|half| half.0).collect();
+    world.resource_scope(|world, mut added: Mut<Added>| {
+        let rng = &mut added.0;
+        for _ in 0..count {
+            let half = sizes[rng.random_range(0..sizes.len())];
+            let velocity = vector(rng, -DRIFT, DRIFT) * half;
+            add(world, vector(rng, 0.0, side), half, velocity);
+        }
+    });
+}
+
+/// Sets the motion of the held box, so that it follows its target. The order of the entities is
+/// that of their boxes.
+fn drag(held: Res<Held>, mut all: Query<(&Center, &mut Velocity)>) {
+    if let Some(body) = held.body()
+        && let Some((center, mut velocity)) = all.iter_mut().nth(body)
+    {
+        velocity.0 = held.motion(center.0);
+    }
 }
 
 fn place(query: Query<(&BoxIndex, &Center, &HalfExtents)>, mut boxes: ResMut<Boxes>) {

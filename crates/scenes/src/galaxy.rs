@@ -5,9 +5,11 @@
 //! ([`super::barnes_hut`]). The integration is leapfrog (half a kick, a step, the other half),
 //! which conserves the energy of orbits; bodies bounce between the halves.
 
+use super::act::{Action, Added, Blast, Held, Refusal};
 use super::barnes_hut::Tree;
 use super::neighbours::Neighbours;
-use super::{Boxes, Instance, Pairs, Picture, Scene, schedule};
+use super::picture::{Instance, Picture};
+use super::scene::{Boxes, Pairs, Scene, schedule};
 use bevy_ecs::prelude::*;
 use bytemuck::{Pod, Zeroable};
 use glam::{Quat, Vec3, Vec4, Vec4Swizzles};
@@ -62,6 +64,9 @@ pub(super) struct Bodies {
     tree: Tree,
 }
 
+/// Mass of a thrown ball: that of a hundred bodies of the default scene.
+const BALL_MASS: f32 = 400.0;
+
 /// Creates two discs, the second one tilted, that fall towards each other and pass.
 pub(super) fn start(count: usize, rng: &mut Rng) -> Bodies {
     let mut bodies = Bodies::default();
@@ -112,6 +117,8 @@ pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
     world.insert_resource(Boxes::new(count));
     world.insert_resource(RULES);
     world.insert_resource(start(count, rng));
+    world.insert_resource(Added(rng.clone()));
+    world.init_resource::<Held>();
     world.init_resource::<Pairs>();
     world.init_resource::<Neighbours>();
     let respond = vec![
@@ -119,7 +126,79 @@ pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
         ("neighbours", schedule(find_neighbours)),
         ("collide", schedule(collide)),
     ];
-    Scene::on_host(world, schedule(place), respond, draw)
+    let place = schedule((drag, place).chain());
+    Scene::on_host(world, place, respond, draw).acting(act)
+}
+
+fn act(world: &mut World, action: &Action) -> Result<(), Refusal> {
+    match *action {
+        Action::Throw {
+            from,
+            velocity,
+            radius,
+        } => {
+            world.resource::<Boxes>().check_room(1)?;
+            let (from, velocity) = (Vec3::from(from), Vec3::from(velocity));
+            add(world, from.extend(BALL_MASS), velocity.extend(radius));
+        }
+        Action::Add { count } => {
+            world.resource::<Boxes>().check_room(count)?;
+            add_ring(world, count);
+        }
+        Action::Grab { .. } | Action::Drag { .. } | Action::Release => {
+            world.resource_scope(|world, mut held: Mut<Held>| {
+                let all = &world.resource::<Bodies>().at;
+                held.act(action, |body| all.get(body).map(|at| at.xyz()))
+            })?;
+        }
+        Action::Explode { at, speed, radius } => {
+            let at = at.into();
+            let blast = Blast { at, speed, radius };
+            let Bodies { at, moves, .. } = &mut *world.resource_mut::<Bodies>();
+            for (at, moves) in at.iter().zip(moves) {
+                *moves += blast.gain(at.xyz()).unwrap_or_default().extend(0.0);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds a body: its position and mass, its velocity and radius.
+fn add(world: &mut World, at: Vec4, moves: Vec4) {
+    let mut bodies = world.resource_mut::<Bodies>();
+    bodies.at.push(at);
+    bodies.moves.push(moves);
+    bodies.before.push(moves);
+    bodies.pulls.push(Vec3::ZERO);
+    world.resource_mut::<Boxes>().aabbs.push(Aabb::EMPTY);
+}
+
+/// Adds bodies of median mass and radius, in a ring around the centre of mass, without a velocity.
+fn add_ring(world: &mut World, count: usize) {
+    world.resource_scope(|world, mut added: Mut<Added>| {
+        let bodies = world.resource::<Bodies>();
+        let mut masses: Vec<f32> = bodies.at.iter().map(|at| at.w).collect();
+        let mut radii: Vec<f32> = bodies.moves.iter().map(|moves| moves.w).collect();
+        let middle = masses.len() / 2;
+        let [mass, radius] = [&mut masses, &mut radii]
+            .map(|list| *list.select_nth_unstable_by(middle, f32::total_cmp).1);
+        for _ in 0..count {
+            let out = added.0.random_range(DISC[1]..1.4 * DISC[1]);
+            let (sin, cos) = added.0.random_range(0.0..std::f32::consts::TAU).sin_cos();
+            let high = added.0.random_range(-1.0..1.0);
+            let at = Vec3::new(out * cos, high, out * sin);
+            add(world, at.extend(mass), Vec3::ZERO.extend(radius));
+        }
+    });
+}
+
+/// Sets the velocity of the held body, so that it follows its target.
+fn drag(held: Res<Held>, mut bodies: ResMut<Bodies>, rules: Res<Rules>) {
+    if let Some(body) = held.body() {
+        let motion = held.motion(bodies.at[body].xyz());
+        bodies.moves[body] = (motion / rules.frame).extend(bodies.moves[body].w);
+        bodies.pulls[body] = Vec3::ZERO;
+    }
 }
 
 fn place(mut bodies: ResMut<Bodies>, mut boxes: ResMut<Boxes>, rules: Res<Rules>) {

@@ -4,13 +4,16 @@
 //! been calm for some frames. Sleeping bodies do not move and cost nothing. A moving body that
 //! touches one wakes its island.
 
-use super::solver::{Body, Contact, FRAME, SLOP};
+use super::body::{Body, Contact, FRAME, SLOP};
 use bevy_ecs::prelude::Resource;
 
 /// Max speeds of a calm body, in metres and radians per second.
 const CALM: [f32; 2] = [0.05, 0.2];
 /// Calm frames before a body may fall asleep.
 const FRAMES: u32 = 30;
+
+/// Height in metres at which a body that fell off the floor stops, out of sight.
+const LOST: f32 = -20.0;
 
 /// How long each body has been calm, and its island.
 #[derive(Resource, Debug, Default)]
@@ -46,11 +49,22 @@ impl Islands {
                 }
             }
         }
-        hit.sort_unstable();
+        self.wake_all(bodies, hit)
+    }
+
+    /// Wakes the islands of the sleeping ones of these bodies. Returns whether there were any.
+    pub fn wake(&self, bodies: &mut [Body], which: impl Iterator<Item = u32>) -> bool {
+        let asleep = which.filter(|&body| bodies[body as usize].asleep);
+        let islands = asleep.map(|body| self.of[body as usize]).collect();
+        self.wake_all(bodies, islands)
+    }
+
+    fn wake_all(&self, bodies: &mut [Body], mut islands: Vec<u32>) -> bool {
+        islands.sort_unstable();
         for (body, island) in bodies.iter_mut().zip(&self.of) {
-            body.asleep &= hit.binary_search(island).is_err();
+            body.asleep &= islands.binary_search(island).is_err();
         }
-        !hit.is_empty()
+        !islands.is_empty()
     }
 
     /// Puts calm islands to sleep at the end of a frame. Returns whether there were any.
@@ -58,7 +72,11 @@ impl Islands {
         self.calm.resize(bodies.len(), 0);
         self.of.resize(bodies.len(), 0);
         for (body, calm) in bodies.iter().zip(&mut self.calm) {
-            *calm = if body.is_awake() && is_calm(body) {
+            *calm = if !body.is_awake() {
+                0
+            } else if body.pose.translation.y < LOST {
+                FRAMES
+            } else if is_calm(body) {
                 *calm + 1
             } else {
                 0

@@ -12,8 +12,10 @@
 //! The size of a ball does not depend on their number. The landscape grows with it, so that they
 //! always cover it equally deep.
 
+use super::act::{Action, Added, Blast, Held, Refusal};
 use super::neighbours::Neighbours;
-use super::{Boxes, Instance, Landscape, Pairs, Picture, Scene, schedule};
+use super::picture::{Instance, Landscape, Picture};
+use super::scene::{Boxes, Pairs, Scene, schedule};
 use bevy_ecs::prelude::*;
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4, Vec4Swizzles};
@@ -87,23 +89,16 @@ pub(super) struct Particles {
     pub velocities: Vec<Vec4>,
 }
 
+/// Height in metres above the ground from which balls are added.
+const DROP: f32 = 6.0;
+
 /// Creates a carpet of several layers of balls that follows the mountains.
 pub(super) fn start(count: usize, rng: &mut Rng) -> (Landscape, Rules, Particles) {
     let side = (SIDE * (count as f32).cbrt()).max(10.0);
     let ground = Landscape::of_side(side);
-    let step = 2.1 * RADII[1];
-    let [columns, rows] = [0.8, 0.45].map(|part| ((part * side / step) as usize).max(1));
-    let from = (0..count)
-        .map(|index| {
-            let (column, row) = (index % columns, index / columns % rows);
-            let layer = index / (columns * rows);
-            let mut jitter = || rng.random_range(-0.05..0.05);
-            let x = 0.1 * side + column as f32 * step + jitter();
-            let z = 0.08 * side + row as f32 * step + jitter();
-            let y = ground.at(x, z).y + (layer + 1) as f32 * step;
-            Vec4::new(x, y, z, rng.random_range(RADII[0]..RADII[1]))
-        })
-        .collect::<Vec<_>>();
+    let from: Vec<Vec4> = (0..count)
+        .map(|index| carpet(index, &ground, side, rng))
+        .collect();
     let particles = Particles {
         next: from.clone(),
         before: vec![Vec4::ZERO; count],
@@ -113,9 +108,24 @@ pub(super) fn start(count: usize, rng: &mut Rng) -> (Landscape, Rules, Particles
     (ground, Rules::new(side), particles)
 }
 
+/// Returns the position and radius of a ball at the start, in layers above the ground.
+fn carpet(index: usize, ground: &Landscape, side: f32, rng: &mut Rng) -> Vec4 {
+    let step = 2.1 * RADII[1];
+    let [columns, rows] = [0.8, 0.45].map(|part| ((part * side / step) as usize).max(1));
+    let (column, row) = (index % columns, index / columns % rows);
+    let layer = index / (columns * rows);
+    let mut jitter = || rng.random_range(-0.05..0.05);
+    let x = 0.1 * side + column as f32 * step + jitter();
+    let z = 0.08 * side + row as f32 * step + jitter();
+    let y = ground.at(x, z).y + (layer + 1) as f32 * step;
+    Vec4::new(x, y, z, rng.random_range(RADII[0]..RADII[1]))
+}
+
 pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
     let (ground, rules, particles) = start(count, rng);
     let mut world = World::new();
+    world.insert_resource(Added(rng.clone()));
+    world.init_resource::<Held>();
     world.insert_resource(Boxes::new(count));
     world.insert_resource(ground);
     world.insert_resource(rules);
@@ -127,7 +137,84 @@ pub(super) fn scene(count: usize, rng: &mut Rng) -> Scene {
         ("collide", schedule(collide)),
         ("settle", schedule(settle)),
     ];
-    Scene::on_host(world, schedule(place), respond, draw)
+    let place = schedule((drag, place).chain());
+    Scene::on_host(world, place, respond, draw).acting(act)
+}
+
+fn act(world: &mut World, action: &Action) -> Result<(), Refusal> {
+    match *action {
+        Action::Throw {
+            from,
+            velocity,
+            radius,
+        } => add(world, 1, |_, _, _| {
+            let from = Vec3::from(from).extend(radius);
+            (from, Vec3::from(velocity).extend(0.0))
+        })?,
+        Action::Add { count } => add(world, count, |index, ground, rng| {
+            let side = ground.spacing * (ground.width - 1) as f32;
+            (
+                carpet(index, ground, side, rng) + Vec4::Y * DROP,
+                Vec4::ZERO,
+            )
+        })?,
+        Action::Grab { .. } | Action::Drag { .. } | Action::Release => {
+            world.resource_scope(|world, mut held: Mut<Held>| {
+                let all = &world.resource::<Particles>().from;
+                held.act(action, |body| all.get(body).map(|at| at.xyz()))
+            })?;
+        }
+        Action::Explode { at, speed, radius } => {
+            let at = at.into();
+            let blast = Blast { at, speed, radius };
+            let Particles {
+                from, velocities, ..
+            } = &mut *world.resource_mut::<Particles>();
+            for (from, velocity) in from.iter().zip(velocities) {
+                let gain = blast.gain(from.xyz());
+                *velocity += gain.unwrap_or_default().extend(0.0);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds balls with these positions, radii and velocities, by index of the added ones. They start
+/// within the walls and above the ground.
+fn add(
+    world: &mut World,
+    count: usize,
+    mut new: impl FnMut(usize, &Landscape, &mut Rng) -> (Vec4, Vec4),
+) -> Result<(), Refusal> {
+    world.resource::<Boxes>().check_room(count)?;
+    world.resource_scope(|world, mut added: Mut<Added>| {
+        world.resource_scope(|world, mut particles: Mut<Particles>| {
+            let (ground, rules) = (world.resource::<Landscape>(), world.resource::<Rules>());
+            for index in 0..count {
+                let (from, velocity) = new(index, ground, &mut added.0);
+                let from = rules.lifted(rules.inside(from.xyz(), from.w), ground);
+                particles.from.push(from);
+                particles.velocities.push(velocity);
+            }
+            let balls = particles.from.len();
+            particles.next.resize(balls, Vec4::ZERO);
+            particles.before.resize(balls, Vec4::ZERO);
+            world
+                .resource_mut::<Boxes>()
+                .aabbs
+                .resize(balls, Aabb::EMPTY);
+        });
+    });
+    Ok(())
+}
+
+/// Sets the velocity of the held ball, so that it follows its target.
+fn drag(held: Res<Held>, mut particles: ResMut<Particles>, rules: Res<Rules>) {
+    if let Some(ball) = held.body() {
+        let motion = held.motion(particles.from[ball].xyz());
+        let weight = Vec3::Y * (rules.gravity * rules.frame);
+        particles.velocities[ball] = (motion / rules.frame + weight).extend(0.0);
+    }
 }
 
 /// Applies gravity and predicts the position of each particle at the end of the frame.

@@ -98,6 +98,15 @@ impl Picture {
         }
     }
 
+    /// Adds a body of a shape.
+    pub(super) fn add(&mut self, shape: Shape, instance: Instance) {
+        match shape {
+            Shape::Box => self.boxes.push(instance),
+            Shape::Chair => self.chairs.push(instance),
+            Shape::Sphere => self.spheres.push(instance),
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         self.boxes.clear();
         self.chairs.clear();

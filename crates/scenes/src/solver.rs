@@ -14,64 +14,14 @@
 //! list. Pairs of bodies that share no moving body are solved in parallel ([`super::colours`]). The
 //! result does not depend on the number of threads.
 
+use super::body::{Body, Contact, GRAVITY, SUBSTEP, SUBSTEPS, skew};
 use super::colours::{self, Colour};
 use super::constraint::{Motion, Spring, Velocity};
-use glam::{Mat3, Quat, Vec3};
-use parry3d::math::Pose3;
-use radsweep::Pair;
+use glam::{Quat, Vec3};
 use rayon::prelude::*;
 
-pub(super) const GRAVITY: Vec3 = Vec3::new(0.0, -9.81, 0.0);
-/// Duration of a frame in seconds.
-pub(super) const FRAME: f32 = 1.0 / 60.0;
-const SUBSTEPS: u32 = 8;
-pub(super) const SUBSTEP: f32 = FRAME / SUBSTEPS as f32;
-/// Penetration in metres that is not undone, so that resting contacts stay contacts.
-pub(super) const SLOP: f32 = 0.002;
-/// Damping of rotation per second, for air drag and the friction that point contacts lack.
-const ANGULAR_DAMPING: f32 = 0.1;
 /// Bodies per task.
 const GRAIN: usize = 64;
-
-/// A rigid body; one with an `inverse_mass` of 0 does not move.
-#[derive(Debug, Clone)]
-pub(super) struct Body {
-    /// The pose of the centre of mass.
-    pub pose: Pose3,
-    pub linear: Vec3,
-    pub angular: Vec3,
-    pub inverse_mass: f32,
-    /// The inertia in the body's axes.
-    pub inertia: Mat3,
-    pub inverse_inertia: Mat3,
-    /// Whether it sleeps: it does not move, and others rest on it as on the floor.
-    pub asleep: bool,
-}
-
-impl Body {
-    /// Returns whether it moves and contacts can change its velocity.
-    pub fn is_awake(&self) -> bool {
-        self.inverse_mass > 0.0 && !self.asleep
-    }
-}
-
-/// One point of contact between two boxes of different bodies.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Contact {
-    /// The boxes, and the features that touch: they identify the contact in the next frame.
-    pub pair: Pair,
-    pub features: (u32, u32),
-    /// Indices of the bodies.
-    pub bodies: [u32; 2],
-    /// The unit normal, from the first body to the second.
-    pub normal: Vec3,
-    /// The contact point relative to each body's centre of mass, in the world's axes.
-    pub anchors: [Vec3; 2],
-    /// Distance along the normal; negative for penetration.
-    pub separation: f32,
-    /// Accumulated impulse along the normal and the two tangents of the last substep.
-    pub impulse: Vec3,
-}
 
 /// Moves the bodies by one frame and stores the impulses in the contacts.
 pub(super) fn step(bodies: &mut [Body], contacts: &mut [Contact]) {
@@ -138,7 +88,7 @@ fn apply_forces(body: &mut Body, velocity: &mut Velocity) {
     let residual = spin.cross(momentum) * SUBSTEP;
     let slope = body.inertia + (skew(spin) * body.inertia - skew(momentum)) * SUBSTEP;
     let spin = spin - slope.inverse() * residual;
-    velocity.angular = (body.pose.rotation * spin / (1.0 + SUBSTEP * ANGULAR_DAMPING)).into();
+    velocity.angular = (body.pose.rotation * spin / (1.0 + SUBSTEP * body.damping)).into();
 }
 
 fn advance(body: &mut Body, velocity: &mut Velocity, motion: &mut Motion) {
@@ -146,15 +96,6 @@ fn advance(body: &mut Body, velocity: &mut Velocity, motion: &mut Motion) {
     let turn = Quat::from_scaled_axis(Vec3::from(velocity.angular) * SUBSTEP);
     body.pose.rotation = (turn * body.pose.rotation).normalize();
     motion.follow(&body.pose);
-}
-
-/// Returns the matrix of the cross product with `v`.
-fn skew(v: Vec3) -> Mat3 {
-    Mat3::from_cols(
-        Vec3::new(0.0, v.z, -v.y),
-        Vec3::new(-v.z, 0.0, v.x),
-        Vec3::new(v.y, -v.x, 0.0),
-    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! Touching boxes overlap under the closed rule, so the coordinates must be exact. All cubes of a
 //! layer have the same vertical interval.
 
-use super::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
+use super::scene::{BoxIndex, Boxes, Scene, draw_boxes, schedule};
 use bevy_ecs::prelude::*;
 use glam::Vec3;
 use radsweep::{Filter, FilterFlags};

@@ -1,7 +1,7 @@
 //! Tests of the properties of all scenes, and of the synthetic scenes.
 
 use super::*;
-use radsweep::{Backend, Config};
+use radsweep::{Aabb, Backend, Config};
 
 fn scene(kind: Kind, bodies: usize) -> (Scene, BroadPhase) {
     let scene = Scene::new(

@@ -1,7 +1,7 @@
 //! The scene `galaxy` on a device, with the kernels of `kernels/demo/galaxy.cuh`.
 
+use super::bodies::{Bodies, linear, module};
 use super::neighbours::Neighbours;
-use super::{Bodies, linear, module};
 use crate::galaxy::{self, RULES};
 use crate::{Error, Instance, Picture};
 use glam::{Vec4, Vec4Swizzles};

@@ -1,7 +1,7 @@
 //! Lists the neighbours of every body from the pairs on the device, with the kernels of
 //! `kernels/demo/neighbours.cuh`.
 
-use super::{linear, reserve};
+use super::bodies::{linear, reserve};
 use crate::Error;
 use bytemuck::{Pod, Zeroable};
 use radsweep::Pair;

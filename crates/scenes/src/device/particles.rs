@@ -1,7 +1,7 @@
 //! The scene `particles` on a device, with the kernels of `kernels/demo/particles.cuh`.
 
+use super::bodies::{Bodies, linear, module};
 use super::neighbours::Neighbours;
-use super::{Bodies, linear, module};
 use crate::particles::{Particles, ROUNDS, Rules};
 use crate::{Error, Instance, Landscape, Picture};
 use bytemuck::{Pod, Zeroable};

@@ -1,8 +1,12 @@
 //! Tests that chairs fall, pile up, sleep and wake.
 
+use super::bodies::{Asleep, Pose, RigidBody};
 use super::*;
-use crate::{Kind, Options, Step};
-use radsweep::{Backend, BroadPhase, Config};
+use crate::body::{Body, GRAVITY, SLOP};
+use crate::contacts::Placed;
+use crate::{Action, Kind, Options, Step};
+use glam::Mat3;
+use radsweep::{Backend, BroadPhase, Config, FilterFlags};
 
 fn scene(bodies: usize) -> (Scene, BroadPhase) {
     let options = Options {
@@ -25,7 +29,7 @@ fn step(scene: &mut Scene, broad_phase: &mut BroadPhase) -> Step {
 fn energy(body: &Body) -> f32 {
     let spin = body.pose.rotation.inverse() * body.angular;
     let kinetic = body.linear.length_squared() / body.inverse_mass + spin.dot(body.inertia * spin);
-    kinetic / 2.0 - solver::GRAVITY.dot(body.pose.translation) / body.inverse_mass
+    kinetic / 2.0 - GRAVITY.dot(body.pose.translation) / body.inverse_mass
 }
 
 /// Returns the height of the lowest corner of a box.
@@ -81,7 +85,7 @@ fn chairs_fall_tumble_pile_up_and_come_to_rest() {
         .iter()
         .map(lowest)
         .fold(f32::MAX, f32::min);
-    assert!(bottom > -4.0 * solver::SLOP, "the floor holds: {bottom} m");
+    assert!(bottom > -4.0 * SLOP, "the floor holds: {bottom} m");
     let mut depths: Vec<f32> = physics
         .dormant
         .iter()
@@ -202,7 +206,7 @@ fn a_chair_in_the_air_falls_by_gravity() {
         step(&mut scene, &mut broad_phase);
     }
     let (end, seconds) = (top(&scene), 0.5);
-    let expected = start.linear * seconds + solver::GRAVITY * seconds * seconds / 2.0;
+    let expected = start.linear * seconds + GRAVITY * seconds * seconds / 2.0;
     let fallen = end.pose.translation - start.pose.translation;
     assert!(fallen.abs_diff_eq(expected, 0.01), "{fallen} {expected}");
 }
@@ -221,4 +225,176 @@ fn boxes_of_one_chair_never_pair() {
             .iter()
             .all(|pair| group(pair.a) != group(pair.b))
     );
+}
+
+/// Runs frames until all bodies sleep.
+fn settle(scene: &mut Scene, broad_phase: &mut BroadPhase) {
+    for _ in 0..1500 {
+        step(scene, broad_phase);
+        let bodies = &scene.world.resource::<Physics>().bodies;
+        if bodies[1..].iter().all(|body| body.asleep) {
+            return;
+        }
+    }
+    panic!("they do not come to rest");
+}
+
+fn awake(scene: &Scene) -> usize {
+    let bodies = &scene.world.resource::<Physics>().bodies;
+    bodies.iter().filter(|body| body.is_awake()).count()
+}
+
+#[test]
+fn a_thrown_ball_wakes_the_heap_through_its_pairs_and_comes_to_rest() {
+    let (mut scene, mut broad_phase) = scene(40);
+    settle(&mut scene, &mut broad_phase);
+    let target = scene.world.resource::<Physics>().bodies[1].pose.translation;
+    let from = target + Vec3::new(0.0, 3.0, 4.0);
+    scene
+        .act(&Action::Throw {
+            from: from.into(),
+            velocity: ((target - from) * 3.0).into(),
+            radius: 0.4,
+        })
+        .expect("there is room");
+    step(&mut scene, &mut broad_phase);
+    assert_eq!(awake(&scene), 1, "the heap sleeps until the ball is there");
+    let momentum = |scene: &Scene| {
+        let bodies = scene.world.resource::<Physics>().bodies[1..].iter();
+        bodies
+            .map(|body| body.linear / body.inverse_mass)
+            .sum::<Vec3>()
+    };
+    let mut hit = None;
+    for _ in 0..60 {
+        let before = momentum(&scene);
+        step(&mut scene, &mut broad_phase);
+        if hit.is_none() && awake(&scene) > 10 {
+            hit = Some((before, momentum(&scene)));
+        }
+    }
+    let (before, after) = hit.expect("it hits the heap");
+    assert!(before.z < -200.0, "kg m/s: {before}");
+    // Only the floor can take some of it.
+    assert!(
+        after.z > 1.05 * before.z && after.z < 0.3 * before.z,
+        "{before} {after}"
+    );
+    settle(&mut scene, &mut broad_phase);
+    let physics = scene.world.resource::<Physics>();
+    let ball = physics.bodies.last().expect("the ball");
+    assert!(
+        (ball.pose.translation.y - 0.4) > -0.02,
+        "it lies on something"
+    );
+    let mut picture = Picture::default();
+    scene.picture(&mut picture).expect("a picture");
+    assert_eq!(picture.spheres.len(), 1);
+    assert_eq!(picture.spheres[0].scale, [0.4; 3]);
+}
+
+#[test]
+fn a_chair_is_dragged_out_of_a_sleeping_heap_to_the_target_and_falls_when_let_go() {
+    let (mut scene, mut broad_phase) = scene(12);
+    settle(&mut scene, &mut broad_phase);
+    let start = scene.world.resource::<Physics>().bodies[3].pose.translation;
+    let seat = start + Vec3::Y * 0.02;
+    scene
+        .act(&Action::Grab {
+            body: 3,
+            point: seat.into(),
+        })
+        .expect("a chair");
+    assert!(awake(&scene) > 0, "it wakes");
+    let target = Vec3::new(1.0, 5.0, -1.0);
+    scene
+        .act(&Action::Drag {
+            target: target.into(),
+        })
+        .expect("it is held");
+    let mut fastest: f32 = 0.0;
+    for _ in 0..240 {
+        step(&mut scene, &mut broad_phase);
+        let body = &scene.world.resource::<Physics>().bodies[3];
+        fastest = fastest.max(body.linear.length());
+    }
+    let held = |scene: &Scene| {
+        let physics = scene.world.resource::<Physics>();
+        let grip = physics.grip.as_ref().expect("it is held");
+        physics.bodies[3].pose * grip.anchor
+    };
+    let off = held(&scene).distance(target);
+    assert!(off < 0.1, "{off} m from the target");
+    assert!(fastest < 20.0, "{fastest} m/s");
+    // It may fall asleep in the air, and still follows and falls.
+    for _ in 0..600 {
+        step(&mut scene, &mut broad_phase);
+    }
+    scene
+        .act(&Action::Drag {
+            target: (target + Vec3::X).into(),
+        })
+        .expect("it is held");
+    for _ in 0..120 {
+        step(&mut scene, &mut broad_phase);
+    }
+    let off = held(&scene).distance(target + Vec3::X);
+    assert!(off < 0.1, "{off} m from the second target");
+    scene.act(&Action::Release).expect("it is held");
+    settle(&mut scene, &mut broad_phase);
+    let end = scene.world.resource::<Physics>().bodies[3].pose.translation;
+    assert!(end.y < 2.0, "it fell: {end}");
+}
+
+#[test]
+fn an_explosion_wakes_a_heap_once_and_throws_it_apart() {
+    let (mut scene, mut broad_phase) = scene(40);
+    settle(&mut scene, &mut broad_phase);
+    let width = |scene: &Scene| {
+        let bodies = scene.world.resource::<Physics>().bodies[1..].iter();
+        bodies
+            .map(|body| body.pose.translation.length())
+            .sum::<f32>()
+    };
+    let before = width(&scene);
+    scene
+        .act(&Action::Explode {
+            at: [0.0, -0.5, 0.0],
+            speed: 12.0,
+            radius: 4.0,
+        })
+        .expect("chairs");
+    assert!(awake(&scene) > 5);
+    let physics = scene.world.resource::<Physics>();
+    let twice = physics.dormant.iter().filter(|contact| {
+        let mut both = contact.bodies.into_iter();
+        both.any(|body| physics.bodies[body as usize].is_awake())
+    });
+    assert_eq!(twice.count(), 0, "their contacts sleep no longer");
+    settle(&mut scene, &mut broad_phase);
+    let after = width(&scene);
+    assert!(after > 1.3 * before, "{before} m, then {after} m");
+    let bottom = scene.world.resource::<Physics>().boxes[1..]
+        .iter()
+        .map(lowest);
+    let bottom = bottom.fold(f32::MAX, f32::min);
+    assert!(bottom > -0.02, "none is in the floor: {bottom} m");
+}
+
+#[test]
+fn a_body_that_leaves_the_floor_stops_out_of_sight() {
+    let (mut scene, mut broad_phase) = scene(1);
+    scene
+        .act(&Action::Throw {
+            from: [200.0, 1.0, 0.0],
+            velocity: [5.0, 0.0, 0.0],
+            radius: 0.3,
+        })
+        .expect("there is room");
+    settle(&mut scene, &mut broad_phase);
+    let height = scene.world.resource::<Physics>().bodies[2]
+        .pose
+        .translation
+        .y;
+    assert!((-22.0..-20.0).contains(&height), "{height} m");
 }

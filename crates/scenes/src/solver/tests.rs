@@ -1,8 +1,12 @@
 //! Tests of the solver with cubes and a plate.
 
 use super::super::constraint::FRICTION;
-use super::super::contacts::{self, Placed};
+use super::super::contacts::{self, Form, Placed};
 use super::*;
+use crate::chair::Part;
+use glam::Mat3;
+use parry3d::math::Pose3;
+use radsweep::Pair;
 
 const HALF: Vec3 = Vec3::splat(0.5);
 
@@ -15,6 +19,7 @@ fn cube(position: Vec3) -> Body {
         inverse_mass: 1.0,
         inertia,
         inverse_inertia: inertia.inverse(),
+        damping: 0.1,
         asleep: false,
     }
 }
@@ -58,7 +63,10 @@ impl World {
             };
             let boxes: Vec<Placed> = (0_u32..)
                 .zip(&self.bodies)
-                .map(|(index, body)| Placed::new(index, body, Vec3::ZERO, half(index)))
+                .map(|(index, body)| {
+                    let (center, half) = (Vec3::ZERO, half(index));
+                    Placed::new(index, body, Form::Box, &Part { center, half })
+                })
                 .collect();
             let count = boxes.len() as u32;
             let pairs: Vec<Pair> = (0..count)

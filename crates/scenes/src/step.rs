@@ -1,0 +1,30 @@
+//! The results of a frame.
+
+use radsweep::Report;
+
+/// The results of one frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The report of the broad phase.
+    pub report: Report,
+    /// Milliseconds of the scene's own stages, in the order they run.
+    pub stages: Vec<(&'static str, f64)>,
+}
+
+impl Step {
+    /// Returns all stages of the frame with their milliseconds: the scene's `place`, those of the
+    /// broad phase, then the scene's others.
+    pub fn all_stages(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let (before, after) = self.stages.split_at(self.stages.len().min(1));
+        let before = before.iter().copied();
+        let paired = self.report.stats.timings.stages();
+        before.chain(paired).chain(after.iter().copied())
+    }
+
+    /// Returns the milliseconds of the whole frame, including the time between the broad phase's
+    /// stages.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.report.stats.timings.total + self.stages.iter().map(|stage| stage.1).sum::<f64>()
+    }
+}
