@@ -1,7 +1,6 @@
 //! The edges of the columns or cells that the broad phase divides the space into, as lines.
 
-use super::look::{edges, line};
-use super::render::Line;
+use super::lines::{Line, edges, line};
 use glam::Vec3;
 use radsweep::Aabb;
 use radsweep::internals::Subdivision;

@@ -1,7 +1,7 @@
 //! The choice of what is drawn, and the lines over the scene.
 
 use super::cells::cuts;
-use super::render::Line;
+use super::lines::{Line, edges, line};
 use super::snapshot::{Extent, Picked, Snapshot, Watch};
 use glam::Vec3;
 use radsweep::Aabb;
@@ -133,15 +133,6 @@ const PARTNER: [f32; 4] = [0.0, 0.45, 0.85, 0.9];
 pub(super) const RESTING: [f32; 4] = [0.42, 0.13, 0.78, 0.95];
 const LINK: [f32; 4] = [0.9, 0.95, 1.0, 0.85];
 
-pub(super) const fn line(from: Vec3, to: Vec3, colour: [f32; 4], width: f32) -> Line {
-    Line {
-        from,
-        width,
-        to,
-        colour,
-    }
-}
-
 fn middle(aabb: &Aabb) -> Vec3 {
     (Vec3::from(aabb.min) + Vec3::from(aabb.max)) / 2.0
 }
@@ -192,26 +183,6 @@ fn picked_boxes(picked: &Picked, lines: &mut Vec<Line>) {
     }
     for own in &picked.boxes {
         edges(&own.aabb, MARKED, 2.5, lines);
-    }
-}
-
-pub(super) fn edges(aabb: &Aabb, colour: [f32; 4], width: f32, lines: &mut Vec<Line>) {
-    let ends = [Vec3::from(aabb.min), Vec3::from(aabb.max)];
-    if !ends.iter().all(|end| end.is_finite()) {
-        return;
-    }
-    let corner = |bits: usize| {
-        Vec3::new(
-            ends[bits & 1].x,
-            ends[bits >> 1 & 1].y,
-            ends[bits >> 2 & 1].z,
-        )
-    };
-    for bits in 0..8 {
-        let others = (0..3)
-            .map(|axis| bits | 1 << axis)
-            .filter(|&other| other != bits);
-        lines.extend(others.map(|other| line(corner(bits), corner(other), colour, width)));
     }
 }
 

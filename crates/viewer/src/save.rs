@@ -1,6 +1,6 @@
 //! Writes files completely or not at all.
 
-use super::Error;
+use super::error::Error;
 use radsweep_common::output;
 use std::io;
 use std::path::{Path, PathBuf};

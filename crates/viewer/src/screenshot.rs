@@ -1,5 +1,6 @@
 //! Draws pictures without a window.
 
+use super::error::Error;
 use super::look::{Colour, Look};
 use super::overlay::Overlay;
 use super::render::{Clock, Gpu, Picture, Quality, Renderer};
@@ -9,7 +10,7 @@ use super::simulation::{Settings, State, Update};
 use super::sorting::SortLimit;
 use super::state::Viewer;
 use super::timeline::Record;
-use super::{Error, ui};
+use super::ui;
 use egui::{RawInput, Rect, pos2, vec2};
 use radsweep_common::backend;
 use radsweep_scenes::Scene;
@@ -138,7 +139,7 @@ struct Studio {
 
 impl Studio {
     fn new(size: [u32; 2]) -> Result<Self, Error> {
-        let gpu = Gpu::new(&Gpu::instance(), None)?;
+        let gpu = Gpu::new(&Gpu::instance(None)?, None)?;
         let context = egui::Context::default();
         ui::style(&context);
         Ok(Self {

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use radsweep::internals::Subdivision;
 use radsweep::{Aabb, BroadPhase, Filter, FilterFlags, Pair};
-use radsweep_scenes::{Instance, Kind, Landscape, Picture, Scene, Shape};
+use radsweep_scenes::{Instance, Kind, Landscape, Picture, Refusal, Scene, Shape};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -113,7 +113,9 @@ pub(super) struct Snapshot {
     pub links: Vec<Link>,
     pub extent: Option<Extent>,
     pub landscape: Option<Arc<Landscape>>,
-    /// The bits of [`mark`] and the numbers of pairs by body, while the snapshot is being taken.
+    /// Why the scene takes no actions, if so.
+    pub refusal: Option<Refusal>,
+    /// The bits of [`mark`] and the numbers of pairs by body.
     pub(super) by_body: Vec<u32>,
 }
 
@@ -143,6 +145,7 @@ impl Snapshot {
     ) -> radsweep::Result<()> {
         scene.picture(&mut self.picture)?;
         broad_phase.download()?;
+        self.refusal = scene.refusal();
         self.axis = broad_phase.report().stats.axis;
         let subdivision = watch.cells.then(|| broad_phase.subdivision());
         self.subdivision = subdivision.flatten();
@@ -158,6 +161,43 @@ impl Snapshot {
         }
         self.extent = self.measure();
         Ok(())
+    }
+
+    /// Returns the bytes of its lists.
+    pub fn bytes(&self) -> usize {
+        let shapes = Self::SHAPES.map(|shape| size_of_val(self.picture.of(shape)));
+        let marks = self.marks.iter().map(|marks| size_of_val(&marks[..]));
+        let picked = self
+            .picked
+            .iter()
+            .map(|picked| size_of_val(&picked.pairs[..]));
+        let others = [
+            size_of_val(&self.boxes[..]),
+            size_of_val(&self.links[..]),
+            size_of_val(&self.by_body[..]),
+        ];
+        size_of::<Self>()
+            + shapes
+                .into_iter()
+                .chain(marks)
+                .chain(picked)
+                .chain(others)
+                .sum::<usize>()
+    }
+
+    /// Returns a body, if it is drawn.
+    pub fn instance(&self, body: u32) -> Option<&Instance> {
+        let lists = Self::SHAPES.map(|shape| self.picture.of(shape));
+        lists.into_iter().find_map(|list| {
+            let at = list.binary_search_by_key(&body, |one| one.body).ok()?;
+            list.get(at)
+        })
+    }
+
+    /// Returns whether a body never moves.
+    pub fn is_static(&self, body: u32) -> bool {
+        let marks = self.by_body.get(body as usize);
+        marks.is_some_and(|marks| marks & mark::STATIC != 0)
     }
 
     fn mark(&mut self, scene: &Scene, pairs: [&[Pair]; 2], watch: Watch) -> radsweep::Result<()> {

@@ -1,16 +1,17 @@
 //! The state of the viewer, independent of any window or device.
 
-use super::Error;
 use super::camera::{Camera, Ray};
+use super::error::Error;
+use super::lines::{Line, line};
 use super::look::Look;
-use super::pick;
+use super::pick::{self, Hit};
 use super::rate::Rate;
 use super::render::Gpu;
 use super::simulation::{Command, Settings, Simulation, State, Update};
 use super::snapshot::{Snapshot, Watch, World};
 use super::timeline::{Record, Span, Timeline};
 use egui::{Pos2, Rect, vec2};
-use glam::Vec3;
+use glam::{Quat, Vec2, Vec3};
 use radsweep_scenes::{Mesh, chair_mesh};
 use std::path::Path;
 
@@ -22,6 +23,9 @@ pub(super) enum Request {
     SavePicture,
     Quit,
 }
+
+/// The colour of the line from a held body to the pointer.
+const SPRING: [f32; 4] = [0.10, 0.75, 0.25, 1.0];
 
 /// Who moves the camera.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +39,17 @@ pub(super) enum Aim {
     Free,
 }
 
+/// A body that the pointer drags by a spring.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Dragged {
+    pub body: u32,
+    /// The held point, from the body's centre in its axes.
+    pub anchor: Vec3,
+    /// Depth of the plane in which the pointer moves.
+    pub depth: f32,
+    pub target: Vec3,
+}
+
 /// The state of the viewer: everything that is shown.
 pub(super) struct Viewer {
     /// The requested settings, which the simulation follows.
@@ -43,7 +58,11 @@ pub(super) struct Viewer {
     pub camera: Camera,
     pub aim: Aim,
     pub timeline: Timeline,
+    /// The last frame.
     pub snapshot: Option<Box<Snapshot>>,
+    /// The inspected frame, if it is not the last and is still there.
+    pub past: Option<Box<Snapshot>>,
+    pub dragged: Option<Dragged>,
     pub playing: bool,
     /// Speed relative to 60 frames per second.
     pub speed: f64,
@@ -106,6 +125,8 @@ impl Viewer {
             aim: Aim::Fit(None),
             timeline: Timeline::default(),
             snapshot: None,
+            past: None,
+            dragged: None,
             playing,
             speed: 1.0,
             picked: None,
@@ -175,6 +196,7 @@ impl Viewer {
             self.scene = snapshot.scene;
             self.picked = None;
             self.inspected = None;
+            self.dragged = None;
         }
         if let Some(extent) = snapshot.extent
             && self.fitted != snapshot.world
@@ -185,9 +207,31 @@ impl Viewer {
         }
     }
 
+    /// Returns the past frame whose picture is to be shown, as scene and number: the inspected one,
+    /// unless it is the last.
+    pub fn wanted(&self) -> Option<(u64, u64)> {
+        let last = self.snapshot.as_ref().map(|snapshot| snapshot.frame);
+        let past = self.inspected.filter(|_| self.inspected != last);
+        past.map(|frame| (self.scene, frame))
+    }
+
+    /// Returns the frame whose picture is shown.
+    pub fn shown(&self) -> Option<&Snapshot> {
+        self.past.as_deref().or(self.snapshot.as_deref())
+    }
+
+    /// Returns a line from the held point of a body to where it is dragged.
+    pub fn spring(&self) -> Option<Line> {
+        let dragged = self.dragged?;
+        let body = self.shown()?.instance(dragged.body)?;
+        let turn = Quat::from_array(body.rotation);
+        let from = Vec3::from(body.position) + turn * dragged.anchor;
+        Some(line(from, dragged.target, SPRING, 3.0))
+    }
+
     /// Moves the camera for a picture of this aspect, unless the user has moved it.
     pub fn aim(&mut self, aspect: f32) {
-        let Some(snapshot) = &self.snapshot else {
+        let Some(snapshot) = self.shown() else {
             return;
         };
         let serial = snapshot.serial;
@@ -213,7 +257,7 @@ impl Viewer {
             self.camera = there;
         } else {
             // As far for a frame that was not shown as for one that was.
-            let frames = serial.saturating_sub(seen).clamp(1, 60) as i32;
+            let frames = serial.abs_diff(seen).clamp(1, 60) as i32;
             let part = 1.0 - (1.0 - Self::FOLLOWING).powi(frames);
             self.camera.approach(&there, part);
         }
@@ -249,7 +293,7 @@ impl Viewer {
         self.requests.push(request);
     }
 
-    fn command(&mut self, command: Command) {
+    pub fn command(&mut self, command: Command) {
         self.request(Request::Simulation(command));
     }
 
@@ -293,21 +337,35 @@ impl Viewer {
 
     /// Picks the first body that the ray hits, or none.
     pub fn pick(&mut self, ray: Ray) {
-        let snapshot = self.snapshot.as_ref();
+        self.picked = self.hit(ray).map(|hit| hit.body);
+    }
+
+    /// Returns the first body that the ray hits.
+    pub fn hit(&self, ray: Ray) -> Option<Hit> {
+        let snapshot = self.shown()?;
         let (eye, forward) = (self.camera.eye(), self.camera.forward());
-        let hit = snapshot.and_then(|snapshot| {
-            let radius = snapshot.extent.map_or(1.0, |extent| extent.radius);
-            let cut = self.camera.cut(radius, self.look.cut);
-            pick::pick(&snapshot.picture, &self.chair, ray, |body| {
-                (Vec3::from(body.position) - eye).dot(forward) >= cut
-            })
-        });
-        self.picked = hit.map(|hit| hit.body);
+        let radius = snapshot.extent.map_or(1.0, |extent| extent.radius);
+        let cut = self.camera.cut(radius, self.look.cut);
+        pick::pick(&snapshot.picture, &self.chair, ray, |body| {
+            (Vec3::from(body.position) - eye).dot(forward) >= cut
+        })
+    }
+
+    /// Returns the ray through a point of the window, in points; through the centre of the scene's
+    /// area for a point outside of it.
+    pub fn ray_at(&self, at: Option<Pos2>) -> Ray {
+        let area = self
+            .area
+            .unwrap_or(Rect::from_min_size(Pos2::ZERO, vec2(1.0, 1.0)));
+        let at = at.filter(|&at| area.contains(at)).unwrap_or(area.center());
+        let part = (at - area.center()) / (area.size() / 2.0);
+        self.camera
+            .ray(Vec2::new(part.x, -part.y), area.aspect_ratio())
     }
 
     /// Moves the camera to the picked body, or to all bodies, which it then follows.
     pub fn focus(&mut self) {
-        let Some(snapshot) = &self.snapshot else {
+        let Some(snapshot) = self.shown() else {
             return;
         };
         let boxes = snapshot.picked.iter().flat_map(|picked| &picked.boxes);
@@ -324,7 +382,7 @@ impl Viewer {
         };
     }
 
-    /// Pauses and shows the figures of a frame of the timeline.
+    /// Pauses and shows a frame of the timeline: its figures, and its picture if it is still there.
     pub fn inspect(&mut self, frame: u64) {
         if self.timeline.find(frame).is_some() {
             self.inspected = Some(frame);
@@ -575,8 +633,18 @@ pub(super) mod tests {
         viewer.inspect(4);
         assert!(!viewer.playing);
         assert_eq!(viewer.record().map(|record| record.frame), Some(4));
+        // Its picture is shown as soon as it is there.
+        assert_eq!(viewer.shown().map(|shown| shown.frame), Some(1));
+        assert_eq!(viewer.wanted(), Some((1, 4)));
+        viewer.past = Some(Box::new(Snapshot {
+            frame: 4,
+            ..Snapshot::default()
+        }));
+        assert_eq!(viewer.shown().map(|shown| shown.frame), Some(4));
         viewer.inspect(99); // does not exist
         assert_eq!(viewer.record().map(|record| record.frame), Some(4));
+        viewer.inspected = Some(1);
+        assert_eq!(viewer.wanted(), None, "the last frame is there already");
         viewer.play(true);
         assert_eq!(viewer.record().map(|record| record.frame), Some(9));
     }

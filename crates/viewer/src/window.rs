@@ -1,12 +1,13 @@
 //! The window: passes winit's events to egui and draws frames, but only when something visible has
 //! changed.
 
+use super::error::Error;
 use super::overlay::Overlay;
 use super::render::{Clock, Gpu, Picture, Quality, Renderer};
 use super::save::{free_name, save, save_png};
 use super::simulation::{Settings, Simulation};
 use super::state::{Request, Viewer};
-use super::{Error, ui};
+use super::ui;
 use egui::ViewportId;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,14 +120,12 @@ impl App {
             Some(old) => {
                 let window = Arc::clone(&old.window);
                 drop(old);
-                Screen::new(window, Gpu::instance(), events, &self.proxy)?
+                let instance = Gpu::instance(Some(events.owned_display_handle()))?;
+                Screen::new(window, instance, events, &self.proxy)?
             }
             None => {
                 // Without a driver no window opens, not even for a moment.
-                let instance = Gpu::instance();
-                if !Gpu::is_there(&instance) {
-                    return Err(Error::NoAdapter);
-                }
+                let instance = Gpu::instance(Some(events.owned_display_handle()))?;
                 let mut monitors = events.primary_monitor().into_iter();
                 let monitor = monitors
                     .next()
@@ -172,6 +171,8 @@ impl App {
             if let Err(error) = self.viewer.take(update) {
                 return self.fail(events, error);
             }
+            let wanted = self.viewer.wanted();
+            self.viewer.past = simulation.recall(self.viewer.past.take(), wanted);
         }
         let drawn = screen.draw(&mut self.viewer);
         let requests = self.viewer.requests();
@@ -396,8 +397,12 @@ impl Screen {
         viewer.aim(wide / high);
         let scene = self.draw_scene(viewer, &mut encoder, &view, size);
         self.overlay.paint(&mut encoder, &view, !scene);
-        let shown = viewer.snapshot.as_ref().filter(|_| scene);
-        let shown = shown.map(|snapshot| snapshot.frame);
+        // The times of a past frame are those of its first picture.
+        let new = viewer
+            .snapshot
+            .as_ref()
+            .filter(|_| scene && viewer.past.is_none());
+        let shown = new.map(|snapshot| snapshot.frame);
         if let Some(frame) = shown {
             self.clock.end(&self.gpu.device, &mut encoder, frame);
         }

@@ -1,11 +1,11 @@
 //! Measures the drawing on the device with its timestamps, where it has them.
 
-use super::Gpu;
+use super::gpu::{Gpu, TIMESTAMPS};
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver};
 use wgpu::{
-    Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, Features, MapMode, PollType,
-    QuerySet, QuerySetDescriptor, QueryType,
+    Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, QuerySet,
+    QuerySetDescriptor, QueryType,
 };
 
 /// Measures pictures. A time arrives some pictures later, so that nothing waits for it.
@@ -40,12 +40,8 @@ const BYTES: u64 = 16;
 const MAX_IN_FLIGHT: usize = 8;
 
 impl Clock {
-    /// The features that it needs.
-    pub const FEATURES: Features =
-        Features::TIMESTAMP_QUERY.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
-
     pub fn new(gpu: &Gpu) -> Self {
-        let there = gpu.device.features().contains(Self::FEATURES);
+        let there = gpu.device.features().contains(TIMESTAMPS);
         Self {
             queries: there.then(|| Queries {
                 set: gpu.device.create_query_set(&QuerySetDescriptor {

@@ -1,12 +1,16 @@
 //! The graphics device.
 
-use super::Clock;
-use crate::Error;
+use crate::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu::{
-    Adapter, Backends, Device, DeviceDescriptor, DeviceType, Instance, InstanceDescriptor, Limits,
-    PowerPreference, Queue, RequestAdapterOptions, Surface,
+    Adapter, Backends, Device, DeviceDescriptor, DeviceType, Features, Instance,
+    InstanceDescriptor, Limits, PowerPreference, Queue, RequestAdapterOptions, Surface,
 };
+use winit::event_loop::OwnedDisplayHandle;
+
+/// The features that the clock uses where there are any.
+pub(super) const TIMESTAMPS: Features =
+    Features::TIMESTAMP_QUERY.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
 
 /// A device, its queue, and its first error.
 #[derive(Debug, Clone)]
@@ -18,14 +22,25 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the drivers of the platform, software ones too; `WGPU_BACKEND` selects among them.
-    pub fn instance() -> Instance {
-        Instance::new(InstanceDescriptor::new_without_display_handle_from_env())
-    }
-
-    /// Returns whether any driver answers.
-    pub fn is_there(instance: &Instance) -> bool {
-        !pollster::block_on(instance.enumerate_adapters(Backends::all())).is_empty()
+    /// Opens the drivers of the platform, software ones too; those of OpenGL only where there are
+    /// no others. `WGPU_BACKEND` selects among them. OpenGL can show pictures only in windows of
+    /// the display that it is opened with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAdapter`] if no driver answers.
+    pub fn instance(display: Option<OwnedDisplayHandle>) -> Result<Instance, Error> {
+        let found = |backends: Backends| {
+            let mut descriptor = InstanceDescriptor::new_without_display_handle_from_env();
+            descriptor.backends &= backends;
+            let display = display.clone();
+            descriptor.display = display.map(|display| Box::new(display) as Box<_>);
+            let instance = Instance::new(descriptor);
+            let adapters = pollster::block_on(instance.enumerate_adapters(backends));
+            (!adapters.is_empty()).then_some(instance)
+        };
+        let instance = found(Backends::PRIMARY).or_else(|| found(Backends::GL));
+        instance.ok_or(Error::NoAdapter)
     }
 
     /// Opens the fastest device that can show `surface`, if one is given.
@@ -40,8 +55,8 @@ impl Gpu {
         let adapter = adapter.map_err(|_| Error::NoAdapter)?;
         let descriptor = DeviceDescriptor {
             label: Some("radsweep"),
-            required_features: adapter.features() & Clock::FEATURES,
-            required_limits: Limits::downlevel_defaults().using_resolution(adapter.limits()),
+            required_features: adapter.features() & TIMESTAMPS,
+            required_limits: Limits::downlevel_webgl2_defaults().using_resolution(adapter.limits()),
             ..DeviceDescriptor::default()
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))

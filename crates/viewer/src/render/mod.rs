@@ -10,6 +10,7 @@ mod target;
 mod texture;
 
 use super::camera::Camera;
+use super::lines::Line;
 use super::look::{Colour, Look};
 use super::mesh::{landscape, parts};
 use super::snapshot::{Extent, Snapshot};
@@ -35,18 +36,6 @@ use wgpu::{
     RenderPassColorAttachment, RenderPassDepthStencilAttachment, RenderPassDescriptor, StoreOp,
     TextureFormat, TextureView,
 };
-
-/// A line that is drawn in front of everything, laid out for a vertex buffer.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
-pub(super) struct Line {
-    pub from: Vec3,
-    /// Width in pixels.
-    pub width: f32,
-    pub to: Vec3,
-    /// Linear red, green, blue and opacity.
-    pub colour: [f32; 4],
-}
 
 /// The uniform block of `scene.wgsl`.
 #[repr(C)]
@@ -120,6 +109,7 @@ struct Content {
     look: Look,
     /// Width and height of the area in the window.
     area: [f32; 2],
+    spring: Option<Line>,
 }
 
 /// How long nothing must move before a picture of all pixels is drawn.
@@ -204,7 +194,7 @@ impl Renderer {
         pixels_per_point: f32,
         viewer: &Viewer,
     ) -> bool {
-        let Some(snapshot) = &viewer.snapshot else {
+        let Some(snapshot) = viewer.shown() else {
             return false;
         };
         if self.uploaded != snapshot.serial {
@@ -223,6 +213,7 @@ impl Renderer {
             camera: viewer.camera,
             look: viewer.look,
             area: [width, height],
+            spring: viewer.spring(),
         };
         if self.shown != Some(content) {
             self.shown = Some(content);
@@ -256,6 +247,7 @@ impl Renderer {
         queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals));
         let mut lines = Vec::new();
         viewer.look.lines(snapshot, &mut lines);
+        lines.extend(viewer.spring());
         self.lines.write(device, queue, &lines);
         self.chairs.split(snapshot, &viewer.camera, area, quality);
         for (index, list) in [(1, &self.chairs.whole), (3, &self.chairs.coarse)] {

@@ -1,7 +1,8 @@
 //! A pipeline for each kind of primitive, all with the shader `scene.wgsl`.
 
+use super::quality::Quality;
 use super::target::DEPTH;
-use super::{Line, Quality};
+use crate::lines::Line;
 use radsweep::Aabb;
 use radsweep_scenes::Instance;
 use wgpu::{

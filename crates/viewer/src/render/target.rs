@@ -1,8 +1,8 @@
 //! Render targets: multisampled colour and depth, and pictures that can be read back.
 
-use super::Gpu;
+use super::gpu::Gpu;
 use super::texture::{extent, texture};
-use crate::Error;
+use crate::error::Error;
 use std::sync::mpsc;
 use wgpu::{
     BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, TexelCopyBufferInfo,

@@ -1,9 +1,10 @@
 //! The messages between the window and the thread of the simulation.
 
+use super::past::Past;
 use crate::snapshot::{Snapshot, Watch};
 use crate::timeline::Record;
 use radsweep::Config;
-use radsweep_scenes::{Kind, Options};
+use radsweep_scenes::{Action, Kind, Options};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +35,8 @@ pub enum Command {
     Shown,
     Settings(Box<Settings>),
     Watch(Watch),
+    /// Does something to the bodies.
+    Act(Action),
 }
 
 /// The state of the simulation.
@@ -49,10 +52,20 @@ pub enum State {
 /// What the thread has for the window.
 pub struct Outbox {
     pub newest: Option<Box<Snapshot>>,
-    /// A frame that was shown, for reuse.
+    /// The frames before it.
+    pub past: Past,
+    /// A frame for reuse.
     pub spare: Option<Box<Snapshot>>,
     pub records: VecDeque<Record>,
     pub state: State,
+}
+
+impl Outbox {
+    /// Takes back a frame that is no longer shown, or never was.
+    pub fn keep(&mut self, snapshot: Box<Snapshot>) {
+        let unused = self.past.push(snapshot);
+        self.spare = unused.or(self.spare.take());
+    }
 }
 
 /// Locks the outbox.

@@ -4,6 +4,7 @@
 //! other.
 
 mod mailbox;
+mod past;
 mod worker;
 
 use crate::resting::Resting;
@@ -13,6 +14,7 @@ use crate::timeline::Record;
 pub use mailbox::Settings;
 pub(super) use mailbox::{Command, State};
 use mailbox::{Outbox, lock};
+use past::Past;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{self, Sender};
@@ -60,6 +62,7 @@ impl Simulation {
         let (commands, inbox) = mpsc::channel();
         let outbox = Arc::new(Mutex::new(Outbox {
             newest: None,
+            past: Past::default(),
             spare: None,
             records: VecDeque::new(),
             state: State::Starting("starting"),
@@ -112,7 +115,9 @@ impl Simulation {
         let snapshot = match outbox.newest.take() {
             Some(newest) => {
                 self.send(Command::Shown);
-                outbox.spare = seen.or(outbox.spare.take());
+                if let Some(seen) = seen {
+                    outbox.keep(seen);
+                }
                 Some(newest)
             }
             None => seen,
@@ -122,6 +127,24 @@ impl Simulation {
             records,
             state,
         }
+    }
+
+    /// Returns a past frame, given its scene and number, in exchange for the one that was shown.
+    /// `None` if none is wanted, or if it is no longer there.
+    pub fn recall(
+        &self,
+        shown: Option<Box<Snapshot>>,
+        wanted: Option<(u64, u64)>,
+    ) -> Option<Box<Snapshot>> {
+        let own = shown.as_ref().map(|shown| (shown.scene, shown.frame));
+        if own == wanted {
+            return shown;
+        }
+        let mut outbox = lock(&self.outbox);
+        if let Some(shown) = shown {
+            outbox.keep(shown);
+        }
+        outbox.past.take(wanted?)
     }
 }
 
@@ -147,7 +170,7 @@ impl Drop for Simulation {
 mod tests {
     use super::*;
     use radsweep::{Backend, Config, Strategy};
-    use radsweep_scenes::{Kind, Options};
+    use radsweep_scenes::{Action, Kind, Options};
     use std::sync::mpsc::Receiver;
 
     fn settings(bodies: usize) -> Settings {
@@ -247,6 +270,70 @@ mod tests {
         seen.simulation.send(Command::Play(true));
         let free = (0..50).map_while(|_| seen.woken.recv_timeout(waits).ok());
         assert_eq!(free.count(), 50, "it runs without pictures");
+    }
+
+    #[test]
+    fn past_frames_come_back_as_they_were_even_those_that_were_never_shown() {
+        let mut seen = Seen::start(false);
+        let mut boxes = Vec::new();
+        for frame in 1..=5 {
+            seen.wait(|seen| seen.frame() == (1, frame));
+            let snapshot = seen.snapshot.as_ref().expect("a frame");
+            boxes.push(snapshot.picture.boxes.clone());
+            seen.simulation.send(Command::Step);
+        }
+        // Three steps, of which the window sees only the last.
+        for _ in 0..2 {
+            seen.simulation.send(Command::Step);
+        }
+        let later = Instant::now() + Duration::from_secs(60);
+        while lock(&seen.simulation.outbox)
+            .newest
+            .as_ref()
+            .map(|s| s.frame)
+            != Some(8)
+        {
+            assert!(Instant::now() < later);
+            thread::sleep(Duration::from_millis(1));
+        }
+        seen.wait(|seen| seen.frame() == (1, 8));
+        let mut past = None;
+        for frame in [1, 7, 3, 2, 3, 6] {
+            past = seen.simulation.recall(past, Some((1, frame)));
+            let found = past.as_ref().expect("it is kept");
+            assert_eq!(found.frame, frame);
+            if let Some(boxes) = boxes.get(frame as usize - 1) {
+                assert_eq!(found.picture.boxes, *boxes, "frame {frame}");
+            }
+        }
+        past = seen.simulation.recall(past, Some((1, 8)));
+        assert!(past.is_none(), "the last is shown already");
+        assert!(seen.simulation.recall(past, None).is_none());
+        seen.simulation.send(Command::Reset);
+        seen.wait(|seen| seen.frame() == (2, 1));
+        assert!(seen.simulation.recall(None, Some((2, 3))).is_none());
+    }
+
+    #[test]
+    fn actions_reach_the_scene_and_refusals_the_window() {
+        let mut seen = Seen::start(false);
+        seen.wait(|seen| seen.frame() == (1, 1));
+        let bodies = |seen: &Seen| seen.snapshot.as_ref().map(|s| s.picture.boxes.len());
+        seen.simulation
+            .send(Command::Act(Action::Add { count: 20 }));
+        seen.wait(|seen| bodies(seen) == Some(120));
+        assert_eq!(seen.frame(), (1, 1), "shown without a step");
+        seen.simulation.send(Command::Step);
+        seen.wait(|seen| seen.frame() == (1, 2));
+        let last = seen.records.last().expect("a record");
+        assert_eq!(last.report.n, 120);
+        let count = usize::MAX;
+        seen.simulation.send(Command::Act(Action::Add { count }));
+        seen.wait(|seen| seen.failure.is_some());
+        let message = seen.failure.clone().unwrap_or_default();
+        assert!(message.contains("cannot be added"), "{message}");
+        seen.simulation.send(Command::Step);
+        seen.wait(|seen| seen.frame() == (1, 3));
     }
 
     #[test]

@@ -94,6 +94,14 @@ impl Worker<'_> {
                 self.watch = watch;
                 return true;
             }
+            Command::Act(action) => {
+                let acted = self.scene.as_mut().map(|scene| scene.act(&action));
+                if let Some(Err(refusal)) = acted {
+                    self.fail(refusal.to_string());
+                }
+                // New bodies appear at once.
+                return !self.playing;
+            }
         }
         false
     }
@@ -197,9 +205,8 @@ impl Worker<'_> {
         snapshot.frame = self.frame;
         snapshot.landscape.clone_from(&self.landscape);
         let mut outbox = lock(self.outbox);
-        // A frame that was never shown is reused.
         if let Some(missed) = outbox.newest.replace(snapshot) {
-            outbox.spare = Some(missed);
+            outbox.keep(missed);
         }
         if matches!(outbox.state, State::Starting(_)) {
             outbox.state = State::Running;

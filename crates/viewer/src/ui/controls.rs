@@ -2,7 +2,7 @@
 
 use crate::look::Colour;
 use crate::state::{Request, Viewer};
-use egui::{ComboBox, DragValue, Slider, Ui};
+use egui::{Button, ComboBox, DragValue, Slider, Ui};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
 use radsweep_scenes::{Kind, Options};
@@ -23,6 +23,7 @@ impl Viewer {
                 self.reset();
             }
         });
+        self.actions(ui);
         let mut speed = self.speed;
         let (slowest, fastest) = Self::SPEEDS;
         ui.label("Speed");
@@ -44,12 +45,44 @@ impl Viewer {
                 self.request(Request::SavePicture);
             }
         });
-        if ui.button("Keys (F1)").clicked() {
-            self.help ^= true;
-        }
+        ui.horizontal(|ui| {
+            if ui.button("Keys (F1)").clicked() {
+                self.help ^= true;
+            }
+            if ui.button("Focus (F)").clicked() {
+                self.focus();
+            }
+        });
         if !self.device.is_empty() {
             ui.small(format!("drawn by {}", self.device));
         }
+    }
+
+    /// Shows the buttons that act in the middle of the picture; grey where the scene refuses it.
+    fn actions(&mut self, ui: &mut Ui) {
+        let refusal = self.refusal().map(|refusal| refusal.to_string());
+        let button = |ui: &mut Ui, name, what| {
+            let button = ui.add_enabled(refusal.is_none(), Button::new(name));
+            let button = button.on_hover_text(what);
+            let why = refusal.as_deref().unwrap_or_default();
+            button.on_disabled_hover_text(why).clicked()
+        };
+        ui.horizontal(|ui| {
+            let middle = self.ray_at(None);
+            if button(
+                ui,
+                "Throw",
+                "throw a ball into the middle; O: at the pointer",
+            ) {
+                self.throw(middle);
+            }
+            if button(ui, "Explode", "explode in the middle; Z: at the pointer") {
+                self.explode(middle);
+            }
+            if button(ui, "Add", "add bodies; I") {
+                self.add();
+            }
+        });
     }
 
     fn simulated(&mut self, ui: &mut Ui) {
@@ -95,11 +128,6 @@ impl Viewer {
         ui.checkbox(&mut look.pairs, "Pairs of the picked body");
         ui.checkbox(&mut look.links, "Pairs of all bodies");
         ui.checkbox(&mut self.drawing, "Drawing in the bars");
-        ui.horizontal(|ui| {
-            if ui.button("Focus (F)").clicked() {
-                self.focus();
-            }
-        });
         let cut = Slider::new(&mut self.look.cut, 0.0..=1.0).max_decimals(2);
         ui.add(cut.text("cut"));
         ui.checkbox(&mut self.broad_phase_only, "Broad phase only in the bars");

@@ -116,10 +116,11 @@ impl Viewer {
             ui.weak("no frame yet");
             return;
         };
-        let inspected = if self.inspected.is_some() {
-            " (selected)"
-        } else {
-            ""
+        let shown = self.shown().map(|shown| shown.frame);
+        let inspected = match self.inspected {
+            None => "",
+            Some(frame) if shown == Some(frame) => " (selected)",
+            Some(_) => " (selected, picture dropped)",
         };
         let frame = format!("Frame {}{inspected}", grouped(record.frame));
         ui.horizontal(|ui| {

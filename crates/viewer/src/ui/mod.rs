@@ -10,7 +10,7 @@ use super::render::BACKGROUND;
 use super::state::{Aim, Request, Viewer, next};
 use egui::{
     Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Key, Panel, PointerButton, Pos2,
-    Sense, TextStyle, Ui, vec2,
+    Response, Sense, TextStyle, Ui, vec2,
 };
 use glam::{Vec2, Vec3};
 use radsweep::{Backend, Strategy};
@@ -39,7 +39,7 @@ pub(super) fn style(context: &Context) {
 impl Viewer {
     /// Runs one pass: the panels, then the scene's area of the window.
     pub fn ui(&mut self, ui: &mut Ui) {
-        let before = self.camera;
+        let (before, inspected) = (self.camera, self.inspected);
         self.keys(ui.ctx());
         if self.panels {
             let frame = Frame::side_top_panel(ui.style());
@@ -79,6 +79,10 @@ impl Viewer {
         if self.camera != before {
             self.aim = Aim::Free;
         }
+        if self.inspected != inspected {
+            // Its picture comes from the simulation.
+            ui.ctx().request_repaint();
+        }
     }
 
     /// Handles the area of the scene, in which the pointer moves the camera and picks bodies.
@@ -87,9 +91,12 @@ impl Viewer {
         let area = response.rect;
         self.area = Some(area);
         let shift = ui.input(|input| input.modifiers.shift);
+        let drags = self.drag_body(ui, &response);
         let delta = response.drag_delta() / area.height().max(1.0);
         let by = Vec2::new(delta.x, delta.y);
-        if response.dragged_by(PointerButton::Middle)
+        if drags {
+            // The camera rests.
+        } else if response.dragged_by(PointerButton::Middle)
             || response.dragged_by(PointerButton::Primary) && shift
         {
             self.camera.pan(by);
@@ -106,9 +113,7 @@ impl Viewer {
         if response.clicked()
             && let Some(at) = response.interact_pointer_pos()
         {
-            let at = (at - area.center()) / (area.size() / 2.0);
-            let ray = self.camera.ray(Vec2::new(at.x, -at.y), area.aspect_ratio());
-            self.pick(ray);
+            self.pick(self.ray_at(Some(at)));
         }
         if response.double_clicked() {
             self.focus();
@@ -133,6 +138,25 @@ impl Viewer {
             painter.rect_filled(at.expand(10.0), 6.0, Color32::from_black_alpha(200));
             painter.galley(at.min, text, color);
         }
+    }
+
+    /// Drags a body, if Ctrl was down when the pointer took it. Returns whether one is held.
+    fn drag_body(&mut self, ui: &Ui, response: &Response) -> bool {
+        let (origin, ctrl) =
+            ui.input(|input| (input.pointer.press_origin(), input.modifiers.command));
+        if ctrl && origin.is_some() && response.drag_started_by(PointerButton::Primary) {
+            self.grab(self.ray_at(origin));
+        }
+        if response.dragged_by(PointerButton::Primary)
+            && let Some(at) = response.interact_pointer_pos()
+        {
+            self.drag(self.ray_at(Some(at)));
+        }
+        let held = self.dragged.is_some();
+        if !response.is_pointer_button_down_on() {
+            self.let_go();
+        }
+        held
     }
 
     /// Handles all keys.
@@ -164,6 +188,7 @@ impl Viewer {
         let pressed = |key| with(key, false);
         self.simulation_keys(&pressed);
         self.view_keys(&pressed);
+        self.action_keys(&pressed, context.pointer_latest_pos());
         self.fly(context);
     }
 
@@ -255,6 +280,19 @@ impl Viewer {
         }
     }
 
+    /// Handles the keys that act on the bodies, with the pointer there.
+    fn action_keys(&mut self, pressed: &dyn Fn(Key) -> bool, pointer: Option<Pos2>) {
+        if pressed(Key::O) {
+            self.throw(self.ray_at(pointer));
+        }
+        if pressed(Key::Z) {
+            self.explode(self.ray_at(pointer));
+        }
+        if pressed(Key::I) {
+            self.add();
+        }
+    }
+
     /// Flies while keys are down.
     fn fly(&mut self, context: &Context) {
         let by = context.input(|input| {
@@ -276,7 +314,7 @@ impl Viewer {
 }
 
 /// The keys and pointer actions with their effects.
-const HELP: [(&str, &str); 25] = [
+const HELP: [(&str, &str); 28] = [
     ("drag", "orbit"),
     ("right drag", "look around"),
     ("middle or shift drag", "pan"),
@@ -285,6 +323,9 @@ const HELP: [(&str, &str); 25] = [
     ("click", "pick a body"),
     ("double click, F", "focus on the picked body, or on all"),
     ("Escape", "unpick, close the message"),
+    ("O  Z", "throw a ball at the pointer, explode there"),
+    ("Ctrl drag", "drag a body by a spring"),
+    ("I", "add bodies"),
     ("Space", "play, pause"),
     (".", "run one frame"),
     ("R", "reset"),
@@ -333,6 +374,7 @@ mod tests {
     use super::super::state::tests::viewer;
     use super::*;
     use egui::{Modifiers, RawInput, pos2};
+    use radsweep_scenes::Action;
 
     /// A context that runs passes.
     struct Window(Context);
@@ -404,6 +446,16 @@ mod tests {
         let ahead = |steps| Request::Simulation(Command::Ahead(steps * Simulation::STEPS));
         assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0), ahead(2)]);
         assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0), ahead(1)]);
+        let act = |requests: Vec<Request>| match requests[..] {
+            [Request::Simulation(Command::Act(action))] => action,
+            _ => panic!("{requests:?}"),
+        };
+        let thrown = act(sent(&mut viewer, Key::O));
+        assert!(matches!(thrown, Action::Throw { .. }), "{thrown:?}");
+        let exploded = act(sent(&mut viewer, Key::Z));
+        assert!(matches!(exploded, Action::Explode { .. }), "{exploded:?}");
+        let added = act(sent(&mut viewer, Key::I));
+        assert!(matches!(added, Action::Add { .. }), "{added:?}");
         assert_eq!(sent(&mut viewer, Key::P), [Request::SavePicture]);
         assert_eq!(sent(&mut viewer, Key::K), [Request::SaveCsv]);
         for key in [Key::T, Key::Y, Key::B] {
@@ -474,6 +526,50 @@ mod tests {
         let middle = viewer.area.expect("drawn before").center().into();
         window.drag(&mut viewer, PointerButton::Primary, middle, middle);
         assert!(viewer.picked.is_some());
+    }
+
+    #[test]
+    fn ctrl_drags_a_body_and_not_the_camera() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        window.pass(&mut viewer, Vec::new());
+        let extent = viewer.snapshot.as_ref().and_then(|s| s.extent);
+        viewer.camera.target = extent.expect("bodies").center;
+        let (before, middle) = (viewer.camera, viewer.area.expect("drawn before").center());
+        let button = |pos, pressed| Event::PointerButton {
+            pos,
+            button: PointerButton::Primary,
+            pressed,
+            modifiers: Modifiers::COMMAND,
+        };
+        let there = middle + vec2(60.0, 20.0);
+        let events = [
+            Event::ModifiersChanged(Modifiers::COMMAND),
+            Event::PointerMoved(middle),
+            button(middle, true),
+            Event::PointerMoved(there),
+            Event::PointerMoved(there + vec2(1.0, 0.0)),
+            button(there, false),
+        ];
+        let mut sent = Vec::new();
+        for event in events {
+            window.pass(&mut viewer, vec![event]);
+            sent.extend(viewer.requests());
+        }
+        let actions: Vec<&str> = sent
+            .iter()
+            .filter_map(|request| match request {
+                Request::Simulation(Command::Act(action)) => Some(match action {
+                    Action::Grab { .. } => "grab",
+                    Action::Drag { .. } => "drag",
+                    Action::Release => "release",
+                    _ => "another",
+                }),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(actions, ["grab", "drag", "drag", "release"]);
+        assert_eq!(viewer.camera, before);
+        assert_eq!((viewer.dragged, viewer.picked), (None, None));
     }
 
     #[test]

@@ -14,10 +14,7 @@ const RESTING: Color32 = Color32::from_rgb(190, 150, 245);
 impl Viewer {
     pub(super) fn picked(&self, ui: &mut Ui) {
         ui.separator();
-        let picked = self
-            .snapshot
-            .as_ref()
-            .and_then(|snapshot| snapshot.picked.as_ref());
+        let picked = self.shown().and_then(|shown| shown.picked.as_ref());
         let Some(picked) = picked else {
             ui.weak("Click a body to see its boxes and pairs.");
             return;
