@@ -143,15 +143,13 @@ fn act(world: &mut World, action: &Action) -> Result<(), Refusal> {
 /// Adds a box inside the cube.
 fn add(world: &mut World, center: Vec3, half: Vec3, velocity: Vec3) {
     let side = Vec3::splat(world.resource::<Side>().0);
+    let center = center.clamp(Vec3::ZERO, side);
     let mut boxes = world.resource_mut::<Boxes>();
     let index = BoxIndex(boxes.aabbs.len() as u32);
     boxes.aabbs.push(Aabb::EMPTY);
-    world.spawn((
-        index,
-        Center(center.clamp(Vec3::ZERO, side)),
-        HalfExtents(half),
-        Velocity(velocity),
-    ));
+    // It is drawn before the next frame.
+    boxes.set(index, center, half);
+    world.spawn((index, Center(center), HalfExtents(half), Velocity(velocity)));
 }
 
 /// Adds boxes at random, each of the size of one that there is.

@@ -92,6 +92,8 @@ fn added_bodies_and_balls_get_their_pairs_in_every_scene() {
         };
         scene.act(&ball).expect("there is room");
         assert_eq!(bodies(&scene), before + 41, "{kind}: drawn at once");
+        let drawn = body(&scene, before + 40).0.distance(there);
+        assert!(drawn < 1.0, "{kind}: {drawn} from where it was thrown");
         step(&mut scene, &mut broad_phase);
         let last = scene.boxes().expect("host boxes").len() as u32 - 1;
         let met = broad_phase.pairs().iter().any(|pair| pair.b == last);
