@@ -142,24 +142,34 @@ fn refused() -> Result {
     let output = command.output()?;
     let error = error_of(&output);
     check(
-        !output.status.success() && error.contains("0 bodies"),
+        !output.status.success() && error.contains("`0` is not between 1"),
         error,
     )?;
     check(!path.exists(), "nothing was written")
 }
 
 fn no_display() -> Result {
-    let mut command = program();
-    command.args(["view", "uniform", "--bodies", "300", "--frames", "2"]);
-    let output = command.output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let note = String::from_utf8_lossy(&output.stderr);
-    check(output.status.success(), &note)?;
-    check(note.contains("note: no display answers"), &note)?;
-    check(
-        text.contains("pairs per frame") && text.contains("sweep"),
-        text,
-    )
+    for (args, scene) in [
+        (&["view", "uniform"][..], "uniform"),
+        (&["uniform"], "uniform"),
+        (&[], "falling-chairs"),
+    ] {
+        let mut command = program();
+        command
+            .args(args)
+            .args(["--bodies", "300", "--frames", "2"]);
+        let output = command.output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let note = String::from_utf8_lossy(&output.stderr);
+        check(output.status.success(), &note)?;
+        check(note.contains("note: no display answers"), &note)?;
+        check(note.contains(&format!("running {scene} without")), &note)?;
+        check(
+            text.contains("pairs per frame") && text.contains("sweep"),
+            text,
+        )?;
+    }
+    Ok(())
 }
 
 fn no_driver() -> Result {

@@ -1,23 +1,17 @@
 //! Reads `.npy` files of any bytes: the result is an array or an error, never a panic, and no
 //! element that is not in the file.
 
-use radsweep_common::npy::{self, Keys};
+use radsweep_common::npy::{self, Boxes, Keys};
 use std::path::PathBuf;
 use std::{env, fs, process};
 
 pub fn target(data: &[u8]) {
     let path = file("in");
     fs::write(&path, data).expect("a temporary file");
-    if let Ok(boxes) = npy::read_boxes(&path) {
-        assert!(size_of_val(boxes.as_slice()) <= data.len());
-        let numbers: &[f32] = bytemuck::cast_slice(&boxes);
-        again(&[boxes.len() as u64, 6], numbers, |path| {
-            let read = npy::read_boxes(path).expect("what was written");
-            assert_eq!(
-                bytemuck::cast_slice::<_, u32>(&read),
-                bytemuck::cast_slice::<_, u32>(&boxes)
-            );
-        });
+    match npy::read_boxes(&path) {
+        Ok(Boxes::F32(boxes)) => boxes_again::<f32>(bytemuck::cast_slice(&boxes), data),
+        Ok(Boxes::F64(boxes)) => boxes_again::<f64>(bytemuck::cast_slice(&boxes), data),
+        Err(_) => {}
     }
     if let Ok(keys) = npy::read_keys(&path) {
         assert!(4 * keys.len() <= data.len());
@@ -30,6 +24,18 @@ pub fn target(data: &[u8]) {
             });
         }
     }
+}
+
+/// Checks that boxes have no number that is not in the file, and are read again as written.
+fn boxes_again<T: npy::Element>(numbers: &[T], data: &[u8]) {
+    assert!(size_of_val(numbers) <= data.len());
+    again(&[numbers.len() as u64 / 6, 6], numbers, |path| {
+        let bytes: &[u8] = bytemuck::cast_slice(numbers);
+        match npy::read_boxes(path).expect("what was written") {
+            Boxes::F32(read) => assert_eq!(bytemuck::cast_slice::<_, u8>(&read), bytes),
+            Boxes::F64(read) => assert_eq!(bytemuck::cast_slice::<_, u8>(&read), bytes),
+        }
+    });
 }
 
 /// Writes and reads an array again.
@@ -46,7 +52,8 @@ fn file(name: &str) -> PathBuf {
 /// Returns valid files to start from.
 pub fn seeds() -> Vec<Vec<u8>> {
     let header = |descr: &str, shape: &str, bytes: &[u8]| {
-        let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        let order = if shape.contains("2, 3") { "True" } else { "False" };
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
         let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         file.extend(format!("{dict:<117}\n").bytes());
         file.extend(bytes);
@@ -54,6 +61,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     };
     vec![
         header("<f4", "(2, 6)", &[0; 48]),
+        header("<f8", "(2, 2, 3)", &[3; 96]),
         header("<u4", "(3,)", &[1; 12]),
         header("<f8", "(1,)", &[2; 8]),
         header("<i8", "(0,)", &[]),

@@ -1,26 +1,38 @@
 //! The arguments of every command, and their help texts.
 
-use clap::{Args, Parser, Subcommand, value_parser};
+use clap::builder::TypedValueParser;
+use clap::{Args, ColorChoice, Parser, Subcommand};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
-use radsweep_bench::{Calibrate, Command as Bench};
+#[cfg(feature = "viewer")]
+use radsweep_bench::ending;
+use radsweep_bench::{Calibrate, Command as Bench, one_of};
+use radsweep_common::numbers::count;
 use radsweep_scenes::{Kind, Options};
 #[cfg(feature = "viewer")]
 use radsweep_viewer::Colour;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Broad-phase collision detection by GPU sorting: boxes in, exactly the overlapping pairs out.
 ///
-/// Without a command, radsweep shows the scene falling-chairs.
+/// Without a command, radsweep views a scene: `radsweep stack --bodies 10k` is short for
+/// `radsweep view stack --bodies 10k`.
 #[derive(Debug, Parser)]
-#[command(name = "radsweep", version, max_term_width = 100)]
+#[command(
+    name = "radsweep",
+    version,
+    max_term_width = 100,
+    override_usage = "radsweep [OPTIONS] <COMMAND>\n       radsweep [SCENE] [OPTIONS OF view]"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Command,
     /// Number of CPU threads [default: one per core]. Results do not depend on it
-    #[arg(long, global = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
+    pub threads: Option<usize>,
+    /// When to colour messages and help
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -41,6 +53,10 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// Shows the devices, the driver, and the chosen backend with the reason
     Info(Info),
+    /// Prints a script that completes commands, options and names in a shell
+    Completions(Completions),
+    /// Prints a manual page
+    Man(Man),
 }
 
 #[derive(Debug, Args)]
@@ -64,22 +80,27 @@ pub(crate) struct View {
 /// A scene and how it is run.
 #[derive(Debug, Args)]
 pub(crate) struct Simulation {
-    /// Scene: falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes or stack
-    #[arg(value_name = "SCENE", value_parser = Kind::from_str)]
+    /// Scene
+    #[arg(value_name = "SCENE", default_value = Kind::FallingChairs.name(), value_parser = scenes())]
     pub scene: Kind,
-    /// Number of chairs, or of boxes in the other scenes [default: 1500 chairs, 50000 particles,
-    /// 8192 bodies of galaxies, 100000 boxes]
-    #[arg(long, value_name = "N")]
+    /// Number of chairs, or of boxes in the other scenes, such as 1000, 10k, 1e6 or 2^20 [default:
+    /// 1500 chairs, 50000 particles, 8192 bodies of galaxies, 100000 boxes]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = bodies)]
     pub bodies: Option<usize>,
     /// Number of frames to run; a window ignores it [default: 300 for falling-chairs, particles
     /// and galaxy, 60 for the others]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = frames)]
     pub frames: Option<u32>,
     /// Seed of the random arrangement
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
     /// Multiplies the pairs per box of uniform, clustered and mixed-sizes
-    #[arg(long, value_name = "D", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "D",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
     pub density: f32,
     #[command(flatten)]
     pub engine: Engine,
@@ -103,11 +124,11 @@ impl Simulation {
 #[cfg(feature = "viewer")]
 #[derive(Debug, Args)]
 pub(crate) struct Picture {
-    /// Draws the last frame into this file instead of opening a window
-    #[arg(long, value_name = "F.png")]
+    /// Draws the last frame into this file instead of opening a window; - for stdout
+    #[arg(long, value_name = "F.png", value_parser = ending("png"))]
     pub screenshot: Option<PathBuf>,
     /// Also draws every K-th frame, into files with the frame's number in their names
-    #[arg(long, value_name = "K", requires = "screenshot", value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", requires = "screenshot", allow_negative_numbers = true, value_parser = frames)]
     pub every: Option<u32>,
     /// Size of the picture in pixels
     #[arg(long, value_name = "WxH", requires = "screenshot", default_value = "1280x800", value_parser = parse_pixels)]
@@ -115,8 +136,8 @@ pub(crate) struct Picture {
     /// Draws the scene without the panels
     #[arg(long, requires = "screenshot")]
     pub no_overlay: bool,
-    /// What the colours show: body, overlaps, sleeping or speed [default: depends on the scene]
-    #[arg(long, value_name = "C", requires = "screenshot", value_parser = Colour::from_str)]
+    /// What the colours show [default: depends on the scene]
+    #[arg(long, value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
     pub colour: Option<Colour>,
     /// Draws the boxes that the broad phase sees
     #[arg(long, requires = "screenshot")]
@@ -125,8 +146,14 @@ pub(crate) struct Picture {
     #[arg(long, requires = "screenshot")]
     pub cells: bool,
     /// Selects this body, counted from 0, moves the camera to it and shows its boxes and pairs
-    #[arg(long, value_name = "B", requires = "screenshot")]
+    #[arg(long, value_name = "B", requires = "screenshot", allow_negative_numbers = true, value_parser = body)]
     pub body: Option<u32>,
+}
+
+/// Parses the index of a body.
+#[cfg(feature = "viewer")]
+fn body(text: &str) -> Result<u32, String> {
+    count(text, 0..=u32::MAX.into()).map(|body| body as u32)
 }
 
 /// Parses a size in pixels, such as `1280x800`.
@@ -137,14 +164,41 @@ fn parse_pixels(text: &str) -> Result<[u32; 2], String> {
     sides.ok_or_else(|| format!("`{text}` is not a size such as 1280x800"))
 }
 
+/// Parses the name of a scene.
+fn scenes() -> impl TypedValueParser<Value = Kind> {
+    one_of(Kind::ALL.iter().map(|kind| kind.name()))
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    count(text, 1..=1024).map(|threads| threads as usize)
+}
+
+fn bodies(text: &str) -> Result<usize, String> {
+    let bodies = count(text, 1..=u32::MAX.into())?;
+    usize::try_from(bodies).map_err(|error| error.to_string())
+}
+
+fn frames(text: &str) -> Result<u32, String> {
+    count(text, 1..=u32::MAX.into()).map(|frames| frames as u32)
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    count(text, 0..=u64::MAX)
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Pairs {
-    /// File of boxes: float32 of shape (n, 6), min x y z then max x y z
+    /// File of boxes, or - for stdin: float32 or float64 of shape (n, 6), min x y z then max x y z,
+    /// or (n, 2, 3). float64 is tested exactly
     #[arg(value_name = "BOXES.npy")]
     pub boxes: PathBuf,
-    /// File to write the pairs to: uint32 of shape (m, 2), sorted
+    /// File to write all pairs to, or - for stdout: uint32 of shape (m, 2), sorted. A name that
+    /// ends in .csv is written as --csv
     #[arg(short, long, value_name = "PAIRS.npy")]
     pub output: Option<PathBuf>,
+    /// Writes all pairs as comma-separated values, to stdout without --output
+    #[arg(long)]
+    pub csv: bool,
     /// Finds the pairs of a box in BOXES.npy with a box in this file, instead of those within
     /// BOXES.npy
     #[arg(long, value_name = "OTHER.npy")]
@@ -157,33 +211,33 @@ pub(crate) struct Pairs {
     pub skip_invalid: bool,
     #[command(flatten)]
     pub engine: Engine,
-    /// Prints one JSON object
+    /// Prints one JSON object, without the pairs
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Sort {
-    /// File of keys: a one-dimensional array of uint32, int32, float32, uint64, int64 or float64
+    /// File of keys, or - for stdin: a one-dimensional array of uint32, int32, float32, uint64,
+    /// int64 or float64
     #[arg(value_name = "KEYS.npy")]
     pub keys: PathBuf,
-    /// File to write the sorted keys to, of the same type
+    /// File to write the sorted keys to, of the same type; - for stdout
     #[arg(short, long, value_name = "SORTED.npy")]
     pub output: Option<PathBuf>,
-    /// File to write the stable argsort to: uint32
+    /// File to write the stable argsort to: uint32; - for stdout
     #[arg(long, value_name = "PERM.npy")]
     pub index: Option<PathBuf>,
-    /// Sort to run on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort, bucket,
-    /// onesweep or auto
-    #[arg(long, value_name = "ALG", default_value_t, value_parser = Algorithm::from_str)]
-    pub algorithm: Algorithm,
+    /// Sort to run on a GPU
+    #[arg(long, alias = "algorithm", value_name = "ALG", default_value_t, value_parser = algorithms())]
+    pub sort: Algorithm,
     /// Sorts the largest key first
     #[arg(long)]
     pub descending: bool,
-    /// Backend: auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    /// Backend
+    #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
-    /// Prints one JSON object
+    /// Prints one JSON object, without the keys
     #[arg(long)]
     pub json: bool,
 }
@@ -195,19 +249,40 @@ pub(crate) struct Info {
     pub json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Shell, whose files say where such scripts go: for bash,
+    /// `source <(radsweep completions bash)` in ~/.bashrc
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Command to describe [default: the program], as in `radsweep man pairs | man -l -`
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
 /// The options of the broad phase.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
-    /// Backend: auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    /// Backend
+    #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
-    /// Strategy of the broad phase: endpoints, sweep, subdivided or auto
-    #[arg(long, value_name = "S", default_value_t, value_parser = Strategy::from_str)]
+    /// Strategy of the broad phase
+    #[arg(long, value_name = "S", default_value_t, value_parser = one_of::<Strategy>(Strategy::ALL.iter().map(|one| one.name())))]
     pub strategy: Strategy,
-    /// Sort that the broad phase uses on a GPU: four-way, eight-way, satish-radix, satish-merge,
-    /// quicksort, bucket, onesweep or auto
-    #[arg(long, value_name = "ALG", default_value_t, value_parser = Algorithm::from_str)]
+    /// Sort that the broad phase uses on a GPU
+    #[arg(long, value_name = "ALG", default_value_t, value_parser = algorithms())]
     pub sort: Algorithm,
+}
+
+fn backends() -> impl TypedValueParser<Value = Backend> {
+    one_of(Backend::ALL.iter().map(|backend| backend.name()))
+}
+
+fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
+    one_of(Algorithm::ALL.iter().map(|algorithm| algorithm.name()))
 }
 
 impl Engine {
@@ -254,7 +329,7 @@ mod tests {
     fn view_accepts_every_scene() {
         for kind in Kind::ALL {
             let parsed = Cli::parse_from(["radsweep", "view", kind.name(), "--bodies", "7"]);
-            let Some(Command::View(view)) = parsed.command else {
+            let Command::View(view) = parsed.command else {
                 panic!("not view: {parsed:?}");
             };
             let view = view.simulation;

@@ -1,74 +1,191 @@
 //! Parses the command line, runs the command, and returns the exit code.
 //!
-//! Every failure prints one line on stderr. The exit code is 2 for a bad command line and 1 for any
-//! other failure.
+//! A failure prints one line on stderr and exits with code 1. A bad command line prints clap's
+//! message, with its suggestions, and exits with code 2.
 
 mod args;
 mod info;
 mod pairs;
 mod run;
+mod shell;
 mod sort;
 mod table;
 mod view;
 
 use args::{Cli, Command};
-use clap::Parser;
-use clap::error::ErrorKind;
-use radsweep_common::Result;
-use radsweep_common::terminal;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
+use radsweep_common::{Result, npy, output, terminal};
+use radsweep_scenes::Kind;
+use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub(crate) fn main() -> ExitCode {
-    radsweep_common::output::remove_on_signals();
-    let done = match Cli::try_parse() {
-        Ok(cli) => dispatch(cli),
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-            ) =>
-        {
-            write!(io::stdout(), "{}", error.render()).map_err(Into::into)
-        }
-        Err(error) => {
-            // The first paragraph says what is wrong; usage and tips follow.
-            let text = error.render().to_string();
-            let text = text.trim_start_matches("error: ");
-            terminal::error(text.split("\n\n").next().unwrap_or(text));
-            return ExitCode::from(2);
-        }
-    };
-    match done.and_then(|()| Ok(io::stdout().flush()?)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => match error.downcast_ref::<io::Error>() {
-            // The reader closed the pipe: that is no failure.
-            Some(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Some(error) => fail(&format!("cannot write to stdout: {error}")),
-            None => fail(&error.to_string()),
-        },
+    output::remove_on_signals();
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let color = color(&args);
+    match color {
+        ColorChoice::Auto => {}
+        ColorChoice::Always => terminal::set_colors(true),
+        ColorChoice::Never => terminal::set_colors(false),
     }
+    let matches = Cli::command()
+        .color(color)
+        .try_get_matches_from(with_view(args));
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return explain(error),
+    };
+    let done = dispatch(cli).and_then(|()| Ok(io::stdout().flush()?));
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
 fn dispatch(cli: Cli) -> Result<()> {
     if let Some(threads) = cli.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global()
             .map_err(|error| format!("cannot start {threads} threads: {error}"))?;
     }
     match cli.command {
-        Some(Command::View(args)) => view::view(args),
-        Some(Command::Run(args)) => run::run(&args, 1),
-        Some(Command::Pairs(args)) => pairs::run(&args),
-        Some(Command::Sort(args)) => sort::run(&args),
-        Some(Command::Bench(args)) => radsweep_bench::run(&args),
-        Some(Command::Calibrate(args)) => radsweep_bench::calibrate(&args),
-        Some(Command::Info(args)) => info::run(&args),
-        None => dispatch(Cli::parse_from(["radsweep", "view", "falling-chairs"])),
+        Command::View(args) => view::view(args),
+        Command::Run(args) => run::run(&args, 1),
+        Command::Pairs(args) => pairs::run(&args),
+        Command::Sort(args) => sort::run(&args),
+        Command::Bench(args) => radsweep_bench::run(&args),
+        Command::Calibrate(args) => radsweep_bench::calibrate(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     }
 }
 
-fn fail(message: &str) -> ExitCode {
-    terminal::error(message);
+/// The options that stand before a command, each with a value.
+const GLOBAL: [&str; 2] = ["--threads", "--color"];
+
+/// Inserts the command `view` where a scene or an option stands in its place, or nothing.
+fn with_view(mut args: Vec<OsString>) -> Vec<OsString> {
+    let mut at = 1;
+    while let Some(text) = args.get(at).and_then(|arg| arg.to_str()) {
+        let has_value = |name: &str| {
+            let rest = text.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('='))
+        };
+        if GLOBAL.contains(&text) {
+            at += 2;
+        } else if GLOBAL.into_iter().any(has_value) {
+            at += 1;
+        } else {
+            let is_for_all = ["-h", "--help", "-V", "--version"].contains(&text);
+            if is_for_all || !text.starts_with('-') && text.parse::<Kind>().is_err() {
+                return args;
+            }
+            break;
+        }
+    }
+    args.insert(at.min(args.len()), "view".into());
+    args
+}
+
+/// Returns the choice of `--color`, which is needed before the command line is parsed: its errors
+/// are coloured too.
+fn color(args: &[OsString]) -> ColorChoice {
+    let texts = args.iter().filter_map(|arg| arg.to_str());
+    let nexts = texts.clone().skip(1).chain([""]);
+    let values = texts.zip(nexts).filter_map(|(arg, next)| {
+        let same = arg.strip_prefix("--color=");
+        same.or_else(|| (arg == "--color").then_some(next))
+    });
+    let choice = values
+        .last()
+        .map(|value| ColorChoice::from_str(value, false));
+    choice.and_then(std::result::Result::ok).unwrap_or_default()
+}
+
+/// Prints the help, the version, or what is wrong with the command line.
+fn explain(mut error: clap::Error) -> ExitCode {
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        // Clap knows the commands alone.
+        let scenes: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        let tip = format!("the scenes are {}", scenes.join(", "));
+        let known = match error.remove(ContextKind::Suggested) {
+            Some(ContextValue::StyledStrs(known)) => known,
+            _ => Vec::new(),
+        };
+        let tips = known.into_iter().chain([tip.into()]).collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    match (error.print(), error.use_stderr()) {
+        (_, true) => ExitCode::from(2),
+        (Err(error), false) => fail(error.into()),
+        (Ok(()), false) => ExitCode::SUCCESS,
+    }
+}
+
+/// Prints why a command failed.
+fn fail(error: Box<dyn Error>) -> ExitCode {
+    let stdout = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(error), _) => Some(error),
+        (_, Some(npy::Error::Write { path, source })) if path.as_os_str() == "stdout" => {
+            Some(source)
+        }
+        _ => None,
+    };
+    match stdout {
+        // The reader closed the pipe: that is no failure.
+        Some(error) if io::Error::kind(error) == io::ErrorKind::BrokenPipe => {
+            return ExitCode::SUCCESS;
+        }
+        Some(error) => terminal::error(&format!("cannot write to stdout: {error}")),
+        None => terminal::error(&error.to_string()),
+    }
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(line: &str) -> Vec<OsString> {
+        line.split(' ').map(Into::into).collect()
+    }
+
+    #[test]
+    fn a_scene_or_an_option_stands_for_the_command_view() {
+        for (given, expected) in [
+            ("radsweep", "radsweep view"),
+            ("radsweep stack", "radsweep view stack"),
+            ("radsweep --bodies 100", "radsweep view --bodies 100"),
+            ("radsweep --threads 2", "radsweep --threads 2 view"),
+            (
+                "radsweep --threads 2 --color=never stack",
+                "radsweep --threads 2 --color=never view stack",
+            ),
+            ("radsweep --threads", "radsweep --threads view"),
+            (
+                "radsweep --threads 2 run stack",
+                "radsweep --threads 2 run stack",
+            ),
+            ("radsweep run stack", "radsweep run stack"),
+            ("radsweep dance", "radsweep dance"),
+            ("radsweep --help", "radsweep --help"),
+            ("radsweep -V", "radsweep -V"),
+        ] {
+            assert_eq!(with_view(strings(given)), strings(expected), "{given}");
+        }
+    }
+
+    #[test]
+    fn the_last_choice_of_colours_counts() {
+        assert_eq!(
+            color(&strings("radsweep --color=always run --color never")),
+            ColorChoice::Never
+        );
+        assert_eq!(
+            color(&strings("radsweep run --color=always")),
+            ColorChoice::Always
+        );
+        assert_eq!(color(&strings("radsweep --color=loud")), ColorChoice::Auto);
+    }
 }

@@ -1,28 +1,49 @@
-//! `radsweep pairs`: reads boxes from a file, finds their pairs and writes them to a file.
+//! `radsweep pairs`: reads boxes from a file, finds their pairs, shows the first and writes all.
+
+mod sink;
 
 use super::args::Pairs;
 use super::table::{Stages, hex, sorts};
 use radsweep::internals::PairHasher;
 use radsweep::{
-    Aabb, BroadPhase, ChunkReport, Config, Error, Invalid, OnInvalid, OverlapRule, Pair, Sorts,
+    Aabb, Aabb64, BroadPhase, ChunkReport, Config, Error, Frame, Invalid, OnInvalid, OverlapRule,
+    Pair, Sorts,
 };
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Fallback};
-use radsweep_common::npy::{self, Writer};
-use radsweep_common::terminal::{note, progress, spinner};
+use radsweep_common::npy::{self, Boxes};
+use radsweep_common::output::{self, beside, is_dash};
+use radsweep_common::terminal::{ProgressBar, note, progress, spinner};
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use sink::Sink;
+use std::io::Write;
+use std::mem;
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::time::Instant;
 
-/// Pairs per chunk when they do not all fit in memory: 32 MiB.
+/// Max memory of the list of pairs: 32 Mi pairs, which the CPU holds twice while it sorts them.
+/// More are found in chunks, which takes about two updates.
+const PAIR_MEMORY: u64 = 1 << 28;
+/// Pairs per chunk: 32 MiB.
 const CHUNK: usize = 1 << 22;
+/// Pairs that the report shows.
+const SHOWN: usize = 10;
+
+/// The boxes, by the names of their files.
+struct Inputs<'a> {
+    boxes: Boxes,
+    path: &'a Path,
+    /// Those of `--between`.
+    other: Option<(Boxes, &'a Path)>,
+}
 
 /// The pairs found, and how.
 struct Found {
     pairs: u64,
     hash: u64,
+    first: Vec<Pair>,
     stages: Stages,
     total_ms: f64,
     invalid: Option<Invalid>,
@@ -44,93 +65,223 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
             OnInvalid::Error
         },
         events: false,
+        pair_memory: Some(PAIR_MEMORY),
         ..args.engine.config()
     };
+    if is_dash(&args.boxes) && args.between.as_deref().is_some_and(is_dash) {
+        return Err("stdin can be read only once: name a file".into());
+    }
     // Missing devices and unwritable outputs fail before the work starts.
     let mut broad_phase = backend::broad_phase(config)?;
     let mut fallback = Fallback::default();
     fallback.report(&broad_phase);
-    let mut output = args.output.as_deref().map(Writer::create).transpose()?;
+    let mut sink = Sink::create(args)?;
     let bar = spinner("reading");
-    let boxes = npy::read_boxes(&args.boxes)?;
-    let other = args.between.as_deref().map(npy::read_boxes).transpose()?;
-    bar.set_message("pairing");
-    let found = match &other {
-        None => among(&mut broad_phase, &args.boxes, &boxes, &mut output)?,
-        Some(other) => between(&mut broad_phase, args, &boxes, other, &mut output)?,
+    let inputs = Inputs::read(args)?;
+    bar.set_message("finding pairs");
+    let mut work = Work {
+        broad_phase: &mut broad_phase,
+        sink: &mut sink,
+        bar,
     };
-    bar.finish_and_clear();
+    let found = match &inputs.other {
+        None => work.among(&inputs)?,
+        Some((other, _)) => work.between(&inputs, other)?,
+    };
+    work.bar.finish_and_clear();
     fallback.report(&broad_phase);
-    output.map_or(Ok(()), Writer::finish)?;
+    sink.finish()?;
     let backend = broad_phase.report().stats.backend.name();
-    print(
-        args,
-        &found,
-        boxes.len(),
-        other.map(|other| other.len()),
-        backend,
-    )
+    print(args, &found, &inputs, backend)
 }
 
-fn among(
-    broad_phase: &mut BroadPhase,
-    path: &Path,
-    boxes: &[Aabb],
-    output: &mut Option<Writer>,
-) -> Result<Found> {
-    let report = match broad_phase.update(boxes) {
-        Ok(report) => report.clone(),
-        Err(Error::TooManyPairs { count, limit }) => {
-            note(&format!(
-                "only {limit} of {count} pairs fit in memory: writing them in chunks"
-            ));
-            return in_chunks(broad_phase, boxes, count, output);
+impl<'a> Inputs<'a> {
+    fn read(args: &'a Pairs) -> Result<Self> {
+        let mut boxes = npy::read_boxes(&args.boxes)?;
+        let mut other = None;
+        if let Some(path) = args.between.as_deref() {
+            let mut others = npy::read_boxes(path)?;
+            // One of f32 and one of f64 are compared in f64.
+            if mem::discriminant(&boxes) != mem::discriminant(&others) {
+                for set in [&mut boxes, &mut others] {
+                    if let Boxes::F32(narrow) = set {
+                        *set = widened(narrow);
+                    }
+                }
+            }
+            other = Some((others, path));
         }
-        Err(error) => return Err(format!("{}: {error}", path.display()).into()),
-    };
-    let pairs = broad_phase.pairs();
-    write(output, pairs)?;
-    Ok(Found {
-        pairs: report.pairs,
-        hash: radsweep::internals::pair_hash(pairs),
-        stages: report.stats.timings.stages().collect(),
-        total_ms: report.stats.timings.total,
-        invalid: report.invalid,
-        strategy: report.stats.strategy.name(),
-        sorts: Some(report.stats.sorts),
-    })
-}
-
-/// Writes more pairs than fit in memory: each chunk is written and dropped.
-fn in_chunks(
-    broad_phase: &mut BroadPhase,
-    boxes: &[Aabb],
-    count: u64,
-    output: &mut Option<Writer>,
-) -> Result<Found> {
-    if let Some(writer) = output {
-        writer.header::<u32>(&[count, 2])?;
+        Ok(Self {
+            boxes,
+            path: &args.boxes,
+            other,
+        })
     }
-    let bar = progress(count, "pairs");
-    let mut hasher = PairHasher::new();
-    let report = deliver(broad_phase, boxes, CHUNK, |pairs| {
-        hasher.write(pairs);
-        if let Some(writer) = output {
-            writer.append::<u32>(bytemuck::cast_slice(pairs))?;
+
+    /// Puts the name of the file before a message about a box.
+    fn blame(&self, error: &Error) -> String {
+        let path = match (error, &self.other) {
+            // The first set is checked first. The bad box is in the second only where the first
+            // has none at that index.
+            (Error::InvalidAabb { index, .. }, Some((_, path))) if !is_bad(&self.boxes, *index) => {
+                path
+            }
+            _ => self.path,
+        };
+        format!("{}: {error}", output::name(path, "stdin").display())
+    }
+}
+
+fn widened(boxes: &[Aabb]) -> Boxes {
+    let wide = |one: &Aabb| Aabb64::new(one.min.map(f64::from), one.max.map(f64::from));
+    Boxes::F64(boxes.iter().map(wide).collect())
+}
+
+/// Returns whether there is a box of this index and it is invalid.
+fn is_bad(boxes: &Boxes, index: usize) -> bool {
+    match boxes {
+        Boxes::F32(boxes) => boxes.get(index).is_some_and(|one| one.check().is_err()),
+        Boxes::F64(boxes) => boxes.get(index).is_some_and(|one| one.check().is_err()),
+    }
+}
+
+fn frame(boxes: &Boxes, range: Range<usize>) -> Frame<'_> {
+    match boxes {
+        Boxes::F32(boxes) => Frame::boxes(&boxes[range]),
+        Boxes::F64(boxes) => Frame::exact(&boxes[range]),
+    }
+}
+
+/// What finds the pairs, and where they go.
+struct Work<'a> {
+    broad_phase: &'a mut BroadPhase,
+    sink: &'a mut Sink,
+    bar: ProgressBar,
+}
+
+impl Work<'_> {
+    fn among(&mut self, inputs: &Inputs<'_>) -> Result<Found> {
+        let boxes = frame(&inputs.boxes, 0..inputs.boxes.len());
+        let report = match self.broad_phase.update(boxes) {
+            Ok(report) => report.clone(),
+            Err(Error::TooManyPairs { count, .. }) => return self.in_chunks(boxes, count),
+            Err(error) => return Err(inputs.blame(&error).into()),
+        };
+        let mut tally = Tally::begin(self.sink, report.pairs)?;
+        tally.take(self.broad_phase.pairs())?;
+        Ok(Found {
+            stages: report.stats.timings.stages().collect(),
+            invalid: report.invalid,
+            strategy: report.stats.strategy.name(),
+            sorts: Some(report.stats.sorts),
+            ..tally.found(report.stats.timings.total)
+        })
+    }
+
+    /// Finds more pairs than are held in memory: each chunk is written and dropped.
+    fn in_chunks(&mut self, boxes: Frame<'_>, count: u64) -> Result<Found> {
+        let bar = self.announce(count);
+        let mut tally = Tally::begin(self.sink, count)?;
+        let report = deliver(self.broad_phase, boxes, CHUNK, |pairs| {
+            bar.inc(pairs.len() as u64);
+            tally.take(pairs)
+        })?;
+        bar.finish_and_clear();
+        Ok(Found {
+            invalid: report.invalid,
+            strategy: self.broad_phase.config().strategy.name(),
+            ..tally.found(report.ms)
+        })
+    }
+
+    fn between(&mut self, inputs: &Inputs<'_>, other: &Boxes) -> Result<Found> {
+        let (all, others) = (0..inputs.boxes.len(), frame(other, 0..other.len()));
+        let start = Instant::now();
+        let found = self
+            .broad_phase
+            .overlaps_between(frame(&inputs.boxes, all), others);
+        let tally = match found {
+            Ok(pairs) => {
+                let mut tally = Tally::begin(self.sink, pairs.len() as u64)?;
+                tally.take(&pairs)?;
+                tally
+            }
+            Err(Error::TooManyPairs { count, limit }) => {
+                let bar = self.announce(count);
+                let mut tally = Tally::begin(self.sink, count)?;
+                let part = (inputs.boxes.len() as u64 * limit / count / 2) as usize;
+                in_parts(self.broad_phase, &inputs.boxes, others, part, |pairs| {
+                    bar.inc(pairs.len() as u64);
+                    tally.take(pairs)
+                })?;
+                bar.finish_and_clear();
+                tally
+            }
+            Err(error) => return Err(inputs.blame(&error).into()),
+        };
+        let total_ms = start.elapsed().as_secs_f64() * 1e3;
+        let bad = |boxes: &Boxes| (0..boxes.len()).filter(|&at| is_bad(boxes, at)).count();
+        let skipped = (bad(&inputs.boxes) + bad(other)) as u64;
+        if skipped > 0 {
+            self.bar
+                .suspend(|| note(&format!("skipped {}", invalid_boxes(skipped))));
         }
-        bar.inc(pairs.len() as u64);
-        Ok(())
-    })?;
-    bar.finish_and_clear();
-    Ok(Found {
-        pairs: report.pairs,
-        hash: hasher.finish(),
-        stages: Stages::default(),
-        total_ms: report.ms,
-        invalid: report.invalid,
-        strategy: broad_phase.config().strategy.name(),
-        sorts: None,
-    })
+        Ok(Found {
+            strategy: self.broad_phase.config().strategy.name(),
+            ..tally.found(total_ms)
+        })
+    }
+
+    /// Says that there are more pairs than are held in memory, and shows their progress.
+    fn announce(&self, count: u64) -> ProgressBar {
+        self.bar.finish_and_clear();
+        note(&format!(
+            "{count} pairs: more than {} are found in chunks, in less memory",
+            PAIR_MEMORY / size_of::<Pair>() as u64
+        ));
+        progress(count, "pairs")
+    }
+}
+
+/// Hashes the pairs on their way to the sink, and keeps the first.
+struct Tally<'a> {
+    sink: &'a mut Sink,
+    hasher: PairHasher,
+    first: Vec<Pair>,
+    pairs: u64,
+}
+
+impl<'a> Tally<'a> {
+    fn begin(sink: &'a mut Sink, count: u64) -> npy::Result<Self> {
+        sink.begin(count)?;
+        Ok(Self {
+            sink,
+            hasher: PairHasher::new(),
+            first: Vec::new(),
+            pairs: 0,
+        })
+    }
+
+    fn take(&mut self, pairs: &[Pair]) -> npy::Result<()> {
+        self.hasher.write(pairs);
+        self.pairs += pairs.len() as u64;
+        let missing = SHOWN - self.first.len();
+        self.first.extend(&pairs[..missing.min(pairs.len())]);
+        self.sink.append(pairs)
+    }
+
+    fn found(self, total_ms: f64) -> Found {
+        Found {
+            pairs: self.pairs,
+            hash: self.hasher.finish(),
+            first: self.first,
+            stages: Stages::default(),
+            total_ms,
+            invalid: None,
+            strategy: "",
+            sorts: None,
+        }
+    }
 }
 
 /// Passes all pairs to `f` in chunks, up to the first error.
@@ -138,7 +289,7 @@ fn in_chunks(
 /// The broad phase has no call that stops early, so an error of `f` unwinds through it.
 fn deliver(
     broad_phase: &mut BroadPhase,
-    boxes: &[Aabb],
+    boxes: Frame<'_>,
     chunk: usize,
     mut f: impl FnMut(&[Pair]) -> npy::Result<()>,
 ) -> Result<ChunkReport> {
@@ -156,53 +307,30 @@ fn deliver(
     }
 }
 
-fn between(
+/// Passes all pairs between two sets to `f`, for some boxes of the first set at a time, so that the
+/// pairs of a part fit in memory. It begins with `part` boxes.
+fn in_parts(
     broad_phase: &mut BroadPhase,
-    args: &Pairs,
-    boxes: &[Aabb],
-    other: &[Aabb],
-    output: &mut Option<Writer>,
-) -> Result<Found> {
-    let start = Instant::now();
-    let pairs = broad_phase
-        .overlaps_between(boxes, other)
-        .map_err(|error| {
-            let path = match (&error, &args.between) {
-                // The first set is checked first. The bad box is in the second only where the first
-                // has none at that index.
-                (Error::InvalidAabb { index, .. }, Some(path))
-                    if !boxes.get(*index).is_some_and(is_bad) =>
-                {
-                    path
-                }
-                _ => &args.boxes,
-            };
-            format!("{}: {error}", path.display())
-        })?;
-    let total_ms = start.elapsed().as_secs_f64() * 1e3;
-    let skipped = boxes
-        .iter()
-        .chain(other)
-        .filter(|aabb| is_bad(aabb))
-        .count() as u64;
-    if skipped > 0 {
-        note(&format!("skipped {}", invalid_boxes(skipped)));
+    boxes: &Boxes,
+    others: Frame<'_>,
+    part: usize,
+    mut f: impl FnMut(&[Pair]) -> npy::Result<()>,
+) -> Result<()> {
+    let (mut start, mut part) = (0, part.max(1));
+    while start < boxes.len() {
+        let end = boxes.len().min(start.saturating_add(part));
+        match broad_phase.overlaps_between(frame(boxes, start..end), others) {
+            Ok(mut pairs) => {
+                pairs.iter_mut().for_each(|pair| pair.a += start as u32);
+                f(&pairs)?;
+                start = end;
+                part = part.saturating_mul(2);
+            }
+            Err(Error::TooManyPairs { .. }) if end - start > 1 => part = (end - start) / 2,
+            Err(error) => return Err(error.into()),
+        }
     }
-    write(output, &pairs)?;
-    Ok(Found {
-        pairs: pairs.len() as u64,
-        hash: radsweep::internals::pair_hash(&pairs),
-        stages: Stages::default(),
-        total_ms,
-        invalid: None,
-        strategy: broad_phase.config().strategy.name(),
-        sorts: None,
-    })
-}
-
-fn is_bad(aabb: &Aabb) -> bool {
-    let ordered = (0..3).all(|axis| aabb.min[axis] <= aabb.max[axis]);
-    !ordered && *aabb != Aabb::EMPTY
+    Ok(())
 }
 
 fn invalid_boxes(count: u64) -> String {
@@ -210,15 +338,12 @@ fn invalid_boxes(count: u64) -> String {
     format!("{count} invalid {boxes}")
 }
 
-fn write(output: &mut Option<Writer>, pairs: &[Pair]) -> npy::Result<()> {
-    let Some(writer) = output else { return Ok(()) };
-    writer.header::<u32>(&[pairs.len() as u64, 2])?;
-    writer.append::<u32>(bytemuck::cast_slice(pairs))
-}
-
-fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
+fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Result<()> {
+    let n = inputs.boxes.len();
+    let other = inputs.other.as_ref().map(|(boxes, _)| boxes.len());
     let hash = hex(found.hash);
+    let file = sink::file(args);
+    let mut out = beside([file]);
     if args.json {
         let invalid = found.invalid.map_or(Value::Null, |invalid| {
             json!({"count": invalid.count, "first": invalid.first, "reason": invalid.reason.to_string()})
@@ -243,6 +368,9 @@ fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &
             "skipped {count}; the first is box {first}: {reason}"
         ));
     }
+    if file.is_some_and(is_dash) {
+        return Ok(()); // All pairs were printed.
+    }
     match other {
         None => writeln!(out, "{n} boxes, {} pairs, hash {hash}", found.pairs)?,
         Some(other) => writeln!(
@@ -252,6 +380,20 @@ fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &
         )?,
     }
     writeln!(out, "strategy {} on {backend}\n", found.strategy)?;
+    for pair in &found.first {
+        writeln!(out, "{:>10} {:>10}", pair.a, pair.b)?;
+    }
+    match found.pairs - found.first.len() as u64 {
+        0 => {}
+        more if file.is_some() => writeln!(out, "… and {more} more")?,
+        more => writeln!(
+            out,
+            "… and {more} more: --csv prints all, -o PAIRS.npy writes them"
+        )?,
+    }
+    if !found.first.is_empty() {
+        writeln!(out)?;
+    }
     Ok(found.stages.print(&mut out, ("total", found.total_ms), 1)?)
 }
 
@@ -259,56 +401,79 @@ fn print(args: &Pairs, found: &Found, n: usize, other: Option<usize>, backend: &
 mod tests {
     use super::*;
     use radsweep::Backend;
+    use radsweep_common::npy::Writer;
 
-    /// 50 boxes all overlap, and there is memory for 10 pairs.
-    #[test]
-    fn pairs_that_do_not_fit_in_memory_are_all_written() {
-        let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 50];
+    const BOX: Aabb = Aabb::new([0.0; 3], [1.0; 3]);
+
+    fn broad_phase(pair_memory: Option<u64>) -> BroadPhase {
         let config = Config {
             backend: Backend::Cpu,
-            pair_memory: Some(80),
+            pair_memory,
             ..Config::default()
         };
-        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        BroadPhase::new(config).expect("the CPU is there")
+    }
+
+    /// All boxes overlap, and there is memory for 10 pairs.
+    #[track_caller]
+    fn check(inputs: &Inputs<'_>, expected: &[Pair]) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("pairs.npy");
-        let mut output = Some(Writer::create(&path).expect("writable"));
-        let found = among(
-            &mut broad_phase,
-            Path::new("boxes.npy"),
-            &boxes,
-            &mut output,
-        )
-        .expect("delivered");
-        output
-            .map(Writer::finish)
-            .expect("a writer")
-            .expect("written");
+        let mut sink = Sink::Npy(Writer::create(&path).expect("writable"));
+        let mut work = Work {
+            broad_phase: &mut broad_phase(Some(80)),
+            sink: &mut sink,
+            bar: spinner("pairing"),
+        };
+        let found = match &inputs.other {
+            None => work.among(inputs),
+            Some((other, _)) => work.between(inputs, other),
+        };
+        let found = found.expect("delivered");
+        sink.finish().expect("written");
+        let hash = radsweep::internals::pair_hash(expected);
+        assert_eq!((found.pairs, found.hash), (expected.len() as u64, hash));
+        assert_eq!(found.first, expected[..SHOWN]);
+        let bytes = std::fs::read(&path).expect("bytes");
+        let file = npyz::NpyFile::new(bytes.as_slice()).expect("a header");
+        assert_eq!(file.shape(), [expected.len() as u64, 2]);
+        let numbers: Vec<u32> = file.into_vec().expect("numbers");
+        assert_eq!(numbers, bytemuck::cast_slice::<Pair, u32>(expected));
+    }
 
+    #[test]
+    fn pairs_that_do_not_fit_in_memory_are_all_written() {
         let expected: Vec<Pair> = (0..50)
             .flat_map(|a| (a + 1..50).map(move |b| Pair { a, b }))
             .collect();
-        assert_eq!(
-            (found.pairs, found.hash),
-            (1225, radsweep::internals::pair_hash(&expected))
-        );
-        let bytes = std::fs::read(&path).expect("bytes");
-        let file = npyz::NpyFile::new(bytes.as_slice()).expect("a header");
-        assert_eq!(file.shape(), [1225, 2]);
-        let numbers: Vec<u32> = file.into_vec().expect("numbers");
-        assert_eq!(numbers, bytemuck::cast_slice::<Pair, u32>(&expected));
+        let inputs = Inputs {
+            boxes: Boxes::F32(vec![BOX; 50]),
+            path: Path::new("boxes.npy"),
+            other: None,
+        };
+        check(&inputs, &expected);
+    }
+
+    #[test]
+    fn pairs_between_sets_that_do_not_fit_in_memory_are_all_written() {
+        let expected: Vec<Pair> = (0..50)
+            .flat_map(|a| (0..7).map(move |b| Pair { a, b }))
+            .collect();
+        let set = |n| widened(&vec![BOX; n]);
+        let inputs = Inputs {
+            boxes: set(50),
+            path: Path::new("boxes.npy"),
+            other: Some((set(7), Path::new("other.npy"))),
+        };
+        check(&inputs, &expected);
     }
 
     #[test]
     fn a_failing_output_ends_the_work_at_once() {
-        let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 50];
-        let config = Config {
-            backend: Backend::Cpu,
-            ..Config::default()
-        };
-        let mut broad_phase = BroadPhase::new(config).expect("the CPU is there");
+        let boxes = [BOX; 50];
+        let mut broad_phase = broad_phase(None);
         let mut calls = 0;
-        let done = deliver(&mut broad_phase, &boxes, 10, |_| {
+        let done = deliver(&mut broad_phase, Frame::boxes(&boxes), 10, |_| {
             calls += 1;
             let missing = Path::new("/nowhere/at/all.npy");
             if calls == 2 {

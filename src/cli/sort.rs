@@ -7,9 +7,10 @@ use radsweep::sort::{Order, SortOptions, SortReport, cpu};
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Device};
 use radsweep_common::npy::{self, Element, Keys, Writer};
+use radsweep_common::output::beside;
 use radsweep_common::terminal::{note, spinner};
 use serde_json::json;
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(super) fn run(args: &Sort) -> Result<()> {
     if args.output.is_some() && args.output == args.index {
@@ -23,7 +24,7 @@ pub(super) fn run(args: &Sort) -> Result<()> {
     bar.set_message("sorting");
     let work = Work {
         options: SortOptions::new()
-            .algorithm(args.algorithm)
+            .algorithm(args.sort)
             .order(match args.descending {
                 true => Order::Descending,
                 false => Order::Ascending,
@@ -187,7 +188,7 @@ fn iota(keys: usize) -> radsweep::sort::Result<Vec<u32>> {
 
 fn print(args: &Sort, key_type: &str, report: &SortReport) -> Result<()> {
     let stages: Stages = report.stages.iter().copied().collect();
-    let mut out = io::stdout().lock();
+    let mut out = beside([args.output.as_deref(), args.index.as_deref()]);
     if args.json {
         let record = json!({
             "n": report.n,

@@ -37,7 +37,7 @@ impl Stages {
             writeln!(
                 out,
                 "{name:<10} {:>10.3} {share:>6.1}%",
-                ms / f64::from(times)
+                plain(ms / f64::from(times))
             )?;
         }
         Ok(())
@@ -63,7 +63,12 @@ impl FromIterator<(&'static str, f64)> for Stages {
 
 /// Rounds milliseconds to a tenth of a microsecond; further digits are noise.
 pub(super) fn round(ms: f64) -> Value {
-    json!((ms * 1e4).round() / 1e4)
+    json!(plain((ms * 1e4).round() / 1e4))
+}
+
+/// Turns the zero of an empty sum, which is `-0.0`, into `0.0`.
+fn plain(ms: f64) -> f64 {
+    ms + 0.0
 }
 
 /// Returns the sorts of an update as JSON.
@@ -108,6 +113,21 @@ mod tests {
             stages.json(8.0),
             json!({"sort": 4.0, "sweep": 2.0, "total": 8.0})
         );
+    }
+
+    #[test]
+    fn no_zero_is_negative() {
+        let stages: Stages = [("sort", -0.0)].into_iter().collect();
+        let nothing = std::iter::empty::<f64>().sum();
+        assert_eq!(
+            stages.json(nothing).to_string(),
+            r#"{"sort":0.0,"total":0.0}"#
+        );
+        assert_eq!(round(-0.00001).to_string(), "0.0");
+        let mut table = Vec::new();
+        let printed = stages.print(&mut table, ("total", nothing), 1);
+        printed.expect("memory takes it");
+        assert!(!String::from_utf8_lossy(&table).contains('-'));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use super::args::{Run, View};
 use super::run;
 use radsweep_common::Result;
+#[cfg(feature = "viewer")]
+use radsweep_common::output::is_dash;
 use radsweep_common::terminal::note;
 #[cfg(feature = "viewer")]
 use radsweep_common::terminal::progress;
@@ -27,6 +29,9 @@ pub(super) fn view(args: View) -> Result<()> {
             shown => Ok(shown?),
         };
     };
+    if args.picture.every.is_some() && is_dash(&path) {
+        return Err("--every needs a --screenshot with a name".into());
+    }
     let frames = simulation.frames();
     let bar = progress(frames.into(), "frames");
     let picture = args.picture;

@@ -94,6 +94,37 @@ fn rates_as_a_table_as_csv_and_as_a_plot() {
 }
 
 #[test]
+fn boxes_of_a_file_or_of_stdin_are_measured_and_a_plot_goes_to_stdout() {
+    let folder = Folder::new();
+    let exact: Vec<f64> = ROW.as_flattened().iter().map(|&x| x.into()).collect();
+    let boxes = folder.array("boxes.npy", &[4, 6], &exact);
+    let args = |from| {
+        [
+            "bench",
+            "sap",
+            "--backend",
+            "cpu",
+            "--runs",
+            "3",
+            "--scenes",
+            from,
+        ]
+    };
+    let table = succeeds(&[&args(&boxes)[..], &["--strategy", "auto", "--no-peers"]].concat());
+    assert!(
+        table.contains("boxes of 4 boxes, moving, 2 pairs"),
+        "{table}"
+    );
+    let bytes = fs::read(&boxes).expect("bytes");
+    let drawn = fed(&[&args("-")[..], &["--plot", "-"]].concat(), &bytes);
+    assert!(text(&drawn.stdout).starts_with("<svg"));
+    let table = text(&drawn.stderr);
+    assert!(table.contains("stdin of 4 boxes"), "{table}");
+    let twice = [&args("-")[..], &["--motion", "moving,still"]].concat();
+    refuses_naming(1, &twice, &["stdin can be read only once"]);
+}
+
+#[test]
 fn the_cpu_notes_that_it_has_one_sort() {
     let output = run(&[
         "bench",
@@ -104,7 +135,7 @@ fn the_cpu_notes_that_it_has_one_sort() {
         "100",
         "--runs",
         "1",
-        "--algorithms",
+        "--sort",
         "quicksort,bucket",
         "--json",
     ]);
@@ -171,8 +202,15 @@ fn unknown_names_are_errors_that_list_the_known() {
         (["sort", "--types", "u8"], ["u8", "f64"]),
         (["sort", "--payload", "u16"], ["u16", "records"]),
         (["sort", "--distributions", "pareto"], ["pareto", "zipf"]),
-        (["sort", "--algorithms", "bogo"], ["bogo", "onesweep"]),
-        (["sort", "--runs", "0"], ["0", "number of runs"]),
+        (["sort", "--sort", "bogo"], ["bogo", "onesweep"]),
+        (["sort", "--runs", "0"], ["`0`", "between 1 and"]),
+        (["sap", "--runs", "-3"], ["`-3`", "between 1 and"]),
+        (["sort", "--plot", "rates.png"], ["rates.png", ".svg"]),
+        (["sap", "--scenes", "cubes"], ["cubes", ".npy"]),
+        (
+            ["sap", "--motion", "mving"],
+            ["mving", "similar value exists: 'moving'"],
+        ),
         (["paper", "--figure", "fig. 1"], ["fig. 1", "dehne-steps"]),
         (["paper", "--sizes", "huge"], ["huge", "small"]),
     ] {

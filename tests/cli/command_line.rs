@@ -4,11 +4,22 @@ use crate::*;
 
 #[test]
 fn every_command_has_help_and_the_program_a_version() {
-    for command in ["run", "pairs", "sort", "bench", "calibrate", "info"] {
+    for command in [
+        "view",
+        "run",
+        "pairs",
+        "sort",
+        "bench",
+        "calibrate",
+        "info",
+        "completions",
+        "man",
+    ] {
         let help = succeeds(&[command, "--help"]);
         assert!(help.contains(&format!("radsweep {command}")), "{help}");
     }
-    assert!(succeeds(&["--help"]).contains("falling-chairs"));
+    assert!(succeeds(&["--help"]).contains("short for"));
+    assert!(succeeds(&["view", "--help"]).contains("[default: falling-chairs]"));
     assert_eq!(
         succeeds(&["--version"]),
         concat!("radsweep ", env!("CARGO_PKG_VERSION"), "\n")
@@ -19,8 +30,9 @@ fn every_command_has_help_and_the_program_a_version() {
 fn unknown_commands_options_and_names_are_errors() {
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
-    refuses_naming(2, &["dance"], &["dance"]);
-    refuses_naming(2, &["view"], &["SCENE"]);
+    refuses_naming(2, &["dance"], &["dance", "the scenes are falling-chairs,"]);
+    refuses_naming(2, &["pair"], &["similar subcommand exists: 'pairs'"]);
+    refuses_naming(2, &["view", "lava"], &["lava", "falling-chairs, particles"]);
     refuses_naming(2, &["--dance"], &["--dance"]);
     refuses_naming(2, &["pairs"], &["BOXES.npy"]);
     refuses_naming(
@@ -40,7 +52,7 @@ fn unknown_commands_options_and_names_are_errors() {
     );
     refuses_naming(
         2,
-        &["sort", &boxes, "--algorithm", "bogo"],
+        &["sort", &boxes, "--sort", "bogo"],
         &["bogo", "onesweep", "auto"],
     );
     refuses_naming(
@@ -48,6 +60,88 @@ fn unknown_commands_options_and_names_are_errors() {
         &["sort", &boxes, "--backend", "tpu"],
         &["tpu", "auto", "cpu", "cuda"],
     );
+}
+
+#[test]
+fn errors_of_the_command_line_suggest_and_show_the_usage() {
+    let message = refuses(2, &["run", "uniform", "--strategy", "swep"]);
+    for part in [
+        "[possible values: endpoints, sweep, subdivided, auto]",
+        "tip: a similar value exists: 'sweep'",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let message = refuses(2, &["run", "uniform", "--strtegy", "sweep"]);
+    for part in ["'--strategy'", "Usage: radsweep run"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn numbers_are_read_as_people_write_them_and_have_ranges() {
+    for bodies in ["2000", "2k", "2_000", "2e3", "0.002M"] {
+        let args = [
+            "run", "uniform", "--frames", "1", "--bodies", bodies, "--json",
+        ];
+        assert_eq!(json(&args)["n"], 2000, "{bodies}");
+    }
+    for (option, range) in [
+        ("--bodies", "1 and 4294967295"),
+        ("--frames", "1 and 4294967295"),
+        ("--seed", "0 and 18446744073709551615"),
+        ("--threads", "1 and 1024"),
+    ] {
+        let message = format!("`-3` is not between {range}");
+        refuses_naming(2, &["run", "uniform", option, "-3"], &[option, &message]);
+    }
+}
+
+#[test]
+fn colours_are_used_where_they_are_asked_for() {
+    for (args, has) in [
+        (["--color", "always", "info", "--dance"].as_slice(), true),
+        (&["pairs", "no.npy", "--color=always"], true),
+        (&["--color", "never", "info", "--dance"], false),
+        (&["info", "--dance"], false),
+        (&["pairs", "no.npy"], false),
+    ] {
+        let message = text(&run(args).stderr);
+        assert_eq!(message.contains("\u{1b}["), has, "{args:?}: {message}");
+    }
+    refuses_naming(2, &["info", "--color", "loud"], &["loud", "always"]);
+}
+
+#[test]
+fn shells_get_completions_and_man_gets_pages() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = succeeds(&["completions", shell]);
+        for name in ["radsweep", "pairs", "skip-invalid", "subdivided"] {
+            assert!(script.contains(name), "{name} is missing for {shell}");
+        }
+    }
+    refuses_naming(2, &["completions", "basic"], &["basic", "zsh"]);
+    let page = succeeds(&["man"]);
+    assert!(page.contains(".TH radsweep 1"), "{page}");
+    let page = succeeds(&["man", "bench", "sap"]);
+    assert!(
+        page.contains(".TH radsweep-bench-sap 1  \"radsweep 0") && page.contains("\\-\\-motion"),
+        "{page}"
+    );
+    refuses_naming(
+        1,
+        &["man", "bench", "dance"],
+        &["dance", "sort, sap, paper"],
+    );
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_is_refused_before_the_work() {
+    if cfg!(feature = "viewer") {
+        let args = ["stack", "--bodies", "1M", "--screenshot", "picture.jpg"];
+        refuses_naming(2, &args, &["picture.jpg", "only .png files can be written"]);
+        let args = ["stack", "--screenshot", "-", "--every", "2"];
+        refuses_naming(1, &args, &["--every needs a --screenshot with a name"]);
+    }
 }
 
 #[test]
@@ -93,7 +187,7 @@ fn the_environment_decides_the_backend() {
         assert!(with("", args).status.success(), "{args:?}");
         for (value, part) in [
             ("cuda", "no CUDA backend"),
-            ("tpu", "unknown backend `tpu`"),
+            ("tpu", "unknown backend `tpu`: known are auto, cpu, cuda"),
         ] {
             let output = with(value, args);
             let message = text(&output.stderr);

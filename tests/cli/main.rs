@@ -6,6 +6,7 @@ mod output;
 mod pairs;
 mod scenes;
 mod sort;
+mod streams;
 
 use npyz::WriterBuilder;
 use serde_json::Value;
@@ -45,17 +46,41 @@ fn json<A: AsRef<OsStr>>(args: &[A]) -> Value {
     serde_json::from_str(&succeeds(args)).expect("one JSON object")
 }
 
-/// Runs the program, expects this exit code, nothing on stdout and one line on stderr, and returns
-/// that line.
+/// Runs the program, expects this exit code, nothing on stdout and an error on stderr, and returns
+/// that. It is one line, unless the command line is wrong (code 2): then clap says how to go on.
 #[track_caller]
 fn refuses<A: AsRef<OsStr>>(code: i32, args: &[A]) -> String {
     let output = run(args);
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{message}");
     assert_eq!(text(&output.stdout), "");
-    assert_eq!(message.lines().count(), 1, "{message}");
+    match code {
+        2 => assert!(
+            message.ends_with("For more information, try '--help'.\n"),
+            "{message}"
+        ),
+        _ => assert_eq!(message.lines().count(), 1, "{message}"),
+    }
     assert!(message.starts_with("error: "), "{message}");
     message
+}
+
+/// Runs the program with this input, expects success, and returns its output.
+#[track_caller]
+fn fed<A: AsRef<OsStr>>(args: &[A], input: &[u8]) -> Output {
+    let mut child = command()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input).expect("taken");
+    drop(stdin);
+    let output = child.wait_with_output().expect("an end");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    output
 }
 
 #[track_caller]

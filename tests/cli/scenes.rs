@@ -29,6 +29,11 @@ fn every_scene_prints_a_record_per_frame_with_events_that_add_up() {
         ("stack", "3000", 3001),
     ] {
         let frames = frames(&[scene, "--bodies", bodies, "--frames", "4"]);
+        assert!(
+            frames
+                .iter()
+                .all(|frame| !frame.to_string().contains("-0.0"))
+        );
         assert_eq!(frames.len(), 4, "{scene}");
         let mut before = 0;
         for (number, frame) in frames.iter().enumerate() {
@@ -154,32 +159,25 @@ fn text_output_has_a_row_per_frame_and_a_table_of_times() {
 #[test]
 fn bad_arguments_are_errors() {
     let known = "falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack";
-    refuses_naming(2, &["run"], &["SCENE"]);
     refuses_naming(2, &["run", "lava"], &["lava", known]);
     refuses_naming(2, &["run", "uniform", "--frames", "0"], &["--frames"]);
-    refuses_naming(2, &["run", "uniform", "--bodies", "-3"], &["-3"]);
     refuses_naming(
         2,
         &["run", "uniform", "--bodies", "many"],
         &["--bodies", "many"],
     );
     refuses_naming(2, &["run", "uniform", "--threads", "0"], &["--threads"]);
-    refuses_naming(1, &["run", "uniform", "--bodies", "0"], &["0 bodies"]);
+    for bodies in ["0", "18446744073709551615", "1e400"] {
+        let range = format!("`{bodies}` is not between 1 and 4294967295");
+        refuses_naming(2, &["run", "uniform", "--bodies", bodies], &[&range]);
+    }
     refuses_naming(
         1,
-        &["run", "stack", "--bodies", "999999999999"],
-        &["999999999999 bodies"],
-    );
-    refuses_naming(
-        1,
-        &["run", "falling-chairs", "--bodies", "18446744073709551615"],
-        &["18446744073709551615"],
+        &["run", "stack", "--bodies", "4e9"],
+        &["4000000000 bodies"],
     );
     for density in ["0", "-1", "nan", "inf", "1e30"] {
-        refuses_naming(
-            1,
-            &["run", "uniform", &format!("--density={density}")],
-            &["density"],
-        );
+        let args = ["run", "uniform", "--density", density];
+        refuses_naming(1, &args, &["density"]);
     }
 }

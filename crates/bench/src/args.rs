@@ -1,12 +1,16 @@
 //! The arguments of `bench` and `calibrate`, and their help texts.
 
-use crate::figures::{Sizes, parse_figure};
+use crate::figures::{self, Sizes};
 use crate::input::Distribution;
 use crate::measure::Load;
 use crate::sap::{Motion, Peer, Source};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use radsweep::sort::{Algorithm, KeyType};
 use radsweep::{Backend, Strategy};
+use radsweep_common::numbers::count;
+use radsweep_common::output::is_dash;
+use std::error::Error;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,8 +28,8 @@ pub enum Command {
 /// The options of every bench: the backend and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Backend: auto, cpu or cuda
-    #[arg(long, value_name = "B", default_value_t, value_parser = Backend::from_str)]
+    /// Backend
+    #[arg(long, value_name = "B", default_value_t, value_parser = one_of::<Backend>(Backend::ALL.iter().map(|one| one.name())))]
     pub(crate) backend: Backend,
     /// Prints one JSON object
     #[arg(long, conflicts_with = "csv")]
@@ -38,61 +42,57 @@ pub(crate) struct Common {
 /// The arguments of `bench sort`.
 #[derive(Debug, Args)]
 pub struct Sort {
-    /// Numbers of elements, such as 1000 or 2^20 [default: every fourth power of 2 from 2^10 to
-    /// 2^24; on the CPU to 2^20]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Numbers of elements, such as 1000, 10k, 1e6 or 2^20 [default: every second power of 2 from
+    /// 2^10 to 2^24; on the CPU to 2^20]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
-    /// Key types: u32, i32, f32, u64, i64, f64
-    #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "u32", value_parser = parse_type)]
+    /// Key types
+    #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "u32", value_parser = PossibleValuesParser::new(KEY_TYPES.map(KeyType::name)).map(|name| key_type(&name)))]
     pub(crate) types: Vec<KeyType>,
-    /// What is sorted with the keys: keys (nothing), u32, u64, index, records (of 32 bytes), or
-    /// records-4 to records-128
-    #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "keys,u32", value_parser = Load::from_str)]
+    /// What is sorted with the keys: nothing (keys), a value of 4 or 8 bytes, the index, or records
+    /// (of 32 bytes, unless another size is given)
+    #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "keys,u32", value_parser = one_of::<Load>(Load::names()))]
     pub(crate) payload: Vec<Load>,
-    /// Distributions of the keys: uniform, gaussian, sorted, reverse, zero, bucket, staggered,
-    /// zipf, and-entropy-1 to and-entropy-5, bits-8, bits-16, bits-24, bits-32, nearly-sorted,
-    /// distances
-    #[arg(long, value_name = "D,…", value_delimiter = ',', default_value = "uniform", value_parser = Distribution::from_str)]
+    /// Distributions of the keys
+    #[arg(long, value_name = "D,…", value_delimiter = ',', default_value = "uniform", value_parser = one_of::<Distribution>(Distribution::ALL.map(|one| one.to_string())))]
     pub(crate) distributions: Vec<Distribution>,
-    /// Sorts to measure on a GPU: four-way, eight-way, satish-radix, satish-merge, quicksort,
-    /// bucket, onesweep, auto [default: all but auto]
-    #[arg(long, value_name = "ALG,…", value_delimiter = ',', value_parser = Algorithm::from_str)]
+    /// Sorts to measure on a GPU [default: all but auto]
+    #[arg(long = "sort", alias = "algorithms", value_name = "ALG,…", value_delimiter = ',', value_parser = one_of::<Algorithm>(Algorithm::ALL.iter().map(|one| one.name())))]
     pub(crate) algorithms: Vec<Algorithm>,
     /// Runs of each sort; the median is reported. Fewer runs if they take more than two seconds
-    #[arg(long, value_name = "N", default_value_t = 21, value_parser = runs)]
+    #[arg(long, value_name = "N", default_value_t = 21, allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: usize,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// File for a plot of the rates
-    #[arg(long, value_name = "F.svg")]
+    /// File for a plot of the rates; - for stdout
+    #[arg(long, value_name = "F.svg", value_parser = ending("svg"))]
     pub(crate) plot: Option<PathBuf>,
 }
 
 /// The arguments of `bench sap`.
 #[derive(Debug, Args)]
 pub struct Sap {
-    /// Scenes by name, or .npy files of boxes: float32 of shape (n, 6) [default:
-    /// uniform,clustered,mixed-sizes,stack,falling-chairs]
+    /// Scenes: falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack; or .npy
+    /// files of boxes, as of the command pairs (- for stdin); float64 is rounded outward to float32
+    /// [default: uniform,clustered,mixed-sizes,stack,falling-chairs]
     #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Source::from_str)]
     pub(crate) scenes: Vec<Source>,
-    /// Numbers of boxes, such as 1000 or 10^7 [default: 1000,10000,100000]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Numbers of boxes, such as 1000, 10k, 1e6 or 2^20 [default: 1000,10000,100000]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
-    /// How boxes move between frames: moving, still, all, walk, some, listed, none, game
+    /// How boxes move between frames
     #[arg(
         long,
-        value_name = "F,…",
+        value_name = "M,…",
         value_delimiter = ',',
         default_value = "moving"
     )]
-    pub(crate) frames: Vec<Motion>,
-    /// Strategies: endpoints, sweep, subdivided, auto [default: all; beyond 300000 boxes,
-    /// subdivided and auto]
-    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Strategy::from_str)]
+    pub(crate) motion: Vec<Motion>,
+    /// Strategies [default: all; beyond 300000 boxes, subdivided and auto]
+    #[arg(long = "strategy", alias = "strategies", value_name = "S,…", value_delimiter = ',', value_parser = one_of::<Strategy>(Strategy::ALL.iter().map(|one| one.name())))]
     pub(crate) strategies: Vec<Strategy>,
-    /// Other libraries: parry-rebuild, parry-update, parry-update-1, obvhs, bvh, plain-sweep
-    /// [default: all in this build; beyond 300000 boxes, not plain-sweep]
-    #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = Peer::from_str, conflicts_with = "no_peers")]
+    /// Other libraries [default: all in this build; beyond 300000 boxes, not plain-sweep]
+    #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = one_of::<Peer>(Peer::ALL.map(Peer::name)), conflicts_with = "no_peers")]
     pub(crate) peers: Vec<Peer>,
     /// Measures radsweep alone
     #[arg(long)]
@@ -102,21 +102,20 @@ pub struct Sap {
     pub(crate) no_events: bool,
     /// Updates by each contender; the median is reported. Fewer updates if they take more than
     /// three seconds [default: 21; up to 2000 of few boxes that walk or rest]
-    #[arg(long, value_name = "N", value_parser = runs)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: Option<usize>,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// File for a plot of microseconds a frame by number of boxes
-    #[arg(long, value_name = "F.svg")]
+    /// File for a plot of microseconds a frame by number of boxes; - for stdout
+    #[arg(long, value_name = "F.svg", value_parser = ending("svg"))]
     pub(crate) plot: Option<PathBuf>,
 }
 
 /// The arguments of `bench paper`.
 #[derive(Debug, Args)]
 pub struct Paper {
-    /// Figures, such as dehne-steps, or all figures of a paper: ha, satish, cederman, dehne
-    /// [default: all]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse_figure)]
+    /// Figures, or all figures of a paper (ha, satish, cederman, dehne) [default: all]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = PossibleValuesParser::new(figures::names()))]
     pub(crate) figure: Vec<String>,
     /// Sizes of the inputs
     #[arg(long, value_name = "S", default_value = "small")]
@@ -132,44 +131,60 @@ pub struct Paper {
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// Numbers of keys to measure [default: every power of 2 from 2^8 to 2^24]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_size)]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
     /// Time limit in seconds: no further size is measured after it
-    #[arg(long, value_name = "S", default_value_t = 20.0)]
+    #[arg(long, value_name = "S", default_value_t = 20.0, allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) seconds: f64,
+}
+
+/// Parses one of these names; the help lists them, and an error suggests the nearest.
+pub fn one_of<T>(
+    names: impl IntoIterator<Item = impl Into<clap::builder::PossibleValue>>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| T::from_str(&name))
+}
+
+/// Parses the path of a file whose name must have this ending, or `-`.
+pub fn ending(ending: &'static str) -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(move |path| {
+        let found = path.extension().and_then(|found| found.to_str());
+        if is_dash(&path) || found.is_some_and(|found| found.eq_ignore_ascii_case(ending)) {
+            return Ok(path);
+        }
+        Err(format!("only .{ending} files can be written"))
+    })
 }
 
 /// Parses a number of runs, at least 1.
 fn runs(text: &str) -> Result<usize, String> {
-    let found = text.parse().ok().filter(|&runs| runs > 0);
-    found.ok_or_else(|| format!("`{text}` is not a number of runs"))
+    count(text, 1..=1_000_000).map(|runs| runs as usize)
 }
 
-/// Parses a size such as `1000` or `2^20`, between 1 and `u32::MAX`.
+/// Parses a number of elements, between 1 and `u32::MAX`.
 fn parse_size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is not a number of elements such as 1000 or 2^20");
-    let number = |text: &str| text.parse::<u64>().ok();
-    let n = match text.split_once('^') {
-        None => number(text),
-        Some((base, power)) => match (number(base), power.parse().ok()) {
-            (Some(base), Some(power)) => base.checked_pow(power),
-            _ => None,
-        },
-    };
-    match n {
-        Some(n @ 1..=0xffff_ffff) => usize::try_from(n).map_err(|_| wrong()),
-        Some(_) => Err(format!("`{text}` is not between 1 and {}", u32::MAX)),
-        None => Err(wrong()),
-    }
+    let n = count(text, 1..=u32::MAX.into())?;
+    usize::try_from(n).map_err(|error| error.to_string())
 }
 
-fn parse_type(text: &str) -> Result<KeyType, String> {
+/// Parses a time limit.
+fn seconds(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|&seconds| seconds >= 0.0);
+    found.ok_or_else(|| format!("`{text}` is not a time of 0 seconds or more"))
+}
+
+const KEY_TYPES: [KeyType; 6] = {
     use KeyType::{F32, F64, I32, I64, U32, U64};
-    let found = [U32, I32, F32, U64, I64, F64]
-        .into_iter()
-        .find(|one| one.name() == text);
-    found
-        .ok_or_else(|| format!("unknown key type `{text}`: known are u32, i32, f32, u64, i64, f64"))
+    [U32, I32, F32, U64, I64, F64]
+};
+
+/// Returns the key type of this name, which is one of [`KEY_TYPES`].
+fn key_type(name: &str) -> KeyType {
+    let found = KEY_TYPES.into_iter().find(|one| one.name() == name);
+    found.unwrap_or(KeyType::U32)
 }
 
 #[cfg(test)]
@@ -178,30 +193,25 @@ mod tests {
 
     #[test]
     fn sizes_are_numbers_or_powers() {
-        assert_eq!(parse_size("1000"), Ok(1000));
         assert_eq!(parse_size("2^20"), Ok(1 << 20));
-        assert_eq!(parse_size("10^6"), Ok(1_000_000));
         assert_eq!(parse_size("4294967295"), Ok(0xffff_ffff));
-        for bad in [
-            "",
-            "x",
-            "0",
-            "-1",
-            "2^",
-            "^3",
-            "2^32",
-            "2^400",
-            "1e6",
-            "2^-1",
-            "4294967296",
-        ] {
+        for bad in ["", "x", "0", "-1", "2^32", "1e-6", "4294967296"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn only_key_types_parse() {
-        assert_eq!(parse_type("f64"), Ok(KeyType::F64));
-        assert!(parse_type("u8").expect_err("no key").contains("i64"));
+    fn times_and_runs_are_positive() {
+        assert_eq!((seconds("0.5"), runs("1k")), (Ok(0.5), Ok(1000)));
+        for bad in ["-1", "nan", "x", ""] {
+            assert!(seconds(bad).is_err() && runs(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_key_type_has_its_name() {
+        for one in KEY_TYPES {
+            assert_eq!(key_type(one.name()), one);
+        }
     }
 }

@@ -4,10 +4,11 @@
 //!   one command each.
 //! - `bench.rs` measures sorts, on the CPU by `cpu.rs` and on a GPU by `cuda.rs`, with the keys of
 //!   `input.rs`.
-//! - `output.rs` and `plot.rs` print and draw the results.
+//! - `output.rs` and `plot.rs` print and draw the results; `busy.rs` says when not to trust them.
 
 mod args;
 mod bench;
+mod busy;
 mod calibrate;
 mod cpu;
 #[cfg(cuda)]
@@ -21,7 +22,7 @@ mod plot;
 mod sap;
 mod sort;
 
-pub use args::{Calibrate, Command, Paper, Sap, Sort};
+pub use args::{Calibrate, Command, Paper, Sap, Sort, ending, one_of};
 pub use calibrate::run as calibrate;
 use radsweep_common::Result;
 

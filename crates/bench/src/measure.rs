@@ -32,6 +32,12 @@ impl Load {
         plain.into_iter().chain(Self::RECORDS.map(Self::Records))
     }
 
+    /// Returns all names; `records` alone has 32 bytes.
+    pub fn names() -> impl Iterator<Item = String> {
+        let names = Self::all().map(|load| load.to_string());
+        names.chain(["records".into()])
+    }
+
     /// Returns the bytes of input per element other than its key.
     pub fn bytes(self) -> usize {
         match self {
@@ -79,11 +85,8 @@ impl FromStr for Load {
         }
         let found = Self::all().find(|load| load.to_string() == name);
         found.ok_or_else(|| {
-            let known: Vec<_> = Self::all().map(|load| load.to_string()).collect();
-            format!(
-                "unknown payload `{name}`: known are {}, records",
-                known.join(", ")
-            )
+            let known: Vec<_> = Self::names().collect();
+            format!("unknown payload `{name}`: known are {}", known.join(", "))
         })
     }
 }

@@ -4,7 +4,7 @@ use super::bench::Bench;
 use super::measure::{Case, Contender, Measured, rate};
 use radsweep_common::Result;
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::Write;
 
 /// One measurement with its case.
 pub(super) struct Line {
@@ -45,14 +45,15 @@ impl Line {
     }
 }
 
-/// Returns the JSON members that describe the machine.
-pub(super) fn head(bench: &Bench, what: &str) -> Value {
+/// Returns the JSON members that describe the machine, and why its times are not to be trusted.
+pub(super) fn head(bench: &Bench, what: &str, busy: Option<&str>) -> Value {
     json!({
         "bench": what,
         "version": env!("CARGO_PKG_VERSION"),
         "backend": bench.backend(),
         "device": bench.device(),
         "copy_gb_per_s": digits(bench.copy_rate()),
+        "busy": busy,
     })
 }
 
@@ -79,8 +80,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// Prints the objects of [`Line::json`] as CSV below a line of names.
-pub(super) fn csv(lines: &[Line]) -> Result<()> {
-    let mut out = io::stdout().lock();
+pub(super) fn csv(mut out: impl Write, lines: &[Line]) -> Result<()> {
     writeln!(out, "{}", COLUMNS.join(","))?;
     for line in lines {
         let object = line.json();
@@ -103,8 +103,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-pub(super) fn table(bench: &Bench, lines: &[Line]) -> Result<()> {
-    let mut out = io::stdout().lock();
+pub(super) fn table(mut out: impl Write, bench: &Bench, lines: &[Line]) -> Result<()> {
     writeln!(out, "{}", heading(bench))?;
     let mut group = String::new();
     for line in lines {

@@ -2,6 +2,7 @@
 
 use super::args::Paper;
 use super::bench::Bench;
+use super::busy::{self, Busy};
 use super::figures::{self, Cell, Figure, Sizes, Unit};
 use super::measure::{Contender, Effort, Measured, rate};
 use super::output::{self, digits, quoted};
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     }
+    let busy = Busy::before();
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() {
         note("no GPU: the CPU's sort stands for all others");
@@ -88,10 +90,13 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
         drawn.push(Drawn { figure, points });
     }
     bar.finish_and_clear();
-    print(args, &bench, &drawn)?;
+    let times = measurements.iter().filter_map(|one| one.as_ref().ok());
+    let busy = busy.after(times);
+    print(args, &bench, &drawn, busy.as_deref())?;
     if let Some(folder) = &args.plot {
         drawn.iter().try_for_each(|one| one.draw(folder))?;
     }
+    busy::report(busy);
     super::sort::refuse_wrong(measurements.iter())
 }
 
@@ -298,10 +303,10 @@ impl Drawn {
     }
 }
 
-fn print(args: &Paper, bench: &Bench, all: &[Drawn]) -> Result<()> {
+fn print(args: &Paper, bench: &Bench, all: &[Drawn], busy: Option<&str>) -> Result<()> {
     let mut out = io::stdout().lock();
     if args.common.json {
-        let mut record = output::head(bench, "paper");
+        let mut record = output::head(bench, "paper", busy);
         record["figures"] = all.iter().map(Drawn::json).collect();
         return Ok(writeln!(out, "{record}")?);
     }

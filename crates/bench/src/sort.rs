@@ -2,32 +2,31 @@
 
 use super::args::Sort;
 use super::bench::Bench;
+use super::busy::{self, Busy};
 use super::measure::{Case, Contender, Effort, Measured, Missing, rate};
 use super::output::{self, Line};
 use super::plot::{self, Panel};
 use radsweep::sort::Algorithm;
 use radsweep_common::Result;
+use radsweep_common::output::beside;
 use radsweep_common::terminal::{note, progress};
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(args: &Sort) -> Result<()> {
     plot::check(args.plot.as_deref())?;
+    let busy = Busy::before();
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() && !args.algorithms.is_empty() {
-        note("the CPU has one sort; --algorithms is ignored");
+        note("the CPU has one sort; --sort is ignored");
     }
     let contenders: Vec<Contender> = match (bench.is_cpu(), &args.algorithms[..]) {
         (true, _) => vec![Contender::Cpu],
         (false, []) => all().collect(),
         (false, some) => some.iter().map(|&one| Contender::Algorithm(one)).collect(),
     };
-    let sizes = if args.sizes.is_empty() {
-        default_sizes(&bench)
-    } else {
-        args.sizes.clone()
-    };
+    let sizes = sizes(args, &bench);
     let mut cases = Vec::new();
     // The payloads of a case share its input, so they are measured one after the other.
     for &key in &args.types {
@@ -85,10 +84,13 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
             ),
         )
     });
-    print(args, &bench, &lines)?;
+    let times = lines.iter().filter_map(|line| line.measured.as_ref().ok());
+    let busy = busy.after(times);
+    print(args, &bench, &lines, busy.as_deref())?;
     if let Some(path) = &args.plot {
         draw(path, &lines)?;
     }
+    busy::report(busy);
     refuse_wrong(lines.iter().map(|line| &line.measured))
 }
 
@@ -99,21 +101,25 @@ pub(super) fn all() -> impl Iterator<Item = Contender> {
         .map(Contender::Algorithm)
 }
 
-fn default_sizes(bench: &Bench) -> Vec<usize> {
+fn sizes(args: &Sort, bench: &Bench) -> Vec<usize> {
+    if !args.sizes.is_empty() {
+        return args.sizes.clone();
+    }
     let last = if bench.is_cpu() { 20 } else { 24 };
     (10..=last).step_by(2).map(|power| 1 << power).collect()
 }
 
-fn print(args: &Sort, bench: &Bench, lines: &[Line]) -> Result<()> {
+fn print(args: &Sort, bench: &Bench, lines: &[Line], busy: Option<&str>) -> Result<()> {
+    let mut out = beside([args.plot.as_deref()]);
     if args.common.csv {
-        return output::csv(lines);
+        return output::csv(out, lines);
     }
     if args.common.json {
-        let mut record = output::head(bench, "sort");
+        let mut record = output::head(bench, "sort", busy);
         record["results"] = lines.iter().map(Line::json).collect::<Value>();
-        return Ok(writeln!(io::stdout().lock(), "{record}")?);
+        return Ok(writeln!(out, "{record}")?);
     }
-    output::table(bench, lines)
+    output::table(out, bench, lines)
 }
 
 /// Fails if a sort gave a wrong result.

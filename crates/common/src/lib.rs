@@ -5,6 +5,7 @@
 //! - [`backend`] chooses the backend of a command.
 //! - `calibration` finds and loads the sort calibration (feature `cuda`).
 //! - [`byte_limit`] computes how fast a sort could be.
+//! - [`numbers`] parses counts such as `10k`, `1e6` and `2^20`.
 //! - [`terminal`] prints notes, warnings and progress bars.
 
 pub mod backend;
@@ -12,6 +13,7 @@ pub mod byte_limit;
 #[cfg(cuda)]
 pub mod calibration;
 pub mod npy;
+pub mod numbers;
 pub mod output;
 pub mod terminal;
 

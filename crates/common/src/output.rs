@@ -6,16 +6,16 @@
 //! signal ends it.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use tempfile::{Builder, NamedTempFile};
 
 /// A file that appears at its target when [`Output::finish`] is called.
 ///
-/// Dropped before that, it leaves nothing. A target that is not a regular file, such as `/dev/null`
-/// or a pipe, is written directly.
+/// Dropped before that, it leaves nothing. Stdout (`-`), or a target that is not a regular file,
+/// such as `/dev/null` or a pipe, is written directly.
 #[derive(Debug)]
 pub struct Output(Kind);
 
@@ -31,6 +31,33 @@ enum Kind {
         target: PathBuf,
     },
     Direct(File),
+    Stdout(Stdout),
+}
+
+/// Returns whether a path is `-`: stdin where a file is read, stdout where one is written.
+#[must_use]
+pub fn is_dash(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Returns the name of a file in messages: `standard` for `-`.
+#[must_use]
+pub fn name<'a>(path: &'a Path, standard: &'a str) -> &'a Path {
+    if is_dash(path) {
+        Path::new(standard)
+    } else {
+        path
+    }
+}
+
+/// Returns stdout, or stderr where one of these files is stdout: what is printed beside a file.
+#[must_use]
+pub fn beside<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Box<dyn Write> {
+    if files.into_iter().flatten().any(is_dash) {
+        Box::new(io::stderr().lock())
+    } else {
+        Box::new(io::stdout().lock())
+    }
 }
 
 impl Output {
@@ -42,6 +69,9 @@ impl Output {
     ///
     /// The error of the system; [`io::ErrorKind::IsADirectory`] for a folder.
     pub fn create(path: &Path) -> io::Result<Self> {
+        if is_dash(path) {
+            return Ok(Self(Kind::Stdout(io::stdout())));
+        }
         let existing = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(metadata) if !metadata.is_file() => {
@@ -81,6 +111,7 @@ impl Output {
             Kind::Nameless { file, target } => publish(&file, &target),
             Kind::Named { file, target } => file.persist(target).map(drop).map_err(io::Error::from),
             Kind::Direct(mut file) => file.flush(),
+            Kind::Stdout(mut stdout) => stdout.flush(),
         }
     }
 }
@@ -93,6 +124,7 @@ impl Write for Output {
             // `NamedTempFile`'s own `write` adds the temporary file's name to its errors.
             Kind::Named { file, .. } => file.as_file_mut().write(bytes),
             Kind::Direct(file) => file.write(bytes),
+            Kind::Stdout(stdout) => stdout.write(bytes),
         }
     }
 
@@ -190,6 +222,7 @@ fn publish(file: &File, target: &Path) -> io::Result<()> {
     };
     match link(target) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let _list = delay_signals();
             let second = names().make_in(folder(target), link)?;
             Ok(second.persist(target).map(drop)?)
         }
@@ -222,15 +255,20 @@ pub fn remove_on_signals() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }
 
-/// Creates an empty temporary file with a name in this folder.
-fn named(folder: &Path) -> io::Result<NamedTempFile> {
+/// Installs the handlers of signals, and locks the list that they read: no signal ends the process
+/// until it is released.
+fn delay_signals() -> MutexGuard<'static, Vec<PathBuf>> {
     static INSTALL: Once = Once::new();
     if REMOVE_ON_SIGNALS.load(Ordering::Relaxed) {
         // Without handlers a signal leaves a file behind, which is better than no output.
         INSTALL.call_once(|| _ = install());
     }
-    // The lock keeps other threads from making a file after a signal has removed the others.
-    let mut list = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    NAMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates an empty temporary file with a name in this folder.
+fn named(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut list = delay_signals();
     let file = names().tempfile_in(folder).map_err(without_path)?;
     list.push(file.path().to_owned());
     Ok(file)

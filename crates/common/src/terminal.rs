@@ -1,5 +1,6 @@
 //! Prints notes, warnings and progress on stderr; stdout is for results.
 
+use console::style;
 pub use indicatif::ProgressBar;
 use indicatif::{ProgressFinish, ProgressStyle};
 use std::io::{self, Write};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 /// Prints a note: something that the user should know and that does not affect the result.
 pub fn note(message: &str) {
-    let _ = writeln!(io::stderr(), "note: {message}");
+    let _ = writeln!(io::stderr(), "{}: {message}", label("note"));
 }
 
 /// Prints a warning on one line: something went wrong, though there is a result.
@@ -23,7 +24,22 @@ pub fn error(message: &str) {
 /// Prints one line, even where a file name contains line breaks.
 fn say(kind: &str, message: &str) {
     let words: Vec<&str> = message.split_whitespace().collect();
-    let _ = writeln!(io::stderr(), "{kind}: {}", words.join(" "));
+    let _ = writeln!(io::stderr(), "{}: {}", label(kind), words.join(" "));
+}
+
+/// Colours the first word of a message where stderr takes colours.
+fn label(kind: &str) -> console::StyledObject<&str> {
+    let label = style(kind).for_stderr().bold();
+    match kind {
+        "error" => label.red(),
+        "warning" => label.yellow(),
+        _ => label.cyan(),
+    }
+}
+
+/// Turns the colours of messages on or off, whatever stderr is.
+pub fn set_colors(on: bool) {
+    console::set_colors_enabled_stderr(on);
 }
 
 /// Shows a spinner where stderr is a terminal.

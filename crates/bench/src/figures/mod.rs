@@ -22,16 +22,10 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
     .flatten()
 }
 
-/// Checks a name of a figure or a paper on the command line.
-pub(crate) fn parse_figure(name: &str) -> std::result::Result<String, String> {
-    if all().any(|figure| figure.is(name)) {
-        return Ok(name.into());
-    }
-    let known: Vec<_> = all().map(|figure| figure.name).collect();
-    Err(format!(
-        "unknown figure `{name}`: known are ha, satish, cederman, dehne, {}",
-        known.join(", ")
-    ))
+/// Returns the names that select figures: those of the papers, then of each figure.
+pub(crate) fn names() -> Vec<&'static str> {
+    let papers = ["ha", "satish", "cederman", "dehne"].into_iter();
+    papers.chain(all().map(|figure| figure.name)).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::walk::moved;
 use radsweep::{Aabb, Backend, BroadPhase, Config};
 use radsweep_common::Result;
 use radsweep_common::npy;
+use radsweep_common::output::is_dash;
 use radsweep_scenes::{Kind, Options, Scene};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const FALL: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Scene(Kind),
-    /// A file: float32 of shape (n, 6).
+    /// A file of boxes, or `-`.
     File(PathBuf),
 }
 
@@ -26,6 +27,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scene(kind) => kind.fmt(f),
+            _ if self.is_stdin() => f.pad("stdin"),
             Self::File(path) => f.pad(&path.file_stem().unwrap_or_default().to_string_lossy()),
         }
     }
@@ -35,7 +37,8 @@ impl FromStr for Source {
     type Err = String;
 
     fn from_str(name: &str) -> std::result::Result<Self, String> {
-        if Path::new(name).extension().is_some_and(|end| end == "npy") {
+        let path = Path::new(name);
+        if is_dash(path) || path.extension().is_some_and(|end| end == "npy") {
             return Ok(Self::File(name.into()));
         }
         let kind = name.parse::<Kind>();
@@ -45,12 +48,16 @@ impl FromStr for Source {
 }
 
 impl Source {
+    pub fn is_stdin(&self) -> bool {
+        matches!(self, Self::File(path) if is_dash(path))
+    }
+
     /// Returns `count` similar frames of about `n` boxes; a file ignores `n`.
     pub fn frames(&self, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
         match self {
             Self::Scene(kind) => of_scene(*kind, n, count),
             Self::File(path) => {
-                let boxes = npy::read_boxes(path)?;
+                let boxes = npy::read_boxes(path)?.outward();
                 let moved = |frame: usize| match frame {
                     0 => boxes.clone(),
                     _ => moved(&boxes, frame as u64),

@@ -19,6 +19,7 @@ pub(crate) use peers::Peer;
 
 use crate::args::Sap;
 use crate::bench::Bench;
+use crate::busy::{self, Busy};
 use crate::measure::Missing;
 use crate::plot;
 use contender::{Contender, expected};
@@ -32,8 +33,14 @@ use radsweep_scenes::Kind;
 /// Max boxes for a sweep along one axis, whose work grows as n^(5/3), unless it is requested by
 /// name.
 const MAX_FOR_ONE_AXIS: usize = 300_000;
+
 pub(crate) fn run(args: &Sap) -> Result<()> {
     plot::check(args.plot.as_deref())?;
+    let stdins = args.scenes.iter().filter(|one| one.is_stdin()).count();
+    if stdins > 1 || stdins > 0 && args.motion.len() > 1 {
+        return Err("stdin can be read only once: name a file".into());
+    }
+    let busy = Busy::before();
     let bench = Bench::new(args.common.backend)?;
     let sources = if args.scenes.is_empty() {
         [
@@ -58,7 +65,7 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
     }
     let mut cases = Vec::new();
     for source in &sources {
-        for &motion in &args.frames {
+        for &motion in &args.motion {
             // The number of boxes in a file is fixed.
             let sizes = match source {
                 Source::Scene(_) => &sizes[..],
@@ -84,10 +91,13 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    output::print(args, &bench, &lines)?;
+    let measured = lines.iter().filter_map(|line| line.measured.as_ref().ok());
+    let busy = busy.after(measured.map(|measured| &measured.times));
+    output::print(args, &bench, &lines, busy.as_deref())?;
     if let Some(path) = &args.plot {
         output::draw(path, &lines)?;
     }
+    busy::report(busy);
     let wrong = lines
         .iter()
         .filter(|line| matches!(line.measured, Err(Missing::Wrong(_))))

@@ -6,8 +6,9 @@ use crate::bench::Bench;
 use crate::output::{self, digits, quoted};
 use crate::plot::{self, Panel};
 use radsweep_common::Result;
+use radsweep_common::output::beside;
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 impl Line {
@@ -75,10 +76,10 @@ const COLUMNS: [&str; 19] = [
     "error",
 ];
 
-pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line]) -> Result<()> {
-    let mut out = io::stdout().lock();
+pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line], busy: Option<&str>) -> Result<()> {
+    let mut out = beside([args.plot.as_deref()]);
     if args.common.json {
-        let mut record = output::head(bench, "sap");
+        let mut record = output::head(bench, "sap", busy);
         record["events"] = (!args.no_events).into();
         record["results"] = lines.iter().map(|line| line.json(bench)).collect::<Value>();
         return Ok(writeln!(out, "{record}")?);

@@ -1,7 +1,7 @@
 //! The types of elements that `.npy` files are read and written with.
 
 /// An element type of `.npy` files: one of the six key types of `gpusort`.
-pub trait Element: radsweep::sort::Key + npyz::AutoSerialize {
+pub trait Element: radsweep::sort::Key {
     /// The type in NumPy's notation, such as `<f4`.
     const DESCR: &'static str;
 }

@@ -1,5 +1,6 @@
 //! The errors of `.npy` files.
 
+use super::header::tuple;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -60,12 +61,6 @@ pub enum Error {
         /// The shape in the file.
         shape: Vec<u64>,
     },
-    /// The array is column-major.
-    #[error("{} is in Fortran order, expected C order: save numpy.ascontiguousarray(array)", path.display())]
-    FortranOrder {
-        /// The file.
-        path: PathBuf,
-    },
     /// The file is too short or too long for its shape.
     #[error("{} has {found} bytes of data, but its shape {} of {descr} takes {}", path.display(), tuple(shape), takes(*expected))]
     Length {
@@ -88,13 +83,6 @@ pub enum Error {
         /// Bytes requested.
         bytes: u64,
     },
-}
-
-/// Formats a shape as Python does.
-fn tuple(shape: &[u64]) -> String {
-    let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
-    let comma = if shape.len() == 1 { "," } else { "" };
-    format!("({}{comma})", sides.join(", "))
 }
 
 pub(super) fn shape_error(path: &Path, expected: impl Into<String>, shape: &[u64]) -> Error {

@@ -1,8 +1,8 @@
-//! Reads and writes NumPy `.npy` files: boxes as `<f4` of shape `(n, 6)`, keys as one-dimensional
-//! `<u4`, `<i4`, `<f4`, `<u8`, `<i8` or `<f8`.
+//! Reads and writes NumPy `.npy` files: boxes as `<f4` or `<f8` of shape `(n, 6)` or `(n, 2, 3)`,
+//! keys as one-dimensional `<u4`, `<i4`, `<f4`, `<u8`, `<i8` or `<f8`.
 //!
-//! It supports format versions 1 to 3, little-endian, row-major. The crate `npyz` reads and writes
-//! headers. A header is checked against the length of the file before anything is allocated, so a
+//! It reads format versions 1 to 3, little-endian, in C and Fortran order. The path `-` is stdin or
+//! stdout. A header is checked against the length of the file before anything is allocated, so a
 //! file of a hundred bytes that claims 10^18 rows costs nothing. Every [`Error`] names the file.
 
 mod element;
@@ -12,26 +12,21 @@ mod write;
 
 pub use element::Element;
 pub use error::{Error, Result};
-pub use write::{Writer, write};
+pub use write::{Writer, write, write_error};
 
+use crate::output::{self, is_dash};
+use bytemuck::Pod;
 use error::shape_error;
-use npyz::{DType, NpyHeader, Order};
-use radsweep::Aabb;
+use header::Header;
 use radsweep::sort::KeyType;
+use radsweep::{Aabb, Aabb64};
+use std::collections::TryReserveError;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 #[cfg(target_endian = "big")]
 compile_error!("arrays are moved as little-endian bytes without conversion");
-
-/// Returns the type in NumPy's notation.
-fn descr(header: &NpyHeader) -> String {
-    match header.dtype() {
-        DType::Plain(plain) => plain.to_string(),
-        structured => structured.descr().replace(", ]", "]"),
-    }
-}
 
 macro_rules! keys {
     ($($type:ty, $variant:ident, $doc:literal;)*) => {
@@ -56,7 +51,7 @@ macro_rules! keys {
         }
 
         fn keys(file: NpyFile) -> Result<Keys> {
-            match descr(&file.header).as_str() {
+            match file.header.descr.as_str() {
                 $(<$type>::DESCR => Ok(Keys::$variant(file.elements()?)),)*
                 _ => Err(file.wrong_type("one of <u4 <i4 <f4 <u8 <i8 <f8")),
             }
@@ -81,7 +76,43 @@ impl Keys {
     }
 }
 
-/// Reads boxes: `<f4` of shape `(n, 6)`, the min corner's x, y, z, then the max corner's.
+/// Boxes of one of the two types.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Boxes {
+    /// `<f4`
+    F32(Vec<Aabb>),
+    /// `<f8`
+    F64(Vec<Aabb64>),
+}
+
+impl Boxes {
+    /// Returns the number of boxes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(boxes) => boxes.len(),
+            Self::F64(boxes) => boxes.len(),
+        }
+    }
+
+    /// Returns whether there are no boxes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns boxes of `f32`; those of `f64` are rounded outward.
+    #[must_use]
+    pub fn outward(self) -> Vec<Aabb> {
+        match self {
+            Self::F32(boxes) => boxes,
+            Self::F64(boxes) => boxes.iter().map(Aabb64::outward).collect(),
+        }
+    }
+}
+
+/// Reads boxes: `<f4` or `<f8` of shape `(n, 6)`, the min corner's x, y, z, then the max corner's,
+/// or of shape `(n, 2, 3)`, the two corners.
 ///
 /// It does not check the boxes themselves: the broad phase does.
 ///
@@ -90,27 +121,23 @@ impl Keys {
 /// All of [`Error`] but [`Error::Write`].
 ///
 /// ```
-/// use radsweep_common::npy;
+/// use radsweep_common::npy::{self, Boxes};
 /// use radsweep::Aabb;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("boxes.npy");
 /// npy::write(&path, &[2, 6], &[0.0_f32, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0])?;
-/// let boxes = npy::read_boxes(&path)?;
+/// let Boxes::F32(boxes) = npy::read_boxes(&path)? else { panic!("not f32") };
 /// assert_eq!(boxes[1], Aabb::new([2.0; 3], [3.0; 3]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn read_boxes(path: &Path) -> Result<Vec<Aabb>> {
+pub fn read_boxes(path: &Path) -> Result<Boxes> {
     let file = NpyFile::open(path)?;
-    if descr(&file.header) != f32::DESCR {
-        return Err(file.wrong_type("<f4"));
+    match file.header.descr.as_str() {
+        f32::DESCR => file.boxes::<f32, _>().map(Boxes::F32),
+        f64::DESCR => file.boxes::<f64, _>().map(Boxes::F64),
+        _ => Err(file.wrong_type("<f4 or <f8")),
     }
-    file.expect_shape("(n, 6)", |shape| matches!(shape, [_, 6]))?;
-    let numbers = file.elements::<f32>()?;
-    // The alignment is the same. Where the capacity is a multiple of a box, the vector is reused
-    // without a copy.
-    bytemuck::try_cast_vec(numbers)
-        .or_else(|(_, numbers)| Ok(bytemuck::cast_slice(&numbers).to_vec()))
 }
 
 /// Reads a one-dimensional array of keys of any of the six types.
@@ -124,26 +151,51 @@ pub fn read_keys(path: &Path) -> Result<Keys> {
     keys(file)
 }
 
+/// An input, and its length if that is known.
+type Input = (Box<dyn Read>, Option<u64>);
+
+fn stdin() -> io::Result<Input> {
+    if io::stdin().is_terminal() {
+        let reason = "it is a terminal: name a file, or send one through a pipe";
+        return Err(io::Error::other(reason));
+    }
+    Ok((Box::new(io::stdin().lock()), None))
+}
+
+/// Arranges columns, one after the other, as rows.
+fn rows<T: Copy>(columns: &[T], order: [usize; 6]) -> std::result::Result<Vec<T>, TryReserveError> {
+    let mut rows = Vec::new();
+    rows.try_reserve_exact(columns.len())?;
+    let n = columns.len() / order.len();
+    rows.extend((0..n).flat_map(|row| order.map(|column| columns[column * n + row])));
+    Ok(rows)
+}
+
 /// An open file, positioned after its header.
 struct NpyFile {
     path: PathBuf,
-    input: File,
-    header: NpyHeader,
-    /// Bytes after the header; `None` for a pipe, whose length is unknown.
+    input: Box<dyn Read>,
+    header: Header,
+    /// Bytes after the header; `None` for a pipe and for stdin, whose length is unknown.
     data_bytes: Option<u64>,
 }
 
 impl NpyFile {
     fn open(path: &Path) -> Result<Self> {
-        let read_error = |source| Error::Read {
-            path: path.into(),
-            source,
+        let opened = if is_dash(path) {
+            stdin()
+        } else {
+            Self::input(path)
         };
-        let mut input = File::open(path).map_err(read_error)?;
-        let metadata = input.metadata().map_err(read_error)?;
-        if metadata.is_dir() {
-            return Err(Error::Directory { path: path.into() });
-        }
+        let path = output::name(path, "stdin");
+        let read_error = |source: io::Error| match source.kind() {
+            io::ErrorKind::IsADirectory => Error::Directory { path: path.into() },
+            _ => Error::Read {
+                path: path.into(),
+                source,
+            },
+        };
+        let (mut input, length) = opened.map_err(read_error)?;
         let (header, header_bytes) =
             header::read(&mut input).map_err(|source| match source.kind() {
                 io::ErrorKind::InvalidData => Error::Foreign {
@@ -156,7 +208,6 @@ impl NpyFile {
                 },
                 _ => read_error(source),
             })?;
-        let length = metadata.is_file().then_some(metadata.len());
         Ok(Self {
             path: path.into(),
             input,
@@ -165,36 +216,63 @@ impl NpyFile {
         })
     }
 
+    /// Opens a file and returns its length, if it has one.
+    fn input(path: &Path) -> io::Result<Input> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
+    }
+
     fn wrong_type(self, expected: &'static str) -> Error {
         Error::Type {
             path: self.path,
             expected,
-            found: descr(&self.header),
+            found: self.header.descr,
         }
     }
 
     fn expect_shape(&self, expected: &str, fits: impl Fn(&[u64]) -> bool) -> Result<()> {
-        let shape = self.header.shape();
-        if !fits(shape) {
-            return Err(shape_error(&self.path, expected, shape));
+        let shape = &self.header.shape;
+        if fits(shape) {
+            return Ok(());
         }
-        // An array of one row or column has both orders.
-        if self.header.order() == Order::Fortran
-            && shape.iter().filter(|&&side| side > 1).count() > 1
-        {
-            return Err(Error::FortranOrder {
-                path: self.path.clone(),
-            });
+        Err(shape_error(&self.path, expected, shape))
+    }
+
+    /// Reads boxes of six numbers each.
+    fn boxes<T: Element, B: Pod>(self) -> Result<Vec<B>> {
+        self.expect_shape("(n, 6) or (n, 2, 3)", |shape| {
+            matches!(shape, [_, 6] | [_, 2, 3])
+        })?;
+        // The columns of the data that hold x, y and z of the min corner, then of the max corner.
+        let columns = match (self.header.fortran_order, self.header.shape.len()) {
+            (false, _) => None,
+            (true, 2) => Some([0, 1, 2, 3, 4, 5]),
+            (true, _) => Some([0, 2, 4, 1, 3, 5]),
+        };
+        let path = self.path.clone();
+        let mut numbers = self.elements::<T>()?;
+        if let Some(columns) = columns {
+            numbers = rows(&numbers, columns).map_err(|_| Error::OutOfMemory {
+                path,
+                bytes: size_of_val(numbers.as_slice()) as u64,
+            })?;
         }
-        Ok(())
+        // The alignment is the same. Where the capacity is a multiple of a box, the vector is
+        // reused without a copy.
+        bytemuck::try_cast_vec(numbers)
+            .or_else(|(_, numbers)| Ok(bytemuck::cast_slice(&numbers).to_vec()))
     }
 
     /// Reads all elements. Where the length is unknown, memory grows as data arrives.
     fn elements<T: Element>(mut self) -> Result<Vec<T>> {
-        let expected = self.header.len().checked_mul(size_of::<T>() as u64);
+        let expected = self.header.len.checked_mul(size_of::<T>() as u64);
         let length = |found| Error::Length {
             path: self.path.clone(),
-            shape: self.header.shape().into(),
+            shape: self.header.shape.clone(),
             descr: T::DESCR,
             expected,
             found,
@@ -208,7 +286,7 @@ impl NpyFile {
             path: self.path.clone(),
             bytes,
         };
-        let count = usize::try_from(self.header.len()).unwrap_or(usize::MAX);
+        let count = usize::try_from(self.header.len).unwrap_or(usize::MAX);
         let mut elements = Vec::new();
         let trusted = known.map_or(0, |_| count);
         elements.try_reserve_exact(trusted).map_err(memory)?;
@@ -255,7 +333,7 @@ mod tests {
         let bits = |keys: &[f64]| keys.iter().map(|key| key.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&read), bits(&keys));
         // Version 1.0, 118 = 128 - 10 bytes of text, so that the data starts at a multiple of 64.
-        let dict = "{'descr': '<f8', 'fortran_order': False, 'shape': (4, ), }";
+        let dict = "{'descr': '<f8', 'fortran_order': False, 'shape': (4,), }";
         let mut expected = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         expected.extend(format!("{dict:<117}\n").bytes());
         expected.extend(keys.iter().flat_map(|key| key.to_le_bytes()));
@@ -298,18 +376,32 @@ mod tests {
         );
     }
 
+    /// Two boxes whose twelve numbers are all distinct, in every order and shape.
     #[test]
-    fn an_array_of_one_row_is_read_in_either_order() {
-        let (_folder, path) = file(b"");
-        write(&path, &[1, 6], &[0.0_f32; 6]).expect("written");
-        let mut bytes = std::fs::read(&path).expect("bytes");
-        let at = bytes
-            .windows(5)
-            .position(|part| part == b"False")
-            .expect("the order");
-        bytes[at..at + 5].copy_from_slice(b"True ");
-        std::fs::write(&path, &bytes).expect("written");
-        assert_eq!(read_boxes(&path).expect("read").len(), 1);
+    fn boxes_are_read_in_either_order_type_and_shape() {
+        let row_by_row: Vec<f64> = (0..12).map(|i| f64::from(i) + 0.1).collect();
+        let boxes: Vec<Aabb64> = bytemuck::cast_slice(&row_by_row).to_vec();
+        let column = |step: [usize; 3]| {
+            let at = |i: usize| step[0] * (i % 2) + step[1] * (i / 2 % step[2]) + i / 2 / step[2];
+            (0..12).map(|i| row_by_row[at(i)]).collect::<Vec<f64>>()
+        };
+        for (shape, order, data) in [
+            (&[2, 6][..], "False", row_by_row.clone()),
+            (&[2, 2, 3], "False", row_by_row.clone()),
+            (&[2, 6], "True ", column([6, 1, 6])),
+            (&[2, 2, 3], "True ", column([6, 3, 2])),
+        ] {
+            let (_folder, path) = file(b"");
+            write(&path, shape, &data).expect("written");
+            let mut bytes = std::fs::read(&path).expect("bytes");
+            let at = bytes.windows(5).position(|part| part == b"False");
+            let at = at.expect("the order");
+            bytes[at..at + 5].copy_from_slice(order.as_bytes());
+            std::fs::write(&path, &bytes).expect("written");
+            let read = read_boxes(&path).expect("read");
+            assert_eq!(read, Boxes::F64(boxes.clone()), "{shape:?} {order}");
+            assert_eq!(read.outward()[1].min, boxes[1].outward().min);
+        }
     }
 
     #[test]

@@ -2,16 +2,16 @@
 
 use super::element::Element;
 use super::error::{Error, Result, shape_error};
-use crate::output::Output;
-use npyz::{WriteOptions, WriterBuilder};
-use std::io::{self, Write};
+use super::header;
+use crate::output::{self, Output, is_dash};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes an array to a file, which appears when [`Writer::finish`] is called.
 ///
 /// Until then the data is in a temporary file in the same folder, on Linux one without a name;
-/// dropping the writer removes it. A symbolic link is followed. A target that is not a regular
-/// file, such as `/dev/null` or a pipe, is written directly.
+/// dropping the writer removes it. A symbolic link is followed. Stdout (`-`), or a target that is
+/// not a regular file, such as `/dev/null` or a pipe, is written directly.
 ///
 /// ```
 /// use radsweep_common::npy::{self, Writer};
@@ -36,12 +36,19 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::Directory`], or [`Error::Write`] where the folder is missing or not writable.
+    /// [`Error::Directory`], or [`Error::Write`] where the folder is missing or not writable, or
+    /// stdout is a terminal.
     pub fn create(path: &Path) -> Result<Self> {
-        let output = Output::create(path).map_err(|source| write_error(path, source))?;
+        let output = if is_dash(path) && io::stdout().is_terminal() {
+            let reason = "it is a terminal: send the file through a pipe, or name one";
+            Err(io::Error::other(reason))
+        } else {
+            Output::create(path)
+        };
+        let path = output::name(path, "stdout");
         Ok(Self {
+            output: output.map_err(|source| write_error(path, source))?,
             path: path.into(),
-            output,
         })
     }
 
@@ -54,12 +61,9 @@ impl Writer {
         if count(shape).is_none() {
             return Err(shape_error(&self.path, "fewer than 2^64 elements", shape));
         }
-        let written = WriteOptions::<T>::new()
-            .default_dtype()
-            .shape(shape)
-            .writer(&mut self.output)
-            .write_header_only()
-            .map(drop);
+        let block = header::block(T::DESCR, shape)
+            .ok_or_else(|| shape_error(&self.path, "fewer than a thousand sides", shape))?;
+        let written = self.output.write_all(&block);
         written.map_err(|source| write_error(&self.path, source))
     }
 
@@ -105,7 +109,9 @@ fn count(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |n, &side| n.checked_mul(side))
 }
 
-fn write_error(path: &Path, source: io::Error) -> Error {
+/// Returns the error of a file that cannot be written.
+#[must_use]
+pub fn write_error(path: &Path, source: io::Error) -> Error {
     let path = path.into();
     match source.kind() {
         io::ErrorKind::IsADirectory => Error::Directory { path },

@@ -1,0 +1,33 @@
+//! `radsweep completions` and `radsweep man`: what a shell and `man` need, made from the arguments.
+
+use super::args::{Cli, Completions, Man};
+use clap::CommandFactory;
+use radsweep_common::Result;
+use std::io::{self, Write};
+
+pub(super) fn completions(args: &Completions) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "radsweep", &mut script);
+    Ok(io::stdout().write_all(&script)?)
+}
+
+pub(super) fn man(args: &Man) -> Result<()> {
+    let mut program = Cli::command();
+    // Options for all commands become part of each.
+    program.build();
+    let mut command = &program;
+    for name in &args.command {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            let names: Vec<_> = command
+                .get_subcommands()
+                .map(clap::Command::get_name)
+                .collect();
+            format!("unknown command `{name}`: known are {}", names.join(", "))
+        })?;
+    }
+    let mut page = Vec::new();
+    let source = concat!("radsweep ", env!("CARGO_PKG_VERSION"));
+    let man = clap_mangen::Man::new(command.clone()).source(source);
+    man.render(&mut page)?;
+    Ok(io::stdout().write_all(&page)?)
+}
