@@ -73,7 +73,7 @@ fn sleeps(filter: &Filter) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use radsweep_scenes::{Kind, Options};
+    use radsweep_scenes::{Action, Kind, Options};
 
     /// Returns the pairs of boxes that overlap, of different groups and asleep, by brute force.
     fn expected(scene: &Scene) -> Vec<Pair> {
@@ -127,5 +127,23 @@ mod tests {
             }
         }
         assert!(partly && wholly, "{partly} {wholly}");
+        // A ball wakes the heap: its pairs rest no longer.
+        let ball = Action::Throw {
+            from: [0.0, 4.0, 0.0],
+            velocity: [0.0, -10.0, 0.0],
+            radius: 0.4,
+        };
+        scene.act(&ball).expect("there is room");
+        let all = resting.pairs().len();
+        let mut fewest = all;
+        for frame in 0..90 {
+            scene.step(&mut broad_phase).expect("valid");
+            resting.update(&scene, &config).expect("valid");
+            fewest = fewest.min(resting.pairs().len());
+            if frame % 8 == 0 && fewest > 0 {
+                assert_eq!(resting.pairs(), expected(&scene), "frame {frame}");
+            }
+        }
+        assert!(fewest < all / 2, "{fewest} of {all} pairs rested on");
     }
 }
