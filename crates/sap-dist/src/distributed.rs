@@ -1,13 +1,14 @@
 //! The broad phase over all ranks.
 
-use crate::error::{Result, WORDS, agree, decode_invalid, fault};
+use crate::error::{Result, WORDS, agree, fault};
 use crate::frame::InvalidBoxes;
 use crate::layout::{Bounds, Layout, Sample};
-use crate::report::{Clock, Invalid, RankReport, Report};
+use crate::outline::{Header, Outline};
+use crate::report::{Clock, RankReport, Report};
 use crate::results::{Brought, Results};
 use crate::search::Search;
 use crate::wire::{self, Cell, Lists};
-use crate::{Cause, Error, Frame, List, Pair, Transport};
+use crate::{Cause, Error, Frame, Pair, Transport};
 use sap::{Backend, OnInvalid, OverlapRule, Strategy};
 
 /// How a [`Distributed`] works: the same on all ranks.
@@ -70,74 +71,6 @@ impl Config {
 /// some 5 %; with many ranks fewer, since every rank reads those of all.
 fn samples_of_rank(ranks: usize) -> usize {
     (65536 / ranks.max(1)).clamp(64, 512)
-}
-
-/// What a rank says about its frame, before anything is sent.
-#[derive(Clone, Copy)]
-struct Header {
-    boxes: u64,
-    /// The first id, and 1 if ids are consecutive.
-    ids: [u64; 2],
-    lists: Lists,
-    config: u64,
-    updates: u64,
-    layout: u64,
-    /// Whether the ids differ from those of the last update.
-    other_ids: bool,
-    invalid: u64,
-}
-
-impl Header {
-    const WIDTH: usize = 2 * WORDS + 8;
-
-    fn words(&self, state: &std::result::Result<(), Cause>, invalid: &InvalidBoxes) -> Vec<u64> {
-        let skips = self.config & 2 != 0;
-        let mut fault = fault(state);
-        if fault[0] == 0 && !skips {
-            fault = invalid.fault();
-        }
-        let flags = [self.lists.filters, self.lists.worlds, self.other_ids];
-        let flags = flags
-            .iter()
-            .rev()
-            .fold(0, |bits, &flag| bits << 1 | u64::from(flag));
-        let own = [
-            self.boxes,
-            self.ids[0],
-            self.ids[1],
-            flags,
-            self.config,
-            self.updates,
-            self.layout,
-            self.invalid,
-        ];
-        [&fault[..], &invalid.fault(), &own].concat()
-    }
-
-    fn read(row: &[u64]) -> Self {
-        let own = &row[2 * WORDS..];
-        Self {
-            boxes: own[0],
-            ids: [own[1], own[2]],
-            lists: Lists {
-                filters: own[3] & 1 != 0,
-                worlds: own[3] & 2 != 0,
-            },
-            other_ids: own[3] & 4 != 0,
-            config: own[4],
-            updates: own[5],
-            layout: own[6],
-            invalid: own[7],
-        }
-    }
-}
-
-/// What all ranks know of all frames.
-struct Outline {
-    headers: Vec<Header>,
-    lists: Lists,
-    invalid: Option<Invalid>,
-    boxes: u64,
 }
 
 /// Finds the overlapping pairs of boxes that several ranks bring: the same pairs, bit for bit, as
@@ -318,7 +251,11 @@ impl Distributed {
             other_ids,
             invalid: invalid.count,
         };
-        let rows = transport.all_gather(&header.words(&state, &invalid))?;
+        let fault = match (&state, self.config.on_invalid) {
+            (Ok(()), OnInvalid::Error) => invalid.fault(),
+            _ => fault(&state),
+        };
+        let rows = transport.all_gather(&header.words(fault, invalid.fault()))?;
         agree(&rows, Header::WIDTH, (transport.rank(), &state))?;
         Outline::new(&rows)
     }
@@ -473,92 +410,4 @@ fn split(
         Ok(messages) => (messages, Ok(())),
         Err(cause) => (vec![Vec::new(); ranks], Err(cause)),
     }
-}
-
-impl Outline {
-    /// Reads the headers of all ranks, and checks what must hold for all.
-    fn new(rows: &[u64]) -> Result<Self> {
-        let rows = || rows.chunks_exact(Header::WIDTH);
-        let headers: Vec<Header> = rows().map(Header::read).collect();
-        let any = |list: fn(&Lists) -> bool| headers.iter().any(|h| h.boxes > 0 && list(&h.lists));
-        let lists = Lists {
-            filters: any(|lists| lists.filters),
-            worlds: any(|lists| lists.worlds),
-        };
-        for (rank, header) in headers.iter().enumerate() {
-            if let Err(cause) = header.check(&headers[0], lists) {
-                return Err(Error::Rank { rank, cause });
-            }
-        }
-        check_ids(&headers)?;
-        let first = rows().filter_map(|row| decode_invalid(&row[WORDS..2 * WORDS]));
-        let first = first.min_by_key(|&(id, _)| id);
-        Ok(Self {
-            lists,
-            invalid: first.map(|(first, reason)| Invalid {
-                count: headers.iter().map(|header| header.invalid).sum(),
-                first,
-                reason,
-            }),
-            boxes: headers.iter().map(|header| header.boxes).sum(),
-            headers,
-        })
-    }
-
-    fn report(&self, rows: &[u64], layout: &Layout, new_cuts: bool) -> Report {
-        let rows = rows.chunks_exact(WORDS + RankReport::WORDS);
-        let ranks: Vec<RankReport> = rows.map(|row| RankReport::read(&row[WORDS..])).collect();
-        let sum = |of: fn(&RankReport) -> u64| ranks.iter().map(of).sum();
-        Report {
-            boxes: self.boxes,
-            pairs: sum(|rank| rank.pairs),
-            started: sum(|rank| rank.started),
-            ended: sum(|rank| rank.ended),
-            invalid: self.invalid,
-            axes: layout.axes().to_vec(),
-            slabs: layout.columns(),
-            new_cuts,
-            ranks,
-        }
-    }
-}
-
-impl Header {
-    fn check(&self, of_rank_0: &Self, lists: Lists) -> std::result::Result<(), Cause> {
-        let (updates, expected) = (self.updates, of_rank_0.updates);
-        if self.config != of_rank_0.config {
-            return Err(Cause::Config);
-        }
-        if updates != expected {
-            return Err(Cause::OutOfStep { updates, expected });
-        }
-        let lacks = |all: bool, own: bool| all && !own && self.boxes > 0;
-        if lacks(lists.filters, self.lists.filters) {
-            return Err(Cause::MissingList {
-                what: List::Filters,
-            });
-        }
-        if lacks(lists.worlds, self.lists.worlds) {
-            return Err(Cause::MissingList { what: List::Worlds });
-        }
-        Ok(())
-    }
-}
-
-/// Checks that the ranges of consecutive ids are disjoint.
-fn check_ids(headers: &[Header]) -> Result<()> {
-    let ranks = headers.iter().enumerate();
-    let ranges = ranks.filter(|(_, header)| header.ids[1] == 1 && header.boxes > 0);
-    let mut ranges: Vec<_> = ranges
-        .map(|(rank, header)| (header.ids[0], header.boxes, rank))
-        .collect();
-    ranges.sort_unstable();
-    for two in ranges.windows(2) {
-        let [(first, boxes, _), (id, _, rank)] = [two[0], two[1]];
-        if first + boxes > id {
-            let cause = Cause::DuplicateId { id };
-            return Err(Error::Rank { rank, cause });
-        }
-    }
-    Ok(())
 }

@@ -41,6 +41,7 @@ mod distributed;
 mod error;
 mod frame;
 mod layout;
+mod outline;
 mod pair;
 mod report;
 mod results;
