@@ -23,6 +23,8 @@
 //! println!("{} bytes, from {}", image.ptx().len(), radsweep_kernels::ORIGIN);
 //! ```
 
+pub mod wgsl;
+
 use miniz_oxide::inflate::decompress_to_vec;
 use std::fmt;
 use std::sync::OnceLock;

@@ -1,0 +1,150 @@
+//! The WGSL kernels, put together from one file for each primitive.
+//!
+//! ```
+//! use radsweep_kernels::wgsl::{Key, Radix, Target, Value};
+//!
+//! let kernels = Radix { key: Key::Bits32, value: Value::None, subgroups: None };
+//! let text = kernels.text(Target::Native);
+//! assert!(kernels.entry_points().iter().all(|name| text.contains(&format!("fn {name}("))));
+//! ```
+
+/// The number of threads of a workgroup: all that WebGPU promises.
+pub const WORKGROUP: u32 = 256;
+/// The number of keys of a thread in a pass of the radix sort. A tile of 8 takes 10 KiB of the
+/// memory of a workgroup without subgroups; WebGPU promises 16 KiB.
+pub const RADIX_ITEMS: u32 = 8;
+
+/// A reader of WGSL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// `naga`, which refuses `enable subgroups;`.
+    Native,
+    /// A browser, which demands it.
+    Browser,
+}
+
+/// The width of the keys of a sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// 32 bits.
+    Bits32,
+    /// 64 bits, as two words.
+    Bits64,
+}
+
+/// What a sort moves with each key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// Nothing.
+    None,
+    /// A value of 32 bits.
+    U32,
+    /// The index of the key, which is not read from memory.
+    Index,
+}
+
+/// The sizes of the subgroups of an adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Subgroups {
+    /// The min number of lanes of a subgroup.
+    pub min: u32,
+    /// The max number of lanes of a subgroup.
+    pub max: u32,
+}
+
+/// The kernels of a radix sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Radix {
+    /// The keys.
+    pub key: Key,
+    /// What moves with the keys.
+    pub value: Value,
+    /// The subgroups to rank digits with; `None` to rank them without.
+    pub subgroups: Option<Subgroups>,
+}
+
+macro_rules! file {
+    ($path:literal) => {
+        include_str!(concat!("../wgsl/", $path))
+    };
+}
+
+impl Radix {
+    /// Returns the bytes of workgroup memory that a kernel takes at most.
+    #[must_use]
+    pub const fn workgroup_bytes(&self) -> u32 {
+        // The tile, a prefix sum, and the targets and starts of the digits.
+        let common = 4 * (WORKGROUP * RADIX_ITEMS + WORKGROUP + 2 * WORKGROUP);
+        match self.subgroups {
+            None => common,
+            Some(subgroups) => common + 4 * (WORKGROUP / subgroups.min) * (128 + 1),
+        }
+    }
+
+    /// Returns the names of the entry points.
+    #[must_use]
+    pub const fn entry_points(&self) -> &'static [&'static str] {
+        match self.value {
+            Value::None => &["inspect", "plan", "count", "scan", "scatter", "emit_keys"],
+            _ => &["inspect", "plan", "count", "scan", "scatter", "emit_keys", "emit_values"],
+        }
+    }
+
+    /// Returns the text of the module.
+    #[must_use]
+    pub fn text(&self, target: Target) -> String {
+        let mut text = String::new();
+        if self.subgroups.is_some() && target == Target::Browser {
+            text += "enable subgroups;\n";
+        }
+        let mut constant = |name: &str, value: u32| {
+            text += &format!("const {name}: u32 = {value}u;\n");
+        };
+        constant("WORKGROUP", WORKGROUP);
+        constant("ITEMS", RADIX_ITEMS);
+        if let Some(subgroups) = self.subgroups {
+            constant("SUBGROUPS", WORKGROUP / subgroups.min);
+        }
+        text + &self.files().concat()
+    }
+
+    fn files(&self) -> Vec<&'static str> {
+        let mut files = vec![
+            file!("sort/radix.wgsl"),
+            file!("sort/radix_inspect.wgsl"),
+            file!("sort/radix_count.wgsl"),
+            file!("sort/radix_scatter.wgsl"),
+            file!("sort/radix_emit.wgsl"),
+            file!("block/scan.wgsl"),
+            file!("block/exchange.wgsl"),
+        ];
+        files.push(match self.key {
+            Key::Bits32 => file!("common/key_32.wgsl"),
+            Key::Bits64 => file!("common/key_64.wgsl"),
+        });
+        let moved = [file!("common/value_moved.wgsl"), file!("sort/radix_emit_values.wgsl")];
+        match self.value {
+            Value::None => files.push(file!("common/value_none.wgsl")),
+            Value::U32 => files.extend(moved.into_iter().chain([file!("common/value_u32.wgsl")])),
+            Value::Index => {
+                files.extend(moved.into_iter().chain([file!("common/value_index.wgsl")]));
+            }
+        }
+        match self.subgroups {
+            None => files.extend([
+                file!("block/rank.wgsl"),
+                file!("sort/radix_scatter_plain.wgsl"),
+            ]),
+            Some(subgroups) => files.extend([
+                file!("block/rank_subgroup.wgsl"),
+                file!("sort/radix_scatter_subgroup.wgsl"),
+                if subgroups.max <= 32 {
+                    file!("common/ballot_32.wgsl")
+                } else {
+                    file!("common/ballot_128.wgsl")
+                },
+            ]),
+        }
+        files
+    }
+}
