@@ -127,4 +127,15 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
+    /// A buffer of a request cannot be bound to a kernel.
+    #[cfg(feature = "wgpu")]
+    #[error("the buffer {what} has no usage `STORAGE`")]
+    NotStorage {
+        /// The buffer, such as `"keys_in"`.
+        what: &'static str,
+    },
+    /// The device of `wgpu` returned an error.
+    #[cfg(feature = "wgpu")]
+    #[error(transparent)]
+    Wgpu(#[from] wgpu_device::Error),
 }

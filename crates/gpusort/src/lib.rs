@@ -26,7 +26,8 @@
 //! ```
 //!
 //! The module [`cpu`] is always available. The CUDA sorts need the feature `cuda`, which has no
-//! effect on targets without a CUDA driver.
+//! effect on targets without a CUDA driver. The module `wgpu` sorts on any graphics processor, and
+//! needs the feature `wgpu`.
 
 mod algorithm;
 mod bytes;
@@ -37,6 +38,8 @@ mod error;
 mod key;
 mod options;
 mod report;
+#[cfg(feature = "wgpu")]
+pub mod wgpu;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use error::{Error, Result};

@@ -16,7 +16,7 @@ pub struct SortReport {
     /// The sort that ran: the name of an [`Algorithm`](crate::Algorithm), or the name of a CPU
     /// sort.
     pub algorithm: &'static str,
-    /// The backend that ran it: `"cpu"` or `"cuda"`.
+    /// The backend that ran it: `"cpu"`, `"cuda"` or `"wgpu"`.
     pub backend: &'static str,
     /// The number of keys.
     pub n: u64,

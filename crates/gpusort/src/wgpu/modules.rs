@@ -1,0 +1,106 @@
+//! The kernels of the sorts, compiled at their first use.
+
+use super::config::{SorterConfig, Subgroups};
+use super::scratch::Payload;
+use crate::{KeyType, Result};
+use radsweep_kernels::wgsl::{self, Radix, Target};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use wgpu_device::{Device, Kernel};
+
+/// The kernels of the sorts of a key width and payload.
+#[derive(Debug)]
+pub(super) struct Kernels {
+    pub inspect: Kernel,
+    pub plan: Kernel,
+    pub count: Kernel,
+    pub scan: Kernel,
+    pub scatter: Kernel,
+    pub emit_keys: Kernel,
+    /// `None` without values.
+    pub emit_values: Option<Kernel>,
+}
+
+/// The kernels that were used so far.
+#[derive(Debug)]
+pub(super) struct Modules {
+    subgroups: Option<wgsl::Subgroups>,
+    compiled: Mutex<HashMap<Radix, Arc<Kernels>>>,
+}
+
+impl Modules {
+    /// Chooses how digits are ranked. A workgroup must have memory and threads for it.
+    pub fn new(device: &Device, config: SorterConfig) -> Result<Self> {
+        let limits = device.limits();
+        let bytes = |subgroups| {
+            let module = Radix {
+                key: wgsl::Key::Bits32,
+                value: wgsl::Value::None,
+                subgroups,
+            };
+            u64::from(module.workgroup_bytes())
+        };
+        let offered = [
+            ("the memory of a workgroup", bytes(None), limits.max_compute_workgroup_storage_size),
+            (
+                "the threads of a workgroup",
+                wgsl::WORKGROUP.into(),
+                limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x),
+            ),
+        ];
+        for (what, needed, limit) in offered {
+            device.within(what, needed, limit.into())?;
+        }
+        let sizes = device.subgroups().filter(|_| config.subgroups == Subgroups::Auto);
+        let subgroups = sizes.map(|sizes| wgsl::Subgroups {
+            min: sizes.min,
+            max: sizes.max,
+        });
+        // The fewer lanes a subgroup has, the more counters a workgroup needs.
+        let allowed = u64::from(limits.max_compute_workgroup_storage_size);
+        Ok(Self {
+            subgroups: subgroups.filter(|&sizes| bytes(Some(sizes)) <= allowed),
+            compiled: Mutex::default(),
+        })
+    }
+
+    pub fn use_subgroups(&self) -> bool {
+        self.subgroups.is_some()
+    }
+
+    /// Returns the kernels for keys of this type, and compiles them if these are the first.
+    pub fn get(&self, device: &Device, key: KeyType, payload: Payload) -> Result<Arc<Kernels>> {
+        let module = Radix {
+            key: match key.bits() {
+                32 => wgsl::Key::Bits32,
+                _ => wgsl::Key::Bits64,
+            },
+            value: payload.value(),
+            subgroups: self.subgroups,
+        };
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernels) = compiled.get(&module) {
+            return Ok(Arc::clone(kernels));
+        }
+        let kernels = Arc::new(compile(device, &module)?);
+        compiled.insert(module, Arc::clone(&kernels));
+        Ok(kernels)
+    }
+}
+
+fn compile(device: &Device, module: &Radix) -> Result<Kernels> {
+    let compiled = device.module("radix sort", &module.text(Target::Native))?;
+    let kernel = |name| compiled.kernel(device, name);
+    Ok(Kernels {
+        inspect: kernel("inspect")?,
+        plan: kernel("plan")?,
+        count: kernel("count")?,
+        scan: kernel("scan")?,
+        scatter: kernel("scatter")?,
+        emit_keys: kernel("emit_keys")?,
+        emit_values: match module.value {
+            wgsl::Value::None => None,
+            _ => Some(kernel("emit_values")?),
+        },
+    })
+}

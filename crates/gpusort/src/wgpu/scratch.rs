@@ -1,0 +1,104 @@
+//! Scratch memory of a sort.
+
+use super::params::{RADIX, State};
+use crate::{Error, Key, KeyType, Result};
+use radsweep_kernels::wgsl::{self, RADIX_ITEMS, WORKGROUP};
+use wgpu_device::{BufferUsages, Device, wgpu};
+
+/// What a sort moves with each key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Payload {
+    /// Nothing.
+    None,
+    /// A value of 32 bits.
+    U32,
+    /// The index of the key.
+    Index,
+}
+
+impl Payload {
+    pub(super) const fn value(self) -> wgsl::Value {
+        match self {
+            Self::None => wgsl::Value::None,
+            Self::U32 => wgsl::Value::U32,
+            Self::Index => wgsl::Value::Index,
+        }
+    }
+}
+
+/// The number of keys of a tile, which a workgroup sorts.
+const TILE: u32 = WORKGROUP * RADIX_ITEMS;
+
+/// Scratch memory for sorts of up to a number of keys, one at a time.
+/// [`Sorter::scratch`](super::Sorter::scratch) makes it.
+///
+/// It holds two copies of keys and values, and 1 KiB for each 2,048 keys.
+#[derive(Debug)]
+pub struct Scratch {
+    pub(super) capacity: u32,
+    pub(super) key: KeyType,
+    pub(super) state: wgpu::Buffer,
+    pub(super) keys: wgpu::Buffer,
+    /// `None` without values.
+    pub(super) values: Option<wgpu::Buffer>,
+    pub(super) table: wgpu::Buffer,
+    pub(super) totals: wgpu::Buffer,
+}
+
+impl Scratch {
+    pub(super) fn new<K: Key>(device: &Device, n: u64, payload: Payload) -> Result<Self> {
+        let capacity = checked_count(device, n, K::TYPE)?;
+        let tiles = u64::from(tiles(capacity));
+        let buffer = |what, bytes| device.buffer(what, bytes, BufferUsages::STORAGE);
+        let outcome = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        let values = match payload {
+            Payload::None => None,
+            _ => Some(buffer("values of a sort", 8 * n)?),
+        };
+        Ok(Self {
+            capacity,
+            key: K::TYPE,
+            state: device.buffer("state of a sort", size_of::<State>() as u64, outcome)?,
+            keys: buffer("keys of a sort", 2 * n * size_of::<K>() as u64)?,
+            values,
+            table: buffer("counts of a sort", 4 * u64::from(RADIX) * tiles)?,
+            totals: buffer("digits of a sort", 4 * u64::from(RADIX))?,
+        })
+    }
+
+    /// Fails unless a sort of that many keys of type `K` can use this memory.
+    pub(super) fn check<K: Key>(&self, n: u64, payload: Payload) -> Result<()> {
+        if self.key.bits() != K::BITS || n > self.capacity.into() {
+            return Err(Error::ScratchTooSmall {
+                needed: 2 * n * size_of::<K>() as u64,
+                given: self.keys.size(),
+            });
+        }
+        if payload != Payload::None && self.values.is_none() {
+            return Err(Error::ScratchTooSmall {
+                needed: 8 * n,
+                given: 0,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of tiles of `n` keys.
+pub(super) fn tiles(n: u32) -> u32 {
+    n.div_ceil(TILE)
+}
+
+/// Returns `n` if the device can bind the scratch memory of so many keys.
+pub(super) fn checked_count(device: &Device, n: u64, key: KeyType) -> Result<u32> {
+    let limits = device.limits();
+    let bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+    // Keys and values have two copies each, whose elements 32 bits number. The counts take a
+    // sixteenth of the memory of keys of 32 bits.
+    let widest = u64::from(key.bits() / 8);
+    let limit = (bytes / (2 * widest)).min(1 << 30);
+    u32::try_from(n)
+        .ok()
+        .filter(|_| n <= limit)
+        .ok_or(Error::TooManyKeys { keys: n, limit })
+}

@@ -1,0 +1,125 @@
+//! Read-back: copies that end while the host does other work.
+
+use crate::{Device, Error, Result};
+use bytemuck::Pod;
+use std::ops::Range;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use wgpu::{Buffer, BufferUsages, MapMode, PollType};
+
+/// A copy of a part of a buffer on its way to the host.
+///
+/// ```
+/// use wgpu_device::{Adapters, BufferUsages, Device};
+///
+/// # fn main() -> wgpu_device::Result<()> {
+/// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+/// let buffer = device.upload("numbers", &[1_u32, 2, 3], BufferUsages::COPY_SRC)?;
+/// let mut download = device.download(&buffer, 0..12)?;
+/// // Once a frame: the copy has arrived, or will have some frames later.
+/// let numbers: Vec<u32> = loop {
+///     if let Some(numbers) = download.try_take()? {
+///         break numbers;
+///     }
+/// };
+/// assert_eq!(numbers, [1, 2, 3]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Download {
+    device: Device,
+    staging: Buffer,
+    /// Receives whether the copy could be mapped. `None` if it is empty.
+    mapped: Option<Receiver<bool>>,
+}
+
+impl Device {
+    /// Submits a copy of a range of bytes to the host, after all that was submitted before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Range`] for a range outside of the buffer, or not of whole words; those of
+    /// [`Device::checked`].
+    pub fn download(&self, source: &Buffer, range: Range<u64>) -> Result<Download> {
+        let aligned = range.start % 4 == 0 && range.end % 4 == 0;
+        if !aligned || range.start > range.end || range.end > source.size() {
+            return Err(Error::Range {
+                adapter: self.name().to_owned(),
+                call: "download",
+                start: range.start,
+                end: range.end,
+                size: source.size(),
+            });
+        }
+        let bytes = range.end - range.start;
+        let usage = BufferUsages::COPY_DST | BufferUsages::MAP_READ;
+        let staging = self.buffer("staging", bytes, usage)?;
+        let mut mapped = None;
+        if bytes > 0 {
+            let mut encoder = self.encoder("download")?;
+            encoder.copy_buffer_to_buffer(source, range.start, &staging, 0, bytes);
+            self.submit(encoder)?;
+            let (done, receiver) = mpsc::channel();
+            self.checked("map_async", || {
+                staging.map_async(MapMode::Read, .., move |result| {
+                    // The download may have been dropped.
+                    let _ = done.send(result.is_ok());
+                });
+            })?;
+            mapped = Some(receiver);
+        }
+        Ok(Download {
+            device: self.clone(),
+            staging,
+            mapped,
+        })
+    }
+}
+
+impl Download {
+    /// Returns the elements once they have arrived, without waiting, and `None` before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] and [`Error::Failed`].
+    pub fn try_take<T: Pod>(&mut self) -> Result<Option<Vec<T>>> {
+        let Some(mapped) = &self.mapped else {
+            return Ok(Some(Vec::new()));
+        };
+        self.device.poll("poll", PollType::Poll)?;
+        match mapped.try_recv() {
+            Ok(true) => self.read().map(Some),
+            Err(TryRecvError::Empty) => Ok(None),
+            Ok(false) | Err(TryRecvError::Disconnected) => Err(self.unanswered()),
+        }
+    }
+
+    /// Waits for the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] and [`Error::Failed`].
+    pub fn wait<T: Pod>(self) -> Result<Vec<T>> {
+        let Some(mapped) = &self.mapped else {
+            return Ok(Vec::new());
+        };
+        self.device.poll("poll", PollType::wait_indefinitely())?;
+        match mapped.try_recv() {
+            Ok(true) => self.read(),
+            _ => Err(self.unanswered()),
+        }
+    }
+
+    fn read<T: Pod>(&self) -> Result<Vec<T>> {
+        let bytes = self.staging.get_mapped_range(..).map_err(|error| {
+            let reason = error.to_string();
+            self.device.failed("get_mapped_range", reason)
+        })?;
+        Ok(bytemuck::allocation::pod_collect_to_vec(&bytes))
+    }
+
+    fn unanswered(&self) -> Error {
+        let reason = "the copy did not arrive".to_owned();
+        self.device.lost("map_async", reason)
+    }
+}

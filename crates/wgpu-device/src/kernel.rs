@@ -1,0 +1,123 @@
+//! Kernels: the entry points of a WGSL module.
+
+use crate::{Device, Result};
+use wgpu::{
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, ComputePass, ComputePipeline,
+    ComputePipelineDescriptor, PipelineCompilationOptions, ShaderModule,
+    ShaderModuleDescriptor, ShaderSource,
+};
+
+/// A module of WGSL that the device has read.
+#[derive(Debug)]
+pub struct Module(ShaderModule);
+
+/// A kernel that the device has compiled.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    pipeline: ComputePipeline,
+    name: &'static str,
+}
+
+impl Device {
+    /// Reads a module of WGSL.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`](crate::Error::Failed) with the message of the compiler; those of
+    /// [`Device::checked`].
+    pub fn module(&self, what: &str, text: &str) -> Result<Module> {
+        let source = ShaderModuleDescriptor {
+            label: Some(what),
+            source: ShaderSource::Wgsl(text.into()),
+        };
+        let read = || self.wgpu().create_shader_module(source);
+        Ok(Module(self.checked("create_shader_module", read)?))
+    }
+}
+
+impl Module {
+    /// Compiles an entry point. The memory of its workgroups is not zeroed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`](crate::Error::Failed) with the message of the compiler; those of
+    /// [`Device::checked`].
+    pub fn kernel(&self, device: &Device, name: &'static str) -> Result<Kernel> {
+        let descriptor = ComputePipelineDescriptor {
+            label: Some(name),
+            layout: None,
+            module: &self.0,
+            entry_point: Some(name),
+            compilation_options: PipelineCompilationOptions {
+                zero_initialize_workgroup_memory: false,
+                ..PipelineCompilationOptions::default()
+            },
+            cache: None,
+        };
+        let compile = || device.wgpu().create_compute_pipeline(&descriptor);
+        let pipeline = device.checked("create_compute_pipeline", compile)?;
+        Ok(Kernel { pipeline, name })
+    }
+}
+
+impl Kernel {
+    /// Returns the name of the entry point.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Binds the resources of group 0, all that the kernel uses and no others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`](crate::Error::Failed) for other resources; those of [`Device::checked`].
+    pub fn bind(&self, device: &Device, all: &[(u32, BindingResource<'_>)]) -> Result<BindGroup> {
+        let entries: Vec<_> = all
+            .iter()
+            .map(|(binding, resource)| BindGroupEntry {
+                binding: *binding,
+                resource: resource.clone(),
+            })
+            .collect();
+        device.checked("create_bind_group", || {
+            let layout = self.pipeline.get_bind_group_layout(0);
+            device.wgpu().create_bind_group(&BindGroupDescriptor {
+                label: Some(self.name),
+                layout: &layout,
+                entries: &entries,
+            })
+        })
+    }
+
+    /// Adds a launch of `groups` workgroups to a pass, in two dimensions if they are more than one
+    /// takes: the kernel must leave out the groups beyond.
+    pub fn launch(&self, pass: &mut ComputePass<'_>, bound: &BindGroup, groups: u32) {
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, bound, &[]);
+        let [x, y] = grid(groups);
+        pass.dispatch_workgroups(x, y, 1);
+    }
+}
+
+/// The number of workgroups in a dimension that every device takes.
+const MAX_GROUPS: u32 = 65_535;
+
+fn grid(groups: u32) -> [u32; 2] {
+    let y = groups.div_ceil(MAX_GROUPS).max(1);
+    [groups.div_ceil(y), y]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_has_all_groups_and_few_more() {
+        for groups in [0, 1, 65_535, 65_536, 65_537, 1 << 20, (1 << 22) + 3] {
+            let [x, y] = grid(groups);
+            assert!(x <= MAX_GROUPS && y <= MAX_GROUPS);
+            assert!(x * y >= groups && x * y - groups < y, "{groups}");
+        }
+    }
+}
