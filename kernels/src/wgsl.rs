@@ -86,7 +86,15 @@ impl Radix {
     pub const fn entry_points(&self) -> &'static [&'static str] {
         match self.value {
             Value::None => &["inspect", "plan", "count", "scan", "scatter", "emit_keys"],
-            _ => &["inspect", "plan", "count", "scan", "scatter", "emit_keys", "emit_values"],
+            _ => &[
+                "inspect",
+                "plan",
+                "count",
+                "scan",
+                "scatter",
+                "emit_keys",
+                "emit_values",
+            ],
         }
     }
 
@@ -122,7 +130,10 @@ impl Radix {
             Key::Bits32 => file!("common/key_32.wgsl"),
             Key::Bits64 => file!("common/key_64.wgsl"),
         });
-        let moved = [file!("common/value_moved.wgsl"), file!("sort/radix_emit_values.wgsl")];
+        let moved = [
+            file!("common/value_moved.wgsl"),
+            file!("sort/radix_emit_values.wgsl"),
+        ];
         match self.value {
             Value::None => files.push(file!("common/value_none.wgsl")),
             Value::U32 => files.extend(moved.into_iter().chain([file!("common/value_u32.wgsl")])),

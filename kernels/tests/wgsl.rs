@@ -12,7 +12,11 @@ fn modules() -> Vec<Radix> {
     for key in [Key::Bits32, Key::Bits64] {
         for value in [Value::None, Value::U32, Value::Index] {
             for subgroups in std::iter::once(None).chain(subgroups) {
-                all.push(Radix { key, value, subgroups });
+                all.push(Radix {
+                    key,
+                    value,
+                    subgroups,
+                });
             }
         }
     }
@@ -41,7 +45,10 @@ fn validated(module: &Radix) -> (naga::Module, ModuleInfo) {
 fn every_module_becomes_spirv() {
     for module in modules() {
         let (parsed, info) = validated(&module);
-        let options = spv::Options { lang_version: (1, 3), ..spv::Options::default() };
+        let options = spv::Options {
+            lang_version: (1, 3),
+            ..spv::Options::default()
+        };
         let words = spv::write_vec(&parsed, &info, &options, None)
             .unwrap_or_else(|error| panic!("{module:?}: {error}"));
         assert_eq!(words.first(), Some(&0x0723_0203), "{module:?}");
@@ -60,8 +67,14 @@ fn every_module_becomes_metal() {
         let (text, translation) =
             msl::write_string(&parsed, &info, &options, &msl::PipelineOptions::default())
                 .unwrap_or_else(|error| panic!("{module:?}: {error}"));
-        assert_eq!(translation.entry_point_names.len(), module.entry_points().len());
-        assert!(translation.entry_point_names.iter().all(Result::is_ok), "{module:?}");
+        assert_eq!(
+            translation.entry_point_names.len(),
+            module.entry_points().len()
+        );
+        assert!(
+            translation.entry_point_names.iter().all(Result::is_ok),
+            "{module:?}"
+        );
         assert!(text.contains("kernel void"), "{module:?}");
     }
 }
@@ -79,7 +92,10 @@ fn every_module_becomes_hlsl() {
         let reflection = hlsl::Writer::new(&mut text, &options, &pipeline)
             .write(&parsed, &info, None)
             .unwrap_or_else(|error| panic!("{module:?}: {error}"));
-        assert!(reflection.entry_point_names.iter().all(Result::is_ok), "{module:?}");
+        assert!(
+            reflection.entry_point_names.iter().all(Result::is_ok),
+            "{module:?}"
+        );
         assert!(text.contains("numthreads"), "{module:?}");
     }
 }
@@ -92,17 +108,32 @@ fn no_module_needs_more_than_a_browser_promises() {
         for (at, entry) in parsed.entry_points.iter().enumerate() {
             let used = info.get_entry_point(at);
             let globals = parsed.global_variables.iter();
-            let used_globals: Vec<_> =
-                globals.filter(|(handle, _)| !used[*handle].is_empty()).collect();
-            let buffers = used_globals.iter().filter(|(_, global)| storage(global.space)).count();
-            assert!(buffers <= 8, "{module:?} {}: {buffers} storage buffers", entry.name);
+            let used_globals: Vec<_> = globals
+                .filter(|(handle, _)| !used[*handle].is_empty())
+                .collect();
+            let buffers = used_globals
+                .iter()
+                .filter(|(_, global)| storage(global.space))
+                .count();
+            assert!(
+                buffers <= 8,
+                "{module:?} {}: {buffers} storage buffers",
+                entry.name
+            );
             let bytes: u32 = used_globals
                 .iter()
                 .filter(|(_, global)| global.space == naga::AddressSpace::WorkGroup)
                 .map(|(_, global)| parsed.types[global.ty].inner.size(parsed.to_ctx()))
                 .sum();
-            assert!(bytes <= module.workgroup_bytes(), "{module:?} {}: {bytes}", entry.name);
-            assert!(module.subgroups.is_some() || bytes <= 16384, "{module:?}: {bytes}");
+            assert!(
+                bytes <= module.workgroup_bytes(),
+                "{module:?} {}: {bytes}",
+                entry.name
+            );
+            assert!(
+                module.subgroups.is_some() || bytes <= 16384,
+                "{module:?}: {bytes}"
+            );
             assert_eq!(entry.workgroup_size[0].max(256), 256);
         }
     }
@@ -123,7 +154,10 @@ fn no_float_and_no_wide_atomic_is_in_a_module() {
         let text = module.text(Target::Native);
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
         for word in words {
-            assert!(!["f32", "f16", "f64", "bitcast", "u64", "i64"].contains(&word), "{word}");
+            assert!(
+                !["f32", "f16", "f64", "bitcast", "u64", "i64"].contains(&word),
+                "{word}"
+            );
         }
     }
 }

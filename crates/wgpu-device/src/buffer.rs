@@ -60,7 +60,9 @@ impl Device {
     ) -> Result<Buffer> {
         let limits = self.limits();
         let limit = if usage.contains(BufferUsages::STORAGE) {
-            limits.max_buffer_size.min(limits.max_storage_buffer_binding_size)
+            limits
+                .max_buffer_size
+                .min(limits.max_storage_buffer_binding_size)
         } else {
             limits.max_buffer_size
         };

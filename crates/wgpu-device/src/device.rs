@@ -5,8 +5,9 @@ use crate::{Error, Result};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu::{
-    Adapter, AdapterInfo, CommandBuffer, CommandEncoder, CommandEncoderDescriptor, DeviceDescriptor,
-    ErrorFilter, ErrorScopeGuard, Features, Limits, PollType, Queue,
+    Adapter, AdapterInfo, BufferDescriptor, BufferUsages, CommandBuffer, CommandEncoder,
+    CommandEncoderDescriptor, DeviceDescriptor, ErrorFilter, ErrorScopeGuard, Features, Limits,
+    PollType, Queue,
 };
 
 /// A device and its queue. It is cheap to clone, and several threads may use it at once.
@@ -89,12 +90,13 @@ impl Device {
             required_limits: adapter.limits(),
             ..DeviceDescriptor::default()
         };
-        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).map_err(
-            |error| Error::NoDevice {
-                adapter: AdapterSummary::new(&adapter.get_info()).name,
-                reason: error.to_string(),
-            },
-        )?;
+        let (device, queue) =
+            pollster::block_on(adapter.request_device(&descriptor)).map_err(|error| {
+                Error::NoDevice {
+                    adapter: AdapterSummary::new(&adapter.get_info()).name,
+                    reason: error.to_string(),
+                }
+            })?;
         let failure = Arc::new(Failure::default());
         let uncaught = Arc::clone(&failure);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
@@ -220,17 +222,7 @@ impl Device {
     /// [`Error::OutOfMemory`], [`Error::Failed`], [`Error::Lost`].
     pub fn checked<T>(&self, call: &'static str, run: impl FnOnce() -> T) -> Result<T> {
         self.alive(call)?;
-        let filters = [
-            ErrorFilter::Internal,
-            ErrorFilter::OutOfMemory,
-            ErrorFilter::Validation,
-        ];
-        let scopes = filters.map(|filter| self.0.device.push_error_scope(filter));
-        let value = run();
-        let [internal, memory, validation] = scopes;
-        // The scopes end in the opposite order, and their results are there at once.
-        let ended = [validation, memory, internal].map(ErrorScopeGuard::pop);
-        let [validation, memory, internal] = ended.map(pollster::block_on);
+        let (value, [validation, memory, internal]) = self.scoped(run);
         self.alive(call)?;
         if memory.is_some() {
             let adapter = self.name().to_owned();
@@ -240,6 +232,21 @@ impl Device {
             Some(error) => Err(self.failed(call, error.to_string())),
             None => Ok(value),
         }
+    }
+
+    /// Runs calls, and returns their first errors of validation, memory and other kinds.
+    fn scoped<T>(&self, run: impl FnOnce() -> T) -> (T, [Option<wgpu::Error>; 3]) {
+        let filters = [
+            ErrorFilter::Internal,
+            ErrorFilter::OutOfMemory,
+            ErrorFilter::Validation,
+        ];
+        let [internal, memory, validation] =
+            filters.map(|filter| self.0.device.push_error_scope(filter));
+        let value = run();
+        // The scopes end in the opposite order, and their results are there at once.
+        let ended = [validation, memory, internal].map(ErrorScopeGuard::pop);
+        (value, ended.map(pollster::block_on))
     }
 
     /// Makes a command encoder.
@@ -298,13 +305,30 @@ impl Device {
         }
     }
 
+    /// Returns the error of a call that was refused. On a lost device anything is refused, and only
+    /// the owner of the device is told why.
     pub(crate) fn failed(&self, call: &'static str, reason: String) -> Error {
+        if !self.answers() {
+            return self.lost(call, reason);
+        }
         let adapter = self.name().to_owned();
         Error::Failed {
             adapter,
             call,
             reason,
         }
+    }
+
+    /// Returns whether the device still makes buffers.
+    fn answers(&self) -> bool {
+        let descriptor = BufferDescriptor {
+            label: Some("probe"),
+            size: 4,
+            usage: BufferUsages::COPY_SRC,
+            mapped_at_creation: true,
+        };
+        let probe = || self.0.device.create_buffer(&descriptor);
+        self.scoped(probe).0.get_mapped_range_mut(..).is_ok()
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::{Device, Result};
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, ComputePass, ComputePipeline,
-    ComputePipelineDescriptor, PipelineCompilationOptions, ShaderModule,
-    ShaderModuleDescriptor, ShaderSource,
+    ComputePipelineDescriptor, PipelineCompilationOptions, ShaderModule, ShaderModuleDescriptor,
+    ShaderSource,
 };
 
 /// A module of WGSL that the device has read.

@@ -138,10 +138,20 @@ impl Sorter {
         let values = fetch(request.values_out, size_of::<u32>() as u64)?;
         let state = device.download(&scratch.state, 0..size_of::<State>() as u64)?;
         let state: Vec<State> = state.wait()?;
-        let report = state.first().copied().unwrap_or_default().report(times.wait()?);
+        let report = state
+            .first()
+            .copied()
+            .unwrap_or_default()
+            .report(times.wait()?);
         let results = Results {
-            keys: keys.map(|keys| keys.wait()).transpose()?.unwrap_or_default(),
-            values: values.map(|values| values.wait()).transpose()?.unwrap_or_default(),
+            keys: keys
+                .map(|keys| keys.wait())
+                .transpose()?
+                .unwrap_or_default(),
+            values: values
+                .map(|values| values.wait())
+                .transpose()?
+                .unwrap_or_default(),
         };
         Ok((report, results))
     }

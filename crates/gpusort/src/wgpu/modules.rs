@@ -41,17 +41,25 @@ impl Modules {
             u64::from(module.workgroup_bytes())
         };
         let offered = [
-            ("the memory of a workgroup", bytes(None), limits.max_compute_workgroup_storage_size),
+            (
+                "the memory of a workgroup",
+                bytes(None),
+                limits.max_compute_workgroup_storage_size,
+            ),
             (
                 "the threads of a workgroup",
                 wgsl::WORKGROUP.into(),
-                limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x),
+                limits
+                    .max_compute_invocations_per_workgroup
+                    .min(limits.max_compute_workgroup_size_x),
             ),
         ];
         for (what, needed, limit) in offered {
             device.within(what, needed, limit.into())?;
         }
-        let sizes = device.subgroups().filter(|_| config.subgroups == Subgroups::Auto);
+        let sizes = device
+            .subgroups()
+            .filter(|_| config.subgroups == Subgroups::Auto);
         let subgroups = sizes.map(|sizes| wgsl::Subgroups {
             min: sizes.min,
             max: sizes.max,

@@ -43,12 +43,7 @@ const _: () = {
 
 impl Params {
     /// Returns the parameters of the launches that take the whole window.
-    pub fn new(
-        [n, tiles]: [u32; 2],
-        key: KeyType,
-        order: Order,
-        window: &Range<u32>,
-    ) -> Self {
+    pub fn new([n, tiles]: [u32; 2], key: KeyType, order: Order, window: &Range<u32>) -> Self {
         let all = u64::MAX >> (64 - key.bits());
         let sign = 1 << (key.bits() - 1);
         let (flip, fold, zero) = match key {
@@ -173,7 +168,16 @@ mod tests {
         agrees(&[0_i32, 1, -1, i32::MIN, i32::MAX], |k| (k as u32).into());
         agrees(&[0_u64, 1, u64::MAX], |k| k);
         agrees(&[0_i64, 1, -1, i64::MIN, i64::MAX], |k| k as u64);
-        let floats = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NAN, -f32::NAN, 1e-40];
+        let floats = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            f32::INFINITY,
+            f32::NAN,
+            -f32::NAN,
+            1e-40,
+        ];
         agrees(&floats, |k: f32| k.to_bits().into());
         agrees(&floats.map(f64::from), f64::to_bits);
     }

@@ -92,7 +92,9 @@ pub(super) fn tiles(n: u32) -> u32 {
 /// Returns `n` if the device can bind the scratch memory of so many keys.
 pub(super) fn checked_count(device: &Device, n: u64, key: KeyType) -> Result<u32> {
     let limits = device.limits();
-    let bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+    let bytes = limits
+        .max_storage_buffer_binding_size
+        .min(limits.max_buffer_size);
     // Keys and values have two copies each, whose elements 32 bits number. The counts take a
     // sixteenth of the memory of keys of 32 bits.
     let widest = u64::from(key.bits() / 8);

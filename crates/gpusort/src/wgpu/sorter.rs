@@ -152,9 +152,15 @@ impl Sorter {
     ///
     /// [`Error::Wgpu`].
     pub fn report(&self, scratch: &Scratch) -> Result<SortReport> {
-        let state = self.device().download(&scratch.state, 0..size_of::<State>() as u64)?;
+        let state = self
+            .device()
+            .download(&scratch.state, 0..size_of::<State>() as u64)?;
         let state: Vec<State> = state.wait()?;
-        Ok(state.first().copied().unwrap_or_default().report(Vec::new()))
+        Ok(state
+            .first()
+            .copied()
+            .unwrap_or_default()
+            .report(Vec::new()))
     }
 }
 
@@ -198,7 +204,9 @@ impl<'a> Sort<'a> {
                 offset: (PARAMS_STRIDE * pass) as u64,
                 size: std::num::NonZeroU64::new(size_of::<Params>() as u64),
             });
-            let buffers = bound.iter().map(|&(at, buffer)| (at, buffer.as_entire_binding()));
+            let buffers = bound
+                .iter()
+                .map(|&(at, buffer)| (at, buffer.as_entire_binding()));
             let resources: Vec<_> = std::iter::once((0, slot)).chain(buffers).collect();
             Ok::<_, Error>(Step(kernel, kernel.bind(device, &resources)?, groups))
         };
@@ -215,7 +223,10 @@ impl<'a> Sort<'a> {
             step(&kernels.inspect, 0, tiles, &read)?,
             step(&kernels.plan, 0, 1, &[state])?,
         ];
-        let moved: Vec<_> = [state, keys, table, totals].into_iter().chain(values).collect();
+        let moved: Vec<_> = [state, keys, table, totals]
+            .into_iter()
+            .chain(values)
+            .collect();
         let passes = (1..all.len()).map(|pass| {
             Ok([
                 step(&kernels.count, pass, tiles, &[state, keys, table])?,
@@ -226,7 +237,12 @@ impl<'a> Sort<'a> {
         let passes = passes.collect::<Result<_>>()?;
         let mut emit = Vec::new();
         if let Some(output) = request.keys_out {
-            emit.push(step(&kernels.emit_keys, 0, tiles, &[state, keys, (8, output)])?);
+            emit.push(step(
+                &kernels.emit_keys,
+                0,
+                tiles,
+                &[state, keys, (8, output)],
+            )?);
         }
         if let (Some(kernel), Some(values), Some(output)) =
             (&kernels.emit_values, values, request.values_out)
