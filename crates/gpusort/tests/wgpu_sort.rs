@@ -337,6 +337,27 @@ fn sorted_input_exits_early(sorter: &Sorter) {
     for_each_key_type!(test(sorter));
 }
 
+/// Makes a device as a caller might, with no more than every browser gives.
+fn callers_device(is_software: bool) -> Device {
+    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    let instance = wgpu::Instance::new(descriptor);
+    let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+    let wanted = |adapter: &&wgpu::Adapter| {
+        (adapter.get_info().device_type == wgpu::DeviceType::Cpu) == is_software
+    };
+    let adapter = adapters
+        .iter()
+        .find(wanted)
+        .expect("the adapter of the tests");
+    let descriptor = wgpu::DeviceDescriptor {
+        required_limits: wgpu::Limits::default(),
+        ..wgpu::DeviceDescriptor::default()
+    };
+    let made = pollster::block_on(adapter.request_device(&descriptor));
+    let (device, queue) = made.expect("a device");
+    Device::from_parts(device, queue)
+}
+
 /// Buffers that a caller might have made for drawing.
 fn buffers<T: bytemuck::Pod>(device: &Device, elements: &[T]) -> wgpu::Buffer {
     let usage = BufferUsages::STORAGE | BufferUsages::VERTEX | BufferUsages::COPY_SRC;
@@ -351,11 +372,9 @@ fn fetched<T: bytemuck::Pod>(device: &Device, buffer: &wgpu::Buffer) -> Vec<T> {
 }
 
 fn buffers_that_stay_on_the_device(sorter: &Sorter) {
-    // The device is one that the caller has made.
-    let device = sorter.device();
-    let device = Device::from_parts(device.wgpu().clone(), device.queue().clone());
-    let config = SorterConfig::default();
-    let sorter = Sorter::new(&device, config).expect("a sorter");
+    let device = callers_device(sorter.device().is_software());
+    let sorter = Sorter::new(&device, SorterConfig::default()).expect("a sorter");
+    assert!(!sorter.uses_subgroups());
     let (n, longer) = (5000, 5010);
     let keys: Vec<f64> = Distribution::Gaussian.keys(longer, 9);
     let values: Vec<u32> = (0..longer as u32).map(|i| 7 * i).collect();

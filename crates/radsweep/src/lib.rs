@@ -82,12 +82,14 @@
 //!
 //! # Features
 //!
-//! Neither feature is on by default.
+//! None of the features is on by default.
 //!
 //! - `cuda`: NVIDIA GPUs, the device layer `gpu`, and the calls that read and write device memory.
 //!   It needs no toolkit to build and no driver to start, and has no effect on targets without a
 //!   CUDA driver. A crate outside of the workspace that enables it needs a few lines of
 //!   configuration, which the guide lists.
+//! - `wgpu`: the module `sort::wgpu`, a sort on Vulkan, Metal and DirectX 12, and its device layer
+//!   `wgpu_device`. The broad phase does not use it yet.
 //! - `ecs`: the module `ecs`, which is the crate `radsweep-ecs`: components, a resource and systems
 //!   of `bevy_ecs`.
 //!
@@ -105,6 +107,8 @@ pub use sap::*;
 pub use gpu;
 #[cfg(feature = "ecs")]
 pub use sap_ecs as ecs;
+#[cfg(feature = "wgpu")]
+pub use wgpu_device;
 
 /// Tests the examples of the README and the guide.
 #[cfg(doctest)]

@@ -5,9 +5,9 @@ use crate::{Error, Result};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu::{
-    Adapter, AdapterInfo, BufferDescriptor, BufferUsages, CommandBuffer, CommandEncoder,
-    CommandEncoderDescriptor, DeviceDescriptor, ErrorFilter, ErrorScopeGuard, Features, Limits,
-    PollType, Queue,
+    Adapter, AdapterInfo, BufferDescriptor, BufferUsages, CommandEncoder, CommandEncoderDescriptor,
+    DeviceDescriptor, ErrorFilter, ErrorScopeGuard, Features, Limits, PollType, Queue,
+    SubmissionIndex,
 };
 
 /// A device and its queue. It is cheap to clone, and several threads may use it at once.
@@ -40,7 +40,7 @@ pub struct SubgroupSizes {
 struct Failure {
     /// Why the device was lost.
     lost: Mutex<Option<String>>,
-    /// The first error that no call caught.
+    /// The first error that no call caught, until a call returns it.
     uncaught: Mutex<Option<String>>,
 }
 
@@ -50,8 +50,14 @@ impl Failure {
         first.get_or_insert(message);
     }
 
-    fn get(slot: &Mutex<Option<String>>) -> Option<String> {
-        slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn lost(&self) -> Option<String> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.clone()
+    }
+
+    fn take_uncaught(&self) -> Option<String> {
+        let mut first = self.uncaught.lock().unwrap_or_else(PoisonError::into_inner);
+        first.take()
     }
 }
 
@@ -266,10 +272,9 @@ impl Device {
     /// # Errors
     ///
     /// Those of [`Device::checked`]; nothing was submitted then, or the device was lost.
-    pub fn submit(&self, encoder: CommandEncoder) -> Result<()> {
-        let commands: CommandBuffer = self.checked("finish", || encoder.finish())?;
-        self.checked("submit", || self.0.queue.submit([commands]))?;
-        Ok(())
+    pub fn submit(&self, encoder: CommandEncoder) -> Result<SubmissionIndex> {
+        let commands = self.checked("finish", || encoder.finish())?;
+        self.checked("submit", || self.0.queue.submit([commands]))
     }
 
     /// Delivers the results of calls that have ended, without waiting.
@@ -285,12 +290,12 @@ impl Device {
         }
     }
 
-    /// Fails if the device is lost, or failed outside of a call.
+    /// Fails if the device is lost, or failed outside of a call since the last one.
     fn alive(&self, call: &'static str) -> Result<()> {
-        if let Some(reason) = Failure::get(&self.0.failure.lost) {
+        if let Some(reason) = self.0.failure.lost() {
             return Err(self.lost(call, reason));
         }
-        match Failure::get(&self.0.failure.uncaught) {
+        match self.0.failure.take_uncaught() {
             Some(reason) => Err(self.failed(call, reason)),
             None => Ok(()),
         }

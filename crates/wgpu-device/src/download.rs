@@ -4,7 +4,7 @@ use crate::{Device, Error, Result};
 use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
-use wgpu::{Buffer, BufferUsages, MapMode, PollType};
+use wgpu::{Buffer, BufferUsages, MapMode, PollType, SubmissionIndex};
 
 /// A copy of a part of a buffer on its way to the host.
 ///
@@ -29,8 +29,9 @@ use wgpu::{Buffer, BufferUsages, MapMode, PollType};
 pub struct Download {
     device: Device,
     staging: Buffer,
-    /// Receives whether the copy could be mapped. `None` if it is empty.
-    mapped: Option<Receiver<bool>>,
+    /// The submission of the copy, and what receives whether it could be mapped. `None` if the
+    /// copy is empty.
+    mapped: Option<(SubmissionIndex, Receiver<bool>)>,
 }
 
 impl Device {
@@ -41,7 +42,7 @@ impl Device {
     /// [`Error::Range`] for a range outside of the buffer, or not of whole words; those of
     /// [`Device::checked`].
     pub fn download(&self, source: &Buffer, range: Range<u64>) -> Result<Download> {
-        let aligned = range.start % 4 == 0 && range.end % 4 == 0;
+        let aligned = range.start.is_multiple_of(4) && range.end.is_multiple_of(4);
         if !aligned || range.start > range.end || range.end > source.size() {
             return Err(Error::Range {
                 adapter: self.name().to_owned(),
@@ -58,7 +59,7 @@ impl Device {
         if bytes > 0 {
             let mut encoder = self.encoder("download")?;
             encoder.copy_buffer_to_buffer(source, range.start, &staging, 0, bytes);
-            self.submit(encoder)?;
+            let submission = self.submit(encoder)?;
             let (done, receiver) = mpsc::channel();
             self.checked("map_async", || {
                 staging.map_async(MapMode::Read, .., move |result| {
@@ -66,7 +67,7 @@ impl Device {
                     let _ = done.send(result.is_ok());
                 });
             })?;
-            mapped = Some(receiver);
+            mapped = Some((submission, receiver));
         }
         Ok(Download {
             device: self.clone(),
@@ -83,7 +84,7 @@ impl Download {
     ///
     /// [`Error::Lost`] and [`Error::Failed`].
     pub fn try_take<T: Pod>(&mut self) -> Result<Option<Vec<T>>> {
-        let Some(mapped) = &self.mapped else {
+        let Some((_, mapped)) = &self.mapped else {
             return Ok(Some(Vec::new()));
         };
         self.device.poll("poll", PollType::Poll)?;
@@ -94,16 +95,20 @@ impl Download {
         }
     }
 
-    /// Waits for the elements.
+    /// Waits for the elements, and not for what was submitted after the copy.
     ///
     /// # Errors
     ///
     /// [`Error::Lost`] and [`Error::Failed`].
     pub fn wait<T: Pod>(self) -> Result<Vec<T>> {
-        let Some(mapped) = &self.mapped else {
+        let Some((submission, mapped)) = &self.mapped else {
             return Ok(Vec::new());
         };
-        self.device.poll("poll", PollType::wait_indefinitely())?;
+        let copied = PollType::Wait {
+            submission_index: Some(submission.clone()),
+            timeout: None,
+        };
+        self.device.poll("poll", copied)?;
         match mapped.try_recv() {
             Ok(true) => self.read(),
             _ => Err(self.unanswered()),

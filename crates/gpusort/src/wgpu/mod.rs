@@ -1,9 +1,9 @@
 //! The sort on any graphics processor: Vulkan, Metal and DirectX 12, by `wgpu`.
 //!
 //! It is a radix sort by digits of 8 bits, the lowest first, with the contract of
-//! [`cpu`](crate::cpu): the same order, the same bits, stable, and the keys of all six types. Digits
-//! that are the same in all keys are skipped, and keys in order are not moved; the device decides
-//! both. `kernels/wgsl/sort/radix.wgsl` describes the kernels.
+//! [`cpu`](crate::cpu): the same order, the same bits, stable, and the keys of all six types.
+//! Digits that are the same in all keys are skipped, and keys in order are not moved; the device
+//! decides both. `kernels/wgsl/sort/radix.wgsl` describes the kernels.
 //!
 //! [`Sorter::sort_keys`], [`Sorter::sort_pairs`] and [`Sorter::sort_index`] take host slices.
 //! [`Sorter::encode`] sorts buffers that stay on the device, in a command encoder of the caller.

@@ -34,7 +34,8 @@ use wgpu_device::{BufferUsages, Device, Kernel, Stages};
 ///
 /// // Other work may come before and after it in the same encoder: drawing, say.
 /// let mut encoder = device.encoder("frame")?;
-/// sorter.encode(&mut encoder, Request::<f32>::index(3, &keys, &index), &scratch, &SortOptions::new())?;
+/// let request = Request::<f32>::index(3, &keys, &index);
+/// sorter.encode(&mut encoder, request, &scratch, &SortOptions::new())?;
 /// device.submit(encoder)?;
 /// assert_eq!(device.download(&index, 0..12)?.wait::<u32>()?, [1, 2, 0]);
 /// # Ok(())
