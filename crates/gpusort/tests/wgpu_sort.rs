@@ -14,6 +14,9 @@ use gpusort::{Algorithm, Error, SortOptions, SortReport, cpu};
 use libtest_mimic::{Arguments, Trial};
 use wgpu_device::{Adapters, BufferUsages, Device, wgpu};
 
+/// A test and its name.
+type Test = (&'static str, fn(&Sorter));
+
 /// The keys of a tile of every pass.
 const TILE: usize = 2048;
 
@@ -33,7 +36,7 @@ fn main() {
         println!("on {}, subgroups {:?}", device.name(), device.subgroups());
     }
     let mut trials = Vec::new();
-    let tests: [(&str, fn(&Sorter)); 12] = [
+    let tests: [Test; 12] = [
         (
             "every_distribution_type_and_order",
             every_distribution_type_and_order,
@@ -233,8 +236,8 @@ fn the_largest_size(sorter: &Sorter) {
         "",
     );
     // More tiles than one workgroup scans at once.
-    let keys = Distribution::Few(16).keys::<u32>(300 * TILE + 1, 3);
-    check(sorter, &keys, &orders()[0], "");
+    let keys = Distribution::Few(16).keys::<u32>(257 * TILE + 1, 3);
+    check_call(sorter, Call::Pairs, &keys, &orders()[0], "");
 }
 
 fn special_floats(sorter: &Sorter) {
@@ -266,10 +269,11 @@ fn special_floats(sorter: &Sorter) {
 
 fn keys_equal_to_padding(sorter: &Sorter) {
     fn test<K: TestKey>(sorter: &Sorter) {
-        for n in [1, 700, TILE + 9] {
-            for distribution in [Distribution::Extremes, Distribution::AllMax] {
-                for options in orders() {
-                    check::<K>(sorter, &distribution.keys(n, 2), &options, "padding");
+        for (i, n) in [1, 700, TILE + 9].into_iter().enumerate() {
+            for (options, call) in orders().iter().zip([CALLS[i], CALLS[(i + 1) % 3]]) {
+                for distribution in [Distribution::Extremes, Distribution::AllMax] {
+                    let keys = distribution.keys::<K>(n, 2);
+                    check_call(sorter, call, &keys, options, "padding");
                 }
             }
         }
@@ -323,16 +327,16 @@ fn constant_digits_are_skipped(sorter: &Sorter) {
 
 fn sorted_input_exits_early(sorter: &Sorter) {
     fn test<K: TestKey>(sorter: &Sorter) {
-        for n in [1, 2, 500, 5000] {
+        for (n, call) in [2, 500, 5000].into_iter().zip(CALLS) {
             let mut keys: Vec<K> = Distribution::Sorted.keys(n, 1);
-            check(sorter, &keys, &SortOptions::new(), "sorted");
+            check_call(sorter, call, &keys, &orders()[0], "sorted");
             keys.reverse();
-            check(sorter, &keys, &SortOptions::new().descending(), "sorted");
+            check_call(sorter, call, &keys, &orders()[1], "sorted");
         }
         // The two keys out of order lie in two tiles.
         let mut keys: Vec<K> = Distribution::Sorted.keys(2 * TILE, 1);
         keys.swap(TILE - 1, TILE);
-        check(sorter, &keys, &SortOptions::new(), "one swap");
+        check_call(sorter, Call::Keys, &keys, &SortOptions::new(), "one swap");
     }
     for_each_key_type!(test(sorter));
 }

@@ -21,8 +21,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] beyond the limits of the device: of a binding, if `usage` has
-    /// [`BufferUsages::STORAGE`]. Those of [`Device::checked`].
+    /// [`Error::TooLarge`](crate::Error::TooLarge) beyond the limits of the device: of a
+    /// binding, if `usage` has [`BufferUsages::STORAGE`]. Those of [`Device::checked`].
     pub fn buffer(&self, what: &'static str, bytes: u64, usage: BufferUsages) -> Result<Buffer> {
         self.create(what, bytes, usage, Contents::Zeros)
     }

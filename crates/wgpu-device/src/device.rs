@@ -301,7 +301,9 @@ impl Device {
         }
     }
 
-    pub(crate) fn lost(&self, call: &'static str, reason: String) -> Error {
+    /// Returns the error of a call on a lost device, and remembers that it is lost.
+    fn lost(&self, call: &'static str, reason: String) -> Error {
+        Failure::note(&self.0.failure.lost, reason.clone());
         let adapter = self.name().to_owned();
         Error::Lost {
             adapter,

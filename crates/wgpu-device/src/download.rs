@@ -3,7 +3,8 @@
 use crate::{Device, Error, Result};
 use bytemuck::Pod;
 use std::ops::Range;
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
 use wgpu::{Buffer, BufferUsages, MapMode, PollType, SubmissionIndex};
 
 /// A copy of a part of a buffer on its way to the host.
@@ -77,6 +78,9 @@ impl Device {
     }
 }
 
+/// The time after which a copy that was made, but not delivered, is asked for again.
+const DELIVERY: Duration = Duration::from_millis(10);
+
 impl Download {
     /// Returns the elements once they have arrived, without waiting, and `None` before.
     ///
@@ -104,14 +108,18 @@ impl Download {
         let Some((submission, mapped)) = &self.mapped else {
             return Ok(Vec::new());
         };
-        let copied = PollType::Wait {
-            submission_index: Some(submission.clone()),
-            timeout: None,
-        };
-        self.device.poll("poll", copied)?;
-        match mapped.try_recv() {
-            Ok(true) => self.read(),
-            _ => Err(self.unanswered()),
+        loop {
+            let copied = PollType::Wait {
+                submission_index: Some(submission.clone()),
+                timeout: None,
+            };
+            self.device.poll("poll", copied)?;
+            // Another thread that polls may be the one that delivers the answer, soon after.
+            match mapped.recv_timeout(DELIVERY) {
+                Ok(true) => return self.read(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(false) | Err(RecvTimeoutError::Disconnected) => return Err(self.unanswered()),
+            }
         }
     }
 
@@ -125,6 +133,6 @@ impl Download {
 
     fn unanswered(&self) -> Error {
         let reason = "the copy did not arrive".to_owned();
-        self.device.lost("map_async", reason)
+        self.device.failed("map_async", reason)
     }
 }

@@ -69,6 +69,28 @@ fn uploads_and_downloads_keep_every_byte() {
 }
 
 #[test]
+fn threads_that_wait_at_once_all_get_their_copies() {
+    let Some(device) = software() else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..4_u32 {
+            let device = &device;
+            scope.spawn(move || {
+                for i in 0..100 {
+                    let number = [thread, i];
+                    let buffer = device
+                        .upload("number", &number, BufferUsages::COPY_SRC)
+                        .expect("memory");
+                    let got = device
+                        .download(&buffer, 0..8)
+                        .and_then(|copy| copy.wait::<u32>());
+                    assert_eq!(got.expect("a copy"), number);
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn wrong_ranges_and_sizes_are_errors_with_their_numbers() {
     let Some(device) = software() else { return };
     let buffer = device
@@ -79,7 +101,7 @@ fn wrong_ranges_and_sizes_are_errors_with_their_numbers() {
         let refused = device.download(&buffer, range.clone()).map(drop);
         assert!(
             matches!(refused, Err(Error::Range { start, end, size: 16, .. })
-                if start..end == range),
+                if (start..end) == range),
             "{range:?}"
         );
     }

@@ -35,8 +35,6 @@ const TILE: u32 = WORKGROUP * RADIX_ITEMS;
 /// It holds two copies of keys and values, and 1 KiB for each 2,048 keys.
 #[derive(Debug)]
 pub struct Scratch {
-    pub(super) capacity: u32,
-    pub(super) key: KeyType,
     pub(super) state: wgpu::Buffer,
     pub(super) keys: wgpu::Buffer,
     /// `None` without values.
@@ -47,8 +45,7 @@ pub struct Scratch {
 
 impl Scratch {
     pub(super) fn new<K: Key>(device: &Device, n: u64, payload: Payload) -> Result<Self> {
-        let capacity = checked_count(device, n, K::TYPE)?;
-        let tiles = u64::from(tiles(capacity));
+        let table_bytes = table_bytes(checked_count(device, n, K::TYPE)?);
         let buffer = |what, bytes| device.buffer(what, bytes, BufferUsages::STORAGE);
         let outcome = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
         let values = match payload {
@@ -56,32 +53,35 @@ impl Scratch {
             _ => Some(buffer("values of a sort", 8 * n)?),
         };
         Ok(Self {
-            capacity,
-            key: K::TYPE,
             state: device.buffer("state of a sort", size_of::<State>() as u64, outcome)?,
             keys: buffer("keys of a sort", 2 * n * size_of::<K>() as u64)?,
             values,
-            table: buffer("counts of a sort", 4 * u64::from(RADIX) * tiles)?,
+            table: buffer("counts of a sort", table_bytes)?,
             totals: buffer("digits of a sort", 4 * u64::from(RADIX))?,
         })
     }
 
-    /// Fails unless a sort of that many keys of type `K` can use this memory.
-    pub(super) fn check<K: Key>(&self, n: u64, payload: Payload) -> Result<()> {
-        if self.key.bits() != K::BITS || n > self.capacity.into() {
-            return Err(Error::ScratchTooSmall {
-                needed: 2 * n * size_of::<K>() as u64,
-                given: self.keys.size(),
-            });
-        }
-        if payload != Payload::None && self.values.is_none() {
-            return Err(Error::ScratchTooSmall {
-                needed: 8 * n,
-                given: 0,
-            });
+    /// Fails unless a sort of `n` keys of type `K` can use this memory.
+    pub(super) fn check<K: Key>(&self, n: u32, payload: Payload) -> Result<()> {
+        let value_bytes = if payload == Payload::None { 0 } else { 4 };
+        let needs = [
+            (Some(&self.keys), 2 * u64::from(n) * size_of::<K>() as u64),
+            (self.values.as_ref(), 2 * u64::from(n) * value_bytes),
+            (Some(&self.table), table_bytes(n)),
+        ];
+        for (buffer, needed) in needs {
+            let given = buffer.map_or(0, wgpu::Buffer::size);
+            if given < needed {
+                return Err(Error::ScratchTooSmall { needed, given });
+            }
         }
         Ok(())
     }
+}
+
+/// Returns the bytes of the table of counts of `n` keys.
+pub(super) fn table_bytes(n: u32) -> u64 {
+    4 * u64::from(RADIX) * u64::from(tiles(n))
 }
 
 /// Returns the number of tiles of `n` keys.

@@ -6,6 +6,7 @@ use super::params::{Params, RADIX, State};
 use super::request::Request;
 use super::scratch::{self, Payload, Scratch};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use wgpu_device::wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, ComputePass,
@@ -82,8 +83,8 @@ impl Sorter {
         self.0.modules.use_subgroups()
     }
 
-    /// Makes scratch memory for sorts of up to `n` keys of type `K`, or of another type of the same
-    /// size. Memory for values serves sorts of keys alone too.
+    /// Makes scratch memory for sorts of up to `n` keys of type `K`. It serves any other sort that
+    /// needs no more, such as one of keys alone where it has memory for values.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl Sorter {
         let device = self.device();
         let n = scratch::checked_count(device, request.n, K::TYPE)?;
         request.check()?;
-        scratch.check::<K>(request.n, request.payload())?;
+        scratch.check::<K>(n, request.payload())?;
         if n > 0 {
             let kernels = self.0.modules.get(device, K::TYPE, request.payload())?;
             let tiles = scratch::tiles(n);
@@ -174,6 +175,19 @@ impl Step<'_> {
     }
 }
 
+/// The start of a buffer, with its binding and its bytes.
+type Bound<'b> = (u32, &'b Buffer, usize);
+
+/// Returns a resource of so many bytes from an offset on.
+fn part((at, buffer, bytes): Bound<'_>, offset: usize) -> (u32, BindingResource<'_>) {
+    let binding = BufferBinding {
+        buffer,
+        offset: offset as u64,
+        size: NonZeroU64::new(bytes as u64),
+    };
+    (at, BindingResource::Buffer(binding))
+}
+
 /// The launches of a sort.
 struct Sort<'a> {
     inspect: [Step<'a>; 2],
@@ -199,26 +213,25 @@ impl<'a> Sort<'a> {
         }
         // A buffer of its own, since the commands run when the caller submits them.
         let uploaded = device.upload("parameters of a sort", &bytes, BufferUsages::UNIFORM)?;
-        let step = |kernel: &'a Kernel, pass: usize, groups: u32, bound: &[(u32, &Buffer)]| {
-            let slot = BindingResource::Buffer(BufferBinding {
-                buffer: &uploaded,
-                offset: (PARAMS_STRIDE * pass) as u64,
-                size: std::num::NonZeroU64::new(size_of::<Params>() as u64),
-            });
-            let buffers = bound
-                .iter()
-                .map(|&(at, buffer)| (at, buffer.as_entire_binding()));
-            let resources: Vec<_> = std::iter::once((0, slot)).chain(buffers).collect();
+        let step = |kernel: &'a Kernel, pass: usize, groups: u32, bound: &[Bound<'_>]| {
+            let slot = (0, &uploaded, size_of::<Params>());
+            let slot = part(slot, PARAMS_STRIDE * pass);
+            let buffers = bound.iter().map(|&bound| part(bound, 0));
+            let resources: Vec<_> = std::iter::once(slot).chain(buffers).collect();
             Ok::<_, Error>(Step(kernel, kernel.bind(device, &resources)?, groups))
         };
-        let (state, keys, tiles) = ((1, &scratch.state), (4, &scratch.keys), params.tiles);
-        let [table, totals] = [(6, &scratch.table), (7, &scratch.totals)];
-        let values_in = request.values_in.map(|buffer| (3, buffer));
+        let (n, tiles) = (params.n as usize, params.tiles);
+        let (key_bytes, value_bytes) = (n * size_of::<K>(), n * size_of::<u32>());
+        let state = (1, &scratch.state, size_of::<State>());
+        let keys = (4, &scratch.keys, 2 * key_bytes);
+        let table = (6, &scratch.table, scratch::table_bytes(params.n) as usize);
+        let totals = (7, &scratch.totals, RADIX as usize * size_of::<u32>());
+        let values_in = request.values_in.map(|buffer| (3, buffer, value_bytes));
         let payload = request.payload();
         let values = scratch.values.as_ref().filter(|_| payload != Payload::None);
-        let values = values.map(|buffer| (5, buffer));
+        let values = values.map(|buffer| (5, buffer, 2 * value_bytes));
 
-        let read = [state, (2, request.keys_in), keys];
+        let read = [state, (2, request.keys_in, key_bytes), keys];
         let read: Vec<_> = read.into_iter().chain(values_in).chain(values).collect();
         let inspect = [
             step(&kernels.inspect, 0, tiles, &read)?,
@@ -242,13 +255,18 @@ impl<'a> Sort<'a> {
                 &kernels.emit_keys,
                 0,
                 tiles,
-                &[state, keys, (8, output)],
+                &[state, keys, (8, output, key_bytes)],
             )?);
         }
         if let (Some(kernel), Some(values), Some(output)) =
             (&kernels.emit_values, values, request.values_out)
         {
-            emit.push(step(kernel, 0, tiles, &[state, values, (9, output)])?);
+            emit.push(step(
+                kernel,
+                0,
+                tiles,
+                &[state, values, (9, output, value_bytes)],
+            )?);
         }
         Ok(Self {
             inspect,
