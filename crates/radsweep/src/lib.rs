@@ -99,6 +99,7 @@
 //! sorts of keys, pairs, indices and records. The guide and the examples are in the
 //! [repository](https://github.com/radsweep/radsweep).
 
+#[doc(inline)]
 pub use gpusort as sort;
 #[doc(inline)]
 pub use sap::*;

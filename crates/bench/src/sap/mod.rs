@@ -149,12 +149,11 @@ fn measure(args: &Sap, bench: &Bench, frames: &mut Frames) -> Result<Results> {
         .collect();
     let rounds = WARM_UP + args.runs.unwrap_or_else(|| frames.motion.runs(n));
     let count = racing.len().max(1);
-    let mut pairs = 0;
+    let pairs = expected(frames.boxes())?.0;
     for round in 0..rounds {
         frames.go_to(round);
         let is_checked = round == 0 || round + 1 == rounds;
         let expected = is_checked.then(|| expected(frames.boxes())).transpose()?;
-        pairs = expected.map_or(pairs, |expected| expected.0);
         // Nobody is always first.
         let (last, first) = racing.split_at_mut(round % count);
         for one in first.iter_mut().chain(last) {
