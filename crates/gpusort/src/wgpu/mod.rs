@@ -9,7 +9,7 @@
 //! [`Sorter::encode`] sorts buffers that stay on the device, in a command encoder of the caller.
 //!
 //! What it does not do yet: values of 64 bits, records, a number of keys that is read from the
-//! device, and a choice of [`Algorithm`](crate::Algorithm): another one than `Auto` is
+//! device, and a choice of [`Algorithm`](crate::Algorithm): any other than `Auto` is
 //! [`Error::Unsupported`](crate::Error::Unsupported). The hint
 //! [`SortOptions::nearly_sorted`](crate::SortOptions::nearly_sorted) has no effect.
 //!
