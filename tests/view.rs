@@ -176,13 +176,18 @@ fn no_driver() -> Result {
     let folder = TempDir::new()?;
     let path = folder.path().join("f.png");
     let mut command = program();
-    for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
+    // Neither Vulkan nor OpenGL.
+    for variable in [
+        "VK_DRIVER_FILES",
+        "VK_ICD_FILENAMES",
+        "__EGL_VENDOR_LIBRARY_FILENAMES",
+    ] {
         command.env(variable, "/dev/null");
     }
     command.args(["view", "uniform", "--bodies", "9", "--frames", "1"]);
     let output = command.arg("--screenshot").arg(&path).output()?;
     if cfg!(not(target_os = "linux")) {
-        return Ok(()); // these variables are Vulkan's alone
+        return Ok(()); // these variables are those of Linux
     }
     let error = error_of(&output);
     check(output.status.code() == Some(1), &error)?;
