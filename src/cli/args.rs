@@ -13,7 +13,7 @@ use radsweep_scenes::{Kind, Options};
 use radsweep_viewer::Colour;
 use std::path::PathBuf;
 
-/// Exact broad-phase collision detection on CPUs and NVIDIA GPUs: boxes in, exactly the overlapping pairs out.
+/// Exact broad-phase collision detection on CPUs and NVIDIA GPUs: boxes in, overlapping pairs out
 ///
 /// Without a command, radsweep views a scene: `radsweep stack --bodies 10k` is short for
 /// `radsweep view stack --bodies 10k`.
@@ -251,8 +251,7 @@ pub(crate) struct Info {
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell. For bash,
-    /// `source <(radsweep completions bash)` in ~/.bashrc
+    /// The shell. For bash, put `source <(radsweep completions bash)` in ~/.bashrc
     pub shell: clap_complete::Shell,
 }
 
