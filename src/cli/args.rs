@@ -192,8 +192,8 @@ pub(crate) struct Pairs {
     /// or (n, 2, 3). float64 is tested exactly
     #[arg(value_name = "BOXES.npy")]
     pub boxes: PathBuf,
-    /// File to write all pairs to, or - for stdout: uint32 of shape (m, 2), sorted. A name that
-    /// ends in .csv is written as --csv
+    /// File to write all pairs to, or - for stdout: uint32 of shape (m, 2), sorted. A name
+    /// ending in .csv gets comma-separated values
     #[arg(short, long, value_name = "PAIRS.npy")]
     pub output: Option<PathBuf>,
     /// Writes all pairs as comma-separated values, to stdout without --output
@@ -234,7 +234,7 @@ pub(crate) struct Sort {
     /// Sorts the largest key first
     #[arg(long)]
     pub descending: bool,
-    /// Backend
+    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
     /// Prints one JSON object, without the keys
@@ -265,7 +265,7 @@ pub(crate) struct Man {
 /// The options of the broad phase.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
-    /// Backend
+    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
     /// Strategy of the broad phase

@@ -1,4 +1,4 @@
-//! Sorting on CUDA GPUs and, with the same calls on slices, on the CPU.
+//! Stable sorts on CUDA GPUs, on the CPU, and by `wgpu` on other graphics processors.
 //!
 //! Keys are `u32 i32 f32 u64 i64 f64` ([`Key`]). They sort in either [`Order`], by any window of
 //! their bits ([`SortOptions`]). There are four kinds of sort:

@@ -34,8 +34,8 @@
 //! # Ok::<(), sap_dist::Error>(())
 //! ```
 //!
-//! The engine of a rank works on the CPU, and margins are left out. `docs/distributed.md` has the
-//! way that boxes and pairs take, a model of the cost, and where it stops scaling.
+//! The engine of a rank works on the CPU. Margins are not supported. `docs/distributed.md`
+//! describes how boxes and pairs travel, what that costs, and where it stops scaling.
 
 mod distributed;
 mod error;

@@ -1,4 +1,4 @@
-//! Small scenes, every box against every other, eight at a time: no tree, no order.
+//! Tests every box of a small scene against all others, eight at a time.
 
 use crate::cpu::incremental::tree::probe;
 use crate::cpu::lanes::{Bounds, Job, LANES, Lanes, each_bit, run_best};

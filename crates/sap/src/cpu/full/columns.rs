@@ -1,9 +1,10 @@
 //! Columns along the sweep axis: cuts of the two other axes at quantiles of the boxes' bounds.
 //!
-//! A box is in all columns that it touches. The part of a coordinate is the number of cuts at or
-//! below it. That is monotone, so boxes that overlap share the column of the greater of their two
-//! `min`s, the reference point. Their pair is reported in that column only. Rounding has no effect:
-//! cuts are compared as numbers, and the table only says at which cut to begin.
+//! Cuts divide an axis into parts. A box is in all columns that it touches. The part of a
+//! coordinate is the number of cuts at or below it. That is monotone, so boxes that overlap share
+//! the column of the greater of their two `min`s, the reference point. Their pair is reported in
+//! that column only. Rounding has no effect: cuts are compared as numbers, and the table only says
+//! at which cut to begin.
 
 use crate::Aabb;
 

@@ -1,4 +1,4 @@
-//! What the steps of an update by the list cost.
+//! The cost of each step of an update by the neighbour list.
 
 use crate::cpu::tuning::{
     CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEFT_CANDIDATE_COST, LEFT_COSTS, LONG_LIST,

@@ -1,4 +1,5 @@
-//! How far boxes are grown: by a multiple of their last step, chosen to balance both costs.
+//! How far boxes are grown: by a multiple of their last step, which balances the cost of useless
+//! candidates and that of boxes that leave.
 
 use super::costs::Costs;
 use crate::cpu::tuning::{
