@@ -36,10 +36,20 @@ pub(super) enum New<'a> {
 /// How candidates are tested.
 pub(super) struct Test<K, O, A> {
     /// Whether a candidate that does not overlap stays. A block drops others from time to time.
-    pub(super) keep: K,
-    pub(super) overlaps: O,
+    keep: K,
+    overlaps: O,
     /// Asks for the memory of a second box that is tested soon.
-    pub(super) ask: A,
+    ask: A,
+}
+
+impl<K, O, A> Test<K, O, A> {
+    pub(super) const fn new(keep: K, overlaps: O, ask: A) -> Self {
+        Self {
+            keep,
+            overlaps,
+            ask,
+        }
+    }
 }
 
 /// The pairs that a test found to differ from the last one, in order.

@@ -343,41 +343,17 @@ impl Neighbours {
         if let Some(exact) = &scene.exact {
             let overlaps = |a: u32, b: u32| exact[a as usize].overlaps(&exact[b as usize], rule);
             let ask = |i| prefetch(exact, Some(&i));
-            all.test(
-                new,
-                &Test {
-                    keep,
-                    overlaps,
-                    ask,
-                },
-                changes,
-            )?;
+            all.test(new, &Test::new(keep, overlaps, ask), changes)?;
         } else {
             let ask = |i| prefetch(boxes, Some(&i));
             match rule {
                 OverlapRule::Closed => {
                     let overlaps = |a, b| overlap_closed(at(a), at(b));
-                    all.test(
-                        new,
-                        &Test {
-                            keep,
-                            overlaps,
-                            ask,
-                        },
-                        changes,
-                    )?;
+                    all.test(new, &Test::new(keep, overlaps, ask), changes)?;
                 }
                 OverlapRule::Open => {
                     let overlaps = |a, b| overlap_open(at(a), at(b));
-                    all.test(
-                        new,
-                        &Test {
-                            keep,
-                            overlaps,
-                            ask,
-                        },
-                        changes,
-                    )?;
+                    all.test(new, &Test::new(keep, overlaps, ask), changes)?;
                 }
             }
         }
