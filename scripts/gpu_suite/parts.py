@@ -95,7 +95,7 @@ def sources(kind, name, root=ROOT):
     else:
         images, paths, tests = BINARIES[name]
         paths = paths + tests if kind == TESTS else paths
-    left_out = {"cpu", "cpu.rs", "wgpu"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
+    left_out = {"cpu", "cpu.rs", "wgpu", "wgsl.rs"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
     prebuilt = root / "kernels" / "prebuilt"
     # The image of the demo scenes counts only for parts that name it: no library loads it.
     is_meant = lambda image: any(fnmatch(image, pattern) for pattern in images) and (image != "demo" or "demo" in images)

@@ -19,6 +19,8 @@ type Test = (&'static str, fn(&Sorter));
 
 /// The keys of a tile of every pass.
 const TILE: usize = 2048;
+/// The tiles beyond which a workgroup takes several.
+const MAX_WORKGROUPS: usize = 2048;
 
 fn main() {
     let wanted = std::env::var("RADSWEEP_WGPU").ok();
@@ -36,7 +38,7 @@ fn main() {
         println!("on {}, subgroups {:?}", device.name(), device.subgroups());
     }
     let mut trials = Vec::new();
-    let tests: [Test; 12] = [
+    let tests: [Test; 13] = [
         (
             "every_distribution_type_and_order",
             every_distribution_type_and_order,
@@ -46,6 +48,7 @@ fn main() {
             sizes_around_tiles_and_powers_of_two,
         ),
         ("the_largest_size", the_largest_size),
+        ("several_tiles_a_workgroup", several_tiles_a_workgroup),
         ("special_floats", special_floats),
         ("keys_equal_to_padding", keys_equal_to_padding),
         ("bit_windows", bit_windows),
@@ -65,7 +68,17 @@ fn main() {
         ),
         ("a_lost_device_is_an_error", a_lost_device_is_an_error),
     ];
-    for subgroups in [Subgroups::Never, Subgroups::Auto] {
+    // Without subgroups, as in a browser: also with its limits.
+    let promised = |device: &Device| {
+        let adapters = if device.is_software() {
+            Adapters::Software
+        } else {
+            Adapters::Real
+        };
+        Device::with_limits(adapters, wgpu::Limits::default()).expect("what a browser promises")
+    };
+    let browser = device.as_ref().map(promised);
+    for (subgroups, device) in [(Subgroups::Never, &browser), (Subgroups::Auto, &device)] {
         let config = SorterConfig {
             subgroups,
             timings: true,
@@ -235,9 +248,17 @@ fn the_largest_size(sorter: &Sorter) {
         &orders()[1],
         "",
     );
-    // More tiles than one workgroup scans at once.
+    // More workgroups than one workgroup scans at once.
     let keys = Distribution::Few(16).keys::<u32>(257 * TILE + 1, 3);
     check_call(sorter, Call::Pairs, &keys, &orders()[0], "");
+}
+
+fn several_tiles_a_workgroup(sorter: &Sorter) {
+    // The last workgroup has one tile, which is not full.
+    let n = (MAX_WORKGROUPS + 1) * TILE - 1;
+    let keys = Distribution::UniformBits.keys::<u32>(n, 4);
+    let options = SortOptions::new().bits(3..11);
+    check_call(sorter, Call::Index, &keys, &options, "");
 }
 
 fn special_floats(sorter: &Sorter) {

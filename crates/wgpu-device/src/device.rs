@@ -84,16 +84,39 @@ impl Device {
         Self::open(&adapter::choose(adapters)?)
     }
 
+    /// Opens the best adapter of the kind asked for, with these limits: to try what another device,
+    /// or a browser, would allow.
+    ///
+    /// ```
+    /// use wgpu_device::{Adapters, Device, wgpu::Limits};
+    ///
+    /// // `Limits::default()` are what every browser with WebGPU promises.
+    /// if let Ok(device) = Device::with_limits(Adapters::Any, Limits::default()) {
+    ///     assert_eq!(device.limits().max_compute_workgroup_storage_size, 16384);
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAdapter`]; [`Error::NoDevice`], also if the adapter does not have these limits.
+    pub fn with_limits(adapters: Adapters, limits: Limits) -> Result<Self> {
+        Self::request(&adapter::choose(adapters)?, limits)
+    }
+
     /// Opens an adapter of the caller, with all its limits.
     ///
     /// # Errors
     ///
     /// [`Error::NoDevice`].
     pub fn open(adapter: &Adapter) -> Result<Self> {
+        Self::request(adapter, adapter.limits())
+    }
+
+    fn request(adapter: &Adapter, required_limits: Limits) -> Result<Self> {
         let descriptor = DeviceDescriptor {
             label: Some("radsweep"),
             required_features: adapter.features() & WANTED,
-            required_limits: adapter.limits(),
+            required_limits,
             ..DeviceDescriptor::default()
         };
         let (device, queue) =

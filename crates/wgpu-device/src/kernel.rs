@@ -4,7 +4,7 @@ use crate::{Device, Result};
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, ComputePass, ComputePipeline,
     ComputePipelineDescriptor, PipelineCompilationOptions, ShaderModule, ShaderModuleDescriptor,
-    ShaderSource,
+    ShaderRuntimeChecks, ShaderSource,
 };
 
 /// A module of WGSL that the device has read.
@@ -26,12 +26,34 @@ impl Device {
     /// [`Error::Failed`](crate::Error::Failed) with the message of the compiler; those of
     /// [`Device::checked`].
     pub fn module(&self, what: &str, text: &str) -> Result<Module> {
-        let source = ShaderModuleDescriptor {
-            label: Some(what),
-            source: ShaderSource::Wgsl(text.into()),
-        };
-        let read = || self.wgpu().create_shader_module(source);
+        let read = || self.wgpu().create_shader_module(source(what, text));
         Ok(Module(self.checked("create_shader_module", read)?))
+    }
+
+    /// Reads a module of WGSL whose indices and loops are not checked at run time.
+    ///
+    /// # Safety
+    ///
+    /// Its kernels must not index outside of an array, divide by zero, or loop without an end.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::module`].
+    pub unsafe fn trusted_module(&self, what: &str, text: &str) -> Result<Module> {
+        let checks = ShaderRuntimeChecks::unchecked();
+        let read = || {
+            let source = source(what, text);
+            // SAFETY: the caller promises what is not checked.
+            unsafe { self.wgpu().create_shader_module_trusted(source, checks) }
+        };
+        Ok(Module(self.checked("create_shader_module_trusted", read)?))
+    }
+}
+
+fn source<'a>(what: &'a str, text: &'a str) -> ShaderModuleDescriptor<'a> {
+    ShaderModuleDescriptor {
+        label: Some(what),
+        source: ShaderSource::Wgsl(text.into()),
     }
 }
 

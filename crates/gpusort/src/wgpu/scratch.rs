@@ -1,6 +1,6 @@
 //! Scratch memory of a sort.
 
-use super::params::{RADIX, State};
+use super::params::{self, RADIX, State};
 use crate::{Error, Key, KeyType, Result};
 use radsweep_kernels::wgsl::{self, RADIX_ITEMS, WORKGROUP};
 use wgpu_device::{BufferUsages, Device, wgpu};
@@ -26,13 +26,10 @@ impl Payload {
     }
 }
 
-/// The number of keys of a tile, which a workgroup sorts.
-const TILE: u32 = WORKGROUP * RADIX_ITEMS;
-
 /// Scratch memory for sorts of up to a number of keys, one at a time.
 /// [`Sorter::scratch`](super::Sorter::scratch) makes it.
 ///
-/// It holds two copies of keys and values, and 1 KiB for each 2,048 keys.
+/// It holds two copies of keys and values, and 1 KiB for each 2,048 keys, at most 2 MiB.
 #[derive(Debug)]
 pub struct Scratch {
     pub(super) state: wgpu::Buffer,
@@ -79,14 +76,18 @@ impl Scratch {
     }
 }
 
-/// Returns the bytes of the table of counts of `n` keys.
-pub(super) fn table_bytes(n: u32) -> u64 {
-    4 * u64::from(RADIX) * u64::from(tiles(n))
-}
+/// The number of keys of a tile, which a workgroup sorts at a time.
+const TILE: u32 = WORKGROUP * RADIX_ITEMS;
 
 /// Returns the number of tiles of `n` keys.
 pub(super) fn tiles(n: u32) -> u32 {
     n.div_ceil(TILE)
+}
+
+/// Returns the bytes of the table of counts of `n` keys.
+pub(super) fn table_bytes(n: u32) -> u64 {
+    let [workgroups, _] = params::workgroups(tiles(n));
+    4 * u64::from(RADIX) * u64::from(workgroups)
 }
 
 /// Returns `n` if the device can bind the scratch memory of so many keys.
@@ -95,8 +96,7 @@ pub(super) fn checked_count(device: &Device, n: u64, key: KeyType) -> Result<u32
     let bytes = limits
         .max_storage_buffer_binding_size
         .min(limits.max_buffer_size);
-    // Keys and values have two copies each, whose elements 32 bits number. The counts take a
-    // sixteenth of the memory of keys of 32 bits.
+    // Keys and values have two copies each, whose elements 32 bits number. The counts take less.
     let widest = u64::from(key.bits() / 8);
     let limit = (bytes / (2 * widest)).min(1 << 30);
     u32::try_from(n)

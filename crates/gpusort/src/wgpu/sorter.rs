@@ -137,8 +137,7 @@ impl Sorter {
         scratch.check::<K>(n, request.payload())?;
         if n > 0 {
             let kernels = self.0.modules.get(device, K::TYPE, request.payload())?;
-            let tiles = scratch::tiles(n);
-            let params = Params::new([n, tiles], K::TYPE, options.order, &window);
+            let params = Params::new([n, scratch::tiles(n)], K::TYPE, options.order, &window);
             let sort = Sort::bind(device, &kernels, params, request, scratch)?;
             encoder.clear_buffer(&scratch.state, 0, None);
             sort.encode(encoder, stages);
@@ -220,7 +219,7 @@ impl<'a> Sort<'a> {
             let resources: Vec<_> = std::iter::once(slot).chain(buffers).collect();
             Ok::<_, Error>(Step(kernel, kernel.bind(device, &resources)?, groups))
         };
-        let (n, tiles) = (params.n as usize, params.tiles);
+        let (n, tiles, workgroups) = (params.n as usize, params.tiles, params.workgroups);
         let (key_bytes, value_bytes) = (n * size_of::<K>(), n * size_of::<u32>());
         let state = (1, &scratch.state, size_of::<State>());
         let keys = (4, &scratch.keys, 2 * key_bytes);
@@ -243,9 +242,9 @@ impl<'a> Sort<'a> {
             .collect();
         let passes = (1..all.len()).map(|pass| {
             Ok([
-                step(&kernels.count, pass, tiles, &[state, keys, table])?,
+                step(&kernels.count, pass, workgroups, &[state, keys, table])?,
                 step(&kernels.scan, pass, RADIX, &[state, table, totals])?,
-                step(&kernels.scatter, pass, tiles, &moved)?,
+                step(&kernels.scatter, pass, workgroups, &moved)?,
             ])
         });
         let passes = passes.collect::<Result<_>>()?;
