@@ -2,7 +2,9 @@
 // last. One pass, in which each block looks back at the sums of those before it
 // (block/look_back.cuh).
 //
-// 256 threads, 2,048 counts a block. Bytes a count: 4 read, 4 written.
+// 256 threads, 2,048 counts a block. Bytes a count: 4 read, 4 written. Bound by the chain of blocks:
+// with shuffles over the warps' sums (`block_exclusive_sum`) before a block publishes its own, an
+// H200 takes 17.4 us for 1.1 M counts instead of 11.6.
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"
@@ -33,11 +35,18 @@ extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
         own += count[k];
         high = max(high, count[k]);
     }
+    const u32 up_to = warp_inclusive_sum(own, lane);
     high = warp_max(high);
+    if (lane == WARP - 1) sums[warp] = up_to;
     if (lane == 0) greatest[warp] = high;
-    u32 all, start = block_exclusive_sum<WARPS>(own, sums, all);
+    __syncthreads();
     if (warp == 0) {
-        for (u32 w = 0; w < WARPS; w++) high = max(high, greatest[w]);
+        u32 all = 0;
+#pragma unroll
+        for (u32 w = 0; w < WARPS; w++) {
+            all += sums[w];
+            high = max(high, greatest[w]);
+        }
         const u64 sum = LookBack<u64>::exchange(words + 1, tile, all);
         if (lane == 0) {
             before = sum;
@@ -49,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
         }
     }
     __syncthreads();
-    start += u32(before);
+    u32 start = add_warps_below<WARPS>(u32(before) + up_to - own, sums, warp);
 #pragma unroll
     for (u32 k = 0; k < OFFSET_ITEMS; k++) {
         if (first + k < n) counts[first + k] = start;
