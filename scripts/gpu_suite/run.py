@@ -55,7 +55,9 @@ class Run:
         self.logs = Path(os.environ.get("OUT") or PACK / "logs")
         self.logs.mkdir(parents=True, exist_ok=True)
         self.data = PACK / "data"
-        self.environment = {**os.environ, "RADSWEEP_REQUIRE_CUDA": "1", "RADSWEEP_DATA": str(self.data)}
+        self.environment = {**os.environ, "RADSWEEP_REQUIRE_CUDA": "1"}
+        if self.data.is_dir():
+            self.environment["RADSWEEP_DATA"] = str(self.data)
         self.environment["PATH"] += ":/usr/local/cuda/bin"
         for program in [PACK / "radsweep", *(PACK / "tests").iterdir(), *(PACK / "benches").iterdir()]:
             program.chmod(0o755)

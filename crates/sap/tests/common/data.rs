@@ -1,7 +1,7 @@
 //! The published scenes.
 
 use sap::Aabb;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The fixtures in this repository, built in so that a test binary has them on another machine.
 pub const SCENES: &str = include_str!("../fixtures/boxes.jsonl");
@@ -25,24 +25,31 @@ const FIXTURES: [(&str, &[u8]); 4] = [
     ),
 ];
 
-/// Returns the folder of the large files: `RADSWEEP_DATA`, else one beside the repository.
-pub fn folder() -> PathBuf {
-    match std::env::var_os("RADSWEEP_DATA") {
-        Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    }
+/// Returns the line that says how many scenes are not checked, since nobody said where they are.
+pub fn skipped(scenes: usize) -> String {
+    format!(
+        "skipped: {scenes} scenes; RADSWEEP_DATA is not set, CONTRIBUTING.md says where data is from"
+    )
 }
 
-/// Reads the boxes of a `.npy` file of float32 (n, 6). `None` if it is neither built in nor in the
-/// folder.
-pub fn boxes(file: &str) -> Option<Vec<Aabb>> {
-    let built_in = FIXTURES
-        .iter()
-        .find(|(name, _)| *name == file)
-        .map(|(_, bytes)| bytes.to_vec());
-    let bytes = built_in.or_else(|| std::fs::read(folder().join(file)).ok())?;
-    let numbers: Vec<f32> = npyz::NpyFile::new(&bytes[..]).ok()?.into_vec().ok()?;
+/// Reads the boxes of a `.npy` file of float32 (n, 6), which is built in or in the folder that
+/// `RADSWEEP_DATA` names. None if it is not built in and the variable is not set.
+pub fn boxes(file: &str) -> Option<Result<Vec<Aabb>, String>> {
+    let built_in = FIXTURES.iter().find(|(name, _)| *name == file);
+    if let Some((_, bytes)) = built_in {
+        return Some(parse(bytes));
+    }
+    let path = PathBuf::from(std::env::var_os("RADSWEEP_DATA")?).join(file);
+    let read = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
+    Some(read.and_then(|bytes| parse(&bytes)))
+}
+
+fn parse(file: &[u8]) -> Result<Vec<Aabb>, String> {
+    let numbers = npyz::NpyFile::new(file).and_then(npyz::NpyFile::into_vec);
+    let numbers: Vec<f32> = numbers.map_err(|error| error.to_string())?;
     let (rows, rest) = numbers.as_chunks::<6>();
-    rest.is_empty()
-        .then(|| rows.iter().map(|row| Aabb::from_min_max(*row)).collect())
+    if !rest.is_empty() {
+        return Err("not six numbers a box".to_owned());
+    }
+    Ok(rows.iter().map(|row| Aabb::from_min_max(*row)).collect())
 }
