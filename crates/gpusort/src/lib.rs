@@ -36,6 +36,8 @@ pub mod cpu;
 pub mod cuda;
 mod error;
 mod key;
+#[cfg(any(cuda, feature = "wgpu"))]
+mod key_masks;
 mod options;
 mod report;
 #[cfg(feature = "wgpu")]

@@ -1,5 +1,6 @@
 //! What the host and the kernels share: the parameters of a launch, and the state of a sort.
 
+use crate::key_masks::KeyMasks;
 use crate::{KeyType, Order, SortReport};
 use bytemuck::{Pod, Zeroable};
 use std::mem::offset_of;
@@ -57,27 +58,17 @@ pub(super) fn workgroups(tiles: u32) -> [u32; 2] {
 impl Params {
     /// Returns the parameters of the launches that take the whole window.
     pub fn new([n, tiles]: [u32; 2], key: KeyType, order: Order, window: &Range<u32>) -> Self {
-        let all = u64::MAX >> (64 - key.bits());
-        let sign = 1 << (key.bits() - 1);
-        let (flip, fold, zero) = match key {
-            KeyType::U32 | KeyType::U64 => (0, 0, 0),
-            KeyType::I32 | KeyType::I64 => (sign, 0, 0),
-            KeyType::F32 | KeyType::F64 => (sign, sign - 1, sign),
-        };
-        let complement = match order {
-            Order::Ascending => 0,
-            Order::Descending => all,
-        };
+        let masks = KeyMasks::new(key, order, window);
         let [workgroups, tiles_each] = workgroups(tiles);
         Self {
             n,
             tiles,
             workgroups,
             tiles_each,
-            flip: words(flip ^ complement),
-            fold: words(fold),
-            zero: words(zero),
-            window: words(below(window.end) & !below(window.start)),
+            flip: words(masks.flip),
+            fold: words(masks.fold),
+            zero: words(if masks.fold == 0 { 0 } else { masks.fold + 1 }),
+            window: words(masks.window),
             begin: window.start,
             end: window.end,
             pass: 0,
@@ -101,10 +92,6 @@ impl Params {
 
 fn words(bits: u64) -> [u32; 2] {
     [bits as u32, (bits >> 32) as u32]
-}
-
-fn below(bit: u32) -> u64 {
-    1_u64.checked_shl(bit).map_or(u64::MAX, |next| next - 1)
 }
 
 /// The state of a sort on the device, which ends as its outcome: the constants of
@@ -155,48 +142,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Key;
-
-    /// Computes ordered bits as the kernels do.
-    fn ordered(params: &Params, key: u64, bits: u32) -> u64 {
-        let joined = |[low, high]: [u32; 2]| u64::from(high) << 32 | u64::from(low);
-        let key = if key == joined(params.zero) { 0 } else { key };
-        let negative = key >> (bits - 1) == 1;
-        let fold = if negative { joined(params.fold) } else { 0 };
-        key ^ joined(params.flip) ^ fold
-    }
-
-    fn agrees<K: Key>(keys: &[K], raw: impl Fn(K) -> u64) {
-        let all = u64::MAX >> (64 - K::BITS);
-        for (order, complement) in [(Order::Ascending, 0), (Order::Descending, all)] {
-            let params = Params::new([1, 1], K::TYPE, order, &(0..K::BITS));
-            for &key in keys {
-                let expected: u64 = key.to_ordered_bits().into();
-                let got = ordered(&params, raw(key), K::BITS);
-                assert_eq!(got, expected ^ complement, "{key:?} {order:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn kernels_order_keys_as_the_host_does() {
-        agrees(&[0_u32, 1, u32::MAX], |k| k.into());
-        agrees(&[0_i32, 1, -1, i32::MIN, i32::MAX], |k| (k as u32).into());
-        agrees(&[0_u64, 1, u64::MAX], |k| k);
-        agrees(&[0_i64, 1, -1, i64::MIN, i64::MAX], |k| k as u64);
-        let floats = [
-            0.0,
-            -0.0,
-            1.0,
-            -1.0,
-            f32::INFINITY,
-            f32::NAN,
-            -f32::NAN,
-            1e-40,
-        ];
-        agrees(&floats, |k: f32| k.to_bits().into());
-        agrees(&floats.map(f64::from), f64::to_bits);
-    }
 
     #[test]
     fn passes_divide_the_window() {

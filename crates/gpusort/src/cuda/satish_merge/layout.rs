@@ -78,15 +78,16 @@ pub(super) struct Regions<'a> {
     pub values: SliceMut<'a, u8>,
 }
 
-/// Divides the scratch memory of a sort into its regions, or measures it.
+/// Divides the scratch memory of a sort into its regions, or measures it. Records that move in each
+/// pass are keys without values.
 pub(super) fn carve<'a>(
     layout: &mut Layout<'a>,
     plan: &Plan,
     key_bytes: usize,
     value_bytes: usize,
 ) -> Result<Regions<'a>> {
-    // A single tile needs the outcome only. A size that overflows saturates, and `take` refuses it.
-    let n = if plan.levels.is_empty() { 0 } else { plan.n };
+    // A size that overflows saturates, and `take` refuses it.
+    let n = plan.moved();
     let bytes = |count: u64, each: usize| {
         usize::try_from(count.saturating_mul(each as u64)).unwrap_or(usize::MAX)
     };

@@ -95,6 +95,11 @@ impl Plan {
         plan
     }
 
+    /// Returns the elements that passes move: none of a single tile, which needs the outcome only.
+    pub fn moved(&self) -> u64 {
+        if self.levels.is_empty() { 0 } else { self.n }
+    }
+
     /// Returns the blocks of a pass.
     pub fn blocks(&self, level: &Level) -> u64 {
         self.n.div_ceil(level.run * u64::from(level.runs)) * u64::from(level.pieces)

@@ -1,9 +1,9 @@
 //! The merge sort of records by an order given as source: `kernels/sort/satish_merge_records.cuh`,
 //! compiled at run time.
 
-use super::layout::LAST;
+use super::layout::{LAST, Regions, carve};
 use super::nvrtc::{Nvrtc, Source};
-use super::plan::{Level, Plan, SAMPLE, Tile};
+use super::plan::{Level, Plan, Tile};
 use super::steps::{self, Kernels, Step};
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
@@ -225,11 +225,17 @@ impl<R: Pod> Comparator<R> {
             let limit = u32::MAX.into();
             return Err(Error::TooManyKeys { keys: n, limit });
         }
-        let bytes = |plan: &Plan, each, index| measured(|layout| carve(layout, plan, each, index));
-        let index = bytes(&Plan::new(n, INDEX_TILE), 4, true)?;
+        let by_index = measured(|layout| {
+            let plan = Plan::new(n, INDEX_TILE);
+            carve(layout, &plan, 4, 0).and_then(|_| carve_index(layout, &plan))
+        })?;
         match record_tile(Self::BYTES) {
-            Some(tile) => Ok(index.max(bytes(&Plan::new(n, tile), Self::BYTES, false)?)),
-            None => Ok(index),
+            Some(tile) => {
+                let plan = Plan::new(n, tile);
+                let whole = measured(|layout| carve(layout, &plan, Self::BYTES, 0))?;
+                Ok(whole.max(by_index))
+            }
+            None => Ok(by_index),
         }
     }
 
@@ -251,7 +257,7 @@ impl<R: Pod> Comparator<R> {
         let n = records.len() as u64;
         let ([records, index], memory) = self.checked(&records, ("index", &index), &scratch)?;
         let plan = Plan::new(n, INDEX_TILE);
-        let regions = carve(&mut Layout::over(scratch)?, &plan, 4, false)?;
+        let regions = carve(&mut Layout::over(scratch)?, &plan, 4, 0)?;
         let sorted = (&plan, INDEX_TILE);
         stream.using(&memory, || {
             self.run(stream, &self.inner.index, sorted, records, index, regions)
@@ -276,14 +282,15 @@ impl<R: Pod> Comparator<R> {
             self.checked(&records, ("records_out", &records_out), &scratch)?;
         if let (Some(kernels), Some(tile)) = (&self.inner.records, record_tile(Self::BYTES)) {
             let plan = Plan::new(n, tile);
-            let regions = carve(&mut Layout::over(scratch)?, &plan, Self::BYTES, false)?;
+            let regions = carve(&mut Layout::over(scratch)?, &plan, Self::BYTES, 0)?;
             return stream.using(&memory, || {
                 self.run(stream, kernels, (&plan, tile), records, output, regions)
             });
         }
         let plan = Plan::new(n, INDEX_TILE);
-        let regions = carve(&mut Layout::over(scratch)?, &plan, 4, true)?;
-        let index = regions.index.device_ptr();
+        let mut layout = Layout::over(scratch)?;
+        let regions = carve(&mut layout, &plan, 4, 0)?;
+        let index = carve_index(&mut layout, &plan)?.device_ptr();
         let moved = gather::Records {
             input: records,
             output,
@@ -331,7 +338,7 @@ impl<R: Pod> Comparator<R> {
         if plan.n == 0 {
             return Ok(stream.fill_bytes(regions.outcome, 0)?);
         }
-        let moved = [output, regions.spare.device_ptr()];
+        let moved = [output, regions.keys.device_ptr()];
         let args = |step: &Step| Args {
             records,
             input: moved[step.from],
@@ -348,36 +355,9 @@ impl<R: Pod> Comparator<R> {
     }
 }
 
-/// The regions of a sort's scratch memory.
-struct Regions<'a> {
-    outcome: SliceMut<'a, SortOutcome>,
-    samples: SliceMut<'a, u8>,
-    splits: SliceMut<'a, u8>,
-    spare: SliceMut<'a, u8>,
-    /// The index of records that move once at the end.
-    index: SliceMut<'a, u32>,
-}
-
-/// Divides the scratch memory of a sort into its regions, or measures it. `each` is the bytes of an
-/// element that moves in each pass.
-fn carve<'a>(
-    layout: &mut Layout<'a>,
-    plan: &Plan,
-    each: usize,
-    index: bool,
-) -> Result<Regions<'a>> {
-    // A single tile needs the outcome only. A size that overflows saturates, and `take` refuses it.
-    let n = if plan.levels.is_empty() { 0 } else { plan.n };
-    let size = |count: u64, each: usize| {
-        usize::try_from(count.saturating_mul(each as u64)).unwrap_or(usize::MAX)
-    };
-    Ok(Regions {
-        outcome: layout.take(1)?,
-        samples: layout.take(size(n.div_ceil(SAMPLE), each))?,
-        splits: layout.take(size(plan.splits(), 1))?,
-        spare: layout.take(size(n, each))?,
-        index: layout.take(if index { size(plan.n, 1) } else { 0 })?,
-    })
+/// Takes the memory for the index of records that move once at the end, or measures it.
+fn carve_index<'a>(layout: &mut Layout<'a>, plan: &Plan) -> Result<SliceMut<'a, u32>> {
+    Ok(layout.take(usize::try_from(plan.n).unwrap_or(usize::MAX))?)
 }
 
 #[cfg(test)]

@@ -247,8 +247,8 @@ struct Regions<'a> {
 }
 
 fn carve<'a>(layout: &mut Layout<'a>, plan: &Plan) -> Result<Regions<'a>> {
-    // A single tile needs the outcome only. A size that overflows saturates, and `take` refuses it.
-    let n = if plan.levels.is_empty() { 0 } else { plan.n };
+    // A size that overflows saturates, and `take` refuses it.
+    let n = plan.moved();
     let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     Ok(Regions {
         outcome: layout.take(1)?,
