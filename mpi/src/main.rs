@@ -8,6 +8,7 @@ use sap_mpi::Mpi;
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -39,6 +40,9 @@ struct Pairs {
     /// Skips boxes that are NaN or inverted.
     #[arg(long)]
     skip_invalid: bool,
+    /// Threads that a rank works on [default: those of its machine].
+    #[arg(long)]
+    threads: Option<NonZero<usize>>,
     /// Seconds that a call waits for the other ranks.
     #[arg(long, default_value_t = 60)]
     limit: u64,
@@ -78,6 +82,7 @@ fn run(arguments: &Pairs, transport: &mut Mpi) -> Result<(), Box<dyn Error>> {
             OnInvalid::Error
         },
         events: false,
+        threads: arguments.threads,
         ..Config::default()
     };
     let (first, boxes) = read(&arguments.boxes, transport.rank(), transport.size())?;

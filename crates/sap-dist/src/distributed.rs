@@ -9,7 +9,9 @@ use crate::results::{Brought, Results};
 use crate::search::Search;
 use crate::wire::{self, Cell, Lists};
 use crate::{Cause, Error, Frame, Pair, Transport};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use sap::{Backend, OnInvalid, OverlapRule, Strategy};
+use std::num::NonZero;
 
 /// How a [`Distributed`] works: the same on all ranks.
 ///
@@ -32,6 +34,9 @@ pub struct Config {
     /// The max memory of the engine of a rank for its list of pairs, as in
     /// [`sap::Config::pair_memory`]. `None` is half of what is available, on each rank.
     pub pair_memory: Option<u64>,
+    /// The number of threads that a rank works on: it makes a pool of its own. `None` = the pool of
+    /// `rayon` that the caller is in, else the global one. Ranks may have different numbers.
+    pub threads: Option<NonZero<usize>>,
 }
 
 impl Default for Config {
@@ -42,6 +47,7 @@ impl Default for Config {
             strategy: Strategy::Auto,
             events: true,
             pair_memory: None,
+            threads: None,
         }
     }
 }
@@ -106,6 +112,8 @@ pub struct Distributed {
     brought: Brought,
     updates: u64,
     report: Report,
+    /// The pool of [`Config::threads`].
+    pool: Option<ThreadPool>,
 }
 
 impl Distributed {
@@ -113,11 +121,13 @@ impl Distributed {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] with rank 0 if the engine refuses the configuration.
+    /// [`Error::Rank`] with rank 0 if the engine refuses the configuration, or the system the
+    /// threads.
     pub fn new(config: Config) -> Result<Self> {
-        let search = Search::new(config.engine());
+        let failed = |cause| Error::Rank { rank: 0, cause };
         Ok(Self {
-            search: search.map_err(|cause| Error::Rank { rank: 0, cause })?,
+            search: Search::new(config.engine()).map_err(failed)?,
+            pool: config.threads.map(pool).transpose().map_err(failed)?,
             config,
             layout: None,
             results: Results::default(),
@@ -179,7 +189,8 @@ impl Distributed {
         let mut counts = [0; 3];
         let found = cell.and_then(|cell| {
             counts = [cell.home.len() as u64, cell.copies() as u64, 0];
-            let found = self.search.run(cell, outline.lists, ranks)?;
+            let search = || self.search.run(cell, outline.lists, ranks);
+            let found = on_threads(&self.pool, search)?;
             counts[2] = found.tests;
             Ok(found.messages)
         });
@@ -189,7 +200,8 @@ impl Distributed {
         times[3] = clock.lap();
 
         let last = self.config.events.then_some(&*self.results.pairs);
-        let results = found.and_then(|()| Results::new(&pairs, frame.excluded, last));
+        let order = || Results::new(&pairs, frame.excluded, last);
+        let results = found.and_then(|()| on_threads(&self.pool, order));
         drop(pairs);
         let (mut results, state) = match results {
             Ok(results) => (results, Ok(())),
@@ -398,6 +410,25 @@ impl Distributed {
         self.brought = Brought::default();
         self.updates = 0;
         self.report = Report::default();
+    }
+}
+
+fn pool(threads: NonZero<usize>) -> std::result::Result<ThreadPool, Cause> {
+    let built = ThreadPoolBuilder::new()
+        .num_threads(threads.get())
+        .thread_name(|i| format!("radsweep-{i}"))
+        .build();
+    built.map_err(|error| {
+        let reason = error.to_string();
+        gpusort::Error::NoThreads { reason }.into()
+    })
+}
+
+/// Runs `f` in a pool if there is one, else on this thread.
+fn on_threads<T: Send>(pool: &Option<ThreadPool>, f: impl FnOnce() -> T + Send) -> T {
+    match pool {
+        Some(pool) => pool.install(f),
+        None => f(),
     }
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::random::{Random, around};
-use common::{RULES, Scene, check, run, uniform};
+use common::{LIMIT, RULES, Scene, check, run, uniform};
 use sap::{Aabb, Filter, FilterFlags, OnInvalid};
 use sap_dist::{Config, Pair};
 
@@ -19,6 +19,33 @@ fn gathering(frames: usize) -> Vec<Scene> {
         Scene::dealt(boxes.collect())
     };
     (0..frames).map(frame).collect()
+}
+
+/// Returns how many threads of this process are of a pool of radsweep.
+#[cfg(target_os = "linux")]
+fn pool_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("the tasks are listed");
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    let names = tasks.filter_map(|task| name(task.ok()?).ok());
+    names.filter(|name| name.starts_with("radsweep-")).count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rank_works_on_as_many_threads_as_asked_for() {
+    let config = Config {
+        threads: std::num::NonZero::new(3),
+        ..Config::default()
+    };
+    let broad_phase = sap_dist::Distributed::new(config.clone()).expect("it is made");
+    let start = std::time::Instant::now();
+    while pool_threads() < 3 && start.elapsed() < LIMIT {
+        std::thread::yield_now(); // a thread takes its name when it starts
+    }
+    assert_eq!(pool_threads(), 3);
+    // Each rank has a pool, in which its engine works too.
+    check(&gathering(3), 2, &config);
+    drop(broad_phase);
 }
 
 #[test]
