@@ -9,6 +9,7 @@ was `wrong`; for a bench its `lines`.
 import json
 import time
 
+from .figures import differing
 from .parts import BENCH, BINARIES, KINDS, ROOT, SANITIZERS, SCENES, TESTS, images_are_fresh, part_hash, wanted
 
 RECORD = ROOT / "gpu-suite.json"
@@ -95,10 +96,13 @@ def check():
         raise SystemExit("gpu-suite: kernels/prebuilt is stale, so nothing recorded stands; run scripts/kernel-images")
     record = read()
     found = list(faults(record, all_hashes()))
-    for line in summed_up(found):
-        print(line)
+    other = [f"docs/benchmarks.md has not the recorded figures: {row}" for row in differing(record)]
+    for line in summed_up(found) + other:
+        print(line, flush=True)
     if found:
         raise SystemExit(f"gpu-suite: {len(found)} of {len(wanted())} parts of gpu-suite.json do not stand; scripts/gpu-suite run --stale runs them")
+    if other:
+        raise SystemExit("gpu-suite: scripts/gpu-suite figures copies the recorded figures")
     devices = sorted({entry["device"] for kind in KINDS for entry in record[kind].values()})
     print(f"gpu-suite: all {len(wanted())} parts passed with these sources, on {', '.join(devices)}")
 

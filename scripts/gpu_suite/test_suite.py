@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-from . import parts, record, run, schedule
+from . import figures, parts, record, run, schedule
 from .parts import BENCH, MEMCHECK, RACECHECK, TESTS
 from .schedule import Job
 
@@ -212,6 +212,20 @@ class Records(unittest.TestCase):
             path = Path(folder) / "record.json"
             record.write(kept, path)
             self.assertEqual(record.read(path), kept)
+
+
+class Figures(unittest.TestCase):
+    def test_figures_are_copied_to_every_row_that_has_some(self):
+        page = figures.PAGE.read_text()
+        sweep = [{"scene": scene + graph, "n": n, "ms": 1.234} for scene in figures.UPDATES.values() for n in (10**4, 92_230, 10**6) for graph in ("", ", as a graph")]
+        rates = [{"what": what, "n": 1 << 20, "gkeys": 56.78} for what in ("keys_u32", "pairs_u32_u32")]
+        lines = {"bench_sweep": sweep, **dict.fromkeys(figures.SORTS.values(), rates)}
+        now = figures.filled(page, {BENCH: {name: {"lines": each} for name, each in lines.items()}})
+        for name in (*figures.UPDATES, *figures.SORTS):
+            rows = [row for row in now.splitlines() if row.startswith(f"| {name} |")]
+            self.assertTrue(len(rows) == 1 and ("1.2 ms" in rows[0] or "57 / 57" in rows[0]), name)
+        self.assertRegex(now, r"\n\| \| 1,000,000 \|.*\| 1\.2 ms \| 1\.2 ms \|")
+        self.assertEqual(figures.filled(page, {}), page)
 
 
 class WholeRun(unittest.TestCase):
