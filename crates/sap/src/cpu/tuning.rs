@@ -2,12 +2,12 @@
 //! AMD EPYC with AVX2 unless said otherwise. A *test* is one box against another in a sweep: about
 //! 0.3 ns of one thread, the unit of all costs here.
 //!
-//! A constant whose line gives a size or a limit, but no time and no comparison, is not measured.
+//! Where nothing was measured, the line says so, and what bounds the constant.
 
 // ---- Tasks and memory ----
 
 /// Boxes (or records) that one task validates, gathers or writes: large enough to hide the cost of
-/// the task, small against L2.
+/// the task, small against L2. Not measured.
 pub(super) const STREAM_TASK: usize = 4096;
 
 /// Max boxes in a frame that is swept on the caller's thread, without a pool. Below
@@ -25,13 +25,16 @@ pub(super) const SMALL_LIST: usize = STREAM_TASK;
 /// threads takes 27 ms without prefetching, 8 ms with it.
 pub(super) const PREFETCH_DISTANCE: usize = 16;
 
-/// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists.
+/// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists. Not
+/// measured.
 pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
 
-/// Bytes that a box takes during a sweep: its record, its key and the memory of their sort.
+/// Bytes that a box takes during a sweep: its record, its key and the memory of their sort. Added
+/// up, not measured.
 pub(super) const BOX_BYTES: u64 = 128;
 
-/// Min vertices that one task reduces: 192 KiB of them, so that the cost of the task is hidden.
+/// Min vertices that one task reduces: 192 KiB of them, so that the cost of the task is hidden. Not
+/// measured.
 pub(crate) const MESH_TASK: usize = 16 * 1024;
 
 // ---- The plan: costs in tests ----
@@ -46,37 +49,39 @@ pub(super) const COPY_COST: f64 = 130.0;
 pub(super) const TEST_MS: f64 = 3e-7;
 
 /// Sizes of the sample: the min, the max, and the boxes of the frame for each sampled one. Larger
-/// frames are worth a better estimate: 2,048 boxes stand for 2 million pairs.
+/// frames are worth a better estimate: 2,048 boxes stand for 2 million pairs. Not measured.
 pub(super) const MIN_PLAN_SAMPLE: usize = 192;
 /// See [`MIN_PLAN_SAMPLE`].
 pub(super) const MAX_PLAN_SAMPLE: usize = 2048;
 /// See [`MIN_PLAN_SAMPLE`].
 pub(super) const BOXES_PER_SAMPLED: usize = 128;
-/// Sampled candidates that rate columns, for each box of the sample.
+/// Sampled candidates that rate columns, for each box of the sample. Not measured.
 pub(super) const RATED_PER_SAMPLED: usize = 8;
 
 /// `Auto` sweeps without rating columns below this many tests for each box, plus this many for the
-/// frame. That is what rating costs.
+/// frame. That is what rating costs: 9 ns a box and 60 us.
 pub(super) const RATING_TESTS_PER_BOX: f64 = 30.0;
 /// See [`RATING_TESTS_PER_BOX`].
 pub(super) const RATING_TESTS: f64 = 2e5;
 /// Min boxes for which columns along all axes are rated, not only along the axis of the fewest
-/// candidates.
+/// candidates. Not measured.
 pub(super) const RATE_ALL_AXES: usize = 80_000;
 
 /// Max parts of an axis. 256 x 256 columns serve 10^7 boxes, and their write positions stay in
-/// cache.
+/// cache. Not measured.
 pub(super) const MAX_PARTS: f64 = 256.0;
 /// Min boxes for each column. Uniform boxes have a hundred in the best columns, and empty columns
-/// cost time too.
+/// cost time too. Not measured.
 pub(super) const MIN_PER_COLUMN: f64 = 16.0;
-/// Width of the best columns of uniform boxes, in typical boxes side by side.
+/// Width of the best columns of uniform boxes, in typical boxes side by side. Its figures are not
+/// recorded.
 pub(super) const COLUMN_WIDTH: f64 = 4.0;
-/// Max copies of one box that the rating of columns counts. A box of more may be oversized.
+/// Max copies of one box that the rating of columns counts. A box of more may be oversized. Not
+/// measured.
 pub(super) const MAX_CHARGED_COPIES: u64 = 64;
 
 /// Frames that use the tree after one whose sweep exceeded its budget: at first, and the max. Such
-/// a sweep has wasted half the cost of a tree.
+/// a sweep has wasted half the cost of a tree. Not measured.
 pub(super) const MIN_TREE_FRAMES: u32 = 4;
 /// See [`MIN_TREE_FRAMES`].
 pub(super) const MAX_TREE_FRAMES: u32 = 256;
@@ -84,65 +89,69 @@ pub(super) const MAX_TREE_FRAMES: u32 = 256;
 // ---- The sweep ----
 
 /// Records that one task sweeps. The longest run is n tests, so a task of 64 runs stays below 20 ms
-/// at n = 10^6, and stealing tasks keeps threads even whatever the runs.
+/// at n = 10^6, and stealing tasks keeps threads even whatever the runs. Not measured.
 pub(super) const SWEEP_TASK: usize = 64;
 
 /// Max records of a column that one thread sorts and sweeps: at most 8 million tests, about 2 ms.
+/// The limit is not measured.
 pub(super) const LARGE_COLUMN: usize = 4096;
 
 /// Insertion sorts groups while the sum of the squares of their sizes is at most this many times
-/// the number of their members: 4 comparisons for each, about 5 ns.
+/// the number of their members: 4 comparisons for each, about 5 ns. The limit is not measured.
 pub(super) const MAX_SQUARES: u64 = 16;
 
-/// Min copies of a box for which a sweep against all boxes is considered instead.
+/// Min copies of a box for which a sweep against all boxes is considered instead. Not measured.
 pub(super) const MIN_OVERSIZED_COPIES: u64 = 16;
 
-/// Max copies for each box, on average, that columns may take: 8 copies are 320 bytes.
+/// Max copies for each box, on average, that columns may take: 8 copies are 320 bytes. Not
+/// measured.
 pub(super) const MAX_MEAN_COPIES: u64 = 8;
-/// Copies that the columns of any frame may take in addition: 40 MB.
+/// Copies that the columns of any frame may take in addition: 40 MB. Not measured.
 pub(super) const FREE_COPIES: u64 = 1_000_000;
 
-/// Candidates that `Endpoints` takes from y to z at once: 32 KiB, so the list stays in L1.
+/// Candidates that `Endpoints` takes from y to z at once: 32 KiB, so the list stays in L1. Not
+/// measured.
 pub(super) const OVERLAP_BLOCK: usize = 4096;
 
 /// What a sweep may cost before the tree takes over, for each box. It is half of what the tree
 /// costs, so that a sweep that is given up and the tree take less than twice the time of parry's
 /// tree (1.8 times; 2.6 times with a budget of 1,300, all that the tree costs).
 pub(super) const BOX_BUDGET: i64 = 700;
-/// What a sweep may cost in addition for each pair: the cost of a pair.
+/// What a sweep may cost in addition for each pair: the cost of a pair, 9 ns.
 pub(super) const PAIR_BUDGET: i64 = 30;
 /// The cost of an overlap that filters drop: 7 to 9 ns.
 pub(super) const DROPPED_COST: u64 = 25;
 
 // ---- Pairs and their order ----
 
-/// Pairs in one block of results: 256 KiB, so that blocks are ordered and freed one by one.
+/// Pairs in one block of results: 256 KiB, so that blocks are ordered and freed one by one. Not
+/// measured.
 pub(super) const PAIR_BLOCK: usize = 32 * 1024;
 
-/// Pairs that a task reserves at first, so that small scenes stay small.
+/// Pairs that a task reserves at first, so that small scenes stay small. Not measured.
 pub(super) const FIRST_BLOCK: usize = 256;
 
-/// Pairs of a sorted list that one task compares or splices: 512 KiB.
+/// Pairs of a sorted list that one task compares or splices: 512 KiB. Not measured.
 pub(super) const PAIR_TASK: usize = 64 * 1024;
 
-/// Pairs of two sorted lists that are compared at once where the lists agree.
+/// Pairs of two sorted lists that are compared at once where the lists agree. Not measured.
 pub(super) const COMPARED_BLOCK: usize = 8;
 
-/// Max pairs for which one sort on one thread beats partitioning.
+/// Max pairs for which one sort on one thread beats partitioning. Its figures are not recorded.
 pub(super) const SERIAL_PAIRS: usize = 16 * 1024;
 
-/// Pairs in one bucket of a partition: 8 Ki pairs (64 KiB) sort within L2.
+/// Pairs in one bucket of a partition: 8 Ki pairs (64 KiB) sort within L2. Not measured.
 pub(super) const PAIR_BUCKET: u64 = 8 * 1024;
 
-/// Max number of buckets, so that the write positions of one block stay in cache.
+/// Max number of buckets, so that the write positions of one block stay in cache. Not measured.
 pub(super) const MAX_BUCKETS: u64 = 4096;
 
-/// Min pairs of one box whose ranks are counted; fewer are sorted by insertion.
+/// Min pairs of one box whose ranks are counted; fewer are sorted by insertion. Not measured.
 pub(super) const MIN_COUNTED_ROW: usize = 8;
-/// Min pairs of one box that are divided into groups; the ranks of fewer are counted.
+/// Min pairs of one box that are divided into groups; the ranks of fewer are counted. Not measured.
 pub(super) const MIN_GROUPED_ROW: usize = 160;
 
-/// Mean number of pairs in such a group.
+/// Mean number of pairs in such a group. Not measured.
 pub(super) const ROW_GROUP: usize = 32;
 
 /// Below this many pairs for each box, all rows of a bucket are sorted by one insertion sort: 5 ns
@@ -152,7 +161,7 @@ pub(super) const SPARSE_ROWS: usize = 4;
 // ---- Chunks ----
 
 /// Pairs that chunked delivery holds at once: at least this many (32 MiB), and this many for each
-/// box.
+/// box. Not measured.
 pub(super) const MIN_ROUND_PAIRS: u64 = 4 * 1024 * 1024;
 /// See [`MIN_ROUND_PAIRS`].
 pub(super) const ROUND_PAIRS_PER_BOX: u64 = 4;
@@ -162,36 +171,40 @@ pub(super) const ROUND_PAIRS_PER_BOX: u64 = 4;
 pub(super) const DENSE_SHARE: u64 = 40;
 
 /// Max pairs that one task of dense rows may find, unless a single row has more: 512 KiB, read
-/// again while still in cache.
+/// again while still in cache. Not measured.
 pub(super) const DENSE_TASK_PAIRS: usize = 64 * 1024;
 
 // ---- Incremental updates ----
 
 /// The min number of unchanged boxes for an incremental update, and the max share of a frame that
 /// may have changed. Milliseconds of two threads with 10^5 uniform boxes: 1.0 with a hundredth
-/// changed (listed; 1.7 compared), 6.5 with a tenth, 14 with a quarter, 11 for a full update.
+/// changed (listed; 1.7 compared), 6.5 with a tenth, 14 with a quarter, 11 for a full update. The
+/// min is not measured.
 pub(super) const MIN_RESTING: u64 = 1024;
 /// See [`MIN_RESTING`].
 pub(super) const MAX_CHANGED: f64 = 1.0 / 6.0;
 
-/// Boxes of a sample that tells whether too many have changed, before all are compared.
+/// Boxes of a sample that tells whether too many have changed, before all are compared. Not
+/// measured.
 pub(super) const COMPARED_SAMPLE: usize = 128;
 
 /// Quiet frames required before the tree is built, and the max where trees did not last. Building
-/// one takes about as long as a frame.
+/// one takes about as long as a frame. Not measured.
 pub(super) const MIN_QUIET_FRAMES: u32 = 2;
 /// See [`MIN_QUIET_FRAMES`].
 pub(super) const MAX_QUIET_FRAMES: u32 = 1024;
 
-/// One slot of a tree in this many is free for boxes that are added.
+/// One slot of a tree in this many is free for boxes that are added. Not measured.
 pub(super) const FREE_SLOTS: usize = 16;
 
-/// The cost of a full update, or of building a tree, for each box; in tests of a tree.
+/// The cost of a full update, or of building a tree, for each box; in tests of a tree. Its figures
+/// are not recorded.
 pub(super) const FULL_COST: u64 = 100;
-/// The cost of a search for one box beside its tests; in tests of a tree.
+/// The cost of a search for one box beside its tests; in tests of a tree. Its figures are not
+/// recorded.
 pub(super) const SEARCH_COST: u64 = 120;
 
-/// Boxes that one task searches a tree for, about 0.3 us each.
+/// Boxes that one task searches a tree for, about 0.3 us each. Not measured.
 pub(super) const SEARCH_TASK: usize = 256;
 
 /// Boxes that go down the tree together while they touch at most [`MAX_GROUP_NODES`] nodes: a third
@@ -203,15 +216,15 @@ pub(super) const MAX_GROUP_NODES: usize = 32;
 // ---- The order of boxes in a tree (`packing.rs`) ----
 
 /// Max boxes of the sample that is split, and the boxes for each of the sample. A sampled box takes
-/// 0.4 us, ordering a box 0.1.
+/// 0.4 us, ordering a box 0.1. The sizes themselves are not measured.
 pub(crate) const PACKING_SAMPLE: usize = 2048;
 /// See [`PACKING_SAMPLE`].
 pub(crate) const PER_SAMPLED: usize = 16;
-/// Min sampled boxes in a part, on average.
+/// Min sampled boxes in a part, on average. Not measured.
 pub(crate) const MIN_GROUP: usize = 4;
-/// Max boxes of one code that are not sorted further.
+/// Max boxes of one code that are not sorted further. Not measured.
 pub(crate) const MAX_TIED: usize = 32;
-/// Max boxes that the caller's thread orders alone.
+/// Max boxes that the caller's thread orders alone. Not measured.
 pub(crate) const SERIAL_PACKING: usize = 4096;
 
 // ---- The neighbour list, and small frames ----
@@ -222,20 +235,22 @@ pub(crate) const SERIAL_PACKING: usize = 4096;
 pub(super) const MAX_BRUTE_FRAME: usize = 480;
 
 /// Boxes up to which the boxes that left are tested against all others; beyond, a tree is searched.
+/// Not measured.
 pub(super) const MAX_BRUTE: usize = SMALL_FRAME;
 
-/// The max share of boxes that may leave their grown boxes in a frame.
+/// The max share of boxes that may leave their loosened ones in a frame. Not measured.
 pub(super) const MAX_LEFT: f64 = 0.25;
 
-/// Candidates of a new block, and the max: 8 KiB, so that an insertion moves 4 KiB.
+/// Candidates of a new block, and the max: 8 KiB, so that an insertion moves 4 KiB. Not measured.
 pub(super) const NEW_BLOCK: usize = 512;
 /// See [`NEW_BLOCK`].
 pub(super) const FULL_BLOCK: usize = 1024;
 
 /// A block drops stale candidates once one in this many is new: about as many are stale by then.
+/// Not measured.
 pub(super) const STALE_SHARE: usize = 8;
 
-/// The max number of candidates, for each box and each pair of the last frame.
+/// The max number of candidates, for each box and each pair of the last frame. Not measured.
 pub(super) const MAX_CANDIDATES: u64 = 8;
 
 /// The cost of a full update for each box beside its tests, in tests of two boxes: about 90 ns.
@@ -246,9 +261,9 @@ pub(super) const FULL_PAIR_COST: u64 = 40;
 /// The same as [`FULL_BOX_COST`] for a frame that is tested all against all: about 15 ns.
 pub(super) const BRUTE_BOX_COST: u64 = 50;
 
-/// Min boxes of a list that does not stay in the cache of one processor.
+/// Min boxes of a list that does not stay in the cache of one processor. Not measured.
 pub(super) const LARGE_LIST: usize = 32 * 1024;
-/// Min boxes of a list that does not stay in any cache.
+/// Min boxes of a list that does not stay in any cache. Not measured.
 pub(super) const HUGE_LIST: usize = 512 * 1024;
 
 /// The costs of an update by the list, in tests of two boxes: of a box, 12 ns of one thread; of a
@@ -260,7 +275,8 @@ pub(super) const LIST_BOX_COST: u64 = 40;
 pub(super) const CANDIDATE_COSTS: [f32; 3] = [8.0, 12.0, 32.0];
 /// See [`LIST_BOX_COST`]. Without a tree and with one.
 pub(super) const LEFT_COSTS: [f32; 2] = [1500.0, 4000.0];
-/// What a new list may cost by the model, in full updates: building it costs several of these.
+/// What a new list may cost by the model, in full updates: building it costs several of these. Not
+/// measured.
 pub(super) const MAX_PLANNED_COST: f32 = 0.8;
 /// Candidates whose list, 32 MB, does not stay in any cache, and what each costs in addition. With
 /// 9.5 million in a cloth, one takes 5.7 ns.
@@ -273,32 +289,34 @@ pub(super) const LEFT_CANDIDATE_COST: f32 = 160.0;
 
 /// What a list may cost beyond full updates before it is dropped, in full updates. Of small and
 /// large lists: boxes that move in turns all leave once, before all have a margin. If a fifth of
-/// 3,000 boxes moves in each frame, a frame takes 60 us with 12, 540 us with 8 (back to back).
+/// 3,000 boxes moves in each frame, a frame takes 60 us with 12, 540 us with 8 (back to back). The
+/// value of large lists is not measured.
 pub(super) const MAX_EXCESS: [u64; 2] = [12, 6];
 
-/// The min and the max number of steps by which boxes are grown. For a walk of 1 %, 12 to 24 steps
-/// are best from 1,000 to 10^6 boxes with one or two pairs each: a frame of 10^5 takes 2.9 ms with
-/// 8, 1.9 with 16 or 24, 2.5 with 32.
+/// The min and the max number of steps by which boxes are loosened. For a walk of 1 %, 12 to 24
+/// steps are best from 1,000 to 10^6 boxes with one or two pairs each: a frame of 10^5 takes 2.9 ms
+/// with 8, 1.9 with 16 or 24, 2.5 with 32. The limits themselves are not measured.
 pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
-/// The numbers of steps among which a new list chooses by a model of the costs.
+/// The numbers of steps among which a new list chooses by a model of the costs. Not measured.
 pub(super) const PLANNED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 
-/// The max margin, in sizes of the box.
+/// The max margin, in sizes of the box. Not measured.
 pub(super) const MAX_MARGIN: f32 = 0.4;
 
-/// The number of steps changes once this part of the boxes was grown by the last one (one in this
-/// many), or after so many frames.
+/// The number of steps changes once this part of the boxes was loosened by the last one (one in
+/// this many), or after so many frames. Not measured.
 pub(super) const REGROWN_SHARE: usize = 4;
 /// See [`REGROWN_SHARE`].
 pub(super) const STEPS_PERIOD: u32 = 256;
 
-/// Frames within which a box that left must leave again to count as moving.
+/// Frames within which a box that left must leave again to count as moving. Not measured.
 pub(super) const MOVING_FRAMES: u32 = 8;
 
 /// Sampled boxes that decide whether a scene moves little: nearly all by at most one part in so
 /// many of their size. Of small and large lists: with 100,000 boxes that walk by up to a tenth, a
 /// list takes 2 to 3 times as long as full updates, and building it 9 times as long. With 10,000
-/// that walk by up to a fifth, a frame takes 0.53 ms on average with 8, 0.9 with 4.
+/// that walk by up to a fifth, a frame takes 0.53 ms on average with 8, 0.9 with 4. The size of the
+/// sample is not measured.
 pub(super) const MOTION_SAMPLE: usize = 64;
 /// See [`MOTION_SAMPLE`].
 pub(super) const MIN_SIZE_IN_STEPS: [f32; 2] = [8.0, 24.0];
