@@ -29,7 +29,7 @@ impl From<&Shape> for Question {
         match *shape {
             Shape::Aabb(aabb) => Self::Touching(aabb),
             Shape::Point(point) => Self::Touching(Aabb::new(point, point)),
-            Shape::Sphere { center, radius } => Self::Touching(grown(
+            Shape::Sphere { center, radius } => Self::Touching(widened(
                 &Aabb::new(center, center),
                 [-f64::from(radius); 3],
                 [f64::from(radius); 3],
@@ -41,7 +41,7 @@ impl From<&Shape> for Question {
                     0.0 => 0.0,
                     step => f64::from(step) * f64::from(max_t),
                 });
-                Self::Touching(grown(
+                Self::Touching(widened(
                     &aabb,
                     way.map(|way| way.min(0.0)),
                     way.map(|way| way.max(0.0)),
@@ -52,7 +52,7 @@ impl From<&Shape> for Question {
 }
 
 /// A box whose corners are moved, whatever is rounded on the way there.
-fn grown(b: &Aabb, below: [f64; 3], above: [f64; 3]) -> Aabb {
+fn widened(b: &Aabb, below: [f64; 3], above: [f64; 3]) -> Aabb {
     let side = |corner: f32, by: f64, sign: f64| {
         let corner = f64::from(corner);
         let far = corner + by + sign * (corner.abs() + by.abs()) * 1e-12;
