@@ -1,4 +1,4 @@
-"""Compares the GPU figures of docs/benchmarks.md with those of gpu-suite.json, or copies them there.
+"""Compares the GPU figures of docs/benchmarks.md with those of gpu-suite.json, or copies them.
 
 A table is found by its head. Its rows are named by their first cell; one without a name is the next
 size of the row above. What is not recorded stays as it is.
