@@ -47,7 +47,6 @@ fn published_scenes_have_their_pairs_on_any_number_of_ranks() {
             missing += 1;
             continue;
         };
-        let boxes = boxes.expect("the file is read");
         for rule in RULES {
             let fields = [["pairs", "hash"], ["pairs_open", "hash_open"]];
             let [count, hash_field] = fields[usize::from(rule == OverlapRule::Open)];
@@ -100,8 +99,7 @@ fn cases_of_other_projects_have_their_pairs() {
 fn scenes_that_move_have_the_same_pairs_and_events() {
     let scene = |number: usize| {
         let file = ["mujoco_flag_00.npy", "mujoco_flag_10.npy"][number];
-        let boxes = data::boxes(file).expect("the scene is built in");
-        Scene::dealt(boxes.expect("it is read"))
+        Scene::dealt(data::boxes(file).expect("the scene is built in"))
     };
     let frames = [scene(0), scene(1), scene(0), scene(0), scene(1)];
     for rule in RULES {

@@ -49,7 +49,7 @@ fn scene(case: Value, setup: Setup) -> Trial {
     let file = case["file"].as_str().expect("a file name").to_owned();
     let name = format!("{file}::{}::{}", setup.strategy, rule_name(setup.rule));
     Trial::test(name, move || {
-        let boxes = data::boxes(&file).ok_or("no folder of scenes")??;
+        let boxes = data::boxes(&file).ok_or("the file is gone")?;
         let [count, hash] =
             scenes::of(setup.rule, [["pairs", "hash"], ["pairs_open", "hash_open"]]);
         let pairs = setup.pairs(&boxes);

@@ -33,23 +33,30 @@ pub fn skipped(scenes: usize) -> String {
 }
 
 /// Reads the boxes of a `.npy` file of float32 (n, 6), which is built in or in the folder that
-/// `RADSWEEP_DATA` names. None if it is not built in and the variable is not set.
-pub fn boxes(file: &str) -> Option<Result<Vec<Aabb>, String>> {
-    let built_in = FIXTURES.iter().find(|(name, _)| *name == file);
-    if let Some((_, bytes)) = built_in {
-        return Some(parse(bytes));
-    }
-    let path = PathBuf::from(std::env::var_os("RADSWEEP_DATA")?).join(file);
-    let read = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
-    Some(read.and_then(|bytes| parse(&bytes)))
+/// `RADSWEEP_DATA` names. `None` if it is not built in and the variable is not set.
+pub fn boxes(file: &str) -> Option<Vec<Aabb>> {
+    built_in(file).or_else(|| {
+        let path = PathBuf::from(std::env::var_os("RADSWEEP_DATA")?).join(file);
+        let bytes = std::fs::read(&path);
+        let boxes = bytes.ok().and_then(|bytes| parse(&bytes));
+        assert!(
+            boxes.is_some(),
+            "RADSWEEP_DATA: no boxes in {}",
+            path.display()
+        );
+        boxes
+    })
 }
 
-fn parse(file: &[u8]) -> Result<Vec<Aabb>, String> {
-    let numbers = npyz::NpyFile::new(file).and_then(npyz::NpyFile::into_vec);
-    let numbers: Vec<f32> = numbers.map_err(|error| error.to_string())?;
+/// Reads the boxes of a file that is built in.
+pub fn built_in(file: &str) -> Option<Vec<Aabb>> {
+    let (_, bytes) = FIXTURES.iter().find(|(name, _)| *name == file)?;
+    parse(bytes)
+}
+
+fn parse(bytes: &[u8]) -> Option<Vec<Aabb>> {
+    let numbers: Vec<f32> = npyz::NpyFile::new(bytes).ok()?.into_vec().ok()?;
     let (rows, rest) = numbers.as_chunks::<6>();
-    if !rest.is_empty() {
-        return Err("not six numbers a box".to_owned());
-    }
-    Ok(rows.iter().map(|row| Aabb::from_min_max(*row)).collect())
+    rest.is_empty()
+        .then(|| rows.iter().map(|row| Aabb::from_min_max(*row)).collect())
 }
