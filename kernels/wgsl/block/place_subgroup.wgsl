@@ -1,5 +1,5 @@
-// Where a thread stands among the subgroups of its workgroup. Neither the size of a subgroup nor the
-// threads in it are assumed.
+// Where a thread stands among the subgroups of its workgroup. Neither the size of a subgroup nor
+// the threads in it are assumed.
 
 // The number of lanes of each subgroup.
 var<workgroup> subgroup_lanes: array<u32, SUBGROUPS>;
