@@ -46,8 +46,8 @@
 // take 1.75 ms at 0.92 T a second and 2.05 ms at 85% of the issue rate. Of the 6.7 cycles the
 // arithmetic units are busy for 4.0 with additions and 4.0 with logic (half rate); shared memory
 // serves 0.25 loads. Instructions are the bound: 1.2 GB come from L2 meanwhile. At 10,000 boxes
-// (0.3 M lane tests a tile row, 5 us) launches and two waits of the host take nearly all of about
-// 0.15 ms.
+// (0.3 M lane tests a tile row, 5 us) launches and the wait of the host take nearly all of the
+// time.
 //
 // Registers and shared memory: sap_sweep has 64 registers and 18,432 bytes, so 4 blocks of 8 warps
 // fit a multiprocessor. That is half of all warps; the filter's independent chains (four sets) hide

@@ -8,10 +8,12 @@
 //   1  satish_merge_tile      steps 1 and 2: a tile a block, sorted on chip: an odd-even merge
 //                             network in each thread's registers, then a tree of merges in shared
 //                             memory
-//   2  satish_merge_rank      step 3, section IV.A: samples of every run ranked in all others make
-//                             the splitters of a pass
-//   3  satish_merge_pieces    section IV.A: a block merges the piece between two splitters on chip
-//   2 and 3 once a pass; each pass makes one run of up to eight.
+//   2  satish_merge_rank      step 3, its first half (section IV.A): samples of every run ranked in
+//                             all others make the splitters of a pass
+//   3  satish_merge_pieces    step 3, its second half: a block merges the piece between two
+//                             splitters on chip
+//   2 and 3 once a pass; each pass makes one run of up to eight. Numbers here are those of
+//   launches.
 //
 // In memory between the kernels a key is its ordered bits (floats by total order: -0.0 is before
 // +0.0, and compares equal), so that no pass maps keys; the last one maps them back.

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! `cust_raw` asks the linker for a library `cuda`, and panics at build time if it finds no CUDA
-//! folder. The folder `link` of this crate contains an empty archive of that name. Set
-//! `CUDA_LIBRARY_PATH` to that folder, as the workspace's `.cargo/config.toml` does.
+//! folder. `link/lib64` of this crate has an empty archive of that name. Set `CUDA_LIBRARY_PATH` to
+//! `link`, as the workspace's `.cargo/config.toml` does.
 //!
 //! # Where the driver is looked for
 //!

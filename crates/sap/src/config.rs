@@ -35,7 +35,7 @@ macro_rules! named {
                 found.ok_or_else(|| Error::UnknownName {
                     what: $what,
                     name: name.to_owned(),
-                    known: concat!($($name, " "),+).trim_end(),
+                    known: concat!($($name, ", "),+).trim_end_matches(", "),
                 })
             }
         }
@@ -145,9 +145,9 @@ pub struct Config {
     /// Whether [`BroadPhase::started`](crate::BroadPhase::started) and
     /// [`BroadPhase::ended`](crate::BroadPhase::ended) are computed.
     pub events: bool,
-    /// The max memory that the list of pairs may take, in bytes of 8 a pair; `None` = on the CPU
-    /// half of the memory available at the time, for the list, the copy that it is sorted from and,
-    /// with events, those that started and ended. Up to a million pairs are always kept.
+    /// The max memory that the list of pairs may take, in bytes; a pair takes 8. `None` = on the
+    /// CPU half of the memory available at the time, for the list, the copy that it is sorted from
+    /// and, with events, those that started and ended. Up to a million pairs are always kept.
     ///
     /// Available is the least of what the machine has without swapping (`MemAvailable` on Linux,
     /// free and inactive pages on macOS, `GlobalMemoryStatusEx` on Windows) and, on Linux, what the
@@ -164,8 +164,8 @@ pub struct Config {
     pub min_resting: Option<usize>,
     /// The number of threads that this broad phase works on, on the CPU: it makes a pool of its own
     /// in the first call. `None` = the pool of `rayon` that the caller is in, else the global one.
-    /// Small frames stay on the caller's thread in any case. A caller inside a pool of `rayon`
-    /// keeps to that pool.
+    /// Small frames stay on the caller's thread in any case. It is ignored if the caller is in a
+    /// pool of `rayon`: that pool is used.
     pub threads: Option<NonZero<usize>>,
 }
 

@@ -2,8 +2,8 @@
 //! overlap out.
 //!
 //! [`BroadPhase`] takes the boxes of a scene each frame and keeps the sorted list of overlapping
-//! [`Pair`]s, with those that started and ended. It works on the CPU with all threads of the
-//! current rayon pool and, with the feature `cuda` and a driver, on the GPU: both give the same
+//! [`Pair`]s, with those that started and ended. It works on the CPU, on a rayon pool for
+//! all but small frames, and, with the feature `cuda` and a driver, on the GPU: both give the same
 //! pairs, bit for bit, whatever the [`Strategy`] and the thread count.
 //!
 //! ```
