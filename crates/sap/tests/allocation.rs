@@ -1,5 +1,5 @@
 //! Refused allocations on the CPU. In calls with 70,000 boxes the first, second, third… allocation
-//! of 64 KiB or more is refused; in a second round, all later ones as well. Either the call returns
+//! of 64 KiB or more is refused, once alone and once with all later ones. Either the call returns
 //! an error with the number of bytes and the last result stays, or it works without them and its
 //! result is right. [`ABORTS`] lists the exceptions.
 //!
@@ -15,13 +15,13 @@ use sap::{
     Aabb, Aabb64, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, Pair, Strategy,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::RefCell;
 use std::env;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Names the case, the round and the first allocation that a child refuses.
+/// Names the case and the first attempt of a child. Attempts 0 and 1 refuse the first allocation:
+/// alone, and with all later ones; 2 and 3 refuse the second; and so on.
 const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
 /// Min bytes of an allocation that counts. Smaller ones belong to a task or a block, not to a
 /// frame.
@@ -36,10 +36,15 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 /// Whether all later allocations are refused too.
 static FOR_GOOD: AtomicBool = AtomicBool::new(false);
 static REFUSED: AtomicBool = AtomicBool::new(false);
+/// Whether an allocation was wanted after a refused one.
+static MORE: AtomicBool = AtomicBool::new(false);
 
 fn refuses(bytes: usize) -> bool {
     if bytes < LARGE {
         return false;
+    }
+    if REFUSED.load(Ordering::Relaxed) {
+        MORE.store(true, Ordering::Relaxed);
     }
     let count = |left: u64| match left {
         1 if FOR_GOOD.load(Ordering::Relaxed) => Some(1),
@@ -148,7 +153,8 @@ const CASES: &[(&str, Call)] = &[
 ];
 
 /// The cases in which a refused allocation may end the process, and the max number of such
-/// allocations. `radsort`, which `gpusort` uses, allocates once a sort without an error value.
+/// allocations, refused alone or with all later ones. `radsort`, which `gpusort` uses, allocates
+/// once a sort without an error value.
 const ABORTS: &[(&str, u64)] = &[
     ("sweep", 1),
     ("endpoints", 1),
@@ -157,7 +163,7 @@ const ABORTS: &[(&str, u64)] = &[
     ("between", 4),
 ];
 
-/// The outcome of one refused allocation.
+/// The outcomes of refused allocations.
 #[derive(Default)]
 struct Counts {
     typed: u64,
@@ -167,26 +173,20 @@ struct Counts {
 
 fn main() -> ExitCode {
     if let Ok(which) = env::var(CHILD) {
-        let [case, round, first] = which.split('/').collect::<Vec<_>>()[..] else {
-            panic!("{which}");
-        };
+        let (case, first) = which.split_once('/').unwrap();
         let call = CASES.iter().find(|(name, _)| *name == case).unwrap().1;
-        child(call, round == "for_good", first.parse().unwrap());
+        child(call, first.parse().unwrap());
         return ExitCode::SUCCESS;
     }
     if env::args().any(|argument| argument == "--list") {
         println!("allocation: test"); // a harness of one test
         return ExitCode::SUCCESS;
     }
-    let rounds = CASES
-        .iter()
-        .flat_map(|(name, _)| ["once", "for_good"].map(|round| (*name, round)));
-    let rounds: Vec<_> = rounds.collect();
     // A child uses one thread.
-    let good: Vec<bool> = rounds
+    let good: Vec<bool> = CASES
         .par_iter()
         .with_max_len(1)
-        .map(|(name, round)| run(name, round))
+        .map(|(name, _)| run(name))
         .collect();
     if good.iter().all(|&good| good) {
         ExitCode::SUCCESS
@@ -195,43 +195,51 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a round of a case and prints what it found. Returns whether that is as it should be.
-fn run(name: &str, round: &str) -> bool {
+/// Runs a case and prints what it found. Returns whether that is as it should be.
+fn run(name: &str) -> bool {
     let start = Instant::now();
-    let Counts {
-        typed,
-        absorbed,
-        aborted,
-    } = match refuse_all(name, round) {
+    let counts = match refuse_all(name) {
         Ok(counts) => counts,
         Err(text) => {
-            eprintln!("{name}, {round}: {text}");
+            eprintln!("{name}: {text}");
             return false;
         }
     };
-    println!(
-        "{name}, {round}: {typed} refused allocations are an error, {absorbed} are done without, {aborted} end the process ({:.1} s)",
-        start.elapsed().as_secs_f64()
-    );
+    println!("{name} ({:.1} s)", start.elapsed().as_secs_f64());
     let known = ABORTS.iter().find(|(case, _)| *case == name);
-    let good = typed > 0 && aborted <= known.map_or(0, |(_, max)| *max);
+    let max_aborted = known.map_or(0, |(_, max)| *max);
+    let mut good = true;
+    for (how, counts) in ["alone", "with all later ones"].iter().zip(counts) {
+        let Counts {
+            typed,
+            absorbed,
+            aborted,
+        } = counts;
+        println!(
+            "    refused {how}: {typed} are an error, {absorbed} are done without, {aborted} end the process"
+        );
+        good &= typed > 0 && aborted <= max_aborted;
+    }
     if !good {
-        eprintln!("{name}, {round}: that is not what it should be");
+        eprintln!("{name}: that is not what it should be");
     }
     good
 }
 
 /// Lets a child refuse one allocation after the other. Where it ends for lack of memory, another
-/// child continues.
-fn refuse_all(name: &str, round: &str) -> Result<Counts, String> {
-    let mut counts = Counts::default();
-    let mut next = 1;
+/// child continues. Returns the outcomes of even and of odd attempts.
+fn refuse_all(name: &str) -> Result<[Counts; 2], String> {
+    let mut counts = <[Counts; 2]>::default();
+    let mut next = 0;
     loop {
         let mut command = Command::new(env::current_exe().unwrap());
-        // One thread, so that the order of allocations is always the same.
         let output = command
-            .env(CHILD, format!("{name}/{round}/{next}"))
+            .env(CHILD, format!("{name}/{next}"))
+            // One thread, so that the order of allocations is always the same.
             .env("RAYON_NUM_THREADS", "1")
+            // The C library of Linux keeps freed memory for the next attempt.
+            .env("MALLOC_MMAP_MAX_", "0")
+            .env("MALLOC_TRIM_THRESHOLD_", u32::MAX.to_string())
             .output()
             .unwrap();
         let (text, said) = (
@@ -239,22 +247,22 @@ fn refuse_all(name: &str, round: &str) -> Result<Counts, String> {
             String::from_utf8_lossy(&output.stderr),
         );
         for line in text.lines() {
-            next += 1;
             match line {
-                "typed" => counts.typed += 1,
-                "absorbed" => counts.absorbed += 1,
+                "typed" => counts[next % 2].typed += 1,
+                "absorbed" => counts[next % 2].absorbed += 1,
                 "done" => return Ok(counts),
-                other => return Err(format!("allocation {}: {other}", next - 1)),
+                other => return Err(format!("attempt {next}: {other}")),
             }
+            next += 1;
         }
         let out_of_memory = said.contains("memory allocation of") && !said.contains("panicked");
         if output.status.success() || !out_of_memory {
-            return Err(format!("allocation {next}: {} {said}", output.status));
+            return Err(format!("attempt {next}: {} {said}", output.status));
         }
         if env::var("RADSWEEP_TEST_VERBOSE").is_ok() {
-            eprintln!("{name}, {round}, allocation {next}: {said}");
+            eprintln!("{name}, attempt {next}: {said}");
         }
-        counts.aborted += 1;
+        counts[next % 2].aborted += 1;
         next += 1;
     }
 }
@@ -426,9 +434,9 @@ fn lists(broad_phase: &BroadPhase) -> Lists {
     .map(<[_]>::to_vec)
 }
 
-fn child(call: Call, for_good: bool, first: u64) {
+/// Makes the attempts from `first` on, and prints the outcome of each.
+fn child(call: Call, first: u64) {
     let scenes = Scenes::new(call);
-    FOR_GOOD.store(for_good, Ordering::Relaxed);
     let mut good = scenes.engine();
     let before = lists(&good);
     let mut expected = Vec::new();
@@ -436,18 +444,30 @@ fn child(call: Call, for_good: bool, first: u64) {
     let after = lists(&good);
     assert!(!scenes.is_update() || after != before);
     drop(good);
-    let found = RefCell::new(Vec::with_capacity(expected.len()));
-    for allocation in first.. {
+    let mut found = Vec::with_capacity(expected.len());
+    let mut last = None;
+    for attempt in first.. {
+        let for_good = attempt % 2 == 1;
+        // Where no more was wanted after the refused allocation, both attempts are the same.
+        if let Some(what) = last.take()
+            && for_good
+            && !MORE.load(Ordering::Relaxed)
+        {
+            println!("{what}");
+            continue;
+        }
         let mut broad_phase = scenes.engine();
-        let mut found = found.borrow_mut();
         REFUSED.store(false, Ordering::Relaxed);
-        LEFT.store(allocation, Ordering::Relaxed);
+        MORE.store(false, Ordering::Relaxed);
+        FOR_GOOD.store(for_good, Ordering::Relaxed);
+        LEFT.store(attempt / 2 + 1, Ordering::Relaxed);
         let result = scenes.call(&mut broad_phase, &mut found);
         LEFT.store(0, Ordering::Relaxed);
-        let what = match (result, REFUSED.load(Ordering::Relaxed)) {
+        let refused = REFUSED.swap(false, Ordering::Relaxed);
+        let what = match (result, refused) {
             (Ok(()), refused) => {
                 assert!(lists(&broad_phase) == after, "another result");
-                assert!(*found == expected, "other pairs");
+                assert!(found == expected, "other pairs");
                 if refused { "absorbed" } else { "done" }
             }
             (
@@ -460,7 +480,7 @@ fn child(call: Call, for_good: bool, first: u64) {
                 assert!(lists(&broad_phase) == before, "the last result is gone");
                 scenes.call(&mut broad_phase, &mut found).unwrap();
                 assert!(lists(&broad_phase) == after, "the call after");
-                assert!(*found == expected, "pairs of the call after");
+                assert!(found == expected, "pairs of the call after");
                 "typed"
             }
             (Err(error), _) => {
@@ -472,5 +492,6 @@ fn child(call: Call, for_good: bool, first: u64) {
         if what == "done" {
             return;
         }
+        last = Some(what);
     }
 }

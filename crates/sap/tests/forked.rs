@@ -57,10 +57,14 @@ mod unix {
             println!("forked: test"); // a harness of one test
             return ExitCode::SUCCESS;
         }
-        let mut good = true;
-        for (name, _) in CASES {
+        let start = |(name, _): &(&'static str, fn())| {
             let mut command = Command::new(env::current_exe().unwrap());
-            let status = command.env(CHILD, name).status().unwrap();
+            (*name, command.env(CHILD, name).spawn().unwrap())
+        };
+        let children: Vec<_> = CASES.iter().map(start).collect();
+        let mut good = true;
+        for (name, mut child) in children {
+            let status = child.wait().unwrap();
             println!("{name}: {status}");
             good &= status.success();
         }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::allocated::{self, Counting};
+use common::process::isolated;
 use common::scenes::{at, uniform_in};
 use common::{RULES, Setup, equal, rule_name, same};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -16,10 +17,6 @@ static COUNTING: Counting = Counting;
 const MAX_MEMORY: u64 = 128 << 20;
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // One at a time, because allocations are counted for the whole process and each trial uses all
-    // threads.
-    arguments.test_threads = Some(1);
     let mut trials = Vec::new();
     let mut add = |name: &str, setup: Setup, check: fn(&Setup) -> Result<(), Failed>| {
         let name = format!("{name}::{}::{}", setup.strategy, rule_name(setup.rule));
@@ -59,7 +56,7 @@ fn main() {
         in_chunks(setup, 92_683, 4_295_022_903)
     });
     add("sparse_scene_in_chunks", setup, sparse_in_chunks);
-    libtest_mimic::run(&arguments, trials).exit();
+    libtest_mimic::run(&Arguments::from_args(), isolated(trials)).exit();
 }
 
 fn too_many(setup: &Setup, n: usize, pairs: u64) -> Result<(), Failed> {

@@ -104,6 +104,7 @@ proptest! {
     #[test]
     fn pairs_are_those_of_brute_force(boxes in any_scene(500), rule in any_rule()) {
         let expected = oracle::brute(&boxes, rule);
+        prop_assert_eq!(oracle::ordered(&boxes, rule), &expected[..]);
         for &strategy in Sweeping::ALL {
             let broad_phase = updated(config(strategy, rule), &boxes);
             prop_assert_eq!(broad_phase.pairs(), &expected, "{}", strategy);

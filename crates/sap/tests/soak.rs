@@ -7,6 +7,7 @@ mod common;
 
 use common::allocated::{self, Counting};
 use common::churn::{Size, soak};
+use common::process::isolated;
 use common::quick;
 use libtest_mimic::{Arguments, Failed, Trial};
 use sap::{Backend, Config, OverlapRule, Strategy};
@@ -19,14 +20,11 @@ static COUNTING: Counting = Counting;
 const SLACK: u64 = 1 << 20;
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // One at a time, because the bytes in use are those of the whole process.
-    arguments.test_threads = Some(1);
     let trials = vec![
         Trial::test("soak::closed", || run(OverlapRule::Closed, 0.0)),
         Trial::test("soak::open_with_margins", || run(OverlapRule::Open, 0.1)),
     ];
-    libtest_mimic::run(&arguments, trials).exit();
+    libtest_mimic::run(&Arguments::from_args(), isolated(trials)).exit();
 }
 
 fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {

@@ -167,7 +167,7 @@ impl Scene {
         }
         match number % 17 {
             11 => {
-                let all = oracle::brute(&self.boxes[..400], sap::OverlapRule::Closed);
+                let all = oracle::ordered(&self.boxes[..400], sap::OverlapRule::Closed);
                 let offset = self.random.below(3);
                 self.excluded = all.into_iter().skip(offset).step_by(3).collect();
             }
@@ -325,7 +325,7 @@ fn thresholds(setup: &Setup) -> Result<(), Failed> {
                 .update(Frame::boxes(&boxes).filters(&filters))?
                 .stats
                 .resting;
-            let mut expected = oracle::brute(&boxes, setup.rule);
+            let mut expected = oracle::ordered(&boxes, setup.rule);
             expected.retain(|pair| (pair.a as usize) < moving);
             same(engine.pairs(), &expected)?;
         }
@@ -366,7 +366,7 @@ fn cost_nothing(setup: &Setup) -> Result<(), Failed> {
     // A box moves among the static ones.
     boxes[7] = around([1.5; 3], [0.3; 3]);
     engine.update(Frame::boxes(&boxes).filters(&filters))?;
-    let mut expected = oracle::brute(&boxes, setup.rule);
+    let mut expected = oracle::ordered(&boxes, setup.rule);
     expected.retain(|pair| pair.a == 7 || pair.b == 7);
     equal(expected.len() > 20, true)?;
     same(engine.pairs(), &expected)
@@ -379,7 +379,7 @@ fn too_many_pairs(setup: &Setup) -> Result<(), Failed> {
     let flags = [FilterFlags::NONE, STATIC, ASLEEP, STATIC, ASLEEP];
     let filters = flagged(|i| flags[i % 5], n);
     let count = |boxes: &[Aabb]| {
-        let mut expected = oracle::brute(boxes, setup.rule);
+        let mut expected = oracle::ordered(boxes, setup.rule);
         expected.retain(|pair| filters[pair.a as usize].allows(&filters[pair.b as usize]));
         expected
     };
@@ -425,7 +425,7 @@ fn errors_leave_all(setup: &Setup) -> Result<(), Failed> {
     let flags = [FilterFlags::NONE, STATIC, ASLEEP, STATIC, ASLEEP];
     let mut filters = flagged(|i| flags[i % 5], n);
     let expected = |boxes: &[Aabb], filters: &[Filter]| {
-        let mut expected = oracle::brute(boxes, setup.rule);
+        let mut expected = oracle::ordered(boxes, setup.rule);
         expected.retain(|pair| filters[pair.a as usize].allows(&filters[pair.b as usize]));
         expected
     };
@@ -497,7 +497,7 @@ fn unsteady(setup: &Setup) -> Result<(), Failed> {
                     .resting
                     > 0,
             );
-            let mut expected = oracle::brute(&boxes, setup.rule);
+            let mut expected = oracle::ordered(&boxes, setup.rule);
             expected.retain(|pair| pair.a % 8 == 0 || pair.b % 8 == 0);
             same(engine.pairs(), &expected)?;
         }
@@ -520,7 +520,7 @@ fn only_listed_boxes_are_read(setup: &Setup) -> Result<(), Failed> {
     boxes[9] = around([7.0; 3], [1.0; 3]);
     given[9] = boxes[9];
     engine.update(Frame::boxes(&given).changed(&[9]))?;
-    same(engine.pairs(), &oracle::brute(&boxes, setup.rule))?;
+    same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))?;
     // An invalid box that is listed is an error and changes nothing.
     let failed = engine.update(Frame::boxes(&given).changed(&[11, 10]));
     equal(
@@ -536,7 +536,7 @@ fn only_listed_boxes_are_read(setup: &Setup) -> Result<(), Failed> {
         failed.err().map(|error| error.to_string()),
         Some(beyond.to_string()),
     )?;
-    same(engine.pairs(), &oracle::brute(&boxes, setup.rule))?;
+    same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))?;
     // Boxes listed in failed updates are searched again. Then there is nothing to do.
     engine.update(Frame::boxes(&boxes).changed(&[]))?;
     let report = engine.update(Frame::boxes(&boxes).changed(&[]))?;
@@ -552,7 +552,7 @@ fn only_listed_boxes_are_read(setup: &Setup) -> Result<(), Failed> {
     )?;
     boxes[5] = Aabb::EMPTY;
     engine.update(&boxes)?;
-    same(engine.pairs(), &oracle::brute(&boxes, setup.rule))
+    same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))
 }
 
 /// Boxes jump anywhere in each frame, which wears the tree out. The costs stay small.
@@ -576,7 +576,7 @@ fn jumps(setup: &Setup) -> Result<(), Failed> {
             max_tests = max_tests.max(report.stats.tests);
         }
         if frame % 8 == 0 {
-            same(engine.pairs(), &oracle::brute(&boxes, setup.rule))?;
+            same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))?;
         }
     }
     // A tree that is never rebuilt makes 300,000 tests, all boxes against a hundred.
@@ -603,7 +603,7 @@ fn few_boxes(setup: &Setup) -> Result<(), Failed> {
             now
         };
         engine.update(now)?;
-        same(engine.pairs(), &oracle::brute(&boxes[..n], setup.rule))?;
+        same(engine.pairs(), &oracle::ordered(&boxes[..n], setup.rule))?;
     }
     Ok(())
 }

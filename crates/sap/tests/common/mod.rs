@@ -13,6 +13,7 @@ pub mod incremental;
 pub mod independent;
 pub mod mesh;
 pub mod oracle;
+pub mod process;
 pub mod random;
 pub mod resting;
 pub mod scenes;

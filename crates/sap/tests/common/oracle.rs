@@ -1,13 +1,16 @@
-//! Oracles for pairs: all against all, and parry's tree.
+//! Oracles for pairs: all against all, in the order of x, and parry's tree.
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 use sap::{Aabb, OverlapRule, Pair};
 
+fn valid(b: &Aabb) -> bool {
+    (0..3).all(|k| b.min[k] <= b.max[k])
+}
+
 /// The overlap rule, written independently.
 pub fn overlap(a: &Aabb, b: &Aabb, rule: OverlapRule) -> bool {
-    let valid = |b: &Aabb| (0..3).all(|k| b.min[k] <= b.max[k]);
     valid(a)
         && valid(b)
         && (0..3).all(|k| match rule {
@@ -29,6 +32,26 @@ pub fn brute(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
             }
         }
     }
+    pairs
+}
+
+/// Returns what [`brute`] does, in less time. Boxes are compared in the order in which they begin
+/// on x: a box can only overlap the later ones that begin before it ends.
+pub fn ordered(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
+    let mut order: Vec<u32> = (0..boxes.len() as u32)
+        .filter(|&i| valid(&boxes[i as usize]))
+        .collect();
+    order.sort_by(|&i, &j| boxes[i as usize].min[0].total_cmp(&boxes[j as usize].min[0]));
+    let mut pairs = Vec::new();
+    for (at, &i) in order.iter().enumerate() {
+        let a = &boxes[i as usize];
+        let near = order[at + 1..]
+            .iter()
+            .take_while(|&&j| boxes[j as usize].min[0] <= a.max[0]);
+        let met = near.filter(|&&j| overlap(a, &boxes[j as usize], rule));
+        pairs.extend(met.map(|&j| Pair::new(i, j)));
+    }
+    pairs.sort_unstable();
     pairs
 }
 
