@@ -1,5 +1,6 @@
 //! Fallible allocation: lists that grow with the frame, where a refused allocation is an error.
 
+use crate::cpu::tuning::GROWTH;
 use crate::{Error, Result};
 use bytemuck::Zeroable;
 use rayon::prelude::*;
@@ -14,6 +15,15 @@ pub(crate) fn refused<T>(len: usize) -> Error {
 pub(crate) fn reserve<T>(list: &mut Vec<T>, len: usize) -> Result<()> {
     list.try_reserve_exact(len.saturating_sub(list.len()))
         .map_err(|_| refused::<T>(len))
+}
+
+/// Reserves capacity for `len` elements in all, and for some more where the list has to grow: fresh
+/// memory costs more than what is written to it, and the next frame may need a little more.
+pub(crate) fn reserve_ahead<T>(list: &mut Vec<T>, len: usize) -> Result<()> {
+    if list.capacity() >= len {
+        return Ok(());
+    }
+    reserve(list, len + len / GROWTH)
 }
 
 /// Resizes a list to `len` elements, filling with `value`.

@@ -358,14 +358,21 @@ mod avx2 {
 }
 
 /// Prefetches the entry at an index, if there is one. A gather in index order asks for entries
-/// `PREFETCH_DISTANCE` ahead, because they are scattered over memory.
+/// `PREFETCH_DISTANCE` ahead, because they are scattered over memory. An entry may lie in two lines
+/// of the cache.
 #[inline(always)]
 pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(value) = index.and_then(|&index| values.get(index as usize)) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first: *const i8 = std::ptr::from_ref(value).cast();
         // SAFETY: SSE is part of x86-64; a prefetch reads nothing that the program can see.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(first);
+            if !64_usize.is_multiple_of(size_of::<T>()) {
+                _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(size_of::<T>() - 1));
+            }
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (values, index);

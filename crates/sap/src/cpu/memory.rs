@@ -89,6 +89,15 @@ impl<'a> Memory<'a> {
         wanted.min(self.limit())
     }
 
+    /// Returns the limit of a list of `count` pairs that has the memory for `capacity`.
+    pub(super) fn of_list(&self, count: u64, capacity: usize) -> u64 {
+        match self.config.pair_memory {
+            Some(bytes) => bytes / PAIR,
+            None if count <= UNCHECKED_PAIRS.max(capacity as u64) => u64::MAX,
+            None => self.limit(),
+        }
+    }
+
     /// Returns the number of pairs that half of the available memory holds, at least
     /// `UNCHECKED_PAIRS`. A pair takes memory in the list, in the unsorted copy and, with events,
     /// in the lists of started and ended pairs.

@@ -56,7 +56,7 @@ impl<T> Target<T> {
     /// Empties a list and reserves `len` elements to be written.
     pub(super) fn reserve(list: &mut Vec<T>, len: usize) -> Result<Self> {
         list.clear();
-        try_alloc::reserve(list, len)?;
+        try_alloc::reserve_ahead(list, len)?;
         Ok(Self(list.as_mut_ptr()))
     }
 

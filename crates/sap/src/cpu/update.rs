@@ -8,21 +8,24 @@ use super::clock::Clock;
 use super::full::FullSearch;
 use super::full::columns::Columns;
 use super::full::plan::plan;
-use super::incremental::splice::{splice, unchanged_pairs};
+use super::incremental::splice::{pairs_of, splice};
+use super::lanes::MARK;
 use super::memory::{Memory, max_pairs};
 use super::neighbours::test::ignores_denormals;
-use super::neighbours::{Last, Step};
+use super::neighbours::{Last, Neighbours, Step};
+use super::output::collect::Found;
 use super::output::events::difference;
 use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
-    BRUTE_BOX_COST, FULL_BOX_COST, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, SEARCH_TASK,
-    SMALL_FRAME,
+    BRUTE_BOX_COST, FULL_BOX_COST, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, MAX_JUMP_TESTS,
+    SEARCH_TASK, SMALL_FRAME, SPLICE_PART, SPLICED_SHARE, UNCHECKED_PAIRS,
 };
 use crate::threads::on_threads;
 use crate::{
-    Backend, Config, Error, Frame, Invalid, Pair, Report, Result, Sorts, Stats, Strategy, try_alloc,
+    Aabb, Backend, Config, Error, Frame, Invalid, OverlapRule, Pair, Report, Result, Sorts, Stats,
+    Strategy, try_alloc,
 };
 
 impl Engine {
@@ -56,13 +59,14 @@ impl Engine {
             return Ok(None);
         };
         let is_small = changed.len() <= SEARCH_TASK;
+        let bounds = bounds_before(n, changed, &before, &now);
         self.scene.reserve(n)?;
         let mut scene = std::mem::take(&mut self.scene);
         scene.put(changed, &now, n);
         let result = if is_small {
-            self.update_changed(&scene, &mut clock)
+            self.update_changed(&scene, bounds, &mut clock)
         } else {
-            rayon::scope(|_| self.update_changed(&scene, &mut clock))
+            rayon::scope(|_| self.update_changed(&scene, bounds, &mut clock))
         };
         if !matches!(result, Ok(Some(_))) {
             scene.put(self.incremental.changed().list(), &before, n_before);
@@ -102,8 +106,13 @@ impl Engine {
     fn update_without_list(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
         let has_last = self.last.is_some();
         let few_changed = has_last && self.incremental.compare(scene, &self.scene, &self.config);
-        if few_changed && let Some(report) = on_threads(|| self.update_changed(scene, clock))? {
-            return Ok(report);
+        if few_changed {
+            let changed = self.incremental.changed().list();
+            let [before, now] = [self.scene.subset(changed)?, scene.subset(changed)?];
+            let bounds = bounds_before(scene.boxes.len(), changed, &before, &now);
+            if let Some(report) = on_threads(|| self.update_changed(scene, bounds, clock))? {
+                return Ok(report);
+            }
         }
         if !few_changed {
             self.incremental.drop_tree();
@@ -208,7 +217,7 @@ impl Engine {
         } else {
             &mut lists.pairs
         };
-        let reserved = try_alloc::reserve(pairs, updated.pairs);
+        let reserved = try_alloc::reserve_ahead(pairs, updated.pairs);
         if count > limit || reserved.is_err() {
             neighbours.drop_list();
             return reserved.and(Err(Error::TooManyPairs { count, limit }));
@@ -217,8 +226,7 @@ impl Engine {
             pairs.clear();
         }
         // Without a new list these are the pairs of the last update: nothing fails from here on.
-        pairs.resize(updated.pairs, Pair::default());
-        neighbours.write(pairs);
+        write(neighbours, pairs, updated.pairs);
         clock.lap(|timings| &mut timings.order);
         if self.config.events && is_new {
             if let Err(error) = lists.compare() {
@@ -273,10 +281,15 @@ impl Engine {
         }
     }
 
-    /// Finds the pairs of the changed set and keeps those of the unchanged boxes. Returns None if
-    /// there is no tree to search.
-    fn update_changed(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Option<Report>> {
-        if !self.incremental.refresh(scene, &self.config) {
+    /// Finds which pairs of the changed set started and which ended, and keeps the others. `before`
+    /// is as in [`Incremental::refresh`]. Returns None if there is no tree to search.
+    fn update_changed(
+        &mut self,
+        scene: &Scene,
+        before: &[Aabb],
+        clock: &mut Clock,
+    ) -> Result<Option<Report>> {
+        if !self.incremental.refresh(scene, before, &self.config) {
             return Ok(None);
         }
         let n = scene.boxes.len();
@@ -287,43 +300,118 @@ impl Engine {
         let max_new = changed.list().len() as u64 * n as u64;
         let max = (self.lists.pairs.len() as u64).saturating_add(max_new);
         let memory = self.memory(&self.config, n, max.min(max_pairs(n)));
-        let find = |limit| {
-            self.incremental
-                .find(scene, limit, &self.config, &self.lists.blocks)
+        let differing = self.find_differing(scene, before)?;
+        let mut differences = match differing {
+            Some(found) => {
+                clock.lap(|timings| &mut timings.sweep);
+                self.differences(found, n)?
+            }
+            None => self.compare_changed(scene, &memory, clock)?,
         };
-        let (found, limit) = memory.collect(find)?;
+        let Differences { started, ended, .. } = &differences;
+        let count = (self.lists.pairs.len() + started.len() - ended.len()) as u64;
+        let limit = memory.of_list(count, self.lists.pairs.capacity());
+        if count > limit {
+            return Err(Error::TooManyPairs { count, limit });
+        }
+        splice(&mut self.lists.pairs, started, ended)?;
+        self.lists.drop_blocks();
+        clock.lap(|timings| &mut timings.order);
+        if self.config.events {
+            std::mem::swap(&mut self.lists.started, &mut differences.started);
+            std::mem::swap(&mut self.lists.ended, &mut differences.ended);
+        }
+        self.incremental.end_incremental(differences.tests);
         let last = self.last_report();
         let report = Report {
             n,
             invalid: scene.invalid,
             stats: Stats {
                 resting: resting as u64,
-                tests: found.tests,
+                tests: differences.tests,
                 sorts: Sorts {
-                    keys: found.count,
+                    keys: differences.sorted,
                     ..Sorts::default()
                 },
                 ..last.stats
             },
             ..last
         };
-        clock.lap(|timings| &mut timings.sweep);
+        Ok(Some(self.complete(report, clock)))
+    }
 
-        let lists = &mut self.lists;
-        if found.count > limit {
-            let count = found.count + unchanged_pairs(&lists.pairs, changed);
+    /// Finds the pairs of the changed set that started or ended, where `before` is known. Returns
+    /// None where they are too many.
+    fn find_differing(&self, scene: &Scene, before: &[Aabb]) -> Result<Option<Found>> {
+        if before.is_empty() {
+            return Ok(None);
+        }
+        let limit = UNCHECKED_PAIRS.max(self.lists.pairs.len() as u64);
+        let limit = limit.min(self.max_listed());
+        let (config, blocks) = (&self.config, &self.lists.blocks);
+        let found = self
+            .incremental
+            .find(scene, before, config, limit, blocks)?;
+        Ok((found.count <= limit).then_some(found))
+    }
+
+    /// Puts the pairs that started or ended in order.
+    fn differences(&self, found: Found, n: usize) -> Result<Differences> {
+        let (tests, sorted, blocks) = (found.tests, found.count, &self.lists.blocks);
+        let (mut started, mut ended) = (Vec::new(), Vec::new());
+        for block in found.blocks {
+            for &pair in &block {
+                let list = if pair.b & MARK == 0 {
+                    &mut started
+                } else {
+                    &mut ended
+                };
+                let b = pair.b & !MARK;
+                try_alloc::push(list, Pair { b, ..pair })?;
+            }
+            blocks.give(block);
+        }
+        let in_order = |found| {
+            let mut pairs = Vec::new();
+            order(vec![found], n, &mut pairs, blocks).map(|()| pairs)
+        };
+        Ok(Differences {
+            started: in_order(started)?,
+            ended: in_order(ended)?,
+            tests,
+            sorted,
+        })
+    }
+
+    /// Finds all pairs of the changed set, and compares them with those in the last list.
+    fn compare_changed(
+        &self,
+        scene: &Scene,
+        memory: &Memory,
+        clock: &mut Clock,
+    ) -> Result<Differences> {
+        let (lists, changed) = (&self.lists, self.incremental.changed());
+        let find = |limit| {
+            self.incremental
+                .find(scene, &[], &self.config, limit, &lists.blocks)
+        };
+        let (found, limit) = memory.collect(find)?;
+        clock.lap(|timings| &mut timings.sweep);
+        let (tests, sorted) = (found.tests, found.count);
+        let old = pairs_of(changed, &lists.pairs)?;
+        if sorted > limit {
+            let count = sorted + (lists.pairs.len() - old.len()) as u64;
             return Err(Error::TooManyPairs { count, limit });
         }
         let mut new = Vec::new();
-        order(found.blocks, n, &mut new, &lists.blocks)?;
-        let dropped = splice(&lists.pairs, changed, &new, limit, &mut lists.next)?;
-        clock.lap(|timings| &mut timings.order);
-        if self.config.events {
-            (lists.started, lists.ended) = difference(&dropped, &new)?;
-            clock.lap(|timings| &mut timings.events);
-        }
-        self.incremental.end_incremental(report.stats.tests);
-        Ok(Some(self.publish(report, clock)))
+        order(found.blocks, scene.boxes.len(), &mut new, &lists.blocks)?;
+        let (started, ended) = difference(&old, &new)?;
+        Ok(Differences {
+            started,
+            ended,
+            tests,
+            sorted,
+        })
     }
 
     /// Finds all pairs.
@@ -424,8 +512,13 @@ impl Engine {
     }
 
     /// Replaces the lists of the last update by the new ones, and completes the report.
-    fn publish(&mut self, mut report: Report, clock: &mut Clock) -> Report {
+    fn publish(&mut self, report: Report, clock: &mut Clock) -> Report {
         self.lists.publish();
+        self.complete(report, clock)
+    }
+
+    /// Completes the report of an update, whose lists are in place.
+    fn complete(&self, mut report: Report, clock: &mut Clock) -> Report {
         let Lists {
             pairs,
             started,
@@ -455,6 +548,46 @@ impl Engine {
     fn last_report(&self) -> Report {
         let none = || Report::none(Backend::Cpu, crate::Strategy::Auto);
         self.last.clone().unwrap_or_else(none)
+    }
+}
+
+/// What the changed set makes different in the list of pairs.
+struct Differences {
+    started: Vec<Pair>,
+    ended: Vec<Pair>,
+    tests: u64,
+    /// The number of pairs that were put in order.
+    sorted: u64,
+}
+
+/// Returns the bounds of the changed boxes of `n` before, or nothing if more than bounds may decide
+/// which pairs differ, boxes came or went, or too many jumped. `before` and `now` have the changed
+/// boxes.
+fn bounds_before<'a>(n: usize, changed: &[u32], before: &'a Scene, now: &Scene) -> &'a [Aabb] {
+    let has_all =
+        |boxes: &[Aabb]| boxes.len() == changed.len() && !boxes.iter().any(Aabb::is_empty);
+    let same_boxes = has_all(&before.boxes) && has_all(&now.boxes);
+    let only_bounds =
+        before.exact.is_none() && before.filters == now.filters && before.worlds == now.worlds;
+    let boxes = before.boxes.iter().zip(&now.boxes);
+    let jumped = boxes.filter(|(before, now)| !before.overlaps(now, OverlapRule::Closed));
+    if same_boxes && only_bounds && jumped.count() * n <= MAX_JUMP_TESTS * changed.len() {
+        &before.boxes
+    } else {
+        &[]
+    }
+}
+
+/// Makes `pairs`, which are those of the last update or none, the `count` ones of the neighbour
+/// list. The memory is reserved.
+fn write(neighbours: &mut Neighbours, pairs: &mut Vec<Pair>, count: usize) {
+    let [started, ended] = neighbours.changes();
+    let few_differ = started.len() + ended.len() < pairs.len() / SPLICED_SHARE;
+    let is_spliced =
+        few_differ && pairs.len() > SPLICE_PART && splice(pairs, started, ended).is_ok();
+    if !is_spliced {
+        pairs.resize(count, Pair::default());
+        neighbours.write(pairs);
     }
 }
 

@@ -235,7 +235,7 @@ mod tests {
         for rule in [OverlapRule::Closed, OverlapRule::Open] {
             let plan = plan(&boxes, None, Strategy::Subdivided);
             let columns = Columns {
-                cuts: [Cuts::new(&[0.0, 1.0, 2.0, 3.0, 4.0], 5), Cuts::default()],
+                cuts: [Cuts::even(&[0.0, 1.0, 2.0, 3.0, 4.0], 5), Cuts::default()],
                 steps: Steps::new(0.0, 1000.0),
             };
             let Ok(worlds) = Worlds::new([None, None]) else {

@@ -7,6 +7,7 @@
 //! at which cut to begin.
 
 use crate::Aabb;
+use crate::cpu::tuning::{CROSSING_GAIN, MIN_CROSSING};
 
 /// Cuts of one axis, ascending, and a table to find them by.
 #[derive(Default, Clone)]
@@ -19,16 +20,38 @@ pub(in crate::cpu) struct Cuts {
     table: Vec<u16>,
 }
 
+/// A value at which an axis can be cut.
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Gap {
+    /// The `min` of a sampled box.
+    pub(in crate::cpu) min: f32,
+    /// The middle between that and what begins or ends before it.
+    pub(in crate::cpu) cut: f32,
+    /// The number of sampled boxes that reach over the cut.
+    pub(in crate::cpu) crossing: usize,
+}
+
 /// Number of steps of the table for each cut.
 const STEPS: usize = 8;
 
 impl Cuts {
-    /// Cuts a sorted sample into about `parts` parts of equal size, fewer where values repeat.
-    pub(in crate::cpu) fn new(sample: &[f32], parts: usize) -> Self {
-        let mut cuts: Vec<f32> = (1..parts)
-            .filter_map(|part| sample.get(part * sample.len() / parts))
-            .copied()
-            .collect();
+    /// Cuts a sorted sample into about `parts` parts of equal size, fewer where values repeat. A
+    /// cut is moved by up to half a part to where far fewer boxes reach over it.
+    pub(in crate::cpu) fn new(sample: &[Gap], parts: usize) -> Self {
+        let reach = sample.len() / parts / 2;
+        let cut = |part: usize| {
+            let middle = part * sample.len() / parts;
+            let even = sample.get(middle)?;
+            if even.crossing < MIN_CROSSING {
+                return Some(even.min);
+            }
+            let near = middle - reach..sample.len().min(middle + reach + 1);
+            let least = near.min_by_key(|&i| (sample[i].crossing, i.abs_diff(middle)));
+            let least = &sample[least?];
+            let moves = CROSSING_GAIN * least.crossing < even.crossing;
+            Some(if moves { least.cut } else { even.min })
+        };
+        let mut cuts: Vec<f32> = (1..parts).filter_map(cut).collect();
         cuts.retain(|cut| cut.is_finite());
         cuts.dedup();
         let (Some(&first), Some(&last)) = (cuts.first(), cuts.last()) else {
@@ -57,6 +80,18 @@ impl Cuts {
         }
         all.cuts.push(f32::NAN);
         all
+    }
+
+    /// Cuts a sorted sample of boxes without a size.
+    #[cfg(test)]
+    pub(super) fn even(sample: &[f32], parts: usize) -> Self {
+        let gap = |&min: &f32| Gap {
+            min,
+            cut: min,
+            crossing: 0,
+        };
+        let gaps: Vec<Gap> = sample.iter().map(gap).collect();
+        Self::new(&gaps, parts)
     }
 
     /// Returns the cuts.
@@ -188,6 +223,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn cuts_move_to_where_no_box_reaches_over() {
+        // Boxes of 0.8 at each whole number, a little apart: between two of them is a gap.
+        let of_box = |i: u32| Gap {
+            min: (i / 10) as f32 + 0.01 * (i % 10) as f32,
+            cut: (i / 10) as f32 - 0.05,
+            crossing: 10 * (i % 10) as usize,
+        };
+        let boxes: Vec<Gap> = (0..200).map(of_box).collect();
+        for parts in [2, 7, 13, 20] {
+            let cuts = Cuts::new(&boxes, parts);
+            assert_eq!(cuts.parts(), parts);
+            let is_gap = |cut: &f32| (cut + 0.05).fract() < 0.06;
+            assert!(cuts.to_vec().iter().all(is_gap), "{:?}", cuts.to_vec());
+            assert!(cuts.to_vec().is_sorted());
+        }
+        // Where boxes reach over every cut alike, parts are equal.
+        let alike = |i: u32| Gap {
+            cut: i as f32,
+            min: i as f32,
+            crossing: 9 + (i % 3) as usize,
+        };
+        let boxes: Vec<Gap> = (0..200).map(alike).collect();
+        assert_eq!(Cuts::new(&boxes, 4).to_vec(), [50.0, 100.0, 150.0]);
+    }
+
+    #[test]
     fn parts_are_counts_of_cuts() {
         let mut samples = vec![
             vec![],
@@ -206,7 +267,7 @@ mod tests {
         ]);
         for sample in samples {
             for parts in [1, 2, 7, 64, 512] {
-                let cuts = Cuts::new(&sample, parts);
+                let cuts = Cuts::even(&sample, parts);
                 assert!(cuts.parts() <= parts.max(1));
                 let mut values = sample.clone();
                 values.extend([

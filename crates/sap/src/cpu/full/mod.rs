@@ -431,7 +431,7 @@ mod tests {
                 // Columns are narrower than planned, so that the plates count as oversized.
                 let mut plan = plan(&boxes, worlds, Strategy::Subdivided);
                 let even: Vec<f32> = (0..30).map(|i| i as f32).collect();
-                plan.columns.cuts = [Cuts::new(&even, 30), Cuts::new(&even, 30)];
+                plan.columns.cuts = [Cuts::even(&even, 30), Cuts::even(&even, 30)];
                 let Ok(indices) = Worlds::new([worlds, None]) else {
                     panic!("no memory")
                 };

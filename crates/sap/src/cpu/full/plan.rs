@@ -5,14 +5,14 @@
 //! ratio. Columns are rated by the number of copies of the sampled boxes, and by the number of
 //! columns that the sampled candidates share. A plan depends on the frame only, not on threads.
 
-use super::columns::{Columns, Cuts, Span, Steps, area};
+use super::columns::{Columns, Cuts, Gap, Span, Steps, area};
 use super::records::axes;
 use super::sample::Sample;
 use crate::choice::{Choice, Reason};
 use crate::cpu::tuning::{
-    BOX_BUDGET, COLUMN_BOX_COST, COLUMN_WIDTH, COPY_COST, MAX_CHARGED_COPIES, MAX_PARTS,
-    MAX_TREE_FRAMES, MIN_PER_COLUMN, MIN_TREE_FRAMES, PAIR_BUDGET, RATE_ALL_AXES, RATING_TESTS,
-    RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
+    BOX_BUDGET, COLUMN_BOX_COST, COLUMN_COST, COLUMN_WIDTH, COPY_COST, MAX_CHARGED_COPIES,
+    MAX_PARTS, MAX_TREE_FRAMES, MIN_PER_COLUMN, MIN_TREE_FRAMES, PAIR_BUDGET, RATE_ALL_AXES,
+    RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
 };
 use crate::{Aabb, Strategy};
 
@@ -199,10 +199,11 @@ impl Planner {
     /// `mins` are sorted.
     fn best_columns(&self, sweep_axis: usize, mins: &[Vec<f32>; 3]) -> Option<Rated> {
         let sides = std::array::from_fn(|axis| self.sample.side_by_side(axis, &mins[axis]));
+        let gaps = std::array::from_fn(|axis| self.sample.gaps(axis, &mins[axis]));
         let mut best = None;
         for axis in 0..3 {
             if self.n >= RATE_ALL_AXES || axis == sweep_axis {
-                self.rate_along(axis, mins, &sides, &mut best);
+                self.rate_along(axis, &gaps, &sides, &mut best);
             }
         }
         best
@@ -213,7 +214,7 @@ impl Planner {
     fn rate_along(
         &self,
         axis: usize,
-        mins: &[Vec<f32>; 3],
+        gaps: &[Vec<Gap>; 3],
         sides: &[f64; 3],
         best: &mut Option<Rated>,
     ) {
@@ -229,8 +230,8 @@ impl Planner {
                 return false;
             }
             let columns = Columns {
-                cuts: [(y, parts[0]), (z, parts[1])].map(|(k, parts)| Cuts::new(&mins[k], parts)),
-                steps: middle_steps(&mins[axis]),
+                cuts: [(y, parts[0]), (z, parts[1])].map(|(k, parts)| Cuts::new(&gaps[k], parts)),
+                steps: middle_steps(&gaps[axis]),
             };
             let cost = self.cost(axis, &columns);
             if best.as_ref().is_none_or(|best| cost < best.cost) {
@@ -268,19 +269,20 @@ impl Planner {
             .map(|[p, q]| shared(p, q))
             .sum();
         let tests = shared_columns * count / chosen.len().max(1) as f64 * self.scale();
-        tests + copies * self.sample.ratio * COPY_COST + self.n as f64 * COLUMN_BOX_COST
+        let boxes = copies * self.sample.ratio * COPY_COST + self.n as f64 * COLUMN_BOX_COST;
+        tests + boxes + columns.count() as f64 * COLUMN_COST
     }
 }
 
 /// Returns even steps over a sorted sample, without a few far values: over its middle 31 of 32
 /// parts and a little more.
-fn middle_steps(sorted: &[f32]) -> Steps {
+fn middle_steps(sorted: &[Gap]) -> Steps {
     let outliers = sorted.len() / 64;
     match (
         sorted.get(outliers),
         sorted.get(sorted.len().wrapping_sub(1 + outliers)),
     ) {
-        (Some(&low), Some(&high)) => {
+        (Some(&Gap { min: low, .. }), Some(&Gap { min: high, .. })) => {
             let margin = (high - low) / 32.0;
             Steps::new(low - margin, high + margin)
         }

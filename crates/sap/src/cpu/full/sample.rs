@@ -1,5 +1,6 @@
 //! A sample of a frame's boxes, which estimates the cost of a sweep.
 
+use super::columns::Gap;
 use crate::cpu::key::{biased, ordered};
 use crate::cpu::tuning::{BOXES_PER_SAMPLED, MAX_PLAN_SAMPLE, MIN_PLAN_SAMPLE, RATED_PER_SAMPLED};
 use crate::draw::draw;
@@ -80,6 +81,29 @@ impl Sample {
         let mut values: Vec<f32> = self.boxes.iter().map(of).collect();
         values.sort_unstable_by(f32::total_cmp);
         values
+    }
+
+    /// Finds where an axis can be cut. `mins` are sorted.
+    pub(super) fn gaps(&self, axis: usize, mins: &[f32]) -> Vec<Gap> {
+        let maxs = self.sorted(|b| b.max[axis]);
+        let (mut begun, mut ended) = (0, 0);
+        let gap = |&min: &f32| {
+            while mins[begun] < min {
+                begun += 1;
+            }
+            while ended < begun && maxs[ended] < min {
+                ended += 1;
+            }
+            // No box begins or ends between the cut and `min`.
+            let begins = mins[..begun].last().unwrap_or(&min);
+            let below = maxs[..ended].last().map_or(*begins, |end| begins.max(*end));
+            Gap {
+                min,
+                cut: (below / 2.0 + min / 2.0).clamp(below, min),
+                crossing: begun - ended,
+            }
+        };
+        mins.iter().map(gap).collect()
     }
 
     /// Estimates how many typical boxes fit side by side on an axis: the extent of the middle nine

@@ -2,8 +2,10 @@
 //!
 //! Two boxes that are unchanged, with their filters and worlds, are a pair if they were one in the
 //! last frame. So only the pairs of the *changed set* are searched for, in a tree of all boxes.
-//! They replace that set's pairs in the last list. Unchanged boxes are neither sorted nor tested
-//! against each other, whether they are static or not.
+//! Where only bounds changed, the search compares what they overlap with what they overlapped, and
+//! finds the pairs that started and those that ended. Else it finds all pairs of the set, which are
+//! compared with those in the last list. That list is then edited in place ([`splice`]). Unchanged
+//! boxes are neither sorted nor tested against each other, whether they are static or not.
 //!
 //! The tree is built after a few frames in a row with few changes. Boxes that move enlarge the
 //! nodes above them. When that has cost as much as building a tree, it is rebuilt ([`policy`]).
@@ -21,7 +23,7 @@ pub(super) mod tree;
 use crate::cpu::accept::{Accept, WorldTest};
 use crate::cpu::output::collect::{Collector, Found, SpareBlocks};
 use crate::cpu::scene::Scene;
-use crate::{Config, Report, Result};
+use crate::{Aabb, Config, Report, Result};
 use changed::{ChangedSet, compare};
 use policy::{Policy, max_changed};
 use search::{Partners, Search};
@@ -94,9 +96,14 @@ impl Incremental {
         &self.changed
     }
 
-    /// Updates the tree by the changed set, or builds it if that is due. Returns whether there is a
-    /// tree.
-    pub(in crate::cpu) fn refresh(&mut self, scene: &Scene, config: &Config) -> bool {
+    /// Updates the tree by the changed set, or builds it if that is due. `before` has the bounds
+    /// that the changed boxes had, or nothing. Returns whether there is a tree.
+    pub(in crate::cpu) fn refresh(
+        &mut self,
+        scene: &Scene,
+        before: &[Aabb],
+        config: &Config,
+    ) -> bool {
         if !self.policy.count_quiet() {
             return false;
         }
@@ -104,9 +111,10 @@ impl Incremental {
         let is_worn = self.policy.is_worn(scene.boxes.len());
         let old = self.tree.take().filter(|_| !is_worn);
         let refreshed = old
-            .and_then(|tree| tree.refresh(scene, changed))
+            .and_then(|tree| tree.refresh(scene, changed, before))
             .or_else(|| {
-                let new = Tree::new(scene, config.rule).ok()?.refresh(scene, changed);
+                let new = Tree::new(scene, config.rule).ok()?;
+                let new = new.refresh(scene, changed, before);
                 new.inspect(|_| self.policy.begin())
             });
         // Without memory for a tree, updates are full.
@@ -116,13 +124,15 @@ impl Incremental {
         self.tree.is_some()
     }
 
-    /// Finds all pairs of the changed set, after [`Incremental::refresh`]. Beyond `limit` they are
-    /// only counted.
+    /// Finds all pairs of the changed set, after [`Incremental::refresh`]; if that was given the
+    /// bounds that the boxes had, it finds the pairs that started or ended
+    /// ([`Partners::Differing`]). Beyond `limit` they are only counted.
     pub(in crate::cpu) fn find(
         &self,
         scene: &Scene,
-        limit: u64,
+        before: &[Aabb],
         config: &Config,
+        limit: u64,
         blocks: &SpareBlocks,
     ) -> Result<Found> {
         let Some(tree) = &self.tree else {
@@ -132,7 +142,11 @@ impl Incremental {
             tree,
             scene,
             some: &self.searched,
-            partners: Partners::Changed(&self.changed),
+            partners: if before.is_empty() {
+                Partners::Changed(&self.changed)
+            } else {
+                Partners::Differing(&self.changed, before)
+            },
             accept: &Accept::new(scene, scene, config.rule, WorldTest::PerPair),
         };
         search.run(&Collector::new(limit, blocks)).stored()

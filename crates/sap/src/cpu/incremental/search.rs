@@ -2,13 +2,13 @@
 
 use super::changed::ChangedSet;
 use super::tag::Tag;
-use super::tree::{LANES_LOG2, Probe, Tree, probe};
-use crate::Aabb;
+use super::tree::{LANES_LOG2, Probe, Tree, overlap, probe, union};
 use crate::cpu::accept::Accept;
-use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, retain_bits, run_best};
+use crate::cpu::lanes::{Job, LANES, Lanes, MARK, Naming, each_bit, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{MAX_GROUP_NODES, SEARCH_GROUP, SEARCH_TASK};
+use crate::{Aabb, Pair};
 
 /// The boxes of a tree that a searched box may pair with.
 #[derive(Clone, Copy)]
@@ -18,6 +18,10 @@ pub(in crate::cpu) enum Partners<'a> {
     /// The same, but for unchanged boxes that the bounds which the searched box had before overlap.
     /// Bounds are in the order of the changed set.
     New(&'a ChangedSet, &'a [Aabb]),
+    /// Those that overlap the searched box now or overlapped it before, but not both. The tree was
+    /// refreshed with the same bounds, which are in the order of the changed set; none is empty.
+    /// The second index of a pair that has ended has the bit [`MARK`].
+    Differing(&'a ChangedSet, &'a [Aabb]),
     /// The boxes after the searched one in the tree, which holds all searched boxes.
     Later,
     /// The boxes of a greater index.
@@ -62,27 +66,36 @@ struct Query {
     tag: Tag,
     /// The first slot of the tree that may have a partner.
     first_slot: usize,
-    /// The bounds that the box had before; see [`Partners::New`].
-    before: Option<Probe>,
+    /// The bounds of the box now and before; see [`Partners::New`] and [`Partners::Differing`].
+    step: Option<[Probe; 2]>,
 }
 
 impl Query {
     fn union(self, other: Self) -> Self {
-        let ([a, b], [c, d]) = (self.probe, other.probe);
-        let min = std::array::from_fn(|k| a[k].min(c[k]));
         Self {
-            probe: [min, std::array::from_fn(|k| b[k].max(d[k]))],
+            probe: union(self.probe, other.probe),
             tag: self.tag.with(&other.tag),
             first_slot: self.first_slot.min(other.first_slot),
-            before: None,
+            step: None,
         }
     }
 }
 
 impl SearchJob<'_, '_> {
+    /// Returns the bounds that a box had before, where they are known.
+    fn before(&self, p: u32) -> Option<Probe> {
+        let (Partners::New(changed, before) | Partners::Differing(changed, before)) =
+            self.search.partners
+        else {
+            return None;
+        };
+        let before = before.get(changed.list().binary_search(&p).ok()?)?;
+        Some(probe(before, self.search.tree.rule))
+    }
+
     /// Returns the query of a box; None for an empty one.
     fn query(&self, p: u32) -> Option<Query> {
-        let (b, tree) = (&self.search.scene.boxes[p as usize], self.search.tree);
+        let tree = self.search.tree;
         let first_slot = match self.search.partners {
             Partners::Later => tree.slots[p as usize] as usize + 1,
             _ => 0,
@@ -92,19 +105,18 @@ impl SearchJob<'_, '_> {
         } else {
             Tag::of(self.search.scene, p as usize)
         };
-        let before = match self.search.partners {
-            Partners::New(changed, before) => {
-                let rank = changed.list().binary_search(&p).ok();
-                let before = rank.and_then(|rank| before.get(rank));
-                before.map(|before| probe(before, tree.rule))
-            }
-            _ => None,
+        let now = probe(&self.search.scene.boxes[p as usize], tree.rule);
+        let step = self.before(p).map(|before| [now, before]);
+        let probe = match (self.search.partners, step) {
+            (Partners::Differing(..), Some([now, before])) => union(now, before),
+            _ => now,
         };
-        (!b.is_empty()).then_some(Query {
-            probe: probe(b, tree.rule),
+        // An empty box begins behind its end.
+        (probe[0][0] != i32::MAX).then_some(Query {
+            probe,
             tag,
             first_slot,
-            before,
+            step,
         })
     }
 
@@ -160,9 +172,12 @@ impl SearchJob<'_, '_> {
     /// Finds the partners of box `p` among the boxes of a leaf node.
     #[inline(always)]
     fn leaf<L: Lanes>(&mut self, p: u32, query: &Query, start: usize, storing: bool) {
+        if let (Partners::Differing(..), Some(step)) = (self.search.partners, &query.step) {
+            return self.differing::<L>(p, step, start, storing);
+        }
         let index = &self.search.tree.index;
         let mut mask = self.touched::<L>(0, start, query);
-        if let (Partners::New(changed, _), Some(before)) = (self.search.partners, &query.before)
+        if let (Partners::New(changed, _), Some([_, before])) = (self.search.partners, &query.step)
             && mask != 0
         {
             // SAFETY: as in `touched`.
@@ -181,7 +196,7 @@ impl SearchJob<'_, '_> {
         };
         let one_by_one = match self.search.partners {
             Partners::Changed(_) | Partners::New(..) | Partners::Greater => true,
-            Partners::Later | Partners::Others => accepts,
+            Partners::Later | Partners::Others | Partners::Differing(..) => accepts,
         };
         if one_by_one {
             let overlapping = mask.count_ones();
@@ -192,7 +207,7 @@ impl SearchJob<'_, '_> {
                         q > p || !changed.has(q)
                     }
                     Partners::Greater => q > p,
-                    Partners::Later | Partners::Others => true,
+                    Partners::Later | Partners::Others | Partners::Differing(..) => true,
                 };
                 let (a, b) = if between {
                     (p, q)
@@ -214,6 +229,50 @@ impl SearchJob<'_, '_> {
         } else {
             self.task.count(mask.count_ones());
         }
+    }
+}
+
+impl SearchJob<'_, '_> {
+    /// Finds what box `p` overlaps now or overlapped before, but not both, in a leaf node.
+    #[inline(always)]
+    fn differing<L: Lanes>(&mut self, p: u32, step: &[Probe; 2], start: usize, storing: bool) {
+        let (tree, accept) = (self.search.tree, self.search.accept);
+        self.task.found.tests += LANES as u64;
+        // SAFETY: `start` is the first entry of a leaf, below an entry that overlaps something.
+        let now = unsafe { tree.overlap::<L>(start, &step[0]) };
+        // SAFETY: as above.
+        let mut before = unsafe { tree.overlap::<L>(start, &step[1]) };
+        let (mut differing, moved) = (now ^ before, u32::from(tree.moved[start / LANES]));
+        if moved != 0 {
+            // Boxes that moved too are no longer where they were. One of two finds the other.
+            let index = &tree.index;
+            let overlapped = retain_bits(moved, |lane| {
+                let other = self.before(index[start + lane]);
+                other.is_some_and(|other| overlap(&step[1], &other))
+            });
+            before = before & !moved | overlapped;
+            let later = retain_bits(moved, |lane| index[start + lane] > p);
+            differing = (now ^ before) & (!moved | later);
+        }
+        if differing == 0 {
+            return;
+        }
+        if accept.tests_anything() {
+            let overlapping = differing.count_ones();
+            differing = retain_bits(differing, |lane| {
+                let pair = Pair::new(p, tree.index[start + lane]);
+                accept.keeps(pair.a, pair.b)
+            });
+            self.task.drop_pairs(overlapping - differing.count_ones());
+        }
+        if !storing {
+            return self.task.count(differing.count_ones());
+        }
+        each_bit(differing, |lane| {
+            let Pair { a, b } = Pair::new(p, tree.index[start + lane]);
+            let ended = if before >> lane & 1 == 1 { MARK } else { 0 };
+            self.task.push(Pair { a, b: b | ended });
+        });
     }
 }
 

@@ -33,6 +33,9 @@ pub(in crate::cpu) struct Tree {
     pub(super) slots: Vec<u32>,
     /// The slots without a box.
     free: Vec<u32>,
+    /// A bit for each slot, by leaf node: set for the boxes of the last refresh that knew where
+    /// they were before.
+    pub(super) moved: Vec<u8>,
     pub(super) rule: OverlapRule,
 }
 
@@ -51,6 +54,17 @@ fn min_of(values: &[i32]) -> i32 {
 
 fn max_of(values: &[i32]) -> i32 {
     values.iter().copied().fold(i32::MIN, i32::max)
+}
+
+/// Returns the bounds of two boxes together.
+pub(super) fn union([a, b]: Probe, [c, d]: Probe) -> Probe {
+    let min = std::array::from_fn(|k| a[k].min(c[k]));
+    [min, std::array::from_fn(|k| b[k].max(d[k]))]
+}
+
+/// Tells whether two boxes overlap.
+pub(super) fn overlap([a, b]: &Probe, [c, d]: &Probe) -> bool {
+    (0..3).all(|k| a[k] <= d[k] && c[k] <= b[k])
 }
 
 /// Returns the probe of a box.
@@ -114,6 +128,7 @@ impl Tree {
             starts,
             counts,
             free,
+            moved: Vec::new(),
             index,
             slots,
             rule,
@@ -140,10 +155,14 @@ impl Tree {
     /// Updates the tree by the changed boxes. Those beyond the end of the scene are removed.
     /// Returns the others in leaf order as well. None if no slot is free for a new box, or an
     /// allocation failed.
+    ///
+    /// `before` has the bounds that the changed boxes had, or nothing. The unions above a box cover
+    /// these too, until the next refresh, so that a search finds what overlapped them.
     pub(in crate::cpu) fn refresh(
         mut self,
         scene: &Scene,
         changed: &[u32],
+        before: &[Aabb],
     ) -> Option<(Self, Vec<u32>)> {
         let boxes = &scene.boxes;
         if self.tags.is_empty() == Tag::is_needed(scene) {
@@ -175,6 +194,7 @@ impl Tree {
         }
         missing.iter().for_each(|&slot| self.set(slot, &NONE));
         self.free.extend(&missing);
+        self.mark_moved(&changed[..here], before).ok()?;
         slots.append(&mut missing);
         for level in 1..self.starts.len() {
             slots.iter_mut().for_each(|entry| *entry /= LANES as u32);
@@ -187,7 +207,32 @@ impl Tree {
                     .for_each(|&entry| self.join(level, entry as usize));
             }
         }
+        if !before.is_empty() {
+            for &i in &order {
+                let slot = self.slots[i as usize];
+                self.set(slot, &probe(&boxes[i as usize], self.rule));
+            }
+        }
         Some((self, order))
+    }
+
+    /// Marks the slots of boxes whose bounds before are known, and extends their bounds by those.
+    fn mark_moved(&mut self, changed: &[u32], before: &[Aabb]) -> Result<()> {
+        self.moved.clear();
+        if before.is_empty() {
+            return Ok(());
+        }
+        try_alloc::resize(&mut self.moved, self.index.len() / LANES, 0)?;
+        for (&i, before) in changed.iter().zip(before) {
+            let slot = self.slots[i as usize] as usize;
+            self.moved[slot / LANES] |= 1 << (slot % LANES);
+            let [min, max] = probe(before, self.rule);
+            for k in 0..3 {
+                self.min[k][slot] = self.min[k][slot].min(min[k]);
+                self.max[k][slot] = self.max[k][slot].max(max[k]);
+            }
+        }
+        Ok(())
     }
 
     /// Sets the bounds of a slot.

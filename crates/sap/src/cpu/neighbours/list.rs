@@ -1,7 +1,7 @@
 //! Candidates in order, in blocks with room for insertions.
 
 use crate::cpu::lanes::{Job, LANES, Lanes, MARK, run_best};
-use crate::cpu::tuning::{FULL_BLOCK, NEW_BLOCK, PREFETCH_DISTANCE, STALE_SHARE, STREAM_TASK};
+use crate::cpu::tuning::{CANDIDATE_DISTANCE, FULL_BLOCK, NEW_BLOCK, STALE_SHARE, STREAM_TASK};
 use crate::threads::in_pool;
 use crate::{Pair, Result, try_alloc};
 use rayon::prelude::*;
@@ -269,7 +269,7 @@ impl Block {
         try_alloc::reserve(&mut self.candidates, FULL_BLOCK)?;
         (self.hits, self.new) = (0, 0);
         for (i, &Pair { a, b }) in pairs.iter().enumerate() {
-            if let Some(ahead) = pairs.get(i + PREFETCH_DISTANCE) {
+            if let Some(ahead) = pairs.get(i + CANDIDATE_DISTANCE) {
                 (test.ask)(ahead.b);
             }
             let hit = (test.overlaps)(a, b);
@@ -287,7 +287,7 @@ impl Block {
         changes: &mut Changes,
     ) -> Result<()> {
         for i in 0..self.candidates.len() {
-            if let Some(ahead) = self.candidates.get(i + PREFETCH_DISTANCE) {
+            if let Some(ahead) = self.candidates.get(i + CANDIDATE_DISTANCE) {
                 (test.ask)(ahead.b & !HIT);
             }
             let candidate = &mut self.candidates[i];

@@ -121,7 +121,7 @@ impl Searcher {
             }
             Self::Tree(tree) => {
                 let (tree, found) = with_threads(|| {
-                    let refreshed = tree.refresh(grown, left.list());
+                    let refreshed = tree.refresh(grown, left.list(), &[]);
                     let (tree, walk) = refreshed.ok_or(try_alloc::refused::<Tree>(1))?;
                     let search = Search {
                         tree: &tree,

@@ -60,14 +60,18 @@ impl Lists {
 
     /// Replaces the last pairs by the next ones.
     pub(in crate::cpu) fn publish(&mut self) {
-        // Keeps blocks for twice as many pairs, and some for each thread.
+        std::mem::swap(&mut self.pairs, &mut self.next);
+        self.drop_blocks();
+    }
+
+    /// Keeps blocks for twice as many pairs as there are, and some for each thread.
+    pub(in crate::cpu) fn drop_blocks(&self) {
         let threads = if in_pool() {
             rayon::current_num_threads()
         } else {
             1
         };
         self.blocks
-            .keep(2 * self.next.len() / PAIR_BLOCK + 8 * threads);
-        std::mem::swap(&mut self.pairs, &mut self.next);
+            .keep(2 * self.pairs.len() / PAIR_BLOCK + 8 * threads);
     }
 }
