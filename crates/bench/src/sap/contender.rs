@@ -105,6 +105,9 @@ impl Ready {
                 pairs.clear();
                 let ms;
                 (ms, *pairs) = milliseconds(|| running.find(frames.boxes(), frames.changed()));
+                if let Some(kept) = running.kept() {
+                    *pairs = kept;
+                }
                 let (sorting, ()) = milliseconds(|| pairs.par_sort_unstable());
                 Ok(Update {
                     ms,

@@ -8,7 +8,9 @@ use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
 use radsweep::{Aabb, Pair};
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 
 /// Query boxes per task.
@@ -24,6 +26,9 @@ pub(crate) enum Peer {
     ParryUpdate,
     /// The same on one thread, as its documentation shows it.
     ParryUpdate1,
+    /// parry's `Bvh` as rapier's `BroadPhaseBvh` uses it, on one thread: only the leaves that
+    /// changed are traversed, and pairs are kept in a hash map.
+    ParryChanged,
     /// `obvhs`: PLOC, then a query for each box.
     Obvhs,
     /// `bvh`: SAH, then a query for each box.
@@ -34,10 +39,11 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ParryRebuild,
         Self::ParryUpdate,
         Self::ParryUpdate1,
+        Self::ParryChanged,
         Self::Obvhs,
         Self::Bvh,
         Self::PlainSweep,
@@ -48,6 +54,7 @@ impl Peer {
             Self::ParryRebuild => "parry-rebuild",
             Self::ParryUpdate => "parry-update",
             Self::ParryUpdate1 => "parry-update-1",
+            Self::ParryChanged => "parry-changed",
             Self::Obvhs => "obvhs",
             Self::Bvh => "bvh",
             Self::PlainSweep => "plain-sweep",
@@ -90,6 +97,7 @@ pub(super) enum Running {
         workspace: BvhWorkspace,
         parallel: bool,
     },
+    ParryChanged(Box<ParryChanged>),
     #[cfg(feature = "peers")]
     Obvhs(crates::Obvhs),
     #[cfg(feature = "peers")]
@@ -109,6 +117,7 @@ impl Running {
             Peer::ParryRebuild => Self::ParryRebuild(BvhWorkspace::default()),
             Peer::ParryUpdate => update(true),
             Peer::ParryUpdate1 => update(false),
+            Peer::ParryChanged => Self::ParryChanged(Box::default()),
             #[cfg(feature = "peers")]
             Peer::Obvhs => Self::Obvhs(crates::Obvhs::default()),
             #[cfg(feature = "peers")]
@@ -120,7 +129,7 @@ impl Running {
     }
 
     /// Finds all overlapping pairs, in any order. A tree that is kept is told which boxes differ
-    /// from those of the last call.
+    /// from those of the last call. A peer that keeps its pairs returns none: see [`Self::kept`].
     pub fn find(&mut self, boxes: &[Aabb], changed: &[u32]) -> Vec<Pair> {
         match self {
             Self::ParryRebuild(workspace) => {
@@ -149,12 +158,96 @@ impl Running {
                 }
                 walk(tree, workspace, *parallel)
             }
+            Self::ParryChanged(peer) => {
+                peer.update(boxes, changed);
+                Vec::new()
+            }
             #[cfg(feature = "peers")]
             Self::Obvhs(obvhs) => obvhs.find(boxes),
             #[cfg(feature = "peers")]
             Self::Bvh => crates::bvh(boxes),
             Self::PlainSweep => plain_sweep(boxes),
         }
+    }
+}
+
+impl Running {
+    /// Returns the pairs of a peer that keeps them.
+    pub fn kept(&self) -> Option<Vec<Pair>> {
+        match self {
+            Self::ParryChanged(peer) => Some(peer.pairs.keys().copied().collect()),
+            _ => None,
+        }
+    }
+}
+
+/// parry's tree and the pairs of the last frame, with the frame that found each.
+#[derive(Default)]
+pub(super) struct ParryChanged {
+    tree: Bvh,
+    workspace: BvhWorkspace,
+    pairs: HashMap<Pair, u32, BuildHasherDefault<PairHasher>>,
+    frame: u32,
+}
+
+impl ParryChanged {
+    /// Finds the pairs of the boxes that changed, and drops those of their pairs that ended.
+    fn update(&mut self, boxes: &[Aabb], changed: &[u32]) {
+        self.frame += 1;
+        let Self {
+            tree,
+            workspace,
+            pairs,
+            frame,
+        } = self;
+        if tree.leaf_count() as usize != boxes.len() {
+            let leaves: Vec<ParryAabb> = boxes.iter().map(parry).collect();
+            *tree = Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves);
+            pairs.clear();
+            tree.traverse_bvtt_single_tree::<false>(workspace, &mut |a, b| {
+                pairs.insert(Pair::new(a, b), *frame);
+            });
+            return;
+        }
+        if changed.is_empty() {
+            return;
+        }
+        for &leaf in changed {
+            // A leaf counts as changed only if there is a margin. This one is lost by rounding.
+            let margin = f32::MIN_POSITIVE;
+            tree.insert_or_update_partially(parry(&boxes[leaf as usize]), leaf, margin);
+        }
+        tree.optimize_incremental(workspace);
+        tree.refit(workspace);
+        tree.traverse_bvtt_single_tree::<true>(workspace, &mut |a, b| {
+            pairs.insert(Pair::new(a, b), *frame);
+        });
+        pairs.retain(|pair, seen| {
+            let leaves = (tree.leaf_node(pair.a), tree.leaf_node(pair.b));
+            let (Some(a), Some(b)) = leaves else {
+                return false;
+            };
+            *seen == *frame || !(a.is_changed() || b.is_changed()) || a.intersects(b)
+        });
+    }
+}
+
+/// A hash by one multiplication, as engines use for pairs.
+#[derive(Default)]
+pub(super) struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        let mixed = self.0.rotate_left(5) ^ u64::from(value);
+        self.0 = mixed.wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
     }
 }
 
@@ -317,7 +410,8 @@ mod tests {
             for shift in [0.0, 0.25, 8.0, 0.5] {
                 let boxes = boxes(shift);
                 let all: Vec<u32> = (0..boxes.len() as u32).collect();
-                let mut pairs = running.find(&boxes, &all);
+                let found = running.find(&boxes, &all);
+                let mut pairs = running.kept().unwrap_or(found);
                 pairs.sort_unstable();
                 broad_phase.update(&boxes).expect("pairs");
                 assert!(pairs == broad_phase.pairs(), "{peer} at {shift}");
