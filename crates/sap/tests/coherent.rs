@@ -433,6 +433,36 @@ fn boxes_that_come_now_and_then_do_not_end_the_use_of_the_list() {
 }
 
 #[test]
+fn margins_that_reach_to_the_next_tower_shrink() {
+    // Towers of cubes, half a cube apart, that shake.
+    let mut random = Random(14);
+    let towers: Vec<Aabb> = (0..5000_u16)
+        .map(|i| {
+            let (tower, layer) = (i / 100, i % 100);
+            let min = [tower % 7, layer, tower / 7].map(f32::from);
+            let min = [1.5 * min[0], min[1], 1.5 * min[2]];
+            Aabb::new(min, min.map(|x| x + 1.0))
+        })
+        .collect();
+    let mut broad_phase = BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        ..Config::default()
+    })
+    .unwrap();
+    let mut tests = Vec::new();
+    for _ in 0..150 {
+        let mut boxes = towers.clone();
+        (0..2).for_each(|_| walk(&mut boxes, &mut random));
+        tests.push(broad_phase.update(&boxes).unwrap().stats.tests);
+    }
+    let (early, late) = (tests[10], tests[140..].iter().max().unwrap());
+    assert!(
+        2 * late < early,
+        "{late} tests of 5,000 boxes after {early}"
+    );
+}
+
+#[test]
 fn frames_too_small_for_the_list_end_its_use() {
     let mut random = Random(13);
     let mut boxes: Vec<Aabb> = (0..200).map(|_| one(200, &mut random)).collect();

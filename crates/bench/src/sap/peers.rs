@@ -26,8 +26,8 @@ pub(crate) enum Peer {
     ParryUpdate,
     /// The same on one thread, as its documentation shows it.
     ParryUpdate1,
-    /// parry's `Bvh` as rapier's `BroadPhaseBvh` uses it, on one thread: only the leaves that
-    /// changed are traversed, and pairs are kept in a hash map.
+    /// parry's `Bvh` as rapier's broad phase uses it, on one thread: only the leaves that changed
+    /// are traversed, and pairs are kept in a hash map.
     ParryChanged,
     /// `obvhs`: PLOC, then a query for each box.
     Obvhs,

@@ -327,6 +327,10 @@ pub(super) const LEFT_CANDIDATE_COST: f32 = 160.0;
 /// value of large lists is not measured.
 pub(super) const MAX_EXCESS: [u64; 2] = [12, 6];
 
+/// What candidates tested in vain may cost before a list is built anew with smaller margins, in
+/// full updates: about what that costs. Not measured.
+pub(super) const MAX_IN_VAIN: u64 = 2;
+
 /// The min and the max number of steps by which boxes are loosened. For a walk of 1 %, 12 to 24
 /// steps are best from 1,000 to 10^6 boxes with one or two pairs each: a frame of 10^5 takes 2.9 ms
 /// with 8, 1.9 with 16 or 24, 2.5 with 32. The limits themselves are not measured.

@@ -11,8 +11,9 @@ use crate::{Aabb, Result, try_alloc};
 /// the more boxes leave and are looked for again. The multiple is adjusted until both costs are
 /// about equal, which is near the minimum of their sum.
 pub(super) struct Margin {
-    /// The multiple of a step.
+    /// The multiple of a step, and what it was when the list was built.
     steps: f32,
+    first_steps: f32,
     /// The costs of both sides since the multiple changed, in tests.
     in_vain: u64,
     left: u64,
@@ -30,6 +31,7 @@ impl Default for Margin {
     fn default() -> Self {
         Self {
             steps: PLANNED_STEPS[0],
+            first_steps: PLANNED_STEPS[0],
             in_vain: 0,
             left: 0,
             regrown: 0,
@@ -83,8 +85,14 @@ impl Margin {
     /// Begins with a list of `n` boxes, all of which count as moving.
     pub(super) fn begin(&mut self, n: usize) -> Result<()> {
         self.frame = MOVING_FRAMES;
+        self.first_steps = self.steps;
         self.times.clear();
         try_alloc::resize(&mut self.times, n, self.frame)
+    }
+
+    /// Tells whether a new list would have smaller margins.
+    pub(super) fn has_shrunk(&self) -> bool {
+        self.steps < 0.8 * self.first_steps
     }
 
     /// Grows a box by how it moves, and not by more than a part of its own size.

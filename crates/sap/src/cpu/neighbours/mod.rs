@@ -22,8 +22,8 @@ use crate::cpu::lanes::prefetch;
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    LARGE_LIST, LIST_BOX_COST, MAX_EXCESS, MAX_LEFT, MAX_PLANNED_COST, MIN_SIZE_IN_STEPS,
-    MOTION_SAMPLE, STREAM_TASK,
+    LARGE_LIST, LIST_BOX_COST, MAX_EXCESS, MAX_IN_VAIN, MAX_LEFT, MAX_PLANNED_COST,
+    MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
 };
 use crate::policy::{Hysteresis, Limits};
 use crate::threads::{in_pool, on_threads};
@@ -56,6 +56,11 @@ pub(in crate::cpu) struct Neighbours {
     full_cost: u64,
     /// What recent frames cost beyond that.
     excess: u64,
+    /// What the candidates tested in vain have cost since the list was built, beyond the cost of
+    /// the boxes that left.
+    in_vain: u64,
+    /// Set where the list ended because its margins were too wide. The next one is due at once.
+    was_loose: bool,
 }
 
 impl Default for Neighbours {
@@ -77,6 +82,8 @@ impl Default for Neighbours {
             found: Vec::new(),
             full_cost: u64::MAX / 8,
             excess: 0,
+            in_vain: 0,
+            was_loose: false,
         }
     }
 }
@@ -139,6 +146,9 @@ impl Neighbours {
             return false;
         }
         self.policy.count_quiet();
+        if std::mem::take(&mut self.was_loose) {
+            return true;
+        }
         if !self.policy.is_due() {
             return false;
         }
@@ -185,7 +195,7 @@ impl Neighbours {
         let found = std::mem::take(&mut self.found);
         self.test(step, New::All(&found))?;
         self.policy.begin();
-        self.excess = 0;
+        (self.excess, self.in_vain) = (0, 0);
         Ok(Some(Updated {
             pairs: self.candidates.hits(),
             tests: searched + self.candidates.len() as u64,
@@ -223,8 +233,9 @@ impl Neighbours {
         let candidates_per_box = candidates as f32 / n as f32;
         let left_cost = costs.left(candidates_per_box) as u64;
         let candidate_cost = costs.candidate(candidates_per_box) as u64;
-        self.margin
-            .end_frame(candidate_cost * (candidates - hits), left_cost, searched);
+        let in_vain = candidate_cost * (candidates - hits);
+        self.margin.end_frame(in_vain, left_cost, searched);
+        self.in_vain = (self.in_vain + in_vain).saturating_sub(left_cost * left as u64 + searched);
         let cost = LIST_BOX_COST * n as u64
             + candidate_cost * candidates
             + left_cost * left as u64
@@ -235,6 +246,12 @@ impl Neighbours {
             self.policy.reject();
         } else {
             self.policy.count_quiet();
+            // Only a new list has smaller margins for boxes that do not leave.
+            self.was_loose = self.margin.has_shrunk()
+                && self.in_vain > self.full_cost.saturating_mul(MAX_IN_VAIN);
+            if self.was_loose {
+                self.policy.end();
+            }
         }
         Ok(Some(Updated {
             pairs: hits as usize,
