@@ -136,6 +136,9 @@ pub(crate) struct Picture {
     /// Draws the scene without the panels
     #[arg(long, requires = "screenshot")]
     pub no_overlay: bool,
+    /// Draws the scene without shadows
+    #[arg(long, requires = "screenshot")]
+    pub no_shadows: bool,
     /// What the colours show [default: depends on the scene]
     #[arg(long, value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
     pub colour: Option<Colour>,

@@ -42,6 +42,7 @@ pub(super) fn view(args: View) -> Result<()> {
         every: picture.every,
         size: picture.size,
         overlay: !picture.no_overlay,
+        shadows: !picture.no_shadows,
         colour: picture.colour,
         wireframes: picture.boxes,
         cells: picture.cells,

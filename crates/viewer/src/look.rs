@@ -64,6 +64,8 @@ pub(super) struct Look {
     /// How far through the scene the bodies before a plane across the line of sight are left out,
     /// from 0 to 1.
     pub cut: f32,
+    /// Whether bodies cast shadows under a sky.
+    pub shadows: bool,
     /// Whether to draw a black background instead of a sky.
     pub space: bool,
 }
@@ -79,6 +81,7 @@ impl Look {
             },
             space: kind == Kind::Galaxy,
             pairs: true,
+            shadows: true,
             ..Self::default()
         }
     }

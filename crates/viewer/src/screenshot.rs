@@ -36,6 +36,8 @@ pub struct Screenshot {
     pub size: [u32; 2],
     /// Whether the panels are drawn.
     pub overlay: bool,
+    /// Whether bodies cast shadows.
+    pub shadows: bool,
     /// What the colours show; `None` for the default of the scene.
     pub colour: Option<Colour>,
     /// Whether the boxes that the broad phase sees are drawn.
@@ -63,14 +65,15 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
     let limit = SortLimit::new(&settings.config, &broad_phase);
     let mut resting = Resting::default();
     let mut viewer = Viewer::new(settings.clone(), true);
+    viewer.drawn_by(&studio.gpu);
     viewer.look = Look {
         colour: wanted.colour.unwrap_or(viewer.look.colour),
+        shadows: wanted.shadows,
         wireframes: wanted.wireframes,
         cells: wanted.cells,
         axis: wanted.body.is_some() || wanted.cells,
         ..viewer.look
     };
-    viewer.drawn_by(&studio.gpu);
     for frame in 1..=u64::from(wanted.frames) {
         let step = scene.step(&mut broad_phase);
         let step = step.map_err(|source| Error::Step { frame, source })?;

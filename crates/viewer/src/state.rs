@@ -154,11 +154,12 @@ impl Viewer {
     }
 
     /// Sets the graphics device. A software one is left out of the bars, where it would dwarf all
-    /// else.
+    /// else, and draws shadows only if asked to.
     pub fn drawn_by(&mut self, gpu: &Gpu) {
         self.device = gpu.name();
         self.software = gpu.is_software();
         self.drawing = !self.software;
+        self.look.shadows = !self.software;
     }
 
     /// Takes over an update of the simulation.
@@ -326,7 +327,10 @@ impl Viewer {
         let old = self.settings.clone();
         change(&mut self.settings);
         if self.settings.kind != old.kind {
-            self.look = Look::of(self.settings.kind);
+            self.look = Look {
+                shadows: self.look.shadows,
+                ..Look::of(self.settings.kind)
+            };
             self.settings.options.bodies = None;
         }
         if self.settings != old {

@@ -6,8 +6,10 @@ mod gpu;
 mod pipelines;
 mod quality;
 mod rows;
+mod shadows;
 mod target;
 mod texture;
+mod vertices;
 
 use super::camera::Camera;
 use super::lines::Line;
@@ -26,6 +28,7 @@ pub(super) use quality::Quality;
 use radsweep::Aabb;
 use radsweep_scenes::{Instance, Mesh, Shape, chair_mesh};
 use rows::Rows;
+use shadows::{Casters, SUN, ShadowMap, Sunlight};
 use std::time::{Duration, Instant};
 pub(super) use target::Picture;
 use target::Targets;
@@ -42,6 +45,7 @@ use wgpu::{
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Globals {
     view_projection: Mat4,
+    light: Mat4,
     eye: [f32; 4],
     right: [f32; 4],
     up: [f32; 4],
@@ -71,6 +75,9 @@ pub(super) struct Renderer {
     pipelines: Pipelines,
     globals: Buffer,
     bind_group: BindGroup,
+    shadows: ShadowMap,
+    casters: Casters,
+    sunlight: Sunlight,
     quality: Quality,
     chair: DeviceMesh,
     coarse_chair: DeviceMesh,
@@ -79,9 +86,9 @@ pub(super) struct Renderer {
     chairs: Chairs,
     /// The landscape of the scene with this number; `None` where it has none.
     landscape: Option<(u64, DeviceMesh)>,
-    /// Boxes, chairs with their whole mesh, spheres, chairs as boxes.
-    bodies: [Rows<Instance>; 4],
-    marks: [Rows<u32>; 4],
+    /// Boxes, chairs with their whole mesh, spheres, chairs as boxes, all chairs to cast shadows.
+    bodies: [Rows<Instance>; 5],
+    marks: [Rows<u32>; 5],
     boxes: Rows<Aabb>,
     lines: Rows<Line>,
     targets: Option<Targets>,
@@ -129,9 +136,13 @@ impl Renderer {
             contents: bytemuck::bytes_of(&Globals::zeroed()),
             usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
         });
-        let (pipelines, bind_group) = Pipelines::new(device, format, quality, &globals);
+        let shadows = ShadowMap::new(device, (!quality.buffered).then_some(quality.shadows));
+        let (pipelines, bind_group) = Pipelines::new(device, format, quality, &shadows, &globals);
         let chair = chair_mesh();
         Self {
+            casters: Casters::new(device, &globals),
+            shadows,
+            sunlight: Sunlight::EVERYWHERE,
             quality,
             coarse_chair: DeviceMesh::new(device, &parts(&chair)),
             chair: DeviceMesh::new(device, &chair),
@@ -143,8 +154,8 @@ impl Renderer {
             globals,
             bind_group,
             landscape: None,
-            bodies: [const { Rows::new() }; 4],
-            marks: [const { Rows::new() }; 4],
+            bodies: [const { Rows::new() }; 5],
+            marks: [const { Rows::new() }; 5],
             boxes: Rows::new(),
             lines: Rows::new(),
             targets: None,
@@ -159,6 +170,23 @@ impl Renderer {
         }
     }
 
+    /// Turns shadows on or off, which compiles the shaders again.
+    fn shade(&mut self, shadows: bool) {
+        if self.shadows.pixels.is_some() == shadows {
+            return;
+        }
+        let device = &self.gpu.device;
+        self.shadows = ShadowMap::new(device, shadows.then_some(self.quality.shadows));
+        (self.pipelines, self.bind_group) = Pipelines::new(
+            device,
+            self.format,
+            self.quality,
+            &self.shadows,
+            &self.globals,
+        );
+        self.uploaded = 0;
+    }
+
     /// Uploads a frame.
     fn upload(&mut self, snapshot: &Snapshot) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
@@ -166,6 +194,11 @@ impl Renderer {
         for (index, shape) in [(0, Shape::Box), (2, Shape::Sphere)] {
             self.bodies[index].write(device, queue, snapshot.picture.of(shape));
             self.marks[index].write(device, queue, &snapshot.marks[index]);
+        }
+        if let Some(pixels) = self.shadows.pixels {
+            self.bodies[4].write(device, queue, &snapshot.picture.chairs);
+            self.marks[4].write(device, queue, &snapshot.marks[1]);
+            self.sunlight = Sunlight::around(snapshot.balls(), pixels);
         }
         self.boxes.write(device, queue, &snapshot.boxes);
         let known = self.landscape.as_ref().map(|landscape| landscape.0);
@@ -197,6 +230,7 @@ impl Renderer {
         let Some(snapshot) = viewer.shown() else {
             return false;
         };
+        self.shade(viewer.look.shadows && !viewer.look.space);
         if self.uploaded != snapshot.serial {
             self.uploaded = snapshot.serial;
             self.upload(snapshot);
@@ -205,6 +239,7 @@ impl Renderer {
         let [_, _, width, height] = area;
         if !self.quality.buffered {
             self.prepare(snapshot, viewer, [width, height], self.quality);
+            self.cast(encoder);
             self.pass(encoder, view, size, area, viewer.look.space);
             return true;
         }
@@ -225,6 +260,7 @@ impl Renderer {
         if self.drawn != Some((content, pixels)) {
             self.drawn = Some((content, pixels));
             self.prepare(snapshot, viewer, [width, height], quality);
+            self.cast(encoder);
             let [wide, high] = pixels.map(|side| side as f32);
             let whole = [0.0, 0.0, wide, high];
             self.pass(encoder, &texture, pixels, whole, viewer.look.space);
@@ -255,6 +291,32 @@ impl Renderer {
             self.marks[index].write(device, queue, &list.1);
         }
         self.boxes_of_a_chair = quality.boxes * INDICES_OF_A_BOX;
+    }
+
+    /// Draws the map of shadows, if there are any.
+    fn cast(&self, encoder: &mut CommandEncoder) {
+        if self.shadows.pixels.is_none() {
+            return;
+        }
+        let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
+            label: Some("shadows"),
+            depth_stencil_attachment: Some(RenderPassDepthStencilAttachment {
+                view: &self.shadows.view,
+                depth_ops: Some(Operations {
+                    load: LoadOp::Clear(1.0),
+                    store: StoreOp::Store,
+                }),
+                stencil_ops: None,
+            }),
+            ..RenderPassDescriptor::default()
+        });
+        let casters = &self.casters;
+        pass.set_bind_group(0, &casters.bind_group, &[]);
+        let shapes = [(4, &casters.mesh), (2, &casters.balls), (0, &casters.boxes)];
+        for (shape, pipeline) in shapes {
+            pass.set_pipeline(pipeline);
+            self.draw_shape(&mut pass, shape);
+        }
     }
 
     /// Draws the scene into an area of a picture of this size in pixels.
@@ -340,8 +402,8 @@ impl Renderer {
         }
     }
 
-    /// Draws the bodies of a shape, an index into [`Snapshot::SHAPES`], or after these coarse
-    /// chairs.
+    /// Draws the bodies of a shape, an index into [`Snapshot::SHAPES`], or after these chairs as
+    /// boxes.
     fn draw_shape(&self, pass: &mut RenderPass<'_>, shape: usize) {
         let rows = self.bodies[shape].iter().zip(self.marks[shape].iter());
         for ((bodies, count), (marks, _)) in rows {
@@ -401,11 +463,12 @@ impl Renderer {
         };
         Globals {
             view_projection: camera.view_projection(aspect),
+            light: self.sunlight.matrix,
             eye: four(camera.eye(), 0.0),
             right: four(camera.right() * slopes.x, width),
             up: four(camera.up() * slopes.y, height),
             forward: four(camera.forward(), camera.cut(radius, look.cut)),
-            sun: four(Vec3::new(0.45, 0.8, 0.38).normalize(), 0.0),
+            sun: four(SUN.normalize(), self.sunlight.pixel),
             sun_light,
             sky_top,
             horizon,

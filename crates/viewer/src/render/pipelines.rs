@@ -1,17 +1,16 @@
 //! A pipeline for each kind of primitive, all with the shader `scene.wgsl`.
 
 use super::quality::Quality;
+use super::shadows::{ShadowMap, UNIFORM};
 use super::target::DEPTH;
-use crate::lines::Line;
-use radsweep::Aabb;
-use radsweep_scenes::Instance;
+use super::vertices::{BODIES, BOXES, LINES, MESH, meshes};
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BlendComponent, BlendFactor,
-    BlendOperation, BlendState, Buffer, ColorTargetState, ColorWrites, CompareFunction,
-    DepthStencilState, Device, Face, FragmentState, MultisampleState, PipelineCompilationOptions,
-    PipelineLayout, PrimitiveState, PrimitiveTopology, RenderPipeline, RenderPipelineDescriptor,
-    ShaderModule, ShaderStages, TextureFormat, VertexAttribute, VertexBufferLayout, VertexState,
-    VertexStepMode, vertex_attr_array,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutEntry,
+    BindingResource, BindingType, BlendComponent, BlendFactor, BlendOperation, BlendState, Buffer,
+    ColorTargetState, ColorWrites, CompareFunction, DepthStencilState, Device, Face, FragmentState,
+    MultisampleState, PipelineCompilationOptions, PipelineLayout, PrimitiveState,
+    PrimitiveTopology, RenderPipeline, RenderPipelineDescriptor, SamplerBindingType, ShaderModule,
+    TextureFormat, TextureSampleType, TextureViewDimension, VertexBufferLayout, VertexState,
 };
 
 #[derive(Debug)]
@@ -41,27 +40,6 @@ struct Kind<'a> {
     culled: Option<Face>,
 }
 
-const INSTANCE: [VertexAttribute; 6] = vertex_attr_array![
-    0 => Float32x3, 1 => Uint32, 2 => Float32x4, 3 => Float32x3, 4 => Float32, 5 => Uint32
-];
-const MARK: [VertexAttribute; 1] = vertex_attr_array![6 => Uint32];
-const POINT: [VertexAttribute; 1] = vertex_attr_array![7 => Float32x3];
-const NORMAL: [VertexAttribute; 1] = vertex_attr_array![8 => Float32x3];
-const BOX: [VertexAttribute; 2] = vertex_attr_array![0 => Float32x3, 1 => Float32x3];
-const LINE: [VertexAttribute; 4] =
-    vertex_attr_array![0 => Float32x3, 1 => Float32, 2 => Float32x3, 3 => Float32x4];
-
-const fn rows<T>(
-    attributes: &[VertexAttribute],
-    step_mode: VertexStepMode,
-) -> VertexBufferLayout<'_> {
-    VertexBufferLayout {
-        array_stride: size_of::<T>() as u64,
-        step_mode,
-        attributes,
-    }
-}
-
 const ADDED: BlendComponent = BlendComponent {
     src_factor: BlendFactor::One,
     dst_factor: BlendFactor::One,
@@ -69,22 +47,25 @@ const ADDED: BlendComponent = BlendComponent {
 };
 
 impl Pipelines {
-    /// Creates the pipelines for this colour format and quality, and the bind group of the uniform
-    /// block.
+    /// Creates the pipelines for this colour format, quality and map of shadows, and the bind group
+    /// of what they read.
     pub fn new(
         device: &Device,
         format: TextureFormat,
         quality: Quality,
+        shadows: &ShadowMap,
         globals: &Buffer,
     ) -> (Self, BindGroup) {
-        let (layout, bind_group) = bind_globals(device, globals);
+        let (layout, bind_group) = bind(device, globals, shadows);
+        let constant = |set: bool| f64::from(u8::from(set));
         let maker = Maker {
             device,
             format,
             samples: quality.samples,
             constants: [
-                ("encoded", f64::from(u8::from(!format.is_srgb()))),
-                ("quick", f64::from(u8::from(quality.buffered))),
+                ("encoded", constant(!format.is_srgb())),
+                ("quick", constant(quality.buffered)),
+                ("shadows", constant(shadows.pixels.is_some())),
             ],
             shader: device.create_shader_module(wgpu::include_wgsl!("scene.wgsl")),
             layout: device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -93,55 +74,51 @@ impl Pipelines {
                 immediate_size: 0,
             }),
         };
-        let instances = rows::<Instance>(&INSTANCE, VertexStepMode::Instance);
-        let marks = rows::<u32>(&MARK, VertexStepMode::Instance);
-        let points = rows::<[f32; 3]>(&POINT, VertexStepMode::Vertex);
-        let normals = rows::<[f32; 3]>(&NORMAL, VertexStepMode::Vertex);
-        let boxes = [rows::<Aabb>(&BOX, VertexStepMode::Instance)];
-        let lines = [rows::<Line>(&LINE, VertexStepMode::Instance)];
-        let bodies = [instances.clone(), marks.clone()];
-        let meshes = [instances, marks, points.clone(), normals.clone()];
+        let meshes = meshes();
         let pipelines = Self {
-            boxes: maker.make(Kind::solid("vs_box", &bodies)),
+            boxes: maker.make(Kind::solid("vs_box", &BODIES)),
             mesh: maker.make(Kind::mesh(&meshes)),
             coarse: maker.make(match quality.buffered {
                 true => Kind::flat(&meshes),
                 false => Kind::mesh(&meshes),
             }),
-            ground: maker.make(Kind::solid("vs_ground", &[points, normals])),
-            balls: maker.make(Kind::balls(&bodies)),
-            glow: maker.make(Kind::glow(&bodies)),
+            ground: maker.make(Kind::solid("vs_ground", &MESH)),
+            balls: maker.make(Kind::balls(&BODIES)),
+            glow: maker.make(Kind::glow(&BODIES)),
             sky: maker.make(Kind::sky()),
-            wire: maker.make(Kind::wire(&boxes)),
-            line: maker.make(Kind::line(&lines)),
+            wire: maker.make(Kind::wire(&BOXES)),
+            line: maker.make(Kind::line(&LINES)),
         };
         (pipelines, bind_group)
     }
 }
 
-/// Binds the uniform block, which every pipeline reads.
-fn bind_globals(device: &Device, globals: &Buffer) -> (BindGroupLayout, BindGroup) {
-    let entry = wgpu::BindGroupLayoutEntry {
-        binding: 0,
-        visibility: ShaderStages::VERTEX_FRAGMENT,
-        ty: wgpu::BindingType::Buffer {
-            ty: wgpu::BufferBindingType::Uniform,
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        },
-        count: None,
+/// Binds what every pipeline reads: the uniform block, and the map of shadows.
+fn bind(device: &Device, globals: &Buffer, shadows: &ShadowMap) -> (BindGroupLayout, BindGroup) {
+    let entry = |binding, ty| BindGroupLayoutEntry {
+        binding,
+        ty,
+        ..UNIFORM
     };
+    let map = BindingType::Texture {
+        sample_type: TextureSampleType::Depth,
+        view_dimension: TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let sampler = BindingType::Sampler(SamplerBindingType::Comparison);
     let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: Some("globals"),
-        entries: &[entry],
+        label: Some("scene"),
+        entries: &[UNIFORM, entry(1, map), entry(2, sampler)],
     });
+    let entry = |binding, resource| BindGroupEntry { binding, resource };
     let bind_group = device.create_bind_group(&BindGroupDescriptor {
-        label: Some("globals"),
+        label: Some("scene"),
         layout: &layout,
-        entries: &[BindGroupEntry {
-            binding: 0,
-            resource: globals.as_entire_binding(),
-        }],
+        entries: &[
+            entry(0, globals.as_entire_binding()),
+            entry(1, BindingResource::TextureView(&shadows.view)),
+            entry(2, BindingResource::Sampler(&shadows.sampler)),
+        ],
     });
     (layout, bind_group)
 }
@@ -238,7 +215,7 @@ struct Maker<'a> {
     format: TextureFormat,
     samples: u32,
     /// The constants of the shader.
-    constants: [(&'static str, f64); 2],
+    constants: [(&'static str, f64); 3],
     shader: ShaderModule,
     layout: PipelineLayout,
 }

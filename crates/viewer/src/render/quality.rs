@@ -19,6 +19,8 @@ pub(crate) struct Quality {
     pub max_whole: usize,
     /// Boxes of the other chairs, the largest first.
     pub boxes: u32,
+    /// Width and height of the map of shadows.
+    pub shadows: u32,
 }
 
 impl Quality {
@@ -29,6 +31,7 @@ impl Quality {
         whole_from: 8.0,
         max_whole: usize::MAX,
         boxes: 14,
+        shadows: 2048,
     };
     /// For drivers that draw on the CPU, while nothing moves.
     const STILL: Self = Self {
@@ -37,6 +40,7 @@ impl Quality {
         whole_from: 30.0,
         max_whole: 64,
         boxes: 14,
+        shadows: 1024,
     };
     /// For drivers that draw on the CPU, while something moves. 1,500 chairs of nine boxes take
     /// llvmpipe a twentieth of the time of their meshes.

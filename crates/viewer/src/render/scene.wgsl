@@ -3,15 +3,20 @@
 // Light comes from a sky above and a ground below (hemisphere), a sun, and a faint light from the
 // other side; bodies have a bright rim, and haze grows towards the horizon. Depth is reversed and
 // infinite: 1 near, 0 far.
+//
+// Bodies cast shadows: they are first drawn from the sun into a map of depths, 0 near, 1 far.
 
 struct Globals {
     view_projection: mat4x4f,
+    // From the world to the map of shadows.
+    light: mat4x4f,
     eye: vec4f,
     // Half the width and height of the picture at distance 1 along these, w: its size in pixels.
     right: vec4f,
     up: vec4f,
     // w: the depth before which bodies are left out.
     forward: vec4f,
+    // w: the distance from a surface at which its shadows are looked up.
     sun: vec4f,
     sun_light: vec4f,
     sky_top: vec4f,
@@ -23,11 +28,15 @@ struct Globals {
     modes: vec4u,
 }
 @group(0) @binding(0) var<uniform> g: Globals;
+@group(0) @binding(1) var shadow_map: texture_depth_2d;
+@group(0) @binding(2) var shadow_sampler: sampler_comparison;
 
 // Whether to encode sRGB here, since the picture does not.
 override encoded: bool = false;
 // Whether to leave out what costs much and shows little, where the CPU draws.
 override quick: bool = false;
+// Whether bodies cast shadows.
+override shadows: bool = false;
 
 const STATIC: u32 = 0x80000000u;
 const PICKED: u32 = 0x40000000u;
@@ -118,26 +127,43 @@ fn visible(body: Body) -> bool {
     return ((body.mark & STATIC) != 0u || behind_cut(body.position)) && max(max(abs(body.scale.x), abs(body.scale.y)), abs(body.scale.z)) < 1e30;
 }
 
-// The three faces of a box towards the eye, six corners each.
-@vertex
-fn vs_box(@builtin(vertex_index) vertex: u32, body: Body) -> Surface {
+struct Corner {
+    // On a cube of half width 1.
+    point: vec3f,
+    normal: vec3f,
+    // On its face.
+    face: vec2f,
+}
+
+// Returns a corner of the three faces of a box towards an observer, six corners each.
+fn corner_of(vertex: u32, body: Body, to_observer: vec3f) -> Corner {
     let axis = vertex / 6u;
     let corner = vertex % 6u;
     let x = select(-1.0, 1.0, corner == 1u || corner == 2u || corner == 4u);
     let y = select(-1.0, 1.0, corner == 2u || corner >= 4u);
     let inverse = vec4f(-body.rotation.xyz, body.rotation.w);
-    let to_eye = rotate(inverse, g.eye.xyz - body.position);
     var normal = vec3f(0.0);
-    normal[axis] = select(-1.0, 1.0, to_eye[axis] > 0.0);
+    normal[axis] = select(-1.0, 1.0, rotate(inverse, to_observer)[axis] > 0.0);
     var point = normal;
     point[(axis + 1u) % 3u] = x;
     point[(axis + 2u) % 3u] = y;
+    return Corner(point, normal, vec2f(x, y));
+}
+
+// Returns the position of a point of a body in the world.
+fn placed(body: Body, point: vec3f) -> vec3f {
+    return body.position + rotate(body.rotation, point * body.scale);
+}
+
+@vertex
+fn vs_box(@builtin(vertex_index) vertex: u32, body: Body) -> Surface {
+    let corner = corner_of(vertex, body, g.eye.xyz - body.position);
     var out: Surface;
-    out.world = body.position + rotate(body.rotation, point * body.scale);
-    out.normal = rotate(body.rotation, normal);
+    out.world = placed(body, corner.point);
+    out.normal = rotate(body.rotation, corner.normal);
     out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body));
     out.base = colour_of(body);
-    out.face = vec2f(x, y);
+    out.face = corner.face;
     out.mark = body.mark;
     return out;
 }
@@ -145,7 +171,7 @@ fn vs_box(@builtin(vertex_index) vertex: u32, body: Body) -> Surface {
 @vertex
 fn vs_mesh(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) -> Surface {
     var out: Surface;
-    out.world = body.position + rotate(body.rotation, point * body.scale);
+    out.world = placed(body, point);
     out.normal = rotate(body.rotation, normal);
     out.clip = select(vec4f(0.0), g.view_projection * vec4f(out.world, 1.0), visible(body));
     out.base = colour_of(body);
@@ -175,12 +201,37 @@ fn sky(dir: vec3f) -> vec3f {
     return mix(above, g.horizon.rgb * 0.82, clamp(-height * 2.5, 0.0, 1.0));
 }
 
+// Returns the share of the sun's light that reaches a surface: the mean over some points of the
+// map, each between four of its pixels. Outside of the map nothing casts shadows.
+fn sunlit(world: vec3f, n: vec3f) -> f32 {
+    if !shadows {
+        return 1.0;
+    }
+    if dot(n, g.sun.xyz) <= 0.0 {
+        return 0.0;
+    }
+    let at = g.light * vec4f(world + n * g.sun.w, 1.0);
+    let uv = vec2f(0.5 + 0.5 * at.x, 0.5 - 0.5 * at.y);
+    let depth = min(at.z, 1.0);
+    let pixel = 1.0 / vec2f(textureDimensions(shadow_map));
+    var sum = 0.0;
+    if quick {
+        sum = textureSampleCompareLevel(shadow_map, shadow_sampler, uv, depth);
+    } else {
+        for (var tap = 0u; tap < 9u; tap++) {
+            let off = (vec2f(vec2u(tap % 3u, tap / 3u)) - 1.0) * 1.5;
+            sum += textureSampleCompareLevel(shadow_map, shadow_sampler, uv + off * pixel, depth) / 9.0;
+        }
+    }
+    return select(1.0, sum, max(abs(at.x), abs(at.y)) < 1.0);
+}
+
 fn lit(base: vec3f, n: vec3f, world: vec3f) -> vec3f {
     let from_eye = world - g.eye.xyz;
     let distance = length(from_eye);
     let view = from_eye / distance;
     let ambient = mix(g.ground.rgb * 0.45, g.sky_top.rgb * 0.75 + 0.10, n.y * 0.5 + 0.5);
-    let sun = max(dot(n, g.sun.xyz), 0.0);
+    let sun = max(dot(n, g.sun.xyz), 0.0) * sunlit(world, n);
     if quick {
         let far = distance * g.scales.x * distance * g.scales.x;
         return mix(base * (ambient + sun * g.sun_light.rgb), g.horizon.rgb, far / (1.0 + far));
@@ -235,7 +286,7 @@ struct Flat {
 // however small, so that shading corners is much cheaper for chairs of some pixels.
 @vertex
 fn vs_flat(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) -> Flat {
-    let world = body.position + rotate(body.rotation, point * body.scale);
+    let world = placed(body, point);
     var out: Flat;
     out.clip = select(vec4f(0.0), g.view_projection * vec4f(world, 1.0), visible(body));
     out.colour = finish(lit(colour_of(body).rgb, rotate(body.rotation, normal), world));
@@ -322,6 +373,46 @@ fn fs_ball(in: Ball) -> Covered {
     out.colour = vec4f(finish(colour).rgb, cover);
     out.depth = clip.z / clip.w;
     return out;
+}
+
+// The three faces of a box away from the sun.
+@vertex
+fn vs_box_shadow(@builtin(vertex_index) vertex: u32, body: Body) -> @builtin(position) vec4f {
+    return shadow(body, placed(body, corner_of(vertex, body, -g.sun.xyz).point));
+}
+
+@vertex
+fn vs_mesh_shadow(@location(7) point: vec3f, body: Body) -> @builtin(position) vec4f {
+    return shadow(body, placed(body, point));
+}
+
+// Returns the position in the map of a point of a body.
+fn shadow(body: Body, world: vec3f) -> vec4f {
+    return select(vec4f(0.0), g.light * vec4f(world, 1.0), visible(body));
+}
+
+struct Disc {
+    @builtin(position) clip: vec4f,
+    // From -1 to 1 across the square.
+    @location(0) corner: vec2f,
+}
+
+// A ball is a disc through its centre here: so no ball shades its side towards the sun.
+@vertex
+fn vs_ball_shadow(@builtin(vertex_index) vertex: u32, body: Body) -> Disc {
+    let u = normalize(cross(g.sun.xyz, vec3f(0.0, 0.0, 1.0)));
+    var out: Disc;
+    out.corner = vec2f(select(-1.0, 1.0, (vertex & 1u) != 0u), select(-1.0, 1.0, (vertex & 2u) != 0u));
+    let off = u * out.corner.x + cross(g.sun.xyz, u) * out.corner.y;
+    out.clip = shadow(body, body.position + off * body.scale.x);
+    return out;
+}
+
+@fragment
+fn fs_ball_shadow(in: Disc) {
+    if length(in.corner) > 1.0 {
+        discard;
+    }
 }
 
 struct Ink {

@@ -26,11 +26,14 @@ impl Viewer {
         self.actions(ui);
         let mut speed = self.speed;
         let (slowest, fastest) = Self::SPEEDS;
-        ui.label("Speed");
-        let slider = Slider::new(&mut speed, slowest..=fastest).logarithmic(true);
-        if ui.add(slider.suffix("x").max_decimals(2)).changed() {
-            self.set_speed(speed);
-        }
+        ui.spacing_mut().slider_width = 82.0;
+        ui.horizontal(|ui| {
+            ui.label("Speed");
+            let slider = Slider::new(&mut speed, slowest..=fastest).logarithmic(true);
+            if ui.add(slider.suffix("x").max_decimals(2)).changed() {
+                self.set_speed(speed);
+            }
+        });
         ui.checkbox(&mut self.held, "Wait for pictures");
         ui.separator();
         self.simulated(ui);
@@ -122,14 +125,19 @@ impl Viewer {
         let names = Colour::ALL.map(Colour::name);
         choice(ui, "Colour", &mut name, &names);
         look.colour = name.parse().unwrap_or(look.colour);
-        ui.checkbox(&mut look.wireframes, "Boxes (AABBs)");
+        ui.horizontal(|ui| {
+            ui.checkbox(&mut look.wireframes, "Boxes (AABBs)");
+            ui.checkbox(&mut look.shadows, "Shadows");
+        });
         ui.checkbox(&mut look.axis, "Sweep axis");
         ui.checkbox(&mut look.cells, "Columns, cells");
         ui.checkbox(&mut look.pairs, "Pairs of the picked body");
         ui.checkbox(&mut look.links, "Pairs of all bodies");
+        ui.horizontal(|ui| {
+            ui.label("Cut");
+            ui.add(Slider::new(&mut look.cut, 0.0..=1.0).max_decimals(2));
+        });
         ui.checkbox(&mut self.drawing, "Drawing in the bars");
-        let cut = Slider::new(&mut self.look.cut, 0.0..=1.0).max_decimals(2);
-        ui.add(cut.text("cut"));
         ui.checkbox(&mut self.broad_phase_only, "Broad phase only in the bars");
     }
 }

@@ -3,8 +3,8 @@
 use super::grouped;
 use crate::state::Viewer;
 use crate::timeline::{DRAW, RENDER, Record, Span, axis_name};
-use egui::{Color32, Grid, Stroke, Ui, vec2};
-use egui_plot::{Bar, BarChart, Plot, VLine};
+use egui::{Color32, Grid, Rangef, Stroke, Ui, vec2};
+use egui_plot::{Bar, BarChart, GridInput, GridMark, Plot, VLine};
 
 /// Returns the colour of a stage by its index; neighbours differ.
 fn colour(index: usize) -> Color32 {
@@ -74,6 +74,9 @@ impl Viewer {
             .show_x(false)
             .show_y(false)
             .set_margin_fraction(vec2(0.0, 0.0))
+            .grid_spacing(Rangef::new(1.0, 300.0))
+            .x_grid_spacer(|axis| marks(&axis, 80.0))
+            .y_grid_spacer(|axis| marks(&axis, 32.0))
             .y_axis_label("ms");
         let inspected = self.inspected;
         let response = plot.show(ui, |plot| {
@@ -174,6 +177,25 @@ fn pairs(awake: u64, resting: u64) -> String {
         0 => awake,
         _ => format!("{awake} awake, {} resting", grouped(resting)),
     }
+}
+
+/// Returns the round numbers of an axis (one, two or five times a power of ten) that are at least
+/// this many points apart.
+fn marks(axis: &GridInput, apart: f64) -> Vec<GridMark> {
+    // The base is the distance of the plot's `grid_spacing`: a point.
+    let least = (axis.base_step_size * apart).max(f64::MIN_POSITIVE);
+    let power = 10.0_f64.powf(least.log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|times| times * power);
+    let step = steps.into_iter().find(|&step| step >= least);
+    let step_size = step.unwrap_or(10.0 * power);
+    let (low, high) = axis.bounds;
+    let mut marks = Vec::new();
+    let mut value = (low / step_size).ceil() * step_size;
+    while value <= high && step_size.is_finite() && marks.len() < 100 {
+        marks.push(GridMark { value, step_size });
+        value += step_size;
+    }
+    marks
 }
 
 /// Returns the bars of each stage, in the order of the stages, one on top of the other.
@@ -280,6 +302,25 @@ mod tests {
             text.starts_with("frame 1\n") && text.contains("sweep"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn marks_are_round_and_far_enough_apart() {
+        let at = |high: f64, points: f64| {
+            let axis = GridInput {
+                bounds: (0.0, high),
+                base_step_size: high / points,
+            };
+            marks(&axis, 32.0)
+                .iter()
+                .map(|mark| mark.value)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(at(90.0, 147.0), [0.0, 20.0, 40.0, 60.0, 80.0]);
+        assert_eq!(at(100.0, 147.0), [0.0, 50.0, 100.0]);
+        assert_eq!(at(4e-3, 147.0), [0.0, 1e-3, 2e-3, 3e-3, 4e-3]);
+        assert!(at(1e-6, 147.0).len() > 1 && at(1e9, 147.0).len() > 1);
+        assert!(at(f64::NAN, 147.0).is_empty());
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(super) fn style(context: &Context) {
         style
             .text_styles
             .insert(TextStyle::Small, FontId::proportional(SMALLEST));
-        style.spacing.item_spacing = egui::vec2(6.0, 4.0);
+        // All controls fit in 600 points.
+        style.spacing.item_spacing = egui::vec2(6.0, 3.0);
     });
 }
 
@@ -234,6 +235,9 @@ impl Viewer {
         if pressed(Key::X) {
             self.look.wireframes ^= true;
         }
+        if pressed(Key::U) {
+            self.look.shadows ^= true;
+        }
         if pressed(Key::V) {
             self.look.axis ^= true;
         }
@@ -334,7 +338,7 @@ const HELP: [(&str, &str); 28] = [
     ("Y", "next sort"),
     ("B", "next backend"),
     ("C", "next colour"),
-    ("X", "boxes"),
+    ("X  U", "boxes, shadows"),
     ("V", "sweep axis"),
     ("G", "columns or cells of subdivided"),
     ("L  N", "pairs of the picked body, of all bodies"),

@@ -24,28 +24,27 @@ fn main() {
     let goldens = Kind::ALL
         .iter()
         .map(|&kind| Trial::test(format!("golden::{kind}"), move || golden(kind)));
-    let panels = Trial::test("panels_are_drawn_over_the_scene", panels);
-    image::run(missing(), goldens.chain([panels]).collect(), Vec::new());
+    let others = [
+        Trial::test("panels_are_drawn_over_the_scene", panels),
+        Trial::test("bodies_cast_shadows_if_asked_to", shadows),
+    ];
+    image::run(missing(), goldens.chain(others).collect(), Vec::new());
 }
 
 /// Returns why nothing can be drawn here, if so.
 fn missing() -> Option<String> {
     let folder = TempDir::new().expect("a temporary folder");
-    match take(
-        &folder.path().join("probe.png"),
-        Kind::Uniform,
-        [8, 8],
-        false,
-    ) {
+    let path = folder.path().join("probe.png");
+    match screenshot(&of(&path, Kind::Uniform, [8, 8]), || {}) {
         Err(error @ Error::NoAdapter) => Some(error.to_string()),
         _ => None,
     }
 }
 
-/// Takes a picture of the last frame of a scene.
-fn take(path: &Path, kind: Kind, size: [u32; 2], overlay: bool) -> std::result::Result<(), Error> {
+/// Returns the picture of the last frame of a scene, without panels.
+fn of(path: &Path, kind: Kind, size: [u32; 2]) -> Screenshot {
     let (bodies, frames) = scale(kind);
-    let wanted = Screenshot {
+    Screenshot {
         settings: Settings {
             kind,
             options: Options {
@@ -63,21 +62,26 @@ fn take(path: &Path, kind: Kind, size: [u32; 2], overlay: bool) -> std::result::
         frames,
         every: None,
         size,
-        overlay,
+        overlay: false,
+        shadows: true,
         colour: None,
         wireframes: false,
         cells: false,
         body: None,
-    };
-    screenshot(&wanted, || {})
+    }
+}
+
+/// Takes a picture.
+fn take(wanted: &Screenshot) -> Result<Image> {
+    screenshot(wanted, || {})?;
+    Image::read(&wanted.path)
 }
 
 fn golden(kind: Kind) -> Result {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures/golden");
     let expected = folder.join(format!("{kind}.png"));
     let taken = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{kind}.png"));
-    take(&taken, kind, SIZE, false)?;
-    let found = Image::read(&taken)?;
+    let found = take(&of(&taken, kind, SIZE))?;
     if found.size != SIZE.map(|side| side as usize) {
         return Err(format!("{:?} pixels", found.size).into());
     }
@@ -105,11 +109,12 @@ fn golden(kind: Kind) -> Result {
 fn panels() -> Result {
     let folder = TempDir::new()?;
     let path = folder.path().join("picture.png");
-    let draw = |overlay| {
-        take(&path, Kind::Stack, [1000, 640], overlay)?;
-        Image::read(&path)
+    let plain = of(&path, Kind::Stack, [1000, 640]);
+    let with = Screenshot {
+        overlay: true,
+        ..plain.clone()
     };
-    let (plain, with) = (draw(false)?, draw(true)?);
+    let (plain, with) = (take(&plain)?, take(&with)?);
     let (mean, worst) = plain.difference(&with);
     check(mean > 20.0 && worst > 100.0, (mean, worst))?;
     // The panel on the right has both dark and light pixels, from its text and bars.
@@ -119,4 +124,44 @@ fn panels() -> Result {
     let light = values.iter().filter(|&&value| value > 160).count();
     let dark = values.iter().filter(|&&value| value < 60).count();
     check(light > 500 && dark > 50_000, (light, dark))
+}
+
+fn shadows() -> Result {
+    let folder = TempDir::new()?;
+    let path = folder.path().join("picture.png");
+    for kind in [Kind::FallingChairs, Kind::Uniform, Kind::Particles] {
+        let with = of(&path, kind, SIZE);
+        let without = Screenshot {
+            shadows: false,
+            ..with.clone()
+        };
+        let (with, without) = (take(&with)?, take(&without)?);
+        let (with, without) = (with.squares(SQUARE), without.squares(SQUARE));
+        let darker: Vec<f64> = with
+            .iter()
+            .zip(&without)
+            .map(|(a, b)| b[1] - a[1])
+            .collect();
+        // A shadow only ever takes light away, and the sky stays as it is.
+        let brightest = darker.iter().copied().fold(0.0, f64::min);
+        check(brightest > -2.0, (kind, brightest))?;
+        let count = |at: &mut dyn Iterator<Item = f64>, least| at.filter(|&by| by > least).count();
+        let all = count(&mut darker.iter().copied(), 3.0);
+        check((60..darker.len() / 2).contains(&all), (kind, all))?;
+        if kind == Kind::FallingChairs {
+            // The sun shines from the right: the floor is dark on the left of the heap, not there.
+            let floor = |pixels: [std::ops::Range<usize>; 2], least| {
+                let [columns, rows] = pixels.map(|range| range.start / SQUARE..range.end / SQUARE);
+                let width = SIZE[0] as usize / SQUARE;
+                let rows = rows.flat_map(|y| columns.clone().map(move |x| y * width + x));
+                count(&mut rows.map(|square| darker[square]), least)
+            };
+            let (left, right) = (
+                floor([165..195, 175..205], 12.0),
+                floor([330..480, 150..300], 2.0),
+            );
+            check(left > 8 && right == 0, (left, right))?;
+        }
+    }
+    Ok(())
 }
