@@ -16,6 +16,7 @@ use tempfile::TempDir;
 fn main() {
     let drawn = vec![
         Trial::test("a_picked_body_and_boxes_are_drawn", picked),
+        Trial::test("shadows_are_left_out_if_asked_to", shadows),
         Trial::test("numbered_pictures_show_the_frames_in_between", numbered),
         Trial::test("bad_sizes_and_folders_are_errors", refused),
     ];
@@ -100,6 +101,13 @@ fn picked() -> Result {
         check(mean > 0.2 && worst > 10.0, (more, mean, worst))?;
     }
     Ok(())
+}
+
+fn shadows() -> Result {
+    let with = picture(Kind::FallingChairs, &["--no-overlay"])?;
+    let without = picture(Kind::FallingChairs, &["--no-overlay", "--no-shadows"])?;
+    let (mean, worst) = with.difference(&without);
+    check(mean > 0.1 && worst > 20.0, (mean, worst))
 }
 
 fn numbered() -> Result {

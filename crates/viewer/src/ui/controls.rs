@@ -2,7 +2,7 @@
 
 use crate::look::Colour;
 use crate::state::{Request, Viewer};
-use egui::{Button, ComboBox, DragValue, Slider, Ui};
+use egui::{Button, Checkbox, ComboBox, DragValue, Slider, Ui};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
 use radsweep_scenes::{Kind, Options};
@@ -127,7 +127,8 @@ impl Viewer {
         look.colour = name.parse().unwrap_or(look.colour);
         ui.horizontal(|ui| {
             ui.checkbox(&mut look.wireframes, "Boxes (AABBs)");
-            ui.checkbox(&mut look.shadows, "Shadows");
+            let shadows = Checkbox::new(&mut look.shadows, "Shadows");
+            ui.add_enabled(!look.space, shadows);
         });
         ui.checkbox(&mut look.axis, "Sweep axis");
         ui.checkbox(&mut look.cells, "Columns, cells");

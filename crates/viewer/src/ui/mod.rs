@@ -10,7 +10,7 @@ use super::render::BACKGROUND;
 use super::state::{Aim, Request, Viewer, next};
 use egui::{
     Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Key, Panel, PointerButton, Pos2,
-    Response, Sense, TextStyle, Ui, vec2,
+    Response, ScrollArea, Sense, TextStyle, Ui, vec2,
 };
 use glam::{Vec2, Vec3};
 use radsweep::{Backend, Strategy};
@@ -50,7 +50,7 @@ impl Viewer {
                     .exact_size(206.0)
                     .frame(frame)
                     .show(ui, |ui| {
-                        egui::ScrollArea::vertical().show(ui, |ui| self.controls(ui));
+                        ScrollArea::vertical().show(ui, |ui| self.controls(ui));
                     });
             }
             if !right {
@@ -58,7 +58,7 @@ impl Viewer {
                     .exact_size(322.0)
                     .frame(frame)
                     .show(ui, |ui| {
-                        egui::ScrollArea::vertical().show(ui, |ui| {
+                        ScrollArea::vertical().show(ui, |ui| {
                             self.figures(ui);
                             self.picked(ui);
                         });
@@ -355,12 +355,17 @@ fn help(context: &Context, open: &mut bool, at: Pos2) {
         .resizable(false)
         .default_pos(at)
         .show(context, |ui| {
-            egui::Grid::new("keys").num_columns(2).show(ui, |ui| {
-                for (key, what) in HELP {
-                    ui.strong(key);
-                    ui.label(what);
-                    ui.end_row();
-                }
+            // It scrolls in a low window, in which its title needs room too.
+            let height = context.content_rect().height() - 70.0;
+            let list = ScrollArea::vertical().max_height(height);
+            list.show(ui, |ui| {
+                egui::Grid::new("keys").num_columns(2).show(ui, |ui| {
+                    for (key, what) in HELP {
+                        ui.strong(key);
+                        ui.label(what);
+                        ui.end_row();
+                    }
+                });
             });
         });
 }
