@@ -66,6 +66,16 @@ pub struct Radix {
     pub subgroups: Option<Subgroups>,
 }
 
+/// The kernels of the sweep of a broad phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sweep {
+    /// The keys: of 64 bits for boxes in worlds or columns, which are their high words.
+    pub key: Key,
+}
+
+/// The number of tests of a thread of the sweep.
+pub const SWEEP_ITEMS: u32 = 16;
+
 macro_rules! file {
     ($path:literal) => {
         include_str!(concat!("../wgsl/", $path))
@@ -111,13 +121,9 @@ impl Radix {
         if self.subgroups.is_some() && target == Target::Browser {
             text += "enable subgroups;\n";
         }
-        let mut constant = |name: &str, value: u32| {
-            text += &format!("const {name}: u32 = {value}u;\n");
-        };
-        constant("WORKGROUP", WORKGROUP);
-        constant("ITEMS", RADIX_ITEMS);
+        text += &constants(RADIX_ITEMS);
         if let Some(subgroups) = self.subgroups {
-            constant("SUBGROUPS", WORKGROUP / subgroups.min);
+            text += &constant("SUBGROUPS", WORKGROUP / subgroups.min);
         }
         text + &self.files().concat()
     }
@@ -166,4 +172,66 @@ impl Radix {
         }
         files
     }
+}
+
+impl Sweep {
+    /// The bytes of workgroup memory that a kernel takes at most.
+    pub const WORKGROUP_BYTES: u32 = 8 * WORKGROUP;
+
+    /// Returns the names of the entry points.
+    #[must_use]
+    pub const fn entry_points(&self) -> &'static [&'static str] {
+        match self.key {
+            Key::Bits32 => &[
+                "make_keys",
+                "arrange",
+                "scan_sums",
+                "place_starts",
+                "find",
+                "count_rows",
+            ],
+            Key::Bits64 => &[
+                "make_keys",
+                "arrange",
+                "scan_sums",
+                "place_starts",
+                "find",
+                "count_rows",
+                "count_copies",
+                "make_copies",
+            ],
+        }
+    }
+
+    /// Returns the text of the module, which is the same for every target.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let keys = match self.key {
+            Key::Bits32 => vec![file!("common/sweep_key_32.wgsl")],
+            Key::Bits64 => vec![
+                file!("common/sweep_key_64.wgsl"),
+                file!("sap/sweep_columns.wgsl"),
+            ],
+        };
+        let files = [
+            file!("sap/sweep.wgsl"),
+            file!("sap/sweep_keys.wgsl"),
+            file!("sap/sweep_arrange.wgsl"),
+            file!("sap/sweep_test.wgsl"),
+            file!("sap/sweep_find.wgsl"),
+            file!("common/ordered.wgsl"),
+            file!("common/words_64.wgsl"),
+            file!("block/scan.wgsl"),
+        ];
+        constants(SWEEP_ITEMS) + &files.concat() + &keys.concat()
+    }
+}
+
+/// Returns the constants of every module.
+fn constants(items: u32) -> String {
+    constant("WORKGROUP", WORKGROUP) + &constant("ITEMS", items)
+}
+
+fn constant(name: &str, value: u32) -> String {
+    format!("const {name}: u32 = {value}u;\n")
 }

@@ -74,11 +74,12 @@
 //!
 //! # GPU
 //!
-//! With the feature `cuda`, [`Backend::Auto`] takes the first NVIDIA GPU if there is one, else the
-//! CPU; the pairs are the same. Boxes in host memory are copied there in each update. A program
-//! whose boxes are on the GPU calls `BroadPhase::update_device`, and reads the pairs there
-//! (`BroadPhase::device_pairs`) or copies them (`BroadPhase::download`). `FrameGraph` runs a whole
-//! frame in one launch. [`BroadPhase::fallback`] has the reason if a GPU is not used.
+//! With the feature `cuda`, [`Backend::Auto`] takes the first NVIDIA GPU if there is one; with the
+//! feature `wgpu`, else any other graphics processor; else the CPU. The pairs are the same. Boxes
+//! in host memory are copied there in each update. A program whose boxes are on an NVIDIA GPU calls
+//! `BroadPhase::update_device`, and reads the pairs there (`BroadPhase::device_pairs`) or copies
+//! them (`BroadPhase::download`). `FrameGraph` runs a whole frame in one launch.
+//! [`BroadPhase::fallback`] has the reason if a GPU is not used.
 //!
 //! # Features
 //!
@@ -88,8 +89,8 @@
 //!   It needs no toolkit to build and no driver to start, and has no effect on targets without a
 //!   CUDA driver. A crate outside of the workspace that enables it needs a few lines of
 //!   configuration, which the guide lists.
-//! - `wgpu`: the module `sort::wgpu`, a sort on Vulkan, Metal and DirectX 12, and its device layer
-//!   `wgpu_device`. The broad phase does not use it yet.
+//! - `wgpu`: graphics processors of Vulkan, Metal and DirectX 12 ([`Backend::Wgpu`]), the module
+//!   `sort::wgpu`, and the device layer `wgpu_device`.
 //! - `ecs`: the module `ecs`, which is the crate `radsweep-ecs`: components, a resource and systems
 //!   of `bevy_ecs`.
 //!

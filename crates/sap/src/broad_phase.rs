@@ -34,20 +34,46 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// [`Error::Margin`] for a margin that is negative or not finite, [`Error::NoCuda`] where CUDA
-    /// is asked for and missing.
+    /// [`Error::Margin`] for a margin that is negative or not finite, [`Error::NoCuda`] and
+    /// [`Error::NoWgpu`] where these are asked for and missing, [`Error::Unsupported`] for a
+    /// strategy that the backend does not have.
     pub fn new(config: Config) -> Result<Self> {
-        let margin = config.margin;
-        if !margin.is_finite() || margin < 0.0 {
-            return Err(Error::Margin { margin });
-        }
-        let strategy = config.strategy;
-        let chosen = Chosen::new(config)?;
-        Ok(Self {
-            report: Report::none(chosen.engine.backend(), strategy),
+        check_margin(&config)?;
+        Chosen::new(config).map(Self::with)
+    }
+
+    /// A broad phase on a device of `wgpu` that the caller has opened, such as that of a renderer.
+    /// [`Config::backend`] is [`Backend::Wgpu`](crate::Backend::Wgpu) then, whatever was given.
+    ///
+    /// ```
+    /// use sap::{Aabb, Backend, BroadPhase, Config};
+    /// use wgpu_device::{Adapters, Device};
+    ///
+    /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+    /// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
+    /// let report = broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+    /// assert_eq!((report.stats.backend, report.pairs), (Backend::Wgpu, 3));
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Margin`] and [`Error::Unsupported`] as [`BroadPhase::new`], and what the device
+    /// reports.
+    #[cfg(feature = "wgpu")]
+    pub fn on_wgpu(device: &wgpu_device::Device, config: Config) -> Result<Self> {
+        check_margin(&config)?;
+        let backend = crate::Backend::Wgpu;
+        Chosen::on_wgpu(device, Config { backend, ..config }).map(Self::with)
+    }
+
+    fn with(chosen: Chosen) -> Self {
+        let engine = &chosen.engine;
+        Self {
+            report: Report::none(engine.backend(), engine.config().strategy),
             chosen,
             lookup: Lookup::default(),
-        })
+        }
     }
 
     /// Takes the boxes of a frame and finds all their pairs.
@@ -389,5 +415,14 @@ impl BroadPhase {
     /// The engine at work.
     pub(crate) fn engine(&self) -> &dyn Engine {
         &*self.chosen.engine
+    }
+}
+
+fn check_margin(config: &Config) -> Result<()> {
+    let margin = config.margin;
+    if margin.is_finite() && margin >= 0.0 {
+        Ok(())
+    } else {
+        Err(Error::Margin { margin })
     }
 }

@@ -62,12 +62,12 @@ pub enum Strategy {
     Sweep,
     /// The space divided, so that few boxes share an interval by chance: on the CPU the sweep
     /// inside columns of the other two axes, or a tree of the boxes where that would take too many
-    /// tests; on CUDA cells of several sizes.
+    /// tests; on CUDA cells of several sizes; on `wgpu` columns, in frames with worlds none.
     Subdivided,
     /// The fastest of these, chosen from statistics of the frame, with a tree of the boxes where it
-    /// takes too many tests. On the CPU also two ways that have no name of their own: some hundred
-    /// boxes are tested all against all, and while boxes move little a neighbour list keeps
-    /// candidates from frame to frame.
+    /// takes too many tests (not on `wgpu`). On the CPU also two ways that have no name of their
+    /// own: some hundred boxes are tested all against all, and while boxes move little a neighbour
+    /// list keeps candidates from frame to frame.
     #[default]
     Auto,
 }
@@ -84,8 +84,9 @@ named!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Backend {
-    /// CUDA where a device answers, else the CPU. Should the device fail, the CPU works from then
-    /// on ([`BroadPhase::fallback`](crate::BroadPhase::fallback)).
+    /// CUDA where a device answers, else a graphics processor by `wgpu`, else the CPU; each where
+    /// this build has its feature. Should the device fail, the CPU works from then on
+    /// ([`BroadPhase::fallback`](crate::BroadPhase::fallback)).
     #[default]
     Auto,
     /// The threads of the current rayon pool. Up to 1,000 boxes, and up to 4,096 while there is a
@@ -94,13 +95,18 @@ pub enum Backend {
     Cpu,
     /// The first CUDA device; an error where there is none.
     Cuda,
+    /// The best graphics adapter of Vulkan, Metal or DirectX 12, a software driver only where there
+    /// is no other; an error where there is none. `Strategy::Endpoints` is [`Error::Unsupported`]
+    /// there.
+    Wgpu,
 }
 named!(
     Backend,
     "backend",
     Auto = "auto",
     Cpu = "cpu",
-    Cuda = "cuda"
+    Cuda = "cuda",
+    Wgpu = "wgpu"
 );
 
 /// What an update does with boxes that are NaN or inverted.
@@ -132,7 +138,7 @@ pub struct Config {
     pub backend: Backend,
     /// How pairs are found.
     pub strategy: Strategy,
-    /// The sort that is used on a GPU.
+    /// The sort that is used on CUDA. The other backends have one.
     pub sort: gpusort::Algorithm,
     /// Whether touching boxes overlap.
     pub rule: OverlapRule,

@@ -1,6 +1,6 @@
 //! What every engine can do: the only interface by which [`crate::BroadPhase`] uses it.
 
-#[cfg(cuda)]
+#[cfg(on_device)]
 use crate::last::Last;
 use crate::query::Labels;
 #[cfg(cuda)]
@@ -72,7 +72,7 @@ pub(crate) trait Engine: Any + Send + Sync {
 
     /// Takes what there is of the last result out of an engine that has failed. Only an engine on
     /// a device can fail so.
-    #[cfg(cuda)]
+    #[cfg(on_device)]
     fn last(&mut self) -> Result<Last> {
         Ok(Last::default())
     }

@@ -154,6 +154,20 @@ pub enum Error {
         /// What was looked for and not found.
         looked_for: String,
     },
+    /// `wgpu` was requested and is not available.
+    #[error("no wgpu backend: {looked_for}")]
+    NoWgpu {
+        /// What was looked for and not found.
+        looked_for: String,
+    },
+    /// The backend does not have what the configuration asks for.
+    #[error("the backend `{backend}` does not have the {what}")]
+    Unsupported {
+        /// The name of the backend.
+        backend: &'static str,
+        /// What was asked for, such as "strategy `endpoints`".
+        what: String,
+    },
     /// The system refused an allocation of host memory.
     #[error("no host memory for {bytes} bytes")]
     OutOfMemory {
@@ -171,15 +185,29 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
+    /// The device of `wgpu` returned an error.
+    #[cfg(feature = "wgpu")]
+    #[error(transparent)]
+    Wgpu(#[from] wgpu_device::Error),
+}
+
+#[cfg(on_device)]
+impl Error {
+    /// Tells whether the GPU failed, in a sort or elsewhere.
+    pub(crate) const fn is_of_gpu(&self) -> bool {
+        match self {
+            #[cfg(cuda)]
+            Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)) => true,
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu(_)
+            | Self::Sort(gpusort::Error::Wgpu(_) | gpusort::Error::TooManyKeys { .. }) => true,
+            _ => false,
+        }
+    }
 }
 
 #[cfg(cuda)]
 impl Error {
-    /// Tells whether the GPU failed, in a sort or elsewhere.
-    pub(crate) const fn is_of_gpu(&self) -> bool {
-        matches!(self, Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)))
-    }
-
     /// Tells whether an allocation on the GPU was refused, in a sort or elsewhere.
     pub(crate) const fn is_out_of_device_memory(&self) -> bool {
         matches!(

@@ -3,7 +3,7 @@
 //!
 //! [`BroadPhase`] takes the boxes of a scene each frame and keeps the sorted list of overlapping
 //! [`Pair`]s, with those that started and ended. It works on the CPU, on a rayon pool for
-//! all but small frames, and, with the feature `cuda` and a driver, on the GPU: both give the same
+//! all but small frames, and, with the features `cuda` and `wgpu`, on GPUs: all give the same
 //! pairs, bit for bit, whatever the [`Strategy`] and the thread count.
 //!
 //! ```
@@ -26,8 +26,9 @@
 //!
 //! # Features
 //!
-//! `cuda`, which is off by default, adds NVIDIA GPUs. It needs no toolkit to build and no driver to
-//! start, and has no effect on targets without a CUDA driver.
+//! Both are off by default. `cuda` adds NVIDIA GPUs. It needs no toolkit to build and no driver to
+//! start, and has no effect on targets without a CUDA driver. `wgpu` adds graphics processors of
+//! Vulkan, Metal and DirectX 12.
 
 mod aabb;
 mod backend;
@@ -43,7 +44,7 @@ mod error;
 mod filter;
 mod frame;
 mod hash;
-#[cfg(cuda)]
+#[cfg(on_device)]
 mod last;
 mod mesh;
 mod packing;
@@ -55,6 +56,8 @@ mod report;
 mod subdivision;
 mod threads;
 mod try_alloc;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
 pub use aabb::{Aabb, Aabb64, OverlapRule};
 pub use broad_phase::BroadPhase;

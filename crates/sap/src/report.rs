@@ -16,10 +16,11 @@ pub struct Invalid {
     pub reason: InvalidReason,
 }
 
-/// Milliseconds of each stage: host time on the CPU, device time on CUDA. 0 where a stage was not
-/// needed.
+/// Milliseconds of each stage: host time on the CPU and on `wgpu`, device time on CUDA. 0 where a
+/// stage was not needed.
 ///
-/// On CUDA the host waits for the counters once an update. That wait is in no stage.
+/// On CUDA the host waits for the counters once an update. That wait is in no stage. On `wgpu` the
+/// keys are made in the stage `sort`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Timings {
@@ -66,6 +67,8 @@ impl Timings {
 /// [`gpusort`]; cells need none of boxes, and pairs that are counted by row none of pairs, so all
 /// may be 0. Their figures come with the counters of the update, without another wait. Where a step
 /// ran again, the last time counts.
+///
+/// On `wgpu` boxes and pairs are sorted by [`gpusort`].
 ///
 /// On the CPU boxes or ends are sorted by [`gpusort`], pairs and the boxes of a column in cache,
 /// which has no passes to tell of: those count as keys only.

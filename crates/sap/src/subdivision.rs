@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Subdivision {
-    /// Columns along the sweep axis, on the CPU; a box is in all that it touches.
+    /// Columns along the sweep axis, on the CPU and on `wgpu`; a box is in all that it touches.
     Columns {
         /// The two other axes: 0, 1, 2 for x, y, z.
         axes: [usize; 2],

@@ -526,7 +526,7 @@ fn a_failed_update_leaves_queries_unchanged() {
     broad_phase.update(&boxes).unwrap();
     let query = broad_phase.query(boxes[0]);
     assert_eq!(query.filter(first).world(0).collect().unwrap(), [0, 1]);
-    assert_eq!(query.world(1).collect().unwrap(), []);
+    assert!(query.world(1).collect().unwrap().is_empty());
     broad_phase.clear();
     assert!(!broad_phase.query(boxes[0]).any().unwrap());
 }

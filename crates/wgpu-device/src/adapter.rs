@@ -64,7 +64,8 @@ impl fmt::Display for AdapterSummary {
     }
 }
 
-/// Returns all adapters of this machine. `WGPU_BACKEND` selects among the drivers.
+/// Returns all adapters of this machine: those of Vulkan, Metal and DirectX 12, or of the
+/// interfaces that `WGPU_BACKEND` names.
 ///
 /// ```
 /// for adapter in wgpu_device::adapters() {
@@ -94,7 +95,11 @@ pub(crate) fn choose(adapters: Adapters) -> Result<Adapter> {
 }
 
 fn instance() -> Instance {
-    Instance::new(InstanceDescriptor::new_without_display_handle_from_env())
+    Instance::new(InstanceDescriptor {
+        // Those that this crate is for.
+        backends: Backends::from_env().unwrap_or(Backends::PRIMARY),
+        ..InstanceDescriptor::new_without_display_handle_from_env()
+    })
 }
 
 fn enumerate(instance: &Instance) -> Vec<Adapter> {

@@ -20,16 +20,16 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Passes pairs to the caller in chunks and counts them.
-pub(super) struct Delivery<'a> {
+pub(crate) struct Delivery<'a> {
     chunk: usize,
     f: &'a mut dyn FnMut(&[Pair]),
-    pub(super) pairs: u64,
-    pub(super) chunks: u64,
+    pub(crate) pairs: u64,
+    pub(crate) chunks: u64,
 }
 
 impl<'a> Delivery<'a> {
     /// Creates a delivery to `f` of at most `chunk` pairs at once.
-    pub(super) fn new(chunk: usize, f: &'a mut dyn FnMut(&[Pair])) -> Self {
+    pub(crate) fn new(chunk: usize, f: &'a mut dyn FnMut(&[Pair])) -> Self {
         Self {
             chunk,
             f,
@@ -64,7 +64,8 @@ impl<'a> Delivery<'a> {
         Ok(tests + more)
     }
 
-    fn deliver(&mut self, pairs: &[Pair]) {
+    /// Delivers pairs that follow all before them.
+    pub(crate) fn deliver(&mut self, pairs: &[Pair]) {
         for chunk in pairs.chunks(self.chunk) {
             (self.f)(chunk);
             self.pairs += chunk.len() as u64;

@@ -9,13 +9,13 @@ use crate::{Config, Pair, Result};
 const PAIR: u64 = size_of::<Pair>() as u64;
 
 /// Returns the number of pairs if all boxes overlap.
-pub(super) const fn max_pairs(boxes: usize) -> u64 {
+pub(crate) const fn max_pairs(boxes: usize) -> u64 {
     let boxes = boxes as u64;
     boxes * boxes.saturating_sub(1) / 2
 }
 
 /// What decides how many pairs a call may keep.
-pub(super) struct Memory<'a> {
+pub(crate) struct Memory<'a> {
     pub(super) config: &'a Config,
     /// The number of boxes, whose memory is not available for pairs.
     pub(super) boxes: usize,
@@ -31,7 +31,7 @@ pub(super) struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     /// Creates the limits of a call that has no call before it.
-    pub(super) const fn new(config: &'a Config, boxes: usize, max: u64) -> Self {
+    pub(crate) const fn new(config: &'a Config, boxes: usize, max: u64) -> Self {
         Self {
             config,
             boxes,
@@ -82,7 +82,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Returns `wanted`, or the limit where memory holds fewer pairs.
-    pub(super) fn round(&self, wanted: u64) -> u64 {
+    pub(crate) fn round(&self, wanted: u64) -> u64 {
         if self.max <= UNCHECKED_PAIRS {
             return wanted;
         }

@@ -31,6 +31,22 @@ mod small_sort;
 pub(crate) mod tuning;
 mod update;
 
+/// What the engine on `wgpu` does on the host in the same way.
+#[cfg(feature = "wgpu")]
+pub(crate) mod shared {
+    pub(crate) use super::chunks::Delivery;
+    pub(crate) use super::clock::Clock;
+    pub(crate) use super::full::columns::Cuts;
+    pub(crate) use super::full::plan::plan_without_tree;
+    pub(crate) use super::full::records::axes;
+    pub(crate) use super::full::split::max_copies;
+    pub(crate) use super::memory::{Memory, max_pairs};
+    pub(crate) use super::output::events::difference;
+    pub(crate) use super::scene::Scene;
+    pub(crate) use super::tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, UNCHECKED_PAIRS};
+    pub(crate) use super::{check_count, read_alone};
+}
+
 use crate::query::Labels;
 use crate::subdivision::Subdivision;
 use crate::threads::{on_threads, with_threads};
@@ -112,7 +128,7 @@ impl Engine {
 
     /// Creates an engine that continues from the last result of one that failed. The next update's
     /// events are relative to that result, and its margins to the stored boxes.
-    #[cfg(cuda)]
+    #[cfg(on_device)]
     pub(crate) fn following(config: Config, last: crate::last::Last) -> Self {
         let (boxes, tight) = if last.stored.is_empty() {
             (last.given, Vec::new())
@@ -296,7 +312,7 @@ impl crate::engine::Engine for Engine {
 }
 
 /// Reads a frame without margins, independent of the last update.
-fn read_alone(config: &Config, frame: &Frame) -> Result<Scene> {
+pub(crate) fn read_alone(config: &Config, frame: &Frame) -> Result<Scene> {
     check_count(frame)?;
     let mut scene = Scene::default();
     scene.read(frame, config.on_invalid, 0.0, &Scene::default())?;
@@ -305,7 +321,7 @@ fn read_alone(config: &Config, frame: &Frame) -> Result<Scene> {
 
 /// Checks that the boxes are not too many. Indices have 31 bits, because an endpoint record has one
 /// more bit. With worlds, each box of two sets may have a column of its own.
-fn check_count(frame: &Frame) -> Result<()> {
+pub(crate) fn check_count(frame: &Frame) -> Result<()> {
     let boxes = frame.len() as u64;
     let limit = if frame.worlds.is_some() {
         MAX_COLUMNS / 4

@@ -12,23 +12,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A frame as the engine stores it.
 #[derive(Default)]
-pub(super) struct Scene {
+pub(crate) struct Scene {
     /// The boxes to sweep, with margins. Invalid boxes are stored as [`Aabb::EMPTY`].
-    pub(super) boxes: Vec<Aabb>,
+    pub(crate) boxes: Vec<Aabb>,
     /// The boxes without margins; empty if there is no margin.
-    pub(super) tight: Vec<Aabb>,
-    pub(super) filters: Option<Vec<Filter>>,
-    pub(super) worlds: Option<Vec<u32>>,
-    pub(super) excluded: Vec<Pair>,
+    pub(crate) tight: Vec<Aabb>,
+    pub(crate) filters: Option<Vec<Filter>>,
+    pub(crate) worlds: Option<Vec<u32>>,
+    pub(crate) excluded: Vec<Pair>,
     /// The `f64` bounds for the exact test of pairs.
-    pub(super) exact: Option<Vec<Aabb64>>,
-    pub(super) invalid: Option<Invalid>,
+    pub(crate) exact: Option<Vec<Aabb64>>,
+    pub(crate) invalid: Option<Invalid>,
 }
 
 impl Scene {
     /// Reads a frame into this scene, whose memory it reuses. With a margin, a box keeps its stored
     /// bounds of the `last` scene as long as they contain it.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         frame: &Frame,
         on_invalid: OnInvalid,
@@ -219,7 +219,7 @@ impl Scene {
     }
 
     /// Returns the boxes without margins.
-    pub(super) fn given(&self) -> &[Aabb] {
+    pub(crate) fn given(&self) -> &[Aabb] {
         if self.tight.is_empty() {
             &self.boxes
         } else {
@@ -228,7 +228,7 @@ impl Scene {
     }
 
     /// Tells whether all that decides the pairs of two scenes is equal bit for bit.
-    pub(super) fn same_pairs(&self, other: &Self) -> bool {
+    pub(crate) fn same_pairs(&self, other: &Self) -> bool {
         self.boxes.len() == other.boxes.len()
             && same_bits(&self.boxes, &other.boxes)
             && self.filters == other.filters
@@ -266,7 +266,7 @@ impl Scene {
     }
 
     /// Adds `f64` bounds to a scene of `f32` boxes.
-    pub(super) fn make_exact(&mut self) -> Result<()> {
+    pub(crate) fn make_exact(&mut self) -> Result<()> {
         if self.exact.is_none() {
             let wide = |b: &Aabb| Aabb64::new(b.min.map(f64::from), b.max.map(f64::from));
             self.exact = Some(try_alloc::gather(self.boxes.par_iter().map(wide))?);

@@ -32,7 +32,7 @@ pub(crate) const GROWTH: usize = 32;
 
 /// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists. Not
 /// measured.
-pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
+pub(crate) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
 
 /// Bytes that a box takes during a sweep: its record, its key and the memory of their sort. Added
 /// up, not measured.
@@ -188,9 +188,9 @@ pub(super) const SPARSE_ROWS: usize = 4;
 
 /// Pairs that chunked delivery holds at once: at least this many (32 MiB), and this many for each
 /// box. Not measured.
-pub(super) const MIN_ROUND_PAIRS: u64 = 4 * 1024 * 1024;
+pub(crate) const MIN_ROUND_PAIRS: u64 = 4 * 1024 * 1024;
 /// See [`MIN_ROUND_PAIRS`].
-pub(super) const ROUND_PAIRS_PER_BOX: u64 = 4;
+pub(crate) const ROUND_PAIRS_PER_BOX: u64 = 4;
 
 /// Chunked delivery tests every box against all others if more than one in this many of those tests
 /// finds a pair: such a test costs 0.25 ns, ordering a pair 10 ns.

@@ -3,6 +3,7 @@
 //! [`trials`] is the matrix of edge cases for one backend, which each backend's binary runs.
 #![allow(dead_code, missing_docs)]
 
+pub mod against_cpu;
 pub mod allocated;
 pub mod behaviour;
 pub mod churn;
@@ -14,6 +15,7 @@ pub mod independent;
 pub mod mesh;
 pub mod oracle;
 pub mod process;
+pub mod published;
 pub mod random;
 pub mod resting;
 pub mod scenes;

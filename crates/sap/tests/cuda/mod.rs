@@ -1,7 +1,6 @@
 //! The trials of the CUDA engine. Without a device all are ignored, and the reason is printed; with
 //! `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
 
-mod against_cpu;
 mod bounds;
 mod changed;
 mod device;
@@ -15,7 +14,8 @@ mod resting;
 mod soak;
 
 use crate::common;
-use crate::common::scenes::{Random, around};
+use crate::common::against_cpu::{self, cpu, engine, holds, sized, uniform};
+use crate::common::scenes::Random;
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
 use std::sync::{Mutex, OnceLock};
@@ -31,17 +31,17 @@ const STRATEGIES: &[Strategy] = &[Strategy::Endpoints, Strategy::Sweep, Strategy
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = common::trials(Backend::Cuda, STRATEGIES);
-    let own = [
-        against_cpu::ALL,
-        device::ALL,
-        graph::ALL,
-        resting::ALL,
-        memory::ALL,
-    ]
-    .concat();
+    let own = [device::ALL, graph::ALL, resting::ALL, memory::ALL].concat();
     trials.extend(own.into_iter().flat_map(|(name, check)| {
         STRATEGIES.iter().map(move |&strategy| {
             Trial::test(format!("{name}::{strategy}"), move || check(strategy))
+        })
+    }));
+    trials.extend(against_cpu::ALL.iter().flat_map(|&(name, check)| {
+        STRATEGIES.iter().map(move |&strategy| {
+            Trial::test(format!("{name}::{strategy}"), move || {
+                check(&cuda(strategy))
+            })
         })
     }));
     trials.push(Trial::test("device::choice", device::choice));
@@ -82,18 +82,6 @@ fn cuda(strategy: Strategy) -> Config {
     }
 }
 
-/// Returns the same configuration for the CPU.
-fn cpu(config: &Config) -> Config {
-    Config {
-        backend: Backend::Cpu,
-        ..config.clone()
-    }
-}
-
-fn engine(config: &Config) -> BroadPhase {
-    BroadPhase::new(config.clone()).expect("the backend is there")
-}
-
 /// Returns the pairs of a frame by the CPU engine.
 fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     let mut broad_phase = engine(&Config {
@@ -105,31 +93,6 @@ fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     broad_phase.pairs().to_vec()
 }
 
-/// Returns the size to test: `quick` where a tool slows everything down.
-fn sized(full: usize, quick: usize) -> usize {
-    if common::quick() { quick } else { full }
-}
-
 fn text(error: impl ToString) -> Failed {
     error.to_string().into()
-}
-
-/// Fails with a message unless a condition holds.
-fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Failed> {
-    if condition {
-        Ok(())
-    } else {
-        Err(text().into())
-    }
-}
-
-/// Returns `n` boxes, about `density` in a unit of volume, with half sides of 0.2 to 0.5.
-fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
-    let side = (n as f32 / density).cbrt();
-    let mut one = || {
-        let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
-        let half: [f32; 3] = std::array::from_fn(|_| random.between(0.2, 0.5));
-        around(center, half)
-    };
-    (0..n).map(|_| one()).collect()
 }

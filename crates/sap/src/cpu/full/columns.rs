@@ -11,7 +11,7 @@ use crate::cpu::tuning::{CROSSING_GAIN, MIN_CROSSING};
 
 /// Cuts of one axis, ascending, and a table to find them by.
 #[derive(Default, Clone)]
-pub(in crate::cpu) struct Cuts {
+pub(crate) struct Cuts {
     /// The cuts, then a NaN, which is at or below no value. Empty if there is no cut.
     cuts: Vec<f32>,
     low: f32,
@@ -95,7 +95,7 @@ impl Cuts {
     }
 
     /// Returns the cuts.
-    pub(in crate::cpu) fn to_vec(&self) -> Vec<f32> {
+    pub(crate) fn to_vec(&self) -> Vec<f32> {
         self.cuts[..self.parts() - 1].to_vec()
     }
 
@@ -156,8 +156,8 @@ impl Cuts {
 
 /// The columns of a frame: parts of the two other axes, for each world.
 #[derive(Default, Clone)]
-pub(in crate::cpu) struct Columns {
-    pub(in crate::cpu) cuts: [Cuts; 2],
+pub(crate) struct Columns {
+    pub(crate) cuts: [Cuts; 2],
     /// Even steps of the sweep axis, by which each column is sorted.
     pub(in crate::cpu) steps: Steps,
 }

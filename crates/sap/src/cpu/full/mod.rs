@@ -10,7 +10,7 @@ mod partition;
 pub(super) mod plan;
 pub(super) mod records;
 mod sample;
-mod split;
+pub(super) mod split;
 mod sweep;
 pub(super) mod two_sets;
 

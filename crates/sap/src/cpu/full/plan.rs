@@ -17,15 +17,15 @@ use crate::cpu::tuning::{
 use crate::{Aabb, Strategy};
 
 /// How to find the pairs of a frame.
-pub(in crate::cpu) struct Plan {
-    pub(in crate::cpu) strategy: Strategy,
+pub(crate) struct Plan {
+    pub(crate) strategy: Strategy,
     /// Whether the tree finds the pairs; then the strategy is `Subdivided`.
     pub(in crate::cpu) by_tree: bool,
-    pub(in crate::cpu) axis: usize,
+    pub(crate) axis: usize,
     /// Whether the tree takes over if the sweep exceeds its budget.
     pub(in crate::cpu) is_bounded: bool,
     /// The columns of `Subdivided`; else a single one.
-    pub(in crate::cpu) columns: Columns,
+    pub(crate) columns: Columns,
     /// `min` and `max` of the sample on the sweep axis, each sorted, to estimate a box's
     /// candidates.
     ends: [Vec<f32>; 2],
@@ -104,6 +104,24 @@ pub(in crate::cpu) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Str
     if strategy == Strategy::Endpoints {
         return Plan::along(0, strategy);
     }
+    planner(boxes, worlds, strategy).plan()
+}
+
+/// Chooses as [`plan`] does, for an engine without a tree.
+#[cfg(feature = "wgpu")]
+pub(crate) fn plan_without_tree(
+    boxes: &[Aabb],
+    worlds: Option<&[u32]>,
+    strategy: Strategy,
+) -> Plan {
+    Planner {
+        has_tree: false,
+        ..planner(boxes, worlds, strategy)
+    }
+    .plan()
+}
+
+fn planner(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Strategy) -> Planner {
     let sample = Sample::new(boxes, worlds);
     let candidates = std::array::from_fn(|axis| sample.candidates(axis));
     Planner {
@@ -111,8 +129,8 @@ pub(in crate::cpu) fn plan(boxes: &[Aabb], worlds: Option<&[u32]>, strategy: Str
         candidates,
         strategy,
         n: boxes.len(),
+        has_tree: true,
     }
-    .plan()
 }
 
 /// Chooses a plan by a sample.
@@ -123,6 +141,8 @@ struct Planner {
     strategy: Strategy,
     /// The number of boxes in the frame.
     n: usize,
+    /// Whether a tree can find the pairs.
+    has_tree: bool,
 }
 
 /// Columns and the cost of a sweep inside them.
@@ -167,7 +187,7 @@ impl Planner {
         let (count, chosen) = &self.candidates[axis];
         let pairs = self.sample.pairs(*count, chosen) * self.scale();
         let budget = BOX_BUDGET as f64 * n + PAIR_BUDGET as f64 * pairs;
-        if budget < min_cost {
+        if self.has_tree && budget < min_cost {
             let choice = choice(Reason::LeastCost, Some(budget));
             return Plan {
                 by_tree: true,

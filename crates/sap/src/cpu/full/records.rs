@@ -44,7 +44,7 @@ pub(in crate::cpu) const fn packed_column(column: u32, homes: [bool; 2]) -> u32 
 }
 
 /// Returns the sweep axis and the two others.
-pub(in crate::cpu) const fn axes(axis: usize) -> [usize; 3] {
+pub(crate) const fn axes(axis: usize) -> [usize; 3] {
     [axis, (axis + 1) % 3, (axis + 2) % 3]
 }
 

@@ -120,7 +120,7 @@ impl<'a> Split<'a> {
 }
 
 /// Returns the max number of copies of `n` boxes that columns may hold.
-pub(super) const fn max_copies(n: usize) -> u64 {
+pub(crate) const fn max_copies(n: usize) -> u64 {
     MAX_MEAN_COPIES * n as u64 + FREE_COPIES
 }
 

@@ -8,7 +8,7 @@ use crate::{Pair, Result, try_alloc};
 use rayon::prelude::*;
 
 /// Returns the pairs of `new` that `old` lacks, and those of `old` that `new` lacks. O(old + new).
-pub(in crate::cpu) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
+pub(crate) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {
     if old.is_empty() || new.is_empty() {
         return Ok((concat(&[new])?, concat(&[old])?));
     }

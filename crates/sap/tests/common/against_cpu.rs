@@ -1,12 +1,15 @@
-//! Random frames on both engines give the same pairs, events and reports.
+//! Random frames on a device and on the CPU give the same pairs, events and reports.
 
-use super::{Check, Random, cpu, cuda, engine, holds, sized, uniform};
-use crate::common::{equal, same};
+use super::scenes::{Random, around};
+use super::{equal, quick, same};
 use libtest_mimic::Failed;
 use sap::{
-    Aabb, Aabb64, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair,
-    Report, Strategy,
+    Aabb, Aabb64, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule,
+    Pair, Report, Strategy,
 };
+
+/// A check of one configuration, which names the backend and the strategy.
+type Check = fn(&Config) -> Result<(), Failed>;
 
 pub const ALL: &[(&str, Check)] = &[
     ("against_cpu::frames", frames),
@@ -18,6 +21,43 @@ pub const ALL: &[(&str, Check)] = &[
     ("against_cpu::many_worlds", many_worlds),
     ("against_cpu::million", million),
 ];
+
+/// Returns the same configuration for the CPU.
+pub fn cpu(config: &Config) -> Config {
+    Config {
+        backend: Backend::Cpu,
+        ..config.clone()
+    }
+}
+
+pub fn engine(config: &Config) -> BroadPhase {
+    BroadPhase::new(config.clone()).expect("the backend is there")
+}
+
+/// Returns the size to test: `quick` where a tool slows everything down.
+pub fn sized(full: usize, small: usize) -> usize {
+    if quick() { small } else { full }
+}
+
+/// Fails with a message unless a condition holds.
+pub fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Failed> {
+    if condition {
+        Ok(())
+    } else {
+        Err(text().into())
+    }
+}
+
+/// Returns `n` boxes, about `density` in a unit of volume, with half sides of 0.2 to 0.5.
+pub fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
+    let side = (n as f32 / density).cbrt();
+    let mut one = || {
+        let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
+        let half: [f32; 3] = std::array::from_fn(|_| random.between(0.2, 0.5));
+        around(center, half)
+    };
+    (0..n).map(|_| one()).collect()
+}
 
 /// A frame that owns its lists.
 #[derive(Clone)]
@@ -137,37 +177,37 @@ impl Owned {
 
 /// Runs both engines on the same frames.
 struct Both {
-    cuda: BroadPhase,
+    device: BroadPhase,
     cpu: BroadPhase,
 }
 
 impl Both {
     fn new(config: &Config) -> Self {
         Self {
-            cuda: engine(config),
+            device: engine(config),
             cpu: engine(&cpu(config)),
         }
     }
 
     fn update(&mut self, frame: Frame, worlds: bool, what: &str) -> Result<(), Failed> {
-        let (on_cuda, on_cpu) = (
-            self.cuda.update(frame).cloned(),
+        let (on_device, on_cpu) = (
+            self.device.update(frame).cloned(),
             self.cpu.update(frame).cloned(),
         );
-        let (on_cuda, on_cpu) = match (on_cuda, on_cpu) {
+        let (on_device, on_cpu) = match (on_device, on_cpu) {
             (Ok(x), Ok(y)) => (x, y),
             (x, y) => {
                 let [x, y] =
                     [x, y].map(|result| result.map(|_| ()).map_err(|error| error.to_string()));
                 return holds(x == y, || {
-                    format!("{what}: CUDA gives {x:?}, the CPU {y:?}")
+                    format!("{what}: the device gives {x:?}, the CPU {y:?}")
                 });
             }
         };
         let lists = [
-            ("pairs", self.cuda.pairs(), self.cpu.pairs()),
-            ("started", self.cuda.started(), self.cpu.started()),
-            ("ended", self.cuda.ended(), self.cpu.ended()),
+            ("pairs", self.device.pairs(), self.cpu.pairs()),
+            ("started", self.device.started(), self.cpu.started()),
+            ("ended", self.device.ended(), self.cpu.ended()),
         ];
         for (list, x, y) in lists {
             same(x, y).map_err(|error| {
@@ -176,7 +216,7 @@ impl Both {
         }
         // With worlds the engines estimate candidates differently and may sweep on different axes.
         // Cells and columns do not compare at all.
-        let alike = !worlds && self.cuda.config().strategy != Strategy::Subdivided;
+        let alike = !worlds && self.device.config().strategy != Strategy::Subdivided;
         let axis = |report: &Report| if alike { report.stats.axis } else { 0 };
         let counts = |report: &Report| {
             (
@@ -188,15 +228,15 @@ impl Both {
                 axis(report),
             )
         };
-        holds(counts(&on_cuda) == counts(&on_cpu), || {
-            format!("{what}: {on_cuda:?}, on the CPU {on_cpu:?}")
+        holds(counts(&on_device) == counts(&on_cpu), || {
+            format!("{what}: {on_device:?}, on the CPU {on_cpu:?}")
         })?;
         let boxes = [
             Aabb::new([0.0; 3], [3.0; 3]),
             Aabb::new([-1e30; 3], [1e30; 3]),
         ];
         for query in boxes {
-            equal(self.cuda.query_box(&query)?, self.cpu.query_box(&query)?)?;
+            equal(self.device.query_box(&query)?, self.cpu.query_box(&query)?)?;
         }
         Ok(())
     }
@@ -209,7 +249,7 @@ fn both_rules(check: impl Fn(OverlapRule) -> Result<(), Failed>) -> Result<(), F
 }
 
 /// Sequences of frames of all forms, with everything that a frame can carry.
-fn frames(strategy: Strategy) -> Result<(), Failed> {
+fn frames(base: &Config) -> Result<(), Failed> {
     both_rules(|rule| {
         for seed in 0..sized(40, 4) as u64 {
             let mut random = Random::new(seed);
@@ -217,7 +257,7 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
             let mut both = Both::new(&Config {
                 rule,
                 margin,
-                ..cuda(strategy)
+                ..base.clone()
             });
             let mut owned = Owned::new(&mut random, 1, 0);
             for number in 0..6 {
@@ -242,12 +282,12 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
 }
 
 /// Sizes around warps, chunks, tiles and blocks. Both engines count the same candidates.
-fn sizes(strategy: Strategy) -> Result<(), Failed> {
+fn sizes(base: &Config) -> Result<(), Failed> {
     let edges = [
         0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 384, 385,
         511, 513, 1023, 1025, 4095, 4097,
     ];
-    let mut both = Both::new(&cuda(strategy));
+    let mut both = Both::new(base);
     for n in edges.into_iter().take(sized(edges.len(), 8)) {
         for density in [0.5, 4.0] {
             let boxes = uniform(&mut Random::new(n as u64), n, density);
@@ -257,10 +297,10 @@ fn sizes(strategy: Strategy) -> Result<(), Failed> {
                 &format!("n {n}, density {density}"),
             )?;
             let (x, y) = (
-                both.cuda.report().stats.tests,
+                both.device.report().stats.tests,
                 both.cpu.report().stats.tests,
             );
-            holds(x == y || strategy == Strategy::Subdivided, || {
+            holds(x == y || base.strategy == Strategy::Subdivided, || {
                 format!("n {n}: {x} tests, on the CPU {y}")
             })?;
         }
@@ -269,13 +309,13 @@ fn sizes(strategy: Strategy) -> Result<(), Failed> {
 }
 
 /// Boxes that creep, jump, come and go with a margin.
-fn margins(strategy: Strategy) -> Result<(), Failed> {
+fn margins(base: &Config) -> Result<(), Failed> {
     both_rules(|rule| {
         let mut random = Random::new(5);
         let mut both = Both::new(&Config {
             rule,
             margin: 0.25,
-            ..cuda(strategy)
+            ..base.clone()
         });
         let mut owned = Owned::new(&mut random, sized(1500, 200), 0);
         for number in 0..sized(12, 4) {
@@ -294,13 +334,13 @@ fn margins(strategy: Strategy) -> Result<(), Failed> {
     })
 }
 
-fn two_sets(strategy: Strategy) -> Result<(), Failed> {
+fn two_sets(base: &Config) -> Result<(), Failed> {
     both_rules(|rule| {
         for seed in 0..sized(40, 6) as u64 {
             let mut random = Random::new(1000 + seed);
             let config = Config {
                 rule,
-                ..cuda(strategy)
+                ..base.clone()
             };
             let mut set = |limit: usize| {
                 let (n, form) = (random.below(limit), random.below(3));
@@ -312,11 +352,11 @@ fn two_sets(strategy: Strategy) -> Result<(), Failed> {
                 b: (i / 2) as u32,
             });
             a.excluded = excluded.collect();
-            let mut on_cuda = engine(&config);
+            let mut on_device = engine(&config);
             let last = uniform(&mut Random::new(1), 50, 4.0);
-            on_cuda.update(&last).map_err(|error| error.to_string())?;
-            let before = on_cuda.pairs().to_vec();
-            let found = on_cuda
+            on_device.update(&last).map_err(|error| error.to_string())?;
+            let before = on_device.pairs().to_vec();
+            let found = on_device
                 .overlaps_between(a.frame(), b.frame())
                 .map_err(|error| error.to_string())?;
             let expected = engine(&cpu(&config))
@@ -330,17 +370,17 @@ fn two_sets(strategy: Strategy) -> Result<(), Failed> {
                     error.message().unwrap_or_default()
                 )
             })?;
-            same(on_cuda.pairs(), &before)?;
+            same(on_device.pairs(), &before)?;
         }
         Ok(())
     })
 }
 
 /// Chunks of all sizes, in one group and in many.
-fn chunks(strategy: Strategy) -> Result<(), Failed> {
+fn chunks(base: &Config) -> Result<(), Failed> {
     let mut random = Random::new(77);
     let owned = Owned::new(&mut random, sized(1500, 250), 0);
-    let mut on_cpu = engine(&cpu(&cuda(strategy)));
+    let mut on_cpu = engine(&cpu(base));
     on_cpu
         .update(owned.frame())
         .map_err(|error| error.to_string())?;
@@ -352,7 +392,7 @@ fn chunks(strategy: Strategy) -> Result<(), Failed> {
             }
             let mut broad_phase = engine(&Config {
                 pair_memory,
-                ..cuda(strategy)
+                ..base.clone()
             });
             let mut found = Vec::new();
             let mut most = 0;
@@ -377,14 +417,14 @@ fn chunks(strategy: Strategy) -> Result<(), Failed> {
 }
 
 /// Invalid boxes in all forms give the same error, or the same report and pairs.
-fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
+fn bad_boxes(base: &Config) -> Result<(), Failed> {
     const NAN: f32 = f32::NAN;
     for on_invalid in [OnInvalid::Error, OnInvalid::Skip] {
         for form in 0..3 {
             let mut random = Random::new(form as u64);
             let mut both = Both::new(&Config {
                 on_invalid,
-                ..cuda(strategy)
+                ..base.clone()
             });
             let good = Owned::new(&mut random, sized(700, 150), form);
             both.update(good.frame(), good.worlds.is_some(), "good")?;
@@ -410,9 +450,9 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
                 let what = format!("{on_invalid:?}, form {form}, break {number}");
                 both.update(bad.frame(), bad.worlds.is_some(), &what)?;
                 // After an error both have their last result.
-                same(both.cuda.pairs(), both.cpu.pairs())?;
+                same(both.device.pairs(), both.cpu.pairs())?;
                 let (x, y) = (
-                    both.cuda.overlaps_between(good.frame(), bad.frame()),
+                    both.device.overlaps_between(good.frame(), bad.frame()),
                     both.cpu.overlaps_between(good.frame(), bad.frame()),
                 );
                 equal(
@@ -426,18 +466,21 @@ fn bad_boxes(strategy: Strategy) -> Result<(), Failed> {
 }
 
 /// Thousands of small worlds at one place. The sweep stays within each.
-fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
+fn many_worlds(base: &Config) -> Result<(), Failed> {
     let (worlds, each) = (sized(4000, 40), 50);
     let mut random = Random::new(9);
     let boxes = uniform(&mut random, worlds * each, worlds as f32);
     let ids: Vec<u32> = (0..boxes.len())
         .map(|_| random.below(worlds) as u32)
         .collect();
-    let mut both = Both::new(&cuda(strategy));
+    let mut both = Both::new(base);
     // On the CPU `Endpoints` tests worlds last.
-    both.cpu = engine(&cpu(&cuda(Strategy::Auto)));
+    both.cpu = engine(&Config {
+        strategy: Strategy::Auto,
+        ..cpu(base)
+    });
     both.update(Frame::boxes(&boxes).worlds(&ids), true, "many worlds")?;
-    let (tests, pairs) = (both.cuda.report().stats.tests, both.cuda.report().pairs);
+    let (tests, pairs) = (both.device.report().stats.tests, both.device.report().pairs);
     // About half the boxes of a world overlap on an axis.
     let most = (worlds * each * each) as u64;
     holds(tests < most, || {
@@ -446,17 +489,17 @@ fn many_worlds(strategy: Strategy) -> Result<(), Failed> {
 }
 
 /// The uniform scene that peers are measured on.
-fn million(strategy: Strategy) -> Result<(), Failed> {
+fn million(base: &Config) -> Result<(), Failed> {
     let boxes = uniform(&mut Random::new(3), sized(1_000_000, 2_000), 1.0);
-    let mut both = Both::new(&cuda(strategy));
+    let mut both = Both::new(base);
     // The reference uses a fast strategy.
     both.cpu = engine(&Config {
         strategy: Strategy::Subdivided,
-        ..cpu(&cuda(strategy))
+        ..cpu(base)
     });
-    both.cuda
+    both.device
         .update(&boxes)
         .map_err(|error| error.to_string())?;
     both.cpu.update(&boxes).map_err(|error| error.to_string())?;
-    same(both.cuda.pairs(), both.cpu.pairs())
+    same(both.device.pairs(), both.cpu.pairs())
 }

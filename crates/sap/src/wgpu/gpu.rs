@@ -1,0 +1,120 @@
+//! The device with what is compiled for it, shared by all engines of the process.
+
+use crate::{Error, Result};
+use gpusort::wgpu::{Sorter, SorterConfig};
+use radsweep_kernels::wgsl::{Key, Sweep};
+use std::sync::{Arc, Mutex, PoisonError};
+use wgpu_device::{Adapters, Device, Kernel};
+
+/// The kernels of a sweep, as `kernels/wgsl/sap/sweep.wgsl` describes them.
+pub(super) struct Kernels {
+    pub(super) make_keys: Kernel,
+    pub(super) arrange: Kernel,
+    pub(super) scan_sums: Kernel,
+    pub(super) place_starts: Kernel,
+    pub(super) find: Kernel,
+    pub(super) count_rows: Kernel,
+    /// Those of columns, whose keys are wide.
+    pub(super) columns: Option<ColumnKernels>,
+}
+
+/// The kernels that copy boxes into columns.
+pub(super) struct ColumnKernels {
+    pub(super) count_copies: Kernel,
+    pub(super) make_copies: Kernel,
+}
+
+/// A device, its sorts and its kernels.
+#[derive(Clone)]
+pub(super) struct Gpu(Arc<Inner>);
+
+struct Inner {
+    sorter: Sorter,
+    /// Those of one world, and those of many worlds or columns.
+    kernels: [Mutex<Option<Arc<Kernels>>>; 2],
+}
+
+/// The devices that were opened so far, or why there is none.
+static OPENED: Mutex<Vec<(Adapters, Result<Gpu>)>> = Mutex::new(Vec::new());
+
+impl Gpu {
+    /// Returns the best device of a kind. It is opened once for all engines, and again if it was
+    /// lost.
+    pub(super) fn open(adapters: Adapters) -> Result<Self> {
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = opened.iter().find(|(kind, _)| *kind == adapters);
+        match known {
+            Some((_, Ok(gpu))) if gpu.works() => return Ok(gpu.clone()),
+            Some((_, Err(error))) => return Err(error.clone()),
+            _ => opened.retain(|(kind, _)| *kind != adapters),
+        }
+        let gpu = match Device::new(adapters) {
+            Ok(device) => Self::new(&device)?,
+            Err(error) => {
+                let looked_for = error.to_string();
+                opened.push((
+                    adapters,
+                    Err(Error::NoWgpu {
+                        looked_for: looked_for.clone(),
+                    }),
+                ));
+                return Err(Error::NoWgpu { looked_for });
+            }
+        };
+        opened.push((adapters, Ok(gpu.clone())));
+        Ok(gpu)
+    }
+
+    /// Takes a device of the caller.
+    pub(super) fn new(device: &Device) -> Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            sorter: Sorter::new(device, SorterConfig::default())?,
+            kernels: Default::default(),
+        })))
+    }
+
+    fn works(&self) -> bool {
+        self.device().checked("probe", || ()).is_ok()
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        self.0.sorter.device()
+    }
+
+    pub(super) fn sorter(&self) -> &Sorter {
+        &self.0.sorter
+    }
+
+    /// Returns the kernels for keys of this width, and compiles them if these are the first.
+    pub(super) fn kernels(&self, key: Key) -> Result<Arc<Kernels>> {
+        let [one, many] = &self.0.kernels;
+        let compiled = match key {
+            Key::Bits32 => one,
+            Key::Bits64 => many,
+        };
+        let mut compiled = compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernels) = &*compiled {
+            return Ok(Arc::clone(kernels));
+        }
+        let device = self.device();
+        let module = device.module("sweep", &Sweep { key }.text())?;
+        let kernel = |name| module.kernel(device, name);
+        let kernels = Arc::new(Kernels {
+            make_keys: kernel("make_keys")?,
+            arrange: kernel("arrange")?,
+            scan_sums: kernel("scan_sums")?,
+            place_starts: kernel("place_starts")?,
+            find: kernel("find")?,
+            count_rows: kernel("count_rows")?,
+            columns: match key {
+                Key::Bits32 => None,
+                Key::Bits64 => Some(ColumnKernels {
+                    count_copies: kernel("count_copies")?,
+                    make_copies: kernel("make_copies")?,
+                }),
+            },
+        });
+        *compiled = Some(Arc::clone(&kernels));
+        Ok(kernels)
+    }
+}

@@ -1,0 +1,121 @@
+//! Finds all pairs of boxes, list by list where one list is too long.
+
+use super::search::{Arranged, Found, Search};
+use super::tuning::EXPECTED_GROWTH_SHARE;
+use crate::cpu::shared::Clock;
+use crate::{Pair, Result, Sorts};
+use std::ops::Range;
+
+/// The pairs of boxes that were arranged: counted, and stored as far as there was room.
+pub(super) struct Lists<'a> {
+    search: &'a mut Search,
+    arranged: Arranged,
+    found: Found,
+    /// How often there was too little room.
+    pub(super) regrown: u32,
+    pub(super) sorts: Sorts,
+}
+
+impl<'a> Lists<'a> {
+    /// Finds the pairs, of which about `expected` are there.
+    pub(super) fn new(search: &'a mut Search, arranged: Arranged, expected: u64) -> Result<Self> {
+        let wanted = expected + expected / EXPECTED_GROWTH_SHARE;
+        let capacity = wanted.max(search.room()).min(search.max_list);
+        let found = search.find(&arranged, &arranged.rows(), capacity)?;
+        Ok(Self {
+            regrown: 0,
+            sorts: arranged.sorts,
+            search,
+            arranged,
+            found,
+        })
+    }
+
+    /// Tells whether the boxes are in columns.
+    pub(super) const fn in_columns(&self) -> bool {
+        self.arranged.in_columns
+    }
+
+    /// Returns the number of tests, each counted once.
+    pub(super) const fn tests(&self) -> u64 {
+        self.arranged.tests
+    }
+
+    /// Returns the exact number of pairs.
+    pub(super) const fn count(&self) -> u64 {
+        self.found.count
+    }
+
+    /// Hands over all pairs in order, in lists of at most `max` pairs, or of the pairs of one box.
+    pub(super) fn deliver(
+        &mut self,
+        max: u64,
+        clock: &mut Clock,
+        mut f: impl FnMut(Vec<Pair>) -> Result<()>,
+    ) -> Result<()> {
+        let Found { count, capacity } = self.found;
+        let max = max.min(self.search.max_list);
+        if count > max {
+            let rows = self.search.count_rows(&self.arranged)?;
+            for range in ranges(&rows, max) {
+                let wanted = rows[range.start as usize..range.end as usize].iter();
+                let wanted = wanted.map(|&pairs| u64::from(pairs)).sum();
+                self.find_again(&range, wanted)?;
+                clock.lap(|timings| &mut timings.sweep);
+                f(self.search.ordered(wanted, &mut self.sorts, clock)?)?;
+            }
+            return Ok(());
+        }
+        if count > capacity {
+            self.regrown += 1;
+            self.find_again(&self.arranged.rows(), count)?;
+            clock.lap(|timings| &mut timings.sweep);
+        }
+        f(self.search.ordered(count, &mut self.sorts, clock)?)
+    }
+
+    /// Finds the pairs of a range of rows, with room for all.
+    fn find_again(&mut self, rows: &Range<u32>, count: u64) -> Result<()> {
+        self.search.find(&self.arranged, rows, count)?;
+        Ok(())
+    }
+}
+
+/// Cuts rows, given by their numbers of pairs, into ranges of at most `max` pairs, or of one row.
+/// Rows without pairs at the end are left out.
+fn ranges(rows: &[u32], max: u64) -> Vec<Range<u32>> {
+    let mut ranges: Vec<Range<u32>> = Vec::new();
+    let mut pairs = 0;
+    for (row, &count) in (0_u32..).zip(rows) {
+        if count == 0 {
+            continue;
+        }
+        pairs += u64::from(count);
+        match ranges.last_mut() {
+            Some(last) if pairs <= max => last.end = row + 1,
+            last => {
+                let start = last.map_or(0, |last| last.end);
+                ranges.push(start..row + 1);
+                pairs = count.into();
+            }
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_what_fits_or_one_row() {
+        assert_eq!(ranges(&[], 5), []);
+        assert_eq!(ranges(&[0, 0], 5), []);
+        assert_eq!(
+            ranges(&[0, 2, 3, 0, 1, 9, 0, 4, 0], 5),
+            [0..3, 3..5, 5..6, 6..8]
+        );
+        assert_eq!(ranges(&[u32::MAX, u32::MAX, 5], 1 << 33), [0..2, 2..3]);
+        assert_eq!(ranges(&[1, 1, 1], 0), [0..1, 1..2, 2..3]);
+    }
+}

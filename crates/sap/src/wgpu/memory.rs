@@ -1,0 +1,92 @@
+//! Memory on the device that is kept between updates.
+
+use super::tuning::GROWTH_SHARE;
+use crate::Result;
+use bytemuck::Pod;
+use gpusort::Key;
+use gpusort::wgpu::{Payload, Scratch, Sorter};
+use wgpu_device::{BufferUsages, Device, wgpu};
+
+/// A buffer that grows. Growing loses what it has.
+pub(super) struct Grow {
+    what: &'static str,
+    buffer: Option<wgpu::Buffer>,
+}
+
+impl Grow {
+    pub(super) const fn new(what: &'static str) -> Self {
+        Self { what, buffer: None }
+    }
+
+    /// Returns the number of bytes that there is room for.
+    pub(super) fn room(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, wgpu::Buffer::size)
+    }
+
+    /// Returns the buffer with room for so many bytes.
+    pub(super) fn reserve(&mut self, device: &Device, bytes: u64) -> Result<&wgpu::Buffer> {
+        if self.room() < bytes {
+            self.buffer = None;
+        }
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        let buffer = match self.buffer.take() {
+            Some(buffer) => buffer,
+            None => device
+                .buffer(self.what, bytes + bytes / GROWTH_SHARE, usage)
+                .or_else(|_| device.buffer(self.what, bytes, usage))?,
+        };
+        Ok(self.buffer.insert(buffer))
+    }
+
+    /// Writes lists one after the other.
+    pub(super) fn write(&mut self, device: &Device, lists: &[&[u8]]) -> Result<()> {
+        let bytes: usize = lists.iter().map(|list| list.len()).sum();
+        let buffer = self.reserve(device, bytes as u64)?;
+        let mut offset = 0;
+        for list in lists.iter().filter(|list| !list.is_empty()) {
+            let write = || device.queue().write_buffer(buffer, offset, list);
+            device.checked("write_buffer", write)?;
+            offset += list.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads the first elements.
+    pub(super) fn read<T: Pod>(&mut self, device: &Device, count: u64) -> Result<Vec<T>> {
+        let bytes = count * size_of::<T>() as u64;
+        let buffer = self.reserve(device, bytes)?;
+        Ok(device.download(buffer, 0..bytes)?.wait()?)
+    }
+}
+
+/// Scratch memory of sorts, which grows.
+#[derive(Default)]
+pub(super) struct GrowScratch {
+    /// With the number of keys, and the bits of each, that it has room for.
+    scratch: Option<(Scratch, u64, u32)>,
+}
+
+impl GrowScratch {
+    /// Returns scratch memory for a sort of `n` keys.
+    pub(super) fn reserve<K: Key>(
+        &mut self,
+        sorter: &Sorter,
+        n: u64,
+        payload: Payload,
+    ) -> Result<&Scratch> {
+        let kept = self.scratch.take();
+        let kept = kept.filter(|&(_, room, bits)| n <= room && K::BITS <= bits);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => {
+                let more = n + n / GROWTH_SHARE;
+                let made = sorter.scratch::<K>(more, payload);
+                let made = made.map(|scratch| (scratch, more, K::BITS));
+                made.or_else(|_| {
+                    Ok::<_, gpusort::Error>((sorter.scratch::<K>(n, payload)?, n, K::BITS))
+                })?
+            }
+        };
+        Ok(&self.scratch.insert(kept).0)
+    }
+}

@@ -1,0 +1,103 @@
+//! The parameters of a launch, which host and kernels share.
+
+use super::input::{Input, Tags};
+use crate::OverlapRule;
+use crate::cpu::shared::axes;
+use bytemuck::{Pod, Zeroable};
+use std::mem::offset_of;
+use std::ops::Range;
+
+/// `Params` in `kernels/wgsl/sap/sweep.wgsl`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Params {
+    pub(super) entries: u32,
+    axis: u32,
+    rule: u32,
+    first_set: u32,
+    first_test: [u32; 2],
+    tests: u32,
+    capacity: u32,
+    rows: [u32; 2],
+    filters_at: u32,
+    worlds_at: u32,
+    exact_at: u32,
+    excluded_at: u32,
+    excluded: u32,
+    first_columns: u32,
+    others: [u32; 2],
+    cuts_at: [u32; 2],
+    cut_counts: [u32; 2],
+}
+
+const _: () = {
+    assert!(size_of::<Params>() == 88);
+    assert!(offset_of!(Params, axis) == 4);
+    assert!(offset_of!(Params, rule) == 8);
+    assert!(offset_of!(Params, first_set) == 12);
+    assert!(offset_of!(Params, first_test) == 16);
+    assert!(offset_of!(Params, tests) == 24);
+    assert!(offset_of!(Params, capacity) == 28);
+    assert!(offset_of!(Params, rows) == 32);
+    assert!(offset_of!(Params, filters_at) == 40);
+    assert!(offset_of!(Params, worlds_at) == 44);
+    assert!(offset_of!(Params, exact_at) == 48);
+    assert!(offset_of!(Params, excluded_at) == 52);
+    assert!(offset_of!(Params, excluded) == 56);
+    assert!(offset_of!(Params, first_columns) == 60);
+    assert!(offset_of!(Params, others) == 64);
+    assert!(offset_of!(Params, cuts_at) == 72);
+    assert!(offset_of!(Params, cut_counts) == 80);
+};
+
+/// `FIRST_COLUMNS` in the kernels.
+const FIRST_COLUMNS: u32 = 3 << 30;
+
+impl Params {
+    /// Returns the parameters of the launches that take all entries.
+    pub(super) fn new(input: &Input, tags: &Tags) -> Self {
+        let [filters_at, worlds_at, exact_at, excluded_at, u_at, v_at] = tags.starts();
+        let [axis, u, v] = axes(input.axis).map(|axis| axis as u32);
+        Self {
+            entries: input.scene.boxes.len() as u32,
+            axis,
+            rule: match input.rule {
+                OverlapRule::Closed => 0,
+                OverlapRule::Open => 1,
+            },
+            first_set: input.first_set as u32,
+            filters_at,
+            worlds_at,
+            exact_at,
+            excluded_at,
+            excluded: input.excluded.len() as u32,
+            first_columns: FIRST_COLUMNS,
+            others: [u, v],
+            cuts_at: [u_at, v_at],
+            cut_counts: input.cuts.each_ref().map(|cuts| cuts.len() as u32),
+            ..Self::zeroed()
+        }
+    }
+
+    /// Returns the parameters of the launches that take this many copies of boxes, which have the
+    /// bits of their first column.
+    pub(super) const fn of_copies(self, copies: u32) -> Self {
+        Self {
+            entries: copies,
+            first_columns: 0,
+            ..self
+        }
+    }
+
+    /// Returns the parameters of a launch that makes some tests, looks for pairs with their smaller
+    /// index in `rows`, and stores `capacity` of them.
+    pub(super) fn piece(self, tests: Range<u64>, rows: &Range<u32>, capacity: u64) -> Self {
+        Self {
+            first_test: [tests.start as u32, (tests.start >> 32) as u32],
+            tests: (tests.end - tests.start) as u32,
+            capacity: capacity as u32,
+            rows: [rows.start, rows.end],
+            ..self
+        }
+    }
+}

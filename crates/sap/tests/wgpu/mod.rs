@@ -1,0 +1,55 @@
+//! The trials of the engine on `wgpu`. Without an adapter all are ignored, and the reason is
+//! printed; with `RADSWEEP_WGPU` set that is a failure.
+
+mod device;
+
+use crate::common::against_cpu;
+use crate::common::{self, published};
+use libtest_mimic::Trial;
+use sap::{Backend, Config, Strategy};
+
+/// The strategies of `wgpu`.
+const STRATEGIES: &[Strategy] = &[Strategy::Sweep, Strategy::Subdivided];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = common::trials(Backend::Wgpu, STRATEGIES);
+    trials.extend(published::trials(Backend::Wgpu, STRATEGIES));
+    trials.extend(against_cpu::ALL.iter().flat_map(|&(name, check)| {
+        STRATEGIES.iter().map(move |&strategy| {
+            Trial::test(format!("{name}::{strategy}"), move || {
+                check(&wgpu(strategy))
+            })
+        })
+    }));
+    trials.extend(
+        device::ALL
+            .iter()
+            .map(|&(name, check)| Trial::test(name, check)),
+    );
+    let wanted = std::env::var("RADSWEEP_WGPU");
+    match (wgpu_device::Device::new(wgpu_device::Adapters::Any), wanted) {
+        (Ok(device), _) => {
+            eprintln!("on {}", device.name());
+            trials
+        }
+        (Err(error), Ok(wanted)) => vec![Trial::test("device", move || {
+            Err(format!("RADSWEEP_WGPU={wanted}: {error}").into())
+        })],
+        (Err(error), Err(_)) => {
+            eprintln!("all trials are ignored: {error}");
+            trials
+                .into_iter()
+                .map(|trial| trial.with_kind("no adapter").with_ignored_flag(true))
+                .collect()
+        }
+    }
+}
+
+/// Returns a configuration for `wgpu`.
+fn wgpu(strategy: Strategy) -> Config {
+    Config {
+        backend: Backend::Wgpu,
+        strategy,
+        ..Config::default()
+    }
+}

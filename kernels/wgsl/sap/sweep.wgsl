@@ -1,0 +1,84 @@
+// Sort and sweep: what its kernels share.
+//
+// `make_keys` maps the `min` of each box on the sweep axis to an integer, or `make_copies` does so
+// for each column that the box touches, and a radix sort puts the keys in order. `arrange` stores
+// the boxes in that order as entries, and finds how many entries after each begin before it ends:
+// its tests. `scan_sums` and `place_starts` number all tests, with two words each. `find` takes
+// equal shares of the tests, whatever the boxes are, tests the two other axes and all that is
+// exact, and stores the pairs; a radix sort puts these in order.
+//
+// | kernel | bytes an element | instructions an element | bound by |
+// |---|---|---|---|
+// | `make_keys` | 24 + 4 a box | 10 | memory |
+// | `arrange` | 28 read, 32 written, log2 n keys read an entry | 20 + 8 log2 n | latency of the search |
+// | `place_starts` | 4 read, 8 written an entry | 60 | barriers of the scan |
+// | `find` | 16 a test from cache, 32 more and 8 written a pair | 20 a test | cache, issue |
+//
+// Tests of one entry are neighbours, so the lanes of a wave read consecutive entries. Where entries
+// have few tests each, the search for the entry of a test adds up to 11 steps of 8 instructions.
+
+struct Params {
+    // The number of entries.
+    entries: u32,
+    axis: u32,
+    // What is added to each `min`: 1 if boxes that touch do not overlap, else 0.
+    rule: u32,
+    // The number of boxes of the first of two sets; 0 for one set.
+    first_set: u32,
+    // The first test of a piece, and the number of tests in it.
+    first_test: vec2<u32>,
+    tests: u32,
+    // The number of pairs that are stored; the others are counted.
+    capacity: u32,
+    // Pairs have their smaller index in this range.
+    rows: vec2<u32>,
+    // Where each list of `tags` begins; `ABSENT` without it.
+    filters_at: u32,
+    worlds_at: u32,
+    exact_at: u32,
+    excluded_at: u32,
+    // The number of excluded pairs.
+    excluded: u32,
+    // What is set in the name of each entry: both bits of a first column where there is only one.
+    first_columns: u32,
+    // The two other axes, and where `tags` has their cuts.
+    others: vec2<u32>,
+    cuts_at: vec2<u32>,
+    cut_counts: vec2<u32>,
+}
+
+const ABSENT: u32 = 0xffffffffu;
+// Bits of a name: the column of the entry is the first of its box on an axis.
+const FIRST_IN_U: u32 = 0x40000000u;
+const FIRST_IN_V: u32 = 0x80000000u;
+const FIRST_COLUMNS: u32 = 0xc0000000u;
+// Flags that the boxes of a pair do not share.
+const EXCLUSIVE_FLAGS: u32 = 3u;
+
+// Where the counters have the number of pairs, and that of all tests.
+const PAIRS: u32 = 0u;
+const TESTS: u32 = 2u;
+
+@group(0) @binding(0) var<uniform> params: Params;
+// Six floats a box, `min` before `max`.
+@group(0) @binding(1) var<storage, read> boxes: array<u32>;
+// The keys, sorted after the sort.
+@group(0) @binding(2) var<storage, read_write> keys: array<Key>;
+// The `min` and `max` on the other two axes, the `min` with `params.rule` added.
+@group(0) @binding(4) var<storage, read_write> entries: array<vec4<u32>>;
+// The index of the box with the bits of its first column, and its `max` on the sweep axis.
+@group(0) @binding(5) var<storage, read_write> names: array<vec2<u32>>;
+// The first test of each entry.
+@group(0) @binding(8) var<storage, read_write> starts: array<vec2<u32>>;
+// The filter (4 words), the world and the `f64` bounds (12 words) of each box; the excluded pairs;
+// the cuts of both axes.
+@group(0) @binding(9) var<storage, read> tags: array<u32>;
+
+// Returns a bound of a box: 0, 1, 2 for `min` and 3, 4, 5 for `max`.
+fn bound(index: u32, of_axis: u32) -> u32 {
+    return ordered_f32(boxes[6u * index + of_axis]);
+}
+
+fn group_index(group: vec3<u32>, groups: vec3<u32>) -> u32 {
+    return group.y * groups.x + group.x;
+}

@@ -1,0 +1,124 @@
+// Makes all tests of a piece, and stores the pairs or counts them by row.
+
+const SHARE: u32 = WORKGROUP * ITEMS;
+
+// The number of pairs, and what `scan_sums` has left.
+@group(0) @binding(10) var<storage, read_write> counters: array<atomic<u32>>;
+@group(0) @binding(11) var<storage, read_write> pairs: array<vec2<u32>>;
+// The number of pairs of each smaller index.
+@group(0) @binding(12) var<storage, read_write> rows: array<atomic<u32>>;
+
+// The entries of the first and the last test of a share.
+var<workgroup> share_entries: array<u32, 2>;
+var<workgroup> share_slot: u32;
+
+// Returns the entry of a test, which is in `[first, last]`.
+fn entry_of(test: vec2<u32>, first: u32, last: u32) -> u32 {
+    var low = first;
+    var high = last;
+    for (var left = last - first; left > 0u; left >>= 1u) {
+        let middle = low + (high - low + 1u) / 2u;
+        if is_below(test, starts[middle]) {
+            high = max(middle, 1u) - 1u;
+        } else {
+            low = middle;
+        }
+    }
+    return low;
+}
+
+fn test_number(share: u32, offset: u32) -> vec2<u32> {
+    return plus(params.first_test, vec2<u32>(share * SHARE + offset, 0u));
+}
+
+// Returns the number of tests of a share. Some workgroups have none.
+fn test_count(share: u32) -> u32 {
+    let first = min(share * SHARE, params.tests);
+    return min(SHARE, params.tests - first);
+}
+
+// Finds the entries of the first and the last test.
+fn enter_share(lid: u32, share: u32) {
+    let count = test_count(share);
+    if lid < 2u && count > 0u {
+        let offset = select(0u, count - 1u, lid == 1u);
+        share_entries[lid] = entry_of(test_number(share, offset), 0u, params.entries - 1u);
+    }
+    workgroupBarrier();
+}
+
+// The two entries of a test. `entry` is one at or before the first of them.
+fn entries_of(share: u32, offset: u32, entry: u32) -> vec2<u32> {
+    let test = test_number(share, offset);
+    let one = entry_of(test, entry, share_entries[1]);
+    return vec2<u32>(one, one + 1u + (test.x - starts[one].x));
+}
+
+// Makes the tests of this thread, and returns a bit for each that found a pair.
+fn found_pairs(lid: u32, share: u32) -> u32 {
+    let count = test_count(share);
+    var entry = share_entries[0];
+    var found = 0u;
+    for (var i = 0u; i < ITEMS; i += 1u) {
+        let offset = i * WORKGROUP + lid;
+        if offset < count {
+            let both = entries_of(share, offset, entry);
+            entry = both.x;
+            found |= select(0u, 1u << i, is_pair(both.x, both.y));
+        }
+    }
+    return found;
+}
+
+// Returns the pair that a test found.
+fn found_pair(lid: u32, share: u32, i: u32) -> vec2<u32> {
+    let both = entries_of(share, i * WORKGROUP + lid, share_entries[0]);
+    return pair_of(names[both.x].x & ~FIRST_COLUMNS, names[both.y].x & ~FIRST_COLUMNS);
+}
+
+// Counts pairs, and returns the number of those before. Beyond 2^32 that is only the low word, and
+// none of them is kept: there are more than any list has room for.
+fn reserve_slots(wanted: u32) -> u32 {
+    let before = atomicAdd(&counters[PAIRS], wanted);
+    if before + wanted < before {
+        atomicAdd(&counters[PAIRS + 1u], 1u);
+    }
+    return before;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn find(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let share = group_index(group, groups);
+    enter_share(lid, share);
+    let found = found_pairs(lid, share);
+    let sums = scan_exclusive(lid, countOneBits(found));
+    if lid == 0u && sums.y > 0u {
+        share_slot = reserve_slots(sums.y);
+    }
+    workgroupBarrier();
+    var slot = share_slot + sums.x;
+    for (var left = found; left != 0u; left &= left - 1u) {
+        if slot < params.capacity {
+            pairs[slot] = found_pair(lid, share, firstTrailingBit(left));
+        }
+        slot += 1u;
+    }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn count_rows(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let share = group_index(group, groups);
+    enter_share(lid, share);
+    let found = found_pairs(lid, share);
+    for (var left = found; left != 0u; left &= left - 1u) {
+        atomicAdd(&rows[found_pair(lid, share, firstTrailingBit(left)).y], 1u);
+    }
+}

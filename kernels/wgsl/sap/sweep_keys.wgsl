@@ -1,0 +1,19 @@
+// Makes the key of each box. Empty boxes have the last key.
+
+@compute @workgroup_size(WORKGROUP)
+fn make_keys(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = group_index(group, groups) * WORKGROUP + lid;
+    if index < params.entries {
+        let low = bound(index, params.axis);
+        let is_empty = low > bound(index, params.axis + 3u);
+        if is_empty {
+            keys[index] = last_key();
+        } else {
+            keys[index] = key_of(index, low);
+        }
+    }
+}
