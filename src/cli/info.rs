@@ -7,18 +7,19 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(super) fn run(args: &Info) -> Result<()> {
-    let choice = backend::choose(Backend::Auto)?;
-    let (backend, why) = (choice.backend().name(), choice.why);
+    let adapters = backend::adapters();
+    let (backend, why) = backend::of_pairs(Backend::Auto, &adapters)?;
     let cuda = cuda();
     let threads = rayon::current_num_threads();
     let mut out = io::stdout().lock();
     if args.json {
         let info = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "backend": backend,
+            "backend": backend.name(),
             "why": why,
             "threads": threads,
             "cuda": cuda,
+            "adapters": adapters.iter().map(ToString::to_string).collect::<Vec<_>>(),
         });
         return Ok(writeln!(out, "{info}")?);
     }
@@ -44,6 +45,9 @@ pub(super) fn run(args: &Info) -> Result<()> {
     // Printed above already where it is the reason for the backend.
     if let Some(error) = cuda["error"].as_str().filter(|error| *error != why) {
         writeln!(out, "cuda     {error}")?;
+    }
+    for adapter in adapters {
+        writeln!(out, "wgpu     {adapter}")?;
     }
     Ok(())
 }

@@ -187,7 +187,10 @@ fn the_environment_decides_the_backend() {
         assert!(with("", args).status.success(), "{args:?}");
         for (value, part) in [
             ("cuda", "no CUDA backend"),
-            ("tpu", "unknown backend `tpu`: known are auto, cpu, cuda"),
+            (
+                "tpu",
+                "unknown backend `tpu`: known are auto, cpu, cuda, wgpu",
+            ),
         ] {
             let output = with(value, args);
             let message = text(&output.stderr);

@@ -36,7 +36,8 @@
 #define RADSWEEP_ABI_VERSION 1
 
 /**
- * CUDA if there is a device, else the CPU.
+ * CUDA if there is a device, else a graphics processor if the library was built with `wgpu`, else
+ * the CPU.
  */
 #define RADSWEEP_BACKEND_AUTO 0
 
@@ -49,6 +50,12 @@
  * The first CUDA device; radsweep_create fails without one.
  */
 #define RADSWEEP_BACKEND_CUDA 2
+
+/**
+ * The best graphics adapter of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
+ * radsweep_create fails without one. It has all strategies but ENDPOINTS.
+ */
+#define RADSWEEP_BACKEND_WGPU 3
 
 /**
  * Chosen from the boxes of each frame. All strategies give the same pairs.
@@ -228,6 +235,10 @@ enum RadsweepStatus
    * Another failure, which the message describes.
    */
   RADSWEEP_STATUS_OTHER = 14,
+  /**
+   * The backend wgpu was requested but is missing.
+   */
+  RADSWEEP_STATUS_NO_WGPU = 15,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -545,7 +556,7 @@ typedef struct RadsweepReport {
    */
   double milliseconds;
   /**
-   * RADSWEEP_BACKEND_CPU or RADSWEEP_BACKEND_CUDA.
+   * RADSWEEP_BACKEND_CPU, RADSWEEP_BACKEND_CUDA or RADSWEEP_BACKEND_WGPU.
    */
   uint32_t backend;
   /**

@@ -6,12 +6,16 @@ use crate::pointer;
 use sap::{Backend, Config, OnInvalid, OverlapRule, Strategy};
 use std::num::NonZero;
 
-/// CUDA if there is a device, else the CPU.
+/// CUDA if there is a device, else a graphics processor if the library was built with `wgpu`, else
+/// the CPU.
 pub const RADSWEEP_BACKEND_AUTO: u32 = 0;
 /// The CPU, on all cores.
 pub const RADSWEEP_BACKEND_CPU: u32 = 1;
 /// The first CUDA device; radsweep_create fails without one.
 pub const RADSWEEP_BACKEND_CUDA: u32 = 2;
+/// The best graphics adapter of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
+/// radsweep_create fails without one. It has all strategies but ENDPOINTS.
+pub const RADSWEEP_BACKEND_WGPU: u32 = 3;
 
 /// Chosen from the boxes of each frame. All strategies give the same pairs.
 pub const RADSWEEP_STRATEGY_AUTO: u32 = 0;
@@ -102,7 +106,7 @@ impl RadsweepConfig {
             backend: choose(
                 "backend",
                 given.backend,
-                &[Backend::Auto, Backend::Cpu, Backend::Cuda],
+                &[Backend::Auto, Backend::Cpu, Backend::Cuda, Backend::Wgpu],
             )?,
             strategy: choose(
                 "strategy",

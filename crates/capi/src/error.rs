@@ -40,11 +40,13 @@ pub enum RadsweepStatus {
     Panic = 13,
     /// Another failure, which the message describes.
     Other = 14,
+    /// The backend wgpu was requested but is missing.
+    NoWgpu = 15,
 }
 
 impl RadsweepStatus {
     /// All statuses with their names.
-    const ALL: [(Self, &'static str); 15] = [
+    const ALL: [(Self, &'static str); 16] = [
         (Self::Ok, "ok\0"),
         (Self::Handle, "handle\0"),
         (Self::Busy, "busy\0"),
@@ -60,6 +62,7 @@ impl RadsweepStatus {
         (Self::Gpu, "gpu\0"),
         (Self::Panic, "panic\0"),
         (Self::Other, "other\0"),
+        (Self::NoWgpu, "no wgpu\0"),
     ];
 }
 
@@ -129,9 +132,14 @@ impl Failure {
                 sap::Error::InvalidAabb { index, .. } => (Status::InvalidAabb, *index as u64, 0),
                 sap::Error::TooManyPairs { count, .. } => (Status::TooManyPairs, 0, *count),
                 sap::Error::NoCuda { .. } => (Status::NoCuda, 0, 0),
+                sap::Error::NoWgpu { .. } => (Status::NoWgpu, 0, 0),
                 sap::Error::OutOfMemory { .. }
                 | sap::Error::Sort(gpusort::Error::OutOfMemory { .. }) => {
                     (Status::OutOfMemory, 0, 0)
+                }
+                #[cfg(feature = "wgpu")]
+                sap::Error::Wgpu(_) | sap::Error::Sort(gpusort::Error::Wgpu(_)) => {
+                    (Status::Gpu, 0, 0)
                 }
                 #[cfg(cuda)]
                 sap::Error::Gpu(error) | sap::Error::Sort(gpusort::Error::Gpu(error)) => {
@@ -147,6 +155,7 @@ impl Failure {
                 | sap::Error::ExcludedOrder { .. }
                 | sap::Error::ChangedIndex { .. }
                 | sap::Error::Margin { .. }
+                | sap::Error::Unsupported { .. }
                 | sap::Error::UnknownName { .. } => (Status::Argument, 0, 0),
                 _ => (Status::Other, 0, 0),
             },

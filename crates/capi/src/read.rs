@@ -38,7 +38,7 @@ pub struct RadsweepReport {
     pub tests: u64,
     /// Milliseconds of the update.
     pub milliseconds: f64,
-    /// RADSWEEP_BACKEND_CPU or RADSWEEP_BACKEND_CUDA.
+    /// RADSWEEP_BACKEND_CPU, RADSWEEP_BACKEND_CUDA or RADSWEEP_BACKEND_WGPU.
     pub backend: u32,
     /// The strategy that ran: RADSWEEP_STRATEGY_*.
     pub strategy: u32,
@@ -237,6 +237,7 @@ pub unsafe extern "C" fn radsweep_report(
                 backend: match last.stats.backend {
                     sap::Backend::Cpu => crate::config::RADSWEEP_BACKEND_CPU,
                     sap::Backend::Cuda => crate::config::RADSWEEP_BACKEND_CUDA,
+                    sap::Backend::Wgpu => crate::config::RADSWEEP_BACKEND_WGPU,
                     // No report names another.
                     _ => crate::config::RADSWEEP_BACKEND_AUTO,
                 },

@@ -3,6 +3,7 @@
 
 use super::Result;
 use radsweep::{Backend, BroadPhase, Config};
+use std::fmt;
 
 /// A CUDA device.
 #[cfg(cuda)]
@@ -92,6 +93,68 @@ fn from_environment(asked: Backend) -> radsweep::Result<Option<Backend>> {
     }
 }
 
+/// Returns the backend that is asked for, and who asks.
+fn wanted(asked: Backend) -> radsweep::Result<(Backend, &'static str)> {
+    Ok(match from_environment(asked)? {
+        Some(named) => (named, "requested by RADSWEEP_BACKEND"),
+        None => (asked, "requested by --backend"),
+    })
+}
+
+/// A graphics adapter of this machine.
+#[derive(Debug, Clone)]
+pub struct Adapter {
+    /// Its name and interface, and whether it is a software driver.
+    text: String,
+    is_software: bool,
+}
+
+impl fmt::Display for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Returns the adapters that the backend `wgpu` may use.
+#[must_use]
+pub fn adapters() -> Vec<Adapter> {
+    #[cfg(feature = "wgpu")]
+    let found = radsweep::wgpu_device::adapters()
+        .into_iter()
+        .map(|adapter| Adapter {
+            text: adapter.to_string(),
+            is_software: adapter.is_software,
+        })
+        .collect();
+    #[cfg(not(feature = "wgpu"))]
+    let found = Vec::new();
+    found
+}
+
+/// Returns the backend of a command that finds pairs, and why: as [`choose`] does, or `wgpu`, where
+/// [`Backend::Auto`] takes no software driver.
+///
+/// # Errors
+///
+/// As [`choose`]; `wgpu` is requested but missing.
+pub fn of_pairs(asked: Backend, adapters: &[Adapter]) -> Result<(Backend, String)> {
+    let (wanted, asked_by) = wanted(asked)?;
+    if wanted == Backend::Wgpu {
+        // Says what is missing.
+        BroadPhase::new(Config {
+            backend: wanted,
+            ..Config::default()
+        })?;
+        return Ok((wanted, asked_by.into()));
+    }
+    let choice = choose(asked)?;
+    let real = adapters.iter().find(|adapter| !adapter.is_software);
+    match real.filter(|_| wanted == Backend::Auto && choice.device.is_none()) {
+        Some(adapter) => Ok((Backend::Wgpu, format!("{adapter}; {}", choice.why))),
+        None => Ok((choice.backend(), choice.why)),
+    }
+}
+
 /// Creates the broad phase of a command. `RADSWEEP_BACKEND` decides for [`Backend::Auto`].
 ///
 /// # Errors
@@ -104,17 +167,14 @@ pub fn broad_phase(mut config: Config) -> radsweep::Result<BroadPhase> {
     BroadPhase::new(config)
 }
 
-/// Chooses the backend: `asked`, or for [`Backend::Auto`] the one that `RADSWEEP_BACKEND` names, or
-/// else the best one on this machine.
+/// Chooses the backend of a command that sorts keys: `asked`, or for [`Backend::Auto`] the one that
+/// `RADSWEEP_BACKEND` names, or else the best one on this machine.
 ///
 /// # Errors
 ///
-/// CUDA is requested but missing, or `RADSWEEP_BACKEND` names no backend.
+/// CUDA is requested but missing, `wgpu` is requested, or `RADSWEEP_BACKEND` names no backend.
 pub fn choose(asked: Backend) -> Result<Choice> {
-    let (wanted, asked_by) = match from_environment(asked)? {
-        Some(named) => (named, "requested by RADSWEEP_BACKEND"),
-        None => (asked, "requested by --backend"),
-    };
+    let (wanted, asked_by) = wanted(asked)?;
     match (wanted, device()) {
         (Backend::Cpu, _) => Ok(Choice {
             device: None,
@@ -125,6 +185,11 @@ pub fn choose(asked: Backend) -> Result<Choice> {
             why: asked_by.into(),
         }),
         (Backend::Cuda, Err(looked_for)) => Err(radsweep::Error::NoCuda { looked_for }.into()),
+        (Backend::Wgpu, _) => Err(radsweep::Error::Unsupported {
+            backend: Backend::Wgpu.name(),
+            what: "sorts of this program".to_owned(),
+        }
+        .into()),
         (_, Ok(device)) => Ok(Choice {
             device: Some(device),
             why: "a CUDA device was found".into(),
