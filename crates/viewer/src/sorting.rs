@@ -41,7 +41,7 @@ impl Sorting {
             // Columns are sorted within the stage `sweep`: only the sort of pairs has a stage of
             // its own.
             (Backend::Cpu, Strategy::Subdivided) => (all.min(report.pairs), times.order, 0.0),
-            (Backend::Cpu, _) => (all, times.keys + times.sort + times.order, 0.0),
+            (Backend::Cpu | Backend::Wgpu, _) => (all, times.keys + times.sort + times.order, 0.0),
             (_, Strategy::Sweep | Strategy::Endpoints) if all > 0 => {
                 let ends = if report.stats.strategy == Strategy::Sweep {
                     1
