@@ -343,8 +343,8 @@ pub(super) const MAX_MARGIN: f32 = 0.4;
 
 /// The number of steps changes once this part of the boxes was loosened by the last one (one in
 /// this many), or after so many frames. Not measured.
-pub(super) const REGROWN_SHARE: usize = 4;
-/// See [`REGROWN_SHARE`].
+pub(super) const LOOSENED_SHARE: usize = 4;
+/// See [`LOOSENED_SHARE`].
 pub(super) const STEPS_PERIOD: u32 = 256;
 
 /// Frames within which a box that left must leave again to count as moving. Not measured.

@@ -1,15 +1,15 @@
-//! How far boxes are grown: by a multiple of their last step, which balances the cost of useless
+//! How far boxes are loosened: by a multiple of their last step, which balances the cost of useless
 //! candidates and that of boxes that leave.
 
 use super::costs::Costs;
 use crate::cpu::tuning::{
-    MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, REGROWN_SHARE, STEPS, STEPS_PERIOD,
+    LOOSENED_SHARE, MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, STEPS, STEPS_PERIOD,
 };
 use crate::{Aabb, Result, try_alloc};
 
-/// Chooses how far boxes are grown. The wider, the more candidates are tested in vain; the closer,
-/// the more boxes leave and are looked for again. The multiple is adjusted until both costs are
-/// about equal, which is near the minimum of their sum.
+/// Chooses how far boxes are loosened. The wider, the more candidates are tested in vain; the
+/// closer, the more boxes leave and are looked for again. The multiple is adjusted until both costs
+/// are about equal, which is near the minimum of their sum.
 pub(super) struct Margin {
     /// The multiple of a step, and what it was when the list was built.
     steps: f32,
@@ -17,9 +17,9 @@ pub(super) struct Margin {
     /// The costs of both sides since the multiple changed, in tests.
     in_vain: u64,
     left: u64,
-    /// Boxes grown anew since the multiple changed, and in this frame; and frames since then.
-    regrown: usize,
-    regrown_now: u64,
+    /// Boxes loosened anew since the multiple changed, and in this frame; and frames since then.
+    loosened: usize,
+    loosened_now: u64,
     frames: u32,
     /// The number of this frame.
     frame: u32,
@@ -34,8 +34,8 @@ impl Default for Margin {
             first_steps: PLANNED_STEPS[0],
             in_vain: 0,
             left: 0,
-            regrown: 0,
-            regrown_now: 0,
+            loosened: 0,
+            loosened_now: 0,
             frames: 0,
             frame: 0,
             times: Vec::new(),
@@ -95,8 +95,8 @@ impl Margin {
         self.steps < 0.8 * self.first_steps
     }
 
-    /// Grows a box by how it moves, and not by more than a part of its own size.
-    pub(super) fn grow(&self, b: &Aabb, before: Option<&Aabb>) -> Aabb {
+    /// Loosens a box by how it moves, and not by more than a part of its own size.
+    pub(super) fn loosen(&self, b: &Aabb, before: Option<&Aabb>) -> Aabb {
         let Some(before) = before.filter(|before| !before.is_empty()) else {
             return *b;
         };
@@ -106,33 +106,33 @@ impl Margin {
         b.loosened(margin)
     }
 
-    /// Grows a box anew that has left `grown`, but for one that seldom moves: it is not grown.
-    pub(super) fn grow_again(
+    /// Loosens a box anew that has left `loose`, but for one that seldom moves: it is not loosened.
+    pub(super) fn loosen_again(
         &mut self,
         i: u32,
         b: &Aabb,
         before: Option<&Aabb>,
-        grown: &Aabb,
+        loose: &Aabb,
     ) -> Aabb {
         let time = std::mem::replace(&mut self.times[i as usize], self.frame);
         // A box with a margin left it for want of a wider one.
-        let had_margin = before.is_some_and(|before| before != grown);
-        self.regrown_now += u64::from(had_margin);
+        let had_margin = before.is_some_and(|before| before != loose);
+        self.loosened_now += u64::from(had_margin);
         let moves = had_margin || self.frame - time <= MOVING_FRAMES;
-        if moves { self.grow(b, before) } else { *b }
+        if moves { self.loosen(b, before) } else { *b }
     }
 
     /// Ends a frame: what the candidates tested in vain cost, what a box that left costs, and the
     /// tests that the search for these took.
     pub(super) fn end_frame(&mut self, in_vain: u64, left_cost: u64, searched: u64) {
         self.in_vain += in_vain;
-        self.left += left_cost * self.regrown_now + searched;
-        self.regrown += self.regrown_now as usize;
-        self.regrown_now = 0;
+        self.left += left_cost * self.loosened_now + searched;
+        self.loosened += self.loosened_now as usize;
+        self.loosened_now = 0;
         self.frame = self.frame.saturating_add(1);
         self.frames += 1;
-        let enough = self.times.len() / REGROWN_SHARE;
-        if self.regrown < enough
+        let enough = self.times.len() / LOOSENED_SHARE;
+        if self.loosened < enough
             && self.in_vain < left_cost * enough as u64
             && self.frames < STEPS_PERIOD
         {
@@ -142,7 +142,7 @@ impl Margin {
         // Of boxes that walk at random, the ratio falls with the cube of the margin.
         self.steps *= ratio.cbrt().clamp(0.7, 1.5);
         self.steps = self.steps.clamp(STEPS[0], STEPS[1]);
-        (self.in_vain, self.left, self.regrown, self.frames) = (0, 0, 0, 0);
+        (self.in_vain, self.left, self.loosened, self.frames) = (0, 0, 0, 0);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Neighbour list: candidates that stay from frame to frame while boxes move little.
 //!
 //! Verlet 1967 ("Computer experiments on classical fluids", Phys. Rev. 159) keeps, for each
-//! particle, those within its reach and a skin beyond it. Here boxes are *grown* by a margin of
-//! their own, and the candidates are the pairs of grown boxes that overlap, by index in order.
-//! While every box stays within its grown one, each pair is among the candidates: testing these
+//! particle, those within its reach and a skin beyond it. Here boxes are *loosened* by a margin of
+//! their own, and the candidates are the pairs of loosened boxes that overlap, by index in order.
+//! While every box stays within its loosened one, each pair is among the candidates: testing these
 //! against the boxes gives the pairs, exactly and in order, without a sort or a sweep. A box that
-//! has left is grown anew and looked for; its candidates join the others.
+//! has left is loosened anew and looked for; its candidates join the others.
 //!
 //! What differs from the last frame is known from the candidates, so events take no comparison.
 
@@ -39,17 +39,18 @@ use test::{is_within, overlap_closed, overlap_open};
 pub(in crate::cpu) struct Neighbours {
     policy: Hysteresis,
     margin: Margin,
-    /// The grown boxes, with the filters and worlds that their candidates were accepted by.
-    grown: Scene,
+    /// The loosened boxes, with the filters and worlds that their candidates were accepted by.
+    loose: Scene,
     searcher: Searcher,
     candidates: Candidates,
     changes: Changes,
-    /// The boxes of this frame that left their grown ones, or have other filters or another world.
+    /// The boxes of this frame that left their loosened ones, or have other filters or another
+    /// world.
     left: ChangedSet,
     /// Memory for the indices of the boxes that left, in any order.
     left_indices: Vec<u32>,
-    /// The grown boxes that they left, in the order of [`Self::left`].
-    left_grown: Vec<Aabb>,
+    /// The loosened boxes that they left, in the order of [`Self::left`].
+    left_loose: Vec<Aabb>,
     /// Memory for the candidates that a search finds.
     found: Vec<Pair>,
     /// What a full update costs, in tests of two boxes.
@@ -72,13 +73,13 @@ impl Default for Neighbours {
                 worth: 4,
             }),
             margin: Margin::default(),
-            grown: Scene::default(),
+            loose: Scene::default(),
             searcher: Searcher::None,
             candidates: Candidates::default(),
             changes: Changes::default(),
             left: ChangedSet::default(),
             left_indices: Vec::new(),
-            left_grown: Vec::new(),
+            left_loose: Vec::new(),
             found: Vec::new(),
             full_cost: u64::MAX / 8,
             excess: 0,
@@ -172,19 +173,19 @@ impl Neighbours {
         blocks: &SpareBlocks,
     ) -> Result<Option<Updated>> {
         self.policy.end();
-        let (grown, margin) = (&mut self.grown, &self.margin);
-        let grow = |(i, b): (usize, &Aabb)| margin.grow(b, step.last.get(i as u32));
+        let (loose, margin) = (&mut self.loose, &self.margin);
+        let loosen = |(i, b): (usize, &Aabb)| margin.loosen(b, step.last.get(i as u32));
         let boxes = &step.scene.boxes;
         if boxes.len() <= STREAM_TASK {
-            try_alloc::refill(&mut grown.boxes, boxes.iter().enumerate().map(grow))?;
+            try_alloc::refill(&mut loose.boxes, boxes.iter().enumerate().map(loosen))?;
         } else {
             let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
-            on_threads(|| try_alloc::fill(&mut grown.boxes, boxes.map(grow)))?;
+            on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))?;
         }
-        grown.copy_tags(step.scene)?;
+        loose.copy_tags(step.scene)?;
         let found = self
             .searcher
-            .all(grown, max, scratch, blocks, &mut self.found)?;
+            .all(loose, max, scratch, blocks, &mut self.found)?;
         let Some(searched) = found else {
             self.policy.postpone();
             return Ok(None);
@@ -210,10 +211,10 @@ impl Neighbours {
         blocks: &SpareBlocks,
     ) -> Result<Option<Updated>> {
         let (scene, n) = (step.scene, step.scene.boxes.len());
-        let is_like = n == self.grown.boxes.len()
-            && scene.excluded == self.grown.excluded
-            && scene.filters.is_some() == self.grown.filters.is_some()
-            && scene.worlds.is_some() == self.grown.worlds.is_some();
+        let is_like = n == self.loose.boxes.len()
+            && scene.excluded == self.loose.excluded
+            && scene.filters.is_some() == self.loose.filters.is_some()
+            && scene.worlds.is_some() == self.loose.worlds.is_some();
         if !is_like {
             return Ok(None);
         }
@@ -269,16 +270,16 @@ impl Neighbours {
         self.candidates.write(to);
     }
 
-    /// Finds the boxes that have left their grown ones, or have other filters or another world.
+    /// Finds the boxes that have left their loosened ones, or have other filters or another world.
     /// Returns whether any filter or world differs.
     fn find_left(&mut self, step: &Step) -> Result<bool> {
         let scene = step.scene;
-        let (left, grown) = (&mut self.left_indices, &self.grown);
+        let (left, loose) = (&mut self.left_indices, &self.loose);
         left.clear();
         try_alloc::reserve(left, scene.boxes.len())?;
         let n = scene.boxes.len() as u32;
-        let has_left = |i: &u32| !stays(&scene.boxes[*i as usize], &grown.boxes[*i as usize]);
-        let is_other = |i: &u32| !grown.same_tags(scene, *i as usize);
+        let has_left = |i: &u32| !stays(&scene.boxes[*i as usize], &loose.boxes[*i as usize]);
+        let is_other = |i: &u32| !loose.same_tags(scene, *i as usize);
         let is_same;
         match step.last {
             Last::Changed(listed, _) => {
@@ -287,7 +288,7 @@ impl Neighbours {
                 left.extend(listed.filter(|i| has_left(i) || is_other(i)));
             }
             Last::All(_) => {
-                is_same = grown.filters == scene.filters && grown.worlds == scene.worlds;
+                is_same = loose.filters == scene.filters && loose.worlds == scene.worlds;
                 if n as usize > STREAM_TASK && in_pool() {
                     let leaves = (0..n).into_par_iter().with_min_len(STREAM_TASK);
                     left.par_extend(leaves.filter(has_left));
@@ -302,12 +303,12 @@ impl Neighbours {
         self.left.clear();
         self.left.add(n as usize, left.iter().copied(), 0..0)?;
         if !is_same {
-            self.grown.copy_tags(scene)?;
+            self.loose.copy_tags(scene)?;
         }
         Ok(!is_same)
     }
 
-    /// Grows the boxes that left anew, and finds their candidates. Returns the number of tests.
+    /// Loosens the boxes that left anew, and finds their candidates. Returns the number of tests.
     fn look_for_left(
         &mut self,
         step: &Step,
@@ -320,25 +321,25 @@ impl Neighbours {
             return Ok(0);
         }
         let mut purges = has_other_tags;
-        self.left_grown.clear();
-        try_alloc::reserve(&mut self.left_grown, left.len())?;
+        self.left_loose.clear();
+        try_alloc::reserve(&mut self.left_loose, left.len())?;
         for &i in left {
             let (b, last) = (&step.scene.boxes[i as usize], step.last.get(i));
-            let before = &mut self.grown.boxes[i as usize];
-            let grown = self.margin.grow_again(i, b, last, before);
-            self.left_grown.push(std::mem::replace(before, grown));
-            purges |= grown.is_empty();
+            let before = &mut self.loose.boxes[i as usize];
+            let loose = self.margin.loosen_again(i, b, last, before);
+            self.left_loose.push(std::mem::replace(before, loose));
+            purges |= loose.is_empty();
         }
-        let (grown, found, before) = (&self.grown, &mut self.found, &self.left_grown);
+        let (loose, found, before) = (&self.loose, &mut self.found, &self.left_loose);
         if purges {
             // These may be candidates no more though their boxes overlap.
-            let accept = Accept::new(grown, grown, RULE, WorldTest::PerPair);
-            let keep = |pair| are_near(grown, pair) && accept.keeps(pair.a, pair.b);
+            let accept = Accept::new(loose, loose, RULE, WorldTest::PerPair);
+            let keep = |pair| are_near(loose, pair) && accept.keeps(pair.a, pair.b);
             self.candidates.retain(keep, &mut self.changes)?;
         }
-        // Boxes that overlapped before they were grown anew are candidates already.
+        // Boxes that overlapped before they were loosened anew are candidates already.
         let before = (!has_other_tags).then_some(&before[..]);
-        let searched = self.searcher.of(grown, &self.left, before, blocks, found)?;
+        let searched = self.searcher.of(loose, &self.left, before, blocks, found)?;
         if found.len() > STREAM_TASK && in_pool() {
             found.par_sort_unstable();
         } else {
@@ -354,8 +355,8 @@ impl Neighbours {
         let boxes = &scene.boxes[..];
         let at = |i: u32| &boxes[i as usize];
         let (all, changes) = (&mut self.candidates, &mut self.changes);
-        let grown = &self.grown;
-        let keep = |pair| are_near(grown, pair);
+        let loose = &self.loose;
+        let keep = |pair| are_near(loose, pair);
         let had_ended = !changes.ended.is_empty();
         if let Some(exact) = &scene.exact {
             let overlaps = |a: u32, b: u32| exact[a as usize].overlaps(&exact[b as usize], rule);
@@ -381,16 +382,16 @@ impl Neighbours {
     }
 }
 
-/// Tells whether a box is still within its grown one. An empty box lies within every other.
+/// Tells whether a box is still within its loosened one. An empty box lies within every other.
 #[inline(always)]
-fn stays(b: &Aabb, grown: &Aabb) -> bool {
-    is_within(b, grown) && (b.min[0] <= b.max[0] || grown.is_empty())
+fn stays(b: &Aabb, loose: &Aabb) -> bool {
+    is_within(b, loose) && (b.min[0] <= b.max[0] || loose.is_empty())
 }
 
-/// Tells whether two grown boxes overlap.
+/// Tells whether two loosened boxes overlap.
 #[inline(always)]
-fn are_near(grown: &Scene, pair: Pair) -> bool {
-    let [a, b] = [pair.a, pair.b].map(|i| &grown.boxes[i as usize]);
+fn are_near(loose: &Scene, pair: Pair) -> bool {
+    let [a, b] = [pair.a, pair.b].map(|i| &loose.boxes[i as usize]);
     a.overlaps(b, RULE)
 }
 

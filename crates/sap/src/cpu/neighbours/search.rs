@@ -1,4 +1,4 @@
-//! Finds the candidates of grown boxes: all of them, or those of boxes that were grown anew.
+//! Finds the candidates of loosened boxes: all of them, or those of boxes that were loosened anew.
 
 use crate::cpu::accept::{Accept, WorldTest};
 use crate::cpu::clock::Clock;
@@ -15,7 +15,7 @@ use crate::cpu::tuning::MAX_BRUTE;
 use crate::threads::with_threads;
 use crate::{Aabb, Config, OverlapRule, Pair, Result, Strategy, try_alloc};
 
-/// Where grown boxes are looked for.
+/// Where loosened boxes are looked for.
 #[derive(Default)]
 pub(super) enum Searcher {
     /// Nothing is built.
@@ -26,11 +26,11 @@ pub(super) enum Searcher {
     Tree(Box<Tree>),
 }
 
-/// The rule of grown boxes: whatever the rule of the frame, its pairs are among the candidates.
+/// The rule of loosened boxes: whatever the rule of the frame, its pairs are among the candidates.
 pub(super) const RULE: OverlapRule = OverlapRule::Closed;
 
-fn accept(grown: &Scene) -> Accept<'_> {
-    Accept::new(grown, grown, RULE, WorldTest::PerPair)
+fn accept(loose: &Scene) -> Accept<'_> {
+    Accept::new(loose, loose, RULE, WorldTest::PerPair)
 }
 
 impl Searcher {
@@ -38,13 +38,13 @@ impl Searcher {
     /// than `max`.
     pub(super) fn all(
         &mut self,
-        grown: &Scene,
+        loose: &Scene,
         max: u64,
         scratch: &mut Scratch,
         blocks: &SpareBlocks,
         pairs: &mut Vec<Pair>,
     ) -> Result<Option<u64>> {
-        let n = grown.boxes.len();
+        let n = loose.boxes.len();
         if n <= MAX_BRUTE {
             if !matches!(self, Self::Brute(_)) {
                 *self = Self::Brute(Sides::default());
@@ -52,9 +52,9 @@ impl Searcher {
             let Self::Brute(sides) = self else {
                 return Ok(None);
             };
-            sides.fill(&grown.boxes, RULE)?;
+            sides.fill(&loose.boxes, RULE)?;
             sides.all(pairs)?;
-            let accept = accept(grown);
+            let accept = accept(loose);
             if accept.tests_anything() {
                 pairs.retain(|pair| accept.keeps(pair.a, pair.b));
             }
@@ -65,10 +65,10 @@ impl Searcher {
             rule: RULE,
             ..Config::default()
         };
-        let plan = plan(&grown.boxes, grown.worlds.as_deref(), Strategy::Auto);
+        let plan = plan(&loose.boxes, loose.worlds.as_deref(), Strategy::Auto);
         let finder = FullSearch {
             config: &config,
-            scene: grown,
+            scene: loose,
             plan: &plan,
             blocks,
         };
@@ -78,16 +78,16 @@ impl Searcher {
         }
         let tests = found.tests;
         order(found.blocks, n, pairs, blocks)?;
-        *self = Self::Tree(Box::new(Tree::new(grown, RULE)?));
+        *self = Self::Tree(Box::new(Tree::new(loose, RULE)?));
         Ok(Some(tests))
     }
 
-    /// Finds the candidates of some boxes, in any order, after these were grown anew. With the
-    /// grown boxes `before`, in the order of `left`, it leaves out most candidates that were such
-    /// before. A candidate of two boxes that left may be listed twice.
+    /// Finds the candidates of some boxes, in any order, after these were loosened anew. With the
+    /// loosened boxes `before`, in the order of `left`, it leaves out most candidates that were
+    /// such before. A candidate of two boxes that left may be listed twice.
     pub(super) fn of(
         &mut self,
-        grown: &Scene,
+        loose: &Scene,
         left: &ChangedSet,
         before: Option<&[Aabb]>,
         blocks: &SpareBlocks,
@@ -97,16 +97,16 @@ impl Searcher {
         let tests = match std::mem::take(self) {
             Self::None => 0,
             Self::Brute(mut sides) => {
-                let accept = accept(grown);
+                let accept = accept(loose);
                 let tests_more = accept.tests_anything();
                 for &i in left.list() {
-                    sides.set(i as usize, &grown.boxes[i as usize]);
+                    sides.set(i as usize, &loose.boxes[i as usize]);
                 }
                 for (rank, &i) in left.list().iter().enumerate() {
-                    try_alloc::grow(pairs, grown.boxes.len())?;
+                    try_alloc::grow(pairs, loose.boxes.len())?;
                     let before = before.map(|before| &before[rank]);
                     sides.overlapping(i as usize, |other| {
-                        let (pair, b) = (Pair::new(i, other), &grown.boxes[other as usize]);
+                        let (pair, b) = (Pair::new(i, other), &loose.boxes[other as usize]);
                         let is_known = before.is_some_and(|before| before.overlaps(b, RULE));
                         if is_known && !left.has(other) {
                             return;
@@ -117,21 +117,21 @@ impl Searcher {
                     });
                 }
                 *self = Self::Brute(sides);
-                (left.list().len() * grown.boxes.len()) as u64
+                (left.list().len() * loose.boxes.len()) as u64
             }
             Self::Tree(tree) => {
                 let (tree, found) = with_threads(|| {
-                    let refreshed = tree.refresh(grown, left.list(), &[]);
+                    let refreshed = tree.refresh(loose, left.list(), &[]);
                     let (tree, walk) = refreshed.ok_or(try_alloc::refused::<Tree>(1))?;
                     let search = Search {
                         tree: &tree,
-                        scene: grown,
+                        scene: loose,
                         some: &walk,
                         partners: match before {
                             Some(before) => Partners::New(left, before),
                             None => Partners::Changed(left),
                         },
-                        accept: &accept(grown),
+                        accept: &accept(loose),
                     };
                     let found = search.run(&Collector::new(u64::MAX, blocks)).stored()?;
                     Ok((tree, found))
