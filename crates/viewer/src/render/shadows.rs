@@ -172,6 +172,8 @@ impl Sunlight {
     /// map seldom moves with the bodies, and shadows do not flicker.
     const STEPS: f32 = 4.0;
     const BORDER: f32 = 8.0;
+    /// Least width, of the map of a single point.
+    const LEAST: f32 = 1e-6;
 
     /// Fits a map of this many pixels to balls (centre, radius).
     pub fn around(balls: impl Iterator<Item = (Vec3, f32)>, pixels: u32) -> Self {
@@ -185,7 +187,7 @@ impl Sunlight {
             return Self::EVERYWHERE;
         };
         let (size, pixels) = (high - low, pixels as f32);
-        let width = size.x.max(size.y).max(f32::MIN_POSITIVE) / (1.0 - 2.0 * Self::BORDER / pixels);
+        let width = size.x.max(size.y).max(Self::LEAST) / (1.0 - 2.0 * Self::BORDER / pixels);
         let width = ((width.log2() * Self::STEPS).ceil() / Self::STEPS).exp2();
         let pixel = width / pixels;
         let middle = (((low + high) / 2.0) / pixel).round() * pixel;
@@ -222,7 +224,7 @@ mod tests {
             let toward = light.matrix.project_point3(balls[1].0 + SUN * scale);
             assert!(toward.z < light.matrix.project_point3(balls[1].0).z);
             let (pixel, width) = (light.pixel, 1024.0 * light.pixel);
-            assert!((20.0..40.0).contains(&(width / scale)), "{width}");
+            assert!((15.0..23.0).contains(&(width / scale)), "{width}");
             let moved = balls.map(|(center, radius)| (center + Vec3::splat(0.1 * pixel), radius));
             let after = Sunlight::around(moved.into_iter(), 1024);
             assert_eq!(after.pixel, pixel);
