@@ -20,13 +20,14 @@ use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
     BRUTE_BOX_COST, FULL_BOX_COST, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, MAX_JUMP_TESTS,
-    SEARCH_TASK, SMALL_FRAME, SPLICE_PART, SPLICED_SHARE, UNCHECKED_PAIRS,
+    SEARCH_TASK, SMALL_FRAME, SPLICE_PART, SPLICED_SHARE, STREAM_TASK, UNCHECKED_PAIRS,
 };
-use crate::threads::on_threads;
+use crate::threads::{in_pool, on_threads};
 use crate::{
     Aabb, Backend, Config, Error, Frame, Invalid, OverlapRule, Pair, Report, Result, Sorts, Stats,
     Strategy, try_alloc,
 };
+use rayon::prelude::*;
 
 impl Engine {
     /// Updates by the caller's list of changed boxes, and reads no others. Returns None if that is
@@ -304,7 +305,7 @@ impl Engine {
         let mut differences = match differing {
             Some(found) => {
                 clock.lap(|timings| &mut timings.sweep);
-                self.differences(found, n)?
+                self.differences(found)?
             }
             None => self.compare_changed(scene, &memory, clock)?,
         };
@@ -356,7 +357,7 @@ impl Engine {
     }
 
     /// Puts the pairs that started or ended in order.
-    fn differences(&self, found: Found, n: usize) -> Result<Differences> {
+    fn differences(&self, found: Found) -> Result<Differences> {
         let (tests, sorted, blocks) = (found.tests, found.count, &self.lists.blocks);
         let (mut started, mut ended) = (Vec::new(), Vec::new());
         for block in found.blocks {
@@ -371,13 +372,17 @@ impl Engine {
             }
             blocks.give(block);
         }
-        let in_order = |found| {
-            let mut pairs = Vec::new();
-            order(vec![found], n, &mut pairs, blocks).map(|()| pairs)
-        };
+        // Not by `order`: it keeps the lists as blocks, and there would be more in each frame.
+        for list in [&mut started, &mut ended] {
+            if list.len() > STREAM_TASK && in_pool() {
+                list.par_sort_unstable_by_key(|pair| pair.code());
+            } else {
+                list.sort_unstable_by_key(|pair| pair.code());
+            }
+        }
         Ok(Differences {
-            started: in_order(started)?,
-            ended: in_order(ended)?,
+            started,
+            ended,
             tests,
             sorted,
         })
