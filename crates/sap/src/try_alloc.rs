@@ -1,6 +1,6 @@
 //! Fallible allocation: lists that grow with the frame, where a refused allocation is an error.
 
-use crate::cpu::tuning::GROWTH;
+use crate::cpu::tuning::{GROWTH, MAX_GROWTH};
 use crate::{Error, Result};
 use bytemuck::Zeroable;
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) fn reserve_ahead<T>(list: &mut Vec<T>, len: usize) -> Result<()> {
     if list.capacity() >= len {
         return Ok(());
     }
-    reserve(list, len + len / GROWTH)
+    reserve(list, len + (len / GROWTH).min(MAX_GROWTH))
 }
 
 /// Resizes a list to `len` elements, filling with `value`.

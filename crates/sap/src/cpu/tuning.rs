@@ -29,6 +29,8 @@ pub(super) const PREFETCH_DISTANCE: usize = 16;
 /// needs. Where towers slowly fall apart, and each frame has a few more copies of boxes than the
 /// last, the `sort` stage of 10^5 boxes takes 0.5 ms instead of 1.8.
 pub(crate) const GROWTH: usize = 32;
+/// The max of that: 256 KiB of pairs, little against what the limit on memory leaves free.
+pub(crate) const MAX_GROWTH: usize = 32 * 1024;
 
 /// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists. Not
 /// measured.
