@@ -1,6 +1,6 @@
 //! The choice of a device, devices of the caller, and devices that fail.
 
-use super::wgpu;
+use super::{Other, wgpu};
 use crate::common::against_cpu::{cpu, engine, uniform};
 use crate::common::published;
 use crate::common::scenes::Random;
@@ -10,9 +10,7 @@ use sap::{Aabb, Backend, BroadPhase, Config, Error, OverlapRule, Pair, Strategy}
 use wgpu_device::wgpu::{self, Features, Instance, InstanceDescriptor};
 use wgpu_device::{Adapters, Device};
 
-type Check = fn() -> Result<(), Failed>;
-
-pub const ALL: &[(&str, Check)] = &[
+pub const ALL: &[(&str, Other)] = &[
     ("device::choice", choice),
     ("device::missing_strategy", missing_strategy),
     ("device::without_subgroups", without_subgroups),

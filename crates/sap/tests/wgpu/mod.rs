@@ -2,11 +2,15 @@
 //! printed; with `RADSWEEP_WGPU` set that is a failure.
 
 mod device;
+mod soak;
 
 use crate::common::against_cpu;
 use crate::common::{self, published};
-use libtest_mimic::Trial;
+use libtest_mimic::{Failed, Trial};
 use sap::{Backend, Config, Strategy};
+
+/// A check that is independent of the strategy.
+type Other = fn() -> Result<(), Failed>;
 
 /// The strategies of `wgpu`.
 const STRATEGIES: &[Strategy] = &[Strategy::Sweep, Strategy::Subdivided];
@@ -24,6 +28,7 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(
         device::ALL
             .iter()
+            .chain(soak::ALL)
             .map(|&(name, check)| Trial::test(name, check)),
     );
     let wanted = std::env::var("RADSWEEP_WGPU");
