@@ -362,7 +362,13 @@ fn program_calibrates() -> Result<(), Failed> {
         "keys",
         "--json",
     ];
-    let [out, err] = printed(folder.path(), &sort)?;
+    // The bench also says if other programs have run meanwhile, such as these tests.
+    let sorted = || {
+        let [out, err] = printed(folder.path(), &sort)?;
+        let notes = err.lines().filter(|line| !line.contains("too busy"));
+        Ok::<_, Failed>((out, notes.collect::<Vec<_>>().join("\n")))
+    };
+    let (out, err) = sorted()?;
     let winner = text
         .lines()
         .rfind(|line| line.starts_with("keys 4 values 0"))
@@ -378,7 +384,7 @@ fn program_calibrates() -> Result<(), Failed> {
         (&other, "measured with driver 0."),
     ] {
         std::fs::write(&saved, unusable)?;
-        let [_, err] = printed(folder.path(), &sort)?;
+        let (_, err) = sorted()?;
         if err.lines().count() != 1 || !err.contains(why) {
             return Err(format!("{why}: {err}").into());
         }

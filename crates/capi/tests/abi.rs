@@ -451,7 +451,7 @@ fn structures_of_other_versions_are_read_by_their_size() {
     }
     let fields = [
         RadsweepConfig {
-            backend: 3,
+            backend: 4,
             ..config()
         },
         RadsweepConfig {
