@@ -2,6 +2,7 @@
 
 use super::tuning::STREAM_TASK;
 use crate::frame::Boxes;
+use crate::query::Labels;
 use crate::threads::on_threads;
 use crate::{
     Aabb, Aabb64, Config, Error, Filter, Frame, Invalid, InvalidReason, OnInvalid, Pair, Result,
@@ -216,6 +217,14 @@ impl Scene {
         }
         let boxes = (0..n).into_par_iter().with_min_len(STREAM_TASK).map(of);
         on_threads(|| try_alloc::fill(&mut self.boxes, boxes))
+    }
+
+    /// Returns the filters and worlds; empty lists if there are none.
+    pub(crate) fn labels(&self) -> Labels<'_> {
+        Labels {
+            filters: self.filters.as_deref().unwrap_or_default().into(),
+            worlds: self.worlds.as_deref().unwrap_or_default().into(),
+        }
     }
 
     /// Returns the boxes without margins.

@@ -263,10 +263,7 @@ impl crate::engine::Engine for Engine {
     }
 
     fn labels(&self) -> Result<Labels<'_>> {
-        Ok(Labels {
-            filters: self.scene.filters.as_deref().unwrap_or_default().into(),
-            worlds: self.scene.worlds.as_deref().unwrap_or_default().into(),
-        })
+        Ok(self.scene.labels())
     }
 
     fn clear(&mut self) {
