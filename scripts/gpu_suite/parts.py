@@ -6,7 +6,8 @@ which change only if the compiled code does, and the Rust of the device layer an
 without the CPU engines and other families of sorts. The tests' own sources count only for the runs
 at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
 threads of a block share. That depends on the images and the launch shapes in the tuning tables, so
-the rest of the Rust does not count. Lines that are comments do not count.
+the rest of the Rust does not count. Lines that are comments do not count, nor do items and statements
+of the feature `wgpu`, which the suite does not build.
 """
 import hashlib
 import re
@@ -14,6 +15,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 COMMENT_LINES = re.compile(rb"(?m)^[ \t]*//.*\n?")
+# An item ends with the first line of the same indentation that can end one, as rustfmt lays it out,
+# and a `let` with the first semicolon.
+WGPU_ITEMS = re.compile(
+    rb"""(?m)^([ \t]*)#\[cfg\(feature = "wgpu"\)\]\n"""
+    rb"""(?:[ \t]*let (?:.*[^;]\n)*.*;\n|(?:(?!\1(?=\S).*[;,}]$).*\n)*\1(?=\S).*[;,}]\n)"""
+)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -111,9 +118,9 @@ def sources(kind, name, root=ROOT):
 
 
 def code(path):
-    """Returns the contents of a file, of Rust and C++ without lines that are comments."""
+    """Returns the contents of a file, of Rust and C++ without what does not count."""
     contents = path.read_bytes()
-    return contents if path.suffix == ".ptx" else COMMENT_LINES.sub(b"", contents)
+    return contents if path.suffix == ".ptx" else WGPU_ITEMS.sub(b"", COMMENT_LINES.sub(b"", contents))
 
 
 def part_hash(kind, name, root=ROOT):

@@ -85,6 +85,10 @@ class Sources(unittest.TestCase):
             self.assertEqual(changed("crates/sap/src/cuda/find/sweep.rs"), rust(whole))
             self.assertEqual(changed("crates/sap/src/cpu/mod.rs"), set())
             self.assertEqual(changed("crates/gpu/src/stream.rs", b"    /// A comment.\n"), set())
+            of_wgpu = b'#[cfg(feature = "wgpu")]\n#[must_use]\npub fn f(\n    a: u32,\n) -> u32 {\n    a;\n}\n'
+            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu), set())
+            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu + b"fn g() {}\n"), rust(whole))
+            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu.replace(b"feature", b"not_feature")), rust(whole))
             quick = {(kind, "gpusort.cuda_sort/quicksort") for kind in (TESTS, RACECHECK, MEMCHECK)}
             self.assertEqual(changed("kernels/prebuilt/quicksort_64.ptx"), quick | whole)
             self.assertEqual(changed("crates/gpusort/src/cuda/quicksort/mod.rs"), rust(quick | whole))
