@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -341,6 +342,34 @@ std::string path_in(const std::string& text) {
     return text.substr(from, text.find('\n', from) - from);
 }
 
+std::string own_folder() {
+    Dl_info own;
+    dladdr(reinterpret_cast<void*>(&load_code), &own);
+    return std::string(own.dli_fname).substr(0, std::string(own.dli_fname).rfind('/') + 1);
+}
+
+// Returns the name of the translation of a text, from the files NAME.known, or nothing.
+std::string known(const std::string& text) {
+    for (const auto& entry : std::filesystem::directory_iterator(own_folder())) {
+        const bool is_candidate = entry.path().extension() == ".known" && entry.file_size() == text.size();
+        if (is_candidate && file(entry.path()) == text) return entry.path().stem();
+    }
+    return "";
+}
+
+// Returns how many lines a text begins with that hand-written PTX begins with too.
+size_t lines_in_common(const std::string& text) {
+    const auto given = lines_of(text);
+    size_t furthest = 0;
+    for (const char* name : {"gpu_kernels", "example_kernels"}) {
+        const auto wanted = lines_of(file(own_folder() + name + ".known"));
+        const size_t both = std::min(wanted.size(), given.size());
+        const auto apart = std::mismatch(given.begin(), given.begin() + both, wanted.begin());
+        furthest = std::max<size_t>(furthest, apart.first - given.begin());
+    }
+    return furthest;
+}
+
 // Returns the shared object that a PTX text names.
 int find_image(const std::string& text, std::string& path, std::string& log) {
     double version = 0;
@@ -363,22 +392,14 @@ int find_image(const std::string& text, std::string& path, std::string& log) {
     if (!path.empty()) return SUCCESS;
 
     // The text is real PTX. For some there is a translation beside this library.
-    Dl_info own;
-    dladdr(reinterpret_cast<void*>(&load_code), &own);
-    const std::string folder = std::string(own.dli_fname).substr(0, std::string(own.dli_fname).rfind('/'));
-    const auto given = lines_of(text);
-    size_t furthest = 0;
-    for (const char* name : {"gpu_kernels", "example_kernels"}) {
-        const auto known = lines_of(file(folder + "/" + name + ".known"));
-        size_t line = 0;
-        while (line < known.size() && line < given.size() && known[line] == given[line]) line++;
-        if (line == known.size() && line == given.size()) {
-            path = path_in(file(folder + "/" + name + ".ptx"));
-            return SUCCESS;
-        }
-        furthest = std::max(furthest, line);
+    const std::string name = known(text);
+    if (!name.empty()) {
+        path = path_in(file(own_folder() + name + ".ptx"));
+        return SUCCESS;
     }
-    log = "line " + std::to_string(furthest + 1) + ": " + (furthest < given.size() ? given[furthest] : "end") + ": the emulator knows no PTX but that of the tests of the device layer and of the examples";
+    const size_t line = lines_in_common(text);
+    const auto given = lines_of(text);
+    log = "line " + std::to_string(line + 1) + ": " + (line < given.size() ? given[line] : "end") + ": the emulator knows no PTX but that of the kernel images, of the tests of the device layer and of the examples";
     return INVALID_PTX;
 }
 

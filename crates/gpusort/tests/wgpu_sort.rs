@@ -1,6 +1,6 @@
-//! The sort on `wgpu`, compared with the stable sort of `std` on a software driver, or on the
-//! device that `RADSWEEP_WGPU=real` asks for. Without a driver all tests are skipped, unless
-//! `RADSWEEP_WGPU` is set.
+//! The sort on `wgpu`, compared with the stable sort of `std`. Without a graphics processor all
+//! tests are skipped. `RADSWEEP_WGPU=required` takes a software driver, and `RADSWEEP_WGPU=real` a
+//! graphics processor; having none is a failure then.
 
 #[macro_use]
 mod common;
@@ -25,8 +25,8 @@ const MAX_WORKGROUPS: usize = 2048;
 fn main() {
     let wanted = std::env::var("RADSWEEP_WGPU").ok();
     let adapters = match wanted.as_deref() {
-        Some("real") => Adapters::Real,
-        _ => Adapters::Software,
+        Some("real") | None => Adapters::Real,
+        Some(_) => Adapters::Software,
     };
     let device = Device::new(adapters);
     if let (Some(wanted), Err(error)) = (&wanted, &device) {

@@ -258,7 +258,8 @@ fn nvrtc() -> Result<Option<OsString>, String> {
     if std::env::var_os("RADSWEEP_NVRTC").is_some() {
         return Ok(None);
     }
-    let nvcc = std::env::var_os("RADSWEEP_NVCC").filter(|path| PathBuf::from(path).is_file());
+    let nvcc =
+        std::env::var_os("RADSWEEP_EMULATE_NVCC").filter(|path| PathBuf::from(path).is_file());
     if nvcc.is_none() {
         return Ok(None); // without one the trial fails and says so
     }

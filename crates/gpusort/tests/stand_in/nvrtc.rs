@@ -1,4 +1,4 @@
-//! A stand-in for NVRTC, which passes the source to the compiler that `RADSWEEP_NVCC` names.
+//! A stand-in for NVRTC, which passes the source to the compiler that `RADSWEEP_EMULATE_NVCC` names.
 //! `satish_merge.rs` builds it as a library.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -59,7 +59,7 @@ unsafe extern "C" fn nvrtcCompileProgram(
             fs::write(path, text).unwrap();
         }
     }
-    let mut command = Command::new(std::env::var_os("RADSWEEP_NVCC").unwrap());
+    let mut command = Command::new(std::env::var_os("RADSWEEP_EMULATE_NVCC").unwrap());
     command.args(["-ptx", "-arch=compute_75"]).current_dir(&folder);
     for i in 0..count as usize {
         let option = unsafe { text(*options.add(i)) };

@@ -1,5 +1,5 @@
-//! The trials of the engine on `wgpu`. Without an adapter all are ignored, and the reason is
-//! printed; with `RADSWEEP_WGPU` set that is a failure.
+//! The trials of the engine on `wgpu`. Without a real adapter all are ignored, and the reason is
+//! printed. With `RADSWEEP_WGPU` set they take a software driver too, and having none is a failure.
 
 mod device;
 mod soak;
@@ -8,6 +8,7 @@ use crate::common::against_cpu;
 use crate::common::{self, published};
 use libtest_mimic::{Failed, Trial};
 use sap::{Backend, Config, Strategy};
+use wgpu_device::{Adapters, Device};
 
 /// A check that is independent of the strategy.
 type Other = fn() -> Result<(), Failed>;
@@ -32,7 +33,11 @@ pub fn trials() -> Vec<Trial> {
             .map(|&(name, check)| Trial::test(name, check)),
     );
     let wanted = std::env::var("RADSWEEP_WGPU");
-    match (wgpu_device::Device::new(wgpu_device::Adapters::Any), wanted) {
+    let adapters = match wanted {
+        Ok(_) => Adapters::Any,
+        Err(_) => Adapters::Real,
+    };
+    match (Device::new(adapters), wanted) {
         (Ok(device), _) => {
             eprintln!("on {}", device.name());
             trials
