@@ -75,7 +75,7 @@ struct Digit {
 
     DEVICE Digit(Ordering<FLOAT> ordering, u32 shift, u32 mask)
         : ordering(ordering), shift(shift), mask(mask), flip(u32(ordering.flip >> shift)) {
-        // Or the compiler turns `key >> shift ^ flip` back into a flip before the shift.
+        // Otherwise the compiler turns `key >> shift ^ flip` back into a flip before the shift.
         asm("" : "+r"(flip));
     }
 

@@ -33,10 +33,10 @@
 //   order        4 + 24 + 4 r (two from anywhere), 29 w       a warp a tile of 128 boxes
 //   sweep        as there
 //
-// H200, `uniform`, ms of an update and of its sort stage (b, c, order), and in parentheses those of
-// `Sweep`: n = 10,000 0.18, 0.051 (0.19, 0.043); 100,000 0.27, 0.064 (0.30, 0.052); 1,000,000 2.79,
-// 0.174 (2.79, 0.136). There is no axis to choose, which gains 0.01 to 0.03 ms. Where x has more
-// candidates than another axis the sweep takes longer.
+// H200 on 2026-11-21, `uniform`, ms of an update and of its sort stage (b, c, order), and in
+// parentheses those of `Sweep`: n = 10,000 0.18, 0.051 (0.19, 0.043); 100,000 0.27, 0.064 (0.30,
+// 0.052); 1,000,000 2.79, 0.174 (2.79, 0.136). There is no axis to choose, which gains 0.01 to 0.03
+// ms. Where x has more candidates than another axis the sweep takes longer.
 #pragma once
 #include "block/scan.cuh"
 #include "order.cuh"

@@ -19,11 +19,12 @@
 // 32 boxes a warp cost the fewest instructions. 8 give four times the warps, for few boxes. 2 are
 // for crowded boxes, some of which would keep a warp busy long after all others.
 //
-// `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200: 112 us.
-// Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a second and
-// twice that with waits. There are 56 M: a round of 32 tests takes 50, not 35, and laying out the
-// runs and the end of a warp take 700. They are issued in half of all cycles: half of the warps
-// that fit are resident (64 registers, 42 KB a block), and wait for records most of the time.
+// `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200 on 2026-11-21:
+// 112 us. Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a
+// second and twice that with waits. There are 56 M: a round of 32 tests takes 50, not 35, and
+// laying out the runs and the end of a warp take 700. They are issued in half of all cycles: half
+// of the warps that fit are resident (64 registers, 42 KB a block), and wait for records most of
+// the time.
 //
 // Launch: 256 threads with 32 boxes a warp, 38 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.

@@ -4,7 +4,7 @@
 //
 // 256 threads, 2,048 counts a block. Bytes a count: 4 read, 4 written. Bound by the chain of
 // blocks: with shuffles over the warps' sums (`block_exclusive_sum`) before a block publishes its
-// own, an H200 takes 17.4 us for 1.1 M counts instead of 11.6.
+// own, an H200 takes 17.4 us for 1.1 M counts instead of 11.6 (2026-11-23).
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"

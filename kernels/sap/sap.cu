@@ -10,7 +10,8 @@
 //
 // Phases, in the order of the host's launches (crates/sap/src/cuda/update.rs), and microseconds on
 // an H200 (132 multiprocessors of 4 x 32 lanes at 1.75 GHz, 4.3 TB/s) for the scene `uniform` of
-// 1,000,000 boxes: 1.36 M pairs; 7.0 G candidates of the sweep, 8.1 M tests in cells.
+// 1,000,000 boxes: 1.36 M pairs; 7.0 G candidates of the sweep, 8.1 M tests in cells. The kernels
+// were timed on 2026-11-21, one by one; gpu-suite.json has the stages of the last run.
 //
 //   phase                      bytes a box      launch                         predicted  measured
 //   1 prepare  prepare.cuh     24 + 24 r, 24 w  a thread a box                        20        36

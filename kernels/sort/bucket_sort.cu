@@ -45,9 +45,9 @@
 // of merging of 5 for the network, 3 to choose an address and 2 for the search: about 110 for each
 // of the two sorts on chip. They run at half rate: 64 a multiprocessor and cycle, so at most 120 G
 // keys/s. Measured on an H200: 84 G/s for the local sort with two blocks a multiprocessor, 96 with
-// three. The whole sort of 2^26 uniform keys, with two, in ms: local sort 0.81, samples 0.30,
-// indexing 0.16, prefix sum 0.05, relocation 0.25, bucket sort 1.57 (0.81 for the tiles); in all
-// 3.14, 21.4 G keys/s.
+// three. The whole sort of 2^26 uniform keys, with three, in ms: local sort 0.72, samples 0.29,
+// indexing 0.17, prefix sum 0.05, relocation 0.25, bucket sort 1.39; in all 2.84, 23.6 G keys/s
+// (docs/papers.md, steps).
 //
 // Departures from the paper:
 //  - The local sort is not bitonic through shared memory (bucket_tile.cuh). It needs only an order

@@ -1,5 +1,5 @@
 // Records in the order of a sorted index: the second half of every sort of records (Ha, Krüger,
-// Silva 2009, §5.2). Bytes a record of R bytes: 4 for the index, R read (32 at least: sectors), R
+// Silva 2009, §4.7). Bytes a record of R bytes: 4 for the index, R read (32 at least: sectors), R
 // written.
 
 #include "common/types.cuh"

@@ -36,9 +36,9 @@
 // Instructions a key and pass, predicted for 16 keys a thread: 7 to count; 26 to map (5 for digit
 // and counter, 4 for the prefix sum, 9 to place and put, 8 to write).
 //
-// Measured on one H200 (copy 4.05 to 4.09 TB/s in the same runs), 2^26 uniform u32 keys,
-// milliseconds and G keys/s, and the time that the bytes above take at 4.25 TB/s over the time
-// measured:
+// Measured on one H200 on 2026-11-21 (copy 4.05 to 4.09 TB/s in the same runs), 2^26 uniform u32
+// keys, milliseconds and G keys/s, and the time that the bytes above take at 4.25 TB/s over the
+// time measured:
 //
 //   four-way   keys 3.90 (17.2, 78 %: count 79 us, map 173 us a pass)   pairs 6.12 (11.0, 83 %)
 //              with u64 values 8.60 (7.8)
@@ -47,8 +47,9 @@
 //   ends at once
 //
 // These figures are without the hints to the cache (__ldcs, __stcs), which gain 7 % of a count and
-// 5 % of a map of keys alone. What bounds the map of keys alone is neither bytes (73 % of a copy's
-// rate) nor registers (80 and 96 a thread are equally fast).
+// 5 % of a map of keys alone; docs/benchmarks.md has the rates with them. What bounds the map of
+// keys alone is neither bytes (73 % of a copy's rate) nor registers (80 and 96 a thread are equally
+// fast).
 //
 // Departures from the paper:
 //  - The shuffled tile is not written and read again between count and map, but shuffled in the

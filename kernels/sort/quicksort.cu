@@ -33,9 +33,10 @@
 // Predicted were 46 and 210. move issues 43 % of the time and leaves 59 %, the rest is barriers and
 // loads: 2 blocks of 512 threads share a multiprocessor, 4 in count.
 //
-// Measured there, 2^26 random keys: u32 2.22 ms (30.3 G/s: 31 % of its own byte limit, 117 % of the
-// paper's 164 bytes), u32 pairs 3.45 ms (19.5 G/s), u64 3.68 ms (18.3 G/s), u64 with u32 values
-// 4.67 ms (14.4 G/s). u32: pivots 0.07, count 0.34, move 0.90, leaves 0.91.
+// Measured there on 2026-11-21, 2^26 random keys: u32 2.22 ms (30.3 G/s: 31 % of its own byte
+// limit, 117 % of the paper's 164 bytes), u32 pairs 3.45 ms (19.5 G/s), u64 3.68 ms (18.3 G/s), u64
+// with u32 values 4.67 ms (14.4 G/s). u32: pivots 0.07, count 0.34, move 0.90, leaves 0.91.
+// docs/benchmarks.md has the rates of another run, 2 % apart.
 //
 // Departures from the paper, with what each gains:
 //  - 31 pivots a level, not one: a level replaces five, at five comparisons a key and a fifth of

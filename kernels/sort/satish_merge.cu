@@ -21,9 +21,10 @@
 // Bytes a pair of 4 + 4: 16 a kernel that moves it; 2^24 pairs are 2850 tiles, so 4 passes: 80.
 // Pairwise passes would be 208. Instructions a pair, counted on the H200 with tiles of 7680: 350
 // for a tile, 160 a pass. Shared memory bounds both: 8 bytes from any bank an element and level,
-// and the steps of the search; its pipe was 75 to 87 % busy. H200, 2^24 random pairs: tiles 261 us,
-// splitters 4 * 41, pieces 4 * 150, in all 1.024 ms (16.4 G/s; CUB 3.5's merge sort 1.471). Keys
-// alone 0.713 ms (23.5 G/s; CUB 0.785). Sorted pairs 0.541 ms.
+// and the steps of the search; its pipe was 75 to 87 % busy. H200 on 2026-11-21, 2^24 random pairs:
+// tiles 261 us, splitters 4 * 41, pieces 4 * 150, in all 1.024 ms (16.4 G/s; CUB 3.5's merge sort
+// 1.471). Keys alone 0.713 ms (23.5 G/s; CUB 0.785). Sorted pairs 0.541 ms. gpu-suite.json has the
+// last run of the pairs and of CUB's; docs/benchmarks.md has the rates at 2^26.
 //
 // Departures from the paper, and what each gains:
 //   - A thread sorts ITEMS items by the network in registers, and the tile's tree of merges follows

@@ -35,10 +35,11 @@
 // shuffles 2, place 4, load, put and write 3) and the tile's share, scatter 10. Four splits one
 // after the other, each through shared memory, would take 60 to 70. At two cycles a logic
 // instruction that is about 45 cycles a row of 32 keys, as long as moving its bytes takes: both
-// kernels should be bound by memory. Measured (H200, 16 keys a thread, u32): 40 and 18. Of 2^26
-// keys a pass takes 0.16 ms for the tiles, 0.01 for the scan, 0.14 for the scatter, where copying
-// the bytes takes 0.13; the level-two cache is at 90 and 87 % of its rate. 27.4 G keys/s, 0.82 of
-// the limit by bytes; pairs of u32 14.4, 0.86.
+// kernels should be bound by memory. Measured (H200 on 2026-11-21, 16 keys a thread, u32): 40 and
+// 18. Of 2^26 keys a pass takes 0.16 ms for the tiles, 0.01 for the scan, 0.14 for the scatter,
+// where copying the bytes takes 0.13; the level-two cache is at 90 and 87 % of its rate. 27.4 G
+// keys/s, 0.82 of the limit by bytes; pairs of u32 14.4, 0.86. docs/benchmarks.md has the rates of
+// another run.
 //
 // Departures from the paper, and what each gains on an H200 (2^26 keys of u32 unless said):
 //  - Tiles of 4096 keys, 16 a thread, in registers, for 1024, 4 a thread: longer runs, a smaller

@@ -6,8 +6,8 @@ which change only if the compiled code does, and the Rust of the device layer an
 without the CPU engines and other families of sorts. The tests' own sources count only for the runs
 at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
 threads of a block share. That depends on the images and the launch shapes in the tuning tables, so
-the rest of the Rust does not count. Lines that are comments do not count, nor do items and statements
-of the feature `wgpu`, which the suite does not build.
+the rest of the Rust does not count. Lines that are comments do not count, nor do items and
+statements of the feature `wgpu`, which the suite does not build.
 """
 import hashlib
 import re

@@ -1,7 +1,7 @@
 //! Measures the sort on `wgpu` on the best graphics processor: `bench_wgpu [SIZE…]`, by default
 //! 2^16 to 2^26 keys. `--software` takes a software driver instead, to try the program.
 //!
-//! It prints one JSON object a line, with rates in thousand million keys a second. A rate is that
+//! It prints one JSON object a line, with rates in billion keys per second. A rate is that
 //! of several sorts in one submission, from uniform keys to other buffers, so that the waits of the
 //! host do not count. It is the median of several submissions. Each result is compared once with
 //! that of the CPU. The milliseconds of each stage are those of one sort.
