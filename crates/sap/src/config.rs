@@ -57,17 +57,18 @@ pub enum Strategy {
     /// Ha, Krüger and Silva 2009, §6.1: both ends of every box sorted on x and scanned; the overlap
     /// list then goes through y and z.
     Endpoints,
-    /// Least ends sorted on the best axis; every box sweeps forward while the next one begins
+    /// The `min` of all boxes sorted on the best axis; every box is tested with those that begin
     /// before it ends.
     Sweep,
-    /// The space divided, so that few boxes share an interval by chance: on the CPU the sweep
-    /// inside columns of the other two axes, or a tree of the boxes where that would take too many
-    /// tests; on CUDA cells of several sizes; on `wgpu` columns, in frames with worlds none.
+    /// The space divided first, so that few boxes share an interval by chance. On the CPU the boxes
+    /// are swept in columns of the other two axes, or found by a tree if that would take too many
+    /// tests. On CUDA there are cells of several sizes, on `wgpu` columns, but none in frames with
+    /// worlds.
     Subdivided,
-    /// The fastest of these, chosen from statistics of the frame, with a tree of the boxes where it
-    /// takes too many tests (not on `wgpu`). On the CPU also two ways that have no name of their
-    /// own: some hundred boxes are tested all against all, and while boxes move little a neighbour
-    /// list keeps candidates from frame to frame.
+    /// The fastest of these, chosen by a sample of the frame. If the search takes too many tests, a
+    /// tree of the boxes replaces it (not on `wgpu`). On the CPU there are two more ways, which
+    /// have no names: some hundred boxes are tested all against all, and while boxes move little, a
+    /// neighbour list keeps candidates from frame to frame.
     #[default]
     Auto,
 }
@@ -84,20 +85,20 @@ named!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Backend {
-    /// CUDA where a device answers, else a graphics processor by `wgpu`, else the CPU; each where
-    /// this build has its feature. Should the device fail, the CPU works from then on
+    /// CUDA if a device answers, else a graphics processor through `wgpu`, else the CPU. A build
+    /// tries those whose feature it has. If the device fails, the CPU works from then on
     /// ([`BroadPhase::fallback`](crate::BroadPhase::fallback)).
     #[default]
     Auto,
-    /// The threads of the current rayon pool. Up to 1,000 boxes, and up to 4,096 while there is a
-    /// neighbour list, need none but the caller's. A process forked since the global pool began
-    /// makes a pool of its own.
+    /// The threads of the current rayon pool. Frames of up to 1,000 boxes, or up to 4,096 while
+    /// there is a neighbour list, need only the caller's thread. A process that was forked after
+    /// the global pool began makes a pool of its own.
     Cpu,
-    /// The first CUDA device; an error where there is none.
+    /// The first CUDA device, or an error if there is none.
     Cuda,
-    /// The best graphics adapter of Vulkan, Metal or DirectX 12, a software driver only where there
-    /// is no other; an error where there is none. `Strategy::Endpoints` is [`Error::Unsupported`]
-    /// there.
+    /// The best graphics adapter of Vulkan, Metal or DirectX 12, or an error if there is none. A
+    /// software driver is taken only if there is nothing else. `Strategy::Endpoints` is
+    /// [`Error::Unsupported`] there.
     Wgpu,
 }
 named!(
@@ -109,14 +110,14 @@ named!(
     Wgpu = "wgpu"
 );
 
-/// What an update does with boxes that are NaN or inverted.
+/// What an update does with invalid boxes: those that are NaN or inverted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnInvalid {
-    /// It fails, naming the first; the last result stays.
+    /// It fails and names the first. The last result stays.
     #[default]
     Error,
-    /// They overlap nothing, all others are paired, and the report counts them and names the first.
+    /// They overlap nothing, and all others are paired. The report has their number and the first.
     Skip,
 }
 
@@ -138,40 +139,44 @@ pub struct Config {
     pub backend: Backend,
     /// How pairs are found.
     pub strategy: Strategy,
-    /// The sort that is used on CUDA. The other backends have one.
+    /// The sort that CUDA uses for boxes and pairs. The other backends have only one.
     pub sort: gpusort::Algorithm,
     /// Whether touching boxes overlap.
     pub rule: OverlapRule,
     /// What becomes of invalid boxes.
     pub on_invalid: OnInvalid,
-    /// How far boxes are loosened, in the unit of the coordinates; 0 = off. With a margin, a box is
-    /// stored loosened by it and kept so while the box given stays inside; pairs are those of the
-    /// stored boxes.
+    /// The distance by which each face of a box is moved outward, in the unit of the coordinates. 0
+    /// means no margin. The loosened box is kept while the given box stays inside it. Pairs are
+    /// those of the loosened boxes.
     pub margin: f32,
     /// Whether [`BroadPhase::started`](crate::BroadPhase::started) and
     /// [`BroadPhase::ended`](crate::BroadPhase::ended) are computed.
     pub events: bool,
-    /// The max memory that the list of pairs may take, in bytes; a pair takes 8. `None` = on the
-    /// CPU half of the memory available at the time, for the list, the copy that it is sorted from
-    /// and, with events, those that started and ended. Up to a million pairs are always kept.
+    /// The max memory of the list of pairs, in bytes; a pair takes 8. Beyond it an update fails
+    /// with [`Error::TooManyPairs`]. `None` means half of what is available at the time. On the CPU
+    /// and on `wgpu` that is host memory, for the list, the copy that it is sorted from and, with
+    /// events, the pairs that started and ended; a million pairs are allowed in any case. On CUDA
+    /// it is free device memory, of which a pair takes 48 bytes, or 32 without events.
     ///
-    /// Available is the least of what the machine has without swapping (`MemAvailable` on Linux,
-    /// free and inactive pages on macOS, `GlobalMemoryStatusEx` on Windows) and, on Linux, what the
-    /// control groups of the process and all above them leave (versions 1 and 2; the cache of files
-    /// gives way), and what `ulimit -v` and `ulimit -d` leave.
+    /// The available host memory is the minimum of what the machine has without swapping
+    /// (`MemAvailable` on Linux, free and inactive pages on macOS, `GlobalMemoryStatusEx` on
+    /// Windows) and, on Linux, what the control groups of the process and all above them leave
+    /// (versions 1 and 2; the cache of files gives way), and what `ulimit -v` and `ulimit -d`
+    /// leave.
     pub pair_memory: Option<u64>,
-    /// The initial capacity for pairs. It grows as needed.
+    /// The number of pairs for which memory is reserved at first. It grows as needed. `None` means
+    /// that the first frame decides.
     pub initial_pair_capacity: Option<usize>,
-    /// The min number of resting boxes: boxes unchanged for some frames (on CUDA static and
-    /// sleeping ones) are neither sorted nor tested against each other if they are this many or
-    /// more, and a good part of all. `None` = from where it is worth its cost, by measurement;
-    /// `Some(usize::MAX)` = never. If set, frames of at most this many boxes have no neighbour
-    /// list. The pairs are the same.
+    /// The min number of unchanged boxes (on CUDA static and sleeping ones) that are neither sorted
+    /// nor tested against each other. They must also be a large part of all boxes. `None` means a
+    /// number from measurements: 1,024 on the CPU, 32,768 on CUDA. `Some(usize::MAX)` means never.
+    /// If it is set, frames of at most this many boxes have no neighbour list on the CPU. It has no
+    /// effect on `wgpu`. The pairs are the same.
     pub min_resting: Option<usize>,
-    /// The number of threads that this broad phase works on, on the CPU: it makes a pool of its own
-    /// in the first call. `None` = the pool of `rayon` that the caller is in, else the global one.
-    /// Small frames stay on the caller's thread in any case. It is ignored if the caller is in a
-    /// pool of `rayon`: that pool is used.
+    /// The number of CPU threads of this broad phase, which makes a pool of its own when it first
+    /// needs one. `None` means the pool of `rayon` that the caller is in, else the global one.
+    /// Small frames stay on the caller's thread in any case. If the caller is in a pool of `rayon`,
+    /// that pool is used instead.
     pub threads: Option<NonZero<usize>>,
 }
 

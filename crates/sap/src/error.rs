@@ -145,7 +145,7 @@ pub enum Error {
         what: &'static str,
         /// The given name.
         name: String,
-        /// The known names, separated by spaces.
+        /// The known names, separated by commas.
         known: &'static str,
     },
     /// CUDA was requested and is not available.

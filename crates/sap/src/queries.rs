@@ -6,9 +6,10 @@ use crate::query::{Question, hits};
 use crate::{Aabb, BroadPhase, Filter, Hit, OverlapRule, Result, Shape, try_alloc};
 use std::ops::ControlFlow;
 
-/// What to look for among the boxes of the last update; [`BroadPhase::query`] returns it.
+/// A query of the boxes of the last update; [`BroadPhase::query`] returns it.
 ///
-/// It is a value: it can be copied and asked again. Each of its last calls looks for boxes anew.
+/// It is a value, so it can be copied and used several times. The calls that end a query, such as
+/// [`Query::collect`], search the boxes each time.
 ///
 /// ```
 /// use sap::{Aabb, BroadPhase, Config, Filter, Frame, Hit, Shape};
@@ -46,7 +47,7 @@ enum Source<'a> {
     Nothing,
 }
 
-/// What a visitor breaks with that memory refuses.
+/// The error that a visitor breaks with when memory is refused.
 type Flow = ControlFlow<crate::Error>;
 
 impl<'a> Query<'a> {
@@ -69,12 +70,12 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Says whether touching counts, in the place of [`Config::rule`](crate::Config::rule).
+    /// Sets whether touching boxes count, instead of [`Config::rule`](crate::Config::rule).
     pub const fn rule(self, rule: OverlapRule) -> Self {
         Self { rule, ..self }
     }
 
-    /// The boxes that are met, by index.
+    /// Returns the indices of the boxes that are met, in order.
     ///
     /// # Errors
     ///
@@ -85,8 +86,8 @@ impl<'a> Query<'a> {
         Ok(indices)
     }
 
-    /// Replaces the contents of a list by what [`Query::collect`] returns. Needs no memory where
-    /// its capacity suffices. The list is empty after an error.
+    /// Replaces the contents of a list by what [`Query::collect`] returns. It
+    /// allocates only if the capacity of the list is too small. The list is empty after an error.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config};
@@ -109,7 +110,7 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// The boxes that are met with their distances, the nearest first, then by index.
+    /// Returns the boxes that are met with their distances, by distance, then by index.
     ///
     /// # Errors
     ///
@@ -131,8 +132,8 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// The first of [`Query::hits`], without the others: of a ray or a cast what it hits first, of
-    /// a sphere the box that is nearest to the center. Visits few boxes beyond that one.
+    /// Returns the first of [`Query::hits`] without finding the others: what a ray or a cast hits
+    /// first, or the box nearest to the center of a sphere. It visits few boxes beyond that one.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Hit, Shape};
@@ -155,7 +156,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// Whether any box is met. Stops at the first one.
+    /// Tells whether any box is met. It stops at the first one.
     ///
     /// # Errors
     ///
@@ -169,10 +170,10 @@ impl<'a> Query<'a> {
     }
 
     /// Hands one hit after the other to a visitor until it breaks, and returns what it broke with.
-    /// Those of a ray, a cast or a sphere come in the order of [`Query::hits`], and no box is
-    /// looked at before it is due; those of a box or a point in an order that has no meaning.
+    /// The hits of a ray, a cast or a sphere come in the order of [`Query::hits`], and are searched
+    /// for one by one. Those of a box or a point come in no particular order.
     ///
-    /// So a narrow phase can test what a ray meets until no nearer box is left:
+    /// A narrow phase can thus test what a ray meets until no nearer box is left:
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Shape};
@@ -211,7 +212,7 @@ impl<'a> Query<'a> {
         Ok(flow.break_value())
     }
 
-    /// Fills a list with something of each hit, in an order that has no meaning.
+    /// Fills a list with something of each hit, in no particular order.
     fn gather<T>(&self, list: &mut Vec<T>, of: impl Fn(Hit) -> T) -> Result<()> {
         list.clear();
         let mut take = |hit| match try_alloc::push(list, of(hit)) {
@@ -260,19 +261,20 @@ impl BroadPhase {
     /// Begins a query of the boxes of the last update that a shape meets: a box, or a [`Shape`].
     /// Its results are the same on every backend.
     ///
-    /// The boxes are those given, without margin; swept ones as start and end together, `f64` ones
-    /// rounded outward. A bad box is never met. Several threads may query at once.
+    /// The query sees the boxes as they were given, without margin. A swept box is the union of its
+    /// start and end, an `f64` box is rounded outward to `f32`. Invalid boxes are never met.
+    /// Several threads may query at once.
     ///
     /// The first query after an update builds a tree, O(n log n). A query then visits O(log n +
-    /// results) boxes if few tree nodes without a result intersect the shape. So it is for boxes
-    /// spread and sized in any way, whatever a few of them are (far, huge, infinite). No tree
+    /// results) boxes if few tree nodes without a result intersect the shape. That is so for boxes
+    /// of any sizes at any positions, even if a few of them are far away, huge or infinite. No tree
     /// of boxes does better than O(n^(2/3) + results) for every input. Filters and worlds leave out
     /// whole nodes of the tree; their first use after an update takes O(n). On CUDA the first 16
-    /// queries are scans of all boxes on the device, as long as they find no more than 16,384, and
-    /// the tree comes after them.
+    /// queries scan all boxes on the device, unless they find more than 16,384; after them the tree
+    /// is built.
     ///
-    /// On a thread of a rayon pool the first query builds the tree alone where another thread of
-    /// that pool is building it already: ask one before many threads do.
+    /// If a thread of a rayon pool asks while another thread of that pool is building the tree, it
+    /// builds a tree of its own. So make one query before many threads do.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config};
@@ -288,8 +290,8 @@ impl BroadPhase {
     /// # Errors
     ///
     /// From the calls that end a query: [`Error::OutOfMemory`](crate::Error::OutOfMemory),
-    /// [`Error::Sort`](crate::Error::Sort) where the system grants no thread to build the tree, and
-    /// what the device reports where the boxes are there. The next query tries again.
+    /// [`Error::Sort`](crate::Error::Sort) if the system grants no thread to build the tree, and
+    /// errors of the device if the boxes are there. The next query tries again.
     pub fn query(&self, shape: impl Into<Shape>) -> Query<'_> {
         Query {
             broad_phase: self,
@@ -300,7 +302,7 @@ impl BroadPhase {
         }
     }
 
-    /// The boxes that overlap this one: short for [`Query::collect`] of it.
+    /// Returns the boxes that overlap this one, as [`Query::collect`] does.
     ///
     /// # Errors
     ///
@@ -309,7 +311,7 @@ impl BroadPhase {
         self.query(query).collect()
     }
 
-    /// The boxes that hold this point: short for [`Query::collect`] of [`Shape::Point`].
+    /// Returns the boxes that contain this point, as [`Query::collect`] of [`Shape::Point`] does.
     ///
     /// # Errors
     ///
@@ -318,7 +320,8 @@ impl BroadPhase {
         self.query(Shape::Point(point)).collect()
     }
 
-    /// The boxes within `radius` of `center`: short for [`Query::collect`] of [`Shape::Sphere`].
+    /// Returns the boxes within `radius` of `center`, as [`Query::collect`] of [`Shape::Sphere`]
+    /// does.
     ///
     /// # Errors
     ///
@@ -327,7 +330,8 @@ impl BroadPhase {
         self.query(Shape::Sphere { center, radius }).collect()
     }
 
-    /// The boxes that a ray meets, the nearest first: short for [`Query::hits`] of [`Shape::Ray`].
+    /// Returns the boxes that a ray meets, the nearest first, as [`Query::hits`] of [`Shape::Ray`]
+    /// does.
     ///
     /// # Errors
     ///

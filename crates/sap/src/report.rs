@@ -4,11 +4,11 @@ use crate::choice::Choice;
 use crate::{Backend, InvalidReason, Strategy};
 use std::ops::AddAssign;
 
-/// Bad boxes that an update skipped ([`OnInvalid::Skip`](crate::OnInvalid::Skip)).
+/// The invalid boxes that an update skipped ([`OnInvalid::Skip`](crate::OnInvalid::Skip)).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Invalid {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The index of the first.
     pub first: usize,
@@ -16,8 +16,8 @@ pub struct Invalid {
     pub reason: InvalidReason,
 }
 
-/// Milliseconds of each stage: host time on the CPU and on `wgpu`, device time on CUDA. 0 where a
-/// stage was not needed.
+/// The milliseconds of each stage: host time on the CPU and on `wgpu`, device time on CUDA. A stage
+/// that was not needed has 0.
 ///
 /// On CUDA the host waits for the counters once an update. That wait is in no stage. On `wgpu` the
 /// keys are made in the stage `sort`.
@@ -32,7 +32,7 @@ pub struct Timings {
     pub keys: f64,
     /// Sorting them, and gathering boxes in their order.
     pub sort: f64,
-    /// Finding the pairs: interval tests, or cells or a tree in their place.
+    /// Finding the pairs: by interval tests, in cells or by a tree.
     pub sweep: f64,
     /// Putting the pairs in order.
     pub order: f64,
@@ -61,27 +61,25 @@ impl Timings {
     }
 }
 
-/// What the sorts of an update did, all together.
+/// What all sorts of an update did together.
 ///
-/// On CUDA those are the sorts of boxes or of their ends (`Sweep` and `Endpoints`) and of pairs, by
-/// [`gpusort`]; cells need none of boxes, and pairs that are counted by row none of pairs, so all
-/// may be 0. Their figures come with the counters of the update, without another wait. Where a step
-/// ran again, the last time counts.
+/// - On CUDA [`gpusort`] sorts boxes or their ends (`Sweep` and `Endpoints`), and pairs. Cells need
+///   no sort of boxes, and pairs that are ordered by rows need no sort of pairs, so all may be 0.
+///   The figures come with the counters of the update, without another wait. If a step was
+///   repeated, the last time counts.
+/// - On `wgpu` [`gpusort`] sorts boxes and pairs.
+/// - On the CPU [`gpusort`] sorts boxes or their ends. Pairs and the boxes of a column are sorted
+///   in cache, without passes, and count as keys only.
 ///
-/// On `wgpu` boxes and pairs are sorted by [`gpusort`].
-///
-/// On the CPU boxes or ends are sorted by [`gpusort`], pairs and the boxes of a column in cache,
-/// which has no passes to tell of: those count as keys only.
-///
-/// All 0 where nothing had to be sorted, as in a frame that is the same as the last.
+/// All are 0 if nothing had to be sorted, such as in a frame equal to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Sorts {
     /// Keys sorted.
     pub keys: u64,
-    /// Digits by which keys were moved, of radix sorts.
+    /// Digits by which radix sorts moved keys.
     pub passes_run: u32,
-    /// Digits that were skipped: all keys had the same one there, or were in order already.
+    /// Digits that were skipped, because all keys had the same or were in order already.
     pub passes_skipped: u32,
     /// Sorts that found their keys in order before all passes were run.
     pub early_exits: u32,
@@ -177,28 +175,29 @@ impl Report {
 pub struct Stats {
     /// The backend that ran.
     pub backend: Backend,
-    /// The strategy that ran. After an update that reused the last pairs or the neighbour list it
-    /// is that of the last full one. Boxes tested all against all count as [`Strategy::Sweep`].
+    /// The strategy that ran. After an update that reused the last pairs or the neighbour list, it
+    /// is that of the last full update. Boxes tested all against all count as [`Strategy::Sweep`].
     pub strategy: Strategy,
     /// Why [`Strategy::Auto`] took this strategy.
     #[doc(hidden)]
     pub choice: Option<Choice>,
     /// The sweep axis: 0, 1, 2 for x, y, z.
     pub axis: usize,
-    /// Boxes tested against each other. 0 when no box had changed since the last update.
+    /// The number of tests of two boxes. It is 0 if no box had changed since the last update.
     ///
-    /// - All against all, by `Auto` on the CPU for some hundred boxes: every two boxes.
-    /// - Along an axis: the candidates, pairs whose intervals overlap on the sweep axis. In columns
-    ///   a pair counts in each column that the two share.
-    /// - In cells, on CUDA: each box of the cells looked through.
-    /// - In a tree: each child of the nodes looked at; in an incremental update on the CPU each box
-    ///   of them.
+    /// - All against all, by `Auto` on the CPU for some hundred boxes: all pairs of boxes.
+    /// - Along an axis: the candidates, that is, pairs whose intervals overlap on the sweep axis.
+    ///   In columns a pair counts in each column that both boxes are in.
+    /// - In cells, on CUDA: each box of the cells that were searched.
+    /// - In a tree: each child of the nodes that were visited; in an incremental update on the CPU
+    ///   each box of these nodes.
     /// - By the neighbour list: its candidates, and the tests that found new ones.
     pub tests: u64,
-    /// Boxes that were neither sorted nor tested against each other, because they have not changed:
-    /// on CUDA those of the resting set, on the CPU all that an incremental update leaves out.
+    /// The number of boxes that were neither sorted nor tested against each other, because they are
+    /// unchanged: on CUDA the resting set, on the CPU all boxes that an incremental update leaves
+    /// out.
     pub resting: u64,
-    /// How often a buffer was too small, so that a step had to run again.
+    /// How often a buffer was too small, so that a step was repeated.
     pub regrown: u32,
     /// What was sorted, and in how many passes.
     pub sorts: Sorts,
@@ -218,6 +217,6 @@ pub struct ChunkReport {
     pub invalid: Option<Invalid>,
     /// Interval tests.
     pub tests: u64,
-    /// Milliseconds, those spent by the caller's function included.
+    /// The milliseconds of the call, including the caller's function.
     pub ms: f64,
 }

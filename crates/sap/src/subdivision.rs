@@ -9,8 +9,8 @@ pub enum Subdivision {
     Columns {
         /// The two other axes: 0, 1, 2 for x, y, z.
         axes: [usize; 2],
-        /// Where each of the two is cut, ascending, in the units of the boxes. One column more than
-        /// cuts lie side by side.
+        /// The cuts of each of the two axes, ascending, in the unit of the boxes. There is one more
+        /// column than cuts.
         cuts: [Vec<f32>; 2],
     },
     /// Cells, on CUDA: those of the size that most boxes are in, or of the smallest in use where

@@ -8,7 +8,7 @@ use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::{Aabb, Config, Error, Filter, Pair, Report, Result};
 use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 
-/// A frame of boxes on the device, recorded once and launched by one call each time.
+/// A frame of boxes on the device that is recorded once and then launched by one call.
 ///
 /// A launch checks boxes and leaves sorted pairs, without any wait of the host and without a launch
 /// for each step. It is for programs whose own frame is on the device, where
@@ -16,9 +16,9 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 /// frame for the count of pairs.
 ///
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
-/// the cut of space, and the strategy. Any boxes give the right pairs; [`FrameGraph::renew`] suits
-/// the graph to boxes that have become very different. Events, margins and resting sets belong to
-/// updates and are not in a graph.
+/// the plan of cells, and the strategy. Any boxes give the right pairs; [`FrameGraph::renew`]
+/// adapts the graph to boxes that have become very different. Events, margins and resting sets
+/// belong to updates and are not in a graph.
 ///
 /// ```
 /// use sap::{Aabb, Config, FrameGraph};
@@ -125,7 +125,7 @@ impl FrameGraph {
     ///
     /// # Errors
     ///
-    /// None by the caller's doing.
+    /// None that a caller can cause.
     pub fn pairs(&self) -> Result<Slice<'_, Pair>> {
         Ok(self.engine.ordered.part(self.capacity)?.cast()?)
     }
@@ -134,7 +134,7 @@ impl FrameGraph {
     ///
     /// # Errors
     ///
-    /// None by the caller's doing.
+    /// None that a caller can cause.
     pub fn count(&self) -> Result<Slice<'_, u64>> {
         self.engine.counters.pairs()
     }

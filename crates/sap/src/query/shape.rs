@@ -20,11 +20,11 @@ use crate::Aabb;
 pub enum Shape {
     /// Meets the boxes that overlap this one. An empty or invalid box meets none.
     Aabb(Aabb),
-    /// Meets the boxes that hold this point: their border belongs to them under the closed rule.
+    /// Meets the boxes that contain this point; under the closed rule also on their border.
     Point([f32; 3]),
     /// Meets the boxes within `radius` of `center`: at most that far under the closed rule, nearer
     /// than that under the open rule. Distances are taken in `f64`. A radius that is negative or
-    /// NaN meets none, and an infinite one all that have any distance below it.
+    /// NaN meets none; an infinite radius meets all boxes at a finite distance.
     Sphere {
         /// The center, which may be infinite.
         center: [f32; 3],
@@ -35,7 +35,7 @@ pub enum Shape {
     /// either rule. A direction of length 0 asks for the origin alone. An origin or direction that
     /// is not finite meets none.
     Ray {
-        /// Where it starts.
+        /// Its start.
         origin: [f32; 3],
         /// Where it goes; of any length, and `t` counts in its lengths.
         dir: [f32; 3],
