@@ -82,7 +82,7 @@ pub struct RadsweepErrorDetail {
 /// Why a call fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("{handle:#x} is no broad phase: it is null, destroyed, or not from radsweep_create")]
+    #[error("{handle:#x} is not a broad phase: it is null, destroyed, or not from radsweep_create")]
     Handle { handle: usize },
     #[error("the broad phase is in use, by another thread or by the call that runs this callback")]
     Busy,

@@ -173,7 +173,7 @@ fn invalid_handles_are_errors() {
             ]
         };
         assert_eq!(statuses, [Status::Handle; 21], "{handle:?}");
-        assert!(message().contains("is no broad phase"), "{}", message());
+        assert!(message().contains("is not a broad phase"), "{}", message());
     }
     assert_eq!(
         update(handle, &[box_]),

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A sort algorithm of the GPU. The CPU has one sort ([`cpu`](crate::cpu)) and ignores this choice.
+/// A sort algorithm on CUDA. The CPU has one sort ([`cpu`](crate::cpu)) and ignores this choice.
+/// `wgpu` has one sort too, and any algorithm but [`Algorithm::Auto`] is an error there.
 ///
 /// Parses from and displays as its name on the command line.
 ///

@@ -28,7 +28,7 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct SortOptions {
-    /// The algorithm that runs on a GPU.
+    /// The algorithm that runs on CUDA.
     pub algorithm: Algorithm,
     /// The direction of the sort.
     pub order: Order,

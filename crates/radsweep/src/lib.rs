@@ -48,7 +48,7 @@
 //! # Events
 //!
 //! [`BroadPhase::started`] and [`BroadPhase::ended`] have the pairs that are new since the last
-//! update, and those that are gone. They compare indices, so a body must keep its index;
+//! update, and those that ended. They compare indices, so a body must keep its index;
 //! [`Aabb::EMPTY`] is the box of an index that no body has. With a margin ([`Config::margin`])
 //! small motion starts and ends no pair. [`Config::events`] turns events off, which saves their
 //! time.

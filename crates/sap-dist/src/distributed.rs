@@ -13,7 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use sap::{Backend, OnInvalid, OverlapRule, Strategy};
 use std::num::NonZero;
 
-/// How a [`Distributed`] works: the same on all ranks.
+/// How a [`Distributed`] works. It is the same on all ranks, except for memory and threads.
 ///
 /// ```
 /// use sap_dist::Config;
@@ -34,7 +34,7 @@ pub struct Config {
     /// The max memory of the engine of a rank for its list of pairs, as in
     /// [`sap::Config::pair_memory`]. `None` is half of what is available, on each rank.
     pub pair_memory: Option<u64>,
-    /// The number of threads that a rank works on: it makes a pool of its own. `None` = the pool of
+    /// The number of threads of a rank, which makes a pool of its own. `None` means the pool of
     /// `rayon` that the caller is in, else the global one. Ranks may have different numbers.
     pub threads: Option<NonZero<usize>>,
 }
@@ -166,8 +166,8 @@ impl Distributed {
     ///
     /// [`Error::Rank`] on all ranks if one fails: the last result stays on all, and the ranks can
     /// go on. [`Error::Transport`] if a rank is missing: the last result stays, and the transport
-    /// is of no more use. If that happens in the very last step of an update, other ranks may have
-    /// its result already; [`Cause::OutOfStep`] then says so in the next one.
+    /// cannot be used again. If that happens in the very last step of an update, other ranks may
+    /// have the new result already. The next update then fails with [`Cause::OutOfStep`].
     pub fn update<T: Transport>(&mut self, transport: &mut T, frame: Frame) -> Result<&Report> {
         let (mut clock, mut times) = (Clock::start(), [0; 5]);
         let (rank, ranks) = (transport.rank(), transport.size());
@@ -350,27 +350,28 @@ impl Distributed {
         samples
     }
 
-    /// The pairs of the last update that this rank owns, sorted: those whose box `a` it brought.
+    /// Returns the pairs of the last update that this rank owns, sorted: those whose box `a` it
+    /// brought.
     #[must_use]
     pub fn pairs(&self) -> &[Pair] {
         &self.results.pairs
     }
 
-    /// The pairs that this rank owns and that the update before did not have, on any rank, sorted.
-    /// Empty with [`Config::events`] off.
+    /// Returns the pairs that this rank owns and that no rank had in the update before, sorted.
+    /// They are none with [`Config::events`] off.
     #[must_use]
     pub fn started(&self) -> &[Pair] {
         &self.results.started
     }
 
-    /// The pairs that this rank owned in the update before and that no rank has now, sorted. Empty
-    /// with [`Config::events`] off.
+    /// Returns the pairs that this rank owned in the update before and that no rank has now,
+    /// sorted. They are none with [`Config::events`] off.
     #[must_use]
     pub fn ended(&self) -> &[Pair] {
         &self.results.ended
     }
 
-    /// What the last update did on all ranks.
+    /// Returns what the last update did on all ranks.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report

@@ -70,7 +70,7 @@ pub enum Cause {
         expected: u64,
     },
     /// A list that needs one entry for each box or key has another length.
-    #[error("its {what} are {given}, but there must be {expected}")]
+    #[error("it gave {given} {what}, but must give {expected}")]
     LengthMismatch {
         /// The list.
         what: List,
@@ -94,7 +94,7 @@ pub enum Cause {
         pair: Pair,
     },
     /// The ids exceed `u64`.
-    #[error("{boxes} boxes from id {first} on exceed the ids of 64 bits")]
+    #[error("{boxes} boxes with ids from {first} on exceed ids of 64 bits")]
     IdRange {
         /// The first id.
         first: u64,

@@ -127,11 +127,11 @@ impl RankReport {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Invalid {
-    /// How many, on all ranks.
+    /// Their number, on all ranks.
     pub count: u64,
-    /// The smallest id of one.
+    /// The smallest id among them.
     pub first: u64,
-    /// What is wrong with that one.
+    /// What is wrong with the box of that id.
     pub reason: InvalidReason,
 }
 

@@ -55,10 +55,10 @@ impl Shared {
     }
 }
 
-/// The transport of a rank that is a thread of this process: memory changes hands, nothing is
-/// copied but gathered words.
+/// The transport of a rank that is a thread of this process. Messages are moved, not copied; only
+/// gathered words are copied.
 ///
-/// Its end is seen by the others: a rank that returns or panics while others still call it ends
+/// The others see its end: a rank that returns or panics while others still call it ends
 /// their calls with [`TransportError::Left`].
 ///
 /// ```
@@ -100,7 +100,7 @@ impl Threads {
     }
 
     /// Runs `f` as each rank, on a thread each, and returns the results in the order of the ranks.
-    /// A panic of `f` goes on in the caller once all ranks ended.
+    /// A panic of `f` continues in the caller once all ranks have ended.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub enum TransportError {
         /// The time limit in milliseconds.
         limit_ms: u64,
     },
-    /// A rank gave its transport up, by returning or by a panic, while others still called it.
+    /// A rank returned or panicked, while others still waited for it.
     #[error("rank {rank} left before call {call}")]
     Left {
         /// The rank.
@@ -26,7 +26,7 @@ pub enum TransportError {
         call: u64,
     },
     /// Two ranks made different calls, or gathered different numbers of words.
-    #[error("rank {rank} made another call than rank {other} as call {call}")]
+    #[error("ranks {rank} and {other} made different calls as call {call}")]
     Mismatch {
         /// The rank that came later.
         rank: usize,
@@ -36,7 +36,7 @@ pub enum TransportError {
         call: u64,
     },
     /// An exchange has not one message for each rank.
-    #[error("an exchange among {ranks} ranks was given {given} messages")]
+    #[error("an exchange needs {ranks} messages, one for each rank, but was given {given}")]
     Messages {
         /// The number of messages.
         given: usize,
@@ -114,7 +114,7 @@ impl Traffic {
 /// The connection of a rank to all ranks, itself included.
 ///
 /// All ranks make the same calls in the same order. Every call has a time limit, which belongs to
-/// the transport: a rank that is missing is an error on all others, and nothing waits for ever.
+/// the transport: if a rank is missing, all others get an error, and nothing waits forever.
 /// After an error every call fails with the same one.
 ///
 /// [`Threads`](crate::Threads) connects the threads of a process. The package `radsweep-mpi` has

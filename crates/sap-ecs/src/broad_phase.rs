@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 pub struct EntityHit {
     /// The entity.
     pub entity: Entity,
-    /// Distance to its box; see [`sap::Hit::t`].
+    /// The distance to its box; see [`sap::Hit::t`].
     pub t: f32,
 }
 
@@ -125,7 +125,7 @@ impl BroadPhase {
         }
     }
 
-    /// The entities whose boxes overlap this one, by [`BoxIndex`](crate::BoxIndex).
+    /// Returns the entities whose boxes overlap this one, by [`BoxIndex`](crate::BoxIndex).
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl BroadPhase {
     }
 
     /// Logs an error, unless the run before failed with the same: a broken entity fails every run
-    /// until it is mended.
+    /// until it is fixed.
     fn log(&self, error: &Error) {
         let text = error.to_string();
         if self.error.as_ref().map(ToString::to_string) != Some(text) {
@@ -204,8 +204,8 @@ impl BroadPhase {
     }
 }
 
-/// What to look for among the entities of the last update; [`BroadPhase::query`] begins it. As
-/// [`sap::Query`], with entities in the place of indices.
+/// A query of the entities of the last update; [`BroadPhase::query`] begins it. It is like
+/// [`sap::Query`], with entities instead of indices.
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct EntityQuery<'a> {
@@ -223,7 +223,7 @@ impl EntityQuery<'_> {
         }
     }
 
-    /// Says whether touching counts; see [`sap::Query::rule`].
+    /// Sets whether touching boxes count; see [`sap::Query::rule`].
     pub const fn rule(self, rule: OverlapRule) -> Self {
         Self {
             query: self.query.rule(rule),
@@ -231,7 +231,7 @@ impl EntityQuery<'_> {
         }
     }
 
-    /// The entities that are met, by [`BoxIndex`](crate::BoxIndex).
+    /// Returns the entities that are met, by [`BoxIndex`](crate::BoxIndex).
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl EntityQuery<'_> {
         Ok(found.map(|index| self.slots.entity(index)).collect())
     }
 
-    /// The entities that are met with their distances, the nearest first.
+    /// Returns the entities that are met with their distances, the nearest first.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl EntityQuery<'_> {
         Ok(found.map(|hit| self.named(hit)).collect())
     }
 
-    /// The first of [`EntityQuery::hits`]; see [`sap::Query::closest`].
+    /// Returns the first of [`EntityQuery::hits`]; see [`sap::Query::closest`].
     ///
     /// # Errors
     ///
@@ -260,7 +260,7 @@ impl EntityQuery<'_> {
         Ok(self.query.closest()?.map(|hit| self.named(hit)))
     }
 
-    /// Whether any entity is met.
+    /// Tells whether any entity is met.
     ///
     /// # Errors
     ///

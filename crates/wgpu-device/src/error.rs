@@ -31,8 +31,8 @@ pub enum Error {
         /// The call.
         call: &'static str,
     },
-    /// More is needed of something than the device allows: bytes of a buffer, say.
-    #[error("{adapter}: {needed} needed of {what}, and the device allows {limit}")]
+    /// A buffer or another resource must be larger than the device allows.
+    #[error("{adapter}: {what} needs {needed}, but the device allows {limit}")]
     TooLarge {
         /// The adapter.
         adapter: String,

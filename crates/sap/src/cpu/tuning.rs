@@ -159,7 +159,7 @@ pub(super) const SPLICE_PART: usize = 16 * 1024;
 pub(super) const SPLICE_RUN: usize = 4;
 
 /// The pairs of a neighbour list are spliced where fewer than one in so many differ from the last
-/// ones; else all are written anew.
+/// ones; else all are written again.
 pub(super) const SPLICED_SHARE: usize = 16;
 
 /// Pairs of two sorted lists that are compared at once where the lists agree. Not measured.
@@ -329,7 +329,7 @@ pub(super) const LEFT_CANDIDATE_COST: f32 = 160.0;
 /// value of large lists is not measured.
 pub(super) const MAX_EXCESS: [u64; 2] = [12, 6];
 
-/// What candidates tested in vain may cost before a list is built anew with smaller margins, in
+/// What candidates that are no pairs may cost before a list is rebuilt with smaller margins, in
 /// full updates: about what that costs. Not measured.
 pub(super) const MAX_IN_VAIN: u64 = 2;
 

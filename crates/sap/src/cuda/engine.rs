@@ -160,7 +160,7 @@ impl Engine {
         &self.stream
     }
 
-    /// Has the next frame cut the space anew.
+    /// Has the next frame cut the space again.
     pub(crate) fn drop_plan(&mut self) {
         self.grid.drop_plan();
     }

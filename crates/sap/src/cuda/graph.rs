@@ -164,7 +164,7 @@ impl FrameGraph {
         Ok(report)
     }
 
-    /// Records the graph anew for its present boxes. The capacity is `capacity` pairs, or those of
+    /// Records the graph again for its present boxes. The capacity is `capacity` pairs, or those of
     /// this frame if they are more. After a failure nothing can be launched until a renewal
     /// succeeds.
     ///

@@ -62,10 +62,10 @@ pub(super) const CELLS_MS: [f64; 3] = [0.03, 6.5e-8, 5.4e-9];
 pub(super) const MAX_SWEEP_SHARE: f64 = 0.5;
 /// Boxes that a cut is made from. Not measured.
 pub(super) const CUT_SAMPLE: usize = 2048;
-/// A plan is made anew, and a wait for a finder ends, when the number of boxes changes by this
+/// A plan is made again, and a wait for a finder ends, when the number of boxes changes by this
 /// factor. Not measured.
 pub(super) const OTHER_COUNT: f64 = 1.25;
-/// A cut is made anew when a box needs this much more work to find its pairs. Not measured.
+/// A cut is made again when a box needs this much more work to find its pairs. Not measured.
 pub(super) const MORE_WORK: f64 = 1.5;
 
 // ---- Cells: what a warp takes ----

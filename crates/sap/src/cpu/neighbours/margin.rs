@@ -7,7 +7,7 @@ use crate::cpu::tuning::{
 };
 use crate::{Aabb, Result, try_alloc};
 
-/// Chooses how far boxes are loosened. The wider, the more candidates are tested in vain; the
+/// Chooses how far boxes are loosened. The wider, the more candidates are no pairs; the
 /// closer, the more boxes leave and are looked for again. The multiple is adjusted until both costs
 /// are about equal, which is near the minimum of their sum.
 pub(super) struct Margin {
@@ -17,7 +17,7 @@ pub(super) struct Margin {
     /// The costs of both sides since the multiple changed, in tests.
     in_vain: u64,
     left: u64,
-    /// Boxes loosened anew since the multiple changed, and in this frame; and frames since then.
+    /// Boxes loosened again since the multiple changed, and in this frame; and frames since then.
     loosened: usize,
     loosened_now: u64,
     frames: u32,
@@ -106,7 +106,8 @@ impl Margin {
         b.loosened(margin)
     }
 
-    /// Loosens a box anew that has left `loose`, but for one that seldom moves: it is not loosened.
+    /// Loosens again a box that has left `loose`, but for one that seldom moves: it is not
+    /// loosened.
     pub(super) fn loosen_again(
         &mut self,
         i: u32,
@@ -122,8 +123,8 @@ impl Margin {
         if moves { self.loosen(b, before) } else { *b }
     }
 
-    /// Ends a frame: what the candidates tested in vain cost, what a box that left costs, and the
-    /// tests that the search for these took.
+    /// Ends a frame: what the candidates that are no pairs cost, what a box that left costs, and
+    /// the tests that the search for these took.
     pub(super) fn end_frame(&mut self, in_vain: u64, left_cost: u64, searched: u64) {
         self.in_vain += in_vain;
         self.left += left_cost * self.loosened_now + searched;

@@ -5,7 +5,7 @@
 //! their own, and the candidates are the pairs of loosened boxes that overlap, by index in order.
 //! While every box stays within its loosened one, each pair is among the candidates: testing these
 //! against the boxes gives the pairs, exactly and in order, without a sort or a sweep. A box that
-//! has left is loosened anew and looked for; its candidates join the others.
+//! has left is loosened again and looked for; its candidates join the others.
 //!
 //! What differs from the last frame is known from the candidates, so events take no comparison.
 
@@ -57,7 +57,7 @@ pub(in crate::cpu) struct Neighbours {
     full_cost: u64,
     /// What recent frames cost beyond that.
     excess: u64,
-    /// What the candidates tested in vain have cost since the list was built, beyond the cost of
+    /// What the candidates that are no pairs have cost since the list was built, beyond the cost of
     /// the boxes that left.
     in_vain: u64,
     /// Set where the list ended because its margins were too wide. The next one is due at once.
@@ -308,7 +308,7 @@ impl Neighbours {
         Ok(!is_same)
     }
 
-    /// Loosens the boxes that left anew, and finds their candidates. Returns the number of tests.
+    /// Loosens again the boxes that left, and finds their candidates. Returns the number of tests.
     fn look_for_left(
         &mut self,
         step: &Step,
@@ -337,7 +337,7 @@ impl Neighbours {
             let keep = |pair| are_near(loose, pair) && accept.keeps(pair.a, pair.b);
             self.candidates.retain(keep, &mut self.changes)?;
         }
-        // Boxes that overlapped before they were loosened anew are candidates already.
+        // Boxes that overlapped before they were loosened again are candidates already.
         let before = (!has_other_tags).then_some(&before[..]);
         let searched = self.searcher.of(loose, &self.left, before, blocks, found)?;
         if found.len() > STREAM_TASK && in_pool() {

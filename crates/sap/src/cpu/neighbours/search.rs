@@ -1,4 +1,4 @@
-//! Finds the candidates of loosened boxes: all of them, or those of boxes that were loosened anew.
+//! Finds the candidates of loosened boxes: all of them, or those of boxes that were loosened again.
 
 use crate::cpu::accept::{Accept, WorldTest};
 use crate::cpu::clock::Clock;
@@ -82,7 +82,7 @@ impl Searcher {
         Ok(Some(tests))
     }
 
-    /// Finds the candidates of some boxes, in any order, after these were loosened anew. With the
+    /// Finds the candidates of some boxes, in any order, after these were loosened again. With the
     /// loosened boxes `before`, in the order of `left`, it leaves out most candidates that were
     /// such before. A candidate of two boxes that left may be listed twice.
     pub(super) fn of(

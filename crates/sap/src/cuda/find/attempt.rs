@@ -279,7 +279,7 @@ impl Engine {
     }
 
     /// Plans the tree instead of the finder that exceeded its bound. If the resting set was left
-    /// out, the frame must be arranged anew.
+    /// out, the frame must be arranged again.
     fn take_tree(&mut self, plan: &mut Plan, state: &State) -> Result<()> {
         self.bound.record_exceeded(self.spare.n, plan.choice);
         plan.wasted += plan.finder.tests_made(state);

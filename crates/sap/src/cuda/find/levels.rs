@@ -1,7 +1,7 @@
 //! The cost of levels of cells, and the levels that cost least.
 //!
 //! Each level that holds boxes costs every box below it a look-up, and each box that is on a higher
-//! level than it must be is tested against more boxes in vain.
+//! level than it must be is tested against more boxes than needed.
 
 use crate::cuda::tuning::{
     HIGHER_CELLS, HIGHER_ROWS, MIN_SAMPLED_PAIRS, OWN_CELLS, OWN_ROWS, ROW_COST,
