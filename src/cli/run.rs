@@ -9,7 +9,8 @@ use radsweep_scenes::{Scene, Step};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Runs the scene. As text, it prints every `every`-th frame and the last; as JSON, all of them.
+/// Runs the scene. As text, it prints the first frame, every `every`-th, and the last; as JSON, all
+/// of them. Frames are counted from 1, as in the window and in the names of pictures.
 pub(super) fn run(args: &Run, every: u32) -> Result<()> {
     let simulation = &args.simulation;
     let mut broad_phase = backend::broad_phase(simulation.engine.config())?;
@@ -20,7 +21,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
     let bar = progress(frames.into(), "frames");
     let mut out = io::stdout().lock();
     let mut sums = Sums::default();
-    for frame in 0..frames {
+    for frame in 1..=frames {
         let step = scene
             .step(&mut broad_phase)
             .map_err(|error| format!("frame {frame}: {error}"))?;
@@ -32,14 +33,14 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
             if args.json {
                 return writeln!(out, "{}", record(frame, &step, &hash));
             }
-            if frame == 0 {
+            if frame == 1 {
                 writeln!(
                     out,
                     "{:>6} {:>9} {:>10} {:>9} {:>9} {:>9}  hash",
                     "frame", "boxes", "pairs", "started", "ended", "ms"
                 )?;
             }
-            if frame % every == 0 || frame + 1 == frames {
+            if frame == 1 || frame % every == 0 || frame == frames {
                 row(&mut out, frame, &step, &hash)?;
             }
             Ok(())

@@ -12,7 +12,7 @@ use radsweep_common::terminal::progress;
 #[cfg(feature = "viewer")]
 use radsweep_viewer::{self as viewer, Screenshot, Settings};
 
-/// Without a window, every 20th frame is printed.
+/// Without a window, every 20th frame is printed, with the first and the last.
 const PRINTED_EVERY: u32 = 20;
 
 #[cfg(feature = "viewer")]

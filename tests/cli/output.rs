@@ -100,7 +100,7 @@ fn a_closed_pipe_ends_the_program_without_an_error() {
     BufReader::new(child.stdout.take().expect("a pipe"))
         .read_line(&mut line)
         .expect("a line");
-    assert!(line.contains("\"frame\":0"), "{line}");
+    assert!(line.contains("\"frame\":1,"), "{line}");
     let mut errors = String::new();
     child
         .stderr
