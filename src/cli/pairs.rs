@@ -47,8 +47,8 @@ struct Found {
     stages: Stages,
     total_ms: f64,
     invalid: Option<Invalid>,
-    strategy: &'static str,
-    /// The sorts of an update; `None` for other calls, which do not report them.
+    /// The strategy and the sorts of an update; `None` for other calls, which do not report them.
+    strategy: Option<&'static str>,
     sorts: Option<Sorts>,
 }
 
@@ -172,7 +172,7 @@ impl Work<'_> {
         Ok(Found {
             stages: report.stats.timings.stages().collect(),
             invalid: report.invalid,
-            strategy: report.stats.strategy.name(),
+            strategy: Some(report.stats.strategy.name()),
             sorts: Some(report.stats.sorts),
             ..tally.found(report.stats.timings.total)
         })
@@ -189,7 +189,6 @@ impl Work<'_> {
         bar.finish_and_clear();
         Ok(Found {
             invalid: report.invalid,
-            strategy: self.broad_phase.config().strategy.name(),
             ..tally.found(report.ms)
         })
     }
@@ -226,10 +225,7 @@ impl Work<'_> {
             self.bar
                 .suspend(|| note(&format!("skipped {}", invalid_boxes(skipped))));
         }
-        Ok(Found {
-            strategy: self.broad_phase.config().strategy.name(),
-            ..tally.found(total_ms)
-        })
+        Ok(tally.found(total_ms))
     }
 
     /// Says that there are more pairs than are held in memory, and shows their progress.
@@ -278,7 +274,7 @@ impl<'a> Tally<'a> {
             stages: Stages::default(),
             total_ms,
             invalid: None,
-            strategy: "",
+            strategy: None,
             sorts: None,
         }
     }
@@ -379,7 +375,10 @@ fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Res
             found.pairs
         )?,
     }
-    writeln!(out, "strategy {} on {backend}\n", found.strategy)?;
+    match found.strategy {
+        Some(strategy) => writeln!(out, "strategy {strategy} on {backend}\n")?,
+        None => writeln!(out, "found on {backend}\n")?,
+    }
     for pair in &found.first {
         writeln!(out, "{:>10} {:>10}", pair.a, pair.b)?;
     }

@@ -89,6 +89,10 @@ fn pairs_between_two_files_have_an_index_of_each() {
         (&4.into(), &1.into(), &2.into())
     );
     assert_eq!(record["hash"], fnv(&[0, 0, 1, 0]));
+    // Two sets have no report that names the strategy.
+    assert_eq!(record["strategy"], Value::Null);
+    let printed = succeeds(&["pairs", &all, "--between", &one, "--backend", "cpu"]);
+    assert!(printed.contains("\nfound on cpu\n"), "{printed}");
     assert_eq!(
         array(Path::new(&output)),
         (vec![2, 2], vec![0_u32, 0, 1, 0])
@@ -316,6 +320,7 @@ fn many_pairs_are_announced_and_found_in_chunks() {
     );
     let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(record["pairs"], 40_495_500);
+    assert_eq!(record["strategy"], Value::Null);
 }
 
 #[test]
