@@ -1,6 +1,7 @@
 //! The arguments of every command, and their help texts.
 
 use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
@@ -11,6 +12,7 @@ use radsweep_common::numbers::count;
 use radsweep_scenes::{Kind, Options};
 #[cfg(feature = "viewer")]
 use radsweep_viewer::Colour;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 /// Exact broad-phase collision detection on CPUs and NVIDIA GPUs: boxes in, overlapping pairs out
@@ -99,7 +101,8 @@ pub(crate) struct Simulation {
         long,
         value_name = "D",
         default_value_t = 1.0,
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = density
     )]
     pub density: f32,
     #[command(flatten)]
@@ -191,6 +194,13 @@ fn seed(text: &str) -> Result<u64, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Pairs {
+fn density(text: &str) -> Result<f32, String> {
+    let (low, high) = Options::DENSITIES;
+    let density = text.parse().ok();
+    let density = density.filter(|density| (low..=high).contains(density));
+    density.ok_or_else(|| format!("`{text}` is not between {low} and {high}"))
+}
+
     /// File of boxes, or - for stdin: float32 or float64 of shape (n, 6), min x y z then max x y z,
     /// or (n, 2, 3). float64 is tested exactly
     #[arg(value_name = "BOXES.npy")]
@@ -282,6 +292,20 @@ pub(crate) struct Engine {
 fn backends() -> impl TypedValueParser<Value = Backend> {
     one_of(Backend::ALL.iter().map(|backend| backend.name()))
 }
+/// Returns an error of the command line that clap's parser does not see.
+pub(crate) fn misuse(message: impl Display) -> Box<dyn std::error::Error> {
+    clap::Error::raw(ErrorKind::ValueValidation, message).into()
+}
+
+/// Lists the commands of a command.
+pub(crate) fn names(command: &clap::Command) -> String {
+    let names: Vec<_> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    names.join(", ")
+}
+
 
 fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
     one_of(Algorithm::ALL.iter().map(|algorithm| algorithm.name()))

@@ -1,7 +1,7 @@
 //! Parses the command line, runs the command, and returns the exit code.
 //!
-//! A failure prints one line on stderr and exits with code 1. A bad command line prints clap's
-//! message, with its suggestions, and exits with code 2.
+//! A failure prints one line on stderr and exits with code 1. A bad command line prints what is
+//! wrong with it, with clap's suggestions or the usage, and exits with code 2.
 
 mod args;
 mod info;
@@ -12,7 +12,7 @@ mod sort;
 mod table;
 mod view;
 
-use args::{Cli, Command};
+use args::{Cli, Command, names};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 use radsweep_common::{Result, npy, output, terminal};
@@ -31,15 +31,25 @@ pub(crate) fn main() -> ExitCode {
         ColorChoice::Always => terminal::set_colors(true),
         ColorChoice::Never => terminal::set_colors(false),
     }
-    let matches = Cli::command()
-        .color(color)
-        .try_get_matches_from(with_view(args));
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let mut program = Cli::command().color(color);
+    let matches = program.try_get_matches_from_mut(with_view(args));
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return explain(error),
     };
     let done = dispatch(cli).and_then(|()| Ok(io::stdout().flush()?));
-    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+    match done.map_err(|error| error.downcast::<clap::Error>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Ok(misuse)) => {
+            let name = matches.subcommand_name().unwrap_or_default();
+            explain(match program.find_subcommand_mut(name) {
+                Some(command) => misuse.format(command),
+                None => *misuse,
+            })
+        }
+        Err(Err(error)) => fail(error),
+    }
 }
 
 fn dispatch(cli: Cli) -> Result<()> {
@@ -106,9 +116,19 @@ fn color(args: &[OsString]) -> ColorChoice {
 /// Prints the help, the version, or what is wrong with the command line.
 fn explain(mut error: clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::InvalidSubcommand {
-        // Clap knows the commands alone.
-        let scenes: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        let tip = format!("the scenes are {}", scenes.join(", "));
+        // Clap suggests similar commands, lists none, and knows no scene.
+        let program = Cli::command();
+        let bench = program.find_subcommand("bench").filter(|_| {
+            let usage = error.get(ContextKind::Usage);
+            usage.is_some_and(|usage| usage.to_string().contains("radsweep bench"))
+        });
+        let tip = match bench {
+            Some(bench) => format!("the commands are {}", names(bench)),
+            None => {
+                let scenes: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+                format!("the scenes are {}", scenes.join(", "))
+            }
+        };
         let known = match error.remove(ContextKind::Suggested) {
             Some(ContextValue::StyledStrs(known)) => known,
             _ => Vec::new(),

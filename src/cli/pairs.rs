@@ -2,7 +2,7 @@
 
 mod sink;
 
-use super::args::Pairs;
+use super::args::{Pairs, misuse};
 use super::table::{Stages, hex, sorts};
 use radsweep::internals::PairHasher;
 use radsweep::{
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
         ..args.engine.config()
     };
     if is_dash(&args.boxes) && args.between.as_deref().is_some_and(is_dash) {
-        return Err("stdin can be read only once: name a file".into());
+        return Err(misuse("stdin can be read only once: name a file"));
     }
     // Missing devices and unwritable outputs fail before the work starts.
     let mut broad_phase = backend::broad_phase(config)?;

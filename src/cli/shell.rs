@@ -1,6 +1,6 @@
 //! `radsweep completions` and `radsweep man`: what a shell and `man` need, made from the arguments.
 
-use super::args::{Cli, Completions, Man};
+use super::args::{Cli, Completions, Man, misuse, names};
 use clap::CommandFactory;
 use radsweep_common::Result;
 use std::io::{self, Write};
@@ -18,11 +18,10 @@ pub(super) fn man(args: &Man) -> Result<()> {
     let mut command = &program;
     for name in &args.command {
         command = command.find_subcommand(name).ok_or_else(|| {
-            let names: Vec<_> = command
-                .get_subcommands()
-                .map(clap::Command::get_name)
-                .collect();
-            format!("unknown command `{name}`: known are {}", names.join(", "))
+            misuse(match command.has_subcommands() {
+                true => format!("unknown command `{name}`: known are {}", names(command)),
+                false => format!("`{}` has no commands", command.get_name()),
+            })
         })?;
     }
     let mut page = Vec::new();

@@ -1,6 +1,6 @@
 //! `radsweep sort`: sorts the keys of a file and writes them, their argsort, or both.
 
-use super::args::Sort;
+use super::args::{Sort, misuse};
 use super::table::{Stages, round};
 use radsweep::Backend;
 use radsweep::sort::{Order, SortOptions, SortReport, cpu};
@@ -14,7 +14,7 @@ use std::io::Write;
 
 pub(super) fn run(args: &Sort) -> Result<()> {
     if args.output.is_some() && args.output == args.index {
-        return Err("--output and --index name the same file".into());
+        return Err(misuse("--output and --index name the same file"));
     }
     let output = args.output.as_deref().map(Writer::create).transpose()?;
     let index = args.index.as_deref().map(Writer::create).transpose()?;

@@ -1,6 +1,8 @@
 //! `radsweep view`: shows a scene in a window, draws it into a file, or prints it where there is no
 //! display.
 
+#[cfg(feature = "viewer")]
+use super::args::misuse;
 use super::args::{Run, View};
 use super::run;
 use radsweep_common::Result;
@@ -30,7 +32,7 @@ pub(super) fn view(args: View) -> Result<()> {
         };
     };
     if args.picture.every.is_some() && is_dash(&path) {
-        return Err("--every needs a --screenshot with a name".into());
+        return Err(misuse("--every needs a --screenshot with a name"));
     }
     let frames = simulation.frames();
     let bar = progress(frames.into(), "frames");

@@ -32,6 +32,8 @@ fn unknown_commands_options_and_names_are_errors() {
     let boxes = folder.boxes("boxes.npy", &ROW);
     refuses_naming(2, &["dance"], &["dance", "the scenes are falling-chairs,"]);
     refuses_naming(2, &["pair"], &["similar subcommand exists: 'pairs'"]);
+    let message = refuses(2, &["bench", "dance"]);
+    assert!(message.contains("the commands are sort, sap, paper") && !message.contains("scenes"));
     refuses_naming(2, &["view", "lava"], &["lava", "falling-chairs, particles"]);
     refuses_naming(2, &["--dance"], &["--dance"]);
     refuses_naming(2, &["pairs"], &["BOXES.npy"]);
@@ -127,11 +129,15 @@ fn shells_get_completions_and_man_gets_pages() {
         page.contains(".TH radsweep-bench-sap 1  \"radsweep 0") && page.contains("\\-\\-motion"),
         "{page}"
     );
-    refuses_naming(
-        1,
-        &["man", "bench", "dance"],
-        &["dance", "sort, sap, paper"],
-    );
+    for (path, known) in [
+        (&["dance"][..], "known are view, run,"),
+        (&["bench", "dance"], "known are sort, sap, paper"),
+        (&["pairs", "dance"], "`pairs` has no commands"),
+    ] {
+        let message = refuses(2, &[&["man"], path].concat());
+        assert!(message.contains(known), "{message}");
+        assert!(message.contains("Usage: radsweep man"), "{message}");
+    }
 }
 
 #[test]
@@ -140,7 +146,14 @@ fn a_picture_that_cannot_be_written_is_refused_before_the_work() {
         let args = ["stack", "--bodies", "1M", "--screenshot", "picture.jpg"];
         refuses_naming(2, &args, &["picture.jpg", "only .png files can be written"]);
         let args = ["stack", "--screenshot", "-", "--every", "2"];
-        refuses_naming(1, &args, &["--every needs a --screenshot with a name"]);
+        refuses_naming(
+            2,
+            &args,
+            &[
+                "--every needs a --screenshot with a name",
+                "Usage: radsweep view",
+            ],
+        );
     }
 }
 

@@ -178,6 +178,7 @@ fn bad_arguments_are_errors() {
     );
     for density in ["0", "-1", "nan", "inf", "1e30"] {
         let args = ["run", "uniform", "--density", density];
-        refuses_naming(1, &args, &["density"]);
+        let range = format!("`{density}` is not between 0.001 and 1000");
+        refuses_naming(2, &args, &["--density", &range]);
     }
 }

@@ -153,7 +153,7 @@ fn two_outputs_need_two_files() {
     let keys = folder.array("keys.npy", &[1], &[3_u32]);
     let output = folder.string("x.npy");
     refuses_naming(
-        1,
+        2,
         &["sort", &keys, "-o", &output, "--index", &output],
         &["same file"],
     );

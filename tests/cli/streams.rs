@@ -54,15 +54,15 @@ fn the_file_dash_is_called_stdin_or_stdout() {
     nan[0][0] = f32::NAN;
     let nan = fs::read(folder.boxes("nan.npy", &nan)).expect("bytes");
     refused(&["pairs", "-"], &nan, "error: stdin: box 0 is invalid");
-    refused(
+    refuses_naming(
+        2,
         &["pairs", "-", "--between", "-"],
-        b"",
-        "error: stdin can be read only once",
+        &["stdin can be read only once", "Usage: radsweep pairs"],
     );
-    refused(
+    refuses_naming(
+        2,
         &["sort", &boxes, "-o", "-", "--index", "-"],
-        b"",
-        "error: --output and --index name",
+        &["--output and --index name", "Usage: radsweep sort"],
     );
 }
 

@@ -142,7 +142,8 @@ pub struct Options {
 impl Options {
     /// Max boxes of a scene. An entity and its row take some 200 bytes.
     pub const MAX_BOXES: usize = 1 << 26;
-    const DENSITIES: (f32, f32) = (1e-3, 1e3);
+    /// Min and max [`Options::density`].
+    pub const DENSITIES: (f32, f32) = (1e-3, 1e3);
 }
 
 impl Options {
