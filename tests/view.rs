@@ -94,7 +94,7 @@ fn picked() -> Result {
     for more in [
         ["--body", "700"].as_slice(),
         &["--boxes"],
-        &["--colour", "overlaps"],
+        &["--colour-by", "overlaps"],
     ] {
         let other = picture(Kind::Stack, &[&["--no-overlay"], more].concat())?;
         let (mean, worst) = plain.difference(&other);

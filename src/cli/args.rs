@@ -15,7 +15,7 @@ use radsweep_viewer::Colour;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-/// Exact broad-phase collision detection on CPUs and NVIDIA GPUs: boxes in, overlapping pairs out
+/// Exact broad-phase collision detection on CPUs and GPUs: boxes in, overlapping pairs out
 ///
 /// Without a command, radsweep views a scene: `radsweep stack --bodies 10k` is short for
 /// `radsweep view stack --bodies 10k`.
@@ -30,12 +30,14 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
     /// Number of CPU threads [default: one per core]. Results do not depend on it
-    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
+    #[arg(long, global = true, help_heading = FOR_ALL, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
     pub threads: Option<usize>,
     /// When to colour messages and help
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = FOR_ALL, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
 }
+
+const FOR_ALL: &str = "Options of all commands";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -50,7 +52,7 @@ pub(crate) enum Command {
     /// Measures how fast the sorts and the broad phase are
     #[command(subcommand, arg_required_else_help = false)]
     Bench(Bench),
-    /// Measures the fastest sort for each size on this GPU, and saves the result for the algorithm
+    /// Finds the fastest sort for each size on this GPU, and saves the result for the algorithm
     /// auto
     Calibrate(Calibrate),
     /// Shows the devices, the driver, and the chosen backend with the reason
@@ -89,7 +91,7 @@ pub(crate) struct Simulation {
     /// 1500 chairs, 50000 particles, 8192 bodies of galaxies, 100000 boxes]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = bodies)]
     pub bodies: Option<usize>,
-    /// Number of frames to run; a window ignores it [default: 300 for falling-chairs, particles
+    /// Number of frames to run where no window opens [default: 300 for falling-chairs, particles
     /// and galaxy, 60 for the others]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = frames)]
     pub frames: Option<u32>,
@@ -143,7 +145,7 @@ pub(crate) struct Picture {
     #[arg(long, requires = "screenshot")]
     pub no_shadows: bool,
     /// What the colours show [default: depends on the scene]
-    #[arg(long, value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
+    #[arg(long = "colour-by", value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
     pub colour: Option<Colour>,
     /// Draws the boxes that the broad phase sees
     #[arg(long, requires = "screenshot")]
@@ -192,8 +194,6 @@ fn seed(text: &str) -> Result<u64, String> {
     count(text, 0..=u64::MAX)
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Pairs {
 fn density(text: &str) -> Result<f32, String> {
     let (low, high) = Options::DENSITIES;
     let density = text.parse().ok();
@@ -201,6 +201,8 @@ fn density(text: &str) -> Result<f32, String> {
     density.ok_or_else(|| format!("`{text}` is not between {low} and {high}"))
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Pairs {
     /// File of boxes, or - for stdin: float32 or float64 of shape (n, 6), min x y z then max x y z,
     /// or (n, 2, 3). float64 is tested exactly
     #[arg(value_name = "BOXES.npy")]
@@ -278,7 +280,8 @@ pub(crate) struct Man {
 /// The options of the broad phase.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
-    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU
+    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU; a build with
+    /// the feature wgpu tries wgpu before the CPU
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
     /// Strategy of the broad phase
@@ -289,9 +292,6 @@ pub(crate) struct Engine {
     pub sort: Algorithm,
 }
 
-fn backends() -> impl TypedValueParser<Value = Backend> {
-    one_of(Backend::ALL.iter().map(|backend| backend.name()))
-}
 /// Returns an error of the command line that clap's parser does not see.
 pub(crate) fn misuse(message: impl Display) -> Box<dyn std::error::Error> {
     clap::Error::raw(ErrorKind::ValueValidation, message).into()
@@ -306,6 +306,9 @@ pub(crate) fn names(command: &clap::Command) -> String {
     names.join(", ")
 }
 
+fn backends() -> impl TypedValueParser<Value = Backend> {
+    one_of(Backend::ALL.iter().map(|backend| backend.name()))
+}
 
 fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
     one_of(Algorithm::ALL.iter().map(|algorithm| algorithm.name()))
