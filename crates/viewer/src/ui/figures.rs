@@ -28,6 +28,9 @@ fn colour(index: usize) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
+/// Height of a window, in points, below which the rows of the figures are closer to each other.
+const LOW: f32 = 720.0;
+
 impl Viewer {
     /// Returns the stages of the bars with the index of their colour.
     fn barred(&self) -> Vec<(usize, &'static str)> {
@@ -76,7 +79,13 @@ impl Viewer {
             .set_margin_fraction(vec2(0.0, 0.0))
             .grid_spacing(Rangef::new(1.0, 300.0))
             .x_grid_spacer(|axis| marks(&axis, 80.0))
-            .y_grid_spacer(|axis| marks(&axis, 32.0))
+            .y_grid_spacer(|axis| {
+                let mut marks = marks(&axis, 32.0);
+                // The label of a mark at the very top would be cut off.
+                let highest = axis.bounds.1 - 7.0 * axis.base_step_size;
+                marks.retain(|mark| mark.value <= highest);
+                marks
+            })
             .y_axis_label("ms");
         let inspected = self.inspected;
         let response = plot.show(ui, |plot| {
@@ -115,6 +124,11 @@ impl Viewer {
 
     /// Shows the figures of one frame, and the stage times of all frames.
     pub(super) fn figures(&self, ui: &mut Ui) {
+        if ui.ctx().content_rect().height() < LOW {
+            // All figures of a scene fit in 600 points.
+            ui.spacing_mut().item_spacing.y = 1.0;
+            ui.spacing_mut().interact_size.y = 16.0;
+        }
         let Some(record) = self.record() else {
             ui.weak("no frame yet");
             return;
@@ -279,7 +293,9 @@ fn found(ui: &mut Ui, record: &Record) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::style;
     use super::*;
+    use crate::sorting::Sorting;
     use crate::state::tests::viewer;
 
     #[test]
@@ -302,6 +318,48 @@ mod tests {
             text.starts_with("frame 1\n") && text.contains("sweep"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_figures_of_the_longest_list_fit_in_a_low_window() {
+        let mut viewer = viewer();
+        let mut record = viewer.timeline.last().expect("a frame").clone();
+        record.frame += 1;
+        // `galaxy` has the most stages, and a GPU the most rows.
+        for stage in ["gravity", "neighbours", "collide"] {
+            record.stages.push((stage, 1.0));
+        }
+        record.sorting = Some(Sorting {
+            rate: 1e9,
+            share: Some(0.9),
+        });
+        let sorts = &mut record.report.stats.sorts;
+        (sorts.keys, sorts.passes_run) = (9868, 4);
+        record.report.stats.regrown = 1;
+        (record.draw, record.render) = (Some(1.0), Some(1.0));
+        viewer.timeline.push(record);
+        viewer.snapshot = None; // no picked body
+        let context = egui::Context::default();
+        style(&context);
+        let input = egui::RawInput {
+            screen_rect: Some(egui::Rect::from_min_size(
+                egui::Pos2::ZERO,
+                vec2(800.0, 600.0),
+            )),
+            ..egui::RawInput::default()
+        };
+        let mut bottom = 0.0;
+        let mut output = context.run_ui(input, |ui| {
+            egui::Panel::right("figures")
+                .exact_size(322.0)
+                .show(ui, |ui| {
+                    viewer.figures(ui);
+                    viewer.picked(ui);
+                    bottom = ui.min_rect().bottom();
+                });
+        });
+        output.textures_delta.clear(); // nothing draws
+        assert!((500.0..600.0).contains(&bottom), "{bottom}");
     }
 
     #[test]

@@ -326,7 +326,7 @@ const HELP: [(&str, &str); 28] = [
     ("W A S D Q E", "fly; faster with shift"),
     ("click", "pick a body"),
     ("double click, F", "focus on the picked body, or on all"),
-    ("Escape", "unpick, close the message"),
+    ("Escape", "deselect, close the message"),
     ("O  Z", "throw a ball at the pointer, explode there"),
     ("Ctrl drag", "drag a body by a spring"),
     ("I", "add bodies"),
