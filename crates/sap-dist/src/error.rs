@@ -6,7 +6,7 @@ use sap::{Aabb, InvalidReason};
 use std::fmt;
 
 /// The result of a fallible call of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Says why a call failed. It failed on all ranks, and the last result is unchanged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The errors of this crate. They name the adapter and the call.
 
 /// The result type of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call on a device failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
