@@ -130,4 +130,7 @@ mod pages {
     struct Strategies;
     #[doc = include_str!("../../../docs/guide/engines.md")]
     struct Engines;
+    #[cfg(feature = "wgpu")]
+    #[doc = include_str!("../../../docs/guide/gpu.md")]
+    mod wgpu {}
 }
