@@ -44,6 +44,7 @@ fn print(
     mut started: MessageReader<PairStarted>,
     mut ended: MessageReader<PairEnded>,
 ) {
+    frame.0 += 1;
     println!(
         "{:5} {:13} {:7} {:8} {:8} {:9.3}",
         frame.0,
@@ -53,7 +54,6 @@ fn print(
         ended.read().count(),
         broad_phase.report().stats.timings.total
     );
-    frame.0 += 1;
 }
 
 fn main() {

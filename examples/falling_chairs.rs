@@ -4,6 +4,9 @@
 use radsweep::{BroadPhase, Config};
 use radsweep_scenes::{Kind, Options, Picture, Scene};
 
+/// In these all chairs fall asleep.
+const FRAMES: u32 = 450;
+
 fn main() {
     if let Err(error) = run() {
         eprintln!("error: {error}");
@@ -22,7 +25,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new(Kind::FallingChairs, &options)?;
     let mut picture = Picture::default();
     let mut total = 0.0;
-    for frame in 1..=400 {
+    for frame in 1..=FRAMES {
         let step = scene.step(&mut broad_phase)?;
         // The scene's own stages: `place` before the broad phase, then contacts, solve and sleep.
         let own: f64 = step.stages.iter().map(|(_, ms)| ms).sum();
@@ -39,6 +42,6 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             );
         }
     }
-    println!("{:.2} ms per frame", total / 400.0);
+    println!("{:.2} ms per frame", total / f64::from(FRAMES));
     Ok(())
 }

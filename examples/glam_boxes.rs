@@ -24,7 +24,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut corners: Vec<[Vec3; 2]> = vec![[Vec3::ZERO; 2]; centres.len()];
     let mut broad_phase = BroadPhase::new(Config::default())?;
     println!("frame    pairs  started    ended         hit by a ray  the nearest");
-    for frame in 0..6 {
+    for frame in 1..=6 {
         for (index, (corner, centre)) in corners.iter_mut().zip(&centres).enumerate() {
             let turn =
                 Quat::from_rotation_y(index as f32 * 2.4 + frame as f32 * 0.2 / (1.0 + centre.x));
