@@ -1,5 +1,5 @@
-//! A stand-in for NVRTC, which passes the source to the compiler that `RADSWEEP_EMULATE_NVCC` names.
-//! `satish_merge.rs` builds it as a library.
+//! A stand-in for NVRTC, which passes the source to the compiler that `RADSWEEP_EMULATE_NVCC`
+//! names. `satish_merge.rs` builds it as a library.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs;
