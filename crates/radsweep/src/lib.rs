@@ -74,8 +74,8 @@
 //!
 //! # GPU
 //!
-//! With the feature `cuda`, [`Backend::Auto`] takes the first NVIDIA GPU if there is one; with the
-//! feature `wgpu`, else any other graphics processor; else the CPU. The pairs are the same. Boxes
+//! [`Backend::Auto`] tries the first NVIDIA GPU (feature `cuda`), then any other graphics processor
+//! (feature `wgpu`), then the CPU. The pairs are the same. Boxes
 //! in host memory are copied there in each update. A program whose boxes are on an NVIDIA GPU calls
 //! `BroadPhase::update_device`, and reads the pairs there (`BroadPhase::device_pairs`) or copies
 //! them (`BroadPhase::download`). `FrameGraph` runs a whole frame in one launch.
