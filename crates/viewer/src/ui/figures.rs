@@ -1,6 +1,7 @@
 //! The figures: stage times as stacked bars and as a table, and the report of a frame.
 
 use super::grouped;
+use super::style::set_gaps;
 use crate::state::Viewer;
 use crate::timeline::{DRAW, RENDER, Record, Span, axis_name};
 use egui::{Color32, Grid, Rangef, Stroke, Ui, vec2};
@@ -27,9 +28,6 @@ fn colour(index: usize) -> Color32 {
     let [r, g, b] = COLOURS[index % COLOURS.len()];
     Color32::from_rgb(r, g, b)
 }
-
-/// Height of a window, in points, below which the rows of the figures are closer to each other.
-const LOW: f32 = 720.0;
 
 impl Viewer {
     /// Returns the stages of the bars with the index of their colour.
@@ -124,11 +122,7 @@ impl Viewer {
 
     /// Shows the figures of one frame, and the stage times of all frames.
     pub(super) fn figures(&self, ui: &mut Ui) {
-        if ui.ctx().content_rect().height() < LOW {
-            // All figures of a scene fit in 600 points.
-            ui.spacing_mut().item_spacing.y = 1.0;
-            ui.spacing_mut().interact_size.y = 16.0;
-        }
+        set_gaps(ui);
         let Some(record) = self.record() else {
             ui.weak("no frame yet");
             return;

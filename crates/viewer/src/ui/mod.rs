@@ -3,39 +3,20 @@
 
 mod controls;
 mod figures;
+mod help;
 mod picked;
+mod style;
+
+pub(super) use style::style;
 
 use super::look::Colour;
-use super::render::BACKGROUND;
 use super::state::{Aim, Request, Viewer, next};
 use egui::{
-    Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Key, Panel, PointerButton, Pos2,
-    Response, ScrollArea, Sense, TextStyle, Ui, vec2,
+    Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2,
+    Response, ScrollArea, Sense, Ui, vec2,
 };
 use glam::{Vec2, Vec3};
 use radsweep::{Backend, Strategy};
-
-/// Size of the smallest text, in points.
-const SMALLEST: f32 = 11.0;
-
-/// Sets the colours and the spacing of the panels.
-pub(super) fn style(context: &Context) {
-    context.set_theme(egui::Theme::Dark);
-    context.all_styles_mut(|style| {
-        let [r, g, b] = BACKGROUND;
-        style.visuals.panel_fill = Color32::TRANSPARENT;
-        style.visuals.window_fill = Color32::from_rgb(r, g, b);
-        style.visuals.override_text_color = Some(Color32::from_gray(212));
-        style.visuals.widgets.inactive.bg_fill = Color32::from_gray(70);
-        style.visuals.selection.bg_fill = Color32::from_rgb(32, 92, 140);
-        // The default of 9 is too small to read.
-        style
-            .text_styles
-            .insert(TextStyle::Small, FontId::proportional(SMALLEST));
-        // All controls fit in 600 points.
-        style.spacing.item_spacing = egui::vec2(6.0, 3.0);
-    });
-}
 
 impl Viewer {
     /// Runs one pass: the panels, then the scene's area of the window.
@@ -75,7 +56,7 @@ impl Viewer {
         if self.help {
             // Over the scene, not over the panel with its button.
             let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
-            help(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
+            help::show(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
         }
         if self.camera != before {
             self.aim = Aim::Free;
@@ -315,59 +296,6 @@ impl Viewer {
             context.request_repaint();
         }
     }
-}
-
-/// The keys and pointer actions with their effects.
-const HELP: [(&str, &str); 28] = [
-    ("drag", "orbit"),
-    ("right drag", "look around"),
-    ("middle or shift drag", "pan"),
-    ("wheel", "zoom"),
-    ("W A S D Q E", "fly; faster with shift"),
-    ("click", "pick a body"),
-    ("double click, F", "focus on the picked body, or on all"),
-    ("Escape", "deselect, close the message"),
-    ("O  Z", "throw a ball at the pointer, explode there"),
-    ("Ctrl drag", "drag a body by a spring"),
-    ("I", "add bodies"),
-    ("Space", "play, pause"),
-    (".", "run one frame"),
-    ("R", "reset"),
-    ("+  -", "faster, slower"),
-    ("T", "next strategy"),
-    ("Y", "next sort"),
-    ("B", "next backend"),
-    ("C", "next colour"),
-    ("X  U", "boxes, shadows"),
-    ("V", "sweep axis"),
-    ("G", "columns or cells of subdivided"),
-    ("L  N", "pairs of the picked body, of all bodies"),
-    ("P  K", "save a picture, save the times as CSV"),
-    ("[  ]", "cut the scene open, from the front"),
-    ("H  F1", "panels, this list"),
-    ("1  2  3", "panel on the left, on the right, below"),
-    ("Ctrl Q", "close"),
-];
-
-fn help(context: &Context, open: &mut bool, at: Pos2) {
-    egui::Window::new("Keys")
-        .open(open)
-        .resizable(false)
-        .default_pos(at)
-        .show(context, |ui| {
-            // It scrolls in a low window, in which its title needs room too.
-            let height = context.content_rect().height() - 70.0;
-            let list = ScrollArea::vertical().max_height(height);
-            list.show(ui, |ui| {
-                egui::Grid::new("keys").num_columns(2).show(ui, |ui| {
-                    for (key, what) in HELP {
-                        ui.strong(key);
-                        ui.label(what);
-                        ui.end_row();
-                    }
-                });
-            });
-        });
 }
 
 /// Formats a number with commas: 1,234,567.
