@@ -32,7 +32,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $bodies,)* }
             }
 
-            /// Returns the default number of frames. The chairs come to rest within theirs.
+            /// Returns the default number of frames. The chairs pile up within theirs.
             #[must_use]
             pub const fn default_frames(self) -> u32 {
                 match self { $(Self::$kind => $frames,)* }
