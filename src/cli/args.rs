@@ -280,8 +280,8 @@ pub(crate) struct Man {
 /// The options of the broad phase.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
-    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU; a build with
-    /// the feature wgpu tries wgpu before the CPU
+    /// Where the work is done; auto: on CUDA if there is a device, else on wgpu if there is another
+    /// graphics processor, else on the CPU
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
     /// Strategy of the broad phase
