@@ -12,8 +12,8 @@ use crate::{ChunkReport, Config, Error, Frame, Pair, Report, Result, Strategy};
 /// Pairs are sorted by `(a, b)`, `a < b`, without duplicates, and the same on every backend,
 /// strategy, thread count and run. No input of a call panics, and a call that fails leaves the last
 /// result as it was. Memory, kept between updates: about 100 bytes a box and 8 to 24 a pair. While
-/// boxes move little, the CPU keeps candidates too, 8 bytes each: two or three for each pair in most
-/// scenes, at most eight for each box and pair when it begins.
+/// boxes move little, the CPU keeps candidates too, 8 bytes each: two or three for each pair in
+/// most scenes, at most eight for each box and pair when it begins.
 pub struct BroadPhase {
     chosen: Chosen,
     report: Report,

@@ -159,6 +159,44 @@ impl Engine {
         self.neighbours.in_use() && frame.len() <= SMALL_LIST
     }
 
+    /// Updates by a frame that may differ from the last.
+    #[inline(never)]
+    fn update_changed_frame(&mut self, frame: &Frame) -> Result<Report> {
+        check_count(frame)?;
+        // With a list of changed boxes, the others need not be read.
+        let listed = frame.changed.filter(|_| {
+            let may_rest =
+                resting_threshold(&self.config) < frame.len() as u64 || self.neighbours.in_use();
+            may_rest && self.last.is_some() && self.scene.has_form_of(frame, &self.config)
+        });
+        let by_list = match listed {
+            // These have no parallel step.
+            Some(listed) if self.is_small_list(frame) => self.update_listed(frame, listed)?,
+            Some(listed) => with_threads(|| self.update_listed(frame, listed))?,
+            None => None,
+        };
+        let report = match by_list {
+            Some(report) => report,
+            None => {
+                let mut scene = std::mem::take(&mut self.spare_scene);
+                // A small frame stays on this thread. Others run on one of the pool, because each
+                // parallel step that begins outside of it costs two changes of threads.
+                let result = if frame.len() <= SMALL_FRAME || self.is_small_list(frame) {
+                    self.update_compared(frame, &mut scene)
+                } else {
+                    on_threads(|| self.update_compared(frame, &mut scene))
+                };
+                if result.is_ok() {
+                    std::mem::swap(&mut self.scene, &mut scene);
+                }
+                self.spare_scene = scene;
+                result?
+            }
+        };
+        self.last = Some(report.clone());
+        Ok(report)
+    }
+
     fn between(&self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
         let (mut first, mut second) = (read_alone(&self.config, a)?, read_alone(&self.config, b)?);
         if first.exact.is_some() || second.exact.is_some() {
@@ -192,42 +230,10 @@ impl crate::engine::Engine for Engine {
     }
 
     fn update(&mut self, frame: &Frame) -> Result<Report> {
-        check_count(frame)?;
-        // With a list of changed boxes, the others need not be read.
-        let listed = frame.changed.filter(|_| {
-            let may_rest = resting_threshold(&self.config) < frame.len() as u64
-                || self.neighbours.in_use()
-                || frame.changed.is_some_and(<[u32]>::is_empty);
-            may_rest && self.last.is_some() && self.scene.has_form_of(frame, &self.config)
-        });
-        let by_list = match listed {
-            // These have no parallel step.
-            Some(listed) if listed.is_empty() || self.is_small_list(frame) => {
-                self.update_listed(frame, listed)?
-            }
-            Some(listed) => with_threads(|| self.update_listed(frame, listed))?,
-            None => None,
-        };
-        let report = match by_list {
-            Some(report) => report,
-            None => {
-                let mut scene = std::mem::take(&mut self.spare_scene);
-                // A small frame stays on this thread. Others run on one of the pool, because each
-                // parallel step that begins outside of it costs two changes of threads.
-                let result = if frame.len() <= SMALL_FRAME || self.is_small_list(frame) {
-                    self.update_compared(frame, &mut scene)
-                } else {
-                    on_threads(|| self.update_compared(frame, &mut scene))
-                };
-                if result.is_ok() {
-                    std::mem::swap(&mut self.scene, &mut scene);
-                }
-                self.spare_scene = scene;
-                result?
-            }
-        };
-        self.last = Some(report.clone());
-        Ok(report)
+        match self.keep_by_list(frame) {
+            Some(report) => Ok(report),
+            None => self.update_changed_frame(frame),
+        }
     }
 
     fn pairs(&self) -> &[Pair] {

@@ -25,11 +25,36 @@ use super::tuning::{
 use crate::threads::{in_pool, on_threads};
 use crate::{
     Aabb, Backend, Config, Error, Frame, Invalid, OverlapRule, Pair, Report, Result, Sorts, Stats,
-    Strategy, try_alloc,
+    Strategy, Timings, try_alloc,
 };
 use rayon::prelude::*;
 
 impl Engine {
+    /// Completes an update whose list of changed boxes is empty. Returns None if the frame may
+    /// differ from the last nevertheless.
+    ///
+    /// A game comes here with cold caches, where each line of memory costs 0.1 us. So this reads
+    /// little beside the last report, writes nothing else unless the last update had events, and
+    /// leaves the stages at zero: reading the clock would take as long as all of it.
+    pub(super) fn keep_by_list(&mut self, frame: &Frame) -> Option<Report> {
+        let last = self.last.as_mut()?;
+        let is_same = frame.changed?.is_empty()
+            && frame.len() == last.n
+            && self.scene.has_form_of(frame, &self.config);
+        if !is_same {
+            return None;
+        }
+        if last.started + last.ended > 0 {
+            self.lists.started.clear();
+            self.lists.ended.clear();
+        }
+        (last.started, last.ended) = (0, 0);
+        last.stats.tests = 0;
+        last.stats.sorts = Sorts::default();
+        last.stats.timings = Timings::default();
+        Some(last.clone())
+    }
+
     /// Updates by the caller's list of changed boxes, and reads no others. Returns None if that is
     /// not possible or too many boxes changed.
     pub(super) fn update_listed(
@@ -39,9 +64,6 @@ impl Engine {
     ) -> Result<Option<Report>> {
         let mut clock = Clock::start();
         let (n, n_before) = (frame.len(), self.scene.boxes.len());
-        if listed.is_empty() && n == n_before {
-            return Ok(Some(self.keep_all(None, &mut clock)));
-        }
         if self.neighbours.in_use() {
             return self.update_listed_neighbours(frame, listed, &mut clock);
         }
