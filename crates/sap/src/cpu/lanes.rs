@@ -16,10 +16,35 @@ pub(super) trait Lanes {
     ///
     /// `start + LANES` is at most the length of each array; the processor has the instructions of
     /// the implementation.
+    #[inline(always)]
     unsafe fn overlap<const K: usize>(
         min: &Bounds<K>,
         max: &Bounds<K>,
         start: usize,
+        probe: [&[i32; K]; 2],
+    ) -> u32 {
+        let eight = |all: &Vec<i32>| {
+            // SAFETY: the caller keeps `start + LANES` within the length.
+            unsafe { &*all.as_ptr().add(start).cast::<[i32; LANES]>() }
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::overlap_eight(
+                std::array::from_fn(|axis| eight(&min[axis])),
+                std::array::from_fn(|axis| eight(&max[axis])),
+                probe,
+            )
+        }
+    }
+
+    /// Returns which of eight entries overlap the probe, a `[min, max]`, on all `K` axes.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instructions of the implementation.
+    unsafe fn overlap_eight<const K: usize>(
+        min: [&[i32; LANES]; K],
+        max: [&[i32; LANES]; K],
         probe: [&[i32; K]; 2],
     ) -> u32;
 
@@ -110,21 +135,14 @@ pub(super) struct Portable;
 
 impl Lanes for Portable {
     #[inline(always)]
-    unsafe fn overlap<const K: usize>(
-        min: &Bounds<K>,
-        max: &Bounds<K>,
-        start: usize,
+    unsafe fn overlap_eight<const K: usize>(
+        min: [&[i32; LANES]; K],
+        max: [&[i32; LANES]; K],
         probe: [&[i32; K]; 2],
     ) -> u32 {
         let mut mask = u32::MAX >> (32 - LANES);
         for axis in 0..K {
-            // SAFETY: the caller keeps `start + LANES` within both lengths.
-            let (min, max) = unsafe {
-                (
-                    min[axis].get_unchecked(start..start + LANES),
-                    max[axis].get_unchecked(start..start + LANES),
-                )
-            };
+            let (min, max) = (min[axis], max[axis]);
             let overlaps = |lane: usize| min[lane] <= probe[1][axis] && probe[0][axis] <= max[lane];
             mask &= (0..LANES).fold(0, |mask, lane| mask | u32::from(overlaps(lane)) << lane);
         }
@@ -201,25 +219,23 @@ pub(super) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{ALL_HOMES, Avx2, Bounds, LANES, Lanes, MARK, Naming};
+    use super::{ALL_HOMES, Avx2, LANES, Lanes, MARK, Naming};
     use crate::Pair;
     use std::arch::x86_64::*;
 
     impl Lanes for Avx2 {
         #[inline(always)]
-        unsafe fn overlap<const K: usize>(
-            min: &Bounds<K>,
-            max: &Bounds<K>,
-            start: usize,
+        unsafe fn overlap_eight<const K: usize>(
+            min: [&[i32; LANES]; K],
+            max: [&[i32; LANES]; K],
             probe: [&[i32; K]; 2],
         ) -> u32 {
-            // SAFETY: the caller keeps `start + LANES` within each length; the loads need no
-            // alignment.
+            // SAFETY: the caller's promise; the loads need no alignment.
             unsafe {
                 let mut disjoint = _mm256_setzero_si256();
                 for axis in 0..K {
-                    let min = _mm256_loadu_si256(min[axis].as_ptr().add(start).cast());
-                    let max = _mm256_loadu_si256(max[axis].as_ptr().add(start).cast());
+                    let min = _mm256_loadu_si256(min[axis].as_ptr().cast());
+                    let max = _mm256_loadu_si256(max[axis].as_ptr().cast());
                     let behind = _mm256_cmpgt_epi32(min, _mm256_set1_epi32(probe[1][axis]));
                     let before = _mm256_cmpgt_epi32(_mm256_set1_epi32(probe[0][axis]), max);
                     disjoint = _mm256_or_si256(disjoint, _mm256_or_si256(behind, before));
@@ -358,8 +374,8 @@ mod avx2 {
 }
 
 /// Prefetches the entry at an index, if there is one. A gather in index order asks for entries
-/// `PREFETCH_DISTANCE` ahead, because they are scattered over memory. An entry may lie in two lines
-/// of the cache.
+/// `PREFETCH_DISTANCE` ahead, because they are scattered over memory. An entry may lie in several
+/// lines of the cache.
 #[inline(always)]
 pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
     #[cfg(target_arch = "x86_64")]
@@ -368,8 +384,10 @@ pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
         let first: *const i8 = std::ptr::from_ref(value).cast();
         // SAFETY: SSE is part of x86-64; a prefetch reads nothing that the program can see.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(first);
-            if !64_usize.is_multiple_of(size_of::<T>()) {
+            for line in (0..size_of::<T>()).step_by(64) {
+                _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(line));
+            }
+            if align_of::<T>() < 64 && !64_usize.is_multiple_of(size_of::<T>()) {
                 _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(size_of::<T>() - 1));
             }
         }

@@ -161,9 +161,9 @@ impl SearchJob<'_, '_> {
             }
             let mask = self.touched::<L>(level, start, query);
             each_bit(mask, |lane| {
-                nodes
-                    .open
-                    .push((level - 1, tree.below(level, start + lane)));
+                let below = tree.below(level, start + lane);
+                tree.ask(below);
+                nodes.open.push((level - 1, below));
             });
         }
         true
@@ -293,6 +293,7 @@ impl Job for SearchJob<'_, '_> {
         // Several boxes descend together as far as the level above the leaves.
         let low = usize::from(self.search.tree.starts.len() > 1);
         let mut group = Vec::with_capacity(SEARCH_GROUP);
+        let mut leaves = Vec::new();
         for boxes in self.search.some.chunks(SEARCH_GROUP) {
             group.clear();
             group.extend(boxes.iter().filter_map(|&p| Some((p, self.query(p)?))));
@@ -304,16 +305,23 @@ impl Job for SearchJob<'_, '_> {
                 if !are_near {
                     self.descend::<L>(&query, low, usize::MAX, &mut nodes);
                 }
+                if low == 0 {
+                    (nodes.found.iter())
+                        .for_each(|&start| self.leaf::<L>(p, &query, start, storing));
+                    continue;
+                }
+                // All leaves are asked for before the first is tested.
+                leaves.clear();
                 for &start in &nodes.found {
-                    if low == 0 {
-                        self.leaf::<L>(p, &query, start, storing);
-                        continue;
-                    }
                     let mask = self.touched::<L>(low, start, &query);
                     each_bit(mask, |lane| {
                         let leaf = self.search.tree.below(low, start + lane);
-                        self.leaf::<L>(p, &query, leaf, storing);
+                        self.search.tree.ask(leaf);
+                        leaves.push(leaf);
                     });
+                }
+                for &start in &leaves {
+                    self.leaf::<L>(p, &query, start, storing);
                 }
             }
         }

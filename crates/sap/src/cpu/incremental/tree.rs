@@ -3,11 +3,11 @@
 
 use super::tag::Tag;
 use crate::cpu::key::{lift, ordered};
-use crate::cpu::lanes::{Bounds, LANES, Lanes};
+use crate::cpu::lanes::{LANES, Lanes, prefetch};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{FREE_SLOTS, STREAM_TASK};
 use crate::packing;
-use crate::try_alloc::{self, gather, zeros};
+use crate::try_alloc::{self, zeros};
 use crate::{Aabb, OverlapRule, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -16,11 +16,9 @@ use std::ops::Range;
 /// union of node `i` of level `l`, and the last level is one node. A new tree has its boxes in the
 /// order of [`packing`].
 pub(in crate::cpu) struct Tree {
-    /// `min` of all entries, level after level. Each level is padded to whole nodes with entries
-    /// that overlap nothing.
-    min: Bounds<3>,
-    /// `max` of all entries.
-    max: Bounds<3>,
+    /// The nodes, level after level. Each level is padded to whole nodes with entries that overlap
+    /// nothing.
+    nodes: Vec<Node>,
     /// The tag of each entry; empty if the frame has neither filters nor worlds.
     pub(super) tags: Vec<Tag>,
     /// The first entry of each level.
@@ -39,6 +37,36 @@ pub(in crate::cpu) struct Tree {
     pub(super) rule: OverlapRule,
 }
 
+/// The bounds of [`LANES`] entries, in three lines of the cache.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Node {
+    min: [[i32; LANES]; 3],
+    max: [[i32; LANES]; 3],
+}
+
+impl Node {
+    /// Entries that overlap nothing and change no union.
+    const NONE: Self = Self {
+        min: [[i32::MAX; LANES]; 3],
+        max: [[i32::MIN; LANES]; 3],
+    };
+
+    fn set(&mut self, lane: usize, [min, max]: &Probe) {
+        for k in 0..3 {
+            self.min[k][lane] = min[k];
+            self.max[k][lane] = max[k];
+        }
+    }
+
+    /// Returns the bounds of all entries together.
+    fn union(&self) -> Probe {
+        let min = |all: &[i32; LANES]| all.iter().copied().fold(i32::MAX, i32::min);
+        let max = |all: &[i32; LANES]| all.iter().copied().fold(i32::MIN, i32::max);
+        [self.min.each_ref().map(min), self.max.each_ref().map(max)]
+    }
+}
+
 /// The logarithm to base 2 of [`LANES`].
 pub(super) const LANES_LOG2: usize = LANES.trailing_zeros() as usize;
 
@@ -47,14 +75,6 @@ pub(in crate::cpu) type Probe = [[i32; 3]; 2];
 
 /// The probe of an empty box: it overlaps nothing and changes no union.
 const NONE: Probe = [[i32::MAX; 3], [i32::MIN; 3]];
-
-fn min_of(values: &[i32]) -> i32 {
-    values.iter().copied().fold(i32::MAX, i32::min)
-}
-
-fn max_of(values: &[i32]) -> i32 {
-    values.iter().copied().fold(i32::MIN, i32::max)
-}
 
 /// Returns the bounds of two boxes together.
 pub(super) fn union([a, b]: Probe, [c, d]: Probe) -> Probe {
@@ -104,16 +124,14 @@ impl Tree {
             }
             count = count.div_ceil(LANES);
         }
-        let probes = index[..n].par_iter();
-        let sorted = gather(probes.map(|&i| probe(&boxes[i as usize], rule)))?;
-        let (mut min, mut max) = (Bounds::<3>::default(), Bounds::<3>::default());
-        for (end, bounds) in [&mut min, &mut max].into_iter().enumerate() {
-            for (k, all) in bounds.iter_mut().enumerate() {
-                try_alloc::resize(all, total, NONE[end][k])?;
-                let boxes = all.par_iter_mut().zip(&sorted);
-                boxes.for_each(|(to, b)| *to = b[end][k]);
+        let mut nodes = Vec::new();
+        try_alloc::resize(&mut nodes, total / LANES, Node::NONE)?;
+        let leaves = nodes.par_iter_mut().zip(index[..n].par_chunks(LANES));
+        leaves.for_each(|(node, some)| {
+            for (lane, &i) in some.iter().enumerate() {
+                node.set(lane, &probe(&boxes[i as usize], rule));
             }
-        }
+        });
         let mut tags = Vec::new();
         if Tag::is_needed(scene) {
             try_alloc::resize(&mut tags, total, Tag::NONE)?;
@@ -122,8 +140,7 @@ impl Tree {
         }
         let free = try_alloc::collect((n as u32..index.len() as u32).rev())?;
         let mut tree = Self {
-            min,
-            max,
+            nodes,
             tags,
             starts,
             counts,
@@ -227,35 +244,29 @@ impl Tree {
             let slot = self.slots[i as usize] as usize;
             self.moved[slot / LANES] |= 1 << (slot % LANES);
             let [min, max] = probe(before, self.rule);
+            let (node, lane) = (&mut self.nodes[slot / LANES], slot % LANES);
             for k in 0..3 {
-                self.min[k][slot] = self.min[k][slot].min(min[k]);
-                self.max[k][slot] = self.max[k][slot].max(max[k]);
+                node.min[k][lane] = node.min[k][lane].min(min[k]);
+                node.max[k][lane] = node.max[k][lane].max(max[k]);
             }
         }
         Ok(())
     }
 
     /// Sets the bounds of a slot.
-    fn set(&mut self, slot: u32, [min, max]: &Probe) {
-        for k in 0..3 {
-            self.min[k][slot as usize] = min[k];
-            self.max[k][slot as usize] = max[k];
-        }
+    fn set(&mut self, slot: u32, probe: &Probe) {
+        let slot = slot as usize;
+        self.nodes[slot / LANES].set(slot % LANES, probe);
     }
 
     /// Recomputes an entry from the node below it.
     fn join(&mut self, level: usize, entry: usize) {
         let to = self.starts[level] + entry;
         let from = self.starts[level - 1] + entry * LANES;
-        let node = from..from + LANES;
-        self.min
-            .iter_mut()
-            .for_each(|all| all[to] = min_of(&all[node.clone()]));
-        self.max
-            .iter_mut()
-            .for_each(|all| all[to] = max_of(&all[node.clone()]));
+        let union = self.nodes[from / LANES].union();
+        self.nodes[to / LANES].set(to % LANES, &union);
         if !self.tags.is_empty() {
-            self.tags[to] = Tag::union(&self.tags[node]);
+            self.tags[to] = Tag::union(&self.tags[from..from + LANES]);
         }
     }
 
@@ -263,19 +274,19 @@ impl Tree {
     fn join_all(&mut self, level: usize) {
         let [below, start] = [level - 1, level].map(|level| self.starts[level]);
         let count = self.counts[level];
-        let join = |all: &mut Vec<i32>, union: fn(&[i32]) -> i32| {
-            let (from, to) = all.split_at_mut(start);
-            let (from, to) = (&from[below..], &mut to[..count]);
-            if count <= STREAM_TASK {
-                let nodes = to.iter_mut().zip(from.chunks(LANES));
-                return nodes.for_each(|(to, node)| *to = union(node));
+        let (from, to) = self.nodes.split_at_mut(start / LANES);
+        let from = &from[below / LANES..][..count];
+        let join = |(to, below): (&mut Node, &[Node])| {
+            for (lane, node) in below.iter().enumerate() {
+                to.set(lane, &node.union());
             }
-            let entries = to.par_iter_mut().with_min_len(STREAM_TASK);
-            let nodes = entries.zip(from.par_chunks(LANES));
-            nodes.for_each(|(to, node)| *to = union(node));
         };
-        self.min.iter_mut().for_each(|all| join(all, min_of));
-        self.max.iter_mut().for_each(|all| join(all, max_of));
+        if count <= STREAM_TASK {
+            to.iter_mut().zip(from.chunks(LANES)).for_each(join);
+        } else {
+            let nodes = to.par_iter_mut().with_min_len(STREAM_TASK / LANES);
+            nodes.zip(from.par_chunks(LANES)).for_each(join);
+        }
         if !self.tags.is_empty() {
             let (from, to) = self.tags.split_at_mut(start);
             let (from, to) = (&from[below..], &mut to[..count]);
@@ -298,7 +309,16 @@ impl Tree {
     #[inline(always)]
     pub(super) unsafe fn overlap<L: Lanes>(&self, start: usize, [min, max]: &Probe) -> u32 {
         // SAFETY: levels are whole nodes, and each entry that is no padding has a node below it.
-        unsafe { L::overlap(&self.min, &self.max, start, [min, max]) }
+        unsafe {
+            let node = self.nodes.get_unchecked(start / LANES);
+            L::overlap_eight(node.min.each_ref(), node.max.each_ref(), [min, max])
+        }
+    }
+
+    /// Asks for the memory of the node that begins with an entry.
+    #[inline(always)]
+    pub(super) fn ask(&self, start: usize) {
+        prefetch(&self.nodes, Some(&((start / LANES) as u32)));
     }
 
     /// Returns the first entry of the node below an entry.

@@ -8,6 +8,13 @@
 //! has left is loosened again and looked for; its candidates join the others.
 //!
 //! What differs from the last frame is known from the candidates, so events take no comparison.
+//!
+//! What bounds an update of 10^5 boxes with 1.3 pairs each that walk by 1 %: memory. It reads 2.4
+//! MB of boxes, writes them, reads as many loosened ones, 2.3 MB of candidates, and reads and
+//! writes 1.1 MB of pairs: with the lines that are read to be written 14 MB. Caches warm, two
+//! threads take 0.9 ms: 2.3 ns a candidate for the tests, 0.7 us for each of 300 boxes that left.
+//! After other work of 13 ms, one of two processors has often not begun when the other is done,
+//! and 14 MB come from memory at 10 GB/s: 1.4 ms at least, 1.8 in all.
 
 mod costs;
 mod list;
@@ -242,8 +249,7 @@ impl Neighbours {
             + left_cost * left as u64
             + searched;
         self.excess = (self.excess + cost).saturating_sub(self.full_cost);
-        let max_excess = MAX_EXCESS[usize::from(n > LARGE_LIST)];
-        if self.excess > self.full_cost.saturating_mul(max_excess) {
+        if self.excess > self.full_cost.saturating_mul(MAX_EXCESS) {
             self.policy.reject();
         } else {
             self.policy.count_quiet();
