@@ -22,7 +22,7 @@ pub struct BroadPhase {
 }
 
 impl BroadPhase {
-    /// An engine for this configuration, without boxes.
+    /// Creates a broad phase of this configuration, without boxes.
     ///
     /// ```
     /// use sap::{Backend, BroadPhase, Config};
@@ -88,7 +88,7 @@ impl BroadPhase {
     /// broad_phase.update(&[Aabb::new([0.0; 3], [1.0; 3]); 2])?;
     /// let broken = [Aabb::new([0.0; 3], [1.0; 3]), Aabb::new([f32::NAN; 3], [1.0; 3])];
     /// assert!(matches!(broad_phase.update(&broken), Err(Error::InvalidAabb { index: 1, .. })));
-    /// assert_eq!(broad_phase.pairs().len(), 1); // as it was
+    /// assert_eq!(broad_phase.pairs().len(), 1); // the last result is still there
     /// # Ok::<(), sap::Error>(())
     /// ```
     ///
@@ -97,8 +97,7 @@ impl BroadPhase {
     /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with
     /// the exact count where the pairs do not fit, [`Error::LengthMismatch`],
     /// [`Error::ExcludedOrder`], [`Error::ChangedIndex`] and [`Error::TooManyBoxes`] for a frame
-    /// that does not hold together, [`Error::OutOfMemory`], and what the sort or the device
-    /// reports.
+    /// whose parts do not agree, [`Error::OutOfMemory`], and what the sort or the device reports.
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
         let frame = frame.into();
         frame.check_lengths()?;
@@ -108,8 +107,8 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` they are on the
-    /// device: [`BroadPhase::download`] copies them to the host, and comes first.
+    /// Returns the pairs of the last update, sorted by `(a, b)`. After an `update_device` they are
+    /// on the device: [`BroadPhase::download`] copies them to the host, and comes first.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -129,7 +128,7 @@ impl BroadPhase {
         self.chosen.engine.pairs()
     }
 
-    /// The pairs of the last update that the one before did not have, sorted. Empty with
+    /// Returns the pairs of the last update that the one before did not have, sorted. Empty with
     /// [`Config::events`] off.
     ///
     /// ```
@@ -152,7 +151,7 @@ impl BroadPhase {
         self.chosen.engine.started()
     }
 
-    /// The pairs that the update before had and the last has not, sorted; see
+    /// Returns the pairs that the update before had and the last has not, sorted; see
     /// [`BroadPhase::started`].
     ///
     /// # Panics
@@ -185,7 +184,7 @@ impl BroadPhase {
         self.chosen.engine.download()
     }
 
-    /// What the last update did.
+    /// Returns what the last update found, and how.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
@@ -227,9 +226,9 @@ impl BroadPhase {
     /// [`Stats::backend`](crate::Stats::backend) is [`Backend::Cpu`](crate::Backend::Cpu) from then
     /// on.
     ///
-    /// What only the device had is lost: the loosened boxes of margins, which are made anew; the
-    /// boxes for queries, until the next update; and pairs of `update_device` that were not
-    /// downloaded, so that the next update reports all pairs as started.
+    /// What only the device had is lost: the boxes loosened by margins, which the next update
+    /// loosens again; the boxes for queries, until the next update; and pairs of `update_device`
+    /// that were not downloaded, so that the next update reports all pairs as started.
     ///
     /// ```
     /// use sap::{Backend, BroadPhase, Config};
@@ -252,8 +251,8 @@ impl BroadPhase {
         self.chosen.engine.config()
     }
 
-    /// Forgets the last update: no boxes, no pairs, no margins; the next update starts every pair
-    /// it finds.
+    /// Forgets the last update: its boxes, pairs and margins. The next update starts every pair
+    /// that it finds.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config};
@@ -270,7 +269,7 @@ impl BroadPhase {
         self.lookup = Lookup::default();
     }
 
-    /// The overlapping pairs between two sets: `Pair::a` indexes the first and `Pair::b` the
+    /// Finds the overlapping pairs between two sets: `Pair::a` indexes the first and `Pair::b` the
     /// second; sorted. Margins do not apply; the excluded pairs are those of the first frame, as
     /// (index in the first, index in the second). The result of the last update stays.
     ///
@@ -286,8 +285,8 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// As [`BroadPhase::update`]; the index of a bad box is that in its own set, the first set
-    /// being looked at first.
+    /// Those of [`BroadPhase::update`]. The index of a bad box is that in its own set; the first
+    /// set is checked first.
     pub fn overlaps_between<'a, 'b>(
         &mut self,
         a: impl Into<Frame<'a>>,
@@ -322,8 +321,8 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// As [`BroadPhase::update`], except [`Error::TooManyPairs`]. Where one comes, nothing was
-    /// delivered yet unless a device fails, or memory is refused, midway.
+    /// Those of [`BroadPhase::update`], except [`Error::TooManyPairs`]. Nothing was delivered
+    /// before an error, unless a device failed or memory was refused in the midst of it.
     pub fn for_each_pair_chunk<'a>(
         &mut self,
         frame: impl Into<Frame<'a>>,
@@ -351,9 +350,9 @@ impl BroadPhase {
         Ok(report)
     }
 
-    /// As [`BroadPhase::update`], for boxes on the device, with their filters and worlds
-    /// ([`DeviceFrame`](crate::DeviceFrame)): the first CUDA device, which the engine works on.
-    /// Pairs and events stay there too ([`BroadPhase::device_pairs`]) until
+    /// Updates by boxes, filters and worlds in the memory of the first CUDA device
+    /// ([`DeviceFrame`](crate::DeviceFrame)), on which the engine works, like
+    /// [`BroadPhase::update`]. Pairs and events stay there too ([`BroadPhase::device_pairs`]) until
     /// [`BroadPhase::download`] copies them to the host.
     ///
     /// The lists are read on [`BroadPhase::stream`]: work that writes them on another stream must
@@ -373,9 +372,9 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// As [`BroadPhase::update`]; [`Error::NoCuda`] where the engine works on the CPU. A GPU that
-    /// fails here is an error with [`Backend::Auto`](crate::Backend::Auto) too, since the boxes are
-    /// there.
+    /// Those of [`BroadPhase::update`], and [`Error::NoCuda`] where the engine works on the CPU. A
+    /// GPU that fails here is an error with [`Backend::Auto`](crate::Backend::Auto) too, since only
+    /// it has the boxes.
     #[cfg(cuda)]
     pub fn update_device<'a>(
         &mut self,
@@ -391,16 +390,16 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-    /// The pairs of the last update where they are on the device, sorted; none for an engine on the
-    /// CPU. To be read on [`BroadPhase::stream`], or on another stream that waits for an event of
-    /// it.
+    /// Returns the pairs of the last update in the memory of the device, sorted; none for an engine
+    /// on the CPU. Read them on [`BroadPhase::stream`], or on another stream that waits for an
+    /// event of it.
     #[cfg(cuda)]
     #[must_use]
     pub fn device_pairs(&self) -> Option<gpu::Slice<'_, Pair>> {
         self.chosen.cuda()?.device_pairs().ok()
     }
 
-    /// The stream that the engine works on; none for an engine on the CPU.
+    /// Returns the stream that the engine works on; none for an engine on the CPU.
     #[cfg(cuda)]
     #[must_use]
     pub fn stream(&self) -> Option<&gpu::Stream> {
