@@ -185,6 +185,40 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
+    /// A buffer of a [`WgpuFrame`](crate::WgpuFrame) is too small.
+    #[cfg(feature = "wgpu")]
+    #[error("the buffer of {what} has {given} bytes, and {boxes} boxes need {needed}")]
+    BufferSize {
+        /// The list: `"boxes"`, `"filters"` or `"worlds"`.
+        what: &'static str,
+        /// The number of boxes.
+        boxes: usize,
+        /// The bytes that they need.
+        needed: u64,
+        /// The bytes of the buffer.
+        given: u64,
+    },
+    /// A buffer of a [`WgpuFrame`](crate::WgpuFrame) lacks the usage `STORAGE`.
+    #[cfg(feature = "wgpu")]
+    #[error("the buffer of {what} needs the usage STORAGE, and has {usage:?}")]
+    BufferUsage {
+        /// The list: `"boxes"`, `"filters"` or `"worlds"`.
+        what: &'static str,
+        /// The usages of the buffer.
+        usage: wgpu_device::BufferUsages,
+    },
+    /// A buffer of a [`WgpuFrame`](crate::WgpuFrame) is not of the device that the broad phase
+    /// works on.
+    #[cfg(feature = "wgpu")]
+    #[error("the buffer of {what} cannot be bound on {adapter}: {reason}")]
+    ForeignBuffer {
+        /// The list: `"boxes"`, `"filters"` or `"worlds"`.
+        what: &'static str,
+        /// The adapter that the broad phase works on.
+        adapter: String,
+        /// The message of `wgpu`.
+        reason: String,
+    },
     /// The device of `wgpu` returned an error.
     #[cfg(feature = "wgpu")]
     #[error(transparent)]

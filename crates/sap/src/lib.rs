@@ -72,6 +72,8 @@ pub use pair::Pair;
 pub use queries::Query;
 pub use query::{Hit, Shape};
 pub use report::{ChunkReport, Invalid, Report, Sorts, Stats, Timings};
+#[cfg(feature = "wgpu")]
+pub use wgpu::{WgpuFrame, WgpuPairs};
 
 /// What the program and the tests of radsweep look at. It may change in any release.
 #[doc(hidden)]

@@ -1,8 +1,10 @@
 //! The engine: the state between updates, and the calls.
 
+use super::frame::WgpuFrame;
 use super::gpu::Gpu;
 use super::input::Input;
 use super::lists::Lists;
+use super::pairs::{Part, WgpuPairs};
 use super::search::Search;
 use crate::cpu::shared::{
     Clock, Cuts, Delivery, MIN_ROUND_PAIRS, Memory, ROUND_PAIRS_PER_BOX, Scene, UNCHECKED_PAIRS,
@@ -18,7 +20,7 @@ use crate::{
 };
 use std::borrow::Cow;
 use std::time::Instant;
-use wgpu_device::{Adapters, Device};
+use wgpu_device::{Adapters, BufferUsages, Device};
 
 /// The engine on `wgpu`: the last frame, its lists, and the memory of searches.
 pub(crate) struct Engine {
@@ -36,6 +38,8 @@ pub(crate) struct Engine {
     pairs: Vec<Pair>,
     started: Vec<Pair>,
     ended: Vec<Pair>,
+    /// The pairs on the device, after an update with boxes there.
+    on_device: Option<Vec<Part>>,
 }
 
 /// All pairs of some boxes, and what it took to find them.
@@ -79,7 +83,44 @@ impl Engine {
             pairs: Vec::new(),
             started: Vec::new(),
             ended: Vec::new(),
+            on_device: None,
         }
+    }
+
+    pub(crate) fn update_wgpu(&mut self, frame: &WgpuFrame) -> Result<Report> {
+        use crate::engine::Engine as _;
+        let gpu = self.search.gpu().clone();
+        let device = gpu.device();
+        let n = frame.n as u64;
+        let boxes: Vec<Aabb> = device.download(frame.boxes, 0..24 * n)?.wait()?;
+        let mut host = Frame::boxes(&boxes).excluded(frame.excluded);
+        let (filters, worlds);
+        if let Some(list) = frame.filters {
+            filters = device.download(list, 0..16 * n)?.wait::<Filter>()?;
+            host = host.filters(&filters);
+        }
+        if let Some(list) = frame.worlds {
+            worlds = device.download(list, 0..4 * n)?.wait::<u32>()?;
+            host = host.worlds(&worlds);
+        }
+        let report = self.update(&host)?;
+        let usage = BufferUsages::STORAGE
+            | BufferUsages::VERTEX
+            | BufferUsages::INDEX
+            | BufferUsages::COPY_SRC;
+        let parts = self.pairs.chunks(self.search.max_list as usize);
+        let parts = parts.map(|part| {
+            Ok(Part {
+                buffer: device.upload("pairs", part, usage)?,
+                pairs: part.len() as u64,
+            })
+        });
+        self.on_device = Some(parts.collect::<Result<_>>()?);
+        Ok(report)
+    }
+
+    pub(crate) fn device_pairs(&self) -> Option<WgpuPairs<'_>> {
+        self.on_device.as_deref().map(WgpuPairs::new)
     }
 
     /// Updates by a scene that was read.
@@ -238,6 +279,7 @@ impl crate::engine::Engine for Engine {
         }
         self.spare = scene;
         let report = result?;
+        self.on_device = None;
         self.last = Some(report.clone());
         Ok(report)
     }
@@ -269,6 +311,7 @@ impl crate::engine::Engine for Engine {
     fn clear(&mut self) {
         self.scene = Scene::default();
         self.last = None;
+        self.on_device = None;
         self.subdivision = None;
         self.pairs.clear();
         self.started.clear();

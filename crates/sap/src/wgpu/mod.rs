@@ -11,12 +11,16 @@
 //! update that fails changes nothing that can be seen.
 
 mod engine;
+mod frame;
 mod gpu;
 mod input;
 mod lists;
 mod memory;
+mod pairs;
 mod params;
 mod search;
 mod tuning;
 
 pub(crate) use engine::Engine;
+pub use frame::WgpuFrame;
+pub use pairs::WgpuPairs;

@@ -95,6 +95,10 @@ impl Search {
         }
     }
 
+    pub(super) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
     /// Returns the number of pairs that there is room for.
     pub(super) fn room(&self) -> u64 {
         self.pairs.room() / PAIR_BYTES

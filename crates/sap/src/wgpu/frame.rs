@@ -1,0 +1,119 @@
+//! The frame of boxes in buffers of `wgpu`.
+
+use crate::frame::check_lists;
+use crate::{Aabb, Error, Filter, Frame, Pair, Result};
+use wgpu_device::wgpu::{Buffer, BufferUsages};
+
+/// A [`Frame`] whose lists are in buffers of the device of a
+/// [`BroadPhase::on_wgpu`](crate::BroadPhase::on_wgpu). Excluded pairs come from the host.
+///
+/// Each buffer begins with its list and may be longer. It needs [`BufferUsages::STORAGE`] and `COPY_SRC`, and is
+/// only read.
+///
+/// ```
+/// use sap::{Aabb, BroadPhase, Config, WgpuFrame};
+/// use wgpu_device::{Adapters, BufferUsages, Device};
+///
+/// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+/// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 4];
+/// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE | BufferUsages::COPY_SRC)?;
+/// let worlds = device.upload("worlds", &[0, 0, 7, 7], BufferUsages::STORAGE | BufferUsages::COPY_SRC)?;
+/// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
+/// let frame = WgpuFrame::boxes(&boxes, 4).worlds(&worlds);
+/// assert_eq!(broad_phase.update_wgpu(frame)?.pairs, 2);
+/// # Ok::<(), sap::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct WgpuFrame<'a> {
+    pub(super) boxes: &'a Buffer,
+    pub(super) n: usize,
+    pub(super) filters: Option<&'a Buffer>,
+    pub(super) worlds: Option<&'a Buffer>,
+    pub(super) excluded: &'a [Pair],
+}
+
+impl<'a> WgpuFrame<'a> {
+    /// Returns a frame of the first `n` boxes of a buffer: six `f32` each, as [`Aabb`].
+    #[must_use]
+    pub const fn boxes(buffer: &'a Buffer, n: usize) -> Self {
+        Self {
+            boxes: buffer,
+            n,
+            filters: None,
+            worlds: None,
+            excluded: &[],
+        }
+    }
+
+    /// Sets a [`Filter`] for each box: four `u32` each.
+    #[must_use]
+    pub const fn filters(self, filters: &'a Buffer) -> Self {
+        Self {
+            filters: Some(filters),
+            ..self
+        }
+    }
+
+    /// Sets a world for each box: a `u32` each.
+    #[must_use]
+    pub const fn worlds(self, worlds: &'a Buffer) -> Self {
+        Self {
+            worlds: Some(worlds),
+            ..self
+        }
+    }
+
+    /// Sets pairs never to report, on the host: `a < b` in each, sorted by `(a, b)`.
+    #[must_use]
+    pub const fn excluded(self, excluded: &'a [Pair]) -> Self {
+        Self { excluded, ..self }
+    }
+
+    /// Returns the number of boxes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Tells whether there is no box.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Returns the buffers, each with its name and the bytes of an element.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = (&'static str, &'a Buffer, u64)> {
+        let lists = [
+            ("boxes", Some(self.boxes), size_of::<Aabb>()),
+            ("filters", self.filters, size_of::<Filter>()),
+            ("worlds", self.worlds, size_of::<u32>()),
+        ];
+        let given = |(what, buffer, bytes): (_, Option<_>, usize)| {
+            buffer.map(|buffer| (what, buffer, bytes as u64))
+        };
+        lists.into_iter().filter_map(given)
+    }
+
+    /// Checks the buffers, as far as their device need not be asked, and the excluded pairs.
+    pub(crate) fn check(&self) -> Result<()> {
+        check_lists(self.n, None, None, None)?;
+        for (what, buffer, bytes) in self.buffers() {
+            let usage = buffer.usage();
+            if !usage.contains(BufferUsages::STORAGE) {
+                return Err(Error::BufferUsage { what, usage });
+            }
+            let (needed, given) = (self.n as u64 * bytes, buffer.size());
+            if given < needed {
+                return Err(Error::BufferSize {
+                    what,
+                    boxes: self.n,
+                    needed,
+                    given,
+                });
+            }
+        }
+        Frame::boxes(&[])
+            .excluded(self.excluded)
+            .check_excluded(true)
+    }
+}
