@@ -158,20 +158,6 @@ impl Chosen {
         let engine: &mut dyn Any = &mut *self.engine;
         engine.downcast_mut()
     }
-
-    /// The engine on `wgpu`, for what only it can do.
-    #[cfg(feature = "wgpu")]
-    pub(crate) fn wgpu(&self) -> Option<&wgpu::Engine> {
-        let engine: &dyn std::any::Any = &*self.engine;
-        engine.downcast_ref()
-    }
-
-    /// The engine on `wgpu`, to be used.
-    #[cfg(feature = "wgpu")]
-    pub(crate) fn wgpu_mut(&mut self) -> Option<&mut wgpu::Engine> {
-        let engine: &mut dyn std::any::Any = &mut *self.engine;
-        engine.downcast_mut()
-    }
 }
 
 #[cfg(all(test, feature = "wgpu"))]
