@@ -73,6 +73,15 @@ pub struct Sweep {
     pub key: Key,
 }
 
+/// The kernels for lists that stay on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resident {
+    /// Those that read a frame.
+    Frame,
+    /// Those of lists of pairs.
+    Pairs,
+}
+
 /// The number of tests of a thread of the sweep.
 pub const SWEEP_ITEMS: u32 = 16;
 
@@ -220,10 +229,55 @@ impl Sweep {
             file!("sap/sweep_test.wgsl"),
             file!("sap/sweep_find.wgsl"),
             file!("common/ordered.wgsl"),
+            file!("common/groups.wgsl"),
             file!("common/words_64.wgsl"),
             file!("block/scan.wgsl"),
         ];
         constants(SWEEP_ITEMS) + &files.concat() + &keys.concat()
+    }
+}
+
+impl Resident {
+    /// Returns the bytes of workgroup memory that a kernel takes at most.
+    #[must_use]
+    pub const fn workgroup_bytes(self) -> u32 {
+        match self {
+            Self::Frame => 0,
+            Self::Pairs => 4 * WORKGROUP,
+        }
+    }
+
+    /// Returns the names of the entry points.
+    #[must_use]
+    pub const fn entry_points(self) -> &'static [&'static str] {
+        match self {
+            Self::Frame => &[
+                "check_boxes",
+                "loosen",
+                "copy_words",
+                "compare_words",
+                "draw_sample",
+            ],
+            Self::Pairs => &["store_pairs", "count_common"],
+        }
+    }
+
+    /// Returns the text of the module, which is the same for every target.
+    #[must_use]
+    pub fn text(self) -> String {
+        let files = match self {
+            Self::Frame => vec![
+                file!("sap/read.wgsl"),
+                file!("common/ordered.wgsl"),
+                file!("common/sum_f32.wgsl"),
+            ],
+            Self::Pairs => vec![
+                file!("sap/lists.wgsl"),
+                file!("common/words_64.wgsl"),
+                file!("block/scan.wgsl"),
+            ],
+        };
+        constant("WORKGROUP", WORKGROUP) + &files.concat() + file!("common/groups.wgsl")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, SubgroupOperationSet, ValidationFlags, Validator};
-use radsweep_kernels::wgsl::{Key, Radix, Subgroups, Sweep, Target, Value};
+use radsweep_kernels::wgsl::{Key, Radix, Resident, Subgroups, Sweep, Target, Value};
 
 /// A module, and what it promises.
 #[derive(Debug)]
@@ -38,13 +38,27 @@ impl From<Sweep> for Module {
     }
 }
 
-/// Every module that a sort or a sweep may ask for.
+impl From<Resident> for Module {
+    fn from(resident: Resident) -> Self {
+        Self {
+            name: format!("{resident:?}"),
+            text: resident.text(),
+            entry_points: resident.entry_points(),
+            workgroup_bytes: resident.workgroup_bytes(),
+            has_subgroups: false,
+        }
+    }
+}
+
+/// Every module that a sort or a broad phase may ask for.
 fn modules() -> Vec<Module> {
     let sweeps = [Key::Bits32, Key::Bits64].map(|key| Sweep { key }.into());
+    let residents = [Resident::Frame, Resident::Pairs].map(Module::from);
     sorts()
         .into_iter()
         .map(Module::from)
         .chain(sweeps)
+        .chain(residents)
         .collect()
 }
 

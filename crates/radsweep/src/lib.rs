@@ -78,7 +78,8 @@
 //! (feature `wgpu`), then the CPU. The pairs are the same. Boxes
 //! in host memory are copied there in each update. A program whose boxes are on an NVIDIA GPU calls
 //! `BroadPhase::update_device`, and reads the pairs there (`BroadPhase::device_pairs`) or copies
-//! them (`BroadPhase::download`). `FrameGraph` runs a whole frame in one launch.
+//! them (`BroadPhase::download`). `FrameGraph` runs a whole frame in one launch. With `wgpu` these
+//! are `BroadPhase::update_wgpu` and `BroadPhase::wgpu_pairs`, on any graphics processor.
 //! [`BroadPhase::fallback`] has the reason if a GPU is not used.
 //!
 //! # Features

@@ -109,8 +109,14 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
+<<<<<<< HEAD
     /// Returns the pairs of the last update, sorted by `(a, b)`. After an `update_device` they are
     /// on the device: [`BroadPhase::download`] copies them to the host, and comes first.
+=======
+    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` or
+    /// `update_wgpu` they are on the device: [`BroadPhase::download`] copies them to the host, and
+    /// comes first.
+>>>>>>> 19077e2 (sap: boxes and pairs stay on the device of wgpu)
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -123,8 +129,8 @@ impl BroadPhase {
     ///
     /// # Panics
     ///
-    /// After an `update_device` without [`BroadPhase::download`]: an empty list would be taken for
-    /// the result.
+    /// After an `update_device` or `update_wgpu` without [`BroadPhase::download`]: an empty list
+    /// would be taken for the result.
     #[must_use]
     pub fn pairs(&self) -> &[Pair] {
         self.chosen.engine.pairs()
@@ -146,8 +152,8 @@ impl BroadPhase {
     ///
     /// # Panics
     ///
-    /// After an `update_device` without [`BroadPhase::download`]: an empty list would be taken for
-    /// the result.
+    /// After an `update_device` or `update_wgpu` without [`BroadPhase::download`]: an empty list
+    /// would be taken for the result.
     #[must_use]
     pub fn started(&self) -> &[Pair] {
         self.chosen.engine.started()
@@ -158,16 +164,16 @@ impl BroadPhase {
     ///
     /// # Panics
     ///
-    /// After an `update_device` without [`BroadPhase::download`]: an empty list would be taken for
-    /// the result.
+    /// After an `update_device` or `update_wgpu` without [`BroadPhase::download`]: an empty list
+    /// would be taken for the result.
     #[must_use]
     pub fn ended(&self) -> &[Pair] {
         self.chosen.engine.ended()
     }
 
-    /// Copies the pairs and events of the last `update_device` to the host, 8 bytes each, so that
-    /// [`BroadPhase::pairs`], [`BroadPhase::started`] and [`BroadPhase::ended`] can be read. Does
-    /// nothing after any other update.
+    /// Copies the pairs and events of the last `update_device` or `update_wgpu` to the host, 8
+    /// bytes each, so that [`BroadPhase::pairs`], [`BroadPhase::started`] and
+    /// [`BroadPhase::ended`] can be read. Does nothing after any other update.
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config};
@@ -228,9 +234,15 @@ impl BroadPhase {
     /// [`Stats::backend`](crate::Stats::backend) is [`Backend::Cpu`](crate::Backend::Cpu) from then
     /// on.
     ///
+<<<<<<< HEAD
     /// What only the device had is lost: the boxes loosened by margins, which the next update
     /// loosens again; the boxes for queries, until the next update; and pairs of `update_device`
     /// that were not downloaded, so that the next update reports all pairs as started.
+=======
+    /// What only the device had is lost: the loosened boxes of margins, which are made anew; the
+    /// boxes for queries, until the next update; and pairs of `update_device` or `update_wgpu` that
+    /// were not downloaded, so that the next update reports all pairs as started.
+>>>>>>> 19077e2 (sap: boxes and pairs stay on the device of wgpu)
     ///
     /// ```
     /// use sap::{Backend, BroadPhase, Config};

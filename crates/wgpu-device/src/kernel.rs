@@ -1,6 +1,7 @@
 //! Kernels: the entry points of a WGSL module.
 
 use crate::{Device, Result};
+use std::panic::{self, AssertUnwindSafe};
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, ComputePass, ComputePipeline,
     ComputePipelineDescriptor, PipelineCompilationOptions, ShaderModule, ShaderModuleDescriptor,
@@ -102,14 +103,18 @@ impl Kernel {
                 resource: resource.clone(),
             })
             .collect();
-        device.checked("create_bind_group", || {
+        let bind = || {
             let layout = self.pipeline.get_bind_group_layout(0);
             device.wgpu().create_bind_group(&BindGroupDescriptor {
                 label: Some(self.name),
                 layout: &layout,
                 entries: &entries,
             })
-        })
+        };
+        // `wgpu` may panic here if a resource is of another instance of it.
+        let call = "create_bind_group";
+        let bound = device.checked(call, || panic::catch_unwind(AssertUnwindSafe(bind)))?;
+        bound.map_err(|_| device.failed(call, "a resource is not of this instance".to_owned()))
     }
 
     /// Adds a launch of `groups` workgroups to a pass, in two dimensions if they are more than one

@@ -78,7 +78,3 @@ const TESTS: u32 = 2u;
 fn bound(index: u32, of_axis: u32) -> u32 {
     return ordered_f32(boxes[6u * index + of_axis]);
 }
-
-fn group_index(group: vec3<u32>, groups: vec3<u32>) -> u32 {
-    return group.y * groups.x + group.x;
-}

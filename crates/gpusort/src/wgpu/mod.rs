@@ -38,4 +38,4 @@ mod sorter;
 pub use config::{SorterConfig, Subgroups};
 pub use request::Request;
 pub use scratch::{Payload, Scratch};
-pub use sorter::Sorter;
+pub use sorter::{ReportDownload, Sorter};

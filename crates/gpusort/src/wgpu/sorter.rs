@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wgpu_device::wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, ComputePass,
 };
-use wgpu_device::{BufferUsages, Device, Kernel, Stages};
+use wgpu_device::{BufferUsages, Device, Download, Kernel, Stages};
 
 /// Sorts on one device of `wgpu`. A sorter is cheap to clone. Several threads may use it at once,
 /// each sort with scratch memory of its own.
@@ -153,15 +153,36 @@ impl Sorter {
     ///
     /// [`Error::Wgpu`].
     pub fn report(&self, scratch: &Scratch) -> Result<SortReport> {
-        let state = self
-            .device()
-            .download(&scratch.state, 0..size_of::<State>() as u64)?;
-        let state: Vec<State> = state.wait()?;
-        Ok(state
-            .first()
-            .copied()
-            .unwrap_or_default()
-            .report(Vec::new()))
+        self.download_report(scratch)?.wait()
+    }
+
+    /// Submits the copy of that report to the host, and does not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wgpu`].
+    pub fn download_report(&self, scratch: &Scratch) -> Result<ReportDownload> {
+        let bytes = 0..size_of::<State>() as u64;
+        Ok(ReportDownload(
+            self.device().download(&scratch.state, bytes)?,
+        ))
+    }
+}
+
+/// The report of a sort on its way to the host: [`Sorter::download_report`] returns it.
+#[derive(Debug)]
+pub struct ReportDownload(Download);
+
+impl ReportDownload {
+    /// Waits for the report.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wgpu`].
+    pub fn wait(self) -> Result<SortReport> {
+        let state: Vec<State> = self.0.wait()?;
+        let state = state.first().copied().unwrap_or_default();
+        Ok(state.report(Vec::new()))
     }
 }
 

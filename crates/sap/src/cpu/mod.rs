@@ -37,7 +37,7 @@ pub(crate) mod shared {
     pub(crate) use super::chunks::Delivery;
     pub(crate) use super::clock::Clock;
     pub(crate) use super::full::columns::Cuts;
-    pub(crate) use super::full::plan::plan_without_tree;
+    pub(crate) use super::full::plan::{plan_by_sample, plan_without_tree, sample_size};
     pub(crate) use super::full::records::axes;
     pub(crate) use super::full::split::max_copies;
     pub(crate) use super::memory::{Memory, max_pairs};

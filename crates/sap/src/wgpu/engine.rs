@@ -1,10 +1,10 @@
 //! The engine: the state between updates, and the calls.
 
-use super::frame::WgpuFrame;
 use super::gpu::Gpu;
-use super::input::Input;
+use super::input::{Input, Source};
 use super::lists::Lists;
-use super::pairs::{Part, WgpuPairs};
+use super::pairs::WgpuPairs;
+use super::resident::Resident;
 use super::search::Search;
 use crate::cpu::shared::{
     Clock, Cuts, Delivery, MIN_ROUND_PAIRS, Memory, ROUND_PAIRS_PER_BOX, Scene, UNCHECKED_PAIRS,
@@ -15,42 +15,100 @@ use crate::query::Labels;
 use crate::subdivision::Subdivision;
 use crate::try_alloc::{self, concat};
 use crate::{
-    Aabb, Aabb64, Backend, ChunkReport, Config, Error, Filter, Frame, Pair, Report, Result, Sorts,
-    Stats, Strategy,
+    Aabb, Aabb64, Backend, ChunkReport, Config, Error, Filter, Frame, Invalid, OnInvalid, Pair,
+    Report, Result, Sorts, Stats, Strategy,
 };
 use std::borrow::Cow;
 use std::time::Instant;
-use wgpu_device::{Adapters, BufferUsages, Device};
+use wgpu_device::{Adapters, Device};
 
 /// The engine on `wgpu`: the last frame, its lists, and the memory of searches.
 pub(crate) struct Engine {
-    config: Config,
-    search: Search,
-    /// The last frame, and memory for the next.
-    scene: Scene,
+    pub(super) config: Config,
+    pub(super) search: Search,
+    /// The last frame of the host, and memory for the next.
+    pub(super) scene: Scene,
     spare: Scene,
+    /// The last frame of the device, with its lists.
+    pub(super) resident: Resident,
+    /// Whether the last frame is that of the device.
+    pub(super) is_on_device: bool,
     /// The report of the last update; None before the first.
-    last: Option<Report>,
+    pub(super) last: Option<Report>,
     /// How the last update that looked at all boxes cut the space.
-    subdivision: Option<Subdivision>,
+    pub(super) subdivision: Option<Subdivision>,
     /// The number of pairs of the last call with two sets.
     last_between: u64,
-    pairs: Vec<Pair>,
-    started: Vec<Pair>,
-    ended: Vec<Pair>,
-    /// The pairs on the device, after an update with boxes there.
-    on_device: Option<Vec<Part>>,
+    /// The lists of the last update on the host, if `is_on_host`; else they are empty.
+    pub(super) pairs: Vec<Pair>,
+    pub(super) started: Vec<Pair>,
+    pub(super) ended: Vec<Pair>,
+    pub(super) is_on_host: bool,
 }
 
-/// All pairs of some boxes, and what it took to find them.
+/// What it took to find all pairs of some boxes.
 #[derive(Default)]
-struct AllPairs {
-    pairs: Vec<Pair>,
+pub(super) struct Cost {
     tests: u64,
     sorts: Sorts,
     regrown: u32,
     axis: usize,
-    subdivision: Option<Subdivision>,
+    pub(super) subdivision: Option<Subdivision>,
+}
+
+impl Cost {
+    /// Takes the cost of lists that were found along an axis, and perhaps in columns.
+    pub(super) fn new(lists: Lists, axis: usize, cuts: [Vec<f32>; 2]) -> Result<Self> {
+        let [_, u, v] = axes(axis);
+        let columns = Subdivision::Columns { axes: [u, v], cuts };
+        Ok(Self {
+            tests: lists.tests(),
+            regrown: lists.regrown,
+            axis,
+            subdivision: lists.in_columns().then_some(columns),
+            sorts: lists.sorts()?,
+        })
+    }
+
+    /// Returns the report of `n` boxes, without numbers of pairs.
+    pub(super) fn report(&self, config: &Config, n: usize, clock: &mut Clock) -> Report {
+        let strategy = match config.strategy {
+            Strategy::Auto if self.subdivision.is_some() => Strategy::Subdivided,
+            Strategy::Auto => Strategy::Sweep,
+            strategy => strategy,
+        };
+        let none = Report::none(Backend::Wgpu, strategy);
+        Report {
+            n,
+            stats: Stats {
+                axis: self.axis,
+                tests: self.tests,
+                regrown: self.regrown,
+                sorts: self.sorts,
+                timings: clock.finish(),
+                ..none.stats
+            },
+            ..none
+        }
+    }
+}
+
+/// Returns the report of an update that found everything as in the last.
+pub(super) fn unchanged(last: &Report, invalid: Option<Invalid>, clock: &mut Clock) -> Report {
+    let last = last.clone();
+    Report {
+        invalid,
+        started: 0,
+        ended: 0,
+        stats: Stats {
+            tests: 0,
+            regrown: 0,
+            sorts: Sorts::default(),
+            timings: clock.finish(),
+            ..last.stats
+        },
+        ..last
+    }
 }
 
 impl Engine {
@@ -74,6 +132,9 @@ impl Engine {
     fn with(config: Config, gpu: Gpu) -> Self {
         Self {
             config,
+            resident: Resident::new(gpu.clone()),
+            is_on_device: false,
+            is_on_host: true,
             search: Search::new(gpu),
             scene: Scene::default(),
             spare: Scene::default(),
@@ -83,44 +144,31 @@ impl Engine {
             pairs: Vec::new(),
             started: Vec::new(),
             ended: Vec::new(),
-            on_device: None,
         }
     }
 
-    pub(crate) fn update_wgpu(&mut self, frame: &WgpuFrame) -> Result<Report> {
-        use crate::engine::Engine as _;
-        let gpu = self.search.gpu().clone();
-        let device = gpu.device();
-        let n = frame.n as u64;
-        let boxes: Vec<Aabb> = device.download(frame.boxes, 0..24 * n)?.wait()?;
-        let mut host = Frame::boxes(&boxes).excluded(frame.excluded);
-        let (filters, worlds);
-        if let Some(list) = frame.filters {
-            filters = device.download(list, 0..16 * n)?.wait::<Filter>()?;
-            host = host.filters(&filters);
-        }
-        if let Some(list) = frame.worlds {
-            worlds = device.download(list, 0..4 * n)?.wait::<u32>()?;
-            host = host.worlds(&worlds);
-        }
-        let report = self.update(&host)?;
-        let usage = BufferUsages::STORAGE
-            | BufferUsages::VERTEX
-            | BufferUsages::INDEX
-            | BufferUsages::COPY_SRC;
-        let parts = self.pairs.chunks(self.search.max_list as usize);
-        let parts = parts.map(|part| {
-            Ok(Part {
-                buffer: device.upload("pairs", part, usage)?,
-                pairs: part.len() as u64,
-            })
-        });
-        self.on_device = Some(parts.collect::<Result<_>>()?);
-        Ok(report)
-    }
-
+    /// Returns the pairs where they are on the device.
     pub(crate) fn device_pairs(&self) -> Option<WgpuPairs<'_>> {
-        self.on_device.as_deref().map(WgpuPairs::new)
+        self.is_on_device.then(|| self.resident.pairs.view())
+    }
+
+    fn on_host<'a>(&self, list: &'a [Pair]) -> &'a [Pair] {
+        assert!(
+            self.is_on_host,
+            "the lists are on the device: call `download` before they are read"
+        );
+        list
+    }
+
+    /// Downloads the last frame, if it is on the device, for an update with one of the host.
+    fn bring_to_host(&mut self) -> Result<()> {
+        if self.is_on_device {
+            crate::engine::Engine::download(self)?;
+            let invalid = self.last.as_ref().and_then(|last| last.invalid);
+            let device = self.search.gpu().device();
+            self.scene = self.resident.scene.download(device, invalid)?;
+        }
+        Ok(())
     }
 
     /// Updates by a scene that was read.
@@ -128,57 +176,30 @@ impl Engine {
         if let Some(last) = &self.last
             && scene.same_pairs(&self.scene)
         {
-            let last = last.clone();
             self.started.clear();
             self.ended.clear();
-            return Ok(Report {
-                invalid: scene.invalid,
-                started: 0,
-                ended: 0,
-                stats: Stats {
-                    tests: 0,
-                    regrown: 0,
-                    sorts: Sorts::default(),
-                    timings: clock.finish(),
-                    ..last.stats
-                },
-                ..last
-            });
+            return Ok(unchanged(last, scene.invalid, clock));
         }
         let first = self.config.initial_pair_capacity.unwrap_or(0);
         let expected = self.pairs.len().max(first).max(scene.boxes.len()) as u64;
-        let found = self.find(scene, &scene.excluded, 0, expected, clock)?;
+        let (pairs, cost) = self.find(scene, &scene.excluded, 0, expected, clock)?;
         let (started, ended) = if self.config.events {
-            difference(&self.pairs, &found.pairs)?
+            difference(&self.pairs, &pairs)?
         } else {
             Default::default()
         };
         clock.lap(|timings| &mut timings.events);
-        let in_columns = found.subdivision.is_some();
-        let strategy = match self.config.strategy {
-            Strategy::Auto if in_columns => Strategy::Subdivided,
-            Strategy::Auto => Strategy::Sweep,
-            strategy => strategy,
-        };
-        self.pairs = found.pairs;
-        self.subdivision = found.subdivision;
+        self.pairs = pairs;
         (self.started, self.ended) = (started, ended);
-        Ok(Report {
-            n: scene.boxes.len(),
+        let report = Report {
             pairs: self.pairs.len() as u64,
             started: self.started.len() as u64,
             ended: self.ended.len() as u64,
             invalid: scene.invalid,
-            stats: Stats {
-                strategy,
-                axis: found.axis,
-                tests: found.tests,
-                regrown: found.regrown,
-                sorts: found.sorts,
-                timings: clock.finish(),
-                ..Report::none(Backend::Wgpu, Strategy::Sweep).stats
-            },
-        })
+            ..cost.report(&self.config, scene.boxes.len(), clock)
+        };
+        self.subdivision = cost.subdivision;
+        Ok(report)
     }
 
     /// Finds all pairs of a scene, or of its first `first_set` boxes with the others.
@@ -189,14 +210,15 @@ impl Engine {
         first_set: usize,
         expected: u64,
         clock: &mut Clock,
-    ) -> Result<AllPairs> {
+    ) -> Result<(Vec<Pair>, Cost)> {
         let boxes = scene.boxes.len();
         let max = match first_set {
             0 => max_pairs(boxes),
             first => first as u64 * (boxes - first) as u64,
         };
+        let mut pairs = Vec::new();
         if max == 0 {
-            return Ok(AllPairs::default());
+            return Ok((pairs, Cost::default()));
         }
         let input = self.input(scene, excluded, first_set);
         clock.lap(|timings| &mut timings.bounds);
@@ -204,12 +226,9 @@ impl Engine {
         let mut lists = Lists::new(&mut self.search, arranged, expected.min(max))?;
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
-        let limit = max_listed(&self.config, boxes, max, count);
-        if count > limit {
-            return Err(Error::TooManyPairs { count, limit });
-        }
-        let mut pairs = Vec::new();
-        lists.deliver(count, clock, |list| {
+        check_listed(&self.config, boxes, max, count)?;
+        lists.deliver(count, clock, |search, listed, clock| {
+            let list = search.read_pairs(listed, clock)?;
             if pairs.is_empty() {
                 pairs = list;
                 return Ok(());
@@ -218,14 +237,7 @@ impl Engine {
             pairs.extend_from_slice(&list);
             Ok(())
         })?;
-        Ok(AllPairs {
-            pairs,
-            tests: lists.tests(),
-            sorts: lists.sorts,
-            regrown: lists.regrown,
-            axis: input.axis,
-            subdivision: lists.in_columns().then_some(input).map(columns),
-        })
+        Ok((pairs, Cost::new(lists, input.axis, input.cuts)?))
     }
 
     /// Plans a search in a scene.
@@ -238,22 +250,13 @@ impl Engine {
             Some(_) => Default::default(),
         };
         Input {
-            scene,
+            source: Source::Host(scene),
             excluded,
             first_set,
             rule: self.config.rule,
             axis: plan.axis,
             cuts,
         }
-    }
-}
-
-/// Returns the columns of a search.
-fn columns(input: Input) -> Subdivision {
-    let [_, u, v] = axes(input.axis);
-    Subdivision::Columns {
-        axes: [u, v],
-        cuts: input.cuts,
     }
 }
 
@@ -269,6 +272,7 @@ impl crate::engine::Engine for Engine {
     fn update(&mut self, frame: &Frame) -> Result<Report> {
         check_count(frame)?;
         let mut clock = Clock::start();
+        self.bring_to_host()?;
         let mut scene = std::mem::take(&mut self.spare);
         let (on_invalid, margin) = (self.config.on_invalid, self.config.margin);
         let result = scene
@@ -279,21 +283,39 @@ impl crate::engine::Engine for Engine {
         }
         self.spare = scene;
         let report = result?;
-        self.on_device = None;
+        self.is_on_device = false;
         self.last = Some(report.clone());
         Ok(report)
     }
 
     fn pairs(&self) -> &[Pair] {
-        &self.pairs
+        self.on_host(&self.pairs)
     }
 
     fn started(&self) -> &[Pair] {
-        &self.started
+        self.on_host(&self.started)
     }
 
     fn ended(&self) -> &[Pair] {
-        &self.ended
+        self.on_host(&self.ended)
+    }
+
+    /// Copies the pairs of the last update to the host, unless they are there, and compares them
+    /// with those of the one before.
+    fn download(&mut self) -> Result<()> {
+        if self.is_on_host {
+            return Ok(());
+        }
+        let (resident, device) = (&self.resident, self.search.gpu().device());
+        let pairs = resident.pairs.download(device)?;
+        let (started, ended) = if resident.has_events {
+            difference(&resident.before.download(device)?, &pairs)?
+        } else {
+            Default::default()
+        };
+        (self.pairs, self.started, self.ended) = (pairs, started, ended);
+        self.is_on_host = true;
+        Ok(())
     }
 
     fn subdivision(&self) -> Option<Subdivision> {
@@ -301,17 +323,25 @@ impl crate::engine::Engine for Engine {
     }
 
     fn boxes(&self) -> Result<Cow<'_, [Aabb]>> {
+        if self.is_on_device {
+            let device = self.search.gpu().device();
+            return Ok(self.resident.scene.boxes(device)?.into());
+        }
         Ok(self.scene.given().into())
     }
 
     fn labels(&self) -> Result<Labels<'_>> {
+        if self.is_on_device {
+            return self.resident.scene.labels(self.search.gpu().device());
+        }
         Ok(self.scene.labels())
     }
 
     fn clear(&mut self) {
         self.scene = Scene::default();
         self.last = None;
-        self.on_device = None;
+        self.resident.clear();
+        (self.is_on_device, self.is_on_host) = (false, true);
         self.subdivision = None;
         self.pairs.clear();
         self.started.clear();
@@ -326,15 +356,10 @@ impl crate::engine::Engine for Engine {
         if first_set == 0 {
             return Ok(Vec::new());
         }
-        let found = self.find(
-            &scene,
-            &first.excluded,
-            first_set,
-            expected,
-            &mut Clock::start(),
-        )?;
-        self.last_between = found.pairs.len() as u64;
-        Ok(found.pairs)
+        let clock = &mut Clock::start();
+        let (pairs, _) = self.find(&scene, &first.excluded, first_set, expected, clock)?;
+        self.last_between = pairs.len() as u64;
+        Ok(pairs)
     }
 
     fn for_each_pair_chunk(
@@ -356,8 +381,8 @@ impl crate::engine::Engine for Engine {
             let round = Memory::new(&self.config, boxes, max_pairs(boxes)).round(round);
             let expected = round.min(boxes as u64);
             let mut lists = Lists::new(&mut self.search, arranged, expected)?;
-            lists.deliver(round, clock, |list| {
-                delivery.deliver(&list);
+            lists.deliver(round, clock, |search, listed, clock| {
+                delivery.deliver(&search.read_pairs(listed, clock)?);
                 Ok(())
             })?;
             tests = lists.tests();
@@ -372,6 +397,12 @@ impl crate::engine::Engine for Engine {
     }
 
     fn last(&mut self) -> Result<Last> {
+        if self.is_on_device {
+            // What nobody has read is lost with the device, as `BroadPhase::fallback` says.
+            self.download().ok();
+            let device = self.search.gpu().device();
+            self.scene = (self.resident.scene.download(device, None)).unwrap_or_default();
+        }
         let scene = &self.scene;
         let stored = if scene.tight.is_empty() {
             &[]
@@ -383,7 +414,7 @@ impl crate::engine::Engine for Engine {
             started: concat(&[&self.started])?,
             ended: concat(&[&self.ended])?,
             given: concat(&[scene.given()])?,
-            labels: self.labels()?.into_owned(),
+            labels: scene.labels().into_owned(),
             stored: concat(&[stored])?,
         })
     }
@@ -399,12 +430,27 @@ fn check_strategy(strategy: Strategy) -> Result<()> {
     }
 }
 
-/// Returns the number of pairs that may be listed, if there are `count` of at most `max`.
-fn max_listed(config: &Config, boxes: usize, max: u64, count: u64) -> u64 {
-    match config.pair_memory {
+/// Fails if more pairs were found, of at most `max`, than may be listed.
+pub(super) fn check_listed(config: &Config, boxes: usize, max: u64, count: u64) -> Result<()> {
+    let limit = match config.pair_memory {
         Some(bytes) => bytes / size_of::<Pair>() as u64,
         None if count <= UNCHECKED_PAIRS => u64::MAX,
         None => Memory::new(config, boxes, max).round(u64::MAX),
+    };
+    if count > limit {
+        return Err(Error::TooManyPairs { count, limit });
+    }
+    Ok(())
+}
+
+/// Fails for bad boxes, unless they are skipped.
+pub(super) fn refuse(config: &Config, invalid: Option<Invalid>) -> Result<()> {
+    match (config.on_invalid, invalid) {
+        (OnInvalid::Error, Some(Invalid { first, reason, .. })) => Err(Error::InvalidAabb {
+            index: first,
+            reason,
+        }),
+        _ => Ok(()),
     }
 }
 

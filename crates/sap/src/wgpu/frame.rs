@@ -7,8 +7,9 @@ use wgpu_device::wgpu::{Buffer, BufferUsages};
 /// A [`Frame`] whose lists are in buffers of the device of a
 /// [`BroadPhase::on_wgpu`](crate::BroadPhase::on_wgpu). Excluded pairs come from the host.
 ///
-/// Each buffer begins with its list and may be longer. It needs [`BufferUsages::STORAGE`] and `COPY_SRC`, and is
-/// only read.
+/// Each buffer begins with its list and may be longer. It needs [`BufferUsages::STORAGE`], and is
+/// only read. One of another device is an error, but `wgpu` may take one of another
+/// [`Instance`](wgpu_device::wgpu::Instance) for one of its own.
 ///
 /// ```
 /// use sap::{Aabb, BroadPhase, Config, WgpuFrame};
@@ -16,8 +17,8 @@ use wgpu_device::wgpu::{Buffer, BufferUsages};
 ///
 /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
 /// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 4];
-/// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE | BufferUsages::COPY_SRC)?;
-/// let worlds = device.upload("worlds", &[0, 0, 7, 7], BufferUsages::STORAGE | BufferUsages::COPY_SRC)?;
+/// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE)?;
+/// let worlds = device.upload("worlds", &[0, 0, 7, 7], BufferUsages::STORAGE)?;
 /// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
 /// let frame = WgpuFrame::boxes(&boxes, 4).worlds(&worlds);
 /// assert_eq!(broad_phase.update_wgpu(frame)?.pairs, 2);

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use gpusort::wgpu::{Sorter, SorterConfig};
-use radsweep_kernels::wgsl::{Key, Sweep};
+use radsweep_kernels::wgsl::{self, Key, Sweep};
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu_device::{Adapters, Device, Kernel};
 
@@ -24,6 +24,18 @@ pub(super) struct ColumnKernels {
     pub(super) make_copies: Kernel,
 }
 
+/// The kernels for lists that stay on the device, as `kernels/wgsl/sap/read.wgsl` and
+/// `kernels/wgsl/sap/lists.wgsl` describe them.
+pub(super) struct ResidentKernels {
+    pub(super) check_boxes: Kernel,
+    pub(super) loosen: Kernel,
+    pub(super) copy_words: Kernel,
+    pub(super) compare_words: Kernel,
+    pub(super) draw_sample: Kernel,
+    pub(super) store_pairs: Kernel,
+    pub(super) count_common: Kernel,
+}
+
 /// A device, its sorts and its kernels.
 #[derive(Clone)]
 pub(super) struct Gpu(Arc<Inner>);
@@ -32,6 +44,7 @@ struct Inner {
     sorter: Sorter,
     /// Those of one world, and those of many worlds or columns.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
+    resident: Mutex<Option<Arc<ResidentKernels>>>,
 }
 
 /// The devices that were opened so far, or why there is none.
@@ -70,6 +83,7 @@ impl Gpu {
         Ok(Self(Arc::new(Inner {
             sorter: Sorter::new(device, SorterConfig::default())?,
             kernels: Default::default(),
+            resident: Mutex::default(),
         })))
     }
 
@@ -113,6 +127,28 @@ impl Gpu {
                     make_copies: kernel("make_copies")?,
                 }),
             },
+        });
+        *compiled = Some(Arc::clone(&kernels));
+        Ok(kernels)
+    }
+    /// Returns the kernels for lists that stay on the device, and compiles them if these are the
+    /// first.
+    pub(super) fn resident(&self) -> Result<Arc<ResidentKernels>> {
+        let mut compiled = (self.0.resident.lock()).unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernels) = &*compiled {
+            return Ok(Arc::clone(kernels));
+        }
+        let device = self.device();
+        let frame = device.module("resident frame", &wgsl::Resident::Frame.text())?;
+        let pairs = device.module("resident pairs", &wgsl::Resident::Pairs.text())?;
+        let kernels = Arc::new(ResidentKernels {
+            check_boxes: frame.kernel(device, "check_boxes")?,
+            loosen: frame.kernel(device, "loosen")?,
+            copy_words: frame.kernel(device, "copy_words")?,
+            compare_words: frame.kernel(device, "compare_words")?,
+            draw_sample: frame.kernel(device, "draw_sample")?,
+            store_pairs: pairs.kernel(device, "store_pairs")?,
+            count_common: pairs.kernel(device, "count_common")?,
         });
         *compiled = Some(Arc::clone(&kernels));
         Ok(kernels)

@@ -3,7 +3,8 @@
 use super::search::{Arranged, Found, Search};
 use super::tuning::EXPECTED_GROWTH_SHARE;
 use crate::cpu::shared::Clock;
-use crate::{Pair, Result, Sorts};
+use crate::{Result, Sorts};
+use gpusort::wgpu::ReportDownload;
 use std::ops::Range;
 
 /// The pairs of boxes that were arranged: counted, and stored as far as there was room.
@@ -13,7 +14,8 @@ pub(super) struct Lists<'a> {
     found: Found,
     /// How often there was too little room.
     pub(super) regrown: u32,
-    pub(super) sorts: Sorts,
+    /// The reports of the sorts of pairs.
+    sorts: Vec<ReportDownload>,
 }
 
 impl<'a> Lists<'a> {
@@ -24,7 +26,7 @@ impl<'a> Lists<'a> {
         let found = search.find(&arranged, &arranged.rows(), capacity)?;
         Ok(Self {
             regrown: 0,
-            sorts: arranged.sorts,
+            sorts: Vec::new(),
             search,
             arranged,
             found,
@@ -46,12 +48,13 @@ impl<'a> Lists<'a> {
         self.found.count
     }
 
-    /// Hands over all pairs in order, in lists of at most `max` pairs, or of the pairs of one box.
+    /// Finds all pairs in order, in lists of at most `max` pairs, or of the pairs of one box. `f`
+    /// takes the number of pairs of each list, which has some.
     pub(super) fn deliver(
         &mut self,
         max: u64,
         clock: &mut Clock,
-        mut f: impl FnMut(Vec<Pair>) -> Result<()>,
+        mut f: impl FnMut(&mut Search, u64, &mut Clock) -> Result<()>,
     ) -> Result<()> {
         let Found { count, capacity } = self.found;
         let max = max.min(self.search.max_list);
@@ -61,17 +64,37 @@ impl<'a> Lists<'a> {
                 let wanted = rows[range.start as usize..range.end as usize].iter();
                 let wanted = wanted.map(|&pairs| u64::from(pairs)).sum();
                 self.find_again(&range, wanted)?;
-                clock.lap(|timings| &mut timings.sweep);
-                f(self.search.ordered(wanted, &mut self.sorts, clock)?)?;
+                self.order(wanted, clock)?;
+                f(self.search, wanted, clock)?;
             }
             return Ok(());
         }
         if count > capacity {
             self.regrown += 1;
             self.find_again(&self.arranged.rows(), count)?;
-            clock.lap(|timings| &mut timings.sweep);
         }
-        f(self.search.ordered(count, &mut self.sorts, clock)?)
+        if count > 0 {
+            self.order(count, clock)?;
+            f(self.search, count, clock)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what all sorts did.
+    pub(super) fn sorts(self) -> Result<Sorts> {
+        let mut sorts = Sorts::default();
+        for report in std::iter::once(self.arranged.sort).chain(self.sorts) {
+            sorts += (&report.wait()?).into();
+        }
+        Ok(sorts)
+    }
+
+    /// Puts the pairs in order that were found last.
+    fn order(&mut self, count: u64, clock: &mut Clock) -> Result<()> {
+        clock.lap(|timings| &mut timings.sweep);
+        self.sorts.push(self.search.order(count)?);
+        clock.lap(|timings| &mut timings.order);
+        Ok(())
     }
 
     /// Finds the pairs of a range of rows, with room for all.

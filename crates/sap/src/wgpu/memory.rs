@@ -38,17 +38,17 @@ impl Grow {
         Ok(self.buffer.insert(buffer))
     }
 
-    /// Writes lists one after the other.
-    pub(super) fn write(&mut self, device: &Device, lists: &[&[u8]]) -> Result<()> {
-        let bytes: usize = lists.iter().map(|list| list.len()).sum();
-        let buffer = self.reserve(device, bytes as u64)?;
-        let mut offset = 0;
-        for list in lists.iter().filter(|list| !list.is_empty()) {
-            let write = || device.queue().write_buffer(buffer, offset, list);
-            device.checked("write_buffer", write)?;
-            offset += list.len() as u64;
-        }
-        Ok(())
+    /// Returns the buffer, if there is one.
+    pub(super) const fn buffer(&self) -> Option<&wgpu::Buffer> {
+        self.buffer.as_ref()
+    }
+
+    /// Writes a list.
+    pub(super) fn write<T: Pod>(&mut self, device: &Device, list: &[T]) -> Result<&wgpu::Buffer> {
+        let bytes: &[u8] = bytemuck::cast_slice(list);
+        let buffer = self.reserve(device, bytes.len() as u64)?;
+        write_at(device, buffer, 0, bytes)?;
+        Ok(buffer)
     }
 
     /// Reads the first elements.
@@ -57,6 +57,20 @@ impl Grow {
         let buffer = self.reserve(device, bytes)?;
         Ok(device.download(buffer, 0..bytes)?.wait()?)
     }
+}
+
+/// Writes bytes of the host at an offset.
+pub(super) fn write_at(
+    device: &Device,
+    buffer: &wgpu::Buffer,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<()> {
+    if !bytes.is_empty() {
+        let write = || device.queue().write_buffer(buffer, offset, bytes);
+        device.checked("write_buffer", write)?;
+    }
+    Ok(())
 }
 
 /// Scratch memory of sorts, which grows.

@@ -1,10 +1,15 @@
 //! The engine on `wgpu`: Vulkan, Metal and DirectX 12, by sort and sweep.
 //!
-//! A frame is read, checked and loosened on the host, as on the CPU. The device sorts the boxes
-//! along the axis that the CPU's plan names, in the columns of that plan, makes all tests and sorts
-//! the pairs ([`search`], `kernels/wgsl/sap/sweep.wgsl`); only integers are compared there. The
-//! host compares the pairs with those of the last update. It waits three times: for the number of
-//! tests, for the number of pairs, and for the pairs; with columns also for the number of copies.
+//! The device sorts the boxes along the axis that the CPU's plan names, in the columns of that
+//! plan, makes all tests and sorts the pairs ([`search`], `kernels/wgsl/sap/sweep.wgsl`); only
+//! integers are compared there. The host waits for the number of tests and for that of pairs; with
+//! columns also for the number of copies.
+//!
+//! A frame on the host is read, checked and loosened there, as on the CPU. The host downloads the
+//! pairs, and compares them with those of the last update ([`engine`]). A frame in buffers of the
+//! device is read, checked and loosened on the device ([`reader`]), and its pairs stay there
+//! ([`pairs`], [`update`]); the host waits for the number of events, and now and then for a sample
+//! of the boxes.
 //!
 //! Lists of pairs that no buffer of the device holds are found and sorted in parts, each of a range
 //! of smaller indices ([`lists`]). The results of the last update are replaced at the very end: an
@@ -14,12 +19,16 @@ mod engine;
 mod frame;
 mod gpu;
 mod input;
+mod launch;
 mod lists;
 mod memory;
 mod pairs;
 mod params;
+mod reader;
+mod resident;
 mod search;
 mod tuning;
+mod update;
 
 pub(crate) use engine::Engine;
 pub use frame::WgpuFrame;

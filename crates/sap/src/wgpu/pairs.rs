@@ -1,29 +1,27 @@
 //! Lists of pairs that stay on the device.
 
+use super::gpu::Gpu;
+use super::launch::{Step, launch, uniform};
+use super::memory::{Grow, write_at};
+use super::tuning::GROWTH_SHARE;
+use crate::{Pair, Result, try_alloc};
+use bytemuck::{Pod, Zeroable};
+use radsweep_kernels::wgsl::WORKGROUP;
+use std::mem::offset_of;
 use wgpu_device::wgpu::Buffer;
+use wgpu_device::{BufferUsages, Device};
 
 /// The pairs of the last update on the device, sorted:
 /// [`BroadPhase::wgpu_pairs`](crate::BroadPhase::wgpu_pairs) returns them.
 ///
-/// They are in one buffer, or in several if they are more than the device binds at once. All pairs
+/// They are in one buffer, or in several if they are more than the device sorts at once. All pairs
 /// of a buffer come before those of the next.
 #[derive(Debug, Clone, Copy)]
 pub struct WgpuPairs<'a> {
     parts: &'a [Part],
 }
 
-/// A buffer with the number of pairs in it.
-#[derive(Debug)]
-pub(super) struct Part {
-    pub(super) buffer: Buffer,
-    pub(super) pairs: u64,
-}
-
 impl<'a> WgpuPairs<'a> {
-    pub(super) const fn new(parts: &'a [Part]) -> Self {
-        Self { parts }
-    }
-
     /// Returns the number of all pairs.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -32,8 +30,8 @@ impl<'a> WgpuPairs<'a> {
 
     /// Tells whether there is no pair.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub const fn is_empty(&self) -> bool {
+        self.parts.is_empty()
     }
 
     /// Returns the buffers in order, each with its number of pairs, which is at least 1. A pair is
@@ -41,5 +39,145 @@ impl<'a> WgpuPairs<'a> {
     /// is no pair.
     pub fn buffers(&self) -> impl ExactSizeIterator<Item = (&'a Buffer, u64)> + use<'a> {
         self.parts.iter().map(|part| (&part.buffer, part.pairs))
+    }
+}
+
+/// A buffer with the number of pairs in it.
+#[derive(Debug)]
+struct Part {
+    buffer: Buffer,
+    pairs: u64,
+}
+
+/// The bytes of a pair.
+const PAIR_BYTES: u64 = size_of::<Pair>() as u64;
+
+/// What a caller may do with the buffers, and what fills them.
+const USAGE: BufferUsages = BufferUsages::STORAGE
+    .union(BufferUsages::VERTEX)
+    .union(BufferUsages::INDEX)
+    .union(BufferUsages::COPY_SRC)
+    .union(BufferUsages::COPY_DST);
+
+/// `ListParams` in `kernels/wgsl/sap/lists.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct ListParams {
+    pairs: u32,
+    last_pairs: u32,
+}
+
+const _: () = {
+    assert!(size_of::<ListParams>() == 8);
+    assert!(offset_of!(ListParams, last_pairs) == 4);
+};
+
+/// A sorted list of pairs in one buffer or several, which are kept when the list is emptied.
+#[derive(Default)]
+pub(super) struct PairLists {
+    parts: Vec<Part>,
+    /// The parts that have pairs.
+    used: usize,
+}
+
+impl PairLists {
+    fn used(&self) -> &[Part] {
+        &self.parts[..self.used]
+    }
+
+    pub(super) fn view(&self) -> WgpuPairs<'_> {
+        WgpuPairs { parts: self.used() }
+    }
+
+    pub(super) const fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Adds a part of so many pairs, which are to be written.
+    fn add(&mut self, device: &Device, pairs: u64) -> Result<&Buffer> {
+        let bytes = pairs * PAIR_BYTES;
+        let kept = self.parts.get(self.used);
+        if kept.is_none_or(|part| part.buffer.size() < bytes) {
+            self.parts.truncate(self.used);
+            let more = device.buffer("pairs", bytes + bytes / GROWTH_SHARE, USAGE);
+            let buffer = more.or_else(|_| device.buffer("pairs", bytes, USAGE))?;
+            self.parts.push(Part { buffer, pairs });
+        }
+        let part = &mut self.parts[self.used];
+        part.pairs = pairs;
+        self.used += 1;
+        Ok(&part.buffer)
+    }
+
+    /// Adds pairs that a search has put in order, the larger index of each first.
+    pub(super) fn store(&mut self, gpu: &Gpu, found: &Buffer, pairs: u64) -> Result<()> {
+        let (device, kernels) = (gpu.device(), gpu.resident()?);
+        let params = ListParams {
+            pairs: pairs as u32,
+            last_pairs: 0,
+        };
+        let uniform = uniform(device, params)?;
+        let part = self.add(device, pairs)?;
+        let groups = (pairs as u32).div_ceil(WORKGROUP);
+        let lists = [(1, found), (3, part)];
+        let mut encoder = device.encoder("pairs")?;
+        let step = Step::new(device, &kernels.store_pairs, &uniform, &lists, groups)?;
+        launch(&mut encoder, &[step]);
+        device.submit(encoder)?;
+        Ok(())
+    }
+
+    /// Takes the pairs of the host, in parts of at most so many.
+    pub(super) fn upload(&mut self, device: &Device, pairs: &[Pair], max_list: u64) -> Result<()> {
+        self.clear();
+        for part in pairs.chunks(max_list.max(1) as usize) {
+            let buffer = self.add(device, part.len() as u64)?;
+            write_at(device, buffer, 0, bytemuck::cast_slice(part))?;
+        }
+        Ok(())
+    }
+
+    /// Copies the pairs to the host.
+    pub(super) fn download(&self, device: &Device) -> Result<Vec<Pair>> {
+        let read = |part: &Part| -> Result<Vec<Pair>> {
+            let bytes = 0..part.pairs * PAIR_BYTES;
+            Ok(device.download(&part.buffer, bytes)?.wait()?)
+        };
+        if let [part] = self.used() {
+            return read(part);
+        }
+        let mut all = Vec::new();
+        try_alloc::reserve(&mut all, self.view().len() as usize)?;
+        for part in self.used() {
+            all.extend_from_slice(&read(part)?);
+        }
+        Ok(all)
+    }
+
+    /// Counts the pairs that two lists share, and waits for the number.
+    pub(super) fn common(&self, gpu: &Gpu, last: &Self, counters: &mut Grow) -> Result<u64> {
+        if self.used == 0 || last.used == 0 {
+            return Ok(0);
+        }
+        let (device, kernels) = (gpu.device(), gpu.resident()?);
+        let counter = counters.reserve(device, size_of::<u64>() as u64)?;
+        let mut encoder = device.encoder("events")?;
+        encoder.clear_buffer(counter, 0, None);
+        for new in self.used() {
+            for old in last.used() {
+                let params = ListParams {
+                    pairs: new.pairs as u32,
+                    last_pairs: old.pairs as u32,
+                };
+                let uniform = uniform(device, params)?;
+                let lists = [(1, &new.buffer), (2, &old.buffer), (4, counter)];
+                let groups = params.pairs.div_ceil(WORKGROUP);
+                let step = Step::new(device, &kernels.count_common, &uniform, &lists, groups)?;
+                launch(&mut encoder, &[step]);
+            }
+        }
+        device.submit(encoder)?;
+        let counted: Vec<u64> = counters.read(device, 1)?;
+        Ok(counted.first().copied().unwrap_or(0))
     }
 }

@@ -59,7 +59,7 @@ impl Params {
         let [filters_at, worlds_at, exact_at, excluded_at, u_at, v_at] = tags.starts();
         let [axis, u, v] = axes(input.axis).map(|axis| axis as u32);
         Self {
-            entries: input.scene.boxes.len() as u32,
+            entries: input.len() as u32,
             axis,
             rule: match input.rule {
                 OverlapRule::Closed => 0,

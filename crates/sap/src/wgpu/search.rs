@@ -1,21 +1,22 @@
 //! A search for pairs on the device: what is uploaded, the launches, and what is read back.
 
 use super::gpu::{Gpu, Kernels};
-use super::input::{Input, Tags};
+use super::input::{Input, Source, Tags};
+use super::launch::{Step, launch, uniform};
 use super::memory::{Grow, GrowScratch};
 use super::params::Params;
 use super::tuning::PIECE_TESTS;
 use crate::cpu::shared::{Clock, max_copies};
-use crate::{Pair, Result, Sorts, try_alloc};
-use gpusort::wgpu::{Payload, Request};
+use crate::{Pair, Result, try_alloc};
+use gpusort::wgpu::{Payload, ReportDownload, Request};
 use gpusort::{Key, SortOptions};
 use radsweep_kernels::wgsl::Key::{Bits32, Bits64};
 use radsweep_kernels::wgsl::{SWEEP_ITEMS, WORKGROUP};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
-use wgpu_device::wgpu::{Buffer, CommandEncoder, ComputePass, ComputePassDescriptor};
-use wgpu_device::{BufferUsages, Device, Kernel};
+use wgpu_device::Kernel;
+use wgpu_device::wgpu::Buffer;
 
 /// Boxes in sweep order on the device, ready for their tests.
 pub(super) struct Arranged {
@@ -24,8 +25,10 @@ pub(super) struct Arranged {
     pub(super) in_columns: bool,
     kernels: Arc<Kernels>,
     params: Params,
+    tags: Buffer,
     pub(super) tests: u64,
-    pub(super) sorts: Sorts,
+    /// The report of the sort of boxes.
+    pub(super) sort: ReportDownload,
 }
 
 impl Arranged {
@@ -104,38 +107,54 @@ impl Search {
         self.pairs.room() / PAIR_BYTES
     }
 
-    /// Uploads boxes, sorts them along the axis, in columns if there are cuts, and counts their
-    /// tests. There is at least one box.
+    /// Uploads boxes that are on the host, sorts them along the axis, in columns if there are cuts,
+    /// and counts their tests. There is at least one box.
     pub(super) fn arrange(&mut self, input: &Input, clock: &mut Clock) -> Result<Arranged> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
         let tags = Tags::new(input);
-        self.boxes
-            .write(device, &[bytemuck::cast_slice(&input.scene.boxes)])?;
-        self.tags.write(device, &tags.0)?;
+        let lists = match &input.source {
+            Source::Host(scene) => [
+                self.boxes.write(device, &scene.boxes)?.clone(),
+                self.tags.reserve(device, tags.total())?.clone(),
+            ],
+            Source::Device(given) => [given.boxes.clone(), given.tags.clone()],
+        };
+        tags.write(device, &lists[1])?;
         clock.lap(|timings| &mut timings.upload);
         let all = Params::new(input, &tags);
         let copied = if input.is_cut() {
-            self.copy_boxes(&all, max_copies(input.scene.boxes.len()))?
+            self.copy_boxes(&all, &lists, max_copies(input.len()))?
         } else {
             None
         };
-        let is_wide = copied.is_some() || input.scene.worlds.is_some();
+        let is_wide = copied.is_some() || input.has_worlds();
         let kernels = gpu.kernels(if is_wide { Bits64 } else { Bits32 })?;
-        let (params, sorts) = match copied {
-            Some(params) => (params, self.sort::<u64>(&kernels, &params, Payload::U32)?),
-            None if is_wide => (all, self.sort::<u64>(&kernels, &all, Payload::Index)?),
-            None => (all, self.sort::<u32>(&kernels, &all, Payload::Index)?),
+        let (params, sort) = match copied {
+            Some(params) => {
+                let sort = self.sort::<u64>(&kernels, &params, &lists, Payload::U32)?;
+                (params, sort)
+            }
+            None if is_wide => (
+                all,
+                self.sort::<u64>(&kernels, &all, &lists, Payload::Index)?,
+            ),
+            None => (
+                all,
+                self.sort::<u32>(&kernels, &all, &lists, Payload::Index)?,
+            ),
         };
         let tests = self.read_tests()?;
         clock.lap(|timings| &mut timings.sort);
+        let [_, tags] = lists;
         Ok(Arranged {
             boxes: all.entries,
             in_columns: copied.is_some(),
             kernels,
             params,
+            tags,
             tests,
-            sorts,
+            sort,
         })
     }
 
@@ -147,7 +166,12 @@ impl Search {
 
     /// Copies boxes into columns, and returns the parameters of the copies. Returns None if they
     /// would be more than `max`.
-    fn copy_boxes(&mut self, all: &Params, max: u64) -> Result<Option<Params>> {
+    fn copy_boxes(
+        &mut self,
+        all: &Params,
+        [boxes, tags]: &[Buffer; 2],
+        max: u64,
+    ) -> Result<Option<Params>> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
         let kernels = gpu.kernels(Bits64)?;
@@ -156,14 +180,10 @@ impl Search {
         };
         let n = u64::from(all.entries);
         let groups = all.entries.div_ceil(WORKGROUP);
-        let uniform = device.upload("parameters of a sweep", &[*all], BufferUsages::UNIFORM)?;
+        let uniform = uniform(device, *all)?;
         let step = |kernel, buffers: &[(u32, &Buffer)], groups| {
             Step::new(device, kernel, &uniform, buffers, groups)
         };
-        let (boxes, tags) = (
-            self.boxes.reserve(device, 0)?,
-            self.tags.reserve(device, 0)?,
-        );
         let (counts, sums) = (
             self.runs.reserve(device, 4 * n)?,
             self.sums.reserve(device, 8 * u64::from(groups))?,
@@ -191,10 +211,6 @@ impl Search {
         }
         let keys = self.keys.reserve(device, 8 * copies)?;
         let order = self.order.reserve(device, 4 * copies)?;
-        let (boxes, tags) = (
-            self.boxes.reserve(device, 0)?,
-            self.tags.reserve(device, 0)?,
-        );
         let made = [(1, boxes), (2, keys), (3, order), (8, &starts), (9, tags)];
         let mut encoder = device.encoder("copies")?;
         launch(&mut encoder, &[step(&columns.make_copies, &made, groups)?]);
@@ -207,8 +223,9 @@ impl Search {
         &mut self,
         kernels: &Kernels,
         params: &Params,
+        [boxes, tags]: &[Buffer; 2],
         payload: Payload,
-    ) -> Result<Sorts> {
+    ) -> Result<ReportDownload> {
         let gpu = self.gpu.clone();
         let (device, sorter) = (gpu.device(), gpu.sorter());
         let n = u64::from(params.entries);
@@ -216,10 +233,6 @@ impl Search {
         let scratch = self.box_scratch.reserve::<K>(sorter, n, payload)?;
         let keys = self.keys.reserve(device, n * size_of::<K>() as u64)?;
         let order = self.order.reserve(device, 4 * n)?;
-        let (boxes, tags) = (
-            self.boxes.reserve(device, 0)?,
-            self.tags.reserve(device, 0)?,
-        );
         let (entries, names) = (
             self.entries.reserve(device, 16 * n)?,
             self.names.reserve(device, 8 * n)?,
@@ -230,7 +243,7 @@ impl Search {
         );
         let starts = self.starts.reserve(device, 8 * n)?;
         let counters = self.counters.reserve(device, 16)?;
-        let uniform = device.upload("parameters of a sweep", &[*params], BufferUsages::UNIFORM)?;
+        let uniform = uniform(device, *params)?;
         let mut encoder = device.encoder("arrange")?;
         let step = |kernel, buffers: &[(u32, &Buffer)], groups| {
             Step::new(device, kernel, &uniform, buffers, groups)
@@ -265,7 +278,7 @@ impl Search {
             ],
         );
         device.submit(encoder)?;
-        Ok((&sorter.report(scratch)?).into())
+        Ok(sorter.download_report(scratch)?)
     }
 
     /// Makes all tests, counts the pairs with their smaller index in `rows`, and stores them as far
@@ -325,15 +338,14 @@ impl Search {
             (4, self.entries.reserve(device, 0)?),
             (5, self.names.reserve(device, 0)?),
             (8, self.starts.reserve(device, 0)?),
-            (9, self.tags.reserve(device, 0)?),
+            (9, &arranged.tags),
         ];
         buffers.extend_from_slice(outputs);
         let mut first = 0;
         while first < arranged.tests {
             let end = arranged.tests.min(first + self.piece_tests);
             let shares = (end - first).div_ceil(u64::from(WORKGROUP * SWEEP_ITEMS));
-            let uniform = [params(first..end)];
-            let uniform = device.upload("parameters of tests", &uniform, BufferUsages::UNIFORM)?;
+            let uniform = uniform(device, params(first..end))?;
             let step = Step::new(device, kernel, &uniform, &buffers, shares as u32)?;
             let mut encoder = device.encoder("tests")?;
             launch(&mut encoder, &[step]);
@@ -343,16 +355,8 @@ impl Search {
         Ok(())
     }
 
-    /// Puts the pairs that were found in order, and returns them. All are stored.
-    pub(super) fn ordered(
-        &mut self,
-        count: u64,
-        sorts: &mut Sorts,
-        clock: &mut Clock,
-    ) -> Result<Vec<Pair>> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
+    /// Puts the pairs that were found in order. All are stored, and there is at least one.
+    pub(super) fn order(&mut self, count: u64) -> Result<ReportDownload> {
         let gpu = self.gpu.clone();
         let (device, sorter) = (gpu.device(), gpu.sorter());
         let pairs = self.pairs.reserve(device, count * PAIR_BYTES)?;
@@ -363,40 +367,19 @@ impl Search {
         let request = Request::<u64>::keys(count, pairs, pairs);
         sorter.encode(&mut encoder, request, scratch, &SortOptions::new())?;
         device.submit(encoder)?;
-        *sorts += (&sorter.report(scratch)?).into();
-        clock.lap(|timings| &mut timings.order);
-        let words: Vec<[u32; 2]> = self.pairs.read(device, count)?;
+        Ok(sorter.download_report(scratch)?)
+    }
+
+    /// Returns the buffer of the pairs that were found, the larger index of each first.
+    pub(super) const fn found(&self) -> Option<&Buffer> {
+        self.pairs.buffer()
+    }
+
+    /// Reads the pairs that were put in order.
+    pub(super) fn read_pairs(&mut self, count: u64, clock: &mut Clock) -> Result<Vec<Pair>> {
+        let words: Vec<[u32; 2]> = self.pairs.read(self.gpu.device(), count)?;
         let pairs = try_alloc::gather(words.par_iter().map(|&[b, a]| Pair { a, b }))?;
         clock.lap(|timings| &mut timings.download);
         Ok(pairs)
     }
-}
-
-/// A kernel with its resources, and the number of workgroups.
-struct Step<'a>(&'a Kernel, wgpu_device::wgpu::BindGroup, u32);
-
-impl<'a> Step<'a> {
-    fn new(
-        device: &Device,
-        kernel: &'a Kernel,
-        params: &Buffer,
-        buffers: &[(u32, &Buffer)],
-        groups: u32,
-    ) -> Result<Self> {
-        let params = (0, params.as_entire_binding());
-        let buffers = buffers
-            .iter()
-            .map(|(at, buffer)| (*at, buffer.as_entire_binding()));
-        let all: Vec<_> = std::iter::once(params).chain(buffers).collect();
-        Ok(Self(kernel, kernel.bind(device, &all)?, groups))
-    }
-
-    fn launch(&self, pass: &mut ComputePass<'_>) {
-        self.0.launch(pass, &self.1, self.2);
-    }
-}
-
-fn launch(encoder: &mut CommandEncoder, steps: &[Step<'_>]) {
-    let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
-    steps.iter().for_each(|step| step.launch(&mut pass));
 }

@@ -10,3 +10,13 @@ pub(super) const GROWTH_SHARE: u64 = 4;
 
 /// A list of pairs is expected to grow by at most one part in this many from update to update.
 pub(super) const EXPECTED_GROWTH_SHARE: u64 = 4;
+
+/// The max number of frames that follow one plan where the boxes stay on the device. A plan takes
+/// the host a wait and up to a millisecond. Not measured.
+pub(super) const PLAN_FRAMES: u32 = 16;
+
+/// A plan is kept while the number of boxes differs by at most one part in this many. Not measured.
+pub(super) const PLAN_SIZE_SHARE: usize = 8;
+
+/// A plan is kept while a frame has at most this many times the tests of its first. Not measured.
+pub(super) const MAX_TEST_GROWTH: u64 = 2;

@@ -38,19 +38,40 @@ fn missing_strategy() -> Result<(), Failed> {
     }
 }
 
-/// Opens the adapter of the tests with these features only.
-fn opened(features: Features) -> Result<Device, Failed> {
+/// Opens the adapter of the tests with these features only, and perhaps with a limit of the bytes
+/// that a binding has.
+pub fn opened(features: Features, bytes: Option<u64>) -> Result<Device, Failed> {
+    open(&adapter()?, features, bytes)
+}
+
+/// Opens two devices of one adapter.
+pub fn two_opened() -> Result<[Device; 2], Failed> {
+    let adapter = adapter()?;
+    let one = || open(&adapter, Features::empty(), None);
+    Ok([one()?, one()?])
+}
+
+fn adapter() -> Result<wgpu::Adapter, Failed> {
     let name = Device::new(Adapters::Any)?.name().to_owned();
     let instance = Instance::new(InstanceDescriptor::new_without_display_handle_from_env());
     let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
-    let is_meant = |adapter: &&wgpu::Adapter| {
+    let is_meant = |adapter: &wgpu::Adapter| {
         let info = adapter.get_info();
         format!("{}, {}", info.name, info.backend) == name
     };
-    let adapter = adapters.iter().find(is_meant).ok_or("no such adapter")?;
+    let adapter = adapters.into_iter().find(is_meant);
+    Ok(adapter.ok_or("no such adapter")?)
+}
+
+fn open(adapter: &wgpu::Adapter, features: Features, bytes: Option<u64>) -> Result<Device, Failed> {
+    let limits = adapter.limits();
     let descriptor = wgpu::DeviceDescriptor {
         required_features: features,
-        required_limits: adapter.limits(),
+        required_limits: wgpu::Limits {
+            max_storage_buffer_binding_size: bytes
+                .unwrap_or(limits.max_storage_buffer_binding_size),
+            ..limits
+        },
         ..wgpu::DeviceDescriptor::default()
     };
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))?;
@@ -59,7 +80,7 @@ fn opened(features: Features) -> Result<Device, Failed> {
 
 /// The published scenes on a device of the caller, whose sorts cannot use subgroups.
 fn without_subgroups() -> Result<(), Failed> {
-    let device = opened(Features::empty())?;
+    let device = opened(Features::empty(), None)?;
     equal(device.subgroups(), None)?;
     published::check_built_in(|boxes, rule| {
         let mut broad_phase = BroadPhase::on_wgpu(
@@ -77,7 +98,7 @@ fn without_subgroups() -> Result<(), Failed> {
 
 /// A lost device is an error, and the last result stays.
 fn lost() -> Result<(), Failed> {
-    let device = opened(Features::empty())?;
+    let device = opened(Features::empty(), None)?;
     let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
     let boxes = uniform(&mut Random::new(1), 300, 4.0);
     broad_phase.update(&boxes)?;

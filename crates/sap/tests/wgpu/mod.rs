@@ -2,6 +2,7 @@
 //! printed. With `RADSWEEP_WGPU` set they take a software driver too, and having none is a failure.
 
 mod device;
+mod resident;
 mod soak;
 
 use crate::common::against_cpu;
@@ -29,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(
         device::ALL
             .iter()
+            .chain(resident::ALL)
             .chain(soak::ALL)
             .map(|&(name, check)| Trial::test(name, check)),
     );

@@ -21,7 +21,7 @@ impl BroadPhase {
     ///
     /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
     /// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 3];
-    /// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE | BufferUsages::COPY_SRC)?;
+    /// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE)?;
     /// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
     /// assert_eq!(broad_phase.update_wgpu(WgpuFrame::boxes(&boxes, 3))?.pairs, 3);
     /// broad_phase.download()?;
@@ -60,7 +60,7 @@ impl BroadPhase {
     ///
     /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
     /// let boxes = [Aabb::new([0.0; 3], [1.0; 3]); 2];
-    /// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE | BufferUsages::COPY_SRC)?;
+    /// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE)?;
     /// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
     /// broad_phase.update_wgpu(WgpuFrame::boxes(&boxes, 2))?;
     /// for (buffer, pairs) in broad_phase.wgpu_pairs().into_iter().flat_map(|all| all.buffers()) {

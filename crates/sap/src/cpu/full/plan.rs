@@ -8,6 +8,8 @@
 use super::columns::{Columns, Cuts, Gap, Span, Steps, area};
 use super::records::axes;
 use super::sample::Sample;
+#[cfg(feature = "wgpu")]
+pub(crate) use super::sample::sample_size;
 use crate::choice::{Choice, Reason};
 use crate::cpu::tuning::{
     BOX_BUDGET, COLUMN_BOX_COST, COLUMN_COST, COLUMN_WIDTH, COPY_COST, MAX_CHARGED_COPIES,
@@ -117,6 +119,21 @@ pub(crate) fn plan_without_tree(
     Planner {
         has_tree: false,
         ..planner(boxes, worlds, strategy)
+    }
+    .plan()
+}
+
+/// Chooses as [`plan_without_tree`] does, by boxes that were drawn from `n`, with their worlds.
+#[cfg(feature = "wgpu")]
+pub(crate) fn plan_by_sample(drawn: &[(Aabb, u32)], n: usize, strategy: Strategy) -> Plan {
+    let sample = Sample::of_drawn(drawn, n);
+    let candidates = std::array::from_fn(|axis| sample.candidates(axis));
+    Planner {
+        sample,
+        candidates,
+        strategy,
+        n,
+        has_tree: false,
     }
     .plan()
 }

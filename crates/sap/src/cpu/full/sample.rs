@@ -6,6 +6,14 @@ use crate::cpu::tuning::{BOXES_PER_SAMPLED, MAX_PLAN_SAMPLE, MIN_PLAN_SAMPLE, RA
 use crate::draw::draw;
 use crate::{Aabb, OverlapRule};
 
+/// Returns the number of boxes to draw from `n`.
+#[cfg(feature = "wgpu")]
+pub(crate) fn sample_size(n: usize) -> usize {
+    (n / BOXES_PER_SAMPLED)
+        .clamp(MIN_PLAN_SAMPLE, MAX_PLAN_SAMPLE)
+        .min(n)
+}
+
 /// Boxes drawn from all parts of a frame, without the empty ones.
 pub(super) struct Sample {
     pub(super) boxes: Vec<Aabb>,
@@ -26,6 +34,22 @@ impl Sample {
         let ratio = boxes.len() as f64 / size.max(1) as f64;
         Self {
             boxes: drawn,
+            worlds,
+            ratio,
+        }
+    }
+
+    /// Takes boxes that were drawn from `n` elsewhere, with their worlds.
+    #[cfg(feature = "wgpu")]
+    pub(super) fn of_drawn(drawn: &[(Aabb, u32)], n: usize) -> Self {
+        let ratio = n as f64 / drawn.len().max(1) as f64;
+        let drawn = drawn
+            .iter()
+            .copied()
+            .filter(|(bounds, _)| !bounds.is_empty());
+        let (boxes, worlds) = drawn.unzip();
+        Self {
+            boxes,
             worlds,
             ratio,
         }

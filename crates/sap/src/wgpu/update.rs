@@ -1,0 +1,179 @@
+//! An update whose boxes are on the device, and whose pairs stay there.
+//!
+//! The host reads counters only: the bad boxes and whether any has changed, the copies in columns,
+//! the tests, the pairs, and those that both the last lists have. Every few frames it also reads a
+//! sample of the boxes for a new plan. The lists of events are made where they are downloaded.
+
+use super::engine::{Cost, Engine, check_listed, refuse, unchanged};
+use super::frame::WgpuFrame;
+use super::input::{Input, Source};
+use super::lists::Lists;
+use super::reader::DeviceScene;
+use super::resident::KeptPlan;
+use super::search::Arranged;
+use crate::cpu::shared::{Clock, max_pairs};
+use crate::{Report, Result};
+
+impl Engine {
+    /// Finds all pairs of a frame on the device, and leaves them there.
+    pub(crate) fn update_wgpu(&mut self, frame: &WgpuFrame) -> Result<Report> {
+        let mut clock = Clock::start();
+        if !self.is_on_device {
+            self.bring_to_device()?;
+        }
+        let mut scene = std::mem::take(&mut self.resident.spare);
+        let result = self.update_resident(frame, &mut scene, &mut clock);
+        if result.is_ok() {
+            std::mem::swap(&mut self.resident.scene, &mut scene);
+        }
+        self.resident.spare = scene;
+        let report = result?;
+        self.last = Some(report.clone());
+        Ok(report)
+    }
+
+    /// Uploads what the next update needs of one whose boxes were on the host.
+    fn bring_to_device(&mut self) -> Result<()> {
+        self.resident.clear();
+        let gpu = self.search.gpu();
+        if self.last.is_some() && self.config.margin > 0.0 {
+            let stored = &self.scene.boxes;
+            self.resident.scene.upload(gpu.device(), stored)?;
+        }
+        if self.config.events {
+            self.resident
+                .upload(gpu, &self.pairs, self.search.max_list)?;
+        }
+        Ok(())
+    }
+
+    fn update_resident(
+        &mut self,
+        frame: &WgpuFrame,
+        scene: &mut DeviceScene,
+        clock: &mut Clock,
+    ) -> Result<Report> {
+        let resident = &mut self.resident;
+        let margin = self.config.margin;
+        let pending = (resident.reader).read(frame, margin, &resident.scene, scene)?;
+        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
+        let arranged = if resident.was_same {
+            None
+        } else {
+            self.arrange_resident(scene, clock)?
+        };
+        let reading = pending.wait()?;
+        let invalid = self.resident.reader.invalid(frame, reading.bad)?;
+        refuse(&self.config, invalid)?;
+        if let (true, Some(last)) = (reading.is_same, &self.last) {
+            let report = unchanged(last, invalid, clock);
+            self.started.clear();
+            self.ended.clear();
+            (self.resident.was_same, self.resident.has_events) = (true, false);
+            return Ok(report);
+        }
+        let arranged = match arranged {
+            Some(arranged) => Some(arranged),
+            None => self.arrange_resident(scene, clock)?,
+        };
+        let (cost, [started, ended]) = self.find_resident(arranged, scene, clock)?;
+        let report = Report {
+            pairs: self.resident.next.view().len(),
+            started,
+            ended,
+            invalid,
+            ..cost.report(&self.config, scene.n, clock)
+        };
+        // Nothing can fail from here on.
+        self.resident.publish();
+        (self.resident.was_same, self.resident.has_events) = (false, self.config.events);
+        self.subdivision = cost.subdivision;
+        (self.is_on_device, self.is_on_host) = (true, false);
+        self.pairs.clear();
+        self.started.clear();
+        self.ended.clear();
+        Ok(report)
+    }
+
+    /// Brings the boxes of a scene in order by a plan, by a new one where the last does no longer
+    /// suit. Returns None where there can be no pair.
+    fn arrange_resident(
+        &mut self,
+        scene: &mut DeviceScene,
+        clock: &mut Clock,
+    ) -> Result<Option<Arranged>> {
+        if max_pairs(scene.n) == 0 {
+            return Ok(None);
+        }
+        let kept = self.resident.plan.take();
+        if let Some(mut plan) = kept.filter(|plan| plan.suits(scene)) {
+            let arranged = self.arrange_by(&plan, scene, clock)?;
+            if plan.holds(arranged.tests) {
+                self.resident.plan = Some(plan);
+                return Ok(Some(arranged));
+            }
+        }
+        let drawn = self.resident.reader.sample(scene)?;
+        let mut plan = KeptPlan::new(&drawn, scene, self.config.strategy);
+        let arranged = self.arrange_by(&plan, scene, clock)?;
+        plan.holds(arranged.tests);
+        self.resident.plan = Some(plan);
+        Ok(Some(arranged))
+    }
+
+    fn arrange_by(
+        &mut self,
+        plan: &KeptPlan,
+        scene: &mut DeviceScene,
+        clock: &mut Clock,
+    ) -> Result<Arranged> {
+        let given = scene.given(self.search.gpu().device())?;
+        let input = Input {
+            source: Source::Device(given),
+            excluded: &scene.excluded,
+            first_set: 0,
+            rule: self.config.rule,
+            axis: plan.axis,
+            cuts: plan.cuts.clone(),
+        };
+        clock.lap(|timings| &mut timings.bounds);
+        self.search.arrange(&input, clock)
+    }
+
+    /// Finds the next list of pairs, and counts those that started and ended.
+    fn find_resident(
+        &mut self,
+        arranged: Option<Arranged>,
+        scene: &DeviceScene,
+        clock: &mut Clock,
+    ) -> Result<(Cost, [u64; 2])> {
+        let gpu = self.search.gpu().clone();
+        let next = &mut self.resident.next;
+        next.clear();
+        let (Some(arranged), Some(plan)) = (arranged, &self.resident.plan) else {
+            return Ok((
+                Cost::default(),
+                self.resident.count_events(&gpu, &self.config)?,
+            ));
+        };
+        let (axis, cuts) = (plan.axis, plan.cuts.clone());
+        let max = max_pairs(scene.n);
+        let first = self.config.initial_pair_capacity.unwrap_or(0).max(scene.n) as u64;
+        let expected = self.resident.pairs.view().len().max(first).min(max);
+        let mut lists = Lists::new(&mut self.search, arranged, expected)?;
+        clock.lap(|timings| &mut timings.sweep);
+        let count = lists.count();
+        check_listed(&self.config, scene.n, max, count)?;
+        lists.deliver(count, clock, |search, pairs, clock| {
+            if let Some(found) = search.found() {
+                next.store(&gpu, found, pairs)?;
+            }
+            clock.lap(|timings| &mut timings.order);
+            Ok(())
+        })?;
+        // One wait for what these count and for the reports of the sorts.
+        let events = self.resident.count_events(&gpu, &self.config)?;
+        clock.lap(|timings| &mut timings.events);
+        Ok((Cost::new(lists, axis, cuts)?, events))
+    }
+}

@@ -1,0 +1,562 @@
+//! Boxes in buffers of the caller, on the caller's device, whose pairs stay there: the same as on
+//! the CPU, bit for bit.
+
+use super::device::{opened, two_opened};
+use super::{Other, wgpu};
+use crate::common::against_cpu::{cpu, sized, uniform};
+use crate::common::scenes::Random;
+use crate::common::{RULES, equal, same};
+use libtest_mimic::Failed;
+use sap::{
+    Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, OnInvalid, Pair,
+    Strategy, WgpuFrame,
+};
+use wgpu_device::wgpu::{Buffer, Features};
+use wgpu_device::{BufferUsages, Device};
+
+pub const ALL: &[(&str, Other)] = &[
+    ("resident::frames", frames),
+    ("resident::margins", margins),
+    ("resident::few_boxes", few_boxes),
+    ("resident::bad_boxes", bad_boxes),
+    ("resident::unchanged", unchanged),
+    ("resident::beside_host_frames", beside_host_frames),
+    ("resident::without_events", without_events),
+    ("resident::crowds", crowds),
+    ("resident::lists_in_parts", lists_in_parts),
+    ("resident::too_many_pairs", too_many_pairs),
+    ("resident::buffers", buffers),
+    ("resident::lost", lost),
+    ("resident::other_engines", other_engines),
+];
+
+/// The lists of a frame.
+#[derive(Clone, Default)]
+struct Lists {
+    boxes: Vec<Aabb>,
+    filters: Option<Vec<Filter>>,
+    worlds: Option<Vec<u32>>,
+    excluded: Vec<Pair>,
+}
+
+impl Lists {
+    fn of(boxes: Vec<Aabb>) -> Self {
+        Self {
+            boxes,
+            ..Self::default()
+        }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        let mut frame = Frame::boxes(&self.boxes).excluded(&self.excluded);
+        if let Some(filters) = &self.filters {
+            frame = frame.filters(filters);
+        }
+        if let Some(worlds) = &self.worlds {
+            frame = frame.worlds(worlds);
+        }
+        frame
+    }
+
+    /// Creates a random frame.
+    fn random(random: &mut Random, n: usize) -> Self {
+        let density = [0.3, 1.0, 8.0][random.below(3)];
+        let mut lists = Self::of(uniform(random, n, density));
+        spice(random, &mut lists.boxes);
+        if random.chance(2) {
+            let filter = |random: &mut Random| Filter {
+                layers: 1 << random.below(3),
+                mask: random.bits() as u32 & 7,
+                group: random.below(4) as u32,
+                flags: FilterFlags(random.bits() as u32 & 7),
+            };
+            lists.filters = Some((0..n).map(|_| filter(random)).collect());
+        }
+        if random.chance(3) {
+            let world = |random: &mut Random| [0, 7, 7, u32::MAX][random.below(4)];
+            lists.worlds = Some((0..n).map(|_| world(random)).collect());
+        }
+        if n > 1 && random.chance(2) {
+            let pairs = (0..n).map(|_| Pair::new(random.below(n) as u32, random.below(n) as u32));
+            lists.excluded = pairs.filter(|pair| pair.a < pair.b).collect();
+            lists.excluded.sort_unstable();
+        }
+        lists
+    }
+
+    /// Moves all boxes, by far less or more than their sides.
+    fn shift(&mut self, random: &mut Random, by: f32) {
+        for bounds in &mut self.boxes {
+            let shift: [f32; 3] = std::array::from_fn(|_| random.between(-by, by));
+            for (axis, shift) in shift.into_iter().enumerate() {
+                bounds.min[axis] += shift;
+                bounds.max[axis] += shift;
+            }
+        }
+    }
+}
+
+/// Makes some boxes special: infinite, huge, flat, empty and equal ones, denormals, and zeros of
+/// both signs.
+fn spice(random: &mut Random, boxes: &mut [Aabb]) {
+    const INF: f32 = f32::INFINITY;
+    let n = boxes.len();
+    for _ in 0..n / 30 {
+        let copied = boxes[random.below(n)];
+        boxes[random.below(n)] = match random.below(8) {
+            0 => Aabb::EMPTY,
+            1 => Aabb::new([-INF; 3], [INF, 0.0, INF]),
+            2 => Aabb::new([0.0, -0.0, 0.0], [-0.0, 0.0, 1.0]),
+            3 => Aabb::new([-1e-45, 1e-45, 0.0], [1e-45, 3e-39, 1.0]),
+            4 => Aabb::new([f32::MIN; 3], [0.5, 0.5, f32::MAX]),
+            5 => Aabb::new(copied.min, copied.min),
+            6 => Aabb::new(copied.max, copied.max.map(|x| x + 1.0)),
+            _ => copied,
+        };
+    }
+}
+
+/// The broad phase on a device of the caller, and one on the CPU.
+struct Rig {
+    device: Device,
+    resident: BroadPhase,
+    on_cpu: BroadPhase,
+}
+
+impl Rig {
+    fn new(config: &Config) -> Result<Self, Failed> {
+        Self::on(opened(Features::empty(), None)?, config)
+    }
+
+    fn on(device: Device, config: &Config) -> Result<Self, Failed> {
+        Ok(Self {
+            resident: BroadPhase::on_wgpu(&device, config.clone())?,
+            on_cpu: BroadPhase::new(cpu(config))?,
+            device,
+        })
+    }
+
+    /// Returns a buffer of the caller, with nothing but what is needed.
+    fn buffer<T: bytemuck::Pod>(&self, list: &[T]) -> Result<Buffer, Failed> {
+        Ok(self.device.upload("list", list, BufferUsages::STORAGE)?)
+    }
+
+    /// Updates both with a frame, and compares all that can be seen. Returns the tests of the
+    /// device.
+    fn check(&mut self, lists: &Lists) -> Result<u64, Failed> {
+        let before = self.resident.report().clone();
+        let boxes = self.buffer(&lists.boxes)?;
+        let filters = lists.filters.as_ref().map(|list| self.buffer(list));
+        let worlds = lists.worlds.as_ref().map(|list| self.buffer(list));
+        let (filters, worlds) = (filters.transpose()?, worlds.transpose()?);
+        let mut frame = WgpuFrame::boxes(&boxes, lists.boxes.len()).excluded(&lists.excluded);
+        if let Some(filters) = &filters {
+            frame = frame.filters(filters);
+        }
+        if let Some(worlds) = &worlds {
+            frame = frame.worlds(worlds);
+        }
+        let found = self.resident.update_wgpu(frame).cloned();
+        let expected = self.on_cpu.update(lists.frame()).cloned();
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => {
+                equal(found.stats.backend, Backend::Wgpu)?;
+                let seen = |report: &sap::Report| {
+                    let counts = [report.pairs, report.started, report.ended];
+                    (report.n, counts, report.invalid)
+                };
+                equal(seen(&found), seen(&expected))?;
+            }
+            (Err(found), Err(expected)) => {
+                equal(found.to_string(), expected.to_string())?;
+                equal(self.resident.report() == &before, true)?;
+            }
+            (found, expected) => return Err(format!("{found:?} for {expected:?}").into()),
+        }
+        self.check_lists()?;
+        Ok(self.resident.report().stats.tests)
+    }
+
+    /// Compares the lists of the last update, on the device and downloaded, and some queries.
+    fn check_lists(&mut self) -> Result<(), Failed> {
+        same(&self.on_device()?, self.on_cpu.pairs())?;
+        self.resident.download()?;
+        same(self.resident.pairs(), self.on_cpu.pairs())?;
+        same(self.resident.started(), self.on_cpu.started())?;
+        same(self.resident.ended(), self.on_cpu.ended())?;
+        let everything = Aabb::new([f32::MIN; 3], [f32::MAX; 3]);
+        for bounds in [everything, Aabb::new([0.0; 3], [1.5; 3])] {
+            for filter in [
+                Filter::default(),
+                Filter {
+                    mask: 2,
+                    ..Filter::default()
+                },
+            ] {
+                let ask = |engine: &BroadPhase| {
+                    let query = engine.query(bounds).filter(filter);
+                    Ok::<_, Error>((query.collect()?, query.world(7).collect()?))
+                };
+                equal(ask(&self.resident)?, ask(&self.on_cpu)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the pairs where they are.
+    fn on_device(&self) -> Result<Vec<Pair>, Failed> {
+        let lists = self.resident.wgpu_pairs().ok_or("no pairs on the device")?;
+        let mut all = Vec::new();
+        for (buffer, pairs) in lists.buffers() {
+            equal(pairs > 0, true)?;
+            let part: Vec<Pair> = self.device.download(buffer, 0..8 * pairs)?.wait()?;
+            all.extend_from_slice(&part);
+        }
+        equal(
+            (lists.len(), lists.is_empty()),
+            (all.len() as u64, all.is_empty()),
+        )?;
+        Ok(all)
+    }
+}
+
+/// Returns the configurations of all strategies and both rules.
+fn configs() -> impl Iterator<Item = Config> {
+    let strategies = [Strategy::Auto, Strategy::Sweep, Strategy::Subdivided];
+    let both = strategies
+        .into_iter()
+        .flat_map(|strategy| RULES.map(|rule| (strategy, rule)));
+    both.map(|(strategy, rule)| Config {
+        rule,
+        ..wgpu(strategy)
+    })
+}
+
+/// Frames that move, grow and shrink, with lists that come and go.
+fn frames() -> Result<(), Failed> {
+    let random = &mut Random::new(11);
+    for config in configs() {
+        let mut rig = Rig::new(&config)?;
+        for n in [sized(3000, 700), 0, 90, sized(8000, 2000)] {
+            let mut lists = Lists::random(random, n);
+            for step in [0.0, 0.02, 0.7] {
+                lists.shift(random, step);
+                rig.check(&lists)?;
+            }
+            lists.boxes.truncate(n / 2);
+            lists.filters = None;
+            lists.worlds = None;
+            rig.check(&lists)?;
+        }
+    }
+    Ok(())
+}
+
+/// Boxes keep their stored bounds while they stay within, also those that were stored by a frame of
+/// the host.
+fn margins() -> Result<(), Failed> {
+    let random = &mut Random::new(12);
+    for margin in [0.05, 0.3, 1e-40, 2e38] {
+        for rule in RULES {
+            let mut rig = Rig::new(&Config {
+                margin,
+                rule,
+                ..wgpu(Strategy::Auto)
+            })?;
+            let mut lists = Lists::random(random, sized(2000, 400));
+            rig.resident.update(lists.frame())?;
+            rig.on_cpu.update(lists.frame())?;
+            for by in [0.01, 0.0, 0.1, 0.04, 0.4, 0.02] {
+                lists.shift(random, by);
+                rig.check(&lists)?;
+            }
+            let more = Lists::random(random, 300);
+            rig.check(&more)?;
+            lists.shift(random, 0.02);
+            rig.check(&lists)?;
+        }
+    }
+    Ok(())
+}
+
+fn few_boxes() -> Result<(), Failed> {
+    let mut rig = Rig::new(&wgpu(Strategy::Auto))?;
+    let one = Aabb::new([0.0; 3], [1.0; 3]);
+    for n in [0, 1, 2, 0, 3, 1, 1] {
+        rig.check(&Lists::of(vec![one; n]))?;
+    }
+    rig.check(&Lists::of(vec![Aabb::EMPTY; 5]))?;
+    rig.resident.clear();
+    rig.on_cpu.clear();
+    equal(rig.resident.wgpu_pairs().is_none(), true)?;
+    same(rig.resident.pairs(), &[])?;
+    rig.check(&Lists::of(vec![one; 2]))?;
+    Ok(())
+}
+
+/// Bad boxes are named, or skipped, and the last result stays.
+fn bad_boxes() -> Result<(), Failed> {
+    let random = &mut Random::new(13);
+    for on_invalid in [OnInvalid::Error, OnInvalid::Skip] {
+        for margin in [0.0, 0.1] {
+            let mut rig = Rig::new(&Config {
+                on_invalid,
+                margin,
+                ..wgpu(Strategy::Auto)
+            })?;
+            let good = Lists::of(uniform(random, sized(1000, 500), 4.0));
+            rig.check(&good)?;
+            for bad in [
+                Aabb::new([0.0, f32::NAN, 0.0], [1.0; 3]),
+                Aabb::new([0.0; 3], [1.0, 1.0, -f32::NAN]),
+                Aabb::new([0.0, 0.0, 1e-45], [1.0, 1.0, 0.0]),
+                Aabb::new([f32::INFINITY, 0.0, 0.0], [f32::NEG_INFINITY, 1.0, 1.0]),
+            ] {
+                let mut lists = good.clone();
+                for at in [499, 77, 300] {
+                    lists.boxes[at] = bad;
+                }
+                rig.check(&lists)?;
+                let count = rig.resident.report().invalid.map(|invalid| invalid.count);
+                equal(count, (on_invalid == OnInvalid::Skip).then_some(3))?;
+                rig.check(&good)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A frame that is the same as the last makes no test, and one whose filters alone have changed is
+/// not the same.
+fn unchanged() -> Result<(), Failed> {
+    let random = &mut Random::new(14);
+    let mut rig = Rig::new(&wgpu(Strategy::Auto))?;
+    let mut lists = Lists::of(uniform(random, 500, 4.0));
+    lists.filters = Some(vec![Filter::default(); 500]);
+    equal(rig.check(&lists)? > 0, true)?;
+    for _ in 0..3 {
+        equal(rig.check(&lists)?, 0)?;
+    }
+    lists.filters = Some(vec![
+        Filter {
+            flags: FilterFlags::STATIC,
+            ..Filter::default()
+        };
+        500
+    ]);
+    equal(rig.check(&lists)? > 0, true)?;
+    equal(rig.resident.report().pairs, 0)?;
+    lists.worlds = Some(vec![5; 500]);
+    equal(rig.check(&lists)? > 0, true)?;
+    // Boxes that move within their margin.
+    let mut rig = Rig::new(&Config {
+        margin: 0.5,
+        ..wgpu(Strategy::Auto)
+    })?;
+    rig.check(&lists)?;
+    lists.shift(random, 0.2);
+    equal(rig.check(&lists)?, 0)
+}
+
+/// Frames of the host and of the device follow each other.
+fn beside_host_frames() -> Result<(), Failed> {
+    let random = &mut Random::new(15);
+    for margin in [0.0, 0.2] {
+        let mut rig = Rig::new(&Config {
+            margin,
+            ..wgpu(Strategy::Auto)
+        })?;
+        let mut lists = Lists::random(random, 600);
+        for frame in 0..8 {
+            lists.shift(random, 0.1);
+            if frame % 3 == 1 {
+                rig.resident.update(lists.frame())?;
+                rig.on_cpu.update(lists.frame())?;
+                equal(rig.resident.wgpu_pairs().is_none(), true)?;
+                same(rig.resident.pairs(), rig.on_cpu.pairs())?;
+                same(rig.resident.started(), rig.on_cpu.started())?;
+                same(rig.resident.ended(), rig.on_cpu.ended())?;
+            } else {
+                rig.check(&lists)?;
+            }
+            // A frame of the host that fails changes nothing.
+            let broken = [Aabb::new([f32::NAN; 3], [1.0; 3])];
+            equal(rig.resident.update(&broken).is_err(), true)?;
+            same(rig.resident.pairs(), rig.on_cpu.pairs())?;
+            let others = rig
+                .resident
+                .overlaps_between(lists.frame(), &lists.boxes[..50])?;
+            equal(
+                others
+                    == rig
+                        .on_cpu
+                        .overlaps_between(lists.frame(), &lists.boxes[..50])?,
+                true,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn without_events() -> Result<(), Failed> {
+    let random = &mut Random::new(16);
+    let mut rig = Rig::new(&Config {
+        events: false,
+        ..wgpu(Strategy::Auto)
+    })?;
+    for n in [300, 400, 200] {
+        rig.check(&Lists::of(uniform(random, n, 4.0)))?;
+    }
+    Ok(())
+}
+
+/// Boxes that were spread out come together, so that the plan of the frames before no longer suits.
+fn crowds() -> Result<(), Failed> {
+    let random = &mut Random::new(17);
+    let n = sized(6000, 2000);
+    let wide = uniform(random, n, 0.5);
+    for strategy in [Strategy::Auto, Strategy::Subdivided] {
+        let mut rig = Rig::new(&wgpu(strategy))?;
+        for scale in [1.0, 1.0, 0.3, 0.1, 4.0, 4.0] {
+            let moved = |b: &Aabb| {
+                let min = b.min.map(|x| x * scale);
+                Aabb::new(min, std::array::from_fn(|k| min[k] + b.max[k] - b.min[k]))
+            };
+            rig.check(&Lists::of(wide.iter().map(moved).collect()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A device that binds little sorts its pairs in parts.
+fn lists_in_parts() -> Result<(), Failed> {
+    let random = &mut Random::new(18);
+    for rule in RULES {
+        let device = opened(Features::empty(), Some(1 << 16))?;
+        let mut rig = Rig::on(
+            device,
+            &Config {
+                rule,
+                ..wgpu(Strategy::Sweep)
+            },
+        )?;
+        let mut lists = Lists::of(uniform(random, 900, 60.0));
+        for step in [0.0, 0.05, 0.3] {
+            lists.shift(random, step);
+            rig.check(&lists)?;
+            let parts = rig.resident.wgpu_pairs().map(|pairs| pairs.buffers().len());
+            equal(parts > Some(2), true)?;
+        }
+        lists.boxes.truncate(40);
+        rig.check(&lists)?;
+        let parts = rig.resident.wgpu_pairs().map(|pairs| pairs.buffers().len());
+        equal(parts, Some(1))?;
+    }
+    Ok(())
+}
+
+/// More pairs than allowed are an error with their number, and the last result stays.
+fn too_many_pairs() -> Result<(), Failed> {
+    let mut rig = Rig::new(&Config {
+        pair_memory: Some(8 * 10),
+        ..wgpu(Strategy::Auto)
+    })?;
+    let one = Aabb::new([0.0; 3], [1.0; 3]);
+    for n in [3, 5, 6, 4, 20] {
+        rig.check(&Lists::of(vec![one; n]))?;
+    }
+    equal(rig.resident.report().pairs, 6)
+}
+
+/// Buffers that cannot be used are errors that say why.
+fn buffers() -> Result<(), Failed> {
+    let [device, other] = two_opened()?;
+    let mut rig = Rig::on(device, &wgpu(Strategy::Auto))?;
+    let lists = Lists::of(vec![Aabb::new([0.0; 3], [1.0; 3]); 4]);
+    rig.check(&lists)?;
+    let boxes = rig.buffer(&lists.boxes)?;
+    let four = rig.buffer(&[0_u32; 4])?;
+    let refused = |rig: &mut Rig, frame: WgpuFrame| rig.resident.update_wgpu(frame).err();
+    let short = refused(&mut rig, WgpuFrame::boxes(&boxes, 5));
+    let (needed, given) = (120, 96);
+    match short {
+        Some(Error::BufferSize {
+            what: "boxes",
+            boxes: 5,
+            needed: n,
+            given: g,
+        }) => equal((n, g), (needed, given))?,
+        other => return Err(format!("{other:?}").into()),
+    }
+    let few = WgpuFrame::boxes(&boxes, 4).filters(&four);
+    match refused(&mut rig, few) {
+        Some(Error::BufferSize {
+            what: "filters", ..
+        }) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    let usage = BufferUsages::COPY_DST | BufferUsages::COPY_SRC;
+    let wrong = rig.device.upload("boxes", &lists.boxes, usage)?;
+    match refused(&mut rig, WgpuFrame::boxes(&wrong, 4)) {
+        Some(Error::BufferUsage {
+            what: "boxes",
+            usage: found,
+        }) => equal(found, usage)?,
+        other => return Err(format!("{other:?}").into()),
+    }
+    let foreign = other.upload("boxes", &lists.boxes, BufferUsages::STORAGE)?;
+    let worlds = WgpuFrame::boxes(&boxes, 4).worlds(&foreign);
+    for (what, frame) in [("boxes", WgpuFrame::boxes(&foreign, 4)), ("worlds", worlds)] {
+        match refused(&mut rig, frame) {
+            Some(Error::ForeignBuffer { what: found, .. }) => equal(found, what)?,
+            other => return Err(format!("{other:?}").into()),
+        }
+    }
+    let order = [Pair { a: 2, b: 1 }];
+    let excluded = WgpuFrame::boxes(&boxes, 4).excluded(&order);
+    match refused(&mut rig, excluded) {
+        Some(Error::ExcludedOrder { index: 0, .. }) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    // A longer buffer is as good.
+    equal(
+        rig.resident.update_wgpu(WgpuFrame::boxes(&boxes, 2))?.pairs,
+        1,
+    )?;
+    rig.on_cpu.update(&lists.boxes[..2])?;
+    rig.check_lists()
+}
+
+/// A lost device is an error, and the report of the last update stays.
+fn lost() -> Result<(), Failed> {
+    let mut rig = Rig::new(&wgpu(Strategy::Auto))?;
+    let lists = Lists::of(uniform(&mut Random::new(19), 300, 4.0));
+    rig.check(&lists)?;
+    let boxes = rig.buffer(&lists.boxes[1..])?;
+    rig.device.wgpu().destroy();
+    for _ in 0..2 {
+        match rig
+            .resident
+            .update_wgpu(WgpuFrame::boxes(&boxes, 299))
+            .err()
+        {
+            Some(Error::Wgpu(_) | Error::Sort(_) | Error::ForeignBuffer { .. }) => {}
+            other => return Err(format!("{other:?}").into()),
+        }
+        equal(rig.resident.report().n, 300)?;
+        same(rig.resident.pairs(), rig.on_cpu.pairs())?;
+    }
+    Ok(())
+}
+
+/// Other engines refuse buffers.
+fn other_engines() -> Result<(), Failed> {
+    let device = opened(Features::empty(), None)?;
+    let boxes = device.upload("boxes", &[0.0_f32; 6], BufferUsages::STORAGE)?;
+    let mut on_cpu = BroadPhase::new(cpu(&wgpu(Strategy::Auto)))?;
+    match on_cpu.update_wgpu(WgpuFrame::boxes(&boxes, 1)).err() {
+        Some(Error::NoWgpu { looked_for }) => equal(looked_for.contains("cpu"), true)?,
+        other => return Err(format!("{other:?}").into()),
+    }
+    equal(on_cpu.wgpu_pairs().is_none(), true)
+}

@@ -1,0 +1,67 @@
+// Lists of pairs that stay on the device.
+//
+// `store_pairs` copies pairs in order, the smaller index first: 16 bytes a pair, bound by memory.
+// `count_common` counts the pairs of one list that another one has: 8 bytes a pair and a search of
+// log2 n steps, bound by the latency of these.
+
+struct ListParams {
+    // The numbers of pairs of the list, and of the one that is searched.
+    pairs: u32,
+    last_pairs: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: ListParams;
+@group(0) @binding(1) var<storage, read> listed: array<vec2<u32>>;
+@group(0) @binding(2) var<storage, read> last: array<vec2<u32>>;
+@group(0) @binding(3) var<storage, read_write> stored: array<vec2<u32>>;
+// The number of common pairs, in two words.
+@group(0) @binding(4) var<storage, read_write> counters: array<atomic<u32>>;
+
+@compute @workgroup_size(WORKGROUP)
+fn store_pairs(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = group_index(group, groups) * WORKGROUP + lid;
+    if index < params.pairs {
+        stored[index] = listed[index].yx;
+    }
+}
+
+// Tells whether the other list has a pair.
+fn last_has(pair: vec2<u32>) -> bool {
+    var first = 0u;
+    var end = params.last_pairs;
+    for (var left = params.last_pairs; left > 0u; left >>= 1u) {
+        let middle = first + (end - first) / 2u;
+        if middle < end {
+            if is_below(last[middle].yx, pair.yx) {
+                first = middle + 1u;
+            } else {
+                end = middle;
+            }
+        }
+    }
+    return first < params.last_pairs && all(last[first] == pair);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn count_common(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = group_index(group, groups) * WORKGROUP + lid;
+    var is_common = 0u;
+    if index < params.pairs && last_has(listed[index]) {
+        is_common = 1u;
+    }
+    let in_both = scan_exclusive(lid, is_common).y;
+    if lid == 0u && in_both > 0u {
+        let before = atomicAdd(&counters[0], in_both);
+        if before + in_both < before {
+            atomicAdd(&counters[1], 1u);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// Reads a frame whose lists are in buffers of the caller.
+//
+// `check_boxes` copies the boxes, bad ones as empty ones, and counts these. `loosen` adds the
+// margin. `copy_words` copies the filters and the worlds, and `compare_words` finds out whether a
+// list is that of the last frame. `draw_sample` copies some boxes for the plan.
+//
+// | kernel | bytes an element | bound by |
+// |---|---|---|
+// | `check_boxes` | 24 read, 24 written a box | memory |
+// | `loosen` | 48 read, 24 written a box | memory |
+// | `copy_words` | 4 read, 4 written a word | memory |
+// | `compare_words` | 8 read a word | memory |
+// | `draw_sample` | 28 read, 28 written a box drawn | latency |
+
+struct ReadParams {
+    // The number of boxes, and of those of the last frame.
+    boxes: u32,
+    last_boxes: u32,
+    // The words that are copied or compared, and where they begin in each list.
+    words: u32,
+    from_word: u32,
+    to_word: u32,
+    // The margin, a float of at least 0.
+    margin: u32,
+    // The number of boxes that are drawn.
+    drawn: u32,
+    // Where the second list has the worlds; `ABSENT` without.
+    worlds_at: u32,
+}
+
+const ABSENT: u32 = 0xffffffffu;
+
+// Where the counters have the number of bad boxes, the complement of the index of the first, and
+// whether a word has changed.
+const BAD: u32 = 0u;
+const FIRST_BAD: u32 = 1u;
+const CHANGED: u32 = 2u;
+
+@group(0) @binding(0) var<uniform> params: ReadParams;
+// What is read, and what it is compared with.
+@group(0) @binding(1) var<storage, read> given: array<u32>;
+@group(0) @binding(2) var<storage, read> last: array<u32>;
+@group(0) @binding(3) var<storage, read_write> stored: array<u32>;
+@group(0) @binding(4) var<storage, read_write> counters: array<atomic<u32>>;
+
+fn is_number(bits: u32) -> bool {
+    return (bits & ~SIGN) <= INFINITE;
+}
+
+fn is_empty_box(index: u32) -> bool {
+    var is_empty = true;
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        let at = 6u * index + axis;
+        is_empty = is_empty && given[at] == INFINITE && given[at + 3u] == (INFINITE | SIGN);
+    }
+    return is_empty;
+}
+
+fn is_valid_box(index: u32) -> bool {
+    var is_valid = true;
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        let low = given[6u * index + axis];
+        let high = given[6u * index + axis + 3u];
+        let are_numbers = is_number(low) && is_number(high);
+        is_valid = is_valid && are_numbers && ordered_f32(low) <= ordered_f32(high);
+    }
+    return is_valid || is_empty_box(index);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn check_boxes(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = group_index(group, groups) * WORKGROUP + lid;
+    if index >= params.boxes {
+        return;
+    }
+    let is_valid = is_valid_box(index);
+    if !is_valid {
+        atomicAdd(&counters[BAD], 1u);
+        atomicMax(&counters[FIRST_BAD], ~index);
+    }
+    for (var i = 0u; i < 6u; i += 1u) {
+        let of_empty = INFINITE | select(0u, SIGN, i >= 3u);
+        stored[6u * index + i] = select(of_empty, given[6u * index + i], is_valid);
+    }
+}
+
+// Tells whether a box lies within the one that was stored in the last frame.
+fn stays_within(index: u32) -> bool {
+    if index >= params.last_boxes {
+        return false;
+    }
+    var is_within = true;
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        let low = 6u * index + axis;
+        let high = low + 3u;
+        is_within = is_within
+            && ordered_f32(last[low]) <= ordered_f32(given[low])
+            && ordered_f32(given[high]) <= ordered_f32(last[high]);
+    }
+    return is_within && !is_empty_box(index);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn loosen(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = group_index(group, groups) * WORKGROUP + lid;
+    if index >= params.boxes {
+        return;
+    }
+    let stays = stays_within(index);
+    for (var i = 0u; i < 6u; i += 1u) {
+        let at = 6u * index + i;
+        if stays {
+            stored[at] = last[at];
+        } else {
+            stored[at] = sum_f32(given[at], params.margin | select(SIGN, 0u, i >= 3u));
+        }
+    }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn copy_words(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let word = group_index(group, groups) * WORKGROUP + lid;
+    if word < params.words {
+        stored[params.to_word + word] = given[params.from_word + word];
+    }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn compare_words(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let word = group_index(group, groups) * WORKGROUP + lid;
+    if word < params.words && given[word] != last[word] {
+        // Many threads store the same.
+        atomicStore(&counters[CHANGED], 1u);
+    }
+}
+
+// Returns the first box of a stretch. There are as many as boxes drawn.
+fn stretch_start(stretch: u32) -> u32 {
+    let rest = params.boxes % params.drawn;
+    return stretch * (params.boxes / params.drawn) + stretch * rest / params.drawn;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn draw_sample(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let drawn = group_index(group, groups) * WORKGROUP + lid;
+    if drawn >= params.drawn {
+        return;
+    }
+    let start = stretch_start(drawn);
+    let length = stretch_start(drawn + 1u) - start;
+    // Not at even steps, because scenes often repeat with some period.
+    let index = start + ((drawn * 0x9e3779b9u) >> 7u) % max(length, 1u);
+    for (var i = 0u; i < 6u; i += 1u) {
+        stored[7u * drawn + i] = given[6u * index + i];
+    }
+    var world = 0u;
+    if params.worlds_at != ABSENT {
+        world = last[params.worlds_at + index];
+    }
+    stored[7u * drawn + 6u] = world;
+}
