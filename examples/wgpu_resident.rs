@@ -51,7 +51,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         drawing.draw(&device, pairs)?;
     }
     let pixels = drawing.pixels(&device)?;
-    let coloured = pixels.iter().filter(|pixel| pixel[0] > 2 * pixel[2]);
+    let coloured = pixels.iter().filter(|pixel| pixel[0] > pixel[2]);
     println!("{} pixels show bodies of a pair", coloured.count());
     if let Some(path) = std::env::args().nth(1) {
         drawing.save(&pixels, path.as_ref())?;
@@ -101,7 +101,8 @@ mod bodies {
             var body = bodies[id.x];
             let place = body.xy + body.zw;
             // Off the walls.
-            body = vec4<f32>(place, select(body.zw, -body.zw, place < vec2<f32>(0.0) || place > vec2<f32>(1.0)));
+            let is_outside = abs(place - 0.5) > vec2<f32>(0.5);
+            body = vec4<f32>(place, select(body.zw, -body.zw, is_outside));
             bodies[id.x] = body;
             let half = 0.004 + 0.002 * f32(id.x % 3u);
             for (var axis = 0u; axis < 3u; axis += 1u) {
@@ -231,15 +232,14 @@ mod drawing {
             let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
             let marks = device.buffer("marks", 4 * u64::from(N), usage)?;
             let pipeline = device.checked("create_render_pipeline", || pipeline(device))?;
-            let entry = |binding, buffer: &'_ Buffer| BindGroupEntry {
-                binding,
-                resource: buffer.as_entire_binding(),
-            };
+            let lists = [&bodies.boxes, &marks].map(Buffer::as_entire_binding);
+            let entry = |(binding, resource)| BindGroupEntry { binding, resource };
+            let entries: Vec<_> = (0..).zip(lists).map(entry).collect();
             let lists = device.checked("create_bind_group", || {
                 device.wgpu().create_bind_group(&BindGroupDescriptor {
                     label: Some("boxes"),
                     layout: &pipeline.get_bind_group_layout(0),
-                    entries: &[entry(0, &bodies.boxes), entry(1, &marks)],
+                    entries: &entries,
                 })
             })?;
             let picture = device.checked("create_texture", || {

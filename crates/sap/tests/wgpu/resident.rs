@@ -447,6 +447,11 @@ fn lists_in_parts() -> Result<(), Failed> {
             let parts = rig.resident.wgpu_pairs().map(|pairs| pairs.buffers().len());
             equal(parts > Some(2), true)?;
         }
+        // The pairs of a frame of the host are compared in parts too.
+        rig.resident.update(lists.frame())?;
+        rig.on_cpu.update(lists.frame())?;
+        lists.shift(random, 0.3);
+        rig.check(&lists)?;
         lists.boxes.truncate(40);
         rig.check(&lists)?;
         let parts = rig.resident.wgpu_pairs().map(|pairs| pairs.buffers().len());
@@ -465,7 +470,15 @@ fn too_many_pairs() -> Result<(), Failed> {
     for n in [3, 5, 6, 4, 20] {
         rig.check(&Lists::of(vec![one; n]))?;
     }
-    equal(rig.resident.report().pairs, 6)
+    equal(rig.resident.report().pairs, 6)?;
+    // Nor are lists lost that nobody has downloaded.
+    let boxes = rig.buffer(&[one; 20])?;
+    for n in [3, 20, 7] {
+        let frame = WgpuFrame::boxes(&boxes, n);
+        let found = rig.resident.update_wgpu(frame).is_ok();
+        equal(found, rig.on_cpu.update(&[one; 20][..n]).is_ok())?;
+    }
+    rig.check_lists()
 }
 
 /// Buffers that cannot be used are errors that say why.
