@@ -109,14 +109,9 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-<<<<<<< HEAD
-    /// Returns the pairs of the last update, sorted by `(a, b)`. After an `update_device` they are
-    /// on the device: [`BroadPhase::download`] copies them to the host, and comes first.
-=======
-    /// The pairs of the last update, sorted by `(a, b)`. After an `update_device` or
+    /// Returns the pairs of the last update, sorted by `(a, b)`. After an `update_device` or
     /// `update_wgpu` they are on the device: [`BroadPhase::download`] copies them to the host, and
     /// comes first.
->>>>>>> 19077e2 (sap: boxes and pairs stay on the device of wgpu)
     ///
     /// ```
     /// # use sap::{Aabb, BroadPhase, Config, Pair};
@@ -234,15 +229,10 @@ impl BroadPhase {
     /// [`Stats::backend`](crate::Stats::backend) is [`Backend::Cpu`](crate::Backend::Cpu) from then
     /// on.
     ///
-<<<<<<< HEAD
     /// What only the device had is lost: the boxes loosened by margins, which the next update
-    /// loosens again; the boxes for queries, until the next update; and pairs of `update_device`
-    /// that were not downloaded, so that the next update reports all pairs as started.
-=======
-    /// What only the device had is lost: the loosened boxes of margins, which are made anew; the
-    /// boxes for queries, until the next update; and pairs of `update_device` or `update_wgpu` that
-    /// were not downloaded, so that the next update reports all pairs as started.
->>>>>>> 19077e2 (sap: boxes and pairs stay on the device of wgpu)
+    /// loosens again; the boxes for queries, until the next update; and pairs of `update_device` or
+    /// `update_wgpu` that were not downloaded, so that the next update reports all pairs as
+    /// started.
     ///
     /// ```
     /// use sap::{Backend, BroadPhase, Config};
