@@ -3,6 +3,7 @@
 use crate::adapter::{self, AdapterSummary, Adapters};
 use crate::{Error, Result};
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu::{
     Adapter, AdapterInfo, BufferDescriptor, BufferUsages, CommandEncoder, CommandEncoderDescriptor,
@@ -24,6 +25,8 @@ struct Inner {
     limits: Limits,
     subgroups: Option<SubgroupSizes>,
     failure: Arc<Failure>,
+    /// The bytes of all downloads.
+    downloaded: AtomicU64,
 }
 
 /// The numbers of lanes that a subgroup of a device may have.
@@ -165,6 +168,7 @@ impl Device {
             failure,
             device,
             queue,
+            downloaded: AtomicU64::new(0),
         }))
     }
 
@@ -208,6 +212,29 @@ impl Device {
     #[must_use]
     pub fn has_timestamps(&self) -> bool {
         self.0.device.features().contains(Features::TIMESTAMP_QUERY)
+    }
+
+    /// Returns the bytes that all downloads have copied to the host so far, by this device and its
+    /// clones.
+    ///
+    /// ```
+    /// use wgpu_device::{Adapters, BufferUsages, Device};
+    ///
+    /// # fn main() -> wgpu_device::Result<()> {
+    /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+    /// let buffer = device.upload("numbers", &[1_u32, 2, 3], BufferUsages::COPY_SRC)?;
+    /// device.download(&buffer, 0..8)?.wait::<u32>()?;
+    /// assert_eq!(device.downloaded(), 8);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn downloaded(&self) -> u64 {
+        self.0.downloaded.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_download(&self, bytes: u64) {
+        self.0.downloaded.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Fails if more is needed of something than the device allows.

@@ -61,6 +61,7 @@ impl Device {
             let mut encoder = self.encoder("download")?;
             encoder.copy_buffer_to_buffer(source, range.start, &staging, 0, bytes);
             let submission = self.submit(encoder)?;
+            self.count_download(bytes);
             let (done, receiver) = mpsc::channel();
             self.checked("map_async", || {
                 staging.map_async(MapMode::Read, .., move |result| {

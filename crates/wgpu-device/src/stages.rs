@@ -112,13 +112,28 @@ impl StageTimes {
     ///
     /// Those of [`Download::wait`].
     pub fn wait(self) -> Result<Vec<(&'static str, f64)>> {
+        let spans = self.spans()?.into_iter();
+        Ok(spans
+            .map(|(name, [begin, end])| (name, end - begin))
+            .collect())
+    }
+
+    /// Waits for the name of each stage, and for its begin and end in milliseconds since the first
+    /// began; none if they were not measured.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Download::wait`].
+    pub fn spans(self) -> Result<Vec<(&'static str, [f64; 2])>> {
         let Some(ticks) = self.ticks else {
             return Ok(Vec::new());
         };
         let ticks: Vec<[u64; 2]> = ticks.wait()?;
-        let ms = ticks
+        let first = ticks.first().map_or(0, |[begin, _]| *begin);
+        let ms = |tick: u64| tick.saturating_sub(first) as f64 * self.ms_a_tick;
+        let spans = ticks
             .iter()
-            .map(|[begin, end]| end.saturating_sub(*begin) as f64 * self.ms_a_tick);
-        Ok(self.names.into_iter().zip(ms).collect())
+            .map(|&[begin, end]| [ms(begin), ms(end.max(begin))]);
+        Ok(self.names.into_iter().zip(spans).collect())
     }
 }
