@@ -82,6 +82,16 @@ pub enum Resident {
     Pairs,
 }
 
+/// The kernels of a demo scene whose bodies stay on the device, with those that list the neighbours
+/// of every body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Demo {
+    /// Balls that flow down a landscape.
+    Particles,
+    /// Two galaxies that meet.
+    Galaxy,
+}
+
 /// The number of tests of a thread of the sweep.
 pub const SWEEP_ITEMS: u32 = 16;
 
@@ -277,6 +287,50 @@ impl Resident {
                 file!("block/scan.wgsl"),
             ],
         };
+        constant("WORKGROUP", WORKGROUP) + &files.concat() + file!("common/groups.wgsl")
+    }
+}
+
+impl Demo {
+    /// The bytes of workgroup memory that a kernel takes at most.
+    pub const WORKGROUP_BYTES: u32 = 16 * WORKGROUP;
+
+    /// Returns the names of the entry points.
+    #[must_use]
+    pub const fn entry_points(&self) -> &'static [&'static str] {
+        match self {
+            Self::Particles => &[
+                "split",
+                "mark_below",
+                "mark_above",
+                "fall",
+                "push",
+                "settle",
+            ],
+            Self::Galaxy => &[
+                "split",
+                "mark_below",
+                "mark_above",
+                "advance",
+                "gravity",
+                "kick",
+                "find_partner",
+                "bounce",
+            ],
+        }
+    }
+
+    /// Returns the text of the module, which is the same for every target.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let files = [
+            file!("demo/neighbours.wgsl"),
+            file!("demo/balls.wgsl"),
+            match self {
+                Self::Particles => file!("demo/particles.wgsl"),
+                Self::Galaxy => file!("demo/galaxy.wgsl"),
+            },
+        ];
         constant("WORKGROUP", WORKGROUP) + &files.concat() + file!("common/groups.wgsl")
     }
 }

@@ -41,6 +41,8 @@ mod scene;
 mod solver;
 mod stack;
 mod step;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
 pub use act::{Action, Refusal};
 #[cfg(cuda)]
@@ -53,6 +55,8 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 pub use scene::Scene;
 pub use step::Step;
+#[cfg(feature = "wgpu")]
+pub use wgpu::Balls;
 
 impl Scene {
     /// Builds a scene as it is before its first frame.

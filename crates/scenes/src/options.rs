@@ -126,6 +126,10 @@ pub enum Error {
     #[cfg(cuda)]
     #[error(transparent)]
     Sort(#[from] radsweep::sort::Error),
+    /// The device of `wgpu`, or a call to it, failed.
+    #[cfg(feature = "wgpu")]
+    #[error(transparent)]
+    Wgpu(#[from] radsweep::Error),
 }
 
 /// The options of a scene.

@@ -6,6 +6,8 @@ use super::device::bodies::OnDevice;
 use super::options::Options;
 use super::picture::{Instance, Landscape, Picture};
 use super::step::Step;
+#[cfg(feature = "wgpu")]
+use super::wgpu::bodies::OnWgpu;
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::SingleThreadedExecutor;
 use bevy_ecs::system::ScheduleSystem;
@@ -26,6 +28,9 @@ pub struct Scene {
     /// A scene in device memory, which replaces all of the above.
     #[cfg(cuda)]
     device: Option<OnDevice>,
+    /// A scene on a device of `wgpu`, which replaces all of the above.
+    #[cfg(feature = "wgpu")]
+    pub(super) wgpu: Option<OnWgpu>,
 }
 
 impl Scene {
@@ -44,6 +49,8 @@ impl Scene {
             act: None,
             #[cfg(cuda)]
             device: None,
+            #[cfg(feature = "wgpu")]
+            wgpu: None,
         }
     }
 
@@ -90,6 +97,10 @@ impl Scene {
         if self.device.is_some() {
             return Err(Refusal::OnDevice);
         }
+        #[cfg(feature = "wgpu")]
+        if self.wgpu.is_some() {
+            return Err(Refusal::OnDevice);
+        }
         self.act.ok_or(Refusal::FixedPaths)
     }
 
@@ -103,6 +114,10 @@ impl Scene {
         #[cfg(cuda)]
         if let Some(device) = &mut self.device {
             return device.step(broad_phase);
+        }
+        #[cfg(feature = "wgpu")]
+        if let Some(scene) = &mut self.wgpu {
+            return scene.step(broad_phase);
         }
         let mut stages = Vec::new();
         let mut run = |name, schedule: &mut Schedule, world: &mut World| {
@@ -141,6 +156,10 @@ impl Scene {
         if let Some(device) = &self.device {
             return device.boxes();
         }
+        #[cfg(feature = "wgpu")]
+        if let Some(scene) = &self.wgpu {
+            return scene.boxes();
+        }
         Ok(&self.world.resource::<Boxes>().aabbs)
     }
 
@@ -156,6 +175,10 @@ impl Scene {
         #[cfg(cuda)]
         if let Some(device) = &self.device {
             return device.draw(picture);
+        }
+        #[cfg(feature = "wgpu")]
+        if let Some(scene) = &self.wgpu {
+            return scene.draw(picture);
         }
         (self.draw)(&self.world, picture);
         Ok(())
