@@ -21,6 +21,53 @@ pub(super) struct Camera {
     pub pitch: f32,
 }
 
+/// The axes of a camera, and the slopes of the planes that [`Camera::fit`] keeps all balls within.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct View {
+    pub right: Vec3,
+    pub up: Vec3,
+    pub forward: Vec3,
+    pub slopes: Vec2,
+}
+
+/// How far balls reach in a view.
+///
+/// Each of the four planes through the eye and an edge of the picture has all balls on one side.
+/// Its offset is a max over the balls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Reach {
+    pub offsets: [f32; 4],
+    /// Min and max depth of a centre.
+    pub depths: [f32; 2],
+}
+
+impl Reach {
+    /// Returns the reach of balls (centre, radius).
+    pub fn of(view: &View, balls: impl Iterator<Item = (Vec3, f32)>) -> Self {
+        let View {
+            right,
+            up,
+            forward,
+            slopes,
+        } = *view;
+        let steep = [slopes.x, slopes.y].map(|slope| (1.0 + slope * slope).sqrt());
+        let mut offsets = [f32::NEG_INFINITY; 4];
+        let mut depths = [f32::INFINITY, f32::NEG_INFINITY];
+        for (center, radius) in balls {
+            let [x, y, z] = [right, up, forward].map(|axis| center.dot(axis));
+            let new = [
+                x - slopes.x * z + steep[0] * radius,
+                -x - slopes.x * z + steep[0] * radius,
+                y - slopes.y * z + steep[1] * radius,
+                -y - slopes.y * z + steep[1] * radius,
+            ];
+            offsets = std::array::from_fn(|side| offsets[side].max(new[side]));
+            depths = [depths[0].min(z), depths[1].max(z)];
+        }
+        Self { offsets, depths }
+    }
+}
+
 /// Tangent of half the vertical field of view.
 const SLOPE: f32 = 0.4;
 /// Share of the picture's width or height that [`Camera::fit`] fills.
@@ -52,38 +99,30 @@ impl Camera {
         self.distance = (radius / SLOPE * 1.08).clamp(DISTANCES.0, DISTANCES.1);
     }
 
-    /// Moves so that all balls (centre, radius) fill the picture; the direction is unchanged.
-    /// Without a ball nothing changes.
-    ///
-    /// Each of the four planes through the eye and an edge of the picture must have all balls on
-    /// one side. Its offset is a max over the balls, and opposite planes meet at one depth at
-    /// most: the eye is at the nearer of the two depths.
-    pub fn fit(&mut self, balls: impl Iterator<Item = (Vec3, f32)>, aspect: f32) {
-        let slopes = Self::slopes(aspect) * FILLED;
-        let [right, up, forward] = [self.right(), self.up(), self.forward()];
-        let steep = [slopes.x, slopes.y].map(|slope| (1.0 + slope * slope).sqrt());
-        let mut offsets = [f32::NEG_INFINITY; 4];
-        let mut depths = [f32::INFINITY, f32::NEG_INFINITY];
-        for (center, radius) in balls {
-            let [x, y, z] = [right, up, forward].map(|axis| center.dot(axis));
-            let new = [
-                x - slopes.x * z + steep[0] * radius,
-                -x - slopes.x * z + steep[0] * radius,
-                y - slopes.y * z + steep[1] * radius,
-                -y - slopes.y * z + steep[1] * radius,
-            ];
-            offsets = std::array::from_fn(|side| offsets[side].max(new[side]));
-            depths = [depths[0].min(z), depths[1].max(z)];
+    /// Returns the axes, for pictures of this aspect.
+    pub fn view(&self, aspect: f32) -> View {
+        View {
+            right: self.right(),
+            up: self.up(),
+            forward: self.forward(),
+            slopes: Self::slopes(aspect) * FILLED,
         }
-        let [a, b, c, d] = offsets;
+    }
+
+    /// Moves so that balls of this reach fill the picture; the direction, which is that of the
+    /// view, is unchanged. Without a ball nothing changes.
+    ///
+    /// Opposite planes meet at one depth at most: the eye is at the nearer of the two depths.
+    pub fn fit(&mut self, reach: &Reach, view: &View) {
+        let ([a, b, c, d], slopes) = (reach.offsets, view.slopes);
         let depth = -((a + b) / slopes.x).max((c + d) / slopes.y) / 2.0;
         if !depth.is_finite() {
             return;
         }
-        let distance = depths[0].midpoint(depths[1]) - depth;
+        let distance = reach.depths[0].midpoint(reach.depths[1]) - depth;
         self.distance = distance.clamp(DISTANCES.0, DISTANCES.1);
         let [x, y] = [(a - b) / 2.0, (c - d) / 2.0];
-        self.target = right * x + up * y + forward * (depth + self.distance);
+        self.target = view.right * x + view.up * y + view.forward * (depth + self.distance);
     }
 
     /// Moves a part of the way to another camera, so that successive pictures follow it smoothly.
@@ -188,6 +227,11 @@ mod tests {
 
     const ASPECT: f32 = 1.6;
 
+    fn fit(camera: &mut Camera, balls: impl Iterator<Item = (Vec3, f32)>, aspect: f32) {
+        let view = camera.view(aspect);
+        camera.fit(&Reach::of(&view, balls), &view);
+    }
+
     fn project(camera: &Camera, point: Vec3) -> Vec3 {
         camera.view_projection(ASPECT).project_point3(point)
     }
@@ -273,7 +317,11 @@ mod tests {
                     let sign = |bit: u32| if bits >> bit & 1 == 0 { -1.0 } else { 1.0 };
                     Vec3::new(5.0, 9.0, -3.0) + size * Vec3::new(sign(0), sign(1), sign(2))
                 });
-                camera.fit(corners.clone().map(|corner| (corner, 0.0)), aspect);
+                fit(
+                    &mut camera,
+                    corners.clone().map(|corner| (corner, 0.0)),
+                    aspect,
+                );
                 let seen = |corner| camera.view_projection(aspect).project_point3(corner);
                 let low = corners.clone().map(seen).reduce(Vec3::min).expect("8");
                 let high = corners.map(seen).reduce(Vec3::max).expect("8");
@@ -284,9 +332,9 @@ mod tests {
             }
         }
         let mut camera = Camera::around(Vec3::ONE, 7.0);
-        camera.fit(std::iter::empty(), 1.6);
+        fit(&mut camera, std::iter::empty(), 1.6);
         assert_eq!(camera, Camera::around(Vec3::ONE, 7.0));
-        camera.fit([(Vec3::ZERO, 2.0)].into_iter(), 1.6);
+        fit(&mut camera, [(Vec3::ZERO, 2.0)].into_iter(), 1.6);
         let top = project(&camera, camera.up() * 2.0);
         assert!((0.85..1.0).contains(&top.y), "{top}");
     }

@@ -2,6 +2,7 @@
 //!
 //! - `simulation/` runs the scene on a thread of its own and publishes its newest frame
 //!   (`snapshot.rs`).
+//! - `live/` keeps frames on the device that draws, where the scene lives there too.
 //! - `state.rs` stores what is shown and requested.
 //! - `ui/` has the panels and the input, `render/` draws.
 //! - `window.rs` is the only file that uses a window; `screenshot.rs` shows the same without one.
@@ -11,6 +12,7 @@ mod camera;
 mod cells;
 mod error;
 mod lines;
+mod live;
 mod look;
 mod mesh;
 mod overlay;

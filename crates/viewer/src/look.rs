@@ -94,6 +94,7 @@ impl Look {
             cells: self.cells,
             links: self.links,
             body,
+            ..Watch::default()
         }
     }
 
@@ -134,7 +135,8 @@ const MARKED: [f32; 4] = [1.0, 0.62, 0.02, 1.0];
 const PARTNER: [f32; 4] = [0.0, 0.45, 0.85, 0.9];
 /// The colour of resting pairs: violet.
 pub(super) const RESTING: [f32; 4] = [0.42, 0.13, 0.78, 0.95];
-const LINK: [f32; 4] = [0.9, 0.95, 1.0, 0.85];
+/// The colour of pairs.
+pub(super) const LINK: [f32; 4] = [0.9, 0.95, 1.0, 0.85];
 
 fn middle(aabb: &Aabb) -> Vec3 {
     (Vec3::from(aabb.min) + Vec3::from(aabb.max)) / 2.0

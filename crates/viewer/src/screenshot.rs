@@ -1,18 +1,20 @@
 //! Draws pictures without a window.
 
 use super::error::Error;
+use super::live::Home;
 use super::look::{Colour, Look};
 use super::overlay::Overlay;
 use super::render::{Clock, Gpu, Picture, Quality, Renderer};
 use super::resting::Resting;
 use super::save::{self, save_png};
 use super::simulation::{Settings, State, Update};
+use super::snapshot::{Snapshot, Watch};
 use super::sorting::SortLimit;
 use super::state::Viewer;
 use super::timeline::Record;
 use super::ui;
 use egui::{RawInput, Rect, pos2, vec2};
-use radsweep_common::backend;
+use radsweep::BroadPhase;
 use radsweep_scenes::Scene;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -59,12 +61,8 @@ pub struct Screenshot {
 pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(), Error> {
     let mut studio = Studio::new(wanted.size)?;
     save::check(&wanted.path)?;
-    let settings = wanted.settings.clone();
-    let mut broad_phase = backend::broad_phase(settings.config.clone())?;
-    let mut scene = Scene::new_on(settings.kind, &settings.options, &broad_phase)?;
-    let limit = SortLimit::new(&settings.config, &broad_phase);
-    let mut resting = Resting::default();
-    let mut viewer = Viewer::new(settings.clone(), true);
+    let mut stage = Stage::new(&wanted.settings, Home::new(&studio.gpu))?;
+    let mut viewer = Viewer::new(wanted.settings.clone(), true);
     viewer.drawn_by(&studio.gpu);
     viewer.look = Look {
         colour: wanted.colour.unwrap_or(viewer.look.colour),
@@ -75,37 +73,23 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
         ..viewer.look
     };
     for frame in 1..=u64::from(wanted.frames) {
-        let step = scene.step(&mut broad_phase);
-        let step = step.map_err(|source| Error::Step { frame, source })?;
-        let found = resting.update(&scene, &settings.config);
-        found.map_err(|source| Error::Step { frame, source })?;
+        let record = stage.step(frame)?;
         let every = wanted
             .every
             .is_some_and(|every| frame % u64::from(every) == 0);
         let last = frame == u64::from(wanted.frames);
+        let shows = |viewer: &Viewer| Watch {
+            body: wanted.body,
+            ..viewer.watch()
+        };
+        let mut watch = shows(&viewer);
         let mut snapshot = viewer.snapshot.take();
         if every || last {
-            let shown = snapshot.get_or_insert_default();
-            let watch = viewer.look.watch(wanted.body);
-            let taken = shown.take(&scene, &mut broad_phase, resting.pairs(), watch);
-            taken.map_err(|source| Error::Step { frame, source })?;
-            shown.serial = frame;
-            shown.scene = 1;
-            shown.frame = frame;
-            shown.world = Some((settings.kind, settings.options.bodies));
-            if shown.landscape.is_none() {
-                shown.landscape = scene.landscape().cloned().map(Into::into);
-            }
+            stage.take(snapshot.get_or_insert_default(), frame, watch)?;
         }
         viewer.take(Update {
             snapshot,
-            records: [Record::new(
-                frame,
-                step,
-                limit,
-                resting.pairs().len() as u64,
-            )]
-            .into(),
+            records: [record].into(),
             state: State::Running,
         })?;
         if every || last {
@@ -115,8 +99,18 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
             let mut pixels = Vec::new();
             // The panels find their sizes in the first pass, in which a driver may still compile.
             // The second pass gives the time of the drawing.
-            for _ in 0..if wanted.overlay { 3 } else { 1 } {
+            let mut passes = if wanted.overlay { 3 } else { 1 };
+            while passes > 0 {
                 pixels = studio.draw(&mut viewer, frame, wanted.overlay)?;
+                passes -= 1;
+                // The view in which a frame on the device was looked at, once its size is known.
+                if shows(&viewer) != watch {
+                    watch = shows(&viewer);
+                    if let Some(shown) = &mut viewer.snapshot {
+                        stage.take(shown, frame, watch)?;
+                    }
+                    passes = passes.max(1);
+                }
             }
             if every {
                 save_png(&numbered(&wanted.path, frame), wanted.size, &pixels)?;
@@ -128,6 +122,61 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
         progress();
     }
     Ok(())
+}
+
+/// The scene, and what shows its frames.
+struct Stage<'a> {
+    settings: &'a Settings,
+    home: Home,
+    broad_phase: BroadPhase,
+    scene: Scene,
+    resting: Resting,
+    limit: SortLimit,
+    /// Frames taken.
+    taken: u64,
+}
+
+impl<'a> Stage<'a> {
+    fn new(settings: &'a Settings, home: Home) -> Result<Self, Error> {
+        let broad_phase = home.broad_phase(&settings.config)?;
+        Ok(Self {
+            scene: home.scene(settings.kind, &settings.options, &broad_phase)?,
+            limit: SortLimit::new(&settings.config, &broad_phase),
+            resting: Resting::default(),
+            settings,
+            home,
+            broad_phase,
+            taken: 0,
+        })
+    }
+
+    /// Runs a frame.
+    fn step(&mut self, frame: u64) -> Result<Record, Error> {
+        let step = self.scene.step(&mut self.broad_phase);
+        let step = step.map_err(|source| Error::Step { frame, source })?;
+        let found = self.resting.update(&self.scene, &self.settings.config);
+        found.map_err(|source| Error::Step { frame, source })?;
+        let resting = self.resting.pairs().len() as u64;
+        Ok(Record::new(frame, step, self.limit, resting))
+    }
+
+    /// Takes the last frame, with these details.
+    fn take(&mut self, shown: &mut Snapshot, frame: u64, watch: Watch) -> Result<(), Error> {
+        let (scene, resting) = (&self.scene, self.resting.pairs());
+        let taken = self
+            .home
+            .take(shown, scene, &mut self.broad_phase, resting, watch);
+        taken.map_err(|source| Error::Step { frame, source })?;
+        self.taken += 1;
+        shown.serial = self.taken;
+        shown.scene = 1;
+        shown.frame = frame;
+        shown.world = Some((self.settings.kind, self.settings.options.bodies));
+        if shown.landscape.is_none() {
+            shown.landscape = scene.landscape().cloned().map(Into::into);
+        }
+        Ok(())
+    }
 }
 
 /// The renderers and the picture that they draw.

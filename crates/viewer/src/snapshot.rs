@@ -1,5 +1,7 @@
 //! A frame of the simulation to show: its bodies and the requested details.
 
+use super::camera::{Reach, View};
+use super::live::Live;
 use glam::Vec3;
 use radsweep::internals::Subdivision;
 use radsweep::{Aabb, BroadPhase, Filter, FilterFlags, Pair};
@@ -20,6 +22,8 @@ pub(super) struct Watch {
     pub links: bool,
     /// The boxes and pairs of this body.
     pub body: Option<u32>,
+    /// The view in which frames on the device that draws are looked at.
+    pub view: View,
 }
 
 /// The bits of a [`Snapshot::marks`] entry. The shader uses the same bits.
@@ -113,6 +117,8 @@ pub(super) struct Snapshot {
     pub links: Vec<Link>,
     pub extent: Option<Extent>,
     pub landscape: Option<Arc<Landscape>>,
+    /// The bodies, if they are on the device that draws; the lists are empty then.
+    pub live: Option<Live>,
     /// Why the scene takes no actions, if so.
     pub refusal: Option<Refusal>,
     /// The bits of [`mark`] and the numbers of pairs by body.
@@ -122,10 +128,10 @@ pub(super) struct Snapshot {
 /// Max balls of [`Snapshot::balls`].
 const MAX_BALLS: usize = 1 << 16;
 /// Max drawn links.
-const MAX_LINKS: usize = 1 << 18;
+pub(super) const MAX_LINKS: usize = 1 << 18;
 /// Multiple of the extent's radius beyond which a body is left out of the picture: more than two
 /// and a half standard deviations.
-const FAR: f32 = 1.6;
+pub(super) const FAR: f32 = 1.6;
 impl Snapshot {
     pub const SHAPES: [Shape; 3] = [Shape::Box, Shape::Chair, Shape::Sphere];
     /// Radius of a chair, from its centre of mass to its feet or its top.
@@ -143,6 +149,7 @@ impl Snapshot {
         resting: &[Pair],
         watch: Watch,
     ) -> radsweep::Result<()> {
+        self.live = None;
         scene.picture(&mut self.picture)?;
         broad_phase.download()?;
         self.refusal = scene.refusal();
@@ -163,7 +170,43 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns the bytes of its lists.
+    /// Takes the scene's last frame, which stays on the device.
+    #[cfg(feature = "wgpu")]
+    pub fn take_live(&mut self, live: Live, scene: &Scene, broad_phase: &BroadPhase, watch: Watch) {
+        let overview = live.overview();
+        let extent = Extent {
+            center: overview.center,
+            radius: overview.radius.max(f32::MIN_POSITIVE),
+            corners: [overview.low, overview.high],
+            speed: overview.speed,
+            overlaps: overview.overlaps,
+        };
+        let subdivision = watch.cells.then(|| broad_phase.subdivision());
+        *self = Self {
+            refusal: scene.refusal(),
+            axis: broad_phase.report().stats.axis,
+            subdivision: subdivision.flatten(),
+            extent: Some(extent),
+            live: Some(live),
+            ..Self::default()
+        };
+    }
+
+    /// Returns the bodies on the host. Those on the device that draws are downloaded once.
+    pub fn bodies(&self) -> &Picture {
+        self.live.as_ref().map_or(&self.picture, Live::picture)
+    }
+
+    /// Returns how far the bodies that can move reach in a view; `None` if they are on the device
+    /// that draws, and were looked at in another view.
+    pub fn reach(&self, view: &View) -> Option<Reach> {
+        match &self.live {
+            Some(live) => live.reach(view),
+            None => Some(Reach::of(view, self.balls())),
+        }
+    }
+
+    /// Returns the bytes of its lists, and of its buffers on the device.
     pub fn bytes(&self) -> usize {
         let shapes = Self::SHAPES.map(|shape| size_of_val(self.picture.of(shape)));
         let marks = self.marks.iter().map(|marks| size_of_val(&marks[..]));
@@ -177,6 +220,7 @@ impl Snapshot {
             size_of_val(&self.by_body[..]),
         ];
         size_of::<Self>()
+            + self.live.as_ref().map_or(0, Live::bytes)
             + shapes
                 .into_iter()
                 .chain(marks)
@@ -187,7 +231,7 @@ impl Snapshot {
 
     /// Returns a body, if it is drawn.
     pub fn instance(&self, body: u32) -> Option<&Instance> {
-        let lists = Self::SHAPES.map(|shape| self.picture.of(shape));
+        let lists = Self::SHAPES.map(|shape| self.bodies().of(shape));
         lists.into_iter().find_map(|list| {
             let at = list.binary_search_by_key(&body, |one| one.body).ok()?;
             list.get(at)
@@ -253,6 +297,9 @@ impl Snapshot {
 
     /// Returns a hash of all that is drawn of the frame: equal pictures have equal hashes.
     pub fn content(&self) -> u64 {
+        if self.live.is_some() {
+            return self.serial;
+        }
         // FNV-1a over words instead of bytes.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |words: &[u32]| {
@@ -565,7 +612,8 @@ pub(super) mod tests {
             let (snapshot, ..) = taken(kind, 3000, Watch::default());
             let extent = snapshot.extent.expect("bodies");
             let mut camera = Camera::around(extent.center, extent.radius);
-            camera.fit(snapshot.balls(), 1.2);
+            let view = camera.view(1.2);
+            camera.fit(&Reach::of(&view, snapshot.balls()), &view);
             let seen = |(at, _)| camera.view_projection(1.2).project_point3(at);
             let low = snapshot
                 .balls()

@@ -56,6 +56,8 @@ pub(super) struct Viewer {
     pub settings: Settings,
     pub look: Look,
     pub camera: Camera,
+    /// Width of the picture over its height.
+    pub aspect: f32,
     pub aim: Aim,
     pub timeline: Timeline,
     /// The last frame.
@@ -112,16 +114,23 @@ impl Viewer {
     pub const SPEEDS: (f64, f64) = (1.0 / 16.0, 16.0);
     /// The share of the way to the bodies that the camera moves in each frame.
     const FOLLOWING: f32 = 0.06;
+    /// The aspect of the picture before the first.
+    const ASPECT: f32 = 1.6;
     /// Frames per second at speed 1.
     const RATE: f64 = 60.0;
 
     pub fn new(settings: Settings, playing: bool) -> Self {
         let look = Look::of(settings.kind);
+        let camera = Camera::around(Vec3::ZERO, 10.0);
         Self {
-            watched: look.watch(None),
+            watched: Watch {
+                view: camera.view(Self::ASPECT),
+                ..look.watch(None)
+            },
             look,
             settings,
-            camera: Camera::around(Vec3::ZERO, 10.0),
+            camera,
+            aspect: Self::ASPECT,
             aim: Aim::Fit(None),
             timeline: Timeline::default(),
             snapshot: None,
@@ -232,6 +241,7 @@ impl Viewer {
 
     /// Moves the camera for a picture of this aspect, unless the user has moved it.
     pub fn aim(&mut self, aspect: f32) {
+        self.aspect = aspect;
         let Some(snapshot) = self.shown() else {
             return;
         };
@@ -247,7 +257,12 @@ impl Viewer {
             return;
         }
         let mut there = self.camera;
-        there.fit(snapshot.balls(), aspect);
+        let view = there.view(aspect);
+        // A frame of another view waits for one of this view, which `Viewer::watch` requests.
+        let Some(reach) = snapshot.reach(&view) else {
+            return;
+        };
+        there.fit(&reach, &view);
         match self.aim {
             Aim::Fit(None) => self.aim = Aim::Fit(Some(serial)),
             Aim::Fit(Some(fitted)) if fitted != serial => self.aim = Aim::Follow,
@@ -264,9 +279,23 @@ impl Viewer {
         }
     }
 
+    /// Returns the details that the simulation must provide. Only frames on the device that draws
+    /// depend on the view, and only while the camera follows them.
+    pub fn watch(&self) -> Watch {
+        let live = self.shown().is_some_and(|shown| shown.live.is_some());
+        let view = match self.aim {
+            Aim::Fit(_) | Aim::Follow if live => self.camera.view(self.aspect),
+            _ => self.watched.view,
+        };
+        Watch {
+            view,
+            ..self.look.watch(self.picked)
+        }
+    }
+
     /// Returns and clears the pending requests.
     pub fn requests(&mut self) -> Vec<Request> {
-        let watch = self.look.watch(self.picked);
+        let watch = self.watch();
         if watch != self.watched {
             self.watched = watch;
             self.command(Command::Watch(watch));
@@ -350,7 +379,7 @@ impl Viewer {
         let (eye, forward) = (self.camera.eye(), self.camera.forward());
         let radius = snapshot.extent.map_or(1.0, |extent| extent.radius);
         let cut = self.camera.cut(radius, self.look.cut);
-        pick::pick(&snapshot.picture, &self.chair, ray, |body| {
+        pick::pick(snapshot.bodies(), &self.chair, ray, |body| {
             (Vec3::from(body.position) - eye).dot(forward) >= cut
         })
     }
@@ -610,7 +639,7 @@ pub(super) mod tests {
         let watch = Watch {
             overlaps: true,
             body: Some(body),
-            ..Watch::default()
+            ..viewer.watched
         };
         assert_eq!(commands(&mut viewer), [Command::Watch(watch)]);
         assert_eq!(commands(&mut viewer), [], "once");

@@ -2,10 +2,12 @@
 //! changed.
 
 use super::error::Error;
+use super::live::Home;
 use super::overlay::Overlay;
 use super::render::{Clock, Gpu, Picture, Quality, Renderer};
 use super::save::{free_name, save, save_png};
 use super::simulation::{Settings, Simulation};
+use super::snapshot::Snapshot;
 use super::state::{Request, Viewer};
 use super::ui;
 use egui::ViewportId;
@@ -116,8 +118,14 @@ impl App {
 
     fn open(&mut self, events: &ActiveEventLoop) -> Result<(), Error> {
         let screen = match self.screen.take() {
-            // The same window with a new device.
+            // The same window with a new device. A scene that lived on the old one starts again.
             Some(old) => {
+                let lived = |shown: &Snapshot| shown.live.is_some();
+                if self.viewer.snapshot.as_deref().is_some_and(lived) {
+                    self.simulation = None;
+                    self.viewer.snapshot = None;
+                    self.viewer.past = None;
+                }
                 let window = Arc::clone(&old.window);
                 drop(old);
                 let instance = Gpu::instance(Some(events.owned_display_handle()))?;
@@ -141,6 +149,7 @@ impl App {
             }
         };
         self.viewer.drawn_by(&screen.gpu);
+        let home = Home::new(&screen.gpu);
         self.screen = Some(screen);
         // Draw at once, so that the window is not black while scene, kernels and shaders are
         // prepared.
@@ -151,6 +160,7 @@ impl App {
             let wake = move || proxy.send_event(Woken).unwrap_or_default();
             let simulation = Simulation::start(
                 self.viewer.settings.clone(),
+                home,
                 self.viewer.playing,
                 self.viewer.watched,
                 self.viewer.paced,

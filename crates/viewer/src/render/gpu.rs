@@ -12,6 +12,12 @@ use winit::event_loop::OwnedDisplayHandle;
 pub(super) const TIMESTAMPS: Features =
     Features::TIMESTAMP_QUERY.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
 
+/// What a device is asked for if its adapter has it: also what sorts use, where scenes live on it.
+const FEATURES: Features = match cfg!(feature = "wgpu") {
+    true => TIMESTAMPS.union(Features::SUBGROUP),
+    false => TIMESTAMPS,
+};
+
 /// A device, its queue, and its first error.
 #[derive(Debug, Clone)]
 pub(crate) struct Gpu {
@@ -55,8 +61,11 @@ impl Gpu {
         let adapter = adapter.map_err(|_| Error::NoAdapter)?;
         let descriptor = DeviceDescriptor {
             label: Some("radsweep"),
-            required_features: adapter.features() & TIMESTAMPS,
-            required_limits: Limits::downlevel_webgl2_defaults().using_resolution(adapter.limits()),
+            required_features: adapter.features() & FEATURES,
+            required_limits: match cfg!(feature = "wgpu") {
+                true => adapter.limits(),
+                false => Limits::downlevel_webgl2_defaults().using_resolution(adapter.limits()),
+            },
             ..DeviceDescriptor::default()
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))

@@ -13,6 +13,7 @@ mod vertices;
 
 use super::camera::Camera;
 use super::lines::Line;
+use super::live::Live;
 use super::look::{Colour, Look};
 use super::mesh::{landscape, parts};
 use super::snapshot::{Extent, Snapshot};
@@ -28,6 +29,8 @@ pub(super) use quality::Quality;
 use radsweep::Aabb;
 use radsweep_scenes::{Instance, Mesh, Shape, chair_mesh};
 use rows::Rows;
+#[cfg(feature = "wgpu")]
+pub(super) use shadows::sun_axes;
 use shadows::{Casters, SUN, ShadowMap, Sunlight};
 use std::time::{Duration, Instant};
 pub(super) use target::Picture;
@@ -36,8 +39,8 @@ pub(super) use texture::{BACKGROUND, background};
 use wgpu::util::{BufferInitDescriptor, DeviceExt};
 use wgpu::{
     BindGroup, Buffer, BufferUsages, CommandEncoder, IndexFormat, LoadOp, Operations, RenderPass,
-    RenderPassColorAttachment, RenderPassDepthStencilAttachment, RenderPassDescriptor, StoreOp,
-    TextureFormat, TextureView,
+    RenderPassColorAttachment, RenderPassDepthStencilAttachment, RenderPassDescriptor,
+    RenderPipeline, StoreOp, TextureFormat, TextureView,
 };
 
 /// The uniform block of `scene.wgsl`.
@@ -91,6 +94,8 @@ pub(super) struct Renderer {
     marks: [Rows<u32>; 5],
     boxes: Rows<Aabb>,
     lines: Rows<Line>,
+    /// The bodies, if they are on the device.
+    live: Option<Live>,
     targets: Option<Targets>,
     format: TextureFormat,
     /// Serial number of the uploaded frame, and its data that every picture needs.
@@ -158,6 +163,7 @@ impl Renderer {
             marks: [const { Rows::new() }; 5],
             boxes: Rows::new(),
             lines: Rows::new(),
+            live: None,
             targets: None,
             format,
             uploaded: 0,
@@ -198,9 +204,13 @@ impl Renderer {
         if let Some(pixels) = self.shadows.pixels {
             self.bodies[4].write(device, queue, &snapshot.picture.chairs);
             self.marks[4].write(device, queue, &snapshot.marks[1]);
-            self.sunlight = Sunlight::around(snapshot.balls(), pixels);
+            self.sunlight = match &snapshot.live {
+                Some(live) => Sunlight::between(live.sunlit(), pixels),
+                None => Sunlight::around(snapshot.balls(), pixels),
+            };
         }
         self.boxes.write(device, queue, &snapshot.boxes);
+        self.live.clone_from(&snapshot.live);
         let known = self.landscape.as_ref().map(|landscape| landscape.0);
         match &snapshot.landscape {
             Some(land) if known != Some(snapshot.scene) => {
@@ -317,6 +327,7 @@ impl Renderer {
             pass.set_pipeline(pipeline);
             self.draw_shape(&mut pass, shape);
         }
+        self.draw_live(&mut pass, || casters.live());
     }
 
     /// Draws the scene into an area of a picture of this size in pixels.
@@ -378,14 +389,16 @@ impl Renderer {
         if space {
             pass.set_pipeline(&self.pipelines.glow);
             self.draw_shape(&mut pass, 2);
+            self.draw_live(&mut pass, || &self.pipelines.live()[1]);
         }
+        let live = self.live.as_ref();
         pass.set_pipeline(&self.pipelines.wire);
-        for (rows, count) in self.boxes.iter() {
+        for (rows, count) in self.boxes.iter().chain(live.and_then(Live::boxes)) {
             pass.set_vertex_buffer(0, rows.slice(..));
             pass.draw(0..WIRE_CORNERS, 0..count);
         }
         pass.set_pipeline(&self.pipelines.line);
-        for (rows, count) in self.lines.iter() {
+        for (rows, count) in self.lines.iter().chain(live.and_then(Live::lines)) {
             pass.set_vertex_buffer(0, rows.slice(..));
             pass.draw(0..SQUARE_CORNERS, 0..count);
         }
@@ -396,10 +409,27 @@ impl Renderer {
         let (mesh, coarse) = (&pipelines.mesh, &pipelines.coarse);
         // The floor is a box: what stands on it comes first, so that no pixel is drawn twice.
         let boxes = (0, &pipelines.boxes);
+        self.draw_live(pass, || &pipelines.live()[0]);
         for (shape, pipeline) in [(1, mesh), (3, coarse), (2, &pipelines.balls), boxes] {
             pass.set_pipeline(pipeline);
             self.draw_shape(pass, shape);
         }
+    }
+
+    /// Draws the balls that are on the device, if there are any.
+    fn draw_live<'a>(
+        &self,
+        pass: &mut RenderPass<'_>,
+        pipeline: impl FnOnce() -> &'a RenderPipeline,
+    ) {
+        let Some((rows, count)) = self.live.as_ref().map(Live::rows) else {
+            return;
+        };
+        pass.set_pipeline(pipeline());
+        for (slot, rows) in (0..).zip(rows) {
+            pass.set_vertex_buffer(slot, rows.slice(..));
+        }
+        pass.draw(0..SQUARE_CORNERS, 0..count);
     }
 
     /// Draws the bodies of a shape, an index into [`Snapshot::SHAPES`], or after these chairs as

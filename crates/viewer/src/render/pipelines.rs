@@ -3,7 +3,8 @@
 use super::quality::Quality;
 use super::shadows::{ShadowMap, UNIFORM};
 use super::target::DEPTH;
-use super::vertices::{BODIES, BOXES, LINES, MESH, meshes};
+use super::vertices::{BODIES, BOXES, LINES, LIVE, MESH, meshes};
+use std::cell::OnceCell;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutEntry,
     BindingResource, BindingType, BlendComponent, BlendFactor, BlendOperation, BlendState, Buffer,
@@ -25,6 +26,8 @@ pub(super) struct Pipelines {
     pub sky: RenderPipeline,
     pub wire: RenderPipeline,
     pub line: RenderPipeline,
+    maker: Maker,
+    live: OnceCell<[RenderPipeline; 2]>,
 }
 
 /// The properties in which pipelines differ.
@@ -59,7 +62,7 @@ impl Pipelines {
         let (layout, bind_group) = bind(device, globals, shadows);
         let constant = |set: bool| f64::from(u8::from(set));
         let maker = Maker {
-            device,
+            device: device.clone(),
             format,
             samples: quality.samples,
             constants: [
@@ -88,8 +91,26 @@ impl Pipelines {
             sky: maker.make(Kind::sky()),
             wire: maker.make(Kind::wire(&BOXES)),
             line: maker.make(Kind::line(&LINES)),
+            maker,
+            live: OnceCell::new(),
         };
         (pipelines, bind_group)
+    }
+
+    /// Returns the pipelines of balls that are on the device, and of their glow, compiled for the
+    /// first of them.
+    pub fn live(&self) -> &[RenderPipeline; 2] {
+        self.live.get_or_init(|| {
+            let balls = Kind {
+                stages: ["vs_live_ball", "fs_ball"],
+                ..Kind::balls(&LIVE)
+            };
+            let glow = Kind {
+                stages: ["vs_live_glow", "fs_glow"],
+                ..Kind::glow(&LIVE)
+            };
+            [balls, glow].map(|kind| self.maker.make(kind))
+        })
     }
 }
 
@@ -210,8 +231,9 @@ impl<'a> Kind<'a> {
 }
 
 /// The properties that all pipelines share.
-struct Maker<'a> {
-    device: &'a Device,
+#[derive(Debug)]
+struct Maker {
+    device: Device,
     format: TextureFormat,
     samples: u32,
     /// The constants of the shader.
@@ -220,7 +242,7 @@ struct Maker<'a> {
     layout: PipelineLayout,
 }
 
-impl Maker<'_> {
+impl Maker {
     fn make(&self, kind: Kind<'_>) -> RenderPipeline {
         let [vertex, fragment] = kind.stages;
         let options = PipelineCompilationOptions {

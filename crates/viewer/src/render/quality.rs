@@ -134,6 +134,7 @@ impl Chairs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::camera::Reach;
     use crate::snapshot::Watch;
     use crate::snapshot::tests::taken;
     use radsweep_scenes::Kind;
@@ -142,7 +143,8 @@ mod tests {
     fn near_chairs_are_whole_far_ones_are_boxes_and_those_behind_are_left_out() {
         let (snapshot, ..) = taken(Kind::FallingChairs, 200, Watch::default());
         let mut camera = Camera::around(Vec3::ZERO, 10.0);
-        camera.fit(snapshot.balls(), 1.5);
+        let view = camera.view(1.5);
+        camera.fit(&Reach::of(&view, snapshot.balls()), &view);
         let mut chairs = Chairs::default();
         let mut split = |camera: &Camera, quality| {
             chairs.split(&snapshot, camera, [900.0, 600.0], quality);

@@ -342,6 +342,30 @@ fn vs_glow(@builtin(vertex_index) vertex: u32, body: Body) -> Ball {
     return square(vertex, body, 7.0);
 }
 
+// A ball of a scene that lives on this device: its centre and radius, velocity, and number of
+// pairs.
+struct Live {
+    @builtin(instance_index) body: u32,
+    @location(0) at: vec4f,
+    @location(1) velocity: vec4f,
+    @location(6) pairs: u32,
+}
+
+fn body_of(live: Live) -> Body {
+    let still = vec4f(0.0, 0.0, 0.0, 1.0);
+    return Body(live.at.xyz, live.body, still, live.at.www, length(live.velocity.xyz), 0u, min(live.pairs, PAIRS));
+}
+
+@vertex
+fn vs_live_ball(@builtin(vertex_index) vertex: u32, live: Live) -> Ball {
+    return square(vertex, body_of(live), 1.0);
+}
+
+@vertex
+fn vs_live_glow(@builtin(vertex_index) vertex: u32, live: Live) -> Ball {
+    return square(vertex, body_of(live), 7.0);
+}
+
 @fragment
 fn fs_glow(in: Ball) -> @location(0) vec4f {
     let off = clamp(1.0 - length(in.corner), 0.0, 1.0);
@@ -400,6 +424,15 @@ struct Disc {
 // A ball is a disc through its centre here: so no ball shades its side towards the sun.
 @vertex
 fn vs_ball_shadow(@builtin(vertex_index) vertex: u32, body: Body) -> Disc {
+    return disc(vertex, body);
+}
+
+@vertex
+fn vs_live_ball_shadow(@builtin(vertex_index) vertex: u32, live: Live) -> Disc {
+    return disc(vertex, body_of(live));
+}
+
+fn disc(vertex: u32, body: Body) -> Disc {
     let u = normalize(cross(g.sun.xyz, vec3f(0.0, 0.0, 1.0)));
     var out: Disc;
     out.corner = vec2f(select(-1.0, 1.0, (vertex & 1u) != 0u), select(-1.0, 1.0, (vertex & 2u) != 0u));

@@ -2,13 +2,14 @@
 
 use super::target::DEPTH;
 use super::texture::texture;
-use super::vertices::{BODIES, meshes};
+use super::vertices::{BODIES, LIVE, meshes};
 use glam::{Mat4, Quat, Vec3};
+use std::cell::OnceCell;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayoutDescriptor,
     BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, CompareFunction,
-    DepthStencilState, Device, Face, FilterMode, FragmentState, PipelineLayout,
-    PipelineLayoutDescriptor, PrimitiveState, PrimitiveTopology, RenderPipeline,
+    DepthStencilState, Device, Face, FilterMode, FragmentState, FrontFace, PipelineLayout,
+    PipelineLayoutDescriptor, PolygonMode, PrimitiveState, PrimitiveTopology, RenderPipeline,
     RenderPipelineDescriptor, Sampler, SamplerDescriptor, ShaderModule, ShaderStages,
     TextureUsages, TextureView, VertexBufferLayout, VertexState,
 };
@@ -63,6 +64,8 @@ pub(super) struct Casters {
     pub mesh: RenderPipeline,
     pub balls: RenderPipeline,
     pub bind_group: BindGroup,
+    maker: Maker,
+    live: OnceCell<RenderPipeline>,
 }
 
 impl Casters {
@@ -72,7 +75,7 @@ impl Casters {
             entries: &[UNIFORM],
         });
         let maker = Maker {
-            device,
+            device: device.clone(),
             shader: device.create_shader_module(wgpu::include_wgsl!("scene.wgsl")),
             layout: device.create_pipeline_layout(&PipelineLayoutDescriptor {
                 label: Some("shadows"),
@@ -85,15 +88,11 @@ impl Casters {
             cull_mode: Some(Face::Front),
             ..PrimitiveState::default()
         };
-        let squares = PrimitiveState {
-            topology: PrimitiveTopology::TriangleStrip,
-            ..PrimitiveState::default()
-        };
         let (boxes, balls) = ("vs_box_shadow", "vs_ball_shadow");
         Self {
             boxes: maker.make(boxes, None, &BODIES, PrimitiveState::default()),
             mesh: maker.make("vs_mesh_shadow", None, &meshes(), away),
-            balls: maker.make(balls, Some("fs_ball_shadow"), &BODIES, squares),
+            balls: maker.make(balls, Some("fs_ball_shadow"), &BODIES, SQUARES),
             bind_group: device.create_bind_group(&BindGroupDescriptor {
                 label: Some("shadows"),
                 layout: &layout,
@@ -102,18 +101,39 @@ impl Casters {
                     resource: globals.as_entire_binding(),
                 }],
             }),
+            maker,
+            live: OnceCell::new(),
         }
+    }
+
+    /// Returns the pipeline of balls that are on the device, compiled for the first of them.
+    pub fn live(&self) -> &RenderPipeline {
+        let (vertex, fragment) = ("vs_live_ball_shadow", Some("fs_ball_shadow"));
+        self.live
+            .get_or_init(|| self.maker.make(vertex, fragment, &LIVE, SQUARES))
     }
 }
 
+/// Squares of two triangles.
+const SQUARES: PrimitiveState = PrimitiveState {
+    topology: PrimitiveTopology::TriangleStrip,
+    strip_index_format: None,
+    front_face: FrontFace::Ccw,
+    cull_mode: None,
+    unclipped_depth: false,
+    polygon_mode: PolygonMode::Fill,
+    conservative: false,
+};
+
 /// The properties that all casters share.
-struct Maker<'a> {
-    device: &'a Device,
+#[derive(Debug)]
+struct Maker {
+    device: Device,
     shader: ShaderModule,
     layout: PipelineLayout,
 }
 
-impl Maker<'_> {
+impl Maker {
     fn make(
         &self,
         vertex: &str,
@@ -153,6 +173,17 @@ impl Maker<'_> {
     }
 }
 
+/// Returns the rotation from the world's axes to those of the map, whose z points to the sun.
+fn turn() -> Quat {
+    Quat::from_rotation_arc(SUN.normalize(), Vec3::Z)
+}
+
+/// Returns the axes of the map in the world.
+#[cfg(feature = "wgpu")]
+pub(crate) fn sun_axes() -> [Vec3; 3] {
+    Vec3::AXES.map(|axis| turn().inverse() * axis)
+}
+
 /// Where the map lies in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sunlight {
@@ -177,15 +208,20 @@ impl Sunlight {
 
     /// Fits a map of this many pixels to balls (centre, radius).
     pub fn around(balls: impl Iterator<Item = (Vec3, f32)>, pixels: u32) -> Self {
-        let turn = Quat::from_rotation_arc(SUN.normalize(), Vec3::Z);
+        let turn = turn();
         let ends = balls.map(|(center, radius)| {
             let at = turn * center;
             [at - radius, at + radius]
         });
         let both = ends.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
-        let Some([low, high]) = both.filter(|ends| ends.iter().all(|end| end.is_finite())) else {
+        both.map_or(Self::EVERYWHERE, |both| Self::between(both, pixels))
+    }
+
+    /// Fits a map of this many pixels to a box along the axes of the sun.
+    pub fn between([low, high]: [Vec3; 2], pixels: u32) -> Self {
+        if !(low.is_finite() && high.is_finite()) {
             return Self::EVERYWHERE;
-        };
+        }
         let (size, pixels) = (high - low, pixels as f32);
         let width = size.x.max(size.y).max(Self::LEAST) / (1.0 - 2.0 * Self::BORDER / pixels);
         let width = ((width.log2() * Self::STEPS).ceil() / Self::STEPS).exp2();
@@ -196,7 +232,7 @@ impl Sunlight {
         let scale = Vec3::new(2.0 / width, 2.0 / width, -1.0 / depth);
         let origin = Mat4::from_translation(-middle.truncate().extend(near));
         Self {
-            matrix: Mat4::from_scale(scale) * origin * Mat4::from_quat(turn),
+            matrix: Mat4::from_scale(scale) * origin * Mat4::from_quat(turn()),
             pixel,
         }
     }

@@ -11,6 +11,8 @@ const INSTANCE: [VertexAttribute; 6] = vertex_attr_array![
 const MARK: [VertexAttribute; 1] = vertex_attr_array![6 => Uint32];
 const POINT: [VertexAttribute; 1] = vertex_attr_array![7 => Float32x3];
 const NORMAL: [VertexAttribute; 1] = vertex_attr_array![8 => Float32x3];
+const CENTER: [VertexAttribute; 1] = vertex_attr_array![0 => Float32x4];
+const VELOCITY: [VertexAttribute; 1] = vertex_attr_array![1 => Float32x4];
 const BOX: [VertexAttribute; 2] = vertex_attr_array![0 => Float32x3, 1 => Float32x3];
 const LINE: [VertexAttribute; 4] =
     vertex_attr_array![0 => Float32x3, 1 => Float32, 2 => Float32x3, 3 => Float32x4];
@@ -18,6 +20,12 @@ const LINE: [VertexAttribute; 4] =
 /// Bodies with their marks.
 pub(super) const BODIES: [VertexBufferLayout<'_>; 2] = [
     rows::<Instance>(&INSTANCE, VertexStepMode::Instance),
+    rows::<u32>(&MARK, VertexStepMode::Instance),
+];
+/// Balls on the device: centres and radii, velocities, and numbers of pairs as marks.
+pub(super) const LIVE: [VertexBufferLayout<'_>; 3] = [
+    rows::<[f32; 4]>(&CENTER, VertexStepMode::Instance),
+    rows::<[f32; 4]>(&VELOCITY, VertexStepMode::Instance),
     rows::<u32>(&MARK, VertexStepMode::Instance),
 ];
 /// The points of a mesh with their normals.

@@ -7,6 +7,7 @@ mod mailbox;
 mod past;
 mod worker;
 
+use crate::live::Home;
 use crate::resting::Resting;
 use crate::snapshot::{Snapshot, Watch};
 use crate::sorting::SortLimit;
@@ -54,6 +55,7 @@ impl Simulation {
     /// The thread could not be started.
     pub fn start(
         settings: Settings,
+        home: Home,
         playing: bool,
         watch: Watch,
         steps: u32,
@@ -71,6 +73,7 @@ impl Simulation {
         let work = move || {
             let mut worker = Worker {
                 settings,
+                home,
                 scene: None,
                 broad_phase: None,
                 resting: Resting::default(),
@@ -203,6 +206,7 @@ mod tests {
             Self {
                 simulation: Simulation::start(
                     settings(100),
+                    Home::default(),
                     playing,
                     Watch::default(),
                     Simulation::STEPS,

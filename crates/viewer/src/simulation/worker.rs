@@ -1,12 +1,12 @@
 //! The loop of the simulation's thread.
 
 use super::mailbox::{Command, Outbox, Settings, State, lock};
+use crate::live::Home;
 use crate::resting::Resting;
 use crate::snapshot::Watch;
 use crate::sorting::SortLimit;
 use crate::timeline::Record;
 use radsweep::BroadPhase;
-use radsweep_common::backend;
 use radsweep_scenes::{Landscape, Scene};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -17,6 +17,7 @@ const MAX_RECORDS: usize = 4096;
 /// The simulation, on its thread.
 pub struct Worker<'a> {
     pub settings: Settings,
+    pub home: Home,
     pub scene: Option<Scene>,
     pub broad_phase: Option<BroadPhase>,
     pub resting: Resting,
@@ -128,7 +129,9 @@ impl Worker<'_> {
         };
         let broad_phase = (broad_phase || first).then(|| {
             say("loading the broad phase");
-            backend::broad_phase(settings.config.clone()).map_err(|error| error.to_string())
+            self.home
+                .broad_phase(&settings.config)
+                .map_err(|error| error.to_string())
         });
         let broad_phase = broad_phase.transpose()?;
         // A scene on a device belongs to a broad phase on that device.
@@ -139,7 +142,8 @@ impl Worker<'_> {
         let on = broad_phase.as_ref().or(old);
         let scene = on.filter(|_| scene || first || moved).map(|on| {
             say("building the scene");
-            Scene::new_on(settings.kind, &settings.options, on).map_err(|error| error.to_string())
+            let scene = self.home.scene(settings.kind, &settings.options, on);
+            scene.map_err(|error| error.to_string())
         });
         let scene = scene.transpose()?;
         say("finding the first pairs");
@@ -194,7 +198,11 @@ impl Worker<'_> {
             return;
         };
         let mut snapshot = lock(self.outbox).spare.take().unwrap_or_default();
-        if let Err(error) = snapshot.take(scene, broad_phase, self.resting.pairs(), self.watch) {
+        let resting = self.resting.pairs();
+        let taken = self
+            .home
+            .take(&mut snapshot, scene, broad_phase, resting, self.watch);
+        if let Err(error) = taken {
             self.playing = false;
             return self.fail(format!("frame {}: {error}", self.frame));
         }

@@ -28,7 +28,16 @@ fn main() {
         Trial::test("panels_are_drawn_over_the_scene", panels),
         Trial::test("bodies_cast_shadows_if_asked_to", shadows),
     ];
-    image::run(missing(), goldens.chain(others).collect(), Vec::new());
+    #[cfg(feature = "wgpu")]
+    let live = [Kind::Particles, Kind::Galaxy]
+        .map(|kind| Trial::test(format!("live::{kind}"), move || live(kind)));
+    #[cfg(not(feature = "wgpu"))]
+    let live = [];
+    image::run(
+        missing(),
+        goldens.chain(others).chain(live).collect(),
+        Vec::new(),
+    );
 }
 
 /// Returns why nothing can be drawn here, if so.
@@ -162,6 +171,52 @@ fn shadows() -> Result {
             );
             check(left > 8 && right == 0, (left, right))?;
         }
+    }
+    Ok(())
+}
+
+/// A scene that lives on the device that draws looks as one of the host, in each way that it can be
+/// drawn.
+#[cfg(feature = "wgpu")]
+fn live(kind: Kind) -> Result {
+    use radsweep_viewer::Colour;
+
+    let folder = TempDir::new()?;
+    let path = folder.path().join("picture.png");
+    let plain = of(&path, kind, SIZE);
+    let looks = [
+        plain.clone(),
+        Screenshot {
+            colour: Some(Colour::Overlaps),
+            wireframes: true,
+            shadows: false,
+            // The camera follows.
+            every: Some(2),
+            ..plain.clone()
+        },
+        Screenshot {
+            colour: Some(Colour::Body),
+            cells: true,
+            size: [400, 640],
+            ..plain.clone()
+        },
+        Screenshot {
+            body: Some(70),
+            ..plain
+        },
+    ];
+    for (look, mut wanted) in looks.into_iter().enumerate() {
+        let host = take(&wanted)?;
+        wanted.settings.config.backend = Backend::Wgpu;
+        let live = take(&wanted)?;
+        let (mean, worst) = live.difference(&host);
+        check(mean < MEAN && worst < WORST, (look, mean, worst))?;
+        // Something is there to see.
+        let squares = host.squares(SQUARE);
+        let edges = squares.windows(2);
+        let edges = edges.filter(|both| (both[0][1] - both[1][1]).abs() > 4.0);
+        let edges = edges.count();
+        check(edges > 60, (look, edges))?;
     }
     Ok(())
 }
