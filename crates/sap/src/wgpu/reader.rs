@@ -204,7 +204,6 @@ impl DeviceScene {
 }
 
 /// What was found while a frame was read.
-#[derive(Default)]
 pub(super) struct Reading {
     /// The number of bad boxes, and the index of the first.
     pub(super) bad: Option<(u64, usize)>,
