@@ -286,38 +286,25 @@ impl Block {
         test: &Test<K, impl Fn(u32, u32) -> bool, impl Fn(u32)>,
         changes: &mut Changes,
     ) -> Result<()> {
-        let mut rest = &mut self.candidates[..];
-        let ask = |candidates: &[Pair]| {
-            let ahead = &candidates[..candidates.len().min(CANDIDATE_DISTANCE)];
-            ahead
-                .iter()
-                .for_each(|candidate| (test.ask)(candidate.b & !HIT));
-        };
-        ask(rest);
-        while !rest.is_empty() {
-            let (some, after) = rest.split_at_mut(rest.len().min(CANDIDATE_DISTANCE));
-            ask(after);
-            rest = after;
-            // Without a branch for each: few differ.
-            let mut differing = 0_u32;
-            for (i, &candidate) in some.iter().enumerate() {
-                let Pair { a, b } = plain(candidate);
-                let hit = (test.overlaps)(a, b);
-                differing |= (u32::from(hit) ^ candidate.b >> 31) << i;
+        for i in 0..self.candidates.len() {
+            if let Some(ahead) = self.candidates.get(i + CANDIDATE_DISTANCE) {
+                (test.ask)(ahead.b & !HIT);
             }
-            while differing != 0 {
-                let candidate = &mut some[differing.trailing_zeros() as usize];
-                differing &= differing - 1;
-                candidate.b ^= HIT;
-                let list = if candidate.b & HIT != 0 {
-                    self.hits += 1;
-                    &mut changes.started
-                } else {
-                    self.hits -= 1;
-                    &mut changes.ended
-                };
-                try_alloc::push(list, plain(*candidate))?;
+            let candidate = &mut self.candidates[i];
+            let pair = plain(*candidate);
+            let hit = (test.overlaps)(pair.a, pair.b);
+            if hit == (candidate.b & HIT != 0) {
+                continue;
             }
+            candidate.b ^= HIT;
+            let list = if hit {
+                self.hits += 1;
+                &mut changes.started
+            } else {
+                self.hits -= 1;
+                &mut changes.ended
+            };
+            try_alloc::push(list, pair)?;
         }
         Ok(())
     }

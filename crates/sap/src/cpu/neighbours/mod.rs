@@ -12,9 +12,9 @@
 //! What bounds an update of 10^5 boxes with 1.3 pairs each that walk by 1 %: memory. It reads 2.4
 //! MB of boxes, writes them, reads as many loosened ones, 2.3 MB of candidates, and reads and
 //! writes 1.1 MB of pairs: with the lines that are read to be written 14 MB. Caches warm, two
-//! threads take 0.9 ms: 1 ns a candidate for the tests, 0.7 us for each of 300 boxes that left.
-//! After other work of 13 ms, one of two processors has often not begun when the other is done,
-//! and 14 MB come from memory at 10 GB/s: 1.4 ms, of 1.4 to 1.6 in all.
+//! threads take 0.9 to 1.3 ms: 2.3 ns a candidate for the tests, 0.7 us for each of 300 boxes that
+//! left. After other work of 13 ms, one of two processors has often not begun when the other is
+//! done, and 14 MB come from memory at 10 GB/s: 1.4 ms, of 1.7 in all.
 
 mod costs;
 mod list;
