@@ -30,10 +30,6 @@ struct Run {
 @group(0) @binding(15) var<storage, read> below: array<u32>;
 @group(0) @binding(16) var<storage, read> above: array<u32>;
 
-fn index_of(lid: u32, group: vec3<u32>, groups: vec3<u32>) -> u32 {
-    return group_index(group, groups) * WORKGROUP + lid;
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn split(
     @builtin(local_invocation_index) lid: u32,

@@ -6,7 +6,7 @@
 // | kernel | bytes a particle |
 // |---|---|
 // | `fall` | 32 read, 40 written |
-// | `push`, each of 4 rounds | 48 read, 16 written; 36 for each of some ten neighbours, from cache |
+// | `push`, each of 4 rounds | 48 read, 16 written; 36 for each of ten neighbours, from cache |
 // | `settle` | 48 read, 36 written |
 
 // Names and order are those of `Rules` in Rust.

@@ -23,7 +23,7 @@ fn store_pairs(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let index = group_index(group, groups) * WORKGROUP + lid;
+    let index = index_of(lid, group, groups);
     if index < params.pairs {
         stored[index] = listed[index].yx;
     }
@@ -52,7 +52,7 @@ fn count_common(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let index = group_index(group, groups) * WORKGROUP + lid;
+    let index = index_of(lid, group, groups);
     var is_common = 0u;
     if index < params.pairs && last_has(listed[index]) {
         is_common = 1u;

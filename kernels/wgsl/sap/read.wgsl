@@ -73,7 +73,7 @@ fn check_boxes(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let index = group_index(group, groups) * WORKGROUP + lid;
+    let index = index_of(lid, group, groups);
     if index >= params.boxes {
         return;
     }
@@ -110,7 +110,7 @@ fn loosen(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let index = group_index(group, groups) * WORKGROUP + lid;
+    let index = index_of(lid, group, groups);
     if index >= params.boxes {
         return;
     }
@@ -131,7 +131,7 @@ fn copy_words(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let word = group_index(group, groups) * WORKGROUP + lid;
+    let word = index_of(lid, group, groups);
     if word < params.words {
         stored[params.to_word + word] = given[params.from_word + word];
     }
@@ -143,7 +143,7 @@ fn compare_words(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let word = group_index(group, groups) * WORKGROUP + lid;
+    let word = index_of(lid, group, groups);
     if word < params.words && given[word] != last[word] {
         // Many threads store the same.
         atomicStore(&counters[CHANGED], 1u);
@@ -162,7 +162,7 @@ fn draw_sample(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let drawn = group_index(group, groups) * WORKGROUP + lid;
+    let drawn = index_of(lid, group, groups);
     if drawn >= params.drawn {
         return;
     }

@@ -76,7 +76,7 @@ fn make_copies(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let index = group_index(group, groups) * WORKGROUP + lid;
+    let index = index_of(lid, group, groups);
     if index < params.entries && !is_empty_box(index) {
         let low = bound(index, params.axis);
         let u = parts_of(index, 0u);

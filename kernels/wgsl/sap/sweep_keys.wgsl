@@ -6,7 +6,7 @@ fn make_keys(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
-    let index = group_index(group, groups) * WORKGROUP + lid;
+    let index = index_of(lid, group, groups);
     if index < params.entries {
         let low = bound(index, params.axis);
         let is_empty = low > bound(index, params.axis + 3u);
