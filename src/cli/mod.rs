@@ -14,7 +14,7 @@ mod view;
 
 use args::{Cli, Command, names};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 use radsweep_common::{Result, npy, output, terminal};
 use radsweep_scenes::Kind;
 use std::error::Error;
@@ -41,13 +41,7 @@ pub(crate) fn main() -> ExitCode {
     let done = dispatch(cli).and_then(|()| Ok(io::stdout().flush()?));
     match done.map_err(|error| error.downcast::<clap::Error>()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Ok(misuse)) => {
-            let name = matches.subcommand_name().unwrap_or_default();
-            explain(match program.find_subcommand_mut(name) {
-                Some(command) => misuse.format(command),
-                None => *misuse,
-            })
-        }
+        Err(Ok(misuse)) => explain(with_usage(*misuse, &mut program, &matches)),
         Err(Err(error)) => fail(error),
     }
 }
@@ -111,6 +105,17 @@ fn color(args: &[OsString]) -> ColorChoice {
         .last()
         .map(|value| ColorChoice::from_str(value, false));
     choice.and_then(std::result::Result::ok).unwrap_or_default()
+}
+
+/// Adds the usage of the command that was given.
+fn with_usage(error: clap::Error, command: &mut clap::Command, given: &ArgMatches) -> clap::Error {
+    match given.subcommand() {
+        None => error.format(command),
+        Some((name, given)) => match command.find_subcommand_mut(name) {
+            Some(command) => with_usage(error, command, given),
+            None => error,
+        },
+    }
 }
 
 /// Prints the help, the version, or what is wrong with the command line.

@@ -121,7 +121,11 @@ fn boxes_of_a_file_or_of_stdin_are_measured_and_a_plot_goes_to_stdout() {
     let table = text(&drawn.stderr);
     assert!(table.contains("stdin of 4 boxes"), "{table}");
     let twice = [&args("-")[..], &["--motion", "moving,still"]].concat();
-    refuses_naming(1, &twice, &["stdin can be read only once"]);
+    refuses_naming(
+        2,
+        &twice,
+        &["stdin can be read only once", "Usage: radsweep bench sap"],
+    );
 }
 
 #[test]

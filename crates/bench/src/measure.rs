@@ -79,7 +79,7 @@ impl FromStr for Load {
     type Err = String;
 
     /// Parses a name; `records` alone has 32 bytes.
-    fn from_str(name: &str) -> std::result::Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, String> {
         if name == "records" {
             return Ok(Self::Records(32));
         }
@@ -206,7 +206,7 @@ impl fmt::Display for Missing {
     }
 }
 
-pub(crate) type Measured = std::result::Result<Times, Missing>;
+pub(crate) type Measured = Result<Times, Missing>;
 
 /// Returns billions of elements per second.
 pub(crate) fn rate(n: usize, times: &Times) -> f64 {

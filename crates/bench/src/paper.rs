@@ -34,7 +34,7 @@ struct Point {
     column: String,
     n: usize,
     /// The value in the figure's unit, or why there is none.
-    value: std::result::Result<f64, String>,
+    value: Result<f64, String>,
     largest_bucket: u64,
 }
 

@@ -18,7 +18,7 @@ pub type Device = std::convert::Infallible;
 ///
 /// Says why there is no device.
 #[cfg(cuda)]
-pub fn device() -> std::result::Result<Device, String> {
+pub fn device() -> Result<Device, String> {
     radsweep::gpu::Device::first().map_err(|error| error.to_string())
 }
 /// Fails: there is no device without the feature `cuda`.
@@ -27,7 +27,7 @@ pub fn device() -> std::result::Result<Device, String> {
 ///
 /// Always.
 #[cfg(not(cuda))]
-pub fn device() -> std::result::Result<Device, String> {
+pub fn device() -> Result<Device, String> {
     Err("this build has no feature `cuda`".into())
 }
 

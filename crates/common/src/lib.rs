@@ -20,4 +20,4 @@ pub mod terminal;
 /// The result of a command.
 ///
 /// A bare [`std::io::Error`] comes from writing to stdout; errors of files are an [`npy::Error`].
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;

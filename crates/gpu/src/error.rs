@@ -1,7 +1,7 @@
 //! The error type, which can hold any code that a driver of any version returns.
 
 /// The result type of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of a device, a driver call, or a misused argument, with the numbers that explain it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,9 @@ pub enum Error {
         driver: (u32, u32),
     },
     /// The device memory does not suffice.
-    #[error("out of device memory: {requested} bytes asked for, {free} of {total} are free")]
+    #[error(
+        "out of device memory: cannot allocate {requested} bytes, {free} of {total} bytes are free"
+    )]
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
@@ -56,13 +58,13 @@ pub enum Error {
     },
     /// The host memory does not suffice. For pinned memory, the system's limit on locked memory
     /// counts too.
-    #[error("out of host memory: {requested} bytes asked for")]
+    #[error("out of host memory: cannot allocate {requested} bytes")]
     OutOfHostMemory {
         /// Bytes asked for.
         requested: u64,
     },
     /// A size in bytes overflows the address space.
-    #[error("{len} elements of {size} bytes are more than an address can count")]
+    #[error("{len} elements of {size} bytes exceed the address space")]
     TooLarge {
         /// Elements asked for.
         len: usize,
@@ -133,7 +135,7 @@ pub enum Error {
         alignment: usize,
     },
     /// The device cannot run a launch of this shape.
-    #[error("cannot launch {kernel}: {what} is {given}, allowed is {allowed}")]
+    #[error("cannot launch {kernel}: {what} is {given}, but must be {allowed}")]
     Launch {
         /// The kernel's name.
         kernel: String,
@@ -233,7 +235,7 @@ fn hint(code: i32) -> &'static str {
         720 => {
             ": more blocks than can run at once; Kernel::blocks_per_multiprocessor says how many can"
         }
-        800 => ": the operation needs more rights",
+        800 => ": the process lacks the permission",
         801 => ": this device or driver does not support it",
         802 => ": the system is not ready; on NVSwitch machines the fabric manager must be running",
         803 => {
@@ -313,7 +315,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "out of device memory: 1099511627776 bytes asked for, 5 of 6 are free"
+            "out of device memory: cannot allocate 1099511627776 bytes, 5 of 6 bytes are free"
         );
         assert_eq!(error.code(), Some(2));
     }

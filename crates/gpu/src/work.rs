@@ -48,8 +48,8 @@ impl Stream {
     pub fn using<R, E: From<Error>>(
         &self,
         memory: &[Memory],
-        f: impl FnOnce() -> core::result::Result<R, E>,
-    ) -> core::result::Result<R, E> {
+        f: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         let owners = memory.iter().map(Memory::owner);
         let captured = self.submit(None, owners.clone(), || Ok(()))?;
         let outcome = f();

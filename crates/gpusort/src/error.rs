@@ -4,7 +4,7 @@
 use crate::Algorithm;
 
 /// The result type of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a sort did not run.
 #[derive(Debug, Clone, thiserror::Error)]

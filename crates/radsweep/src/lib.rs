@@ -106,9 +106,6 @@ pub use gpusort as sort;
 #[doc(inline)]
 pub use sap::*;
 
-/// The result of a call; of a caller's own with another error, such as `Result<(), MyError>`.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
-
 #[cfg(cuda)]
 pub use gpu;
 #[cfg(feature = "ecs")]

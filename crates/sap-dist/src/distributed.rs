@@ -414,7 +414,7 @@ impl Distributed {
     }
 }
 
-fn pool(threads: NonZero<usize>) -> std::result::Result<ThreadPool, Cause> {
+fn pool(threads: NonZero<usize>) -> Result<ThreadPool, Cause> {
     let built = ThreadPoolBuilder::new()
         .num_threads(threads.get())
         .thread_name(|i| format!("radsweep-{i}"))
@@ -434,10 +434,7 @@ fn on_threads<T: Send>(pool: &Option<ThreadPool>, f: impl FnOnce() -> T + Send) 
 }
 
 /// Separates messages from the state of their rank: one that failed sends empty ones.
-fn split(
-    messages: std::result::Result<Vec<Vec<u8>>, Cause>,
-    ranks: usize,
-) -> (Vec<Vec<u8>>, std::result::Result<(), Cause>) {
+fn split(messages: Result<Vec<Vec<u8>>, Cause>, ranks: usize) -> (Vec<Vec<u8>>, Result<(), Cause>) {
     match messages {
         Ok(messages) => (messages, Ok(())),
         Err(cause) => (vec![Vec::new(); ranks], Err(cause)),

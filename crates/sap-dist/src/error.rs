@@ -222,7 +222,7 @@ impl From<gpusort::Error> for Cause {
 }
 
 /// Returns the words of a state: all 0 if it is good.
-pub(crate) fn fault<T>(state: &std::result::Result<T, Cause>) -> [u64; WORDS] {
+pub(crate) fn fault<T>(state: &Result<T, Cause>) -> [u64; WORDS] {
     match state {
         Ok(_) => [0; WORDS],
         Err(cause) => cause.encode(),
@@ -244,11 +244,7 @@ pub(crate) fn decode_invalid(words: &[u64]) -> Option<(u64, InvalidReason)> {
 }
 
 /// Fails on all ranks alike if a row of `width` words begins with a fault.
-pub(crate) fn agree<T>(
-    rows: &[u64],
-    width: usize,
-    own: (usize, &std::result::Result<T, Cause>),
-) -> Result<()> {
+pub(crate) fn agree<T>(rows: &[u64], width: usize, own: (usize, &Result<T, Cause>)) -> Result<()> {
     let faults = rows
         .chunks_exact(width)
         .map(|row| &row[..WORDS])
@@ -270,7 +266,7 @@ pub(crate) fn agree<T>(
 }
 
 /// Reserves memory for `more` elements.
-pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> std::result::Result<(), Cause> {
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), Cause> {
     list.try_reserve_exact(more)
         .map_err(|_| Cause::OutOfMemory {
             bytes: (more as u64).saturating_mul(size_of::<T>() as u64),

@@ -120,7 +120,7 @@ impl Outline {
 }
 
 impl Header {
-    fn check(&self, of_rank_0: &Self, lists: Lists) -> std::result::Result<(), Cause> {
+    fn check(&self, of_rank_0: &Self, lists: Lists) -> Result<(), Cause> {
         let (updates, expected) = (self.updates, of_rank_0.updates);
         if self.config != of_rank_0.config {
             return Err(Cause::Config);

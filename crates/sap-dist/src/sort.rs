@@ -69,7 +69,7 @@ pub fn sort_pairs<T: Transport, K: Key, V: Pod + Send + Sync>(
 }
 
 type Elements<K, V> = (Vec<K>, Vec<V>);
-type Local<T> = std::result::Result<T, Cause>;
+type Local<T> = Result<T, Cause>;
 
 fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
     transport: &mut T,

@@ -4,7 +4,7 @@ use crate::Pair;
 use std::fmt;
 
 /// The result of a fallible call of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Says why a box is invalid. Axes are 0, 1, 2 for x, y, z.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -132,7 +132,7 @@ impl Keys {
         load: Load,
         keys_out: &[u8],
         values_out: &[u8],
-    ) -> std::result::Result<(), String> {
+    ) -> Result<(), String> {
         let cannot = |error: radsweep::sort::Error| error.to_string();
         if load == Load::Keys && self.sorted.is_none() {
             let mut keys: Vec<K> = self
@@ -183,12 +183,7 @@ impl Keys {
     }
 }
 
-fn same(
-    what: &str,
-    found: &[u8],
-    expected: &[u8],
-    bytes: usize,
-) -> std::result::Result<(), String> {
+fn same(what: &str, found: &[u8], expected: &[u8], bytes: usize) -> Result<(), String> {
     let pieces = found
         .par_chunks_exact(bytes)
         .zip(expected.par_chunks_exact(bytes));

@@ -36,7 +36,7 @@ impl fmt::Display for Source {
 impl FromStr for Source {
     type Err = String;
 
-    fn from_str(name: &str) -> std::result::Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, String> {
         let path = Path::new(name);
         if is_dash(path) || path.extension().is_some_and(|end| end == "npy") {
             return Ok(Self::File(name.into()));

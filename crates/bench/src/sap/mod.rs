@@ -22,6 +22,7 @@ use crate::bench::Bench;
 use crate::busy::{self, Busy};
 use crate::measure::Missing;
 use crate::plot;
+use clap::error::ErrorKind;
 use contender::{Contender, expected};
 use frames::Frames;
 use race::{Line, Measured, Racing, WARM_UP};
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
     plot::check(args.plot.as_deref())?;
     let stdins = args.scenes.iter().filter(|one| one.is_stdin()).count();
     if stdins > 1 || stdins > 0 && args.motion.len() > 1 {
-        return Err("stdin can be read only once: name a file".into());
+        let twice = "stdin can be read only once: name a file";
+        return Err(clap::Error::raw(ErrorKind::ValueValidation, twice).into());
     }
     let busy = Busy::before();
     let bench = Bench::new(args.common.backend)?;
@@ -129,7 +131,7 @@ fn contenders(args: &Sap, n: usize) -> Vec<Contender> {
     ours.chain(peers.into_iter().map(Contender::Peer)).collect()
 }
 
-type Results = Vec<(Contender, std::result::Result<Measured, Missing>)>;
+type Results = Vec<(Contender, Result<Measured, Missing>)>;
 
 /// Measures all contenders by turns on the same frames.
 fn measure(args: &Sap, bench: &Bench, frames: &mut Frames) -> Result<Results> {

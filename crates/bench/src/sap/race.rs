@@ -20,7 +20,7 @@ pub(super) struct Line {
     pub motion: Motion,
     pub n: usize,
     pub contender: Contender,
-    pub measured: std::result::Result<Measured, Missing>,
+    pub measured: Result<Measured, Missing>,
 }
 
 pub(super) struct Measured {
@@ -62,7 +62,7 @@ impl Measured {
 /// A contender and its updates so far.
 pub(super) struct Racing {
     pub contender: Contender,
-    ready: std::result::Result<Ready, Missing>,
+    ready: Result<Ready, Missing>,
     updates: Vec<Update>,
     spent: f64,
 }
@@ -113,7 +113,7 @@ impl Racing {
         }
     }
 
-    pub(super) fn measured(self, pairs: u64) -> std::result::Result<Measured, Missing> {
+    pub(super) fn measured(self, pairs: u64) -> Result<Measured, Missing> {
         self.ready?;
         let all = |of: &dyn Fn(&Update) -> f64| self.updates.iter().map(of).collect::<Vec<f64>>();
         let mut times = Times::new(all(&|update| update.ms));

@@ -163,7 +163,7 @@ fn stdin() -> io::Result<Input> {
 }
 
 /// Arranges columns, one after the other, as rows.
-fn rows<T: Copy>(columns: &[T], order: [usize; 6]) -> std::result::Result<Vec<T>, TryReserveError> {
+fn rows<T: Copy>(columns: &[T], order: [usize; 6]) -> Result<Vec<T>, TryReserveError> {
     let mut rows = Vec::new();
     rows.try_reserve_exact(columns.len())?;
     let n = columns.len() / order.len();

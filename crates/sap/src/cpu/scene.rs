@@ -350,7 +350,7 @@ impl InvalidBoxes {
     fn or_empty(
         &self,
         index: usize,
-        check: std::result::Result<(), InvalidReason>,
+        check: Result<(), InvalidReason>,
         valid: impl FnOnce() -> Aabb,
     ) -> Aabb {
         if check.is_ok() {

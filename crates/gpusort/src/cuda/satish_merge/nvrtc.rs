@@ -98,7 +98,7 @@ impl Nvrtc {
         })
     }
 
-    fn open_one(candidate: &OsStr) -> std::result::Result<Self, String> {
+    fn open_one(candidate: &OsStr) -> Result<Self, String> {
         let path = CString::new(candidate.as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: the path is a C string. The library's constructors run, which the caller asks
         // for.
