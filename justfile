@@ -63,11 +63,11 @@ deny:
 fuzz TARGET SECONDS="600":
     fuzz/run {{TARGET}} {{SECONDS}}
 
-# Run the C ABI and the CPU engine under Miri
+# Run the tests of the C ABI, and through them the CPU engine, under Miri
 miri:
     scripts/miri
 
-# Run the CPU engine and sorts under ThreadSanitizer
+# Run the CPU engine, the CPU sorts and the C ABI under ThreadSanitizer
 tsan:
     scripts/tsan
 

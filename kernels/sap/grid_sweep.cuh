@@ -26,7 +26,7 @@
 // of the warps that fit are resident (64 registers, 42 KB a block), and wait for records most of
 // the time.
 //
-// Launch: 256 threads with 32 boxes a warp, 38 KB of shared memory; 64 threads with fewer boxes, as
+// Launch: 256 threads with 32 boxes a warp, 42 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.
 #pragma once
 #include "accept.cuh"

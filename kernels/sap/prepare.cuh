@@ -1,5 +1,5 @@
 // Phase 1: raw boxes to stored boxes. Each is checked and brought to one f32 box (swept: the union
-// of both; f64: rounded outward). It is widened by the margin, or stays the stored box if that
+// of both; f64: rounded outward). It is loosened by the margin, or stays the stored box if that
 // still contains it. Then it is compared with the last update.
 //
 // A stored box is in order on all axes or empty: invalid boxes are stored as empty ones. -0.0 is

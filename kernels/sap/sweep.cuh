@@ -23,7 +23,7 @@
 // everything: the run of i, IEEE comparisons, the rule, `accept`. So a rare hit costs its warp
 // little, and a dense scene still tests 32 pairs at once.
 //
-// Launch: 256 threads, as many blocks as are resident; 26 KB of shared memory. Bytes a unit: 512
+// Launch: 256 threads, as many blocks as are resident; 18 KB of shared memory. Bytes a unit: 512
 // read (L1 or L2), 16 a box once a share. Instructions a test: 6.7 (4 subtractions, 2 logic, 0.25
 // load, 0.4 loop, vote and stack).
 #pragma once

@@ -7,7 +7,7 @@ use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
 #[cfg(feature = "viewer")]
 use radsweep_bench::ending;
-use radsweep_bench::{Calibrate, Command as Bench, one_of};
+use radsweep_bench::{Calibrate, Command as Bench, one_of, sort_backends};
 use radsweep_common::numbers::count;
 use radsweep_scenes::{Kind, Options};
 #[cfg(feature = "viewer")]
@@ -250,7 +250,7 @@ pub(crate) struct Sort {
     #[arg(long)]
     pub descending: bool,
     /// Where the work is done; auto: on CUDA if there is a device, else on the CPU
-    #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
+    #[arg(long, value_name = "B", default_value_t, value_parser = sort_backends())]
     pub backend: Backend,
     /// Prints one JSON object, without the keys
     #[arg(long)]
@@ -281,7 +281,7 @@ pub(crate) struct Man {
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
     /// Where the work is done; auto: on CUDA if there is a device, else on wgpu if there is another
-    /// graphics processor, else on the CPU
+    /// GPU, else on the CPU
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
     /// Strategy of the broad phase

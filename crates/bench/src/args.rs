@@ -28,8 +28,8 @@ pub enum Command {
 /// The options of every bench: the backend and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Backend
-    #[arg(long, value_name = "B", default_value_t, value_parser = one_of::<Backend>(Backend::ALL.iter().map(|one| one.name())))]
+    /// Where radsweep runs; auto: on CUDA if there is a device, else on the CPU
+    #[arg(long, value_name = "B", default_value_t, value_parser = sort_backends())]
     pub(crate) backend: Backend,
     /// Prints one JSON object
     #[arg(long, conflicts_with = "csv")]
@@ -136,6 +136,14 @@ pub struct Calibrate {
     /// Time limit in seconds: no further size is measured after it
     #[arg(long, value_name = "S", default_value_t = 20.0, allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) seconds: f64,
+}
+
+/// Parses the name of a backend that sorts here.
+pub fn sort_backends() -> impl TypedValueParser<Value = Backend> {
+    let sorting = Backend::ALL
+        .iter()
+        .filter(|&&backend| backend != Backend::Wgpu);
+    one_of(sorting.map(|backend| backend.name()))
 }
 
 /// Parses one of these names; the help lists them, and an error suggests the nearest.

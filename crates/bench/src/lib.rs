@@ -22,7 +22,7 @@ mod plot;
 mod sap;
 mod sort;
 
-pub use args::{Calibrate, Command, Paper, Sap, Sort, ending, one_of};
+pub use args::{Calibrate, Command, Paper, Sap, Sort, ending, one_of, sort_backends};
 pub use calibrate::run as calibrate;
 use radsweep_common::Result;
 

@@ -36,7 +36,7 @@
 #define RADSWEEP_ABI_VERSION 1
 
 /**
- * CUDA if there is a device, else a graphics processor if the library was built with `wgpu`, else
+ * CUDA if there is a device, else another GPU if the library was built with `wgpu`, else
  * the CPU.
  */
 #define RADSWEEP_BACKEND_AUTO 0
@@ -52,7 +52,7 @@
 #define RADSWEEP_BACKEND_CUDA 2
 
 /**
- * The best graphics adapter of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
+ * The best GPU of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
  * radsweep_create fails without one. It has all strategies but ENDPOINTS.
  */
 #define RADSWEEP_BACKEND_WGPU 3

@@ -6,14 +6,14 @@ use crate::pointer;
 use sap::{Backend, Config, OnInvalid, OverlapRule, Strategy};
 use std::num::NonZero;
 
-/// CUDA if there is a device, else a graphics processor if the library was built with `wgpu`, else
+/// CUDA if there is a device, else another GPU if the library was built with `wgpu`, else
 /// the CPU.
 pub const RADSWEEP_BACKEND_AUTO: u32 = 0;
 /// The CPU, on all cores.
 pub const RADSWEEP_BACKEND_CPU: u32 = 1;
 /// The first CUDA device; radsweep_create fails without one.
 pub const RADSWEEP_BACKEND_CUDA: u32 = 2;
-/// The best graphics adapter of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
+/// The best GPU of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
 /// radsweep_create fails without one. It has all strategies but ENDPOINTS.
 pub const RADSWEEP_BACKEND_WGPU: u32 = 3;
 

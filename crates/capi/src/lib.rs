@@ -11,8 +11,8 @@
 //! Link it with `-l radsweep_capi`; `install PREFIX` installs the libraries, the header, and files
 //! for pkg-config (`radsweep`) and CMake (`find_package(radsweep)`).
 //!
-//! The feature `cuda`, which is off by default, adds NVIDIA GPUs. It needs no toolkit to build and
-//! no driver to start.
+//! The features `cuda` (NVIDIA GPUs) and `wgpu` (Vulkan, Metal and DirectX 12) are off by default.
+//! They need no toolkit to build and no driver to start.
 
 mod calls;
 mod config;

@@ -1,5 +1,5 @@
 //! Chooses the backend of a command. The program reads `RADSWEEP_BACKEND` here; the library reads
-//! no environment variable.
+//! no environment variable to choose one.
 
 use super::Result;
 use radsweep::{Backend, BroadPhase, Config};
@@ -54,7 +54,7 @@ impl Choice {
 
 /// Warns once when the CPU takes over from a GPU that failed.
 ///
-/// A machine without a driver or a device causes no warning.
+/// A machine without a GPU or its driver causes no warning.
 #[derive(Debug, Default)]
 pub struct Fallback {
     is_reported: bool,
@@ -72,7 +72,7 @@ impl Fallback {
     }
 }
 
-/// Returns whether a device exists, or the driver fails to say so.
+/// Returns whether a GPU exists, or the CUDA driver fails to say so.
 fn has_device() -> bool {
     #[cfg(cuda)]
     let found = !matches!(
@@ -81,7 +81,7 @@ fn has_device() -> bool {
     );
     #[cfg(not(cuda))]
     let found = false;
-    found
+    found || adapters().iter().any(|adapter| !adapter.is_software)
 }
 
 /// Returns the backend that `RADSWEEP_BACKEND` names, if `asked` is [`Backend::Auto`] and it is
@@ -185,11 +185,9 @@ pub fn choose(asked: Backend) -> Result<Choice> {
             why: asked_by.into(),
         }),
         (Backend::Cuda, Err(looked_for)) => Err(radsweep::Error::NoCuda { looked_for }.into()),
-        (Backend::Wgpu, _) => Err(radsweep::Error::Unsupported {
-            backend: Backend::Wgpu.name(),
-            what: "sorts of this program".to_owned(),
+        (Backend::Wgpu, _) => {
+            Err("`sort` and `bench` do not run on `wgpu`: use the backend cpu or cuda".into())
         }
-        .into()),
         (_, Ok(device)) => Ok(Choice {
             device: Some(device),
             why: "a CUDA device was found".into(),

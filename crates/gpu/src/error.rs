@@ -72,8 +72,8 @@ pub enum Error {
         size: usize,
     },
     /// A kernel image needs a newer driver or another device.
-    #[error("the kernel image {image} cannot run here: the driver supports CUDA {}.{}, the device has compute capability {}.{}; install a newer \
-             driver, or build the image for an older PTX version and this device ({code}){}", .driver.0, .driver.1, .device.0, .device.1, quoted(.log))]
+    #[error("the kernel image {image} cannot run here: the driver supports CUDA {}.{}, the device has compute capability {}.{}; a GPU \
+             from compute capability 7.5 on needs a newer driver, older GPUs are not supported ({code}){}", .driver.0, .driver.1, .device.0, .device.1, quoted(.log))]
     ImageTooNew {
         /// The image's name.
         image: String,

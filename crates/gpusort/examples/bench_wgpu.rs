@@ -1,4 +1,4 @@
-//! Measures the sort on `wgpu` on the best graphics processor: `bench_wgpu [SIZE…]`, by default
+//! Measures the sort on `wgpu` on the best GPU: `bench_wgpu [SIZE…]`, by default
 //! 2^16 to 2^26 keys. `--software` takes a software driver instead, to try the program.
 //!
 //! It prints one JSON object a line, with rates in billion keys per second. A rate is that

@@ -1,4 +1,4 @@
-//! Stable sorts on CUDA GPUs, on the CPU, and by `wgpu` on other graphics processors.
+//! Stable sorts on CUDA GPUs, on the CPU, and by `wgpu` on other GPUs.
 //!
 //! Keys are `u32 i32 f32 u64 i64 f64` ([`Key`]). They sort in either [`Order`], by any window of
 //! their bits ([`SortOptions`]). There are four kinds of sort:
@@ -14,6 +14,7 @@
 //! of negative sign come first, NaNs of positive sign last ([`Key::to_ordered_bits`]).
 //!
 //! No call panics. A wrong call returns an [`Error`] and leaves keys, values and output unchanged.
+//! A process that runs out of memory within a sort on the CPU ends ([`cpu`]).
 //!
 //! ```
 //! use gpusort::{SortOptions, cpu};
@@ -26,7 +27,7 @@
 //! ```
 //!
 //! The module [`cpu`] is always available. The CUDA sorts need the feature `cuda`, which has no
-//! effect on targets without a CUDA driver. The module `wgpu` sorts on any graphics processor, and
+//! effect on targets without a CUDA driver. The module `wgpu` sorts on any GPU, and
 //! needs the feature `wgpu`.
 
 mod algorithm;

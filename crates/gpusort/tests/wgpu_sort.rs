@@ -1,6 +1,6 @@
-//! The sort on `wgpu`, compared with the stable sort of `std`. Without a graphics processor all
+//! The sort on `wgpu`, compared with the stable sort of `std`. Without a GPU all
 //! tests are skipped. `RADSWEEP_WGPU=required` takes a software driver, and `RADSWEEP_WGPU=real` a
-//! graphics processor; having none is a failure then.
+//! GPU; having none is a failure then.
 
 #[macro_use]
 mod common;

@@ -116,7 +116,9 @@ pub enum Cause {
         reason: InvalidReason,
     },
     /// The pairs that a rank found do not fit in the memory allowed for them.
-    #[error("{count} pairs do not fit in the memory allowed for them, which holds {limit}")]
+    #[error(
+        "{count} pairs do not fit in the memory allowed for them, which holds {limit}: raise `pair_memory`"
+    )]
     TooManyPairs {
         /// The number of pairs.
         count: u64,

@@ -79,7 +79,7 @@ impl Chosen {
         }
     }
 
-    /// Takes CUDA where a device answers, else a graphics processor, else the CPU.
+    /// Takes CUDA where a device answers, else another GPU, else the CPU.
     fn auto(config: Config) -> Self {
         let fallback = None;
         #[cfg(cuda)]

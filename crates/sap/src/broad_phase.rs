@@ -12,10 +12,12 @@ mod wgpu;
 /// Finds the overlapping pairs of a scene, frame after frame.
 ///
 /// Pairs are sorted by `(a, b)`, `a < b`, without duplicates, and the same on every backend,
-/// strategy, thread count and run. No input of a call panics, and a call that fails leaves the last
-/// result as it was. Memory, kept between updates: about 100 bytes a box and 8 to 24 a pair. While
-/// boxes move little, the CPU keeps candidates too, 8 bytes each: two or three for each pair in
-/// most scenes, at most eight for each box and pair when it begins.
+/// strategy, thread count and run. No input panics, and a call that fails leaves the last result
+/// unchanged. Only [`BroadPhase::pairs`], [`BroadPhase::started`] and [`BroadPhase::ended`] panic,
+/// if they are called before [`BroadPhase::download`] where boxes or pairs stay on a GPU. Memory,
+/// kept between updates: about 100 bytes a box and 8 to 24 a pair. While boxes move little, the CPU
+/// keeps candidates too, 8 bytes each: two or three for each pair in most scenes, at most eight for
+/// each box and pair when it begins.
 pub struct BroadPhase {
     chosen: Chosen,
     report: Report,
@@ -96,8 +98,8 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidAabb`] for a bad box (unless they are skipped), [`Error::TooManyPairs`] with
-    /// the exact count where the pairs do not fit, [`Error::LengthMismatch`],
+    /// [`Error::InvalidAabb`] for an invalid box (unless they are skipped), [`Error::TooManyPairs`]
+    /// with the exact count where the pairs do not fit, [`Error::LengthMismatch`],
     /// [`Error::ExcludedOrder`], [`Error::ChangedIndex`] and [`Error::TooManyBoxes`] for a frame
     /// whose parts do not agree, [`Error::OutOfMemory`], and what the sort or the device reports.
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
@@ -289,8 +291,8 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// Those of [`BroadPhase::update`]. The index of a bad box is that in its own set; the first
-    /// set is checked first.
+    /// Those of [`BroadPhase::update`]. The index of an invalid box is that in its own set; the
+    /// first set is checked first.
     pub fn overlaps_between<'a, 'b>(
         &mut self,
         a: impl Into<Frame<'a>>,
@@ -376,7 +378,7 @@ impl BroadPhase {
     ///
     /// # Errors
     ///
-    /// Those of [`BroadPhase::update`], and [`Error::NoCuda`] where the engine works on the CPU. A
+    /// Those of [`BroadPhase::update`], and [`Error::NoCuda`] on another backend. A
     /// GPU that fails here is an error with [`Backend::Auto`](crate::Backend::Auto) too, since only
     /// it has the boxes.
     #[cfg(cuda)]
@@ -386,8 +388,9 @@ impl BroadPhase {
     ) -> Result<&Report> {
         let frame = frame.into();
         frame.check()?;
+        let backend = self.chosen.engine.backend();
         let engine = self.chosen.cuda_mut().ok_or_else(|| Error::NoCuda {
-            looked_for: "this broad phase works on the CPU".to_owned(),
+            looked_for: format!("this broad phase works on the backend `{backend}`"),
         })?;
         self.report = engine.update_device(&frame)?;
         self.lookup = Lookup::default();

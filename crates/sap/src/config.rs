@@ -85,7 +85,7 @@ named!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Backend {
-    /// CUDA if a device answers, else a graphics processor through `wgpu`, else the CPU. A build
+    /// CUDA if a device answers, else another GPU through `wgpu`, else the CPU. A build
     /// tries those whose feature it has. If the device fails, the CPU works from then on
     /// ([`BroadPhase::fallback`](crate::BroadPhase::fallback)).
     #[default]
@@ -96,7 +96,7 @@ pub enum Backend {
     Cpu,
     /// The first CUDA device, or an error if there is none.
     Cuda,
-    /// The best graphics adapter of Vulkan, Metal or DirectX 12, or an error if there is none. A
+    /// The best GPU of Vulkan, Metal or DirectX 12, or an error if there is none. A
     /// software driver is taken only if there is nothing else. `Strategy::Endpoints` is
     /// [`Error::Unsupported`] there.
     Wgpu,

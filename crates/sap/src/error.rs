@@ -1,4 +1,5 @@
-//! The errors of this crate. Every error leaves the result of the last update unchanged.
+//! The errors of this crate. An error leaves the result of the last update unchanged; only pairs
+//! that were on a GPU alone are lost if it fails.
 
 use crate::Pair;
 use std::fmt;
@@ -59,7 +60,10 @@ pub enum Error {
     /// The pairs do not fit in the memory allowed for them.
     /// [`BroadPhase::for_each_pair_chunk`](crate::BroadPhase::for_each_pair_chunk) delivers them
     /// all in bounded memory.
-    #[error("{count} pairs do not fit in the memory allowed for them, which holds {limit}")]
+    #[error(
+        "{count} pairs do not fit in the memory allowed for them, which holds {limit}: raise \
+         `Config::pair_memory`, or use `for_each_pair_chunk`"
+    )]
     TooManyPairs {
         /// The exact number of pairs.
         count: u64,
@@ -161,11 +165,11 @@ pub enum Error {
         looked_for: String,
     },
     /// The backend does not have what the configuration asks for.
-    #[error("the backend `{backend}` does not have the {what}")]
+    #[error("the backend `{backend}` does not support {what}")]
     Unsupported {
         /// The name of the backend.
         backend: &'static str,
-        /// What was asked for, such as "strategy `endpoints`".
+        /// What was asked for, such as "the strategy `endpoints`".
         what: String,
     },
     /// The system refused an allocation of host memory.

@@ -27,7 +27,7 @@
 //! # Features
 //!
 //! Both are off by default. `cuda` adds NVIDIA GPUs. It needs no toolkit to build and no driver to
-//! start, and has no effect on targets without a CUDA driver. `wgpu` adds graphics processors of
+//! start, and has no effect on targets without a CUDA driver. `wgpu` adds GPUs of
 //! Vulkan, Metal and DirectX 12.
 
 mod aabb;

@@ -1,8 +1,9 @@
 //! The scenes of the program: worlds of `bevy_ecs` whose boxes a [`BroadPhase`] pairs every frame.
 //!
-//! The same seed gives the same scene on every backend and number of threads: random numbers come
-//! from Xoshiro256++ (`rand::rngs::Xoshiro256PlusPlus`), an entity's box index never changes, and
-//! systems process the pairs in sorted order. Rendering is done elsewhere.
+//! The same seed gives the same scene in every run and with any number of threads: random numbers
+//! come from Xoshiro256++ (`rand::rngs::Xoshiro256PlusPlus`), an entity's box index never changes,
+//! and systems process the pairs in sorted order. Scenes that move on a GPU (`galaxy` on CUDA;
+//! `particles` and `galaxy` on `wgpu`) differ by rounding. Rendering is done elsewhere.
 //!
 //! ```
 //! use radsweep_scenes::{Kind, Options, Scene};

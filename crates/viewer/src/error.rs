@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// No graphics driver was found.
     #[error(
-        "no graphics driver answers: install the Vulkan or OpenGL driver of your GPU, or a software one (Debian, \
+        "no graphics driver was found: install the Vulkan or OpenGL driver of your GPU, or a software one (Debian, \
          Ubuntu: apt install mesa-vulkan-drivers libvulkan1)"
     )]
     NoAdapter,
@@ -24,7 +24,7 @@ pub enum Error {
         limit: u32,
     },
     /// There is no window system.
-    #[error("no display answers: {0}")]
+    #[error("cannot open a display: {0}")]
     NoDisplay(String),
     /// The scene could not be created.
     #[error(transparent)]

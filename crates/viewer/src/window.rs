@@ -548,11 +548,11 @@ mod tests {
             message(
                 "os error at /somewhere/src/linux/mod.rs:765: neither WAYLAND nor DISPLAY is set"
             ),
-            "no display answers: neither WAYLAND nor DISPLAY is set"
+            "cannot open a display: neither WAYLAND nor DISPLAY is set"
         );
         assert_eq!(
             message("not supported."),
-            "no display answers: not supported"
+            "cannot open a display: not supported"
         );
         assert!(no_display("").is_headless() && Error::NoAdapter.is_headless());
     }

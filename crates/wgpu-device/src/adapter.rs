@@ -10,7 +10,7 @@ pub enum Adapters {
     /// Graphics processors only.
     #[default]
     Real,
-    /// A graphics processor if there is one, else a software driver.
+    /// A GPU if there is one, else a software driver.
     Any,
     /// Software drivers only, for tests.
     Software,
@@ -19,14 +19,14 @@ pub enum Adapters {
 impl Adapters {
     const fn looked_for(self) -> &'static str {
         match self {
-            Self::Real => "a graphics processor",
-            Self::Any => "a graphics processor or a software driver",
+            Self::Real => "a GPU",
+            Self::Any => "a GPU or a software driver",
             Self::Software => "a software driver",
         }
     }
 
     /// Returns the rank of an adapter of this type, the best first, or `None` if it is not asked
-    /// for. A type that the driver does not tell counts as a graphics processor.
+    /// for. A type that the driver does not tell counts as a GPU.
     const fn rank(self, of: DeviceType) -> Option<u32> {
         match (self, of) {
             (Self::Software, DeviceType::Cpu) | (Self::Any, DeviceType::Cpu) => Some(4),

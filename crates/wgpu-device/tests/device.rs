@@ -29,7 +29,7 @@ fn a_software_driver_is_used_only_if_asked_for() {
         Ok(real) => assert!(!real.is_software()),
         Err(Error::NoAdapter { looked_for, found }) => {
             assert!(only_software);
-            assert_eq!(looked_for, "a graphics processor");
+            assert_eq!(looked_for, "a GPU");
             assert!(found.contains(device.name()), "{found}");
         }
         Err(error) => panic!("{error}"),

@@ -1,6 +1,6 @@
 // Reads a frame whose lists are in buffers of the caller.
 //
-// `check_boxes` copies the boxes, bad ones as empty ones, and counts these. `loosen` adds the
+// `check_boxes` copies the boxes, invalid ones as empty ones, and counts these. `loosen` adds the
 // margin. `copy_words` copies the filters and the worlds, and `compare_words` finds out whether a
 // list is that of the last frame. `draw_sample` copies some boxes for the plan.
 //
@@ -30,8 +30,8 @@ struct ReadParams {
 
 const ABSENT: u32 = 0xffffffffu;
 
-// Where the counters have the number of bad boxes, the complement of the index of the first, and
-// whether a word has changed.
+// Where the counters have the number of invalid boxes, the complement of the index of the first,
+// and whether a word has changed.
 const BAD: u32 = 0u;
 const FIRST_BAD: u32 = 1u;
 const CHANGED: u32 = 2u;

@@ -86,7 +86,7 @@ pub enum CalibrationError {
         source: io::Error,
     },
     /// The text is no calibration, or is incomplete.
-    #[error("damaged in line {line}: {reason}")]
+    #[error("the calibration is damaged in line {line}: {reason}; run `radsweep calibrate` again")]
     Damaged {
         /// The line, counted from 1.
         line: usize,
@@ -95,7 +95,7 @@ pub enum CalibrationError {
     },
     /// The calibration was measured on another device, with another driver, or by another version
     /// of the library.
-    #[error("measured with {what} {found}, but this is {expected}")]
+    #[error("the calibration was measured with {what} {found}, but this is {expected}")]
     Foreign {
         /// `"device"`, `"driver"` or `"library"`.
         what: &'static str,
@@ -451,7 +451,7 @@ mod tests {
         let error = example.check(&other).expect_err("another driver");
         assert_eq!(
             error.to_string(),
-            "measured with driver 13.0, but this is 12.4"
+            "the calibration was measured with driver 13.0, but this is 12.4"
         );
     }
 

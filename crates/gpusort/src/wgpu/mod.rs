@@ -1,4 +1,4 @@
-//! The sort on any graphics processor: Vulkan, Metal and DirectX 12, by `wgpu`.
+//! The sort on any GPU: Vulkan, Metal and DirectX 12, by `wgpu`.
 //!
 //! It is a radix sort by digits of 8 bits, the lowest first, with the contract of
 //! [`cpu`](crate::cpu): the same order, the same bits, stable, and the keys of all six types.

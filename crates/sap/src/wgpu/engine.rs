@@ -425,7 +425,7 @@ fn check_strategy(strategy: Strategy) -> Result<()> {
         Strategy::Auto | Strategy::Sweep | Strategy::Subdivided => Ok(()),
         Strategy::Endpoints => Err(Error::Unsupported {
             backend: Backend::Wgpu.name(),
-            what: format!("strategy `{strategy}`"),
+            what: format!("the strategy `{strategy}`"),
         }),
     }
 }

@@ -31,9 +31,10 @@ fn choice() -> Result<(), Failed> {
 
 fn missing_strategy() -> Result<(), Failed> {
     match BroadPhase::new(wgpu(Strategy::Endpoints)).err() {
-        Some(Error::Unsupported { backend, what }) => {
-            equal((backend, what.as_str()), ("wgpu", "strategy `endpoints`"))
-        }
+        Some(Error::Unsupported { backend, what }) => equal(
+            (backend, what.as_str()),
+            ("wgpu", "the strategy `endpoints`"),
+        ),
         other => Err(format!("{other:?}").into()),
     }
 }

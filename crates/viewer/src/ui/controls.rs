@@ -34,7 +34,7 @@ impl Viewer {
                 self.set_speed(speed);
             }
         });
-        ui.checkbox(&mut self.held, "Wait for pictures");
+        ui.checkbox(&mut self.held, "No faster than the screen");
         ui.separator();
         self.simulated(ui);
         ui.separator();
@@ -138,8 +138,11 @@ impl Viewer {
             ui.label("Cut");
             ui.add(Slider::new(&mut look.cut, 0.0..=1.0).max_decimals(2));
         });
-        ui.checkbox(&mut self.drawing, "Drawing in the bars");
-        ui.checkbox(&mut self.broad_phase_only, "Broad phase only in the bars");
+        ui.checkbox(&mut self.drawing, "Include drawing in the bars");
+        ui.checkbox(
+            &mut self.broad_phase_only,
+            "Only the broad phase in the bars",
+        );
     }
 }
 

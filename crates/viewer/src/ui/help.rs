@@ -12,7 +12,10 @@ const HELP: [(&str, &str); 28] = [
     ("W A S D Q E", "fly; faster with shift"),
     ("click", "pick a body"),
     ("double click, F", "focus on the picked body, or on all"),
-    ("Escape", "deselect, close the message"),
+    (
+        "Escape",
+        "deselect, return to the newest frame, close the message",
+    ),
     ("O  Z", "throw a ball at the pointer, explode there"),
     ("Ctrl drag", "drag a body by a spring"),
     ("I", "add bodies"),
