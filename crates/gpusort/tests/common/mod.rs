@@ -312,7 +312,7 @@ pub fn compared<K: TestKey>(key: K, options: &SortOptions) -> u64 {
 /// Returns the stable argsort, by `std`.
 pub fn expected_index<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
     let mut index: Vec<u32> = (0..keys.len() as u32).collect();
-    index.sort_by_key(|&i| compared(keys[i as usize], options));
+    index.sort_by_cached_key(|&i| compared(keys[i as usize], options));
     index
 }
 
