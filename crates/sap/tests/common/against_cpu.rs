@@ -59,6 +59,52 @@ pub fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
     (0..n).map(|_| one()).collect()
 }
 
+/// The lists that a frame may have besides its boxes.
+#[derive(Clone, Default)]
+pub struct Extras {
+    pub filters: Option<Vec<Filter>>,
+    pub worlds: Option<Vec<u32>>,
+    pub excluded: Vec<Pair>,
+}
+
+impl Extras {
+    /// Creates random lists for `n` boxes, each in half of the cases.
+    pub fn random(random: &mut Random, n: usize) -> Self {
+        let mut extras = Self::default();
+        if random.chance(2) {
+            let filter = |random: &mut Random| Filter {
+                layers: 1 << random.below(3),
+                mask: random.bits() as u32 & 7,
+                group: random.below(4) as u32,
+                flags: FilterFlags(random.bits() as u32 & 7),
+            };
+            extras.filters = Some((0..n).map(|_| filter(random)).collect());
+        }
+        if random.chance(2) {
+            // Worlds of all sizes, with the max id.
+            let world = |random: &mut Random| [0, 7, 7, u32::MAX][random.below(4)];
+            extras.worlds = Some((0..n).map(|_| world(random)).collect());
+        }
+        if n > 1 && random.chance(2) {
+            let pairs = (0..n).map(|_| Pair::new(random.below(n) as u32, random.below(n) as u32));
+            extras.excluded = pairs.filter(|pair| pair.a < pair.b).collect();
+            extras.excluded.sort_unstable();
+        }
+        extras
+    }
+
+    /// Adds the lists to a frame.
+    pub fn with<'a>(&'a self, mut frame: Frame<'a>) -> Frame<'a> {
+        if let Some(filters) = &self.filters {
+            frame = frame.filters(filters);
+        }
+        if let Some(worlds) = &self.worlds {
+            frame = frame.worlds(worlds);
+        }
+        frame.excluded(&self.excluded)
+    }
+}
+
 /// A frame that owns its lists.
 #[derive(Clone)]
 struct Owned {
@@ -66,9 +112,7 @@ struct Owned {
     boxes: Vec<Aabb>,
     ends: Vec<Aabb>,
     exact: Vec<Aabb64>,
-    filters: Option<Vec<Filter>>,
-    worlds: Option<Vec<u32>>,
-    excluded: Vec<Pair>,
+    extras: Extras,
 }
 
 impl Owned {
@@ -80,32 +124,10 @@ impl Owned {
             boxes: uniform(random, n, density),
             ends: Vec::new(),
             exact: Vec::new(),
-            filters: None,
-            worlds: None,
-            excluded: Vec::new(),
+            extras: Extras::default(),
         };
         owned.spice(random);
-        if random.chance(2) {
-            let filter = |random: &mut Random| Filter {
-                layers: 1 << random.below(3),
-                mask: random.bits() as u32 & 7,
-                group: random.below(4) as u32,
-                flags: FilterFlags(random.bits() as u32 & 7),
-            };
-            owned.filters = Some((0..n).map(|_| filter(random)).collect());
-        }
-        if random.chance(2) {
-            // Worlds of all sizes, with the max id.
-            let world = |random: &mut Random| [0, 7, 7, u32::MAX][random.below(4)];
-            owned.worlds = Some((0..n).map(|_| world(random)).collect());
-        }
-        if n > 1 && random.chance(2) {
-            owned.excluded = (0..n)
-                .map(|_| Pair::new(random.below(n) as u32, random.below(n) as u32))
-                .collect();
-            owned.excluded.retain(|pair| pair.a < pair.b);
-            owned.excluded.sort_unstable();
-        }
+        owned.extras = Extras::random(random, n);
         owned
     }
 
@@ -160,18 +182,11 @@ impl Owned {
     }
 
     fn frame(&self) -> Frame<'_> {
-        let mut frame = match self.form {
+        self.extras.with(match self.form {
             0 => Frame::boxes(&self.boxes),
             1 => Frame::swept(&self.boxes, &self.ends),
             _ => Frame::exact(&self.exact),
-        };
-        if let Some(filters) = &self.filters {
-            frame = frame.filters(filters);
-        }
-        if let Some(worlds) = &self.worlds {
-            frame = frame.worlds(worlds);
-        }
-        frame.excluded(&self.excluded)
+        })
     }
 }
 
@@ -274,7 +289,7 @@ fn frames(base: &Config) -> Result<(), Failed> {
                     owned.boxes.len(),
                     owned.form
                 );
-                both.update(owned.frame(), owned.worlds.is_some(), &what)?;
+                both.update(owned.frame(), owned.extras.worlds.is_some(), &what)?;
             }
         }
         Ok(())
@@ -323,9 +338,7 @@ fn margins(base: &Config) -> Result<(), Failed> {
             let n = random.below(owned.boxes.len()) + 1;
             let frame = Owned {
                 boxes: owned.boxes[..n].to_vec(),
-                filters: None,
-                worlds: None,
-                excluded: vec![],
+                extras: Extras::default(),
                 ..owned.clone()
             };
             both.update(frame.frame(), false, &format!("{rule:?}, frame {number}"))?;
@@ -351,7 +364,7 @@ fn two_sets(base: &Config) -> Result<(), Failed> {
                 a: i as u32,
                 b: (i / 2) as u32,
             });
-            a.excluded = excluded.collect();
+            a.extras.excluded = excluded.collect();
             let mut on_device = engine(&config);
             let last = uniform(&mut Random::new(1), 50, 4.0);
             on_device.update(&last).map_err(|error| error.to_string())?;
@@ -427,7 +440,7 @@ fn bad_boxes(base: &Config) -> Result<(), Failed> {
                 ..base.clone()
             });
             let good = Owned::new(&mut random, sized(700, 150), form);
-            both.update(good.frame(), good.worlds.is_some(), "good")?;
+            both.update(good.frame(), good.extras.worlds.is_some(), "good")?;
             let n = good.boxes.len();
             let breaks: [fn(&mut Aabb); 4] = [
                 |b| b.min[1] = NAN,
@@ -448,7 +461,7 @@ fn bad_boxes(base: &Config) -> Result<(), Failed> {
                     bad.exact[i] = widened;
                 }
                 let what = format!("{on_invalid:?}, form {form}, break {number}");
-                both.update(bad.frame(), bad.worlds.is_some(), &what)?;
+                both.update(bad.frame(), bad.extras.worlds.is_some(), &what)?;
                 // After an error both have their last result.
                 same(both.device.pairs(), both.cpu.pairs())?;
                 let (x, y) = (

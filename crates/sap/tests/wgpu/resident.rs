@@ -3,7 +3,7 @@
 
 use super::device::{opened, two_opened};
 use super::{Other, wgpu};
-use crate::common::against_cpu::{cpu, sized, uniform};
+use crate::common::against_cpu::{Extras, cpu, sized, uniform};
 use crate::common::scenes::Random;
 use crate::common::{RULES, equal, same};
 use libtest_mimic::Failed;
@@ -34,9 +34,7 @@ pub const ALL: &[(&str, Other)] = &[
 #[derive(Clone, Default)]
 struct Lists {
     boxes: Vec<Aabb>,
-    filters: Option<Vec<Filter>>,
-    worlds: Option<Vec<u32>>,
-    excluded: Vec<Pair>,
+    extras: Extras,
 }
 
 impl Lists {
@@ -48,14 +46,7 @@ impl Lists {
     }
 
     fn frame(&self) -> Frame<'_> {
-        let mut frame = Frame::boxes(&self.boxes).excluded(&self.excluded);
-        if let Some(filters) = &self.filters {
-            frame = frame.filters(filters);
-        }
-        if let Some(worlds) = &self.worlds {
-            frame = frame.worlds(worlds);
-        }
-        frame
+        self.extras.with(Frame::boxes(&self.boxes))
     }
 
     /// Creates a random frame.
@@ -63,24 +54,7 @@ impl Lists {
         let density = [0.3, 1.0, 8.0][random.below(3)];
         let mut lists = Self::of(uniform(random, n, density));
         spice(random, &mut lists.boxes);
-        if random.chance(2) {
-            let filter = |random: &mut Random| Filter {
-                layers: 1 << random.below(3),
-                mask: random.bits() as u32 & 7,
-                group: random.below(4) as u32,
-                flags: FilterFlags(random.bits() as u32 & 7),
-            };
-            lists.filters = Some((0..n).map(|_| filter(random)).collect());
-        }
-        if random.chance(3) {
-            let world = |random: &mut Random| [0, 7, 7, u32::MAX][random.below(4)];
-            lists.worlds = Some((0..n).map(|_| world(random)).collect());
-        }
-        if n > 1 && random.chance(2) {
-            let pairs = (0..n).map(|_| Pair::new(random.below(n) as u32, random.below(n) as u32));
-            lists.excluded = pairs.filter(|pair| pair.a < pair.b).collect();
-            lists.excluded.sort_unstable();
-        }
+        lists.extras = Extras::random(random, n);
         lists
     }
 
@@ -146,10 +120,11 @@ impl Rig {
     fn check(&mut self, lists: &Lists) -> Result<u64, Failed> {
         let before = self.resident.report().clone();
         let boxes = self.buffer(&lists.boxes)?;
-        let filters = lists.filters.as_ref().map(|list| self.buffer(list));
-        let worlds = lists.worlds.as_ref().map(|list| self.buffer(list));
+        let filters = lists.extras.filters.as_ref().map(|list| self.buffer(list));
+        let worlds = lists.extras.worlds.as_ref().map(|list| self.buffer(list));
         let (filters, worlds) = (filters.transpose()?, worlds.transpose()?);
-        let mut frame = WgpuFrame::boxes(&boxes, lists.boxes.len()).excluded(&lists.excluded);
+        let mut frame =
+            WgpuFrame::boxes(&boxes, lists.boxes.len()).excluded(&lists.extras.excluded);
         if let Some(filters) = &filters {
             frame = frame.filters(filters);
         }
@@ -244,8 +219,8 @@ fn frames() -> Result<(), Failed> {
                 rig.check(&lists)?;
             }
             lists.boxes.truncate(n / 2);
-            lists.filters = None;
-            lists.worlds = None;
+            lists.extras.filters = None;
+            lists.extras.worlds = None;
             rig.check(&lists)?;
         }
     }
@@ -332,12 +307,12 @@ fn unchanged() -> Result<(), Failed> {
     let random = &mut Random::new(14);
     let mut rig = Rig::new(&wgpu(Strategy::Auto))?;
     let mut lists = Lists::of(uniform(random, 500, 4.0));
-    lists.filters = Some(vec![Filter::default(); 500]);
+    lists.extras.filters = Some(vec![Filter::default(); 500]);
     equal(rig.check(&lists)? > 0, true)?;
     for _ in 0..3 {
         equal(rig.check(&lists)?, 0)?;
     }
-    lists.filters = Some(vec![
+    lists.extras.filters = Some(vec![
         Filter {
             flags: FilterFlags::STATIC,
             ..Filter::default()
@@ -346,7 +321,7 @@ fn unchanged() -> Result<(), Failed> {
     ]);
     equal(rig.check(&lists)? > 0, true)?;
     equal(rig.resident.report().pairs, 0)?;
-    lists.worlds = Some(vec![5; 500]);
+    lists.extras.worlds = Some(vec![5; 500]);
     equal(rig.check(&lists)? > 0, true)?;
     // Boxes that move within their margin.
     let mut rig = Rig::new(&Config {
