@@ -1,7 +1,7 @@
 //! Edge cases that take several frames, or that check more than pairs.
 
 use super::scenes::{Random, around, at, clustered, uniform, uniform_in};
-use super::{Setup, equal, oracle, quick, same};
+use super::{Setup, equal, oracle, quick, same, without};
 use gpusort::Algorithm;
 use libtest_mimic::Failed;
 use sap::internals::{PairHasher, pair_hash};
@@ -9,7 +9,6 @@ use sap::{
     Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, InvalidReason, OnInvalid,
     Pair, Sorts, Strategy,
 };
-use std::collections::BTreeSet;
 
 type Check = fn(&Setup) -> Result<(), Failed>;
 
@@ -239,18 +238,9 @@ fn pair_capacity(setup: &Setup) -> Result<(), Failed> {
 
 /// Fails unless the events lead from one list to the other.
 pub fn events_lead(broad_phase: &BroadPhase, before: &[Pair]) -> Result<(), Failed> {
-    let (old, new): (BTreeSet<_>, BTreeSet<_>) = (
-        before.iter().copied().collect(),
-        broad_phase.pairs().iter().copied().collect(),
-    );
-    same(
-        broad_phase.started(),
-        &new.difference(&old).copied().collect::<Vec<_>>(),
-    )?;
-    same(
-        broad_phase.ended(),
-        &old.difference(&new).copied().collect::<Vec<_>>(),
-    )?;
+    let after = broad_phase.pairs();
+    same(broad_phase.started(), &without(after, before))?;
+    same(broad_phase.ended(), &without(before, after))?;
     let report = broad_phase.report();
     equal(
         (report.started, report.ended),

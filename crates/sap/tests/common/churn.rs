@@ -1,7 +1,7 @@
 //! Scenes that change in every way from frame to frame, each compared with a rebuild.
 
 use super::scenes::{Random, around, uniform_in};
-use super::{equal, same};
+use super::{equal, same, without};
 use libtest_mimic::Failed;
 use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Strategy};
 
@@ -234,12 +234,6 @@ fn update_stored(stored: &mut Vec<Aabb>, boxes: &[Aabb], margin: f32) {
     }
     let new = &boxes[stored.len()..];
     stored.extend(new.iter().map(|b| b.loosened(margin)));
-}
-
-/// Returns the elements of `these` that are not in `those`. Both are sorted.
-fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
-    let missing = |pair: &&Pair| those.binary_search(pair).is_err();
-    these.iter().filter(missing).copied().collect()
 }
 
 /// Checks that an update gives these pairs, and the events since `before`.

@@ -103,6 +103,16 @@ pub fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Result<()
     }
 }
 
+/// Returns the pairs of `these` that are not in `those`. Both are sorted.
+pub fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
+    let mut those = those.iter().peekable();
+    let missing = |pair: &&Pair| {
+        while those.next_if(|other| other < pair).is_some() {}
+        those.peek() != Some(pair)
+    };
+    these.iter().filter(missing).copied().collect()
+}
+
 /// Returns the edge cases on one backend: every scene and every behaviour, for each strategy and
 /// both rules.
 pub fn trials(backend: Backend, strategies: &[Strategy]) -> Vec<Trial> {
