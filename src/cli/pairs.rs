@@ -232,8 +232,8 @@ impl Work<'_> {
     fn announce(&self, count: u64) -> ProgressBar {
         self.bar.finish_and_clear();
         note(&format!(
-            "{count} pairs: more than {} are found in chunks, in less memory",
-            PAIR_MEMORY / size_of::<Pair>() as u64
+            "{count} pairs exceed {} MiB: they are found in chunks, in about twice the time",
+            PAIR_MEMORY >> 20
         ));
         progress(count, "pairs")
     }

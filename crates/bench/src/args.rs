@@ -101,7 +101,7 @@ pub struct Sap {
     #[arg(long)]
     pub(crate) no_events: bool,
     /// Updates by each contender; the median is reported. Fewer updates if they take more than
-    /// three seconds [default: 21; up to 2000 of few boxes that walk or rest]
+    /// three seconds [default: 21; up to 2000 of few boxes, except with `moving` and `still`]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: Option<usize>,
     #[command(flatten)]
@@ -114,7 +114,7 @@ pub struct Sap {
 /// The arguments of `bench paper`.
 #[derive(Debug, Args)]
 pub struct Paper {
-    /// Figures, or all figures of a paper (ha, satish, cederman, dehne) [default: all]
+    /// Figures, or all figures of one group of authors (ha, satish, cederman, dehne) [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = PossibleValuesParser::new(figures::names()))]
     pub(crate) figure: Vec<String>,
     /// Sizes of the inputs

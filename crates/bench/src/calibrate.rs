@@ -20,7 +20,7 @@ pub fn run(args: &Calibrate) -> Result<()> {
         #[cfg(not(cuda))]
         Ok(device) => match device {},
         Err(why) => Err(format!(
-            "nothing to calibrate: the CPU has only one sort, and no GPU was found ({why})"
+            "nothing to calibrate: only CUDA has several sorts to choose from ({why})"
         )
         .into()),
     }

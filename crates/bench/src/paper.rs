@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
     let busy = Busy::before();
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() {
-        note("no GPU: the CPU's sort stands for all others");
+        note("on the CPU: its one sort stands for all others");
     }
     let plan: Vec<_> = figures
         .into_iter()

@@ -52,7 +52,7 @@
 #define RADSWEEP_BACKEND_CUDA 2
 
 /**
- * The best GPU of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
+ * The best GPU through Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
  * radsweep_create fails without one. It has all strategies but ENDPOINTS.
  */
 #define RADSWEEP_BACKEND_WGPU 3
@@ -295,10 +295,9 @@ typedef struct RadsweepConfig {
    */
   uint64_t initial_pair_capacity;
   /**
-   * Min number of boxes in a resting set; 0 chooses it by measurements, UINT64_MAX turns it off.
-   * The resting set has boxes that were unchanged for some frames (on CUDA, static and sleeping
-   * ones), if they are a good part of all. They are neither sorted nor tested against each
-   * other. The pairs are the same.
+   * Min number of unchanged boxes (on CUDA static and sleeping ones) that are neither sorted nor
+   * tested against each other, if they are a good part of all. 0 means 1,024 on the CPU and
+   * 32,768 on CUDA; UINT64_MAX means never. The pairs are the same.
    */
   uint64_t min_resting;
   /**
@@ -547,8 +546,7 @@ typedef struct RadsweepReport {
    */
   uint64_t first_invalid;
   /**
-   * Number of tests. If it is far above the number of pairs, the strategy does not suit the
-   * scene.
+   * Number of tests. With hundreds for each box and pair the strategy does not suit the scene.
    */
   uint64_t tests;
   /**
@@ -691,8 +689,8 @@ RadsweepStatus radsweep_query_default(struct RadsweepQuery *query, size_t size);
 /**
  * Lends the indices of the last update's boxes that a query finds, in ascending order.
  *
- * The first query after an update builds a tree, which costs about as much as the update. Each
- * query then costs microseconds.
+ * The first query after an update builds a tree, which costs about as much as the update. On CUDA
+ * the device answers the first 16, and the next one builds it. Each query then costs microseconds.
  */
 RadsweepStatus radsweep_query(struct RadsweepBroadPhase *broad_phase,
                               const struct RadsweepQuery *query,
@@ -783,8 +781,8 @@ RadsweepStatus radsweep_report(const struct RadsweepBroadPhase *broad_phase,
 /**
  * Lends the indices of the last update's boxes that overlap `query_box`, in ascending order.
  *
- * The first query after an update builds a tree, which costs about as much as the update. Each
- * query then costs microseconds.
+ * The first query after an update builds a tree, which costs about as much as the update. On CUDA
+ * the device answers the first 16, and the next one builds it. Each query then costs microseconds.
  */
 RadsweepStatus radsweep_query_box(struct RadsweepBroadPhase *broad_phase,
                                   const struct RadsweepAabb *query_box,

@@ -13,7 +13,7 @@ pub const RADSWEEP_BACKEND_AUTO: u32 = 0;
 pub const RADSWEEP_BACKEND_CPU: u32 = 1;
 /// The first CUDA device; radsweep_create fails without one.
 pub const RADSWEEP_BACKEND_CUDA: u32 = 2;
-/// The best GPU of Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
+/// The best GPU through Vulkan, Metal or DirectX 12, if the library was built with `wgpu`;
 /// radsweep_create fails without one. It has all strategies but ENDPOINTS.
 pub const RADSWEEP_BACKEND_WGPU: u32 = 3;
 
@@ -59,10 +59,9 @@ pub struct RadsweepConfig {
     pub pair_memory: u64,
     /// Initial capacity for pairs; it grows as needed.
     pub initial_pair_capacity: u64,
-    /// Min number of boxes in a resting set; 0 chooses it by measurements, UINT64_MAX turns it off.
-    /// The resting set has boxes that were unchanged for some frames (on CUDA, static and sleeping
-    /// ones), if they are a good part of all. They are neither sorted nor tested against each
-    /// other. The pairs are the same.
+    /// Min number of unchanged boxes (on CUDA static and sleeping ones) that are neither sorted nor
+    /// tested against each other, if they are a good part of all. 0 means 1,024 on the CPU and
+    /// 32,768 on CUDA; UINT64_MAX means never. The pairs are the same.
     pub min_resting: u64,
     /// The number of threads that the broad phase works on, on the CPU; 0: all of the processor's.
     /// Small frames stay on the caller's thread in any case.

@@ -164,8 +164,8 @@ pub unsafe extern "C" fn radsweep_query_default(
 
 /// Lends the indices of the last update's boxes that a query finds, in ascending order.
 ///
-/// The first query after an update builds a tree, which costs about as much as the update. Each
-/// query then costs microseconds.
+/// The first query after an update builds a tree, which costs about as much as the update. On CUDA
+/// the device answers the first 16, and the next one builds it. Each query then costs microseconds.
 ///
 /// # Safety
 ///

@@ -33,8 +33,7 @@ pub struct RadsweepReport {
     pub invalid: u64,
     /// Index of the first invalid box.
     pub first_invalid: u64,
-    /// Number of tests. If it is far above the number of pairs, the strategy does not suit the
-    /// scene.
+    /// Number of tests. With hundreds for each box and pair the strategy does not suit the scene.
     pub tests: u64,
     /// Milliseconds of the update.
     pub milliseconds: f64,
@@ -289,8 +288,8 @@ unsafe fn vector(pointer: *const f32, what: &'static str) -> Result<[f32; 3], Fa
 
 /// Lends the indices of the last update's boxes that overlap `query_box`, in ascending order.
 ///
-/// The first query after an update builds a tree, which costs about as much as the update. Each
-/// query then costs microseconds.
+/// The first query after an update builds a tree, which costs about as much as the update. On CUDA
+/// the device answers the first 16, and the next one builds it. Each query then costs microseconds.
 ///
 /// # Safety
 ///

@@ -74,9 +74,9 @@
 //!
 //! # GPU
 //!
-//! [`Backend::Auto`] tries the first NVIDIA GPU (feature `cuda`), then any other GPU
-//! (feature `wgpu`), then the CPU. The pairs are the same. Boxes
-//! in host memory are copied there in each update. A program whose boxes are on an NVIDIA GPU calls
+//! [`Backend::Auto`] tries the first NVIDIA GPU (feature `cuda`), then any other GPU (feature
+//! `wgpu`), then the CPU. The pairs are the same. A backend on a GPU copies boxes from host memory
+//! to the GPU in each update. A program whose boxes are on an NVIDIA GPU calls
 //! `BroadPhase::update_device`, and reads the pairs there (`BroadPhase::device_pairs`) or copies
 //! them (`BroadPhase::download`). `FrameGraph` runs a whole frame in one launch. With `wgpu` these
 //! are `BroadPhase::update_wgpu` and `BroadPhase::wgpu_pairs`, on any GPU.
@@ -90,7 +90,7 @@
 //!   It needs no toolkit to build and no driver to start, and has no effect on targets without a
 //!   CUDA driver. A crate outside of the workspace that enables it needs a few lines of
 //!   configuration, which the guide lists.
-//! - `wgpu`: GPUs of Vulkan, Metal and DirectX 12 ([`Backend::Wgpu`]), the module
+//! - `wgpu`: GPUs through Vulkan, Metal and DirectX 12 ([`Backend::Wgpu`]), the module
 //!   `sort::wgpu`, and the device layer `wgpu_device`.
 //! - `ecs`: the module `ecs`, which is the crate `radsweep-ecs`: components, a resource and systems
 //!   of `bevy_ecs`.

@@ -90,7 +90,7 @@ impl Chosen {
         #[cfg(feature = "wgpu")]
         let fallback = match wgpu::Engine::new(config.clone(), Adapters::Real) {
             Ok(engine) => return Self::replaceable(engine),
-            Err(error) => fallback.or(Some(error)),
+            Err(error) => Some(telling(fallback, error)),
         };
         Self::on_cpu(cpu::Engine::new(config), fallback)
     }
@@ -157,6 +157,16 @@ impl Chosen {
     pub(crate) fn cuda_mut(&mut self) -> Option<&mut cuda::Engine> {
         let engine: &mut dyn Any = &mut *self.engine;
         engine.downcast_mut()
+    }
+}
+
+/// Returns the error that tells more: of a GPU that fails rather than of one that is missing.
+#[cfg(feature = "wgpu")]
+fn telling(of_cuda: Option<Error>, of_wgpu: Error) -> Error {
+    match (of_cuda, &of_wgpu) {
+        (Some(error @ Error::NoCuda { .. }), Error::NoWgpu { .. }) => error,
+        (None | Some(Error::NoCuda { .. }), _) => of_wgpu,
+        (Some(error), _) => error,
     }
 }
 

@@ -311,7 +311,8 @@ impl BroadPhase {
     /// 1), in memory that does not grow with their number. Margins do not apply. The result of the
     /// last update stays.
     ///
-    /// Costs about two updates, the ordering of the pairs apart, when they do not fit in one round.
+    /// If the pairs do not fit in memory at once, it takes about as long as two updates, and the
+    /// time to sort the pairs.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config};

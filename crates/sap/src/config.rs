@@ -96,7 +96,7 @@ pub enum Backend {
     Cpu,
     /// The first CUDA device, or an error if there is none.
     Cuda,
-    /// The best GPU of Vulkan, Metal or DirectX 12, or an error if there is none. A
+    /// The best GPU through Vulkan, Metal or DirectX 12, or an error if there is none. A
     /// software driver is taken only if there is nothing else. `Strategy::Endpoints` is
     /// [`Error::Unsupported`] there.
     Wgpu,

@@ -106,7 +106,7 @@ pub enum Error {
         vertices: usize,
     },
     /// A list that needs one entry for each box has another length.
-    #[error("there are {boxes} boxes but {given} {what}: each box needs one")]
+    #[error("there are {boxes} boxes but {given} {what}: the numbers must be equal")]
     LengthMismatch {
         /// The list: `"filters"`, `"worlds"`, `"end boxes"`, `"triangles"` or `"objects"`.
         what: &'static str,

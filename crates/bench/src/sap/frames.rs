@@ -21,7 +21,7 @@ pub(crate) enum Motion {
     Walk,
     /// One box in 100 walks by up to 10 % of its size
     Some,
-    /// The same, and it is listed which
+    /// As `some`, with the moved boxes listed in `Frame::changed`
     Listed,
     /// Nothing moves, and an empty list says so
     None,

@@ -100,14 +100,27 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
         output::draw(path, &lines)?;
     }
     busy::report(busy);
-    let wrong = lines
+    check(&lines)
+}
+
+/// Fails if contenders found wrong pairs, and names them.
+fn check(lines: &[Line]) -> Result<()> {
+    let wrong: Vec<_> = lines
         .iter()
         .filter(|line| matches!(line.measured, Err(Missing::Wrong(_))))
-        .count();
-    if wrong > 0 {
-        return Err(format!("{wrong} contenders found wrong pairs").into());
+        .map(|line| {
+            format!(
+                "{} in {} ({} boxes)",
+                line.contender.name(),
+                line.source,
+                line.n
+            )
+        })
+        .collect();
+    if wrong.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("wrong pairs were found by {}", wrong.join(", ")).into())
 }
 
 /// Returns the requested contenders.

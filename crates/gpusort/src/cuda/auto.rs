@@ -86,7 +86,7 @@ pub enum CalibrationError {
         source: io::Error,
     },
     /// The text is no calibration, or is incomplete.
-    #[error("the calibration is damaged in line {line}: {reason}; run `radsweep calibrate` again")]
+    #[error("the calibration is damaged in line {line}: {reason}")]
     Damaged {
         /// The line, counted from 1.
         line: usize,

@@ -79,7 +79,11 @@ impl Viewer {
             ) {
                 self.throw(middle);
             }
-            if button(ui, "Explode", "explode in the middle; Z: at the pointer") {
+            if button(
+                ui,
+                "Explode",
+                "set off an explosion in the middle; Z: at the pointer",
+            ) {
                 self.explode(middle);
             }
             if button(ui, "Add", "add bodies; I") {

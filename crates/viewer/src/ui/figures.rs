@@ -252,7 +252,7 @@ fn found(ui: &mut Ui, record: &Record) {
                 "started, ended",
                 format!("+{} -{}", grouped(report.started), grouped(report.ended)),
             );
-            row("candidates", grouped(stats.tests));
+            row("tests", grouped(stats.tests));
             if report.pairs > 0 {
                 row(
                     "  per pair",
