@@ -34,6 +34,11 @@ impl Body {
     pub fn is_awake(&self) -> bool {
         self.inverse_mass > 0.0 && !self.asleep
     }
+
+    /// Returns the velocity of a point, given from the centre of mass.
+    pub fn speed(&self, anchor: Vec3) -> Vec3 {
+        self.linear + self.angular.cross(anchor)
+    }
 }
 
 /// One point of contact between two boxes of different bodies.

@@ -1,7 +1,8 @@
-//! A contact point as a constraint on the velocities of its two bodies.
+//! Contact points as constraints on the velocities of their bodies, four at once.
 
 use super::body::{Body, Contact, SLOP, SUBSTEP};
-use glam::{Mat3A, Quat, Vec2, Vec3A};
+use super::lanes::{LANES, Matrices, Vectors};
+use glam::{Mat3A, Quat, Vec3, Vec3A, Vec4};
 use parry3d::math::Pose3;
 
 /// Coefficient of friction: wood on wood.
@@ -25,10 +26,6 @@ impl Velocity {
             linear: body.linear.into(),
             angular: body.angular.into(),
         }
-    }
-
-    fn at(&self, anchor: Vec3A) -> Vec3A {
-        self.linear + self.angular.cross(anchor)
     }
 }
 
@@ -94,118 +91,223 @@ impl Spring {
     }
 }
 
-/// Per-contact data of a frame.
-#[derive(Debug, Clone)]
-pub(super) struct Constraint {
-    /// The normal, then two tangents.
-    axes: [Vec3A; 3],
-    anchors: [Vec3A; 2],
-    /// The accumulated impulse along the axes.
-    pub impulse: Vec3A,
-    /// Impulse for a unit change of speed along the normal and along the stiffer tangent. With one
-    /// mass for both tangents, friction opposes the sliding exactly.
-    mass: f32,
-    tangent_mass: f32,
-    /// The separation minus the distance of the anchors, which changes as they move.
-    offset: f32,
-    approach: f32,
-    strongest: f32,
-    /// The index in the list of contacts.
-    pub contact: u32,
+/// The velocities of a body in each lane.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Velocities {
+    pub linear: Vectors,
+    pub angular: Vectors,
 }
 
-impl Constraint {
-    pub fn new(contact: &Contact, index: u32, motions: [&Motion; 2], at: &[Velocity; 2]) -> Self {
-        let normal = Vec3A::from(contact.normal);
-        let (first, second) = normal.any_orthonormal_pair();
+impl Velocities {
+    /// Takes the velocities of these bodies.
+    pub fn gather(bodies: &[u32; LANES], all: &[Velocity]) -> Self {
+        let of = |lane: usize| &all[bodies[lane] as usize];
+        Self {
+            linear: Vectors::gather(|lane| of(lane).linear),
+            angular: Vectors::gather(|lane| of(lane).angular),
+        }
+    }
+
+    /// Returns the velocities of the lanes.
+    pub fn scatter(&self) -> impl Iterator<Item = Velocity> {
+        let both = self
+            .linear
+            .scatter()
+            .into_iter()
+            .zip(self.angular.scatter());
+        both.map(|(linear, angular)| Velocity { linear, angular })
+    }
+
+    fn at(&self, anchor: Vectors) -> Vectors {
+        self.linear + self.angular.cross(anchor)
+    }
+}
+
+/// How a body in each lane resists impulses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Masses {
+    inverse_mass: Vec4,
+    inverse_inertia: Matrices,
+}
+
+impl Masses {
+    pub fn gather(bodies: &[u32; LANES], all: &[Motion]) -> Self {
+        let of = |lane: usize| &all[bodies[lane] as usize];
+        Self {
+            inverse_mass: Vec4::from_array([0, 1, 2, 3].map(|lane| of(lane).inverse_mass)),
+            inverse_inertia: Matrices::gather(|lane| &of(lane).inverse_inertia),
+        }
+    }
+}
+
+/// How a body in each lane has moved since the start of the frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moved {
+    shift: Vectors,
+    turn: Matrices,
+}
+
+impl Moved {
+    pub fn gather(bodies: &[u32; LANES], all: &[Motion]) -> Self {
+        let of = |lane: usize| &all[bodies[lane] as usize];
+        Self {
+            shift: Vectors::gather(|lane| of(lane).shift),
+            turn: Matrices::gather(|lane| &of(lane).turn),
+        }
+    }
+}
+
+/// Per-contact data of a frame, for a contact in each lane. A lane without a contact has masses of
+/// 0.
+#[derive(Debug, Clone)]
+pub(super) struct Constraints {
+    /// The normal, then two tangents.
+    axes: [Vectors; 3],
+    anchors: [Vectors; 2],
+    /// The accumulated impulse along the axes.
+    impulse: Vectors,
+    /// Impulse for a unit change of speed along the normal and along the stiffer tangent. With one
+    /// mass for both tangents, friction opposes the sliding exactly.
+    mass: Vec4,
+    tangent_mass: Vec4,
+    /// The separation minus the distance of the anchors, which changes as they move.
+    offset: Vec4,
+    approach: Vec4,
+    strongest: Vec4,
+    /// The index in the list of contacts.
+    contacts: [Option<u32>; LANES],
+}
+
+impl Constraints {
+    /// Takes the contact of each lane that has one.
+    pub fn new(
+        contacts: [Option<u32>; LANES],
+        all: &[Contact],
+        masses: &[Masses; 2],
+        at: &[Velocities; 2],
+    ) -> Self {
+        let of = |lane: usize| contacts[lane].map(|index| &all[index as usize]);
+        let vectors = |of_one: &dyn Fn(&Contact) -> Vec3| {
+            Vectors::gather(|lane| of(lane).map_or(Vec3A::ZERO, |contact| of_one(contact).into()))
+        };
+        let normal = vectors(&|contact| contact.normal);
+        let anchors = [0, 1].map(|end| vectors(&|contact| contact.anchors[end]));
+        let separation = [0, 1, 2, 3].map(|lane| of(lane).map_or(0.0, |it| it.separation));
+        let [first, second] = normal.tangents();
         let axes = [normal, first, second];
-        let anchors = contact.anchors.map(Vec3A::from);
+        let is_there = glam::BVec4A::from_array([0, 1, 2, 3].map(|lane| contacts[lane].is_some()));
         let [mass, first, second] = axes.map(|axis| {
             let of = |end: usize| {
                 let arm = anchors[end].cross(axis);
-                motions[end].inverse_mass + arm.dot(motions[end].inverse_inertia * arm)
+                masses[end].inverse_mass + arm.dot(masses[end].inverse_inertia * arm)
             };
-            1.0 / (of(0) + of(1))
+            Vec4::select(is_there, Vec4::ONE / (of(0) + of(1)), Vec4::ZERO)
         });
         let velocity = at[1].at(anchors[1]) - at[0].at(anchors[0]);
         Self {
             axes,
             anchors,
-            impulse: contact.impulse.into(),
+            impulse: vectors(&|contact| contact.impulse),
             mass,
             tangent_mass: first.min(second),
-            offset: contact.separation - (anchors[1] - anchors[0]).dot(normal),
+            offset: Vec4::from_array(separation) - (anchors[1] - anchors[0]).dot(normal),
             approach: velocity.dot(normal),
-            strongest: 0.0,
-            contact: index,
+            strongest: Vec4::ZERO,
+            contacts,
         }
     }
 
-    /// Applies the accumulated impulse to the velocities.
-    pub fn warm(&self, velocities: &mut [Velocity; 2], motions: [&Motion; 2]) {
-        self.apply(self.impulse, velocities, motions);
+    /// Applies the accumulated impulses to the velocities.
+    pub fn warm(&self, velocities: &mut [Velocities; 2], masses: &[Masses; 2]) {
+        self.apply(self.impulse, velocities, masses);
     }
 
-    fn apply(&self, impulse: Vec3A, velocities: &mut [Velocity; 2], motions: [&Motion; 2]) {
+    fn apply(&self, impulse: Vectors, velocities: &mut [Velocities; 2], masses: &[Masses; 2]) {
         let impulse =
             self.axes[0] * impulse.x + self.axes[1] * impulse.y + self.axes[2] * impulse.z;
-        for (end, impulse) in [-impulse, impulse].into_iter().enumerate() {
-            velocities[end].linear += impulse * motions[end].inverse_mass;
-            velocities[end].angular +=
-                motions[end].inverse_inertia * self.anchors[end].cross(impulse);
-        }
+        let change = |end: usize| {
+            let own = &masses[end];
+            let angular = own.inverse_inertia * self.anchors[end].cross(impulse);
+            (impulse * own.inverse_mass, angular)
+        };
+        let (linear, angular) = change(0);
+        velocities[0].linear -= linear;
+        velocities[0].angular -= angular;
+        let (linear, angular) = change(1);
+        velocities[1].linear += linear;
+        velocities[1].angular += angular;
     }
 
     /// Returns the velocity of the second body's anchor relative to the first's.
-    fn velocity(&self, velocities: &[Velocity; 2]) -> Vec3A {
+    fn velocity(&self, velocities: &[Velocities; 2]) -> Vectors {
         velocities[1].at(self.anchors[1]) - velocities[0].at(self.anchors[0])
     }
 
     pub fn solve(
         &mut self,
-        velocities: &mut [Velocity; 2],
-        motions: [&Motion; 2],
+        velocities: &mut [Velocities; 2],
+        masses: &[Masses; 2],
+        moved: &[Moved; 2],
         spring: &Spring,
     ) {
-        let [a, b] = motions;
-        let apart = b.shift + b.turn * self.anchors[1] - a.shift - a.turn * self.anchors[0];
-        let separation = self.offset + apart.dot(self.axes[0]);
-        let (bias, mass, give) = if separation > 0.0 {
-            // Not touching yet: the bodies may approach by the separation.
-            (separation / SUBSTEP, 1.0, 0.0)
-        } else {
-            let depth = (separation + SLOP).min(0.0);
-            (
-                (spring.bias * depth).max(-PUSH_SPEED),
-                spring.mass,
-                spring.impulse,
-            )
-        };
+        let at = |end: usize| moved[end].shift + moved[end].turn * self.anchors[end];
+        let separation = self.offset + (at(1) - at(0)).dot(self.axes[0]);
+        // Not touching yet: the bodies may approach by the separation.
+        let is_apart = separation.cmpgt(Vec4::ZERO);
+        let choose =
+            |apart: f32, else_: f32| Vec4::select(is_apart, Vec4::splat(apart), Vec4::splat(else_));
+        let depth = (separation + SLOP).min(Vec4::ZERO);
+        let push = (depth * spring.bias).max(Vec4::splat(-PUSH_SPEED));
+        let bias = Vec4::select(is_apart, separation / SUBSTEP, push);
+        let mass = self.mass * choose(1.0, spring.mass);
+        let give = choose(0.0, spring.impulse);
         let old = self.impulse;
         let velocity = self.velocity(velocities);
         let speed = velocity.dot(self.axes[0]);
-        let normal = (old.x - self.mass * mass * (speed + bias) - give * old.x).max(0.0);
-        if normal == 0.0 && old == Vec3A::ZERO {
+        let normal = (old.x - mass * (speed + bias) - give * old.x).max(Vec4::ZERO);
+        if (normal + old.x + old.y.abs() + old.z.abs()) == Vec4::ZERO {
             return; // most contacts that do not touch yet
         }
         // Coulomb's law: the normal impulse bounds the friction of both tangents together.
-        let sliding = Vec2::new(velocity.dot(self.axes[1]), velocity.dot(self.axes[2]));
-        let slide = Vec2::new(old.y, old.z) - self.tangent_mass * sliding;
-        let slide = slide.clamp_length_max(FRICTION * normal);
-        self.impulse = Vec3A::new(normal, slide.x, slide.y);
+        let first = old.y - self.tangent_mass * velocity.dot(self.axes[1]);
+        let second = old.z - self.tangent_mass * velocity.dot(self.axes[2]);
+        let bound = normal * FRICTION;
+        let squares = first * first + second * second;
+        let is_sliding = squares.cmpgt(bound * bound);
+        let share = Vec4::select(is_sliding, bound / squares.sqrt(), Vec4::ONE);
+        self.impulse = Vectors {
+            x: normal,
+            y: first * share,
+            z: second * share,
+        };
         self.strongest = self.strongest.max(normal);
-        self.apply(self.impulse - old, velocities, motions);
+        self.apply(self.impulse - old, velocities, masses);
     }
 
     /// Applies restitution: an impact keeps a share of its speed.
-    pub fn bounce(&mut self, velocities: &mut [Velocity; 2], motions: [&Motion; 2]) {
-        if self.approach > -BOUNCE_SPEED || self.strongest == 0.0 {
+    pub fn bounce(&mut self, velocities: &mut [Velocities; 2], masses: &[Masses; 2]) {
+        let is_impact =
+            self.approach.cmple(Vec4::splat(-BOUNCE_SPEED)) & self.strongest.cmpgt(Vec4::ZERO);
+        if !is_impact.any() {
             return;
         }
         let speed = self.velocity(velocities).dot(self.axes[0]);
-        let impulse = (self.impulse.x - self.mass * (speed + RESTITUTION * self.approach)).max(0.0);
-        let change = Vec3A::X * (impulse - self.impulse.x);
-        self.impulse += change;
-        self.apply(change, velocities, motions);
+        let impulse = self.impulse.x - self.mass * (speed + self.approach * RESTITUTION);
+        let impulse = Vec4::select(is_impact, impulse.max(Vec4::ZERO), self.impulse.x);
+        let change = Vectors {
+            x: impulse - self.impulse.x,
+            ..Vectors::default()
+        };
+        self.impulse.x = impulse;
+        self.apply(change, velocities, masses);
+    }
+
+    /// Stores the impulses in the contacts.
+    pub fn store(&self, contacts: &mut [Contact]) {
+        for (index, impulse) in self.contacts.iter().zip(self.impulse.scatter()) {
+            if let Some(index) = index {
+                contacts[*index as usize].impulse = impulse.into();
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::body::{Body, Contact, FRAME};
 use super::chair::Part;
-use glam::Vec3;
+use glam::{Mat3, Vec3};
 use parry3d::math::Pose3;
 use parry3d::query::ContactManifold;
 use parry3d::query::details::{
@@ -16,6 +16,12 @@ use rayon::prelude::*;
 /// Distance in metres at which contacts are made, in addition to the bodies' motion within the
 /// frame.
 const AHEAD: f32 = 0.01;
+
+/// Share of the relative motion by which two parts may approach in any direction, since contacts
+/// turn them during the frame; in the direction in which they move, they may by all of it. In the
+/// worst frame of 500 chairs that fall onto a heap this leaves 10,400 contacts, of which 1,200 get
+/// an impulse. Chairs pile up as with all in any direction, and sink no deeper.
+const ASIDE: f32 = 0.5;
 
 /// Pairs per task.
 const SHARE: usize = 128;
@@ -36,55 +42,88 @@ pub(super) struct Placed {
     pub form: Form,
     pub pose: Pose3,
     pub half: Vec3,
-    /// The body's motion within the frame, and how much further any of its points may move by
+    /// The motion of its centre within the frame, and how far any of its points may be from that by
     /// rotation.
     pub way: Vec3,
     pub turn: f32,
+    /// Its axes, each as long as the half extent.
+    arms: Mat3,
 }
 
 impl Placed {
     /// Places a part of a body.
     pub(super) fn new(index: u32, body: &Body, form: Form, part: &Part) -> Self {
-        let furthest = match form {
-            Form::Box => part.center.length() + part.half.length(),
+        let arm = body.pose.rotation * part.center;
+        let angle = body.angular.length() * FRAME;
+        let radius = match form {
+            Form::Box => part.half.length(),
             Form::Ball => 0.0,
+        };
+        let arms = match form {
+            Form::Box => Mat3::from_quat(body.pose.rotation),
+            Form::Ball => Mat3::IDENTITY,
         };
         Self {
             body: index,
             form,
             pose: Pose3::from_parts(body.pose * part.center, body.pose.rotation),
             half: part.half,
-            way: body.linear * FRAME,
-            turn: body.angular.length() * furthest * FRAME,
+            way: body.speed(arm) * FRAME,
+            turn: angle * radius + angle * angle / 2.0 * arm.length(),
+            arms: arms * Mat3::from_diagonal(part.half),
         }
     }
 
     /// Returns centre and half extents of the axis-aligned box that contains it during the whole
     /// frame, enlarged by half the contact margin.
     pub(super) fn swept(&self) -> (Vec3, Vec3) {
-        let axes = glam::Mat3::from_quat(self.pose.rotation);
-        let tight = match self.form {
-            Form::Box => {
-                axes.x_axis.abs() * self.half.x
-                    + axes.y_axis.abs() * self.half.y
-                    + axes.z_axis.abs() * self.half.z
-            }
-            Form::Ball => self.half,
-        };
         let center = self.pose.translation + self.way / 2.0;
         (
             center,
-            tight + self.way.abs() / 2.0 + self.turn + AHEAD / 2.0,
+            self.reach(Mat3::IDENTITY) + self.way.abs() / 2.0 + self.turn + AHEAD / 2.0,
         )
     }
+
+    /// Returns how far it reaches from its centre along each of these axes, times their lengths.
+    fn reach(&self, axes: Mat3) -> Vec3 {
+        let onto = axes.transpose();
+        (onto * self.arms.x_axis).abs()
+            + (onto * self.arms.y_axis).abs()
+            + (onto * self.arms.z_axis).abs()
+    }
+}
+
+/// Returns the max distance by which two parts can approach each other within the frame.
+fn reach(a: &Placed, b: &Placed) -> f32 {
+    (a.way - b.way).length() + a.turn + b.turn
+}
+
+/// Returns whether two parts stay apart by more than `margin` while they move: along an axis of
+/// the world, or one of a box.
+fn stay_apart(a: &Placed, b: &Placed, margin: f32) -> bool {
+    let start = b.pose.translation - a.pose.translation;
+    let end = start + b.way - a.way;
+    let apart = |axes: Mat3, lengths: Vec3| {
+        let onto = axes.transpose();
+        let (start, end) = (onto * start, onto * end);
+        // 0 where it passes the other centre.
+        let nearest = start.min(end).max((-start).min(-end));
+        let bound = a.reach(axes) + b.reach(axes) + margin * lengths;
+        nearest.cmpgt(bound).any()
+    };
+    apart(Mat3::IDENTITY, Vec3::ONE) || apart(a.arms, a.half) || apart(b.arms, b.half)
 }
 
 /// Finds the contact points of two parts.
 fn touch(a: &Placed, b: &Placed, manifold: &mut ContactManifold<(), ()>) {
     // The manifold was used for another pair: only its memory is reused.
     manifold.clear();
+    let reach = reach(a, b);
+    if stay_apart(a, b, AHEAD + ASIDE * reach + a.turn + b.turn) {
+        return;
+    }
     let between = a.pose.inv_mul(&b.pose);
-    let ahead = AHEAD + (a.way - b.way).length() + a.turn + b.turn;
+    let ahead = AHEAD + reach;
     let cuboid = |placed: &Placed| Cuboid::new(placed.half);
     let ball = |placed: &Placed| Ball::new(placed.half.x);
     match (a.form, b.form) {
@@ -125,21 +164,28 @@ pub(super) fn find(
             .iter()
             .take_while(|contact| contact.pair == pair);
         let normal = a.pose.rotation * manifold.local_n1;
-        found.extend(manifold.points.iter().map(|point| {
+        let [first, second] = [a, b].map(|part| &bodies[part.body as usize]);
+        let aside = AHEAD + ASIDE * reach(a, b);
+        found.extend(manifold.points.iter().filter_map(|point| {
+            let anchors = [
+                a.pose * point.local_p1 - first.pose.translation,
+                b.pose * point.local_p2 - second.pose.translation,
+            ];
+            let approach = (first.speed(anchors[0]) - second.speed(anchors[1])).dot(normal) * FRAME;
+            if point.dist > aside + approach.max(0.0) {
+                return None;
+            }
             let features = (point.fid1.0, point.fid2.0);
             let known = known.clone().find(|contact| contact.features == features);
-            Contact {
+            Some(Contact {
                 pair,
                 features,
                 bodies: [a.body, b.body],
                 normal,
-                anchors: [
-                    a.pose * point.local_p1 - bodies[a.body as usize].pose.translation,
-                    b.pose * point.local_p2 - bodies[b.body as usize].pose.translation,
-                ],
+                anchors,
                 separation: point.dist,
                 impulse: known.map_or(Vec3::ZERO, |contact| contact.impulse),
-            }
+            })
         }));
     };
     let of_some = |pairs: &[Pair]| {
@@ -156,7 +202,7 @@ pub(super) fn find(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glam::{Mat3, Quat};
+    use glam::Quat;
 
     fn body(position: Vec3, rotation: Quat) -> Body {
         Body {

@@ -4,13 +4,16 @@
 //! been calm for some frames. Sleeping bodies do not move and cost nothing. A moving body that
 //! touches one wakes its island.
 
-use super::body::{Body, Contact, FRAME, SLOP};
+use super::body::{Body, Contact, FRAME, GRAVITY, SLOP, SUBSTEP};
 use bevy_ecs::prelude::Resource;
 
 /// Max speeds of a calm body, in metres and radians per second.
 const CALM: [f32; 2] = [0.05, 0.2];
 /// Calm frames before a body may fall asleep.
 const FRAMES: u32 = 30;
+
+/// How far ahead the solver stops a motion: in the last substep of a frame, one substep ahead.
+const HORIZON: f32 = FRAME + SUBSTEP;
 
 /// Height in metres at which a body that fell off the floor stops, out of sight.
 const LOST: f32 = -20.0;
@@ -42,8 +45,8 @@ impl Islands {
                 if !bodies[sleeper].asleep || !moving.is_awake() || is_calm(moving) {
                     continue;
                 }
-                let speed = moving.linear + moving.angular.cross(anchor);
-                let coming = contact.separation + sign * speed.dot(contact.normal) * FRAME;
+                let speed = moving.speed(anchor) + GRAVITY * FRAME;
+                let coming = contact.separation + sign * speed.dot(contact.normal) * HORIZON;
                 if coming.min(contact.separation) < SLOP {
                     hit.push(self.of[sleeper]);
                 }

@@ -33,6 +33,7 @@ mod galaxy;
 mod grip;
 mod ground;
 mod islands;
+mod lanes;
 mod mesh;
 mod neighbours;
 mod options;

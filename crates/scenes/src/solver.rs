@@ -30,7 +30,7 @@ pub(super) fn step(bodies: &mut [Body], contacts: &mut [Contact]) {
     rayon::scope(|_| {
         let mut motions: Vec<Motion> = bodies.iter().map(Motion::new).collect();
         let mut velocities: Vec<Velocity> = bodies.iter().map(Velocity::of).collect();
-        let mut colours = colours::paint(bodies, contacts, &motions);
+        let mut colours = colours::paint(bodies, contacts, &velocities, &motions);
         // As stiff as the substep allows; overdamped, so that it never oscillates.
         let spring = Spring::new(0.125 / SUBSTEP, 10.0, SUBSTEP);
         for _ in 0..SUBSTEPS {
@@ -54,7 +54,7 @@ pub(super) fn step(bodies: &mut [Body], contacts: &mut [Contact]) {
             }
         }
         for colour in &mut colours {
-            colour.bounce(&mut velocities, &motions);
+            colour.bounce(&mut velocities);
         }
         colours
             .iter()

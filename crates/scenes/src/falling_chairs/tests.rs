@@ -214,17 +214,15 @@ fn a_chair_in_the_air_falls_by_gravity() {
 #[test]
 fn boxes_of_one_chair_never_pair() {
     let (mut scene, mut broad_phase) = scene(30);
+    let mut pairs = 0;
     for _ in 0..90 {
         step(&mut scene, &mut broad_phase);
+        let group = |index: u32| scene.filters()[index as usize].group;
+        let mut all = broad_phase.pairs().iter();
+        assert!(all.all(|pair| group(pair.a) != group(pair.b)));
+        pairs += broad_phase.pairs().len();
     }
-    assert!(broad_phase.pairs().len() > 100);
-    let group = |index: u32| scene.filters()[index as usize].group;
-    assert!(
-        broad_phase
-            .pairs()
-            .iter()
-            .all(|pair| group(pair.a) != group(pair.b))
-    );
+    assert!(pairs > 1000, "{pairs}");
 }
 
 /// Runs frames until all bodies sleep.
