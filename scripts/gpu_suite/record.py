@@ -3,8 +3,8 @@ sources.
 
 It has {kind: {name: entry}}, and for planning "seconds", {"kind name": {trial: seconds}}: the times
 of the slower trials, or estimates. An entry has `hash`, `device`, `driver`, `date`, and its
-results: for trials `passed`, `failed`, `ignored`, the names `left` when the time was over, and what
-was `wrong`; for a bench its `lines`.
+results: for trials `passed`, `failed`, `ignored`, the names `left` when the time was over or a
+process failed, and what was `wrong`; for a bench its `lines`.
 """
 import json
 import time
@@ -45,14 +45,14 @@ def entry_of(part, device, driver, results):
 
 
 def left(entry):
-    """Returns the trials to run for an entry that is clean but incomplete."""
-    return [] if not entry or entry.get("wrong") or entry.get("failed") else entry.get("left", [])
+    """Returns the trials to run for an entry that is incomplete, or of which some failed."""
+    return (entry or {}).get("left", [])
 
 
 def added(before, now):
     """Adds the results of trials that were left to those of the run before."""
-    counts = {key: before[key] + now[key] for key in ("passed", "failed", "ignored")}
-    return {**now, **counts, "wrong": before["wrong"] + now["wrong"]}
+    counts = {key: before[key] + now[key] for key in ("passed", "ignored")}
+    return {**now, **counts, "wrong": now["wrong"] or (before["wrong"] if now["left"] else [])}
 
 
 def fault(kind, entry):

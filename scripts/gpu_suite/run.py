@@ -183,11 +183,11 @@ class Run:
         counts = tally(done.out)
         summaries = re.findall(r"=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", done.out + done.err)
         is_clean = job.kind not in SANITIZERS or summaries and all(re.match(clean, summary) for summary in summaries)
-        found = {**counts, "ran": [] if done.cut else job.trials, "wrong": []}
+        found = {**counts, "ran": job.trials, "wrong": []}
+        # The trials that passed before an end in time or a failure count, except under a sanitizer,
+        # which reports at the end.
+        passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind == TESTS else []
         if done.cut:
-            # The trials that passed until then count, except under a sanitizer, which reports at
-            # the end.
-            passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind == TESTS else []
             found |= {"passed": len(passed), "failed": 0, "ignored": 0, "ran": passed}
             verdict = f"out of time after {len(passed)}" if passed else "not run, out of time"
         elif done.code == 0 and sum(counts.values()) == len(job.trials) and is_clean:
@@ -195,7 +195,7 @@ class Run:
         else:
             failed = re.findall(r"^test (.+?) +\.\.\. FAILED", done.out, re.M)
             verdict = " ".join([f"{done.why()}, {counts['passed']} of {len(job.trials)} passed", *summaries, *failed])
-            found["wrong"] = [f"{verdict} {last(done.err, 4)}"]
+            found |= {"passed": len(passed), "ran": passed, "wrong": [f"{verdict} {last(done.err, 4)}"]}
         return found, trial_times(done), f"{job}: {verdict}, {len(job.trials)} trials, {done.seconds:.0f} s, device {device}"
 
     # Scenes and benches

@@ -23,7 +23,7 @@ SLOW, QUICK_TRIAL = 1.0, 0.3
 
 # Trials that need a device to themselves: they measure time, use most of its memory, or lose
 # launches under racecheck when other processes use the device.
-ALONE = {"radsweep-gpu.cuda_gpu": r"many_threads|events|stages|two_streams|freed_memory_is_reused|out_of_memory_tells_sizes"}
+ALONE = {"radsweep-gpu.cuda_gpu": r"many_threads|events|stages|two_streams|freed_memory_is_reused|out_of_memory_reports_sizes"}
 # Trials that a kind of run leaves out. Racecheck cannot follow launches from several threads at
 # once ("failure to track a kernel launch"), and their kernel shares nothing. The open rule changes
 # only comparisons, not what is shared.

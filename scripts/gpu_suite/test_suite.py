@@ -127,6 +127,13 @@ class Planning(unittest.TestCase):
         sap = ["size_9::sweep::open", "size_9::sweep::closed", "soak::open_with_margins"]
         self.assertEqual(schedule.wanted_trials(RACECHECK, "radsweep-sap.cuda_sap", sap), sap[1:])
 
+    def test_trials_are_named_as_in_the_sources(self):
+        named = [*schedule.ALONE.items(), *schedule.ALONE_IF_FULL.items(), *((name, pattern) for (_, name), pattern in schedule.LEFT_OUT.items())]
+        for name, pattern in named:
+            tests = "".join(path.read_text() for path in parts.sources(TESTS, name) if path.suffix == ".rs")
+            for trial in pattern.split("|"):
+                self.assertIn(trial.removesuffix(".*").removeprefix(".*::"), tests)
+
     def test_trials_that_need_a_device_have_their_own_jobs(self):
         every = ["fills", "events", "many_threads", "scratch", "done_before"]
         jobs = schedule.jobs_of(TESTS, GPU, every[:4], every, {})
@@ -201,12 +208,17 @@ class Records(unittest.TestCase):
         del full[RACECHECK][GPU]
         self.assertEqual(record.summed_up(record.faults(full, hashes)), ["racecheck: not run: cuda_gpu cuda_sort/onesweep"])
 
-    def test_what_is_left_is_resumed_and_what_failed_is_not(self):
+    def test_what_is_left_or_failed_is_run_again(self):
         self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}), ["a", "b"])
-        self.assertEqual(record.left({**self.ENTRY, "left": ["a"], "wrong": ["it"]}), [])
+        self.assertEqual(record.left({**self.ENTRY, "left": ["a"], "wrong": ["it"]}), ["a"])
         self.assertEqual(record.left(None), [])
         both = record.added({**self.ENTRY, "left": ["a", "b"]}, {"passed": 1, "failed": 0, "ignored": 0, "left": ["b"], "wrong": []})
         self.assertEqual((both["passed"], both["left"]), (6, ["b"]))
+        failed = {**self.ENTRY, "failed": 1, "left": ["a"], "wrong": ["it"]}
+        again = {"passed": 1, "failed": 0, "ignored": 0, "left": [], "wrong": []}
+        both = record.added(failed, again)
+        self.assertEqual((both["passed"], both["failed"], both["wrong"]), (6, 0, []))
+        self.assertEqual(record.added(failed, {**again, "passed": 0, "left": ["a"]})["wrong"], ["it"])
 
     def test_other_sources_are_dropped_and_the_file_comes_back(self):
         old = {TESTS: {SORT: self.ENTRY, GPU: {**self.ENTRY, "hash": "other"}}, "seconds": {f"tests {SORT}": {"a": 2.0}}}
@@ -304,6 +316,9 @@ class WholeRun(unittest.TestCase):
         entry = self.read()[TESTS][SORT]
         self.assertEqual((entry["passed"], entry["failed"], len(entry["wrong"])), (20, 1, 1))
         self.assertIn("broken one", entry["wrong"][0])
+        self.assertEqual(entry["left"], ["broken one"])
+        code, said = self.run_suite("tests", stale=True)
+        self.assertEqual((code, self.read()[TESTS][SORT]["passed"], self.read()[TESTS][SORT]["failed"]), (1, 20, 1), said)
         self.binaries()
         self.tool("3")
         code, said = self.run_suite("racecheck")
