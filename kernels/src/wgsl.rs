@@ -14,6 +14,8 @@ pub const WORKGROUP: u32 = 256;
 /// memory of a workgroup without subgroups; WebGPU promises 16 KiB. On an H200, 2^24 keys are
 /// sorted with 8 / 16 / 24 at 14.1 / 12.8 / 8.9 G keys/s, and with values at 8.9 / 10.3 / 8.0.
 pub const RADIX_ITEMS: u32 = 8;
+/// The max number of workgroups whose counts `scatter` sums itself, without a launch of `scan`.
+pub const RADIX_UNSCANNED: u32 = 64;
 /// The values of a digit.
 const RADIX: u32 = 256;
 
@@ -120,10 +122,9 @@ impl Radix {
     #[must_use]
     pub const fn entry_points(&self) -> &'static [&'static str] {
         match self.value {
-            Value::None => &["inspect", "plan", "count", "scan", "scatter", "emit_keys"],
+            Value::None => &["inspect", "count", "scan", "scatter", "emit_keys"],
             _ => &[
                 "inspect",
-                "plan",
                 "count",
                 "scan",
                 "scatter",
@@ -141,6 +142,7 @@ impl Radix {
             text += "enable subgroups;\n";
         }
         text += &constants(RADIX_ITEMS);
+        text += &constant("UNSCANNED", RADIX_UNSCANNED);
         if let Some(subgroups) = self.subgroups {
             text += &constant("SUBGROUPS", WORKGROUP / subgroups.min);
         }

@@ -134,6 +134,20 @@ pub enum Error {
         /// The buffer, such as `"keys_in"`.
         what: &'static str,
     },
+    /// The number of keys of a request cannot be read from a buffer.
+    #[cfg(feature = "wgpu")]
+    #[error(
+        "there is no number of keys at {offset} in a buffer of {bytes} bytes with the usages \
+         {usage:?}: it takes 4 bytes at a multiple of 4, and `COPY_SRC`"
+    )]
+    NoCount {
+        /// Where it is to be.
+        offset: u64,
+        /// The size of the buffer.
+        bytes: u64,
+        /// The usages of the buffer.
+        usage: wgpu_device::BufferUsages,
+    },
     /// The device of `wgpu` returned an error.
     #[cfg(feature = "wgpu")]
     #[error(transparent)]

@@ -27,6 +27,8 @@ struct Inner {
     failure: Arc<Failure>,
     /// The bytes of all downloads.
     downloaded: AtomicU64,
+    /// The waits for downloads.
+    waits: AtomicU64,
 }
 
 /// The numbers of lanes that a subgroup of a device may have.
@@ -169,6 +171,7 @@ impl Device {
             device,
             queue,
             downloaded: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
         }))
     }
 
@@ -235,6 +238,16 @@ impl Device {
 
     pub(crate) fn count_download(&self, bytes: u64) {
         self.0.downloaded.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how often the host has waited for a download so far, by this device and its clones.
+    #[must_use]
+    pub fn waits(&self) -> u64 {
+        self.0.waits.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_wait(&self) {
+        self.0.waits.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Fails if more is needed of something than the device allows.

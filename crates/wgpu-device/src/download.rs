@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
-use wgpu::{Buffer, BufferUsages, MapMode, PollType, SubmissionIndex};
+use wgpu::{Buffer, BufferUsages, CommandEncoder, MapMode, PollType, SubmissionIndex};
 
 /// A copy of a part of a buffer on its way to the host.
 ///
@@ -43,24 +43,50 @@ impl Device {
     /// [`Error::Range`] for a range outside of the buffer, or not of whole words; those of
     /// [`Device::checked`].
     pub fn download(&self, source: &Buffer, range: Range<u64>) -> Result<Download> {
-        let aligned = range.start.is_multiple_of(4) && range.end.is_multiple_of(4);
-        if !aligned || range.start > range.end || range.end > source.size() {
-            return Err(Error::Range {
-                adapter: self.name().to_owned(),
-                call: "download",
-                start: range.start,
-                end: range.end,
-                size: source.size(),
-            });
+        let encoder = self.encoder("download")?;
+        self.submit_and_download(encoder, &[(source, range)])
+    }
+
+    /// Submits the commands of an encoder, then copies of ranges of bytes to the host. They arrive
+    /// together, one after the other, so that the host waits once.
+    ///
+    /// ```
+    /// use wgpu_device::{Adapters, BufferUsages, Device};
+    ///
+    /// # fn main() -> wgpu_device::Result<()> {
+    /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+    /// let buffer = device.upload("numbers", &[1_u32, 2, 3], BufferUsages::COPY_SRC)?;
+    /// let encoder = device.encoder("work")?; // launches come here
+    /// let both = device.submit_and_download(encoder, &[(&buffer, 8..12), (&buffer, 0..4)])?;
+    /// assert_eq!((both.wait::<u32>()?, device.waits()), (vec![3, 1], 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::download`]; nothing was submitted then, or the device was lost.
+    pub fn submit_and_download(
+        &self,
+        mut encoder: CommandEncoder,
+        parts: &[(&Buffer, Range<u64>)],
+    ) -> Result<Download> {
+        let mut bytes = 0;
+        for (source, range) in parts {
+            self.check_range(source, range)?;
+            bytes += range.end - range.start;
         }
-        let bytes = range.end - range.start;
         let usage = BufferUsages::COPY_DST | BufferUsages::MAP_READ;
         let staging = self.buffer("staging", bytes, usage)?;
+        let mut at = 0;
+        for (source, range) in parts {
+            let part = range.end - range.start;
+            encoder.copy_buffer_to_buffer(source, range.start, &staging, at, part);
+            at += part;
+        }
+        let submission = self.submit(encoder)?;
         let mut mapped = None;
         if bytes > 0 {
-            let mut encoder = self.encoder("download")?;
-            encoder.copy_buffer_to_buffer(source, range.start, &staging, 0, bytes);
-            let submission = self.submit(encoder)?;
             self.count_download(bytes);
             let (done, receiver) = mpsc::channel();
             self.checked("map_async", || {
@@ -75,6 +101,20 @@ impl Device {
             device: self.clone(),
             staging,
             mapped,
+        })
+    }
+
+    fn check_range(&self, source: &Buffer, range: &Range<u64>) -> Result<()> {
+        let aligned = range.start.is_multiple_of(4) && range.end.is_multiple_of(4);
+        if aligned && range.start <= range.end && range.end <= source.size() {
+            return Ok(());
+        }
+        Err(Error::Range {
+            adapter: self.name().to_owned(),
+            call: "download",
+            start: range.start,
+            end: range.end,
+            size: source.size(),
         })
     }
 }
@@ -109,6 +149,7 @@ impl Download {
         let Some((submission, mapped)) = &self.mapped else {
             return Ok(Vec::new());
         };
+        self.device.count_wait();
         loop {
             let copied = PollType::Wait {
                 submission_index: Some(submission.clone()),

@@ -2,7 +2,6 @@
 
 @group(0) @binding(3) var<storage, read> values_in: array<u32>;
 
-// Copies a value to scratch memory.
-fn copy_value(index: u32) {
-    values[index] = values_in[index];
+fn value_at(index: u32) -> u32 {
+    return values_in[index];
 }

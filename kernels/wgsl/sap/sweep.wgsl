@@ -1,7 +1,8 @@
 // Sort and sweep: what its kernels share.
 //
 // `make_keys` maps the `min` of each box on the sweep axis to an integer, or `make_copies` does so
-// for each column that the box touches, and a radix sort puts the keys in order. `arrange` stores
+// for each column that the box touches, and a radix sort puts the keys in order, those of unused
+// copies last. `arrange` stores
 // the boxes in that order as entries, and finds how many entries after each begin before it ends:
 // its tests. `scan_sums` and `place_starts` number all tests, with two words each. `find` takes
 // equal shares of the tests, whatever the boxes are, tests the two other axes and all that is
@@ -25,7 +26,7 @@ struct Params {
     rule: u32,
     // The number of boxes of the first of two sets; 0 for one set.
     first_set: u32,
-    // The first test of a piece, and the number of tests in it.
+    // The first test of a piece, and the number of tests in it, unless all tests end before.
     first_test: vec2<u32>,
     tests: u32,
     // The number of pairs that are stored; the others are counted.
@@ -45,6 +46,10 @@ struct Params {
     others: vec2<u32>,
     cuts_at: vec2<u32>,
     cut_counts: vec2<u32>,
+    // The number of copies that there is memory for.
+    copy_capacity: u32,
+    // The bits of the index of a box, at most 31.
+    index_bits: u32,
 }
 
 const ABSENT: u32 = 0xffffffffu;

@@ -2,8 +2,9 @@
 
 const SHARE: u32 = WORKGROUP * ITEMS;
 
-// The number of pairs, and what `scan_sums` has left.
+// The number of pairs, and that of all tests, which `scan_sums` has left.
 @group(0) @binding(10) var<storage, read_write> counters: array<atomic<u32>>;
+// Pairs as numbers of twice the bits of an index, the smaller index in the high ones.
 @group(0) @binding(11) var<storage, read_write> pairs: array<vec2<u32>>;
 // The number of pairs of each smaller index.
 @group(0) @binding(12) var<storage, read_write> rows: array<atomic<u32>>;
@@ -33,8 +34,13 @@ fn test_number(share: u32, offset: u32) -> vec2<u32> {
 
 // Returns the number of tests of a share. Some workgroups have none.
 fn test_count(share: u32) -> u32 {
-    let first = min(share * SHARE, params.tests);
-    return min(SHARE, params.tests - first);
+    let all = vec2<u32>(atomicLoad(&counters[TESTS]), atomicLoad(&counters[TESTS + 1u]));
+    var tests = params.tests;
+    if is_below(all, plus(params.first_test, vec2<u32>(tests, 0u))) {
+        tests = select(0u, all.x - params.first_test.x, is_below(params.first_test, all));
+    }
+    let first = min(share * SHARE, tests);
+    return min(SHARE, tests - first);
 }
 
 // Finds the entries of the first and the last test.
@@ -76,6 +82,12 @@ fn found_pair(lid: u32, share: u32, i: u32) -> vec2<u32> {
     return pair_of(names[both.x].x & ~FIRST_COLUMNS, names[both.y].x & ~FIRST_COLUMNS);
 }
 
+// Returns the number of a pair.
+fn packed(pair: vec2<u32>) -> vec2<u32> {
+    let bits = params.index_bits;
+    return vec2<u32>(pair.x | (pair.y << bits), pair.y >> (32u - bits));
+}
+
 // Counts pairs, and returns the number of those before. Beyond 2^32 that is only the low word, and
 // none of them is kept: there are more than any list has room for.
 fn reserve_slots(wanted: u32) -> u32 {
@@ -103,7 +115,7 @@ fn find(
     var slot = share_slot + sums.x;
     for (var left = found; left != 0u; left &= left - 1u) {
         if slot < params.capacity {
-            pairs[slot] = found_pair(lid, share, firstTrailingBit(left));
+            pairs[slot] = packed(found_pair(lid, share, firstTrailingBit(left)));
         }
         slot += 1u;
     }

@@ -51,7 +51,7 @@ fn is_excluded(a: u32, b: u32) -> bool {
     return tags[at] == a && tags[at + 1u] == b;
 }
 
-// Returns the pair of two boxes, the larger index first: the order of a number of 64 bits.
+// Returns the pair of two boxes, the larger index first.
 fn pair_of(i: u32, j: u32) -> vec2<u32> {
     return vec2<u32>(max(i, j) - params.first_set, min(i, j));
 }

@@ -2,21 +2,32 @@
 //
 // A workgroup takes several consecutive tiles. Each pass counts the digits of every workgroup,
 // scans the counts of each digit over all workgroups, and scatters the tiles of each in turn. No
-// workgroup waits for another one, since no specification promises that it runs. Keys and values
-// alternate between the two halves of their scratch memory. Passes whose digit is the same in all
-// keys do nothing, which `plan` decides on the device.
+// workgroup waits for another one, since no specification promises that it runs. `inspect` finds
+// the bits in which keys differ, and passes whose digit is the same in all keys do nothing. The
+// first pass that runs reads the caller's buffers and the last writes them. Between these, keys
+// and values alternate between the two halves of their scratch memory.
 //
-// Bytes of a key of 32 bits: 12 a pass, 8 to inspect it and 8 to emit it, so 64 in four passes; the
-// counts of a workgroup add 4 KiB a pass. On an H200 (2026-11-23) a pass over 2^24 keys takes 0.205
-// ms, four times what its bytes take: it is bound by instructions and barriers. A launch takes 8
-// us.
+// Bytes of a key of 32 bits: 12 a pass and 4 to inspect it, less the 4 of the first count, which
+// `inspect` makes: 48 in four passes. The counts of a workgroup add 4 KiB a pass.
 
 const RADIX: u32 = 256u;
 const TILE: u32 = WORKGROUP * ITEMS;
 
 struct Params {
-    n: u32,
-    tiles: u32,
+    // The max number of keys, and the distance between the halves of scratch memory.
+    capacity: u32,
+    // The workgroups of a pass, and the tiles of each but the last.
+    workgroups: u32,
+    tiles_each: u32,
+    pass_index: u32,
+    // The bits that are compared, and the passes over them.
+    begin: u32,
+    end: u32,
+    passes: u32,
+    // Where the last pass that runs writes keys and values: `TO_SCRATCH`, `TO_OUTPUT`, `TO_NONE`.
+    keys_to: u32,
+    values_to: u32,
+    unused: u32,
     // `ordered` flips these bits in all keys, and these besides in negative floats; the key `zero`
     // counts as 0.
     flip: vec2<u32>,
@@ -24,44 +35,52 @@ struct Params {
     zero: vec2<u32>,
     // The ordered bits that are compared.
     window: vec2<u32>,
-    // The bits of the digit of a pass, or of the window.
-    begin: u32,
-    end: u32,
-    pass_index: u32,
-    passes: u32,
-    // The workgroups of a pass, and the tiles of each but the last.
-    workgroups: u32,
-    tiles_each: u32,
 }
+
+const TO_SCRATCH: u32 = 0u;
+const TO_OUTPUT: u32 = 1u;
 
 @group(0) @binding(0) var<uniform> params: Params;
 
-// `State` of the host: the outcome, what `inspect` found, and the passes.
+// `State` of the host: the number of keys, and what `inspect` has found.
 const N: u32 = 0u;
-const PASSES: u32 = 1u;
-const PASSES_RUN: u32 = 2u;
 const UNSORTED: u32 = 3u;
-const VARYING: u32 = 4u;
-const SORTED_HALF: u32 = 6u;
-// For each pass: how often it runs, 0 or 1, and the half of scratch memory that it reads.
-const FIRST_PASS: u32 = 8u;
+const DIFFERING: u32 = 4u;
 
 @group(0) @binding(1) var<storage, read> state: array<u32>;
+@group(0) @binding(2) var<storage, read> keys_in: array<Key>;
 @group(0) @binding(4) var<storage, read_write> keys: array<Key>;
 
-fn runs() -> u32 {
-    return state[FIRST_PASS + 2u * params.pass_index];
-}
-
-fn half_read() -> u32 {
-    return state[FIRST_PASS + 2u * params.pass_index + 1u];
-}
-
-// Returns the number of tiles that a workgroup takes in this pass, from this tile on.
-fn tiles_to_take(first: u32) -> u32 {
-    return runs() * (min(first + params.tiles_each, params.tiles) - first);
+fn digit_in_pass(bits: Key, at: u32) -> u32 {
+    let begin = params.begin + 8u * at;
+    return digit_of_bits(bits, begin, min(begin + 8u, params.end));
 }
 
 fn digit_of(key: Key) -> u32 {
-    return digit_of_bits(ordered(key), params.begin, params.end);
+    return digit_in_pass(ordered(key), params.pass_index);
+}
+
+// Returns how many passes run before this one, in this one, and in all.
+fn planned() -> vec3<u32> {
+    let differing = from_words(vec2<u32>(state[DIFFERING], state[DIFFERING + 1u]));
+    var counts = vec3<u32>(0u);
+    for (var at = 0u; at < params.passes; at += 1u) {
+        let runs = select(0u, state[UNSORTED], digit_in_pass(differing, at) != 0u);
+        counts += runs * vec3<u32>(
+            select(0u, 1u, at < params.pass_index),
+            select(0u, 1u, at == params.pass_index),
+            1u,
+        );
+    }
+    return counts;
+}
+
+fn key_count() -> u32 {
+    return min(state[N], params.capacity);
+}
+
+// Returns the number of tiles that a workgroup has, from this tile on, of so many keys.
+fn tiles_from(first: u32, n: u32) -> u32 {
+    let tiles = (n + TILE - 1u) / TILE;
+    return min(first + params.tiles_each, tiles) - min(first, tiles);
 }

@@ -1,19 +1,17 @@
-// Copies the sorted keys to the caller's buffer.
+// Copies the sorted keys to the caller's buffer, where that is also the input.
 
-@group(0) @binding(8) var<storage, read_write> keys_out: array<Key>;
+// Returns the index of the first sorted element in scratch memory.
+fn sorted_index() -> u32 {
+    let run = max(planned().z, 1u);
+    return ((run + 1u) & 1u) * params.capacity;
+}
 
 @compute @workgroup_size(WORKGROUP)
-fn emit_keys(
-    @builtin(local_invocation_index) lid: u32,
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-) {
-    let start = (group.y * groups.x + group.x) * TILE;
-    let from_index = state[SORTED_HALF] * params.n;
-    for (var i = 0u; i < ITEMS; i += 1u) {
-        let index = start + i * WORKGROUP + lid;
-        if index < params.n {
-            keys_out[index] = keys[from_index + index];
-        }
+fn emit_keys(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group: vec3<u32>) {
+    let from_index = sorted_index();
+    let first = group.x * params.tiles_each;
+    let end = min((first + params.tiles_each) * TILE, key_count());
+    for (var index = first * TILE + lid; index < end; index += WORKGROUP) {
+        keys_out[index] = keys[from_index + index];
     }
 }

@@ -1,19 +1,11 @@
-// Copies the sorted values to the caller's buffer.
-
-@group(0) @binding(9) var<storage, read_write> values_out: array<u32>;
+// Copies the sorted values to the caller's buffer, where that is also an input.
 
 @compute @workgroup_size(WORKGROUP)
-fn emit_values(
-    @builtin(local_invocation_index) lid: u32,
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-) {
-    let start = (group.y * groups.x + group.x) * TILE;
-    let from_index = state[SORTED_HALF] * params.n;
-    for (var i = 0u; i < ITEMS; i += 1u) {
-        let index = start + i * WORKGROUP + lid;
-        if index < params.n {
-            values_out[index] = values[from_index + index];
-        }
+fn emit_values(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group: vec3<u32>) {
+    let from_index = sorted_index();
+    let first = group.x * params.tiles_each;
+    let end = min((first + params.tiles_each) * TILE, key_count());
+    for (var index = first * TILE + lid; index < end; index += WORKGROUP) {
+        values_out[index] = values[from_index + index];
     }
 }

@@ -1,15 +1,16 @@
 //! The sorts of host slices: upload, sort, download.
 
-use super::params::State;
 use super::request::Request;
+use super::scratch::Scratch;
 use super::sorter::Sorter;
 use crate::{Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 use wgpu_device::wgpu::Buffer;
 use wgpu_device::{BufferUsages, Stages};
 
-/// The max number of stages of a sort: eight passes, what comes before and what comes after.
-const MAX_STAGES: u32 = 10;
+/// The max number of stages of a sort: three in each of eight passes, what comes before and what
+/// comes after.
+const MAX_STAGES: u32 = 26;
 
 impl Sorter {
     /// Sorts keys, and waits for the result.
@@ -136,13 +137,14 @@ impl Sorter {
         };
         let keys = fetch(request.keys_out, size_of::<K>() as u64)?;
         let values = fetch(request.values_out, size_of::<u32>() as u64)?;
-        let state = device.download(&scratch.state, 0..size_of::<State>() as u64)?;
-        let state: Vec<State> = state.wait()?;
-        let report = state
-            .first()
-            .copied()
-            .unwrap_or_default()
-            .report(times.wait()?);
+        let (state, bytes) = scratch.outcome();
+        let state: Vec<u8> = device.download(state, bytes)?.wait()?;
+        let stages = times.wait()?;
+        let report = SortReport {
+            total_ms: stages.iter().map(|stage| stage.1).sum(),
+            stages,
+            ..Scratch::report(&state)
+        };
         let results = Results {
             keys: keys
                 .map(|keys| keys.wait())

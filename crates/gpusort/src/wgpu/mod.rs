@@ -7,9 +7,10 @@
 //!
 //! [`Sorter::sort_keys`], [`Sorter::sort_pairs`] and [`Sorter::sort_index`] take host slices.
 //! [`Sorter::encode`] sorts buffers that stay on the device, in a command encoder of the caller.
+//! [`Request::counted`] takes the number of keys from the device.
 //!
-//! What it does not do yet: values of 64 bits, records, a number of keys that is read from the
-//! device, and a choice of [`Algorithm`](crate::Algorithm): any other than `Auto` is
+//! What it does not do yet: values of 64 bits, records, and a choice of
+//! [`Algorithm`](crate::Algorithm): any other than `Auto` is
 //! [`Error::Unsupported`](crate::Error::Unsupported). The hint
 //! [`SortOptions::nearly_sorted`](crate::SortOptions::nearly_sorted) has no effect.
 //!

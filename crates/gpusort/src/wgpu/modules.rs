@@ -12,7 +12,6 @@ use wgpu_device::{Device, Kernel};
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub inspect: Kernel,
-    pub plan: Kernel,
     pub count: Kernel,
     pub scan: Kernel,
     pub scatter: Kernel,
@@ -103,7 +102,6 @@ fn compile(device: &Device, module: &Radix) -> Result<Kernels> {
     let kernel = |name| compiled.kernel(device, name);
     Ok(Kernels {
         inspect: kernel("inspect")?,
-        plan: kernel("plan")?,
         count: kernel("count")?,
         scan: kernel("scan")?,
         scatter: kernel("scatter")?,

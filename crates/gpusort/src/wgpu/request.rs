@@ -1,5 +1,6 @@
 //! Requests: the buffers that a sort reads and writes.
 
+use super::params::Target;
 use super::scratch::Payload;
 use crate::{Error, Key, Result};
 use std::marker::PhantomData;
@@ -15,7 +16,7 @@ use wgpu_device::wgpu::{Buffer, BufferUsages};
 /// | index | `Request::index(n, keys, index)` |
 /// | index and the sorted keys | `Request::index(n, keys, index).keys_out(output)` |
 ///
-/// Input and output may be the same buffer. Buffers need [`BufferUsages::STORAGE`] and may be
+/// Input and output may be the same buffer; two are faster. Buffers need [`BufferUsages::STORAGE`] and may be
 /// longer than `n` elements; what lies beyond is unchanged. Keys of 64 bits are two words, the low
 /// one first.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +27,8 @@ pub struct Request<'a, K> {
     pub(super) keys_out: Option<&'a Buffer>,
     pub(super) values_in: Option<&'a Buffer>,
     pub(super) values_out: Option<&'a Buffer>,
+    /// Where the number of keys is, if the device has counted them.
+    pub(super) counted: Option<(&'a Buffer, u64)>,
     key: PhantomData<K>,
 }
 
@@ -38,6 +41,7 @@ impl<'a, K: Key> Request<'a, K> {
             keys_out: Some(output),
             values_in: None,
             values_out: None,
+            counted: None,
             key: PhantomData,
         }
     }
@@ -59,6 +63,7 @@ impl<'a, K: Key> Request<'a, K> {
             keys_out: None,
             values_in: None,
             values_out: Some(index),
+            counted: None,
             key: PhantomData,
         }
     }
@@ -68,6 +73,27 @@ impl<'a, K: Key> Request<'a, K> {
         Self {
             keys_out: Some(output),
             ..self
+        }
+    }
+
+    /// Sorts as many keys as the `u32` at an offset of a buffer says, at most the `n` of the
+    /// request. It is read when the sort runs.
+    ///
+    /// The buffer needs [`BufferUsages::COPY_SRC`], and the offset is a multiple of 4. The time is
+    /// that of the number found, but for a share of the workgroups of `n`.
+    pub fn counted(self, count: &'a Buffer, offset: u64) -> Self {
+        Self {
+            counted: Some((count, offset)),
+            ..self
+        }
+    }
+
+    /// Returns where the last pass writes a list: not to what it may read.
+    pub(super) fn target(&self, output: Option<&Buffer>) -> Target {
+        match output {
+            None => Target::None,
+            Some(out) if out == self.keys_in || Some(out) == self.values_in => Target::Scratch,
+            Some(_) => Target::Output,
         }
     }
 
@@ -98,6 +124,16 @@ impl<'a, K: Key> Request<'a, K> {
             }
             if !buffer.usage().contains(BufferUsages::STORAGE) {
                 return Err(Error::NotStorage { what });
+            }
+        }
+        if let Some((buffer, offset)) = self.counted {
+            let fits = offset.is_multiple_of(4) && offset + 4 <= buffer.size();
+            if !fits || !buffer.usage().contains(BufferUsages::COPY_SRC) {
+                return Err(Error::NoCount {
+                    offset,
+                    bytes: buffer.size(),
+                    usage: buffer.usage(),
+                });
             }
         }
         Ok(())

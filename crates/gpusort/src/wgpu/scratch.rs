@@ -1,8 +1,9 @@
 //! Scratch memory of a sort.
 
 use super::params::{self, RADIX, State};
-use crate::{Error, Key, KeyType, Result};
+use crate::{Error, Key, KeyType, Result, SortReport};
 use radsweep_kernels::wgsl::{self, RADIX_ITEMS, WORKGROUP};
+use std::ops::Range;
 use wgpu_device::{BufferUsages, Device, wgpu};
 
 /// What a sort moves with each key.
@@ -37,7 +38,8 @@ pub struct Scratch {
     /// `None` without values.
     pub(super) values: Option<wgpu::Buffer>,
     pub(super) table: wgpu::Buffer,
-    pub(super) totals: wgpu::Buffer,
+    /// Bound where a kernel writes no output.
+    pub(super) unused: wgpu::Buffer,
 }
 
 impl Scratch {
@@ -54,8 +56,26 @@ impl Scratch {
             keys: buffer("keys of a sort", 2 * n * size_of::<K>() as u64)?,
             values,
             table: buffer("counts of a sort", table_bytes)?,
-            totals: buffer("digits of a sort", 4 * u64::from(RADIX))?,
+            unused: buffer("unused", 512)?,
         })
+    }
+
+    /// The bytes of [`Scratch::outcome`].
+    pub const OUTCOME_BYTES: u64 = size_of::<State>() as u64;
+
+    /// Returns where the last submitted sort with this memory leaves what it did, for a caller who
+    /// downloads that with results of their own: [`Scratch::report`] reads it.
+    #[must_use]
+    pub fn outcome(&self) -> (&wgpu::Buffer, Range<u64>) {
+        (&self.state, 0..Self::OUTCOME_BYTES)
+    }
+
+    /// Returns the report in the bytes of [`Scratch::outcome`]; that of no sort for fewer bytes.
+    #[must_use]
+    pub fn report(outcome: &[u8]) -> SortReport {
+        let state = outcome.get(..size_of::<State>());
+        let state: State = state.map_or_else(State::default, bytemuck::pod_read_unaligned);
+        state.report()
     }
 
     /// Fails unless a sort of `n` keys of type `K` can use this memory.
@@ -87,7 +107,7 @@ pub(super) fn tiles(n: u32) -> u32 {
 /// Returns the bytes of the table of counts of `n` keys.
 pub(super) fn table_bytes(n: u32) -> u64 {
     let [workgroups, _] = params::workgroups(tiles(n));
-    4 * u64::from(RADIX) * u64::from(workgroups)
+    4 * u64::from(RADIX) * (u64::from(workgroups) + 1)
 }
 
 /// Returns `n` if the device can bind the scratch memory of so many keys.

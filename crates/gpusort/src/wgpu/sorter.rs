@@ -2,10 +2,11 @@
 
 use super::config::SorterConfig;
 use super::modules::{Kernels, Modules};
-use super::params::{Params, RADIX, State};
+use super::params::{Params, RADIX, State, Target};
 use super::request::Request;
 use super::scratch::{self, Payload, Scratch};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
+use radsweep_kernels::wgsl::RADIX_UNSCANNED;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use wgpu_device::wgpu::{
@@ -135,15 +136,22 @@ impl Sorter {
         let n = scratch::checked_count(device, request.n, K::TYPE)?;
         request.check()?;
         scratch.check::<K>(n, request.payload())?;
-        if n > 0 {
-            let kernels = self.0.modules.get(device, K::TYPE, request.payload())?;
-            let params = Params::new([n, scratch::tiles(n)], K::TYPE, options.order, &window);
-            let sort = Sort::bind(device, &kernels, params, request, scratch)?;
+        if n == 0 {
             encoder.clear_buffer(&scratch.state, 0, None);
-            sort.encode(encoder, stages);
-        } else {
-            encoder.clear_buffer(&scratch.state, 0, None);
+            return Ok(());
         }
+        let kernels = self.0.modules.get(device, K::TYPE, request.payload())?;
+        let targets = [request.keys_out, request.values_out].map(|output| request.target(output));
+        let size = [n, scratch::tiles(n)];
+        let params = Params::new(size, K::TYPE, options.order, &window, targets);
+        let sort = Sort::bind(device, &kernels, params, request, scratch)?;
+        let (uploaded, begins) = (&sort.params, sort.state_at);
+        let bytes = size_of::<State>() as u64;
+        encoder.copy_buffer_to_buffer(uploaded, begins, &scratch.state, 0, bytes);
+        if let Some((count, offset)) = request.counted {
+            encoder.copy_buffer_to_buffer(count, offset, &scratch.state, 0, 4);
+        }
+        sort.encode(encoder, stages);
         Ok(())
     }
 
@@ -162,10 +170,8 @@ impl Sorter {
     ///
     /// [`Error::Wgpu`].
     pub fn download_report(&self, scratch: &Scratch) -> Result<ReportDownload> {
-        let bytes = 0..size_of::<State>() as u64;
-        Ok(ReportDownload(
-            self.device().download(&scratch.state, bytes)?,
-        ))
+        let (state, bytes) = scratch.outcome();
+        Ok(ReportDownload(self.device().download(state, bytes)?))
     }
 }
 
@@ -180,9 +186,7 @@ impl ReportDownload {
     ///
     /// [`Error::Wgpu`].
     pub fn wait(self) -> Result<SortReport> {
-        let state: Vec<State> = self.0.wait()?;
-        let state = state.first().copied().unwrap_or_default();
-        Ok(state.report(Vec::new()))
+        Ok(Scratch::report(&self.0.wait::<u8>()?))
     }
 }
 
@@ -195,11 +199,11 @@ impl Step<'_> {
     }
 }
 
-/// The start of a buffer, with its binding and its bytes.
-type Bound<'b> = (u32, &'b Buffer, usize);
+/// A part of a buffer: its binding, where it begins, and its bytes.
+type Bound<'b> = (u32, &'b Buffer, usize, usize);
 
-/// Returns a resource of so many bytes from an offset on.
-fn part((at, buffer, bytes): Bound<'_>, offset: usize) -> (u32, BindingResource<'_>) {
+/// Returns a part of a buffer as a resource.
+fn part((at, buffer, offset, bytes): Bound<'_>) -> (u32, BindingResource<'_>) {
     let binding = BufferBinding {
         buffer,
         offset: offset as u64,
@@ -208,10 +212,84 @@ fn part((at, buffer, bytes): Bound<'_>, offset: usize) -> (u32, BindingResource<
     (at, BindingResource::Buffer(binding))
 }
 
+/// The lists that the kernels of a sort bind.
+struct Lists<'b> {
+    state: Bound<'b>,
+    table: Bound<'b>,
+    keys_in: Bound<'b>,
+    keys: Bound<'b>,
+    /// Unused memory where a kernel does not write it, as with values.
+    keys_out: Bound<'b>,
+    values_in: Option<Bound<'b>>,
+    /// Those in scratch memory, and the output.
+    values: Option<[Bound<'b>; 2]>,
+    /// Whether the last pass writes both outputs.
+    targets: [Target; 2],
+    unused: &'b Buffer,
+}
+
+impl<'b> Lists<'b> {
+    fn new<K: Key>(params: &Params, request: &Request<'b, K>, scratch: &'b Scratch) -> Self {
+        let n = params.capacity as usize;
+        let (key_bytes, value_bytes) = (n * size_of::<K>(), n * size_of::<u32>());
+        let unused = &scratch.unused;
+        let output = |at, buffer: Option<&'b Buffer>, bytes| match buffer {
+            Some(buffer) => (at, buffer, 0, bytes),
+            None => nothing(at, unused),
+        };
+        let values = scratch.values.as_ref();
+        let values = values.filter(|_| request.payload() != Payload::None);
+        Self {
+            state: (1, &scratch.state, 0, size_of::<State>()),
+            table: (
+                6,
+                &scratch.table,
+                0,
+                scratch::table_bytes(params.capacity) as usize,
+            ),
+            keys_in: (2, request.keys_in, 0, key_bytes),
+            keys: (4, &scratch.keys, 0, 2 * key_bytes),
+            keys_out: output(8, request.keys_out, key_bytes),
+            values_in: request.values_in.map(|buffer| (3, buffer, 0, value_bytes)),
+            values: values.map(|buffer| {
+                let output = output(9, request.values_out, value_bytes);
+                [(5, buffer, 0, 2 * value_bytes), output]
+            }),
+            targets: [request.keys_out, request.values_out].map(|out| request.target(out)),
+            unused,
+        }
+    }
+
+    /// Returns what `scatter` binds, which writes no output that is also an input.
+    fn moved(&self) -> Vec<Bound<'b>> {
+        let [keys_to, values_to] = self.targets;
+        let written = |list: Bound<'b>, to| match to {
+            Target::Output => list,
+            _ => nothing(list.0, self.unused),
+        };
+        let mut all = vec![self.state, self.keys_in, self.keys, self.table];
+        all.push(written(self.keys_out, keys_to));
+        all.extend(self.values_in);
+        if let Some([values, output]) = self.values {
+            all.extend([values, written(output, values_to)]);
+        }
+        all
+    }
+}
+
+/// Returns a part of unused memory for a binding, another one for each.
+fn nothing(at: u32, unused: &Buffer) -> Bound<'_> {
+    (at, unused, 256 * (at as usize & 1), 256)
+}
+
 /// The launches of a sort.
 struct Sort<'a> {
-    inspect: [Step<'a>; 2],
-    passes: Vec<[Step<'a>; 3]>,
+    /// The parameters of all passes, and the state that the sort begins with.
+    params: Buffer,
+    state_at: u64,
+    inspect: Step<'a>,
+    /// The launches of each pass, with their names.
+    passes: Vec<Vec<(&'static str, Step<'a>)>>,
     emit: Vec<Step<'a>>,
 }
 
@@ -226,72 +304,65 @@ impl<'a> Sort<'a> {
         request: &Request<'_, K>,
         scratch: &Scratch,
     ) -> Result<Self> {
-        let all: Vec<_> = std::iter::once(params).chain(params.passes()).collect();
-        let mut bytes = vec![0_u8; PARAMS_STRIDE * all.len()];
+        let all: Vec<_> = params.passes().collect();
+        let state_at = PARAMS_STRIDE * all.len();
+        let mut bytes = vec![0_u8; state_at + size_of::<State>()];
         for (slot, params) in bytes.chunks_exact_mut(PARAMS_STRIDE).zip(&all) {
             slot[..size_of::<Params>()].copy_from_slice(bytemuck::bytes_of(params));
         }
+        bytes[state_at..].copy_from_slice(bytemuck::bytes_of(&params.state(params.capacity)));
         // A buffer of its own, since the commands run when the caller submits them.
-        let uploaded = device.upload("parameters of a sort", &bytes, BufferUsages::UNIFORM)?;
+        let usage = BufferUsages::UNIFORM | BufferUsages::COPY_SRC;
+        let uploaded = device.upload("parameters of a sort", &bytes, usage)?;
+        let bound = Lists::new(&params, request, scratch);
         let step = |kernel: &'a Kernel, pass: usize, groups: u32, bound: &[Bound<'_>]| {
-            let slot = (0, &uploaded, size_of::<Params>());
-            let slot = part(slot, PARAMS_STRIDE * pass);
-            let buffers = bound.iter().map(|&bound| part(bound, 0));
-            let resources: Vec<_> = std::iter::once(slot).chain(buffers).collect();
+            let slot = (0, &uploaded, PARAMS_STRIDE * pass, size_of::<Params>());
+            let all = std::iter::once(&slot).chain(bound);
+            let resources: Vec<_> = all.map(|&bound| part(bound)).collect();
             Ok::<_, Error>(Step(kernel, kernel.bind(device, &resources)?, groups))
         };
-        let (n, tiles, workgroups) = (params.n as usize, params.tiles, params.workgroups);
-        let (key_bytes, value_bytes) = (n * size_of::<K>(), n * size_of::<u32>());
-        let state = (1, &scratch.state, size_of::<State>());
-        let keys = (4, &scratch.keys, 2 * key_bytes);
-        let table = (6, &scratch.table, scratch::table_bytes(params.n) as usize);
-        let totals = (7, &scratch.totals, RADIX as usize * size_of::<u32>());
-        let values_in = request.values_in.map(|buffer| (3, buffer, value_bytes));
-        let payload = request.payload();
-        let values = scratch.values.as_ref().filter(|_| payload != Payload::None);
-        let values = values.map(|buffer| (5, buffer, 2 * value_bytes));
-
-        let read = [state, (2, request.keys_in, key_bytes), keys];
-        let read: Vec<_> = read.into_iter().chain(values_in).chain(values).collect();
-        let inspect = [
-            step(&kernels.inspect, 0, tiles, &read)?,
-            step(&kernels.plan, 0, 1, &[state])?,
-        ];
-        let moved: Vec<_> = [state, keys, table, totals]
-            .into_iter()
-            .chain(values)
-            .collect();
-        let passes = (1..all.len()).map(|pass| {
-            Ok([
-                step(&kernels.count, pass, workgroups, &[state, keys, table])?,
-                step(&kernels.scan, pass, RADIX, &[state, table, totals])?,
-                step(&kernels.scatter, pass, workgroups, &moved)?,
-            ])
+        let workgroups = params.workgroups;
+        let Lists {
+            state,
+            keys_in,
+            keys,
+            table,
+            ..
+        } = bound;
+        let inspect = step(&kernels.inspect, 0, workgroups, &[state, keys_in, table])?;
+        let moved = bound.moved();
+        let passes = (0..all.len()).map(|pass| {
+            let mut steps = Vec::new();
+            if pass > 0 {
+                let read = [state, keys_in, keys, table];
+                steps.push(("count", step(&kernels.count, pass, workgroups, &read)?));
+            }
+            if workgroups > RADIX_UNSCANNED {
+                steps.push(("scan", step(&kernels.scan, pass, RADIX, &[state, table])?));
+            }
+            let scatter = step(&kernels.scatter, pass, workgroups, &moved)?;
+            steps.push(("scatter", scatter));
+            Ok(steps)
         });
         let passes = passes.collect::<Result<_>>()?;
         let mut emit = Vec::new();
-        if let Some(output) = request.keys_out {
-            emit.push(step(
-                &kernels.emit_keys,
-                0,
-                tiles,
-                &[state, keys, (8, output, key_bytes)],
-            )?);
+        if request.target(request.keys_out) == Target::Scratch {
+            let copied = [state, keys, bound.keys_out];
+            emit.push(step(&kernels.emit_keys, 0, workgroups, &copied)?);
         }
-        if let (Some(kernel), Some(values), Some(output)) =
-            (&kernels.emit_values, values, request.values_out)
-        {
-            emit.push(step(
-                kernel,
-                0,
-                tiles,
-                &[state, values, (9, output, value_bytes)],
-            )?);
+        if let (Some(kernel), Some([values, output]), Target::Scratch) = (
+            &kernels.emit_values,
+            bound.values,
+            request.target(request.values_out),
+        ) {
+            emit.push(step(kernel, 0, workgroups, &[state, values, output])?);
         }
         Ok(Self {
+            state_at: state_at as u64,
             inspect,
             passes,
             emit,
+            params: uploaded,
         })
     }
 
@@ -300,10 +371,12 @@ impl<'a> Sort<'a> {
             let mut pass = stages.pass(encoder, name);
             steps.iter().for_each(|step| step.launch(&mut pass));
         };
-        stage("inspect", &self.inspect);
-        for pass in &self.passes {
-            stage("pass", pass);
+        stage("inspect", std::slice::from_ref(&self.inspect));
+        for (name, step) in self.passes.iter().flatten() {
+            stage(name, std::slice::from_ref(step));
         }
-        stage("emit", &self.emit);
+        if !self.emit.is_empty() {
+            stage("emit", &self.emit);
+        }
     }
 }

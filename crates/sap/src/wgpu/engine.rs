@@ -49,23 +49,21 @@ pub(crate) struct Engine {
 /// What it took to find all pairs of some boxes.
 #[derive(Default)]
 pub(super) struct Cost {
-    tests: u64,
-    sorts: Sorts,
-    regrown: u32,
-    axis: usize,
+    pub(super) tests: u64,
+    pub(super) sorts: Sorts,
+    pub(super) regrown: u32,
+    pub(super) axis: usize,
     pub(super) subdivision: Option<Subdivision>,
 }
 
 impl Cost {
     /// Takes the cost of lists that were found along an axis, and perhaps in columns.
     pub(super) fn new(lists: Lists, axis: usize, cuts: [Vec<f32>; 2]) -> Result<Self> {
-        let [_, u, v] = axes(axis);
-        let columns = Subdivision::Columns { axes: [u, v], cuts };
         Ok(Self {
             tests: lists.tests(),
             regrown: lists.regrown,
             axis,
-            subdivision: lists.in_columns().then_some(columns),
+            subdivision: lists.in_columns().then(|| columns(axis, cuts)),
             sorts: lists.sorts()?,
         })
     }
@@ -91,6 +89,12 @@ impl Cost {
             ..none
         }
     }
+}
+
+/// Returns how cuts of the two other axes subdivide the space.
+pub(super) const fn columns(axis: usize, cuts: [Vec<f32>; 2]) -> Subdivision {
+    let [_, u, v] = axes(axis);
+    Subdivision::Columns { axes: [u, v], cuts }
 }
 
 /// Returns the report of an update that found everything as in the last.

@@ -1,6 +1,6 @@
 //! Finds all pairs of boxes, list by list where one list is too long.
 
-use super::search::{Arranged, Found, Search};
+use super::search::{Arranged, Found, Listed, Search};
 use super::tuning::EXPECTED_GROWTH_SHARE;
 use crate::cpu::shared::Clock;
 use crate::{Result, Sorts};
@@ -23,7 +23,7 @@ impl<'a> Lists<'a> {
     pub(super) fn new(search: &'a mut Search, arranged: Arranged, expected: u64) -> Result<Self> {
         let wanted = expected + expected / EXPECTED_GROWTH_SHARE;
         let capacity = wanted.max(search.room()).min(search.max_list);
-        let found = search.find(&arranged, &arranged.rows(), capacity)?;
+        let found = search.find(&arranged, &arranged.prepared.rows(), capacity)?;
         Ok(Self {
             regrown: 0,
             sorts: Vec::new(),
@@ -35,12 +35,17 @@ impl<'a> Lists<'a> {
 
     /// Tells whether the boxes are in columns.
     pub(super) const fn in_columns(&self) -> bool {
-        self.arranged.in_columns
+        self.arranged.prepared.in_columns
     }
 
     /// Returns the number of tests, each counted once.
     pub(super) const fn tests(&self) -> u64 {
         self.arranged.tests
+    }
+
+    /// Returns the number of entries: of boxes, or of their copies.
+    pub(super) const fn copies(&self) -> u64 {
+        self.arranged.copies
     }
 
     /// Returns the exact number of pairs.
@@ -49,12 +54,12 @@ impl<'a> Lists<'a> {
     }
 
     /// Finds all pairs in order, in lists of at most `max` pairs, or of the pairs of one box. `f`
-    /// takes the number of pairs of each list, which has some.
+    /// takes each list, which has some.
     pub(super) fn deliver(
         &mut self,
         max: u64,
         clock: &mut Clock,
-        mut f: impl FnMut(&mut Search, u64, &mut Clock) -> Result<()>,
+        mut f: impl FnMut(&mut Search, Listed, &mut Clock) -> Result<()>,
     ) -> Result<()> {
         let Found { count, capacity } = self.found;
         let max = max.min(self.search.max_list);
@@ -64,18 +69,18 @@ impl<'a> Lists<'a> {
                 let wanted = rows[range.start as usize..range.end as usize].iter();
                 let wanted = wanted.map(|&pairs| u64::from(pairs)).sum();
                 self.find_again(&range, wanted)?;
-                self.order(wanted, clock)?;
-                f(self.search, wanted, clock)?;
+                let listed = self.order(wanted, clock)?;
+                f(self.search, listed, clock)?;
             }
             return Ok(());
         }
         if count > capacity {
             self.regrown += 1;
-            self.find_again(&self.arranged.rows(), count)?;
+            self.find_again(&self.arranged.prepared.rows(), count)?;
         }
         if count > 0 {
-            self.order(count, clock)?;
-            f(self.search, count, clock)?;
+            let listed = self.order(count, clock)?;
+            f(self.search, listed, clock)?;
         }
         Ok(())
     }
@@ -83,18 +88,19 @@ impl<'a> Lists<'a> {
     /// Returns what all sorts did.
     pub(super) fn sorts(self) -> Result<Sorts> {
         let mut sorts = Sorts::default();
-        for report in std::iter::once(self.arranged.sort).chain(self.sorts) {
+        for report in self.arranged.sort.into_iter().chain(self.sorts) {
             sorts += (&report.wait()?).into();
         }
         Ok(sorts)
     }
 
     /// Puts the pairs in order that were found last.
-    fn order(&mut self, count: u64, clock: &mut Clock) -> Result<()> {
+    fn order(&mut self, pairs: u64, clock: &mut Clock) -> Result<Listed> {
         clock.lap(|timings| &mut timings.sweep);
-        self.sorts.push(self.search.order(count)?);
+        let index_bits = self.arranged.prepared.index_bits();
+        self.sorts.extend(self.search.order(pairs, index_bits)?);
         clock.lap(|timings| &mut timings.order);
-        Ok(())
+        Ok(Listed { pairs, index_bits })
     }
 
     /// Finds the pairs of a range of rows, with room for all.

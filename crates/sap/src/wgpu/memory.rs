@@ -4,7 +4,7 @@ use super::tuning::GROWTH_SHARE;
 use crate::Result;
 use bytemuck::Pod;
 use gpusort::Key;
-use gpusort::wgpu::{Payload, Scratch, Sorter};
+use gpusort::wgpu::{Payload, ReportDownload, Scratch, Sorter};
 use wgpu_device::{BufferUsages, Device, wgpu};
 
 /// A buffer that grows. Growing loses what it has.
@@ -81,6 +81,17 @@ pub(super) struct GrowScratch {
 }
 
 impl GrowScratch {
+    /// Returns the memory, if a sort has had some.
+    pub(super) fn get(&self) -> Option<&Scratch> {
+        self.scratch.as_ref().map(|(scratch, ..)| scratch)
+    }
+
+    /// Submits the copy of the report of the last sort.
+    pub(super) fn report(&self, sorter: &Sorter) -> Result<Option<ReportDownload>> {
+        let report = self.get().map(|scratch| sorter.download_report(scratch));
+        Ok(report.transpose()?)
+    }
+
     /// Returns scratch memory for a sort of `n` keys.
     pub(super) fn reserve<K: Key>(
         &mut self,

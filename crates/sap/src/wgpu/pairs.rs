@@ -3,12 +3,13 @@
 use super::gpu::Gpu;
 use super::launch::{Step, launch, uniform};
 use super::memory::{Grow, write_at};
+use super::search::Listed;
 use super::tuning::GROWTH_SHARE;
 use crate::{Pair, Result, try_alloc};
 use bytemuck::{Pod, Zeroable};
 use radsweep_kernels::wgsl::WORKGROUP;
 use std::mem::offset_of;
-use wgpu_device::wgpu::Buffer;
+use wgpu_device::wgpu::{Buffer, CommandEncoder};
 use wgpu_device::{BufferUsages, Device};
 
 /// The pairs of the last update on the device, sorted:
@@ -65,12 +66,18 @@ const USAGE: BufferUsages = BufferUsages::STORAGE
 struct ListParams {
     pairs: u32,
     last_pairs: u32,
+    index_bits: u32,
+    unused: u32,
 }
 
 const _: () = {
-    assert!(size_of::<ListParams>() == 8);
+    assert!(size_of::<ListParams>() == 16);
     assert!(offset_of!(ListParams, last_pairs) == 4);
+    assert!(offset_of!(ListParams, index_bits) == 8);
 };
+
+/// What says how many pairs a search has found: more than any list has.
+const ALL: [u32; 2] = [u32::MAX; 2];
 
 /// A sorted list of pairs in one buffer or several, which are kept when the list is emptied.
 #[derive(Default)]
@@ -109,22 +116,36 @@ impl PairLists {
         Ok(&part.buffer)
     }
 
-    /// Adds pairs that a search has put in order, the larger index of each first.
-    pub(super) fn store(&mut self, gpu: &Gpu, found: &Buffer, pairs: u64) -> Result<()> {
+    /// Adds a part for up to so many pairs, and has those stored there that a search, which has left
+    /// their number in a buffer, has put in order.
+    pub(super) fn store(
+        &mut self,
+        gpu: &Gpu,
+        encoder: &mut CommandEncoder,
+        [ordered, found]: [&Buffer; 2],
+        max: Listed,
+    ) -> Result<()> {
         let (device, kernels) = (gpu.device(), gpu.resident()?);
         let params = ListParams {
-            pairs: pairs as u32,
-            last_pairs: 0,
+            pairs: max.pairs as u32,
+            index_bits: max.index_bits,
+            ..ListParams::zeroed()
         };
         let uniform = uniform(device, params)?;
-        let part = self.add(device, pairs)?;
-        let groups = (pairs as u32).div_ceil(WORKGROUP);
-        let lists = [(1, found), (3, part)];
-        let mut encoder = device.encoder("pairs")?;
+        let part = self.add(device, max.pairs)?;
+        let groups = params.pairs.div_ceil(WORKGROUP);
+        let lists = [(1, ordered), (3, part), (5, found)];
         let step = Step::new(device, &kernels.store_pairs, &uniform, &lists, groups)?;
-        launch(&mut encoder, &[step]);
-        device.submit(encoder)?;
+        launch(encoder, &[step]);
         Ok(())
+    }
+
+    /// Sets the number of pairs of the one part.
+    pub(super) fn set_count(&mut self, pairs: u64) {
+        self.used = usize::from(pairs > 0);
+        if let Some(part) = self.parts.first_mut() {
+            part.pairs = pairs;
+        }
     }
 
     /// Takes the pairs of the host, in parts of at most so many.
@@ -159,25 +180,41 @@ impl PairLists {
         if self.used == 0 || last.used == 0 {
             return Ok(0);
         }
+        let device = gpu.device();
+        let mut encoder = device.encoder("events")?;
+        let all = device.upload("all pairs", &ALL, BufferUsages::STORAGE)?;
+        let counter = self.count_common(gpu, &mut encoder, last, &all, counters)?;
+        let counted = device.submit_and_download(encoder, &[(counter, 0..8)])?;
+        let counted: Vec<u64> = counted.wait()?;
+        Ok(counted.first().copied().unwrap_or(0))
+    }
+
+    /// Has the pairs counted that two lists share: of the first no more than a search has found.
+    pub(super) fn count_common<'c>(
+        &self,
+        gpu: &Gpu,
+        encoder: &mut CommandEncoder,
+        last: &Self,
+        found: &Buffer,
+        counters: &'c mut Grow,
+    ) -> Result<&'c Buffer> {
         let (device, kernels) = (gpu.device(), gpu.resident()?);
         let counter = counters.reserve(device, size_of::<u64>() as u64)?;
-        let mut encoder = device.encoder("events")?;
         encoder.clear_buffer(counter, 0, None);
         for new in self.used() {
             for old in last.used() {
                 let params = ListParams {
                     pairs: new.pairs as u32,
                     last_pairs: old.pairs as u32,
+                    ..ListParams::zeroed()
                 };
                 let uniform = uniform(device, params)?;
-                let lists = [(1, &new.buffer), (2, &old.buffer), (4, counter)];
+                let lists = [(1, &new.buffer), (2, &old.buffer), (4, counter), (5, found)];
                 let groups = params.pairs.div_ceil(WORKGROUP);
                 let step = Step::new(device, &kernels.count_common, &uniform, &lists, groups)?;
-                launch(&mut encoder, &[step]);
+                launch(encoder, &[step]);
             }
         }
-        device.submit(encoder)?;
-        let counted: Vec<u64> = counters.read(device, 1)?;
-        Ok(counted.first().copied().unwrap_or(0))
+        Ok(counter)
     }
 }

@@ -1,6 +1,7 @@
 //! The parameters of a launch, which host and kernels share.
 
 use super::input::{Input, Tags};
+use super::search::bits_of;
 use crate::OverlapRule;
 use crate::cpu::shared::axes;
 use bytemuck::{Pod, Zeroable};
@@ -16,7 +17,7 @@ pub(super) struct Params {
     rule: u32,
     first_set: u32,
     first_test: [u32; 2],
-    tests: u32,
+    pub(super) tests: u32,
     capacity: u32,
     rows: [u32; 2],
     filters_at: u32,
@@ -28,10 +29,12 @@ pub(super) struct Params {
     others: [u32; 2],
     cuts_at: [u32; 2],
     cut_counts: [u32; 2],
+    pub(super) copy_capacity: u32,
+    pub(super) index_bits: u32,
 }
 
 const _: () = {
-    assert!(size_of::<Params>() == 88);
+    assert!(size_of::<Params>() == 96);
     assert!(offset_of!(Params, axis) == 4);
     assert!(offset_of!(Params, rule) == 8);
     assert!(offset_of!(Params, first_set) == 12);
@@ -48,6 +51,8 @@ const _: () = {
     assert!(offset_of!(Params, others) == 64);
     assert!(offset_of!(Params, cuts_at) == 72);
     assert!(offset_of!(Params, cut_counts) == 80);
+    assert!(offset_of!(Params, copy_capacity) == 88);
+    assert!(offset_of!(Params, index_bits) == 92);
 };
 
 /// `FIRST_COLUMNS` in the kernels.
@@ -75,6 +80,7 @@ impl Params {
             others: [u, v],
             cuts_at: [u_at, v_at],
             cut_counts: input.cuts.each_ref().map(|cuts| cuts.len() as u32),
+            index_bits: bits_of(input.len() as u32),
             ..Self::zeroed()
         }
     }

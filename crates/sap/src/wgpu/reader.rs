@@ -11,9 +11,10 @@ use crate::{Aabb, Error, Filter, Invalid, Pair, Result, try_alloc};
 use bytemuck::{Pod, Zeroable};
 use radsweep_kernels::wgsl::WORKGROUP;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::Arc;
+use wgpu_device::Device;
 use wgpu_device::wgpu::{BindingResource, Buffer, CommandEncoder};
-use wgpu_device::{Device, Download};
 
 /// `ReadParams` in `kernels/wgsl/sap/read.wgsl`.
 #[repr(C)]
@@ -211,28 +212,17 @@ pub(super) struct Reading {
     pub(super) is_same: bool,
 }
 
-/// What is found while a frame is read, on its way to the host.
-pub(super) struct PendingReading {
-    counted: Option<Download>,
-    /// Whether it is compared with the last frame.
-    is_like: bool,
-}
+impl Reading {
+    /// The bytes that [`Reader::counters`] has of it.
+    pub(super) const BYTES: u64 = size_of::<Counted>() as u64;
 
-impl PendingReading {
-    /// Waits until the frame was read.
-    pub(super) fn wait(self) -> Result<Reading> {
-        let Some(counted) = self.counted else {
-            return Ok(Reading {
-                bad: None,
-                is_same: self.is_like,
-            });
-        };
-        let counted: Vec<Counted> = counted.wait()?;
-        let counted = counted.first().copied().unwrap_or_default();
-        Ok(Reading {
+    /// Takes the bytes, and whether the frame is compared with the last.
+    pub(super) fn new(counted: &[u8], is_like: bool) -> Self {
+        let counted: Counted = bytemuck::pod_read_unaligned(counted);
+        Self {
             bad: (counted.bad > 0).then_some((counted.bad.into(), !counted.first_bad as usize)),
-            is_same: self.is_like && counted.changed == 0,
-        })
+            is_same: is_like && counted.changed == 0,
+        }
     }
 }
 
@@ -255,14 +245,15 @@ impl Reader {
     }
 
     /// Has a frame read into a scene. With a margin, a box keeps the bounds that the `last` scene
-    /// has stored as long as they contain it.
+    /// has stored as long as they contain it. Returns whether it is compared with that scene.
     pub(super) fn read(
         &mut self,
+        encoder: &mut CommandEncoder,
         frame: &WgpuFrame,
         margin: f32,
         last: &DeviceScene,
         scene: &mut DeviceScene,
-    ) -> Result<PendingReading> {
+    ) -> Result<bool> {
         let (gpu, n) = (self.gpu.clone(), frame.len());
         let (device, kernels) = (gpu.device(), gpu.resident()?);
         scene.n = n;
@@ -272,29 +263,36 @@ impl Reader {
         scene.is_partial = false;
         try_alloc::copy(&mut scene.excluded, frame.excluded)?;
         let is_like = scene.is_like(last);
+        let counters = self.counters.reserve(device, Reading::BYTES)?;
+        encoder.clear_buffer(counters, 0, None);
         if n == 0 {
-            return Ok(PendingReading {
-                counted: None,
-                is_like,
-            });
+            return Ok(is_like);
         }
-        let counters = self.counters.reserve(device, size_of::<Counted>() as u64)?;
-        let mut work = Work::new(device, kernels, counters)?;
+        let mut work = Work {
+            device,
+            kernels,
+            counters,
+            encoder,
+        };
         work.copy_tags(frame, scene)?;
         work.store_boxes(frame, margin, last, scene)?;
         if is_like {
             work.compare(last, scene)?;
         }
-        device.submit(work.encoder)?;
-        let bytes = 0..size_of::<Counted>() as u64;
-        Ok(PendingReading {
-            counted: Some(device.download(counters, bytes)?),
-            is_like,
-        })
+        Ok(is_like)
     }
 
-    /// Draws boxes of a scene for its plan, with their worlds, and waits for them.
-    pub(super) fn sample(&mut self, scene: &mut DeviceScene) -> Result<Vec<(Aabb, u32)>> {
+    /// Returns what [`Reading::new`] takes.
+    pub(super) const fn counters(&self) -> Option<&Buffer> {
+        self.counters.buffer()
+    }
+
+    /// Has boxes of a scene drawn for its plan, with their worlds. Returns where they are.
+    pub(super) fn sample(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        scene: &mut DeviceScene,
+    ) -> Result<(&Buffer, Range<u64>)> {
         let gpu = self.gpu.clone();
         let (device, kernels) = (gpu.device(), gpu.resident()?);
         let drawn = sample_size(scene.n);
@@ -315,21 +313,18 @@ impl Reader {
         let lists = [(1, &boxes), (2, &tags), (3, sample)];
         let groups = (drawn as u32).div_ceil(WORKGROUP);
         let uniform = uniform(device, params)?;
-        let mut encoder = device.encoder("sample")?;
-        launch(
-            &mut encoder,
-            &[Step::new(
-                device,
-                &kernels.draw_sample,
-                &uniform,
-                &lists,
-                groups,
-            )?],
-        );
-        device.submit(encoder)?;
-        let sample: Vec<Drawn> = self.sample.read(device, drawn as u64)?;
-        let pairs = sample.iter().map(|drawn| (drawn.bounds, drawn.world));
-        Ok(pairs.collect())
+        let step = Step::new(device, &kernels.draw_sample, &uniform, &lists, groups)?;
+        launch(encoder, &[step]);
+        Ok((sample, 0..bytes))
+    }
+
+    /// Draws boxes of a scene for its plan, and waits for them.
+    pub(super) fn sample_now(&mut self, scene: &mut DeviceScene) -> Result<Vec<(Aabb, u32)>> {
+        let gpu = self.gpu.clone();
+        let mut encoder = gpu.device().encoder("sample")?;
+        let part = self.sample(&mut encoder, scene)?;
+        let drawn: Vec<u8> = gpu.device().submit_and_download(encoder, &[part])?.wait()?;
+        Ok(drawn_boxes(&drawn))
     }
 
     /// Says what is wrong with the first bad box of a frame.
@@ -369,6 +364,13 @@ impl Reader {
     }
 }
 
+/// Returns the boxes in the bytes of a sample, with their worlds.
+pub(super) fn drawn_boxes(bytes: &[u8]) -> Vec<(Aabb, u32)> {
+    let drawn = bytes.chunks_exact(size_of::<Drawn>());
+    let drawn = drawn.map(bytemuck::pod_read_unaligned::<Drawn>);
+    drawn.map(|drawn| (drawn.bounds, drawn.world)).collect()
+}
+
 const fn box_bytes(n: usize) -> u64 {
     (n * size_of::<Aabb>()) as u64
 }
@@ -378,25 +380,10 @@ struct Work<'a> {
     device: &'a Device,
     kernels: Arc<ResidentKernels>,
     counters: &'a Buffer,
-    encoder: CommandEncoder,
+    encoder: &'a mut CommandEncoder,
 }
 
-impl<'a> Work<'a> {
-    fn new(
-        device: &'a Device,
-        kernels: Arc<ResidentKernels>,
-        counters: &'a Buffer,
-    ) -> Result<Self> {
-        let mut encoder = device.encoder("frame")?;
-        encoder.clear_buffer(counters, 0, None);
-        Ok(Self {
-            device,
-            kernels,
-            counters,
-            encoder,
-        })
-    }
-
+impl Work<'_> {
     /// Copies filters and worlds.
     fn copy_tags(&mut self, frame: &WgpuFrame, scene: &mut DeviceScene) -> Result<()> {
         let bytes = 4 * scene.tag_words() + size_of_val(frame.excluded) + CUT_BYTES;
@@ -419,7 +406,7 @@ impl<'a> Work<'a> {
             ];
             let groups = (words as u32).div_ceil(WORKGROUP);
             let step = Step::of(self.device, &self.kernels.copy_words, &resources, groups);
-            launch(&mut self.encoder, &[step.map_err(foreign(what))?]);
+            launch(self.encoder, &[step.map_err(foreign(what))?]);
         }
         Ok(())
     }
@@ -454,13 +441,13 @@ impl<'a> Work<'a> {
             (4, self.counters.as_entire_binding()),
         ];
         let step = Step::of(device, &self.kernels.check_boxes, &resources, groups);
-        launch(&mut self.encoder, &[step.map_err(foreign("boxes"))?]);
+        launch(self.encoder, &[step.map_err(foreign("boxes"))?]);
         if scene.has_margin {
             // Without a last frame nothing is read of it.
             let last = last.stored.buffer().unwrap_or(checked);
             let lists = [(1, checked), (2, last), (3, stored)];
             let step = Step::new(device, &self.kernels.loosen, &uniform, &lists, groups)?;
-            launch(&mut self.encoder, &[step]);
+            launch(self.encoder, &[step]);
         }
         Ok(())
     }
@@ -483,7 +470,7 @@ impl<'a> Work<'a> {
             let groups = (words as u32).div_ceil(WORKGROUP);
             let kernel = &self.kernels.compare_words;
             let step = Step::new(self.device, kernel, &uniform, &lists, groups)?;
-            launch(&mut self.encoder, &[step]);
+            launch(self.encoder, &[step]);
         }
         Ok(())
     }
@@ -567,10 +554,14 @@ mod tests {
         for margin in margins {
             let (last, mut scene) = (DeviceScene::default(), DeviceScene::default());
             let frame = WgpuFrame::boxes(&list, boxes.len());
-            let reading = reader.read(&frame, margin, &last, &mut scene);
-            let reading = reading
-                .and_then(PendingReading::wait)
-                .expect("the device answers");
+            let mut encoder = device.encoder("frame").expect("the device answers");
+            let read = reader.read(&mut encoder, &frame, margin, &last, &mut scene);
+            assert!(!read.expect("the device answers"));
+            let counters = reader.counters().expect("the frame was read");
+            let part = (counters, 0..Reading::BYTES);
+            let counted = device.submit_and_download(encoder, &[part]);
+            let counted = counted.and_then(|counted| counted.wait::<u8>());
+            let reading = Reading::new(&counted.expect("the device answers"), false);
             assert_eq!(reading.bad, None);
             let found = scene.download(device, None).expect("the device answers");
             let mut expected = Scene::default();

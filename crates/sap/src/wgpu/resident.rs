@@ -1,12 +1,16 @@
 //! What stays on the device between updates whose boxes are there.
 
 use super::gpu::Gpu;
+use super::input::{Given, Input, Source};
 use super::memory::Grow;
 use super::pairs::PairLists;
 use super::reader::{DeviceScene, Reader};
-use super::tuning::{MAX_TEST_GROWTH, PLAN_FRAMES, PLAN_SIZE_SHARE};
+use super::tuning::{
+    COPY_GROWTH_SHARE, EXPECTED_GROWTH_SHARE, FREE_GROWTH, MAX_TEST_GROWTH, NEW_PLAN_SHARE,
+    PLAN_FRAMES, PLAN_SIZE_SHARE,
+};
 use crate::cpu::shared::{Cuts, plan_by_sample};
-use crate::{Aabb, Config, Pair, Result, Strategy};
+use crate::{Aabb, Config, OverlapRule, Pair, Result, Strategy};
 
 /// The last frame with its lists, and memory for the next.
 pub(super) struct Resident {
@@ -22,7 +26,7 @@ pub(super) struct Resident {
     /// Whether the last update found everything as it was.
     pub(super) was_same: bool,
     pub(super) plan: Option<KeptPlan>,
-    counters: Grow,
+    pub(super) counters: Grow,
 }
 
 impl Resident {
@@ -78,6 +82,43 @@ pub(super) struct KeptPlan {
     /// The number of tests of the first frame.
     tests: u64,
     frames: u32,
+    /// What the last frame had, unless the host must wait for that of the next.
+    pub(super) counts: Option<Counts>,
+}
+
+/// The numbers of entries, tests and pairs of a frame.
+#[derive(Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) copies: u64,
+    pub(super) tests: u64,
+    pub(super) pairs: u64,
+}
+
+impl Counts {
+    /// Returns the numbers that the next frame is given memory and launches for, at most `max`.
+    /// The first frame of a plan may have other copies and tests.
+    fn grown(self, max: &Self, is_first: bool) -> Option<Self> {
+        let [copies, tests] = if is_first {
+            [NEW_PLAN_SHARE; 2]
+        } else {
+            [COPY_GROWTH_SHARE, EXPECTED_GROWTH_SHARE]
+        };
+        let grow = |count: u64, share: u64, max: u64| {
+            let grown = count + count / share + FREE_GROWTH;
+            (count <= max).then_some(grown.min(max))
+        };
+        Some(Self {
+            // Unused copies are sorted with the others.
+            copies: grow(self.copies, copies, max.copies)?,
+            tests: grow(self.tests, tests, max.tests)?,
+            pairs: grow(self.pairs, EXPECTED_GROWTH_SHARE, max.pairs)?,
+        })
+    }
+
+    /// Tells whether none is more than another.
+    pub(super) const fn is_within(&self, max: &Self) -> bool {
+        self.copies <= max.copies && self.tests <= max.tests && self.pairs <= max.pairs
+    }
 }
 
 impl KeptPlan {
@@ -97,6 +138,35 @@ impl KeptPlan {
             has_worlds: scene.has_worlds(),
             tests: 0,
             frames: 0,
+            counts: None,
+        }
+    }
+
+    /// Returns the numbers that the next frame is given memory for; None if the host must wait for
+    /// them.
+    pub(super) fn capacity(&self, max: &Counts) -> Option<Counts> {
+        self.counts?.grown(max, self.frames == 0)
+    }
+
+    /// Tells whether the next frame is the last that may follow the plan.
+    pub(super) const fn is_last(&self) -> bool {
+        self.frames + 1 == PLAN_FRAMES
+    }
+
+    /// Returns the input of a search by the plan.
+    pub(super) fn input<'a>(
+        &self,
+        given: Given,
+        excluded: &'a [Pair],
+        rule: OverlapRule,
+    ) -> Input<'a> {
+        Input {
+            source: Source::Device(given),
+            excluded,
+            first_set: 0,
+            rule,
+            axis: self.axis,
+            cuts: self.cuts.clone(),
         }
     }
 

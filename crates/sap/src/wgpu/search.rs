@@ -16,32 +16,60 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 use wgpu_device::Kernel;
-use wgpu_device::wgpu::Buffer;
+use wgpu_device::wgpu::{Buffer, CommandEncoder};
 
-/// Boxes in sweep order on the device, ready for their tests.
-pub(super) struct Arranged {
+/// What the launches of a search share.
+pub(super) struct Prepared {
     boxes: u32,
-    /// Whether they were copied into columns.
+    /// Whether the boxes are copied into columns.
     pub(super) in_columns: bool,
     kernels: Arc<Kernels>,
+    /// The boxes, and the lists of `tags`.
+    lists: [Buffer; 2],
+    /// Those of all boxes; then those of all entries.
     params: Params,
-    tags: Buffer,
-    pub(super) tests: u64,
-    /// The report of the sort of boxes.
-    pub(super) sort: ReportDownload,
+    /// The bits of the keys that may differ.
+    key_bits: u32,
 }
 
-impl Arranged {
+impl Prepared {
     /// Returns the range of all rows: of all smaller indices.
     pub(super) fn rows(&self) -> Range<u32> {
         0..self.boxes
     }
+
+    pub(super) const fn index_bits(&self) -> u32 {
+        self.params.index_bits
+    }
+
+    /// Makes the copies the entries, of which so many have memory.
+    fn enter_copies(&mut self, copies: u32) {
+        self.params = self.params.of_copies(copies);
+    }
+}
+
+/// Boxes in sweep order on the device, ready for their tests.
+pub(super) struct Arranged {
+    pub(super) prepared: Prepared,
+    /// The number of entries.
+    pub(super) copies: u64,
+    pub(super) tests: u64,
+    /// The report of the sort of boxes.
+    pub(super) sort: Option<ReportDownload>,
 }
 
 /// Pairs that were counted, and stored on the device as far as there was room.
 pub(super) struct Found {
     pub(super) count: u64,
     pub(super) capacity: u64,
+}
+
+/// A list of pairs that was put in order.
+#[derive(Clone, Copy)]
+pub(super) struct Listed {
+    pub(super) pairs: u64,
+    /// The bits of an index in a packed pair.
+    pub(super) index_bits: u32,
 }
 
 /// The bytes of a pair on the device, and of its two copies during the sort.
@@ -56,6 +84,9 @@ pub(super) struct Search {
     pub(super) piece_tests: u64,
     boxes: Grow,
     tags: Grow,
+    /// The keys and copies before they are sorted, and after.
+    keys_made: Grow,
+    copies_made: Grow,
     keys: Grow,
     order: Grow,
     entries: Grow,
@@ -63,11 +94,15 @@ pub(super) struct Search {
     runs: Grow,
     sums: Grow,
     starts: Grow,
+    /// The number of copies, in the second half.
+    copied: Grow,
+    /// The numbers of pairs and of tests.
     counters: Grow,
     pairs: Grow,
+    ordered: Grow,
     rows: Grow,
-    box_scratch: GrowScratch,
-    pair_scratch: GrowScratch,
+    pub(super) box_scratch: GrowScratch,
+    pub(super) pair_scratch: GrowScratch,
 }
 
 impl Search {
@@ -82,15 +117,19 @@ impl Search {
             piece_tests: PIECE_TESTS,
             boxes: Grow::new("boxes"),
             tags: Grow::new("filters, worlds, f64 boxes and excluded pairs"),
-            keys: Grow::new("keys of boxes"),
+            keys_made: Grow::new("keys of boxes"),
+            copies_made: Grow::new("copies of boxes"),
+            keys: Grow::new("keys of boxes in order"),
             order: Grow::new("order of boxes"),
             entries: Grow::new("boxes in sweep order"),
             names: Grow::new("indices in sweep order"),
             runs: Grow::new("tests of each box"),
             sums: Grow::new("sums of tests"),
             starts: Grow::new("first test of each box"),
+            copied: Grow::new("number of copies"),
             counters: Grow::new("counters"),
             pairs: Grow::new("pairs"),
+            ordered: Grow::new("pairs in order"),
             rows: Grow::new("pairs of each box"),
             box_scratch: GrowScratch::default(),
             pair_scratch: GrowScratch::default(),
@@ -112,6 +151,41 @@ impl Search {
     pub(super) fn arrange(&mut self, input: &Input, clock: &mut Clock) -> Result<Arranged> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
+        let mut prepared = self.prepare(input)?;
+        clock.lap(|timings| &mut timings.upload);
+        if prepared.in_columns {
+            let mut encoder = device.encoder("columns")?;
+            self.count_copies(&mut encoder, &prepared)?;
+            device.submit(encoder)?;
+            let copies: Vec<u64> = self.copied.read(device, 2)?;
+            let copies = copies.get(1).copied().unwrap_or(0);
+            // A copy takes as much of a binding as a pair.
+            if copies > max_copies(input.len()).min(self.max_list) {
+                prepared = self.prepare_uncut(input)?;
+            } else {
+                let mut encoder = device.encoder("copies")?;
+                self.make_copies(&mut encoder, &mut prepared, copies as u32)?;
+                device.submit(encoder)?;
+            }
+        }
+        let mut encoder = device.encoder("arrange")?;
+        self.sort_boxes(&mut encoder, &prepared)?;
+        device.submit(encoder)?;
+        let sort = self.box_scratch.report(gpu.sorter())?;
+        let counters: Vec<u64> = self.counters.read(device, 2)?;
+        clock.lap(|timings| &mut timings.sort);
+        Ok(Arranged {
+            copies: prepared.params.entries.into(),
+            prepared,
+            tests: counters.get(1).copied().unwrap_or(0),
+            sort,
+        })
+    }
+
+    /// Prepares a search, and uploads what is on the host.
+    pub(super) fn prepare(&mut self, input: &Input) -> Result<Prepared> {
+        let gpu = self.gpu.clone();
+        let device = gpu.device();
         let tags = Tags::new(input);
         let lists = match &input.source {
             Source::Host(scene) => [
@@ -121,66 +195,49 @@ impl Search {
             Source::Device(given) => [given.boxes.clone(), given.tags.clone()],
         };
         tags.write(device, &lists[1])?;
-        clock.lap(|timings| &mut timings.upload);
-        let all = Params::new(input, &tags);
-        let copied = if input.is_cut() {
-            self.copy_boxes(&all, &lists, max_copies(input.len()))?
-        } else {
-            None
-        };
-        let is_wide = copied.is_some() || input.has_worlds();
-        let kernels = gpu.kernels(if is_wide { Bits64 } else { Bits32 })?;
-        let (params, sort) = match copied {
-            Some(params) => {
-                let sort = self.sort::<u64>(&kernels, &params, &lists, Payload::U32)?;
-                (params, sort)
-            }
-            None if is_wide => (
-                all,
-                self.sort::<u64>(&kernels, &all, &lists, Payload::Index)?,
-            ),
-            None => (
-                all,
-                self.sort::<u32>(&kernels, &all, &lists, Payload::Index)?,
-            ),
-        };
-        let tests = self.read_tests()?;
-        clock.lap(|timings| &mut timings.sort);
-        let [_, tags] = lists;
-        Ok(Arranged {
-            boxes: all.entries,
-            in_columns: copied.is_some(),
-            kernels,
+        let columns: usize = input.cuts.iter().map(|cuts| cuts.len() + 1).product();
+        let is_wide = input.is_cut() || input.has_worlds();
+        let params = Params::new(input, &tags);
+        Ok(Prepared {
+            boxes: params.entries,
+            in_columns: input.is_cut(),
+            kernels: gpu.kernels(if is_wide { Bits64 } else { Bits32 })?,
+            lists,
             params,
-            tags,
-            tests,
-            sort,
+            key_bits: match (input.is_cut(), is_wide) {
+                // One more than there are is the column of unused copies.
+                (true, _) => u32::BITS + bits_of(columns as u32),
+                (false, true) => u64::BITS,
+                (false, false) => u32::BITS,
+            },
         })
     }
 
-    /// Returns what `scan_sums` has counted.
-    fn read_tests(&mut self) -> Result<u64> {
-        let counters: Vec<u64> = self.counters.read(self.gpu.device(), 2)?;
-        Ok(counters.get(1).copied().unwrap_or(0))
+    /// Prepares a search without columns.
+    fn prepare_uncut(&mut self, input: &Input) -> Result<Prepared> {
+        let cut = self.prepare(input)?;
+        Ok(Prepared {
+            in_columns: false,
+            kernels: self.gpu.kernels(Bits32)?,
+            key_bits: u32::BITS,
+            ..cut
+        })
     }
 
-    /// Copies boxes into columns, and returns the parameters of the copies. Returns None if they
-    /// would be more than `max`.
-    fn copy_boxes(
+    /// Counts the copies of boxes in columns.
+    pub(super) fn count_copies(
         &mut self,
-        all: &Params,
-        [boxes, tags]: &[Buffer; 2],
-        max: u64,
-    ) -> Result<Option<Params>> {
+        encoder: &mut CommandEncoder,
+        prepared: &Prepared,
+    ) -> Result<()> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
-        let kernels = gpu.kernels(Bits64)?;
-        let Some(columns) = &kernels.columns else {
-            return Ok(None);
+        let Some(columns) = &prepared.kernels.columns else {
+            return Ok(());
         };
-        let n = u64::from(all.entries);
-        let groups = all.entries.div_ceil(WORKGROUP);
-        let uniform = uniform(device, *all)?;
+        let n = u64::from(prepared.boxes);
+        let groups = prepared.boxes.div_ceil(WORKGROUP);
+        let uniform = uniform(device, prepared.params)?;
         let step = |kernel, buffers: &[(u32, &Buffer)], groups| {
             Step::new(device, kernel, &uniform, buffers, groups)
         };
@@ -188,51 +245,126 @@ impl Search {
             self.runs.reserve(device, 4 * n)?,
             self.sums.reserve(device, 8 * u64::from(groups))?,
         );
-        let (starts, counters) = (
-            self.starts.reserve(device, 8 * n)?.clone(),
-            self.counters.reserve(device, 16)?,
+        let (starts, copied) = (
+            self.starts.reserve(device, 8 * n)?,
+            self.copied.reserve(device, 16)?,
         );
-        let mut encoder = device.encoder("columns")?;
+        let [boxes, tags] = &prepared.lists;
         let counted = [(1, boxes), (6, counts), (7, sums), (9, tags)];
-        let placed = [(6, counts), (7, sums), (8, &starts)];
+        let placed = [(6, counts), (7, sums), (8, starts)];
         launch(
-            &mut encoder,
+            encoder,
             &[
                 step(&columns.count_copies, &counted, groups)?,
-                step(&kernels.scan_sums, &[(7, sums), (10, counters)], 1)?,
-                step(&kernels.place_starts, &placed, groups)?,
+                step(&prepared.kernels.scan_sums, &[(7, sums), (10, copied)], 1)?,
+                step(&prepared.kernels.place_starts, &placed, groups)?,
             ],
         );
-        device.submit(encoder)?;
-        let copies = self.read_tests()?;
-        // A copy takes as much of a binding as a pair.
-        if copies > max.min(self.max_list) {
-            return Ok(None);
-        }
-        let keys = self.keys.reserve(device, 8 * copies)?;
-        let order = self.order.reserve(device, 4 * copies)?;
-        let made = [(1, boxes), (2, keys), (3, order), (8, &starts), (9, tags)];
-        let mut encoder = device.encoder("copies")?;
-        launch(&mut encoder, &[step(&columns.make_copies, &made, groups)?]);
-        device.submit(encoder)?;
-        Ok(Some(all.of_copies(copies as u32)))
+        Ok(())
     }
 
-    /// Sorts boxes by keys of a type, or their copies with a payload, and numbers the tests.
+    /// Makes the copies that were counted, as far as there is memory for so many.
+    pub(super) fn make_copies(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        prepared: &mut Prepared,
+        capacity: u32,
+    ) -> Result<()> {
+        let gpu = self.gpu.clone();
+        let device = gpu.device();
+        prepared.params.copy_capacity = capacity;
+        let (keys, copies) = (
+            self.keys_made.reserve(device, 8 * u64::from(capacity))?,
+            self.copies_made.reserve(device, 4 * u64::from(capacity))?,
+        );
+        let (counts, starts) = (
+            self.runs.reserve(device, 0)?,
+            self.starts.reserve(device, 0)?,
+        );
+        let [boxes, tags] = &prepared.lists;
+        let made = [
+            (1, boxes),
+            (2, keys),
+            (3, copies),
+            (6, counts),
+            (8, starts),
+            (9, tags),
+        ];
+        let uniform = uniform(device, prepared.params)?;
+        let groups = prepared.boxes.div_ceil(WORKGROUP);
+        if let Some(columns) = &prepared.kernels.columns {
+            let step = Step::new(device, &columns.make_copies, &uniform, &made, groups)?;
+            launch(encoder, &[step]);
+        }
+        prepared.enter_copies(capacity);
+        Ok(())
+    }
+
+    /// Sorts the boxes, or their copies, and numbers the tests.
+    pub(super) fn sort_boxes(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        prepared: &Prepared,
+    ) -> Result<()> {
+        if prepared.in_columns {
+            self.sort::<u64>(encoder, prepared, Payload::U32)
+        } else if prepared.key_bits == u64::BITS {
+            self.sort::<u64>(encoder, prepared, Payload::Index)
+        } else {
+            self.sort::<u32>(encoder, prepared, Payload::Index)
+        }
+    }
+
+    /// Sorts by keys of a type, with the copies or with the indices of boxes.
     fn sort<K: Key>(
         &mut self,
-        kernels: &Kernels,
-        params: &Params,
-        [boxes, tags]: &[Buffer; 2],
+        encoder: &mut CommandEncoder,
+        prepared: &Prepared,
         payload: Payload,
-    ) -> Result<ReportDownload> {
+    ) -> Result<()> {
         let gpu = self.gpu.clone();
         let (device, sorter) = (gpu.device(), gpu.sorter());
-        let n = u64::from(params.entries);
-        let groups = params.entries.div_ceil(WORKGROUP);
-        let scratch = self.box_scratch.reserve::<K>(sorter, n, payload)?;
-        let keys = self.keys.reserve(device, n * size_of::<K>() as u64)?;
+        let n = u64::from(prepared.params.entries);
+        let groups = prepared.params.entries.div_ceil(WORKGROUP);
+        let key_bytes = n * size_of::<K>() as u64;
+        let (made, keys) = (
+            self.keys_made.reserve(device, key_bytes)?,
+            self.keys.reserve(device, key_bytes)?,
+        );
         let order = self.order.reserve(device, 4 * n)?;
+        let request = if payload == Payload::Index {
+            let [boxes, tags] = &prepared.lists;
+            let mut read = vec![(1, boxes), (2, made)];
+            if K::BITS == u64::BITS {
+                read.push((9, tags));
+            }
+            let uniform = uniform(device, prepared.params)?;
+            let kernel = &prepared.kernels.make_keys;
+            launch(
+                encoder,
+                &[Step::new(device, kernel, &uniform, &read, groups)?],
+            );
+            Request::<K>::index(n, made, order).keys_out(keys)
+        } else {
+            let copies = self.copies_made.reserve(device, 4 * n)?;
+            Request::<K>::keys(n, made, keys).values(copies, order)
+        };
+        let scratch = self.box_scratch.reserve::<K>(sorter, n, payload)?;
+        let options = SortOptions::new().bits(0..prepared.key_bits);
+        sorter.encode(encoder, request, scratch, &options)?;
+        self.number_tests(encoder, prepared)
+    }
+
+    /// Puts the boxes in the order of the sort, and numbers the tests.
+    fn number_tests(&mut self, encoder: &mut CommandEncoder, prepared: &Prepared) -> Result<()> {
+        let gpu = self.gpu.clone();
+        let device = gpu.device();
+        let n = u64::from(prepared.params.entries);
+        let groups = prepared.params.entries.div_ceil(WORKGROUP);
+        let (keys, order) = (
+            self.keys.reserve(device, 0)?,
+            self.order.reserve(device, 0)?,
+        );
         let (entries, names) = (
             self.entries.reserve(device, 16 * n)?,
             self.names.reserve(device, 8 * n)?,
@@ -243,24 +375,12 @@ impl Search {
         );
         let starts = self.starts.reserve(device, 8 * n)?;
         let counters = self.counters.reserve(device, 16)?;
-        let uniform = uniform(device, *params)?;
-        let mut encoder = device.encoder("arrange")?;
+        let uniform = uniform(device, prepared.params)?;
         let step = |kernel, buffers: &[(u32, &Buffer)], groups| {
             Step::new(device, kernel, &uniform, buffers, groups)
         };
-        let request = if payload == Payload::Index {
-            let mut read = vec![(1, boxes), (2, keys)];
-            if K::BITS == u64::BITS {
-                read.push((9, tags));
-            }
-            launch(&mut encoder, &[step(&kernels.make_keys, &read, groups)?]);
-            Request::<K>::index(n, keys, order).keys_out(keys)
-        } else {
-            Request::<K>::keys(n, keys, keys).values(order, order)
-        };
-        sorter.encode(&mut encoder, request, scratch, &SortOptions::new())?;
         let arranged = [
-            (1, boxes),
+            (1, &prepared.lists[0]),
             (2, keys),
             (3, order),
             (4, entries),
@@ -269,16 +389,16 @@ impl Search {
             (7, sums),
         ];
         let placed = [(6, runs), (7, sums), (8, starts)];
+        let kernels = &prepared.kernels;
         launch(
-            &mut encoder,
+            encoder,
             &[
                 step(&kernels.arrange, &arranged, groups)?,
                 step(&kernels.scan_sums, &[(7, sums), (10, counters)], 1)?,
                 step(&kernels.place_starts, &placed, groups)?,
             ],
         );
-        device.submit(encoder)?;
-        Ok(sorter.download_report(scratch)?)
+        Ok(())
     }
 
     /// Makes all tests, counts the pairs with their smaller index in `rows`, and stores them as far
@@ -291,16 +411,14 @@ impl Search {
     ) -> Result<Found> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
-        let counters = self.counters.reserve(device, 16)?;
         let mut encoder = device.encoder("clear")?;
-        encoder.clear_buffer(counters, 0, Some(PAIR_BYTES));
+        self.clear_pairs(&mut encoder)?;
         device.submit(encoder)?;
-        let counters = counters.clone();
-        let pairs = self.pairs.reserve(device, capacity * PAIR_BYTES)?.clone();
-        let outputs = [(10, &counters), (11, &pairs)];
-        self.make_tests(arranged, &arranged.kernels.find, &outputs, |tests| {
-            arranged.params.piece(tests, rows, capacity)
-        })?;
+        for tests in self.pieces(arranged.tests) {
+            let mut encoder = device.encoder("tests")?;
+            self.find_piece(&mut encoder, &arranged.prepared, tests, rows, capacity)?;
+            device.submit(encoder)?;
+        }
         let counts: Vec<u64> = self.counters.read(device, 1)?;
         Ok(Found {
             count: counts.first().copied().unwrap_or(0),
@@ -308,29 +426,68 @@ impl Search {
         })
     }
 
+    /// Forgets the number of pairs.
+    pub(super) fn clear_pairs(&mut self, encoder: &mut CommandEncoder) -> Result<()> {
+        let counters = self.counters.reserve(self.gpu.device(), 16)?;
+        encoder.clear_buffer(counters, 0, Some(PAIR_BYTES));
+        Ok(())
+    }
+
+    /// Makes a piece of the tests, those of them that there are.
+    pub(super) fn find_piece(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        prepared: &Prepared,
+        tests: Range<u64>,
+        rows: &Range<u32>,
+        capacity: u64,
+    ) -> Result<()> {
+        let device = self.gpu.device();
+        let pairs = self.pairs.reserve(device, capacity * PAIR_BYTES)?.clone();
+        let params = prepared.params.piece(tests, rows, capacity);
+        self.make_tests(
+            encoder,
+            prepared,
+            params,
+            &prepared.kernels.find,
+            &[(11, &pairs)],
+        )
+    }
+
     /// Makes all tests, and returns the number of pairs of each smaller index.
     pub(super) fn count_rows(&mut self, arranged: &Arranged) -> Result<Vec<u32>> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
-        let boxes = u64::from(arranged.boxes);
+        let prepared = &arranged.prepared;
+        let boxes = u64::from(prepared.boxes);
         let rows = self.rows.reserve(device, 4 * boxes)?.clone();
         let mut encoder = device.encoder("clear")?;
         encoder.clear_buffer(&rows, 0, None);
         device.submit(encoder)?;
-        let kernel = &arranged.kernels.count_rows;
-        self.make_tests(arranged, kernel, &[(12, &rows)], |tests| {
-            arranged.params.piece(tests, &arranged.rows(), 0)
-        })?;
+        for tests in self.pieces(arranged.tests) {
+            let mut encoder = device.encoder("tests")?;
+            let params = prepared.params.piece(tests, &prepared.rows(), 0);
+            let kernel = &prepared.kernels.count_rows;
+            self.make_tests(&mut encoder, prepared, params, kernel, &[(12, &rows)])?;
+            device.submit(encoder)?;
+        }
         self.rows.read(device, boxes)
     }
 
-    /// Launches a kernel for all tests, piece by piece.
+    /// Returns the ranges of tests of launches.
+    fn pieces(&self, tests: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+        let piece = self.piece_tests;
+        (0..tests.div_ceil(piece)).map(move |i| i * piece..tests.min((i + 1) * piece))
+    }
+
+    /// Launches a kernel that makes tests.
     fn make_tests(
         &mut self,
-        arranged: &Arranged,
+        encoder: &mut CommandEncoder,
+        prepared: &Prepared,
+        params: Params,
         kernel: &Kernel,
-        outputs: &[(u32, &Buffer)],
-        params: impl Fn(Range<u64>) -> Params,
+        output: &[(u32, &Buffer)],
     ) -> Result<()> {
         let device = self.gpu.device();
         let mut buffers = vec![
@@ -338,48 +495,79 @@ impl Search {
             (4, self.entries.reserve(device, 0)?),
             (5, self.names.reserve(device, 0)?),
             (8, self.starts.reserve(device, 0)?),
-            (9, &arranged.tags),
+            (9, &prepared.lists[1]),
+            (10, self.counters.reserve(device, 0)?),
         ];
-        buffers.extend_from_slice(outputs);
-        let mut first = 0;
-        while first < arranged.tests {
-            let end = arranged.tests.min(first + self.piece_tests);
-            let shares = (end - first).div_ceil(u64::from(WORKGROUP * SWEEP_ITEMS));
-            let uniform = uniform(device, params(first..end))?;
-            let step = Step::new(device, kernel, &uniform, &buffers, shares as u32)?;
-            let mut encoder = device.encoder("tests")?;
-            launch(&mut encoder, &[step]);
-            device.submit(encoder)?;
-            first = end;
-        }
+        buffers.extend_from_slice(output);
+        let shares = params.tests.div_ceil(WORKGROUP * SWEEP_ITEMS);
+        let uniform = uniform(device, params)?;
+        launch(
+            encoder,
+            &[Step::new(device, kernel, &uniform, &buffers, shares)?],
+        );
         Ok(())
     }
 
     /// Puts the pairs that were found in order. All are stored, and there is at least one.
-    pub(super) fn order(&mut self, count: u64) -> Result<ReportDownload> {
+    pub(super) fn order(&mut self, count: u64, index_bits: u32) -> Result<Option<ReportDownload>> {
         let gpu = self.gpu.clone();
-        let (device, sorter) = (gpu.device(), gpu.sorter());
-        let pairs = self.pairs.reserve(device, count * PAIR_BYTES)?;
-        let scratch = self
-            .pair_scratch
-            .reserve::<u64>(sorter, count, Payload::None)?;
-        let mut encoder = device.encoder("order")?;
-        let request = Request::<u64>::keys(count, pairs, pairs);
-        sorter.encode(&mut encoder, request, scratch, &SortOptions::new())?;
-        device.submit(encoder)?;
-        Ok(sorter.download_report(scratch)?)
+        let mut encoder = gpu.device().encoder("order")?;
+        self.order_pairs(&mut encoder, count, index_bits)?;
+        gpu.device().submit(encoder)?;
+        self.pair_scratch.report(gpu.sorter())
     }
 
-    /// Returns the buffer of the pairs that were found, the larger index of each first.
-    pub(super) const fn found(&self) -> Option<&Buffer> {
-        self.pairs.buffer()
+    /// Puts the pairs in order that are found, at most so many.
+    pub(super) fn order_pairs(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        max: u64,
+        index_bits: u32,
+    ) -> Result<()> {
+        let gpu = self.gpu.clone();
+        let (device, sorter) = (gpu.device(), gpu.sorter());
+        let (found, ordered) = (
+            self.pairs.reserve(device, max * PAIR_BYTES)?,
+            self.ordered.reserve(device, max * PAIR_BYTES)?,
+        );
+        let counters = self.counters.reserve(device, 16)?;
+        let scratch = self
+            .pair_scratch
+            .reserve::<u64>(sorter, max, Payload::None)?;
+        let request = Request::<u64>::keys(max, found, ordered).counted(counters, 0);
+        let options = SortOptions::new().bits(0..2 * index_bits);
+        Ok(sorter.encode(encoder, request, scratch, &options)?)
+    }
+
+    /// Returns the buffer of the pairs in order, packed.
+    pub(super) const fn ordered(&self) -> Option<&Buffer> {
+        self.ordered.buffer()
+    }
+
+    /// Returns the numbers of pairs and tests, and that of copies in the second half of a buffer.
+    pub(super) const fn counts(&self) -> [Option<&Buffer>; 2] {
+        [self.counters.buffer(), self.copied.buffer()]
     }
 
     /// Reads the pairs that were put in order.
-    pub(super) fn read_pairs(&mut self, count: u64, clock: &mut Clock) -> Result<Vec<Pair>> {
-        let words: Vec<[u32; 2]> = self.pairs.read(self.gpu.device(), count)?;
-        let pairs = try_alloc::gather(words.par_iter().map(|&[b, a]| Pair { a, b }))?;
+    pub(super) fn read_pairs(
+        &mut self,
+        Listed { pairs, index_bits }: Listed,
+        clock: &mut Clock,
+    ) -> Result<Vec<Pair>> {
+        let packed: Vec<u64> = self.ordered.read(self.gpu.device(), pairs)?;
+        let mask = (1 << index_bits) - 1;
+        let unpack = |&key: &u64| Pair {
+            a: (key >> index_bits) as u32,
+            b: (key & mask) as u32,
+        };
+        let pairs = try_alloc::gather(packed.par_iter().map(unpack))?;
         clock.lap(|timings| &mut timings.download);
         Ok(pairs)
     }
+}
+
+/// Returns the number of bits of a number, at least 1.
+pub(super) const fn bits_of(number: u32) -> u32 {
+    u32::BITS - (number | 1).leading_zeros()
 }

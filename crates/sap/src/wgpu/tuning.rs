@@ -20,3 +20,14 @@ pub(super) const PLAN_SIZE_SHARE: usize = 8;
 
 /// A plan is kept while a frame has at most this many times the tests of its first. Not measured.
 pub(super) const MAX_TEST_GROWTH: u64 = 2;
+
+/// The copies of boxes in columns are expected to grow by at most one part in this many from update
+/// to update: memory for more is sorted with them. Not measured.
+pub(super) const COPY_GROWTH_SHARE: u64 = 32;
+
+/// A new plan is expected to make at most one part in this many more copies and tests than the last.
+/// Not measured.
+pub(super) const NEW_PLAN_SHARE: u64 = 2;
+
+/// What any number may grow by.
+pub(super) const FREE_GROWTH: u64 = 256;

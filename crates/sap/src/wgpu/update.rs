@@ -3,13 +3,15 @@
 //! The host reads counters only: the bad boxes and whether any has changed, the copies in columns,
 //! the tests, the pairs, and those that both the last lists have. Every few frames it also reads a
 //! sample of the boxes for a new plan. The lists of events are made where they are downloaded.
+//!
+//! A frame like the last is one submission and one wait ([`ahead`](super::ahead)). Where the last
+//! says too little about it, or it has outgrown what that promised, the host waits for each number.
 
 use super::engine::{Cost, Engine, check_listed, refuse, unchanged};
 use super::frame::WgpuFrame;
-use super::input::{Input, Source};
 use super::lists::Lists;
-use super::reader::DeviceScene;
-use super::resident::KeptPlan;
+use super::reader::{DeviceScene, Reading};
+use super::resident::{Counts, KeptPlan};
 use super::search::Arranged;
 use crate::cpu::shared::{Clock, max_pairs};
 use crate::{Report, Result};
@@ -53,16 +55,30 @@ impl Engine {
         scene: &mut DeviceScene,
         clock: &mut Clock,
     ) -> Result<Report> {
-        let resident = &mut self.resident;
-        let margin = self.config.margin;
-        let pending = (resident.reader).read(frame, margin, &resident.scene, scene)?;
-        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
-        let arranged = if resident.was_same {
+        let gpu = self.search.gpu().clone();
+        let mut encoder = gpu.device().encoder("frame")?;
+        let (resident, margin) = (&mut self.resident, self.config.margin);
+        let is_like =
+            (resident.reader).read(&mut encoder, frame, margin, &resident.scene, scene)?;
+        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait. What
+        // has no memory for a guess may have it for the numbers.
+        let ahead = if resident.was_same {
             None
         } else {
-            self.arrange_resident(scene, clock)?
+            self.search_ahead(&mut encoder, scene).ok().flatten()
         };
-        let reading = pending.wait()?;
+        clock.lap(|timings| &mut timings.bounds);
+        let mut parts: Vec<_> = (self.resident.reader.counters().into_iter())
+            .map(|counters| (counters, 0..Reading::BYTES))
+            .collect();
+        if let Some(ahead) = &ahead {
+            parts.extend(self.outcome(ahead));
+        }
+        let outcome = gpu.device().submit_and_download(encoder, &parts)?;
+        let outcome: Vec<u8> = outcome.wait()?;
+        clock.lap(|timings| &mut timings.sweep);
+        let (counted, outcome) = outcome.split_at(Reading::BYTES as usize);
+        let reading = Reading::new(counted, is_like);
         let invalid = self.resident.reader.invalid(frame, reading.bad)?;
         refuse(&self.config, invalid)?;
         if let (true, Some(last)) = (reading.is_same, &self.last) {
@@ -72,11 +88,14 @@ impl Engine {
             (self.resident.was_same, self.resident.has_events) = (true, false);
             return Ok(report);
         }
-        let arranged = match arranged {
-            Some(arranged) => Some(arranged),
-            None => self.arrange_resident(scene, clock)?,
+        let found = match ahead {
+            Some(ahead) => self.take(&ahead, outcome, scene)?,
+            None => None,
         };
-        let (cost, [started, ended]) = self.find_resident(arranged, scene, clock)?;
+        let (cost, [started, ended]) = match found {
+            Some(found) => found,
+            None => self.search_waiting(scene, clock)?,
+        };
         let report = Report {
             pairs: self.resident.next.view().len(),
             started,
@@ -93,6 +112,16 @@ impl Engine {
         self.started.clear();
         self.ended.clear();
         Ok(report)
+    }
+
+    /// Finds the next list of pairs, and waits for each number that a launch depends on.
+    fn search_waiting(
+        &mut self,
+        scene: &mut DeviceScene,
+        clock: &mut Clock,
+    ) -> Result<(Cost, [u64; 2])> {
+        let arranged = self.arrange_resident(scene, clock)?;
+        self.find_resident(arranged, scene, clock)
     }
 
     /// Brings the boxes of a scene in order by a plan, by a new one where the last does no longer
@@ -113,7 +142,7 @@ impl Engine {
                 return Ok(Some(arranged));
             }
         }
-        let drawn = self.resident.reader.sample(scene)?;
+        let drawn = self.resident.reader.sample_now(scene)?;
         let mut plan = KeptPlan::new(&drawn, scene, self.config.strategy);
         let arranged = self.arrange_by(&plan, scene, clock)?;
         plan.holds(arranged.tests);
@@ -128,14 +157,7 @@ impl Engine {
         clock: &mut Clock,
     ) -> Result<Arranged> {
         let given = scene.given(self.search.gpu().device())?;
-        let input = Input {
-            source: Source::Device(given),
-            excluded: &scene.excluded,
-            first_set: 0,
-            rule: self.config.rule,
-            axis: plan.axis,
-            cuts: plan.cuts.clone(),
-        };
+        let input = plan.input(given, &scene.excluded, self.config.rule);
         clock.lap(|timings| &mut timings.bounds);
         self.search.arrange(&input, clock)
     }
@@ -150,7 +172,7 @@ impl Engine {
         let gpu = self.search.gpu().clone();
         let next = &mut self.resident.next;
         next.clear();
-        let (Some(arranged), Some(plan)) = (arranged, &self.resident.plan) else {
+        let (Some(arranged), Some(plan)) = (arranged, &mut self.resident.plan) else {
             return Ok((
                 Cost::default(),
                 self.resident.count_events(&gpu, &self.config)?,
@@ -164,13 +186,23 @@ impl Engine {
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
         check_listed(&self.config, scene.n, max, count)?;
-        lists.deliver(count, clock, |search, pairs, clock| {
-            if let Some(found) = search.found() {
-                next.store(&gpu, found, pairs)?;
+        lists.deliver(count, clock, |search, listed, clock| {
+            if let (Some(ordered), [Some(found), _]) = (search.ordered(), search.counts()) {
+                let mut encoder = gpu.device().encoder("pairs")?;
+                next.store(&gpu, &mut encoder, [ordered, found], listed)?;
+                gpu.device().submit(encoder)?;
             }
             clock.lap(|timings| &mut timings.order);
             Ok(())
         })?;
+        let counts = Counts {
+            copies: lists.copies(),
+            tests: lists.tests(),
+            pairs: count,
+        };
+        // Boxes that the plan wants in columns, but that have too many copies, are counted first.
+        let as_planned = lists.in_columns() == cuts.iter().any(|cuts| !cuts.is_empty());
+        plan.counts = as_planned.then_some(counts);
         // One wait for what these count and for the reports of the sorts.
         let events = self.resident.count_events(&gpu, &self.config)?;
         clock.lap(|timings| &mut timings.events);
