@@ -3,19 +3,22 @@
 //! ```
 //! use radsweep_kernels::wgsl::{Key, Radix, Target, Value};
 //!
-//! let kernels = Radix { key: Key::Bits32, value: Value::None, subgroups: None };
+//! let (key, value) = (Key::Bits32, Value::None);
+//! let kernels = Radix { key, value, is_plain: true, subgroups: None };
 //! let text = kernels.text(Target::Native);
 //! assert!(kernels.entry_points().iter().all(|name| text.contains(&format!("fn {name}("))));
 //! ```
 
 /// The number of threads of a workgroup: all that WebGPU promises.
 pub const WORKGROUP: u32 = 256;
-/// The number of keys of a thread in a tile of the radix sort. A tile of 8 takes 11 KiB of the
+/// The number of keys of a thread in a tile of the radix sort. A tile of 12 takes 15 KiB of the
 /// memory of a workgroup without subgroups; WebGPU promises 16 KiB. On an H200, 2^24 keys are
-/// sorted with 8 / 16 / 24 at 14.1 / 12.8 / 8.9 G keys/s, and with values at 8.9 / 10.3 / 8.0.
+/// sorted with 8 / 12 / 16 at 14.2 / 13.6 / 11.8 G keys/s.
 pub const RADIX_ITEMS: u32 = 8;
-/// The max number of workgroups whose counts `scatter` sums itself, without a launch of `scan`.
-pub const RADIX_UNSCANNED: u32 = 64;
+/// That of keys of 32 bits with values: 7.1 / 9.7 / 8.8 G keys/s.
+pub const RADIX_ITEMS_WITH_VALUES: u32 = 12;
+/// The max number of workgroups that are few: each pass is one launch then.
+pub const RADIX_FEW: u32 = 128;
 /// The values of a digit.
 const RADIX: u32 = 256;
 
@@ -64,6 +67,8 @@ pub struct Radix {
     pub key: Key,
     /// What moves with the keys.
     pub value: Value,
+    /// Whether keys are ordered as the numbers that they are stored as.
+    pub is_plain: bool,
     /// The subgroups to rank digits with; `None` to rank them without.
     pub subgroups: Option<Subgroups>,
 }
@@ -104,11 +109,20 @@ macro_rules! file {
 }
 
 impl Radix {
+    /// Returns the number of keys of a thread in a tile.
+    #[must_use]
+    pub const fn items(&self) -> u32 {
+        match (self.key, self.value) {
+            (Key::Bits32, Value::U32 | Value::Index) => RADIX_ITEMS_WITH_VALUES,
+            _ => RADIX_ITEMS,
+        }
+    }
+
     /// Returns the bytes of workgroup memory that a kernel takes at most.
     #[must_use]
     pub const fn workgroup_bytes(&self) -> u32 {
         // The tile, and where each digit goes.
-        let common = WORKGROUP * RADIX_ITEMS + RADIX;
+        let common = WORKGROUP * self.items() + RADIX;
         let ranks = match self.subgroups {
             // A prefix sum, and the counts of digits.
             None => WORKGROUP + RADIX,
@@ -122,9 +136,17 @@ impl Radix {
     #[must_use]
     pub const fn entry_points(&self) -> &'static [&'static str] {
         match self.value {
-            Value::None => &["inspect", "count", "scan", "scatter", "emit_keys"],
+            Value::None => &[
+                "inspect",
+                "inspect_counted",
+                "count",
+                "scan",
+                "scatter",
+                "emit_keys",
+            ],
             _ => &[
                 "inspect",
+                "inspect_counted",
                 "count",
                 "scan",
                 "scatter",
@@ -141,8 +163,8 @@ impl Radix {
         if self.subgroups.is_some() && target == Target::Browser {
             text += "enable subgroups;\n";
         }
-        text += &constants(RADIX_ITEMS);
-        text += &constant("UNSCANNED", RADIX_UNSCANNED);
+        text += &constants(self.items());
+        text += &constant("FEW", RADIX_FEW);
         if let Some(subgroups) = self.subgroups {
             text += &constant("SUBGROUPS", WORKGROUP / subgroups.min);
         }
@@ -161,6 +183,11 @@ impl Radix {
         files.push(match self.key {
             Key::Bits32 => file!("common/key_32.wgsl"),
             Key::Bits64 => file!("common/key_64.wgsl"),
+        });
+        files.push(match (self.is_plain, self.key) {
+            (true, _) => file!("common/ordered_plain.wgsl"),
+            (false, Key::Bits32) => file!("common/ordered_32.wgsl"),
+            (false, Key::Bits64) => file!("common/ordered_64.wgsl"),
         });
         let moved = [
             file!("common/value_moved.wgsl"),

@@ -88,11 +88,14 @@ fn sorts() -> Vec<Radix> {
     for key in [Key::Bits32, Key::Bits64] {
         for value in [Value::None, Value::U32, Value::Index] {
             for subgroups in std::iter::once(None).chain(subgroups) {
-                all.push(Radix {
-                    key,
-                    value,
-                    subgroups,
-                });
+                for is_plain in [false, true] {
+                    all.push(Radix {
+                        key,
+                        value,
+                        is_plain,
+                        subgroups,
+                    });
+                }
             }
         }
     }

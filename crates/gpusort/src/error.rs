@@ -138,7 +138,7 @@ pub enum Error {
     #[cfg(feature = "wgpu")]
     #[error(
         "there is no number of keys at {offset} in a buffer of {bytes} bytes with the usages \
-         {usage:?}: it takes 4 bytes at a multiple of 4, and `COPY_SRC`"
+         {usage:?}: it takes 4 bytes at a multiple of 4, and `STORAGE`"
     )]
     NoCount {
         /// Where it is to be.

@@ -13,7 +13,7 @@ use wgpu::{
 pub struct Module(ShaderModule);
 
 /// A kernel that the device has compiled.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
     pipeline: ComputePipeline,
     name: &'static str,

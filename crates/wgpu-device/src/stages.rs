@@ -58,6 +58,12 @@ impl Stages {
         }
     }
 
+    /// Tells whether the device measures the stages.
+    #[must_use]
+    pub fn are_measured(&self) -> bool {
+        self.queries.is_some()
+    }
+
     /// Begins a compute pass. Stages beyond the capacity are not measured.
     pub fn pass<'e>(
         &mut self,

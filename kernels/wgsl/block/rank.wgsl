@@ -7,6 +7,8 @@ fn item_index(lid: u32, i: u32) -> u32 {
     return lid * ITEMS + i;
 }
 
+var<workgroup> digit_counts: array<atomic<u32>, RADIX>;
+
 var<private> nibbles: array<u32, ITEMS>;
 
 // Sets `ranks` to the stable rank of each nibble among those of all threads.

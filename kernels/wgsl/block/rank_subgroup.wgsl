@@ -19,13 +19,13 @@ fn rank_tile(lid: u32) -> vec2<u32> {
     }
     workgroupBarrier();
     let before_lane = lanes_before(lane);
+    let all = ballot(true);
     for (var i = 0u; i < ITEMS; i += 1u) {
         let digit = digits[i];
-        var peers = ballot(true);
+        var peers = all;
         for (var bit = 0u; bit < 8u; bit += 1u) {
-            let is_set = ((digit >> bit) & 1u) == 1u;
-            let votes = ballot(is_set);
-            peers &= select(~votes, votes, is_set);
+            let is_set = (digit & (1u << bit)) != 0u;
+            peers = agreeing(peers, ballot(is_set), is_set);
         }
         let shift = (digit >> 7u) * 16u;
         let rank = lane_count(peers & before_lane);

@@ -24,3 +24,8 @@ fn lanes_before(lane: u32) -> Lanes {
     let partial = vec4<u32>((1u << (lane & 31u)) - 1u);
     return select(select(vec4<u32>(0u), partial, at == word), vec4<u32>(0xffffffffu), at < word);
 }
+
+// Returns those of some lanes that have voted as this one.
+fn agreeing(lanes: Lanes, votes: Lanes, vote: bool) -> Lanes {
+    return lanes & (votes ^ Lanes(select(0xffffffffu, 0u, vote)));
+}

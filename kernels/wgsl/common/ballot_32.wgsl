@@ -18,3 +18,8 @@ fn first_lane(lanes: Lanes) -> u32 {
 fn lanes_before(lane: u32) -> Lanes {
     return (1u << lane) - 1u;
 }
+
+// Returns those of some lanes that have voted as this one.
+fn agreeing(lanes: Lanes, votes: Lanes, vote: bool) -> Lanes {
+    return lanes & (votes ^ Lanes(select(0xffffffffu, 0u, vote)));
+}

@@ -1,14 +1,6 @@
-// Keys of 32 bits: how they are ordered, and how a tile exchanges them.
+// Keys of 32 bits: their digits, and how a tile exchanges them.
 
 alias Key = u32;
-
-// Maps a key to bits in the same order. Only integers are compared, because WGSL may flush
-// denormals and assume that there are no NaNs.
-fn ordered(key: Key) -> Key {
-    let bits = select(key, 0u, key == params.zero.x);
-    let sign = 0u - (bits >> 31u);
-    return bits ^ params.flip.x ^ (sign & params.fold.x);
-}
 
 // Returns the bits that the sort compares.
 fn compared(key: Key) -> Key {

@@ -1,15 +1,6 @@
-// Keys of 64 bits as two words, the low one first: how they are ordered, and how a tile exchanges
-// them.
+// Keys of 64 bits as two words, the low one first: their digits, and how a tile exchanges them.
 
 alias Key = vec2<u32>;
-
-// Maps a key to bits in the same order. Only integers are compared, because WGSL may flush
-// denormals and assume that there are no NaNs.
-fn ordered(key: Key) -> Key {
-    let bits = select(key, vec2<u32>(0u), all(key == params.zero));
-    let sign = vec2<u32>(0u - (bits.y >> 31u));
-    return bits ^ params.flip ^ (sign & params.fold);
-}
 
 // Returns the bits that the sort compares.
 fn compared(key: Key) -> Key {

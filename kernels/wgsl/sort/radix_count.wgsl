@@ -1,19 +1,34 @@
 // Counts the digits of every workgroup, and scans the counts.
 
 // The count of each digit of each workgroup, all workgroups of a digit together; then the sums
-// before it. Behind them the number of keys with each digit.
+// before it. Behind them the number of keys with each digit. Where there are few workgroups, each
+// pass has two such tables without sums: that of `inspect`, for the first that runs, and that of
+// the pass before.
 @group(0) @binding(6) var<storage, read_write> table: array<u32>;
 
-// Several counters a digit, so that fewer threads add to one at a time, are no faster on an H200.
-var<workgroup> digit_counts: array<atomic<u32>, RADIX>;
+// The counts of this workgroup; of all passes where there are few workgroups. Several counters a
+// digit, so that fewer threads add to one at a time, are no faster on an H200.
+var<workgroup> pass_counts: array<atomic<u32>, 8u * RADIX>;
 
-fn store_counts(lid: u32, group: u32) {
-    table[lid * params.workgroups + group] = atomicLoad(&digit_counts[lid]);
+var<private> loaded: array<Key, ITEMS>;
+
+fn clear_counts(lid: u32) {
+    for (var at = 0u; at < 8u; at += 1u) {
+        atomicStore(&pass_counts[at * RADIX + lid], 0u);
+    }
+}
+
+fn count_digit(at: u32, digit: u32) {
+    atomicAdd(&pass_counts[at * RADIX + digit], 1u);
+}
+
+fn store_counts(start: u32, lid: u32, group: u32, at: u32) {
+    table[start + lid * params.workgroups + group] = atomicLoad(&pass_counts[at * RADIX + lid]);
 }
 
 @compute @workgroup_size(WORKGROUP)
 fn count(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group: vec3<u32>) {
-    atomicStore(&digit_counts[lid], 0u);
+    atomicStore(&pass_counts[lid], 0u);
     workgroupBarrier();
     let n = key_count();
     let plan = planned();
@@ -22,27 +37,29 @@ fn count(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group
     let from_index = half_read(plan) * params.capacity;
     for (var round = 0u; round < rounds; round += 1u) {
         let start = (first + round) * TILE + lid;
+        // All loads come first, so that their waits overlap.
+        if plan.x == 0u {
+            for (var i = 0u; i < ITEMS; i += 1u) {
+                loaded[i] = keys_in[min(start + i * WORKGROUP, n - 1u)];
+            }
+        } else {
+            for (var i = 0u; i < ITEMS; i += 1u) {
+                loaded[i] = keys[from_index + min(start + i * WORKGROUP, n - 1u)];
+            }
+        }
         for (var i = 0u; i < ITEMS; i += 1u) {
-            let index = start + i * WORKGROUP;
-            if index < n {
-                atomicAdd(&digit_counts[digit_of(key_at(plan, from_index, index))], 1u);
+            if start + i * WORKGROUP < n {
+                count_digit(0u, digit_of(loaded[i]));
             }
         }
     }
     workgroupBarrier();
-    store_counts(lid, group.x);
+    store_counts(0u, lid, group.x, 0u);
 }
 
 // Returns the half of scratch memory that a pass reads, unless it is the first that runs.
 fn half_read(plan: vec3<u32>) -> u32 {
     return (plan.x + 1u) & 1u;
-}
-
-fn key_at(plan: vec3<u32>, from_index: u32, index: u32) -> Key {
-    if plan.x == 0u {
-        return keys_in[index];
-    }
-    return keys[from_index + index];
 }
 
 // A workgroup scans the counts of one digit.

@@ -1,7 +1,7 @@
 // Moves the keys and values of the tiles of a workgroup to where their digits belong.
 
 // The counts, as `scan` has left them.
-@group(0) @binding(6) var<storage, read> counted: array<u32>;
+@group(0) @binding(6) var<storage, read_write> counted: array<atomic<u32>>;
 @group(0) @binding(8) var<storage, read_write> keys_out: array<Key>;
 
 // For each digit, where its keys of this tile go, less where they start in the sorted tile.
@@ -18,6 +18,8 @@ var<private> is_first: bool;
 var<private> is_last: bool;
 var<private> from_index: u32;
 var<private> to_index: u32;
+// The next pass that runs, where this one counts for it.
+var<private> next_pass: u32;
 
 // Returns the index of an item of this thread, or of the last key.
 fn tile_index(lid: u32, i: u32) -> u32 {
@@ -63,19 +65,32 @@ fn scatter_tile(lid: u32) {
             let target_index = digit_offsets[digit_of(tile_keys[i])] + at;
             store_key(tile_keys[i], target_index);
             store_value(i, target_index);
+            if next_pass < params.passes {
+                count_next(tile_keys[i], target_index);
+            }
         }
     }
 }
 
+// Counts a key for the next pass, in which it belongs to another workgroup.
+fn count_next(key: Key, target_index: u32) {
+    let group = target_index / (TILE * params.tiles_each);
+    let digit = digit_in_pass(ordered(key), next_pass);
+    let at = table_of(params.passes + next_pass) + digit * params.workgroups + group;
+    atomicAdd(&counted[at], 1u);
+}
+
 // Returns the sum before the count of a digit of a workgroup, and the sum of all counts of it.
 fn sums_of(digit: u32, group: u32) -> vec2<u32> {
-    let row = digit * params.workgroups;
-    if params.workgroups > UNSCANNED {
-        return vec2<u32>(counted[row + group], counted[RADIX * params.workgroups + digit]);
+    var row = digit * params.workgroups;
+    if !is_few() {
+        let total = atomicLoad(&counted[RADIX * params.workgroups + digit]);
+        return vec2<u32>(atomicLoad(&counted[row + group]), total);
     }
+    row += table_of(select(params.passes, 0u, is_first) + params.pass_index);
     var sums = vec2<u32>(0u);
     for (var other = 0u; other < params.workgroups; other += 1u) {
-        let count = counted[row + other];
+        let count = atomicLoad(&counted[row + other]);
         sums += vec2<u32>(select(0u, count, other < group), count);
     }
     return sums;
@@ -104,6 +119,12 @@ fn scatter_tiles(lid: u32, group: u32) {
     is_last = plan.x + 1u == plan.z;
     from_index = half_read(plan) * params.capacity;
     to_index = (plan.x & 1u) * params.capacity;
+    next_pass = params.passes;
+    if is_few() {
+        for (var at = params.passes; at > params.pass_index + 1u; at -= 1u) {
+            next_pass = select(next_pass, at - 1u, runs(at - 1u) != 0u);
+        }
+    }
     let sums = sums_of(lid, group);
     next_target = scan_exclusive(lid, sums.y).x + sums.x;
     for (var round = 0u; round < plan.y * rounds; round += 1u) {

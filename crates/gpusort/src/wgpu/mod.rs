@@ -39,4 +39,4 @@ mod sorter;
 pub use config::{SorterConfig, Subgroups};
 pub use request::Request;
 pub use scratch::{Payload, Scratch};
-pub use sorter::{ReportDownload, Sorter};
+pub use sorter::{PreparedSort, ReportDownload, Sorter};

@@ -12,6 +12,7 @@ use wgpu_device::{Device, Kernel};
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub inspect: Kernel,
+    pub inspect_counted: Kernel,
     pub count: Kernel,
     pub scan: Kernel,
     pub scatter: Kernel,
@@ -34,7 +35,9 @@ impl Modules {
         let bytes = |subgroups| {
             let module = Radix {
                 key: wgsl::Key::Bits32,
-                value: wgsl::Value::None,
+                // The larger tile.
+                value: wgsl::Value::U32,
+                is_plain: true,
                 subgroups,
             };
             module.workgroup_bytes()
@@ -75,16 +78,21 @@ impl Modules {
         self.subgroups.is_some()
     }
 
-    /// Returns the kernels for keys of this type, and compiles them if these are the first.
-    pub fn get(&self, device: &Device, key: KeyType, payload: Payload) -> Result<Arc<Kernels>> {
-        let module = Radix {
+    /// Returns the module for keys of this type.
+    pub fn module(&self, key: KeyType, payload: Payload, is_plain: bool) -> Radix {
+        Radix {
             key: match key.bits() {
                 32 => wgsl::Key::Bits32,
                 _ => wgsl::Key::Bits64,
             },
             value: payload.value(),
+            is_plain,
             subgroups: self.subgroups,
-        };
+        }
+    }
+
+    /// Returns the kernels of a module, and compiles them if these are the first.
+    pub fn get(&self, device: &Device, module: Radix) -> Result<Arc<Kernels>> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernels) = compiled.get(&module) {
             return Ok(Arc::clone(kernels));
@@ -102,6 +110,7 @@ fn compile(device: &Device, module: &Radix) -> Result<Kernels> {
     let kernel = |name| compiled.kernel(device, name);
     Ok(Kernels {
         inspect: kernel("inspect")?,
+        inspect_counted: kernel("inspect_counted")?,
         count: kernel("count")?,
         scan: kernel("scan")?,
         scatter: kernel("scatter")?,

@@ -11,7 +11,9 @@ pub(super) const DIGIT_BITS: u32 = 8;
 /// The number of values of a digit.
 pub(super) const RADIX: u32 = 1 << DIGIT_BITS;
 /// The max number of workgroups of a pass.
-const MAX_WORKGROUPS: u32 = 2048;
+pub(super) const MAX_WORKGROUPS: u32 = 2048;
+/// The max number of passes: the digits of 64 bits.
+pub(super) const MAX_PASSES: u32 = 8;
 
 /// `Params` in `kernels/wgsl/sort/radix.wgsl`.
 #[repr(C)]
@@ -26,7 +28,7 @@ pub(super) struct Params {
     passes: u32,
     keys_to: u32,
     values_to: u32,
-    unused: u32,
+    count_at: u32,
     flip: [u32; 2],
     fold: [u32; 2],
     zero: [u32; 2],
@@ -43,6 +45,7 @@ const _: () = {
     assert!(offset_of!(Params, passes) == 24);
     assert!(offset_of!(Params, keys_to) == 28);
     assert!(offset_of!(Params, values_to) == 32);
+    assert!(offset_of!(Params, count_at) == 36);
     assert!(offset_of!(Params, flip) == 40);
     assert!(offset_of!(Params, fold) == 48);
     assert!(offset_of!(Params, zero) == 56);
@@ -75,6 +78,7 @@ impl Params {
         order: Order,
         window: &Range<u32>,
         [keys_to, values_to]: [Target; 2],
+        count_at: u32,
     ) -> Self {
         let masks = KeyMasks::new(key, order, window);
         let [workgroups, tiles_each] = workgroups(tiles);
@@ -89,12 +93,20 @@ impl Params {
             passes: passes(window.start, window.end).max(1),
             keys_to: keys_to as u32,
             values_to: values_to as u32,
-            unused: 0,
+            count_at,
             flip: words(masks.flip),
             fold: words(masks.fold),
             zero: words(if masks.fold == 0 { 0 } else { masks.fold + 1 }),
             window: words(masks.window),
         }
+    }
+
+    /// Tells whether keys are ordered as the numbers that they are stored as.
+    pub const fn are_plain(key: KeyType, order: Order) -> bool {
+        matches!(
+            (key, order),
+            (KeyType::U32 | KeyType::U64, Order::Ascending)
+        )
     }
 
     /// Returns the parameters of each pass.
@@ -177,7 +189,7 @@ mod tests {
     fn passes_divide_the_window() {
         let params = |window| {
             let to = [Target::Output; 2];
-            Params::new([1, 1], KeyType::U64, Order::Ascending, &window, to)
+            Params::new([1, 1], KeyType::U64, Order::Ascending, &window, to, 0)
         };
         assert_eq!(params(3..28).passes().len(), 4);
         assert_eq!(params(3..28).window, [0x0fff_fff8, 0]);

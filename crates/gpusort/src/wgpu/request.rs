@@ -79,7 +79,7 @@ impl<'a, K: Key> Request<'a, K> {
     /// Sorts as many keys as the `u32` at an offset of a buffer says, at most the `n` of the
     /// request. It is read when the sort runs.
     ///
-    /// The buffer needs [`BufferUsages::COPY_SRC`], and the offset is a multiple of 4. The time is
+    /// The buffer needs [`BufferUsages::STORAGE`], and the offset is a multiple of 4. The time is
     /// that of the number found, but for a share of the workgroups of `n`.
     pub fn counted(self, count: &'a Buffer, offset: u64) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl<'a, K: Key> Request<'a, K> {
         }
         if let Some((buffer, offset)) = self.counted {
             let fits = offset.is_multiple_of(4) && offset + 4 <= buffer.size();
-            if !fits || !buffer.usage().contains(BufferUsages::COPY_SRC) {
+            if !fits || !buffer.usage().contains(BufferUsages::STORAGE) {
                 return Err(Error::NoCount {
                     offset,
                     bytes: buffer.size(),

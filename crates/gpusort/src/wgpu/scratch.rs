@@ -1,8 +1,8 @@
 //! Scratch memory of a sort.
 
-use super::params::{self, RADIX, State};
+use super::params::{MAX_PASSES, MAX_WORKGROUPS, RADIX, State};
 use crate::{Error, Key, KeyType, Result, SortReport};
-use radsweep_kernels::wgsl::{self, RADIX_ITEMS, WORKGROUP};
+use radsweep_kernels::wgsl::{self, RADIX_FEW, RADIX_ITEMS, WORKGROUP};
 use std::ops::Range;
 use wgpu_device::{BufferUsages, Device, wgpu};
 
@@ -30,7 +30,7 @@ impl Payload {
 /// Scratch memory for sorts of up to a number of keys, one at a time.
 /// [`Sorter::scratch`](super::Sorter::scratch) makes it.
 ///
-/// It holds two copies of keys and values, and 1 KiB for each 2,048 keys, at most 2 MiB.
+/// It holds two copies of keys and values, and 16 KiB for each 2,048 keys, at most 2 MiB.
 #[derive(Debug)]
 pub struct Scratch {
     pub(super) state: wgpu::Buffer,
@@ -96,18 +96,17 @@ impl Scratch {
     }
 }
 
-/// The number of keys of a tile, which a workgroup sorts at a time.
-const TILE: u32 = WORKGROUP * RADIX_ITEMS;
-
-/// Returns the number of tiles of `n` keys.
-pub(super) fn tiles(n: u32) -> u32 {
-    n.div_ceil(TILE)
+/// Returns the number of tiles of `n` keys, for a thread's number of keys in each.
+pub(super) const fn tiles(n: u32, items: u32) -> u32 {
+    n.div_ceil(WORKGROUP * items)
 }
 
-/// Returns the bytes of the table of counts of `n` keys.
+/// Returns the bytes of the table of counts of up to `n` keys: a row for each workgroup, or two for
+/// each pass where these are few.
 pub(super) fn table_bytes(n: u32) -> u64 {
-    let [workgroups, _] = params::workgroups(tiles(n));
-    4 * u64::from(RADIX) * (u64::from(workgroups) + 1)
+    let tiles = tiles(n, RADIX_ITEMS);
+    let rows = (2 * MAX_PASSES * tiles.min(RADIX_FEW)).max(tiles.min(MAX_WORKGROUPS) + 1);
+    4 * u64::from(RADIX) * u64::from(rows)
 }
 
 /// Returns `n` if the device can bind the scratch memory of so many keys.

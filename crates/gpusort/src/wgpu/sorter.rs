@@ -6,7 +6,7 @@ use super::params::{Params, RADIX, State, Target};
 use super::request::Request;
 use super::scratch::{self, Payload, Scratch};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
-use radsweep_kernels::wgsl::RADIX_UNSCANNED;
+use radsweep_kernels::wgsl::RADIX_FEW;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use wgpu_device::wgpu::{
@@ -125,6 +125,24 @@ impl Sorter {
         scratch: &Scratch,
         options: &SortOptions,
     ) -> Result<()> {
+        let sort = self.prepare(request, scratch, options)?;
+        sort.begin(encoder);
+        sort.encode(encoder, stages);
+        Ok(())
+    }
+
+    /// Prepares the sort of a request, for callers who repeat it or have launches of their own in the
+    /// same pass: [`PreparedSort`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sorter::encode`].
+    pub fn prepare<K: Key>(
+        &self,
+        request: &Request<'_, K>,
+        scratch: &Scratch,
+        options: &SortOptions,
+    ) -> Result<PreparedSort> {
         if options.algorithm != Algorithm::Auto {
             return Err(Error::Unsupported {
                 algorithm: options.algorithm,
@@ -137,22 +155,21 @@ impl Sorter {
         request.check()?;
         scratch.check::<K>(n, request.payload())?;
         if n == 0 {
-            encoder.clear_buffer(&scratch.state, 0, None);
-            return Ok(());
+            return Ok(PreparedSort {
+                params: None,
+                state: scratch.state.clone(),
+                steps: Vec::new(),
+            });
         }
-        let kernels = self.0.modules.get(device, K::TYPE, request.payload())?;
         let targets = [request.keys_out, request.values_out].map(|output| request.target(output));
-        let size = [n, scratch::tiles(n)];
-        let params = Params::new(size, K::TYPE, options.order, &window, targets);
-        let sort = Sort::bind(device, &kernels, params, request, scratch)?;
-        let (uploaded, begins) = (&sort.params, sort.state_at);
-        let bytes = size_of::<State>() as u64;
-        encoder.copy_buffer_to_buffer(uploaded, begins, &scratch.state, 0, bytes);
-        if let Some((count, offset)) = request.counted {
-            encoder.copy_buffer_to_buffer(count, offset, &scratch.state, 0, 4);
-        }
-        sort.encode(encoder, stages);
-        Ok(())
+        let is_plain = Params::are_plain(K::TYPE, options.order);
+        let module = (self.0.modules).module(K::TYPE, request.payload(), is_plain);
+        let size = [n, scratch::tiles(n, module.items())];
+        let count_at = request.counted.map_or(0, |(_, offset)| offset / 4);
+        let order = options.order;
+        let params = Params::new(size, K::TYPE, order, &window, targets, count_at as u32);
+        let kernels = self.0.modules.get(device, module)?;
+        PreparedSort::bind(device, &kernels, params, request, scratch)
     }
 
     /// Reports what the last submitted sort with this scratch memory did, and waits for it.
@@ -187,15 +204,6 @@ impl ReportDownload {
     /// [`Error::Wgpu`].
     pub fn wait(self) -> Result<SortReport> {
         Ok(Scratch::report(&self.0.wait::<u8>()?))
-    }
-}
-
-/// A kernel with its resources, and the number of workgroups.
-struct Step<'a>(&'a Kernel, BindGroup, u32);
-
-impl Step<'_> {
-    fn launch(&self, pass: &mut ComputePass<'_>) {
-        self.0.launch(pass, &self.1, self.2);
     }
 }
 
@@ -282,24 +290,89 @@ fn nothing(at: u32, unused: &Buffer) -> Bound<'_> {
     (at, unused, 256 * (at as usize & 1), 256)
 }
 
-/// The launches of a sort.
-struct Sort<'a> {
-    /// The parameters of all passes, and the state that the sort begins with.
-    params: Buffer,
-    state_at: u64,
-    inspect: Step<'a>,
-    /// The launches of each pass, with their names.
-    passes: Vec<Vec<(&'static str, Step<'a>)>>,
-    emit: Vec<Step<'a>>,
+/// A kernel with its resources, and the number of workgroups.
+#[derive(Debug, Clone)]
+struct Step {
+    stage: &'static str,
+    kernel: Kernel,
+    bound: BindGroup,
+    groups: u32,
+}
+
+/// The launches of a sort: [`Sorter::prepare`] returns it. They may run any number of times, one
+/// after the other, as long as its buffers are wanted.
+///
+/// ```
+/// use gpusort::wgpu::{Payload, Request, Sorter, SorterConfig};
+/// use gpusort::SortOptions;
+/// use wgpu_device::{Adapters, BufferUsages, Device, wgpu::ComputePassDescriptor};
+///
+/// # fn main() -> gpusort::Result<()> {
+/// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+/// let sorter = Sorter::new(&device, SorterConfig::default())?;
+/// let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+/// let keys = device.upload("keys", &[3_u32, 1, 2], usage)?;
+/// let scratch = sorter.scratch::<u32>(3, Payload::None)?;
+/// let request = Request::<u32>::keys(3, &keys, &keys);
+/// let sort = sorter.prepare(&request, &scratch, &SortOptions::new())?;
+///
+/// let mut encoder = device.encoder("frame")?;
+/// sort.begin(&mut encoder);
+/// let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
+/// sort.launch(&mut pass); // other launches may come before and after
+/// drop(pass);
+/// device.submit(encoder)?;
+/// assert_eq!(device.download(&keys, 0..12)?.wait::<u32>()?, [1, 2, 3]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct PreparedSort {
+    /// The parameters of all passes, and where the state is that the sort begins with; `None` for no
+    /// key.
+    params: Option<(Buffer, u64)>,
+    state: Buffer,
+    steps: Vec<Step>,
 }
 
 /// The distance between the parameters of two launches: the alignment that every device takes.
 const PARAMS_STRIDE: usize = 256;
 
-impl<'a> Sort<'a> {
+impl PreparedSort {
+    /// Resets the state of the sort. That comes before the pass of [`PreparedSort::launch`].
+    pub fn begin(&self, encoder: &mut CommandEncoder) {
+        match &self.params {
+            Some((params, offset)) => {
+                let bytes = Scratch::OUTCOME_BYTES;
+                encoder.copy_buffer_to_buffer(params, *offset, &self.state, 0, bytes);
+            }
+            None => encoder.clear_buffer(&self.state, 0, None),
+        }
+    }
+
+    /// Adds the launches to a pass.
+    pub fn launch(&self, pass: &mut ComputePass<'_>) {
+        for step in &self.steps {
+            step.kernel.launch(pass, &step.bound, step.groups);
+        }
+    }
+
+    /// Adds the launches, in a pass for each stage if these are measured.
+    fn encode(&self, encoder: &mut CommandEncoder, stages: &mut Stages) {
+        if !stages.are_measured() {
+            return self.launch(&mut stages.pass(encoder, "sort"));
+        }
+        for steps in self.steps.chunk_by(|a, b| a.stage == b.stage) {
+            let mut pass = stages.pass(encoder, steps[0].stage);
+            for step in steps {
+                step.kernel.launch(&mut pass, &step.bound, step.groups);
+            }
+        }
+    }
+
     fn bind<K: Key>(
         device: &Device,
-        kernels: &'a Kernels,
+        kernels: &Kernels,
         params: Params,
         request: &Request<'_, K>,
         scratch: &Scratch,
@@ -311,72 +384,68 @@ impl<'a> Sort<'a> {
             slot[..size_of::<Params>()].copy_from_slice(bytemuck::bytes_of(params));
         }
         bytes[state_at..].copy_from_slice(bytemuck::bytes_of(&params.state(params.capacity)));
-        // A buffer of its own, since the commands run when the caller submits them.
         let usage = BufferUsages::UNIFORM | BufferUsages::COPY_SRC;
         let uploaded = device.upload("parameters of a sort", &bytes, usage)?;
-        let bound = Lists::new(&params, request, scratch);
-        let step = |kernel: &'a Kernel, pass: usize, groups: u32, bound: &[Bound<'_>]| {
+        let lists = Lists::new(&params, request, scratch);
+        let mut steps = Vec::new();
+        let mut step = |stage, kernel: &Kernel, pass: usize, groups, bound: &[Bound<'_>]| {
             let slot = (0, &uploaded, PARAMS_STRIDE * pass, size_of::<Params>());
             let all = std::iter::once(&slot).chain(bound);
             let resources: Vec<_> = all.map(|&bound| part(bound)).collect();
-            Ok::<_, Error>(Step(kernel, kernel.bind(device, &resources)?, groups))
+            steps.push(Step {
+                stage,
+                kernel: kernel.clone(),
+                bound: kernel.bind(device, &resources)?,
+                groups,
+            });
+            Ok::<_, Error>(())
         };
-        let workgroups = params.workgroups;
+        let (groups, is_few) = (params.workgroups, params.workgroups <= RADIX_FEW);
         let Lists {
             state,
             keys_in,
             keys,
             table,
             ..
-        } = bound;
-        let inspect = step(&kernels.inspect, 0, workgroups, &[state, keys_in, table])?;
-        let moved = bound.moved();
-        let passes = (0..all.len()).map(|pass| {
-            let mut steps = Vec::new();
-            if pass > 0 {
-                let read = [state, keys_in, keys, table];
-                steps.push(("count", step(&kernels.count, pass, workgroups, &read)?));
+        } = lists;
+        match request.counted {
+            Some((count, _)) => {
+                let count = (7, count, 0, count.size() as usize);
+                let read = [state, keys_in, table, count];
+                step("inspect", &kernels.inspect_counted, 0, groups, &read)?;
             }
-            if workgroups > RADIX_UNSCANNED {
-                steps.push(("scan", step(&kernels.scan, pass, RADIX, &[state, table])?));
-            }
-            let scatter = step(&kernels.scatter, pass, workgroups, &moved)?;
-            steps.push(("scatter", scatter));
-            Ok(steps)
-        });
-        let passes = passes.collect::<Result<_>>()?;
-        let mut emit = Vec::new();
-        if request.target(request.keys_out) == Target::Scratch {
-            let copied = [state, keys, bound.keys_out];
-            emit.push(step(&kernels.emit_keys, 0, workgroups, &copied)?);
+            None => step(
+                "inspect",
+                &kernels.inspect,
+                0,
+                groups,
+                &[state, keys_in, table],
+            )?,
         }
-        if let (Some(kernel), Some([values, output]), Target::Scratch) = (
-            &kernels.emit_values,
-            bound.values,
-            request.target(request.values_out),
-        ) {
-            emit.push(step(kernel, 0, workgroups, &[state, values, output])?);
+        let moved = lists.moved();
+        for pass in 0..all.len() {
+            if pass > 0 && !is_few {
+                let read = [state, keys_in, keys, table];
+                step("count", &kernels.count, pass, groups, &read)?;
+            }
+            if !is_few {
+                step("scan", &kernels.scan, pass, RADIX, &[state, table])?;
+            }
+            step("scatter", &kernels.scatter, pass, groups, &moved)?;
+        }
+        if lists.targets[0] == Target::Scratch {
+            let copied = [state, keys, lists.keys_out];
+            step("emit", &kernels.emit_keys, 0, groups, &copied)?;
+        }
+        if let (Some(kernel), Some([values, output]), Target::Scratch) =
+            (&kernels.emit_values, lists.values, lists.targets[1])
+        {
+            step("emit", kernel, 0, groups, &[state, values, output])?;
         }
         Ok(Self {
-            state_at: state_at as u64,
-            inspect,
-            passes,
-            emit,
-            params: uploaded,
+            params: Some((uploaded, state_at as u64)),
+            state: scratch.state.clone(),
+            steps,
         })
-    }
-
-    fn encode(&self, encoder: &mut CommandEncoder, stages: &mut Stages) {
-        let stage = &mut |name, steps: &[Step<'_>]| {
-            let mut pass = stages.pass(encoder, name);
-            steps.iter().for_each(|step| step.launch(&mut pass));
-        };
-        stage("inspect", std::slice::from_ref(&self.inspect));
-        for (name, step) in self.passes.iter().flatten() {
-            stage(name, std::slice::from_ref(step));
-        }
-        if !self.emit.is_empty() {
-            stage("emit", &self.emit);
-        }
     }
 }

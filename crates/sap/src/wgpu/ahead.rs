@@ -4,6 +4,7 @@
 //! beyond its memory, the search is repeated with a wait for each.
 
 use super::engine::{Cost, Engine, check_listed, columns};
+use super::launch::Batch;
 use super::reader::{DeviceScene, drawn_boxes};
 use super::resident::{Counts, KeptPlan};
 use super::search::{Listed, Prepared};
@@ -11,7 +12,7 @@ use crate::cpu::shared::{max_copies, max_pairs};
 use crate::{Result, Sorts};
 use gpusort::wgpu::Scratch;
 use std::ops::Range;
-use wgpu_device::wgpu::{Buffer, CommandEncoder};
+use wgpu_device::wgpu::Buffer;
 
 /// A search that was encoded.
 pub(super) struct Ahead {
@@ -29,7 +30,7 @@ impl Engine {
     /// Encodes a search by the plan of the last frame, if that says enough.
     pub(super) fn search_ahead(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         scene: &mut DeviceScene,
     ) -> Result<Option<Ahead>> {
         let (search, resident) = (&mut self.search, &mut self.resident);
@@ -48,29 +49,29 @@ impl Engine {
         let input = plan.input(given, &scene.excluded, self.config.rule);
         let mut prepared = search.prepare(&input)?;
         if prepared.in_columns {
-            search.count_copies(encoder, &prepared)?;
-            search.make_copies(encoder, &mut prepared, capacity.copies as u32)?;
+            search.count_copies(batch, &prepared)?;
+            search.make_copies(batch, &mut prepared, capacity.copies as u32)?;
         }
-        search.sort_boxes(encoder, &prepared)?;
-        search.clear_pairs(encoder)?;
+        search.sort_boxes(batch, &prepared)?;
+        search.clear_pairs(batch)?;
         let rows = prepared.rows();
-        search.find_piece(encoder, &prepared, 0..capacity.tests, &rows, capacity.pairs)?;
+        search.find_piece(batch, &prepared, 0..capacity.tests, &rows, capacity.pairs)?;
         let max = Listed {
             pairs: capacity.pairs,
             index_bits: prepared.index_bits(),
         };
-        search.order_pairs(encoder, max.pairs, max.index_bits)?;
+        search.order_pairs(batch, max.pairs, max.index_bits)?;
         let (Some(ordered), [Some(found), _]) = (search.ordered(), search.counts()) else {
             return Ok(None);
         };
         resident.next.clear();
-        resident.next.store(&gpu, encoder, [ordered, found], max)?;
+        resident.next.store(&gpu, batch, [ordered, found], max)?;
         if self.config.events {
             let (next, counters) = (&resident.next, &mut resident.counters);
-            next.count_common(&gpu, encoder, &resident.pairs, found, counters)?;
+            next.count_common(&gpu, batch, &resident.pairs, found, counters)?;
         }
         let sample = if plan.is_last() {
-            let (drawn, bytes) = resident.reader.sample(encoder, scene)?;
+            let (drawn, bytes) = resident.reader.sample(batch, scene)?;
             Some((drawn.clone(), bytes))
         } else {
             None
@@ -123,20 +124,16 @@ impl Engine {
         for _ in 0..2 {
             sorts += (&Scratch::report(next(Scratch::OUTCOME_BYTES))).into();
         }
-        let copies = if ahead.prepared.in_columns {
-            count(next(COUNT))
-        } else {
-            ahead.capacity.copies
-        };
+        let copies = (ahead.prepared.in_columns).then(|| count(next(COUNT)));
         let events = self.config.events.then(|| count(next(COUNT)));
-        let counts = Counts {
-            copies,
-            tests,
-            pairs,
-        };
         let resident = &mut self.resident;
         let Some(mut plan) = resident.plan.take() else {
             return Ok(None);
+        };
+        let counts = Counts {
+            copies: copies.or(plan.counts.map(|last| last.copies)).unwrap_or(0),
+            tests,
+            pairs,
         };
         if !counts.is_within(&ahead.capacity) {
             resident.plan = Some(plan);
@@ -156,6 +153,7 @@ impl Engine {
             plan = KeptPlan::new(&drawn_boxes(rest), scene, self.config.strategy);
         }
         plan.counts = Some(counts);
+        plan.given = Some(ahead.capacity);
         resident.plan = holds.then_some(plan);
         let last = resident.pairs.view().len();
         let events = events.map(|common| [pairs - common, last - common]);

@@ -33,6 +33,10 @@ impl<'a> Lists<'a> {
         })
     }
 
+    pub(super) const fn search(&mut self) -> &mut Search {
+        self.search
+    }
+
     /// Tells whether the boxes are in columns.
     pub(super) const fn in_columns(&self) -> bool {
         self.arranged.prepared.in_columns

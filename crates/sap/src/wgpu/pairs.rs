@@ -1,7 +1,7 @@
 //! Lists of pairs that stay on the device.
 
 use super::gpu::Gpu;
-use super::launch::{Step, launch, uniform};
+use super::launch::Batch;
 use super::memory::{Grow, write_at};
 use super::search::Listed;
 use super::tuning::GROWTH_SHARE;
@@ -9,7 +9,7 @@ use crate::{Pair, Result, try_alloc};
 use bytemuck::{Pod, Zeroable};
 use radsweep_kernels::wgsl::WORKGROUP;
 use std::mem::offset_of;
-use wgpu_device::wgpu::{Buffer, CommandEncoder};
+use wgpu_device::wgpu::Buffer;
 use wgpu_device::{BufferUsages, Device};
 
 /// The pairs of the last update on the device, sorted:
@@ -121,7 +121,7 @@ impl PairLists {
     pub(super) fn store(
         &mut self,
         gpu: &Gpu,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         [ordered, found]: [&Buffer; 2],
         max: Listed,
     ) -> Result<()> {
@@ -131,13 +131,10 @@ impl PairLists {
             index_bits: max.index_bits,
             ..ListParams::zeroed()
         };
-        let uniform = uniform(device, params)?;
         let part = self.add(device, max.pairs)?;
         let groups = params.pairs.div_ceil(WORKGROUP);
         let lists = [(1, ordered), (3, part), (5, found)];
-        let step = Step::new(device, &kernels.store_pairs, &uniform, &lists, groups)?;
-        launch(encoder, &[step]);
-        Ok(())
+        batch.step(device, &kernels.store_pairs, params, &lists, groups)
     }
 
     /// Sets the number of pairs of the one part.
@@ -176,15 +173,20 @@ impl PairLists {
     }
 
     /// Counts the pairs that two lists share, and waits for the number.
-    pub(super) fn common(&self, gpu: &Gpu, last: &Self, counters: &mut Grow) -> Result<u64> {
+    pub(super) fn common(
+        &self,
+        gpu: &Gpu,
+        batch: &mut Batch,
+        last: &Self,
+        counters: &mut Grow,
+    ) -> Result<u64> {
         if self.used == 0 || last.used == 0 {
             return Ok(0);
         }
         let device = gpu.device();
-        let mut encoder = device.encoder("events")?;
         let all = device.upload("all pairs", &ALL, BufferUsages::STORAGE)?;
-        let counter = self.count_common(gpu, &mut encoder, last, &all, counters)?;
-        let counted = device.submit_and_download(encoder, &[(counter, 0..8)])?;
+        let counter = self.count_common(gpu, batch, last, &all, counters)?;
+        let counted = batch.submit_and_download(device, &[(counter, 0..8)])?;
         let counted: Vec<u64> = counted.wait()?;
         Ok(counted.first().copied().unwrap_or(0))
     }
@@ -193,14 +195,14 @@ impl PairLists {
     pub(super) fn count_common<'c>(
         &self,
         gpu: &Gpu,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         last: &Self,
         found: &Buffer,
         counters: &'c mut Grow,
     ) -> Result<&'c Buffer> {
         let (device, kernels) = (gpu.device(), gpu.resident()?);
         let counter = counters.reserve(device, size_of::<u64>() as u64)?;
-        encoder.clear_buffer(counter, 0, None);
+        batch.clear(counter, size_of::<u64>() as u64);
         for new in self.used() {
             for old in last.used() {
                 let params = ListParams {
@@ -208,11 +210,9 @@ impl PairLists {
                     last_pairs: old.pairs as u32,
                     ..ListParams::zeroed()
                 };
-                let uniform = uniform(device, params)?;
                 let lists = [(1, &new.buffer), (2, &old.buffer), (4, counter), (5, found)];
                 let groups = params.pairs.div_ceil(WORKGROUP);
-                let step = Step::new(device, &kernels.count_common, &uniform, &lists, groups)?;
-                launch(encoder, &[step]);
+                batch.step(device, &kernels.count_common, params, &lists, groups)?;
             }
         }
         Ok(counter)

@@ -3,7 +3,7 @@
 use super::frame::WgpuFrame;
 use super::gpu::{Gpu, ResidentKernels};
 use super::input::{ABSENT, Given};
-use super::launch::{Step, launch, start_of, uniform};
+use super::launch::{Batch, start_of};
 use super::memory::Grow;
 use crate::cpu::shared::{Scene, sample_size};
 use crate::query::Labels;
@@ -14,7 +14,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 use wgpu_device::Device;
-use wgpu_device::wgpu::{BindingResource, Buffer, CommandEncoder};
+use wgpu_device::wgpu::{BindingResource, Buffer};
 
 /// `ReadParams` in `kernels/wgsl/sap/read.wgsl`.
 #[repr(C)]
@@ -248,7 +248,7 @@ impl Reader {
     /// has stored as long as they contain it. Returns whether it is compared with that scene.
     pub(super) fn read(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         frame: &WgpuFrame,
         margin: f32,
         last: &DeviceScene,
@@ -264,7 +264,7 @@ impl Reader {
         try_alloc::copy(&mut scene.excluded, frame.excluded)?;
         let is_like = scene.is_like(last);
         let counters = self.counters.reserve(device, Reading::BYTES)?;
-        encoder.clear_buffer(counters, 0, None);
+        batch.clear(counters, Reading::BYTES);
         if n == 0 {
             return Ok(is_like);
         }
@@ -272,7 +272,7 @@ impl Reader {
             device,
             kernels,
             counters,
-            encoder,
+            batch,
         };
         work.copy_tags(frame, scene)?;
         work.store_boxes(frame, margin, last, scene)?;
@@ -290,7 +290,7 @@ impl Reader {
     /// Has boxes of a scene drawn for its plan, with their worlds. Returns where they are.
     pub(super) fn sample(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         scene: &mut DeviceScene,
     ) -> Result<(&Buffer, Range<u64>)> {
         let gpu = self.gpu.clone();
@@ -312,24 +312,26 @@ impl Reader {
         let sample = self.sample.reserve(device, bytes)?;
         let lists = [(1, &boxes), (2, &tags), (3, sample)];
         let groups = (drawn as u32).div_ceil(WORKGROUP);
-        let uniform = uniform(device, params)?;
-        let step = Step::new(device, &kernels.draw_sample, &uniform, &lists, groups)?;
-        launch(encoder, &[step]);
+        batch.step(device, &kernels.draw_sample, params, &lists, groups)?;
         Ok((sample, 0..bytes))
     }
 
     /// Draws boxes of a scene for its plan, and waits for them.
-    pub(super) fn sample_now(&mut self, scene: &mut DeviceScene) -> Result<Vec<(Aabb, u32)>> {
+    pub(super) fn sample_now(
+        &mut self,
+        batch: &mut Batch,
+        scene: &mut DeviceScene,
+    ) -> Result<Vec<(Aabb, u32)>> {
         let gpu = self.gpu.clone();
-        let mut encoder = gpu.device().encoder("sample")?;
-        let part = self.sample(&mut encoder, scene)?;
-        let drawn: Vec<u8> = gpu.device().submit_and_download(encoder, &[part])?.wait()?;
+        let part = self.sample(batch, scene)?;
+        let drawn: Vec<u8> = batch.submit_and_download(gpu.device(), &[part])?.wait()?;
         Ok(drawn_boxes(&drawn))
     }
 
     /// Says what is wrong with the first bad box of a frame.
     pub(super) fn invalid(
         &mut self,
+        batch: &mut Batch,
         frame: &WgpuFrame,
         bad: Option<(u64, usize)>,
     ) -> Result<Option<Invalid>> {
@@ -343,18 +345,14 @@ impl Reader {
             from_word: (BOX_WORDS * first) as u32,
             ..ReadParams::zeroed()
         };
-        let uniform = uniform(device, params)?;
         let one = self.one.reserve(device, size_of::<Aabb>() as u64)?;
         let resources = [
-            (0, uniform.as_entire_binding()),
             (1, start_of(frame.boxes, box_bytes(frame.len()))),
             (3, one.as_entire_binding()),
         ];
-        let mut encoder = device.encoder("bad box")?;
-        let step = Step::of(device, &kernels.copy_words, &resources, 1)?;
-        launch(&mut encoder, &[step]);
-        device.submit(encoder)?;
-        let one: Vec<Aabb> = self.one.read(device, 1)?;
+        batch.step_of_caller(device, &kernels.copy_words, params, &resources, 1)?;
+        let part = [(one, 0..size_of::<Aabb>() as u64)];
+        let one: Vec<Aabb> = batch.submit_and_download(device, &part)?.wait()?;
         let reason = one.first().and_then(|bounds| bounds.check().err());
         Ok(reason.map(|reason| Invalid {
             count,
@@ -380,7 +378,7 @@ struct Work<'a> {
     device: &'a Device,
     kernels: Arc<ResidentKernels>,
     counters: &'a Buffer,
-    encoder: &'a mut CommandEncoder,
+    batch: &'a mut Batch,
 }
 
 impl Work<'_> {
@@ -398,15 +396,16 @@ impl Work<'_> {
                 to_word: to as u32,
                 ..ReadParams::zeroed()
             };
-            let uniform = uniform(self.device, params)?;
             let resources = [
-                (0, uniform.as_entire_binding()),
                 (1, self.of_caller(what, buffer, 4 * words as u64)?),
                 (3, tags.as_entire_binding()),
             ];
             let groups = (words as u32).div_ceil(WORKGROUP);
-            let step = Step::of(self.device, &self.kernels.copy_words, &resources, groups);
-            launch(self.encoder, &[step.map_err(foreign(what))?]);
+            let kernel = &self.kernels.copy_words;
+            (self
+                .batch
+                .step_of_caller(self.device, kernel, params, &resources, groups))
+            .map_err(foreign(what))?;
         }
         Ok(())
     }
@@ -432,22 +431,22 @@ impl Work<'_> {
             margin,
             ..ReadParams::zeroed()
         };
-        let uniform = uniform(device, params)?;
         let groups = (scene.n as u32).div_ceil(WORKGROUP);
         let resources = [
-            (0, uniform.as_entire_binding()),
             (1, self.of_caller("boxes", frame.boxes, bytes)?),
             (3, checked.as_entire_binding()),
             (4, self.counters.as_entire_binding()),
         ];
-        let step = Step::of(device, &self.kernels.check_boxes, &resources, groups);
-        launch(self.encoder, &[step.map_err(foreign("boxes"))?]);
+        let kernel = &self.kernels.check_boxes;
+        (self
+            .batch
+            .step_of_caller(device, kernel, params, &resources, groups))
+        .map_err(foreign("boxes"))?;
         if scene.has_margin {
             // Without a last frame nothing is read of it.
             let last = last.stored.buffer().unwrap_or(checked);
             let lists = [(1, checked), (2, last), (3, stored)];
-            let step = Step::new(device, &self.kernels.loosen, &uniform, &lists, groups)?;
-            launch(self.encoder, &[step]);
+            (self.batch).step(device, &self.kernels.loosen, params, &lists, groups)?;
         }
         Ok(())
     }
@@ -465,12 +464,10 @@ impl Work<'_> {
                 words: words as u32,
                 ..ReadParams::zeroed()
             };
-            let uniform = uniform(self.device, params)?;
             let lists = [(1, new), (2, old), (4, self.counters)];
             let groups = (words as u32).div_ceil(WORKGROUP);
             let kernel = &self.kernels.compare_words;
-            let step = Step::new(self.device, kernel, &uniform, &lists, groups)?;
-            launch(self.encoder, &[step]);
+            (self.batch).step(self.device, kernel, params, &lists, groups)?;
         }
         Ok(())
     }
@@ -554,13 +551,13 @@ mod tests {
         for margin in margins {
             let (last, mut scene) = (DeviceScene::default(), DeviceScene::default());
             let frame = WgpuFrame::boxes(&list, boxes.len());
-            let mut encoder = device.encoder("frame").expect("the device answers");
-            let read = reader.read(&mut encoder, &frame, margin, &last, &mut scene);
+            let mut batch = Batch::default();
+            let read = reader.read(&mut batch, &frame, margin, &last, &mut scene);
             assert!(!read.expect("the device answers"));
             let counters = reader.counters().expect("the frame was read");
             let part = (counters, 0..Reading::BYTES);
-            let counted = device.submit_and_download(encoder, &[part]);
-            let counted = counted.and_then(|counted| counted.wait::<u8>());
+            let counted = batch.submit_and_download(device, &[part]);
+            let counted = counted.and_then(|counted| Ok(counted.wait::<u8>()?));
             let reading = Reading::new(&counted.expect("the device answers"), false);
             assert_eq!(reading.bad, None);
             let found = scene.download(device, None).expect("the device answers");

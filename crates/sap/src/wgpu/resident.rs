@@ -2,6 +2,7 @@
 
 use super::gpu::Gpu;
 use super::input::{Given, Input, Source};
+use super::launch::Batch;
 use super::memory::Grow;
 use super::pairs::PairLists;
 use super::reader::{DeviceScene, Reader};
@@ -53,11 +54,18 @@ impl Resident {
     }
 
     /// Counts the next pairs that the last list lacks, and those of the last that the next lacks.
-    pub(super) fn count_events(&mut self, gpu: &Gpu, config: &Config) -> Result<[u64; 2]> {
+    pub(super) fn count_events(
+        &mut self,
+        gpu: &Gpu,
+        batch: &mut Batch,
+        config: &Config,
+    ) -> Result<[u64; 2]> {
         if !config.events {
             return Ok([0; 2]);
         }
-        let common = self.next.common(gpu, &self.pairs, &mut self.counters)?;
+        let common = self
+            .next
+            .common(gpu, batch, &self.pairs, &mut self.counters)?;
         Ok([&self.next, &self.pairs].map(|list| list.view().len() - common))
     }
 
@@ -84,6 +92,8 @@ pub(super) struct KeptPlan {
     frames: u32,
     /// What the last frame had, unless the host must wait for that of the next.
     pub(super) counts: Option<Counts>,
+    /// The numbers that the last frame was given memory for.
+    pub(super) given: Option<Counts>,
 }
 
 /// The numbers of entries, tests and pairs of a frame.
@@ -115,6 +125,23 @@ impl Counts {
         })
     }
 
+    /// Tells whether the memory for as many is enough for a frame like that of `counts`, and not
+    /// much more than it would be given anew.
+    fn suits(&self, counts: &Self, grown: &Self) -> bool {
+        let halfway = |count: u64, grown: u64| count + (grown - count) / 2;
+        let least = Self {
+            copies: halfway(counts.copies, grown.copies),
+            tests: halfway(counts.tests, grown.tests),
+            pairs: halfway(counts.pairs, grown.pairs),
+        };
+        let most = Self {
+            copies: grown.copies + grown.copies / COPY_GROWTH_SHARE,
+            tests: 2 * grown.tests,
+            pairs: 2 * grown.pairs,
+        };
+        least.is_within(self) && self.is_within(&most)
+    }
+
     /// Tells whether none is more than another.
     pub(super) const fn is_within(&self, max: &Self) -> bool {
         self.copies <= max.copies && self.tests <= max.tests && self.pairs <= max.pairs
@@ -139,13 +166,19 @@ impl KeptPlan {
             tests: 0,
             frames: 0,
             counts: None,
+            given: None,
         }
     }
 
     /// Returns the numbers that the next frame is given memory for; None if the host must wait for
-    /// them.
+    /// them. They change seldom, so that bind groups can be kept.
     pub(super) fn capacity(&self, max: &Counts) -> Option<Counts> {
-        self.counts?.grown(max, self.frames == 0)
+        let (counts, is_first) = (self.counts?, self.frames == 0);
+        let grown = counts.grown(max, is_first)?;
+        let kept = self
+            .given
+            .filter(|given| !is_first && given.suits(&counts, &grown));
+        Some(kept.unwrap_or(grown))
     }
 
     /// Tells whether the next frame is the last that may follow the plan.

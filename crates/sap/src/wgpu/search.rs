@@ -2,7 +2,7 @@
 
 use super::gpu::{Gpu, Kernels};
 use super::input::{Input, Source, Tags};
-use super::launch::{Step, launch, uniform};
+use super::launch::{Batch, KeptSort};
 use super::memory::{Grow, GrowScratch};
 use super::params::Params;
 use super::tuning::PIECE_TESTS;
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 use wgpu_device::Kernel;
-use wgpu_device::wgpu::{Buffer, CommandEncoder};
+use wgpu_device::wgpu::Buffer;
 
 /// What the launches of a search share.
 pub(super) struct Prepared {
@@ -103,6 +103,9 @@ pub(super) struct Search {
     rows: Grow,
     pub(super) box_scratch: GrowScratch,
     pub(super) pair_scratch: GrowScratch,
+    box_sort: KeptSort,
+    pair_sort: KeptSort,
+    pub(super) batch: Batch,
 }
 
 impl Search {
@@ -133,6 +136,9 @@ impl Search {
             rows: Grow::new("pairs of each box"),
             box_scratch: GrowScratch::default(),
             pair_scratch: GrowScratch::default(),
+            box_sort: KeptSort::default(),
+            pair_sort: KeptSort::default(),
+            batch: Batch::default(),
             gpu,
         }
     }
@@ -153,24 +159,22 @@ impl Search {
         let device = gpu.device();
         let mut prepared = self.prepare(input)?;
         clock.lap(|timings| &mut timings.upload);
+        let mut batch = std::mem::take(&mut self.batch);
         if prepared.in_columns {
-            let mut encoder = device.encoder("columns")?;
-            self.count_copies(&mut encoder, &prepared)?;
-            device.submit(encoder)?;
+            self.count_copies(&mut batch, &prepared)?;
+            batch.submit(device)?;
             let copies: Vec<u64> = self.copied.read(device, 2)?;
             let copies = copies.get(1).copied().unwrap_or(0);
             // A copy takes as much of a binding as a pair.
             if copies > max_copies(input.len()).min(self.max_list) {
                 prepared = self.prepare_uncut(input)?;
             } else {
-                let mut encoder = device.encoder("copies")?;
-                self.make_copies(&mut encoder, &mut prepared, copies as u32)?;
-                device.submit(encoder)?;
+                self.make_copies(&mut batch, &mut prepared, copies as u32)?;
             }
         }
-        let mut encoder = device.encoder("arrange")?;
-        self.sort_boxes(&mut encoder, &prepared)?;
-        device.submit(encoder)?;
+        self.sort_boxes(&mut batch, &prepared)?;
+        batch.submit(device)?;
+        self.batch = batch;
         let sort = self.box_scratch.report(gpu.sorter())?;
         let counters: Vec<u64> = self.counters.read(device, 2)?;
         clock.lap(|timings| &mut timings.sort);
@@ -225,11 +229,7 @@ impl Search {
     }
 
     /// Counts the copies of boxes in columns.
-    pub(super) fn count_copies(
-        &mut self,
-        encoder: &mut CommandEncoder,
-        prepared: &Prepared,
-    ) -> Result<()> {
+    pub(super) fn count_copies(&mut self, batch: &mut Batch, prepared: &Prepared) -> Result<()> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
         let Some(columns) = &prepared.kernels.columns else {
@@ -237,10 +237,6 @@ impl Search {
         };
         let n = u64::from(prepared.boxes);
         let groups = prepared.boxes.div_ceil(WORKGROUP);
-        let uniform = uniform(device, prepared.params)?;
-        let step = |kernel, buffers: &[(u32, &Buffer)], groups| {
-            Step::new(device, kernel, &uniform, buffers, groups)
-        };
         let (counts, sums) = (
             self.runs.reserve(device, 4 * n)?,
             self.sums.reserve(device, 8 * u64::from(groups))?,
@@ -252,21 +248,17 @@ impl Search {
         let [boxes, tags] = &prepared.lists;
         let counted = [(1, boxes), (6, counts), (7, sums), (9, tags)];
         let placed = [(6, counts), (7, sums), (8, starts)];
-        launch(
-            encoder,
-            &[
-                step(&columns.count_copies, &counted, groups)?,
-                step(&prepared.kernels.scan_sums, &[(7, sums), (10, copied)], 1)?,
-                step(&prepared.kernels.place_starts, &placed, groups)?,
-            ],
-        );
-        Ok(())
+        let (params, kernels) = (prepared.params, &prepared.kernels);
+        batch.step(device, &columns.count_copies, params, &counted, groups)?;
+        let scanned = [(7, sums), (10, copied)];
+        batch.step(device, &kernels.scan_sums, params, &scanned, 1)?;
+        batch.step(device, &kernels.place_starts, params, &placed, groups)
     }
 
     /// Makes the copies that were counted, as far as there is memory for so many.
     pub(super) fn make_copies(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         prepared: &mut Prepared,
         capacity: u32,
     ) -> Result<()> {
@@ -290,35 +282,29 @@ impl Search {
             (8, starts),
             (9, tags),
         ];
-        let uniform = uniform(device, prepared.params)?;
         let groups = prepared.boxes.div_ceil(WORKGROUP);
         if let Some(columns) = &prepared.kernels.columns {
-            let step = Step::new(device, &columns.make_copies, &uniform, &made, groups)?;
-            launch(encoder, &[step]);
+            batch.step(device, &columns.make_copies, prepared.params, &made, groups)?;
         }
         prepared.enter_copies(capacity);
         Ok(())
     }
 
     /// Sorts the boxes, or their copies, and numbers the tests.
-    pub(super) fn sort_boxes(
-        &mut self,
-        encoder: &mut CommandEncoder,
-        prepared: &Prepared,
-    ) -> Result<()> {
+    pub(super) fn sort_boxes(&mut self, batch: &mut Batch, prepared: &Prepared) -> Result<()> {
         if prepared.in_columns {
-            self.sort::<u64>(encoder, prepared, Payload::U32)
+            self.sort::<u64>(batch, prepared, Payload::U32)
         } else if prepared.key_bits == u64::BITS {
-            self.sort::<u64>(encoder, prepared, Payload::Index)
+            self.sort::<u64>(batch, prepared, Payload::Index)
         } else {
-            self.sort::<u32>(encoder, prepared, Payload::Index)
+            self.sort::<u32>(batch, prepared, Payload::Index)
         }
     }
 
     /// Sorts by keys of a type, with the copies or with the indices of boxes.
     fn sort<K: Key>(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         prepared: &Prepared,
         payload: Payload,
     ) -> Result<()> {
@@ -338,25 +324,33 @@ impl Search {
             if K::BITS == u64::BITS {
                 read.push((9, tags));
             }
-            let uniform = uniform(device, prepared.params)?;
-            let kernel = &prepared.kernels.make_keys;
-            launch(
-                encoder,
-                &[Step::new(device, kernel, &uniform, &read, groups)?],
-            );
+            batch.step(
+                device,
+                &prepared.kernels.make_keys,
+                prepared.params,
+                &read,
+                groups,
+            )?;
             Request::<K>::index(n, made, order).keys_out(keys)
         } else {
             let copies = self.copies_made.reserve(device, 4 * n)?;
             Request::<K>::keys(n, made, keys).values(copies, order)
         };
         let scratch = self.box_scratch.reserve::<K>(sorter, n, payload)?;
-        let options = SortOptions::new().bits(0..prepared.key_bits);
-        sorter.encode(encoder, request, scratch, &options)?;
-        self.number_tests(encoder, prepared)
+        let (state, _) = scratch.outcome();
+        let bits = prepared.key_bits;
+        let sort = self
+            .box_sort
+            .get(n, bits, &[made, keys, order, state], || {
+                let options = SortOptions::new().bits(0..bits);
+                Ok(sorter.prepare(&request, scratch, &options)?)
+            })?;
+        batch.sort(sort);
+        self.number_tests(batch, prepared)
     }
 
     /// Puts the boxes in the order of the sort, and numbers the tests.
-    fn number_tests(&mut self, encoder: &mut CommandEncoder, prepared: &Prepared) -> Result<()> {
+    fn number_tests(&mut self, batch: &mut Batch, prepared: &Prepared) -> Result<()> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
         let n = u64::from(prepared.params.entries);
@@ -375,10 +369,6 @@ impl Search {
         );
         let starts = self.starts.reserve(device, 8 * n)?;
         let counters = self.counters.reserve(device, 16)?;
-        let uniform = uniform(device, prepared.params)?;
-        let step = |kernel, buffers: &[(u32, &Buffer)], groups| {
-            Step::new(device, kernel, &uniform, buffers, groups)
-        };
         let arranged = [
             (1, &prepared.lists[0]),
             (2, keys),
@@ -389,16 +379,11 @@ impl Search {
             (7, sums),
         ];
         let placed = [(6, runs), (7, sums), (8, starts)];
-        let kernels = &prepared.kernels;
-        launch(
-            encoder,
-            &[
-                step(&kernels.arrange, &arranged, groups)?,
-                step(&kernels.scan_sums, &[(7, sums), (10, counters)], 1)?,
-                step(&kernels.place_starts, &placed, groups)?,
-            ],
-        );
-        Ok(())
+        let (params, kernels) = (prepared.params, &prepared.kernels);
+        batch.step(device, &kernels.arrange, params, &arranged, groups)?;
+        let scanned = [(7, sums), (10, counters)];
+        batch.step(device, &kernels.scan_sums, params, &scanned, 1)?;
+        batch.step(device, &kernels.place_starts, params, &placed, groups)
     }
 
     /// Makes all tests, counts the pairs with their smaller index in `rows`, and stores them as far
@@ -411,14 +396,14 @@ impl Search {
     ) -> Result<Found> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
-        let mut encoder = device.encoder("clear")?;
-        self.clear_pairs(&mut encoder)?;
-        device.submit(encoder)?;
+        let mut batch = std::mem::take(&mut self.batch);
+        self.clear_pairs(&mut batch)?;
         for tests in self.pieces(arranged.tests) {
-            let mut encoder = device.encoder("tests")?;
-            self.find_piece(&mut encoder, &arranged.prepared, tests, rows, capacity)?;
-            device.submit(encoder)?;
+            self.find_piece(&mut batch, &arranged.prepared, tests, rows, capacity)?;
+            batch.submit(device)?;
         }
+        batch.submit(device)?;
+        self.batch = batch;
         let counts: Vec<u64> = self.counters.read(device, 1)?;
         Ok(Found {
             count: counts.first().copied().unwrap_or(0),
@@ -427,16 +412,16 @@ impl Search {
     }
 
     /// Forgets the number of pairs.
-    pub(super) fn clear_pairs(&mut self, encoder: &mut CommandEncoder) -> Result<()> {
+    pub(super) fn clear_pairs(&mut self, batch: &mut Batch) -> Result<()> {
         let counters = self.counters.reserve(self.gpu.device(), 16)?;
-        encoder.clear_buffer(counters, 0, Some(PAIR_BYTES));
+        batch.clear(counters, PAIR_BYTES);
         Ok(())
     }
 
     /// Makes a piece of the tests, those of them that there are.
     pub(super) fn find_piece(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         prepared: &Prepared,
         tests: Range<u64>,
         rows: &Range<u32>,
@@ -446,7 +431,7 @@ impl Search {
         let pairs = self.pairs.reserve(device, capacity * PAIR_BYTES)?.clone();
         let params = prepared.params.piece(tests, rows, capacity);
         self.make_tests(
-            encoder,
+            batch,
             prepared,
             params,
             &prepared.kernels.find,
@@ -461,16 +446,16 @@ impl Search {
         let prepared = &arranged.prepared;
         let boxes = u64::from(prepared.boxes);
         let rows = self.rows.reserve(device, 4 * boxes)?.clone();
-        let mut encoder = device.encoder("clear")?;
-        encoder.clear_buffer(&rows, 0, None);
-        device.submit(encoder)?;
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear(&rows, 4 * boxes);
         for tests in self.pieces(arranged.tests) {
-            let mut encoder = device.encoder("tests")?;
             let params = prepared.params.piece(tests, &prepared.rows(), 0);
             let kernel = &prepared.kernels.count_rows;
-            self.make_tests(&mut encoder, prepared, params, kernel, &[(12, &rows)])?;
-            device.submit(encoder)?;
+            self.make_tests(&mut batch, prepared, params, kernel, &[(12, &rows)])?;
+            batch.submit(device)?;
         }
+        batch.submit(device)?;
+        self.batch = batch;
         self.rows.read(device, boxes)
     }
 
@@ -483,7 +468,7 @@ impl Search {
     /// Launches a kernel that makes tests.
     fn make_tests(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         prepared: &Prepared,
         params: Params,
         kernel: &Kernel,
@@ -500,27 +485,23 @@ impl Search {
         ];
         buffers.extend_from_slice(output);
         let shares = params.tests.div_ceil(WORKGROUP * SWEEP_ITEMS);
-        let uniform = uniform(device, params)?;
-        launch(
-            encoder,
-            &[Step::new(device, kernel, &uniform, &buffers, shares)?],
-        );
-        Ok(())
+        batch.step(device, kernel, params, &buffers, shares)
     }
 
     /// Puts the pairs that were found in order. All are stored, and there is at least one.
     pub(super) fn order(&mut self, count: u64, index_bits: u32) -> Result<Option<ReportDownload>> {
         let gpu = self.gpu.clone();
-        let mut encoder = gpu.device().encoder("order")?;
-        self.order_pairs(&mut encoder, count, index_bits)?;
-        gpu.device().submit(encoder)?;
+        let mut batch = std::mem::take(&mut self.batch);
+        self.order_pairs(&mut batch, count, index_bits)?;
+        batch.submit(gpu.device())?;
+        self.batch = batch;
         self.pair_scratch.report(gpu.sorter())
     }
 
     /// Puts the pairs in order that are found, at most so many.
     pub(super) fn order_pairs(
         &mut self,
-        encoder: &mut CommandEncoder,
+        batch: &mut Batch,
         max: u64,
         index_bits: u32,
     ) -> Result<()> {
@@ -534,9 +515,15 @@ impl Search {
         let scratch = self
             .pair_scratch
             .reserve::<u64>(sorter, max, Payload::None)?;
-        let request = Request::<u64>::keys(max, found, ordered).counted(counters, 0);
-        let options = SortOptions::new().bits(0..2 * index_bits);
-        Ok(sorter.encode(encoder, request, scratch, &options)?)
+        let (state, _) = scratch.outcome();
+        let (bits, lists) = (2 * index_bits, [found, ordered, counters, state]);
+        let sort = self.pair_sort.get(max, bits, &lists, || {
+            let request = Request::<u64>::keys(max, found, ordered).counted(counters, 0);
+            let options = SortOptions::new().bits(0..bits);
+            Ok(sorter.prepare(&request, scratch, &options)?)
+        })?;
+        batch.sort(sort);
+        Ok(())
     }
 
     /// Returns the buffer of the pairs in order, packed.

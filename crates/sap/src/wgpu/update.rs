@@ -56,16 +56,20 @@ impl Engine {
         clock: &mut Clock,
     ) -> Result<Report> {
         let gpu = self.search.gpu().clone();
-        let mut encoder = gpu.device().encoder("frame")?;
+        let mut batch = std::mem::take(&mut self.search.batch);
         let (resident, margin) = (&mut self.resident, self.config.margin);
-        let is_like =
-            (resident.reader).read(&mut encoder, frame, margin, &resident.scene, scene)?;
+        let is_like = (resident.reader).read(&mut batch, frame, margin, &resident.scene, scene)?;
         // Nothing moved in the last frame, so likely nothing has now, which is worth a wait. What
         // has no memory for a guess may have it for the numbers.
         let ahead = if resident.was_same {
             None
         } else {
-            self.search_ahead(&mut encoder, scene).ok().flatten()
+            let read = batch.len();
+            let ahead = self.search_ahead(&mut batch, scene).ok().flatten();
+            if ahead.is_none() {
+                batch.truncate(read);
+            }
+            ahead
         };
         clock.lap(|timings| &mut timings.bounds);
         let mut parts: Vec<_> = (self.resident.reader.counters().into_iter())
@@ -74,12 +78,13 @@ impl Engine {
         if let Some(ahead) = &ahead {
             parts.extend(self.outcome(ahead));
         }
-        let outcome = gpu.device().submit_and_download(encoder, &parts)?;
+        let outcome = batch.submit_and_download(gpu.device(), &parts)?;
         let outcome: Vec<u8> = outcome.wait()?;
         clock.lap(|timings| &mut timings.sweep);
         let (counted, outcome) = outcome.split_at(Reading::BYTES as usize);
         let reading = Reading::new(counted, is_like);
-        let invalid = self.resident.reader.invalid(frame, reading.bad)?;
+        let invalid = (self.resident.reader).invalid(&mut batch, frame, reading.bad)?;
+        self.search.batch = batch;
         refuse(&self.config, invalid)?;
         if let (true, Some(last)) = (reading.is_same, &self.last) {
             let report = unchanged(last, invalid, clock);
@@ -142,7 +147,7 @@ impl Engine {
                 return Ok(Some(arranged));
             }
         }
-        let drawn = self.resident.reader.sample_now(scene)?;
+        let drawn = (self.resident.reader).sample_now(&mut self.search.batch, scene)?;
         let mut plan = KeptPlan::new(&drawn, scene, self.config.strategy);
         let arranged = self.arrange_by(&plan, scene, clock)?;
         plan.holds(arranged.tests);
@@ -175,7 +180,7 @@ impl Engine {
         let (Some(arranged), Some(plan)) = (arranged, &mut self.resident.plan) else {
             return Ok((
                 Cost::default(),
-                self.resident.count_events(&gpu, &self.config)?,
+                (self.resident).count_events(&gpu, &mut self.search.batch, &self.config)?,
             ));
         };
         let (axis, cuts) = (plan.axis, plan.cuts.clone());
@@ -187,10 +192,12 @@ impl Engine {
         let count = lists.count();
         check_listed(&self.config, scene.n, max, count)?;
         lists.deliver(count, clock, |search, listed, clock| {
-            if let (Some(ordered), [Some(found), _]) = (search.ordered(), search.counts()) {
-                let mut encoder = gpu.device().encoder("pairs")?;
-                next.store(&gpu, &mut encoder, [ordered, found], listed)?;
-                gpu.device().submit(encoder)?;
+            let lists = (search.ordered().cloned(), search.counts()[0].cloned());
+            if let (Some(ordered), Some(found)) = lists {
+                let mut batch = std::mem::take(&mut search.batch);
+                next.store(&gpu, &mut batch, [&ordered, &found], listed)?;
+                batch.submit(gpu.device())?;
+                search.batch = batch;
             }
             clock.lap(|timings| &mut timings.order);
             Ok(())
@@ -204,7 +211,8 @@ impl Engine {
         let as_planned = lists.in_columns() == cuts.iter().any(|cuts| !cuts.is_empty());
         plan.counts = as_planned.then_some(counts);
         // One wait for what these count and for the reports of the sorts.
-        let events = self.resident.count_events(&gpu, &self.config)?;
+        let batch = &mut lists.search().batch;
+        let events = self.resident.count_events(&gpu, batch, &self.config)?;
         clock.lap(|timings| &mut timings.events);
         Ok((Cost::new(lists, axis, cuts)?, events))
     }

@@ -1,0 +1,5 @@
+// The order of unsigned keys, which ascend.
+
+fn ordered(key: Key) -> Key {
+    return key;
+}
