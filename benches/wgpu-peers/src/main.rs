@@ -69,7 +69,7 @@ fn main() -> Outcome<()> {
             (SUBMITTED_KEYS / n).clamp(1, 100)
         };
         for with_values in [false, true] {
-            let mut all: Vec<Box<dyn Contender>> = vec![
+            let mut all: Vec<Box<dyn Contender + '_>> = vec![
                 Box::new(Ours::new(&device, &given, with_values)?),
                 Box::new(Lampshade::new(&device, &given, with_values)?),
             ];
@@ -85,7 +85,7 @@ fn main() -> Outcome<()> {
 fn measure(
     device: &Device,
     given: &Given,
-    all: &mut [Box<dyn Contender>],
+    all: &mut [Box<dyn Contender + '_>],
     repeats: usize,
     with_values: bool,
 ) -> Outcome<()> {

@@ -26,9 +26,14 @@ fn run_end(entry: u32, own: Key, high: u32) -> u32 {
     return low_end;
 }
 
-// Returns the sum of the runs of all threads before this one, and the sum of all. Halves of words
-// are summed, so that no sum overflows.
+// Returns the sum of the runs of all threads before this one, and the sum of all. With many entries
+// halves of words are summed, so that no sum overflows. A run has fewer tests than there are
+// entries, and a box at most 2^16 copies.
 fn scan_runs(lid: u32, run: u32) -> vec4<u32> {
+    if params.entries <= (1u << 24u) {
+        let sums = scan_exclusive(lid, run);
+        return vec4<u32>(sums.x, 0u, sums.y, 0u);
+    }
     let low = scan_exclusive(lid, run & 0xffffu);
     let high = scan_exclusive(lid, run >> 16u);
     let before = plus(vec2<u32>(low.x, 0u), vec2<u32>(high.x << 16u, high.x >> 16u));

@@ -7,9 +7,9 @@
 // first pass that runs reads the caller's buffers and the last writes them. Between these, keys
 // and values alternate between the two halves of their scratch memory.
 //
-// A launch takes 13 us on an H200 (2026-11-23), as much as a pass over 2^18 keys. Where there are few
-// workgroups, each pass is one launch: it counts the digits of the next for the workgroups that its
-// keys go to.
+// A launch takes 13 us on an H200 (2026-11-23), as much as a pass over 2^18 keys. Where there are
+// few workgroups, each pass is one launch: it counts the digits of the next for the workgroups that
+// its keys go to.
 //
 // Bytes of a key of 32 bits: 12 a pass and 4 to inspect it, less the 4 of the first count, which
 // `inspect` makes: 48 in four passes. The counts of a workgroup add 4 KiB a pass.
@@ -28,7 +28,7 @@ struct Params {
     begin: u32,
     end: u32,
     passes: u32,
-    // Where the last pass that runs writes keys and values: `TO_SCRATCH`, `TO_OUTPUT`, `TO_NONE`.
+    // Where the last pass that runs writes keys and values: `TO_SCRATCH`, `TO_OUTPUT` or nowhere.
     keys_to: u32,
     values_to: u32,
     // Where the number of keys is, if the device has counted them.

@@ -8,8 +8,8 @@
 //! A frame on the host is read, checked and loosened there, as on the CPU. The host downloads the
 //! pairs, and compares them with those of the last update ([`engine`]). A frame in buffers of the
 //! device is read, checked and loosened on the device ([`reader`]), and its pairs stay there
-//! ([`pairs`], [`update`]). Such a frame is one submission and one wait, unless it differs much from
-//! the last ([`ahead`]).
+//! ([`pairs`], [`update`]). Such a frame is one submission and one wait, unless it differs much
+//! from the last ([`ahead`]).
 //!
 //! Lists of pairs that no buffer of the device holds are found and sorted in parts, each of a range
 //! of smaller indices ([`lists`]). The results of the last update are replaced at the very end: an

@@ -116,8 +116,8 @@ impl PairLists {
         Ok(&part.buffer)
     }
 
-    /// Adds a part for up to so many pairs, and has those stored there that a search, which has left
-    /// their number in a buffer, has put in order.
+    /// Adds a part for up to so many pairs, and has those stored there that a search has put in
+    /// order and counted.
     pub(super) fn store(
         &mut self,
         gpu: &Gpu,

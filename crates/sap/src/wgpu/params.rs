@@ -1,7 +1,6 @@
 //! The parameters of a launch, which host and kernels share.
 
 use super::input::{Input, Tags};
-use super::search::bits_of;
 use crate::OverlapRule;
 use crate::cpu::shared::axes;
 use bytemuck::{Pod, Zeroable};
@@ -54,6 +53,11 @@ const _: () = {
     assert!(offset_of!(Params, copy_capacity) == 88);
     assert!(offset_of!(Params, index_bits) == 92);
 };
+
+/// Returns the number of bits of a number, at least 1.
+pub(super) const fn bits_of(number: u32) -> u32 {
+    u32::BITS - (number | 1).leading_zeros()
+}
 
 /// `FIRST_COLUMNS` in the kernels.
 const FIRST_COLUMNS: u32 = 3 << 30;

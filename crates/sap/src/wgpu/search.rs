@@ -4,7 +4,7 @@ use super::gpu::{Gpu, Kernels};
 use super::input::{Input, Source, Tags};
 use super::launch::{Batch, KeptSort};
 use super::memory::{Grow, GrowScratch};
-use super::params::Params;
+use super::params::{Params, bits_of};
 use super::tuning::PIECE_TESTS;
 use crate::cpu::shared::{Clock, max_copies};
 use crate::{Pair, Result, try_alloc};
@@ -552,9 +552,4 @@ impl Search {
         clock.lap(|timings| &mut timings.download);
         Ok(pairs)
     }
-}
-
-/// Returns the number of bits of a number, at least 1.
-pub(super) const fn bits_of(number: u32) -> u32 {
-    u32::BITS - (number | 1).leading_zeros()
 }

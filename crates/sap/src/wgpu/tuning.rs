@@ -25,8 +25,8 @@ pub(super) const MAX_TEST_GROWTH: u64 = 2;
 /// to update: memory for more is sorted with them. Not measured.
 pub(super) const COPY_GROWTH_SHARE: u64 = 32;
 
-/// A new plan is expected to make at most one part in this many more copies and tests than the last.
-/// Not measured.
+/// A new plan is expected to make at most one part in this many more copies and tests than the
+/// last. Not measured.
 pub(super) const NEW_PLAN_SHARE: u64 = 2;
 
 /// What any number may grow by.

@@ -18,6 +18,7 @@ pub const ALL: &[(&str, Other)] = &[
     ("resident::frames", frames),
     ("resident::margins", margins),
     ("resident::few_boxes", few_boxes),
+    ("resident::one_wait", one_wait),
     ("resident::bad_boxes", bad_boxes),
     ("resident::unchanged", unchanged),
     ("resident::beside_host_frames", beside_host_frames),
@@ -95,6 +96,8 @@ struct Rig {
     device: Device,
     resident: BroadPhase,
     on_cpu: BroadPhase,
+    /// How often the host has waited in the last update.
+    waits: u64,
 }
 
 impl Rig {
@@ -107,6 +110,7 @@ impl Rig {
             resident: BroadPhase::on_wgpu(&device, config.clone())?,
             on_cpu: BroadPhase::new(cpu(config))?,
             device,
+            waits: 0,
         })
     }
 
@@ -131,7 +135,9 @@ impl Rig {
         if let Some(worlds) = &worlds {
             frame = frame.worlds(worlds);
         }
+        let waits = self.device.waits();
         let found = self.resident.update_wgpu(frame).cloned();
+        self.waits = self.device.waits() - waits;
         let expected = self.on_cpu.update(lists.frame()).cloned();
         match (found, expected) {
             (Ok(found), Ok(expected)) => {
@@ -266,6 +272,48 @@ fn few_boxes() -> Result<(), Failed> {
     equal(rig.resident.wgpu_pairs().is_none(), true)?;
     same(rig.resident.pairs(), &[])?;
     rig.check(&Lists::of(vec![one; 2]))?;
+    Ok(())
+}
+
+/// A frame like the last is one submission that the host waits for once, also where the plan is
+/// made anew. One that has outgrown what the last promised takes more, and its pairs are as right.
+fn one_wait() -> Result<(), Failed> {
+    let random = &mut Random::new(20);
+    for (strategy, events) in [
+        (Strategy::Auto, true),
+        (Strategy::Sweep, false),
+        (Strategy::Subdivided, true),
+    ] {
+        let mut rig = Rig::new(&Config {
+            events,
+            ..wgpu(strategy)
+        })?;
+        let mut lists = Lists::of(uniform(random, sized(3000, 900), 4.0));
+        rig.check(&lists)?;
+        equal(rig.waits > 1, true)?;
+        for _ in 0..36 {
+            lists.shift(random, 0.01);
+            rig.check(&lists)?;
+            equal(rig.waits, 1)?;
+        }
+        equal(rig.resident.report().stats.sorts.keys > 0, true)?;
+        for boxes in lists.boxes.chunks_exact_mut(2) {
+            boxes[0] = boxes[1];
+        }
+        for scale in [0.5, 0.1, 3.0] {
+            for bounds in &mut lists.boxes {
+                let side: [f32; 3] = std::array::from_fn(|k| bounds.max[k] - bounds.min[k]);
+                bounds.min = bounds.min.map(|x| x * scale);
+                bounds.max = std::array::from_fn(|k| bounds.min[k] + side[k]);
+            }
+            rig.check(&lists)?;
+        }
+        lists.shift(random, 0.01);
+        rig.check(&lists)?;
+        equal(rig.waits, 1)?;
+        rig.check(&lists)?;
+        equal((rig.waits, rig.resident.report().stats.tests), (1, 0))?;
+    }
     Ok(())
 }
 
