@@ -3,8 +3,8 @@
 //!
 //! It prints one JSON object a line, with rates in billion keys per second. A rate is that of
 //! several sorts in one submission, and the median of several submissions; the three take turns.
-//! Each result is compared with that of the CPU. Sorts in place get their keys back by a copy before
-//! each sort, whose own time is measured and taken off.
+//! Each result is compared with that of the CPU. Sorts in place get their keys back by a copy
+//! before each sort, whose own time is measured and taken off.
 
 mod older;
 

@@ -16,9 +16,9 @@ use wgpu_device::wgpu::{Buffer, BufferUsages};
 /// | index | `Request::index(n, keys, index)` |
 /// | index and the sorted keys | `Request::index(n, keys, index).keys_out(output)` |
 ///
-/// Input and output may be the same buffer; two are faster. Buffers need [`BufferUsages::STORAGE`] and may be
-/// longer than `n` elements; what lies beyond is unchanged. Keys of 64 bits are two words, the low
-/// one first.
+/// Input and output may be the same buffer; two are faster. Buffers need
+/// [`BufferUsages::STORAGE`] and may be longer than `n` elements; what lies beyond is unchanged.
+/// Keys of 64 bits are two words, the low one first.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a request sorts nothing until it is given to a sorter"]
 pub struct Request<'a, K> {

@@ -131,8 +131,8 @@ impl Sorter {
         Ok(())
     }
 
-    /// Prepares the sort of a request, for callers who repeat it or have launches of their own in the
-    /// same pass: [`PreparedSort`].
+    /// Prepares the sort of a request, for callers who repeat it or have launches of their own in
+    /// the same pass: [`PreparedSort`].
     ///
     /// # Errors
     ///
@@ -328,8 +328,8 @@ struct Step {
 /// ```
 #[derive(Debug, Clone)]
 pub struct PreparedSort {
-    /// The parameters of all passes, and where the state is that the sort begins with; `None` for no
-    /// key.
+    /// The parameters of all passes, and where the state is that the sort begins with; `None` for
+    /// no key.
     params: Option<(Buffer, u64)>,
     state: Buffer,
     steps: Vec<Step>,

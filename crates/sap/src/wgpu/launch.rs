@@ -200,8 +200,8 @@ impl Launch {
 pub(super) struct KeptSort(Option<(u64, u32, Vec<Buffer>, PreparedSort)>);
 
 impl KeptSort {
-    /// Returns the sort of up to `n` keys in some buffers by some bits, and prepares it if it is not
-    /// that of the last update.
+    /// Returns the sort of up to `n` keys in some buffers by some bits, and prepares it if it is
+    /// not that of the last update.
     pub(super) fn get(
         &mut self,
         n: u64,
