@@ -11,12 +11,13 @@
 // | kernel | bytes an element | instructions an element | bound by |
 // |---|---|---|---|
 // | `make_keys` | 24 + 4 a box | 10 | memory |
-// | `arrange` | 28 read, 32 written, log2 n keys read an entry | 20 + 8 log2 n | latency of the search |
+// | `arrange` | 28 read, 32 written, 2 log2 r keys read an entry | 20 + 16 log2 r | latency |
 // | `place_starts` | 4 read, 8 written an entry | 60 | barriers of the scan |
 // | `find` | 16 a test from cache, 32 more and 8 written a pair | 20 a test | cache, issue |
 //
-// Tests of one entry are neighbours, so the lanes of a wave read consecutive entries. Where entries
-// have few tests each, the search for the entry of a test adds up to 11 steps of 8 instructions.
+// r is the number of tests of an entry. Tests of one entry are neighbours, so the lanes of a wave
+// read consecutive entries. Where entries have few tests each, the search for the entry of a test
+// adds up to 11 steps of 8 instructions.
 
 struct Params {
     // The number of entries.

@@ -10,7 +10,7 @@ const SHARE: u32 = WORKGROUP * ITEMS;
 @group(0) @binding(12) var<storage, read_write> rows: array<atomic<u32>>;
 
 // The entries of the first and the last test of a share.
-var<workgroup> share_entries: array<u32, 2>;
+var<workgroup> share_entries: array<atomic<u32>, 2>;
 var<workgroup> share_slot: u32;
 
 // Returns the entry of a test, which is in `[first, last]`.
@@ -43,27 +43,42 @@ fn test_count(share: u32) -> u32 {
     return min(SHARE, tests - first);
 }
 
-// Finds the entries of the first and the last test.
-fn enter_share(lid: u32, share: u32) {
-    let count = test_count(share);
-    if lid < 2u && count > 0u {
-        let offset = select(0u, count - 1u, lid == 1u);
-        share_entries[lid] = entry_of(test_number(share, offset), 0u, params.entries - 1u);
+// Notes an entry that begins at a test or before it.
+fn look_for(which: u32, test: vec2<u32>, entry: u32) {
+    let begin = starts[min(entry, params.entries - 1u)];
+    if entry < params.entries && !is_below(test, begin) {
+        atomicMax(&share_entries[which], entry);
     }
+}
+
+// Finds the entries of the first and the last test. All threads look at once, so that there are
+// three rounds for 2^24 entries, where a search by halves waits for memory 24 times.
+fn enter_share(lid: u32, share: u32) {
+    let end = max(test_count(share), 1u) - 1u;
+    atomicStore(&share_entries[lid & 1u], 0u);
     workgroupBarrier();
+    // Both are at most so many entries after what was found.
+    for (var span = params.entries; span > 1u; span = (span + WORKGROUP - 1u) / WORKGROUP) {
+        let step = (span + WORKGROUP - 1u) / WORKGROUP;
+        let first = vec2<u32>(atomicLoad(&share_entries[0]), atomicLoad(&share_entries[1]));
+        workgroupBarrier();
+        look_for(0u, test_number(share, 0u), first.x + lid * step);
+        look_for(1u, test_number(share, end), first.y + lid * step);
+        workgroupBarrier();
+    }
 }
 
 // The two entries of a test. `entry` is one at or before the first of them.
 fn entries_of(share: u32, offset: u32, entry: u32) -> vec2<u32> {
     let test = test_number(share, offset);
-    let one = entry_of(test, entry, share_entries[1]);
+    let one = entry_of(test, entry, atomicLoad(&share_entries[1]));
     return vec2<u32>(one, one + 1u + (test.x - starts[one].x));
 }
 
 // Makes the tests of this thread, and returns a bit for each that found a pair.
 fn found_pairs(lid: u32, share: u32) -> u32 {
     let count = test_count(share);
-    var entry = share_entries[0];
+    var entry = atomicLoad(&share_entries[0]);
     var found = 0u;
     for (var i = 0u; i < ITEMS; i += 1u) {
         let offset = i * WORKGROUP + lid;
@@ -78,7 +93,7 @@ fn found_pairs(lid: u32, share: u32) -> u32 {
 
 // Returns the pair that a test found.
 fn found_pair(lid: u32, share: u32, i: u32) -> vec2<u32> {
-    let both = entries_of(share, i * WORKGROUP + lid, share_entries[0]);
+    let both = entries_of(share, i * WORKGROUP + lid, atomicLoad(&share_entries[0]));
     return pair_of(names[both.x].x & ~FIRST_COLUMNS, names[both.y].x & ~FIRST_COLUMNS);
 }
 
