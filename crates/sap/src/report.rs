@@ -20,7 +20,8 @@ pub struct Invalid {
 /// that was not needed has 0.
 ///
 /// On CUDA the host waits for the counters once an update. That wait is in no stage. On `wgpu` the
-/// keys are made in the stage `sort`; an update with boxes there that waits once has all in `sweep`.
+/// keys are made in the stage `sort`; an update with boxes there that waits once has all in
+/// `sweep`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Timings {

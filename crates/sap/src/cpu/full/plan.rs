@@ -170,7 +170,7 @@ const ON_CPU: Costs = Costs {
     column: COLUMN_COST,
 };
 
-/// A graphics processor makes tests faster than it sorts: an H200 (2026-11-23) 50 a nanosecond, and
+/// A GPU makes tests faster than it sorts: an H200 (2026-11-23) 50 a nanosecond, and
 /// it takes some 0.3 ns to make, sort and arrange a copy.
 #[cfg(feature = "wgpu")]
 const ON_WGPU: Costs = Costs {
