@@ -292,12 +292,13 @@ impl Resident {
         match self {
             Self::Frame => &[
                 "check_boxes",
+                "check_and_compare",
                 "loosen",
                 "copy_words",
                 "compare_words",
                 "draw_sample",
             ],
-            Self::Pairs => &["store_pairs", "count_common"],
+            Self::Pairs => &["store_pairs", "store_and_count", "count_common"],
         }
     }
 

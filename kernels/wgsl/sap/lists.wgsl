@@ -35,13 +35,13 @@ fn store_pairs(
 ) {
     let index = index_of(lid, group, groups);
     if index < pair_count() {
-        let bits = params.index_bits;
-        let key = listed[index];
-        stored[index] = vec2<u32>(
-            (key.x >> bits) | (key.y << (32u - bits)),
-            key.x & ((1u << bits) - 1u),
-        );
+        stored[index] = unpacked(listed[index]);
     }
+}
+
+fn unpacked(key: vec2<u32>) -> vec2<u32> {
+    let bits = params.index_bits;
+    return vec2<u32>((key.x >> bits) | (key.y << (32u - bits)), key.x & ((1u << bits) - 1u));
 }
 
 // Tells whether the other list has a pair.
@@ -72,6 +72,28 @@ fn count_common(
     if index < pair_count() && last_has(listed[index]) {
         is_common = 1u;
     }
+    add_common(lid, is_common);
+}
+
+// Does what both other kernels do, in one launch.
+@compute @workgroup_size(WORKGROUP)
+fn store_and_count(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = index_of(lid, group, groups);
+    var is_common = 0u;
+    if index < pair_count() {
+        let pair = unpacked(listed[index]);
+        stored[index] = pair;
+        is_common = select(0u, 1u, last_has(pair));
+    }
+    add_common(lid, is_common);
+}
+
+// Adds to the number of common pairs what the threads of a workgroup have found.
+fn add_common(lid: u32, is_common: u32) {
     let in_both = scan_exclusive(lid, is_common).y;
     if lid == 0u && in_both > 0u {
         let before = atomicAdd(&counters[0], in_both);

@@ -6,7 +6,7 @@
 //
 // | kernel | bytes an element | bound by |
 // |---|---|---|
-// | `check_boxes` | 24 read, 24 written a box | memory |
+// | `check_boxes` | 24 read, 24 written a box; 24 more read to compare | memory |
 // | `loosen` | 48 read, 24 written a box | memory |
 // | `copy_words` | 4 read, 4 written a word | memory |
 // | `compare_words` | 8 read a word | memory |
@@ -74,18 +74,51 @@ fn check_boxes(
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
     let index = index_of(lid, group, groups);
+    if index < params.boxes {
+        let is_valid = check_box(index);
+        for (var i = 0u; i < 6u; i += 1u) {
+            stored[6u * index + i] = checked_bound(index, i, is_valid);
+        }
+    }
+}
+
+// Does so, and compares the boxes with those of the last frame.
+@compute @workgroup_size(WORKGROUP)
+fn check_and_compare(
+    @builtin(local_invocation_index) lid: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let index = index_of(lid, group, groups);
     if index >= params.boxes {
         return;
     }
+    let is_valid = check_box(index);
+    var has_changed = false;
+    for (var i = 0u; i < 6u; i += 1u) {
+        let bits = checked_bound(index, i, is_valid);
+        has_changed = has_changed || bits != last[6u * index + i];
+        stored[6u * index + i] = bits;
+    }
+    if has_changed {
+        atomicStore(&counters[CHANGED], 1u);
+    }
+}
+
+// Tells whether a box is valid, and counts it if not.
+fn check_box(index: u32) -> bool {
     let is_valid = is_valid_box(index);
     if !is_valid {
         atomicAdd(&counters[BAD], 1u);
         atomicMax(&counters[FIRST_BAD], ~index);
     }
-    for (var i = 0u; i < 6u; i += 1u) {
-        let of_empty = INFINITE | select(0u, SIGN, i >= 3u);
-        stored[6u * index + i] = select(of_empty, given[6u * index + i], is_valid);
-    }
+    return is_valid;
+}
+
+// Returns a bound of a box, of an empty one if it is not valid.
+fn checked_bound(index: u32, i: u32, is_valid: bool) -> u32 {
+    let of_empty = INFINITE | select(0u, SIGN, i >= 3u);
+    return select(of_empty, given[6u * index + i], is_valid);
 }
 
 // Tells whether a box lies within the one that was stored in the last frame.

@@ -2,8 +2,8 @@
 
 // The count of each digit of each workgroup, all workgroups of a digit together; then the sums
 // before it. Behind them the number of keys with each digit. Where there are few workgroups, each
-// pass has two such tables without sums: that of `inspect`, for the first that runs, and that of
-// the pass before.
+// pass has two tables without sums, all digits of a workgroup together: that of `inspect`, for the
+// first that runs, and that of the pass before.
 @group(0) @binding(6) var<storage, read_write> table: array<u32>;
 
 // The counts of this workgroup; of all passes where there are few workgroups. Several counters a
@@ -22,8 +22,8 @@ fn count_digit(at: u32, digit: u32) {
     atomicAdd(&pass_counts[at * RADIX + digit], 1u);
 }
 
-fn store_counts(start: u32, lid: u32, group: u32, at: u32) {
-    table[start + lid * params.workgroups + group] = atomicLoad(&pass_counts[at * RADIX + lid]);
+fn counted_here(digit: u32, at: u32) -> u32 {
+    return atomicLoad(&pass_counts[at * RADIX + digit]);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -54,7 +54,7 @@ fn count(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group
         }
     }
     workgroupBarrier();
-    store_counts(0u, lid, group.x, 0u);
+    table[count_index(lid, group.x)] = counted_here(lid, 0u);
 }
 
 // Returns the half of scratch memory that a pass reads, unless it is the first that runs.

@@ -63,10 +63,10 @@ fn inspect_keys(lid: u32, group: u32, n: u32) {
         atomicOr(&found[UNSORTED + lid], atomicLoad(&found_here[lid]));
     }
     for (var at = 0u; at < counted; at += 1u) {
-        store_counts(table_of(at), lid, group, at);
+        table[table_of(at) + count_index(lid, group)] = counted_here(lid, at);
         if is_few() {
             // Where the pass before counts.
-            table[table_of(at + params.passes) + lid * params.workgroups + group] = 0u;
+            table[table_of(at + params.passes) + count_index(lid, group)] = 0u;
         }
     }
 }

@@ -76,21 +76,19 @@ fn scatter_tile(lid: u32) {
 fn count_next(key: Key, target_index: u32) {
     let group = target_index / (TILE * params.tiles_each);
     let digit = digit_in_pass(ordered(key), next_pass);
-    let at = table_of(params.passes + next_pass) + digit * params.workgroups + group;
-    atomicAdd(&counted[at], 1u);
+    atomicAdd(&counted[table_of(params.passes + next_pass) + count_index(digit, group)], 1u);
 }
 
 // Returns the sum before the count of a digit of a workgroup, and the sum of all counts of it.
 fn sums_of(digit: u32, group: u32) -> vec2<u32> {
-    var row = digit * params.workgroups;
     if !is_few() {
         let total = atomicLoad(&counted[RADIX * params.workgroups + digit]);
-        return vec2<u32>(atomicLoad(&counted[row + group]), total);
+        return vec2<u32>(atomicLoad(&counted[count_index(digit, group)]), total);
     }
-    row += table_of(select(params.passes, 0u, is_first) + params.pass_index);
+    let start = table_of(select(params.passes, 0u, is_first) + params.pass_index);
     var sums = vec2<u32>(0u);
     for (var other = 0u; other < params.workgroups; other += 1u) {
-        let count = atomicLoad(&counted[row + other]);
+        let count = atomicLoad(&counted[start + count_index(digit, other)]);
         sums += vec2<u32>(select(0u, count, other < group), count);
     }
     return sums;

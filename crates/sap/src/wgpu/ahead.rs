@@ -65,10 +65,12 @@ impl Engine {
             return Ok(None);
         };
         resident.next.clear();
-        resident.next.store(&gpu, batch, [ordered, found], max)?;
+        let (next, lists) = (&mut resident.next, [ordered, found]);
         if self.config.events {
-            let (next, counters) = (&resident.next, &mut resident.counters);
-            next.count_common(&gpu, batch, &resident.pairs, found, counters)?;
+            let compared = (&resident.pairs, &mut resident.counters);
+            next.store_and_count(&gpu, batch, lists, max, compared)?;
+        } else {
+            next.store(&gpu, batch, lists, max)?;
         }
         let sample = if plan.is_last() {
             let (drawn, bytes) = resident.reader.sample(batch, scene)?;

@@ -28,11 +28,13 @@ pub(super) struct ColumnKernels {
 /// `kernels/wgsl/sap/lists.wgsl` describe them.
 pub(super) struct ResidentKernels {
     pub(super) check_boxes: Kernel,
+    pub(super) check_and_compare: Kernel,
     pub(super) loosen: Kernel,
     pub(super) copy_words: Kernel,
     pub(super) compare_words: Kernel,
     pub(super) draw_sample: Kernel,
     pub(super) store_pairs: Kernel,
+    pub(super) store_and_count: Kernel,
     pub(super) count_common: Kernel,
 }
 
@@ -143,11 +145,13 @@ impl Gpu {
         let pairs = device.module("resident pairs", &wgsl::Resident::Pairs.text())?;
         let kernels = Arc::new(ResidentKernels {
             check_boxes: frame.kernel(device, "check_boxes")?,
+            check_and_compare: frame.kernel(device, "check_and_compare")?,
             loosen: frame.kernel(device, "loosen")?,
             copy_words: frame.kernel(device, "copy_words")?,
             compare_words: frame.kernel(device, "compare_words")?,
             draw_sample: frame.kernel(device, "draw_sample")?,
             store_pairs: pairs.kernel(device, "store_pairs")?,
+            store_and_count: pairs.kernel(device, "store_and_count")?,
             count_common: pairs.kernel(device, "count_common")?,
         });
         *compiled = Some(Arc::clone(&kernels));

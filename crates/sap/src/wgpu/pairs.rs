@@ -137,6 +137,41 @@ impl PairLists {
         batch.step(device, &kernels.store_pairs, params, &lists, groups)
     }
 
+    /// Does that, and has the pairs counted that the last list has too.
+    pub(super) fn store_and_count(
+        &mut self,
+        gpu: &Gpu,
+        batch: &mut Batch,
+        [ordered, found]: [&Buffer; 2],
+        max: Listed,
+        (last, counters): (&Self, &mut Grow),
+    ) -> Result<()> {
+        let [old] = last.used() else {
+            self.store(gpu, batch, [ordered, found], max)?;
+            self.count_common(gpu, batch, last, found, counters)?;
+            return Ok(());
+        };
+        let (device, kernels) = (gpu.device(), gpu.resident()?);
+        let counter = counters.reserve(device, size_of::<u64>() as u64)?;
+        batch.clear(counter, size_of::<u64>() as u64);
+        let params = ListParams {
+            pairs: max.pairs as u32,
+            last_pairs: old.pairs as u32,
+            index_bits: max.index_bits,
+            unused: 0,
+        };
+        let part = self.add(device, max.pairs)?;
+        let groups = params.pairs.div_ceil(WORKGROUP);
+        let lists = [
+            (1, ordered),
+            (2, &old.buffer),
+            (3, part),
+            (4, counter),
+            (5, found),
+        ];
+        batch.step(device, &kernels.store_and_count, params, &lists, groups)
+    }
+
     /// Sets the number of pairs of the one part.
     pub(super) fn set_count(&mut self, pairs: u64) {
         self.used = usize::from(pairs > 0);

@@ -275,7 +275,7 @@ impl Reader {
             batch,
         };
         work.copy_tags(frame, scene)?;
-        work.store_boxes(frame, margin, last, scene)?;
+        work.store_boxes(frame, margin, last, scene, is_like)?;
         if is_like {
             work.compare(last, scene)?;
         }
@@ -410,13 +410,15 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Checks boxes, and stores them with the margin.
+    /// Checks boxes, and stores them with the margin. Without a margin, they are compared with
+    /// those of the last frame if it is alike.
     fn store_boxes(
         &mut self,
         frame: &WgpuFrame,
         margin: f32,
         last: &DeviceScene,
         scene: &mut DeviceScene,
+        is_like: bool,
     ) -> Result<()> {
         let (device, bytes) = (self.device, box_bytes(scene.n));
         let stored = scene.stored.reserve(device, bytes)?;
@@ -432,12 +434,16 @@ impl Work<'_> {
             ..ReadParams::zeroed()
         };
         let groups = (scene.n as u32).div_ceil(WORKGROUP);
-        let resources = [
+        let mut resources = vec![
             (1, self.of_caller("boxes", frame.boxes, bytes)?),
             (3, checked.as_entire_binding()),
             (4, self.counters.as_entire_binding()),
         ];
-        let kernel = &self.kernels.check_boxes;
+        let mut kernel = &self.kernels.check_boxes;
+        if let (true, false, Some(last)) = (is_like, scene.has_margin, last.stored.buffer()) {
+            kernel = &self.kernels.check_and_compare;
+            resources.push((2, last.as_entire_binding()));
+        }
         (self
             .batch
             .step_of_caller(device, kernel, params, &resources, groups))
@@ -451,11 +457,17 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Compares all lists with those of the last frame.
+    /// Compares all lists with those of the last frame, but for boxes that were compared when they
+    /// were checked.
     fn compare(&mut self, last: &DeviceScene, scene: &DeviceScene) -> Result<()> {
         let boxes = [&scene.stored, &last.stored];
         let tags = [&scene.tags, &last.tags];
-        let lists = [(boxes, BOX_WORDS * scene.n), (tags, scene.tag_words())];
+        let box_words = if scene.has_margin {
+            BOX_WORDS * scene.n
+        } else {
+            0
+        };
+        let lists = [(boxes, box_words), (tags, scene.tag_words())];
         for (list, words) in lists.into_iter().filter(|(_, words)| *words > 0) {
             let [Some(new), Some(old)] = list.map(Grow::buffer) else {
                 continue;
