@@ -287,14 +287,16 @@ impl Scenes {
             _ => 70_000,
         };
         let mut random = Random::new(5);
-        let side = match call {
-            Call::Chunks { crowded: true } => 1.0,
-            _ => 45.0,
+        let sides = match call {
+            Call::Chunks { crowded: true } => [1.0; 3],
+            // A long scene has fewer candidates on one axis, and as many pairs.
+            Call::Update(Strategy::Sweep | Strategy::Endpoints, _) => [450.0, 14.0, 14.0],
+            _ => [45.0; 3],
         };
         let plates = matches!(call, Call::Update(_, Form::Plates));
         let row = matches!(call, Call::Update(_, Form::Row));
         let one = |i: usize, random: &mut Random| {
-            let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
+            let center = sides.map(|side| random.between(0.0, side));
             let half: [f32; 3] = std::array::from_fn(|_| random.between(0.3, 0.5));
             if row && !i.is_multiple_of(4) {
                 return around([100.0 * center[0], 0.0, 0.0], half);

@@ -229,16 +229,16 @@ fn both_sides_of_powers_of_two_and_thresholds() {
                 "",
             );
         }
-        let n = (1 << 20) + 1; // sorts of so many keys use all threads
-        for distribution in [
-            Distribution::Uniform,
+        // Sorts of so many keys use all threads. Each width of keys takes all distributions.
+        let others = [
             Distribution::Zipf,
             Distribution::TwoRuns,
             Distribution::Sorted,
-        ] {
+        ];
+        for distribution in [Distribution::Uniform, others[K::TYPE as usize % 3]] {
             check(
                 sorter,
-                &distribution.keys::<K>(n, 3),
+                &distribution.keys::<K>((1 << 20) + 1, 3),
                 &orders()[1],
                 &format!("{distribution:?}"),
             );
@@ -250,9 +250,18 @@ fn both_sides_of_powers_of_two_and_thresholds() {
 #[test]
 fn many_pairs_are_sorted_on_all_threads() {
     let sorter = &mut cpu::Sorter::new();
+    let options = &orders()[1];
     for distribution in [Distribution::Uniform, Distribution::Zipf] {
-        let keys = distribution.keys::<f32>((1 << 22) + 3, 4);
-        check(sorter, &keys, &orders()[1], &format!("{distribution:?}"));
+        let n = (1 << 22) + 3;
+        let keys = distribution.keys::<f32>(n as usize, 4);
+        let index = expected_index(&keys, options);
+        let answer = (&*by_index(&keys, &index), &*index);
+        let context = &format!("{distribution:?}");
+        let large: Vec<u64> = (0..n).map(|i| u64::from(i) << 31).collect();
+        let records: Vec<Record> = (0..n).map(Record::new).collect();
+        check_values(sorter, &keys, (0..n).collect(), options, answer, context);
+        check_values(sorter, &keys, large, options, answer, context);
+        check_values(sorter, &keys, records, options, answer, context);
     }
 }
 
