@@ -4,10 +4,15 @@
 //! Boxes are uniform, as in `bench_sweep`. Prints, for each size, nanoseconds a query of each kind,
 //! milliseconds of the query that builds the tree, and the same of parry's `Bvh`.
 
+#[allow(dead_code)] // only some of its numbers are needed here
+#[path = "../tests/common/random.rs"]
+mod random;
+
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 use parry3d::query::Ray;
+use random::{Random, around};
 use sap::{Aabb, Backend, BroadPhase, Config, Result, Shape};
 use std::hint::black_box;
 use std::ops::ControlFlow::Break;
@@ -15,23 +20,6 @@ use std::time::Instant;
 
 const QUERIES: usize = 2000;
 const RUNS: usize = 5;
-
-/// A generator of numbers from 0 to 1.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 40) as f32 / (1 << 24) as f32
-    }
-
-    fn three(&mut self, side: f32) -> [f32; 3] {
-        [(); 3].map(|()| side * self.next())
-    }
-}
 
 /// Nanoseconds a query, the best of some runs, and how many were found.
 fn time(mut query: impl FnMut(usize) -> Result<usize>) -> Result<(f64, usize)> {
@@ -64,17 +52,19 @@ fn main() -> Result<()> {
     };
     for n in sizes {
         let side = (n as f32).cbrt();
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         let boxes: Vec<Aabb> = (0..n)
             .map(|_| {
-                let (center, half) = (random.three(side), random.three(0.3).map(|x| 0.2 + x));
-                let corner = |sign: f32| std::array::from_fn(|k| center[k] + sign * half[k]);
-                Aabb::new(corner(-1.0), corner(1.0))
+                let center = [(); 3].map(|()| random.between(0.0, side));
+                around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
             })
             .collect();
         let asked: Vec<Aabb> = boxes.iter().step_by(n / QUERIES).copied().collect();
         let rays: Vec<([f32; 3], [f32; 3])> = (0..QUERIES)
-            .map(|_| (random.three(side), random.three(2.0).map(|x| x - 1.0)))
+            .map(|_| {
+                let start = [(); 3].map(|()| random.between(0.0, side));
+                (start, [(); 3].map(|()| random.between(-1.0, 1.0)))
+            })
             .collect();
         let mut engine = BroadPhase::new(Config {
             backend: Backend::Cpu,

@@ -5,6 +5,11 @@
 //! box in a hundred moves and is listed, or all move. Prints nanoseconds of the first update and of
 //! the next: the median and the 99th percentile.
 
+#[allow(dead_code)] // only some of its numbers are needed here
+#[path = "../tests/common/random.rs"]
+mod random;
+
+use random::{Random, around};
 use sap::{Aabb, Backend, BroadPhase, Config, Frame, Result};
 use std::num::NonZero;
 use std::time::Instant;
@@ -13,24 +18,11 @@ const RUNS: usize = 300;
 /// Bytes that are written between two updates where caches are cold: more than any holds.
 const CACHES: usize = 64 << 20;
 
-/// A generator of numbers from 0 to 1.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 40) as f32 / (1 << 24) as f32
-    }
-}
-
 /// Moves each `one_in`th box by up to a tenth of a unit. Returns which moved.
 fn walk(boxes: &mut [Aabb], one_in: usize, random: &mut Random) -> Vec<u32> {
     let moving = (0..boxes.len()).step_by(one_in);
     let step = |i: usize| {
-        let by = 0.1 * random.next();
+        let by = random.between(0.0, 0.1);
         boxes[i].min[0] += by;
         boxes[i].max[0] += by;
         i as u32
@@ -62,14 +54,12 @@ impl Times {
 
 /// Prints a line of one kind of motion, with warm or cold caches.
 fn line(name: &str, threads: Option<usize>, n: usize, one_in: usize) -> Result<()> {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let side = (n as f32).cbrt();
     let mut boxes: Vec<Aabb> = (0..n)
         .map(|_| {
-            let center = [(); 3].map(|()| side * random.next());
-            let half = [(); 3].map(|()| 0.2 + 0.3 * random.next());
-            let corner = |sign: f32| std::array::from_fn(|k| center[k] + sign * half[k]);
-            Aabb::new(corner(-1.0), corner(1.0))
+            let center = [(); 3].map(|()| random.between(0.0, side));
+            around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
         })
         .collect();
     let mut engine = BroadPhase::new(Config {
