@@ -1,5 +1,5 @@
-//! Sorts the same keys with `gpusort` on `wgpu`, `lampshade` and `wgpu_sort`, on one graphics
-//! processor: `wgpu-peers [--software] [SIZE…]`, by default 2^16 to 2^26 keys.
+//! Sorts the same keys with `gpusort` on `wgpu`, `lampshade` and `wgpu_sort`, on one GPU:
+//! `wgpu-peers [--software] [SIZE…]`, by default 2^16 to 2^26 keys.
 //!
 //! It prints one JSON object a line, with rates in billion keys per second. A rate is that of
 //! several sorts in one submission, and the median of several submissions; the three take turns.
