@@ -101,7 +101,8 @@ pub struct Sap {
     #[arg(long)]
     pub(crate) no_events: bool,
     /// Updates by each contender; the median is reported. Fewer updates if they take more than
-    /// three seconds [default: 21; up to 2000 of few boxes, except with `moving` and `still`]
+    /// three seconds [default: 21 for moving and still, 60 for game, for others 21 to 2000 by the
+    /// number of boxes]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: Option<usize>,
     #[command(flatten)]

@@ -142,10 +142,10 @@ impl Viewer {
             ui.label("Cut");
             ui.add(Slider::new(&mut look.cut, 0.0..=1.0).max_decimals(2));
         });
-        ui.checkbox(&mut self.drawing, "Include drawing in the bars");
+        ui.checkbox(&mut self.drawing, "Include drawing in bars");
         ui.checkbox(
             &mut self.broad_phase_only,
-            "Only the broad phase in the bars",
+            "Only broad phase in bars",
         );
     }
 }
