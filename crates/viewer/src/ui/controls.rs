@@ -143,10 +143,7 @@ impl Viewer {
             ui.add(Slider::new(&mut look.cut, 0.0..=1.0).max_decimals(2));
         });
         ui.checkbox(&mut self.drawing, "Include drawing in bars");
-        ui.checkbox(
-            &mut self.broad_phase_only,
-            "Only broad phase in bars",
-        );
+        ui.checkbox(&mut self.broad_phase_only, "Only broad phase in bars");
     }
 }
 
