@@ -174,7 +174,7 @@ fn figures_of_the_papers_on_the_cpu() {
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).starts_with("note: no GPU"),
+        text(&output.stderr).starts_with("note: on the CPU: "),
         "{}",
         text(&output.stderr)
     );

@@ -315,7 +315,7 @@ fn many_pairs_are_announced_and_found_in_chunks() {
     let note = text(&output.stderr);
     assert!(output.status.success(), "{note}");
     assert!(
-        note.starts_with("note: 40495500 pairs: more than "),
+        note.starts_with("note: 40495500 pairs exceed 256 MiB: "),
         "{note}"
     );
     let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
