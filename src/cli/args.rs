@@ -88,11 +88,11 @@ pub(crate) struct Simulation {
     #[arg(value_name = "SCENE", default_value = Kind::FallingChairs.name(), value_parser = scenes())]
     pub scene: Kind,
     /// Number of chairs, or of boxes in the other scenes, such as 1000, 10k, 1e6 or 2^20 [default:
-    /// 1500 chairs, 50000 particles, 8192 bodies of galaxies, 100000 boxes]
+    /// 1500 chairs, 50000 particles, 8192 galaxy bodies, 100000 boxes]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = bodies)]
     pub bodies: Option<usize>,
-    /// Number of frames to run where no window opens [default: 300 for falling-chairs, particles
-    /// and galaxy, 60 for the others]
+    /// Number of frames to run; a window runs until it is closed [default: 300 for falling-chairs,
+    /// particles and galaxy, 60 for the others]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = frames)]
     pub frames: Option<u32>,
     /// Seed of the random arrangement
@@ -145,12 +145,12 @@ pub(crate) struct Picture {
     #[arg(long, requires = "screenshot")]
     pub no_shadows: bool,
     /// What the colours show [default: depends on the scene]
-    #[arg(long = "colour-by", value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
+    #[arg(long = "colour-by", visible_alias = "color-by", value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
     pub colour: Option<Colour>,
     /// Draws the boxes that the broad phase sees
     #[arg(long, requires = "screenshot")]
     pub boxes: bool,
-    /// Draws the sweep axis, and the columns or cells that the strategy cuts the space into
+    /// Draws the sweep axis, and the columns or cells that the strategy divides space into
     #[arg(long, requires = "screenshot")]
     pub cells: bool,
     /// Selects this body, counted from 0, moves the camera to it and shows its boxes and pairs
@@ -207,21 +207,21 @@ pub(crate) struct Pairs {
     /// or (n, 2, 3). float64 is tested exactly
     #[arg(value_name = "BOXES.npy")]
     pub boxes: PathBuf,
-    /// File to write all pairs to, or - for stdout: uint32 of shape (m, 2), sorted. A name
-    /// ending in .csv gets comma-separated values
+    /// File to write all pairs to, or - for stdout: the indices of two boxes in each row, counted
+    /// from 0, as uint32 of shape (m, 2), sorted. A name ending in .csv gets comma-separated values
     #[arg(short, long, value_name = "PAIRS.npy")]
     pub output: Option<PathBuf>,
     /// Writes all pairs as comma-separated values, to stdout without --output
     #[arg(long)]
     pub csv: bool,
-    /// Finds the pairs of a box in BOXES.npy with a box in this file, instead of those within
+    /// Finds pairs between the boxes of BOXES.npy and those of this file, instead of within
     /// BOXES.npy
     #[arg(long, value_name = "OTHER.npy")]
     pub between: Option<PathBuf>,
     /// Does not count boxes that only touch as overlapping
     #[arg(long)]
     pub open: bool,
-    /// Skips boxes that are NaN or inverted, instead of failing
+    /// Skips boxes with a NaN or with min above max, instead of failing
     #[arg(long)]
     pub skip_invalid: bool,
     #[command(flatten)]
@@ -284,7 +284,7 @@ pub(crate) struct Engine {
     /// GPU, else on the CPU
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
-    /// Strategy of the broad phase
+    /// How the broad phase finds pairs; auto chooses by a sample of the boxes
     #[arg(long, value_name = "S", default_value_t, value_parser = one_of::<Strategy>(Strategy::ALL.iter().map(|one| one.name())))]
     pub strategy: Strategy,
     /// Sort that the broad phase uses on a GPU

@@ -97,12 +97,12 @@ pub struct Sap {
     /// Measures radsweep alone
     #[arg(long)]
     pub(crate) no_peers: bool,
-    /// Finds pairs only, without the events started and ended
+    /// Finds pairs only, without the started and ended events
     #[arg(long)]
     pub(crate) no_events: bool,
-    /// Updates by each contender; the median is reported. Fewer updates if they take more than
-    /// three seconds [default: 21 for moving and still, 60 for game, for others 21 to 2000 by the
-    /// number of boxes]
+    /// Number of updates by each contender; the median is reported. Fewer updates if they take more
+    /// than three seconds [default: 21 for moving and still, 60 for game, for others 21 to 2000 by
+    /// the number of boxes]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: Option<usize>,
     #[command(flatten)]

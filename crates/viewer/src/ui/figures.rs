@@ -277,7 +277,7 @@ fn found(ui: &mut Ui, record: &Record) {
                 row("  early exits", sorts.early_exits.to_string());
             }
             if stats.regrown > 0 {
-                row("repeated", format!("{} times, for capacity", stats.regrown));
+                row("buffers grown", stats.regrown.to_string());
             }
         });
     if let Some(choice) = &stats.choice {
