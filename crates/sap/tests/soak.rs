@@ -15,9 +15,10 @@ use sap::{Backend, Config, OverlapRule, Strategy};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Bytes by which the threads' pools and queues may differ between frames. A leak of a few hundred
-/// bytes a frame is more.
-const SLACK: u64 = 1 << 20;
+/// Bytes by which the threads' pools and queues may differ between frames: 1.3 MB where other
+/// processes take the cores, so that one thread fills the blocks of both. A leak of 2 KB a frame is
+/// more, and of 400 bytes in the nightly run.
+const SLACK: u64 = 1 << 21;
 
 fn main() {
     let trials = vec![
