@@ -135,24 +135,19 @@ impl Radix {
     /// Returns the names of the entry points.
     #[must_use]
     pub const fn entry_points(&self) -> &'static [&'static str] {
+        const WITH_VALUES: [&str; 7] = [
+            "inspect",
+            "inspect_counted",
+            "count",
+            "scan",
+            "scatter",
+            "emit_keys",
+            "emit_values",
+        ];
+        let [keys_only @ .., _emit_values] = &WITH_VALUES;
         match self.value {
-            Value::None => &[
-                "inspect",
-                "inspect_counted",
-                "count",
-                "scan",
-                "scatter",
-                "emit_keys",
-            ],
-            _ => &[
-                "inspect",
-                "inspect_counted",
-                "count",
-                "scan",
-                "scatter",
-                "emit_keys",
-                "emit_values",
-            ],
+            Value::None => keys_only,
+            _ => &WITH_VALUES,
         }
     }
 
