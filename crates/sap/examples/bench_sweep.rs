@@ -1,17 +1,19 @@
 //! Measures the CUDA engine from boxes on the device to sorted pairs on the device.
 //!
 //! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME]
-//! [n...]`
+//! [--scenes] [n...]`
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
 //! pairs a box), not moving, with 99 of 100 boxes static (with and without a resting set), as a
 //! graph, and from the host with one box in 100 moving (with and without [`Frame::changed`]); and
-//! the `.npy` scenes of `SCENES` in the folder that `RADSWEEP_DATA` names.
+//! the `.npy` scenes of `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these
+//! are left out, and there are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
 //!
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
-//! CPU engine. It prints one JSON object a line (medians, times by GPU events), then a table.
-//! `RADSWEEP_QUICK=1` takes small sizes and few runs.
+//! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
+//! sum of the stages by GPU events, `whole_ms` what the call takes for the caller, with the wait of
+//! the host. `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
 use sap::internals::pair_hash;
 use sap::{
@@ -35,6 +37,7 @@ struct Measured {
     pairs: u64,
     tests: u64,
     ms: f64,
+    whole_ms: f64,
     stages: Vec<(&'static str, f64)>,
 }
 
@@ -42,10 +45,13 @@ fn main() -> Result<()> {
     let quick = std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1");
     let mut strategy = Strategy::Auto;
     let mut given: Vec<usize> = Vec::new();
+    let mut of_scenes = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if argument == "--strategy" {
             strategy = arguments.next().ok_or("--strategy of what?")?.parse()?;
+        } else if argument == "--scenes" {
+            of_scenes = true;
         } else {
             given.push(argument.parse()?);
         }
@@ -57,12 +63,22 @@ fn main() -> Result<()> {
     };
     let runs = if quick { 2 } else { 20 };
     let mut measured = Vec::new();
+    if of_scenes {
+        let share = if quick { 1_000 } else { 1 };
+        for scene in scenes(share) {
+            measured.push(measure(&scene, strategy, runs)?);
+        }
+        print_table(&measured);
+        return Ok(());
+    }
     for &n in &sizes {
-        measured.push(measure(
-            &Run::new("uniform", uniform(n, 1.0)),
-            strategy,
-            runs,
-        )?);
+        for (scene, motion) in [("uniform", Motion::One), ("uniform, all move", Motion::All)] {
+            let run = Run {
+                motion,
+                ..Run::new(scene, uniform(n, 1.0))
+            };
+            measured.push(measure(&run, strategy, runs)?);
+        }
     }
     if let Some(&n) = sizes.iter().filter(|&&n| n <= 1_000_000).max() {
         let fixed = Filter {
@@ -81,7 +97,7 @@ fn main() -> Result<()> {
         let scenes = [
             Run::new("uniform, 5 pairs a box", uniform(n, 3.68)),
             Run {
-                moves: false,
+                motion: Motion::None,
                 ..Run::new("uniform, not moving", uniform(n, 1.0))
             },
             Run {
@@ -109,11 +125,16 @@ fn main() -> Result<()> {
             measured.push(measure(&Run::new(scene, read(&file)?), strategy, runs)?);
         }
     }
+    print_table(&measured);
+    Ok(())
+}
+
+fn print_table(measured: &[Measured]) {
     println!(
-        "{:24} {:>9} {:>9} {:>10} {:>9}  stages, ms",
-        "scene", "n", "pairs", "tests/pair", "ms"
+        "{:24} {:>9} {:>9} {:>10} {:>9} {:>9}  stages, ms",
+        "scene", "n", "pairs", "tests/pair", "whole", "ms"
     );
-    for m in &measured {
+    for m in measured {
         let stages: Vec<String> = m
             .stages
             .iter()
@@ -121,24 +142,47 @@ fn main() -> Result<()> {
             .collect();
         let each = m.tests as f64 / m.pairs.max(1) as f64;
         println!(
-            "{:24} {:9} {:9} {each:10.1} {:9.3}  {}",
+            "{:24} {:9} {:9} {each:10.1} {:9.3} {:9.3}  {}",
             m.scene,
             m.n,
             m.pairs,
+            m.whole_ms,
             m.ms,
             stages.join(", ")
         );
     }
-    Ok(())
 }
 
-/// The boxes of a measurement, of which the first one moves, or none.
+/// The boxes that move from frame to frame, by less than keeps a pair from being one.
+#[derive(Clone, Copy, PartialEq)]
+enum Motion {
+    None,
+    /// The first.
+    One,
+    All,
+    /// All, to where no two of them touch and back.
+    Apart,
+}
+
+impl Motion {
+    /// Returns box `i` in every second frame.
+    fn of(self, i: usize, b: &Aabb) -> Aabb {
+        match self {
+            Self::One if i == 0 => nudged(b),
+            Self::All => nudged(b),
+            Self::Apart => Aabb::new(b.min.map(|x| x + 1e-3), b.max.map(|x| x - 1e-3)),
+            _ => *b,
+        }
+    }
+}
+
+/// The boxes of a measurement.
 struct Run {
     scene: &'static str,
     boxes: Vec<Aabb>,
     filters: Option<Vec<Filter>>,
     min_resting: Option<usize>,
-    moves: bool,
+    motion: Motion,
 }
 
 impl Run {
@@ -148,7 +192,7 @@ impl Run {
             boxes,
             filters: None,
             min_resting: None,
-            moves: true,
+            motion: Motion::One,
         }
     }
 
@@ -273,13 +317,9 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     };
     let mut broad_phase = BroadPhase::new(config.clone())?;
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
-    // Two frames alternate, one shifted by less than rounding, because an unchanged frame would be
-    // recognised and not swept.
-    let shifted: Vec<Aabb> = boxes
-        .iter()
-        .enumerate()
-        .map(|(i, b)| if i == 0 && run.moves { nudged(b) } else { *b })
-        .collect();
+    // Two frames alternate, because an unchanged frame would be recognised and not swept.
+    let moved = |(i, b)| run.motion.of(i, b);
+    let shifted: Vec<Aabb> = boxes.iter().enumerate().map(moved).collect();
     let frames = [stream.from_slice(boxes)?, stream.from_slice(&shifted)?];
     let filters = run
         .filters
@@ -287,14 +327,19 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         .map(|filters| stream.from_slice(filters))
         .transpose()?;
     let mut reports: Vec<Report> = Vec::new();
+    let mut wholes: Vec<f64> = Vec::new();
     for number in 0..2 * (WARM_UP + runs).div_ceil(2) {
         let mut frame = DeviceFrame::boxes(frames[(number + 1) % 2].slice());
         if let Some(filters) = &filters {
             frame = frame.filters(filters.slice());
         }
+        stream.synchronize()?;
+        let start = Instant::now();
         let report = broad_phase.update_device(frame)?.clone();
+        let whole = start.elapsed().as_secs_f64() * 1e3;
         if number >= WARM_UP {
             reports.push(report);
+            wholes.push(whole);
         }
     }
     broad_phase.download()?;
@@ -341,13 +386,17 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         last.stats.tests,
         median(&|report| report.stats.timings.total),
     );
+    wholes.sort_by(f64::total_cmp);
+    let whole_ms = wholes[wholes.len() / 2];
+    let max_ms = wholes[wholes.len() - 1];
     let by_name: serde_json::Map<_, _> = stages
         .iter()
         .map(|&(name, ms)| (name.to_owned(), ms.into()))
         .collect();
     let line = serde_json::json!({
         "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests, "resting": last.stats.resting,
-        "strategy": last.stats.strategy.name(), "ms": ms, "stages": by_name, "runs": reports.len(),
+        "strategy": last.stats.strategy.name(), "ms": ms, "whole_ms": whole_ms, "max_whole_ms": max_ms,
+        "stages": by_name, "runs": reports.len(),
     });
     println!("{line}");
     Ok(Measured {
@@ -356,6 +405,7 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         pairs,
         tests,
         ms,
+        whole_ms,
         stages,
     })
 }
@@ -366,26 +416,83 @@ fn nudged(b: &Aabb) -> Aabb {
     Aabb::new([b.min[0].next_down(), b.min[1], b.min[2]], b.max)
 }
 
-/// A pseudo-random generator: splitmix64.
-fn uniform(n: usize, density: f64) -> Vec<Aabb> {
+/// Scenes that are hard in different ways: few boxes for the device, crowds, boxes of very unequal
+/// sides or sizes, and boxes in a lattice whose faces touch and part. There are `share` times fewer
+/// boxes than at full size.
+fn scenes(share: usize) -> Vec<Run> {
+    let all = |scene, boxes| Run {
+        motion: Motion::All,
+        ..Run::new(scene, boxes)
+    };
+    let million = 1_000_000 / share;
+    let sticks = |units: [f64; 3]| {
+        let long = (3.0 * units[0]) as usize;
+        std::array::from_fn(|k| if k == long { 2.0 } else { 0.05 })
+    };
+    let heavy = |units: [f64; 3]| [0.12 * units[0].max(1e-6).powf(-0.6); 3];
+    let few_large = |units: [f64; 3]| [if units[0] < 1e-3 { 8.0 } else { 0.35 }; 3];
+    vec![
+        all("uniform 30k", uniform(30_000 / share, 1.0)),
+        all("uniform 300k", uniform(300_000 / share, 1.0)),
+        all("10 pairs a box, 150k", uniform(150_000 / share, 7.3)),
+        all("20 pairs a box, 100k", uniform(100_000 / share, 14.7)),
+        all("20 pairs a box, 1M", uniform(million, 14.7)),
+        all("100 pairs a box, 300k", uniform(300_000 / share, 73.0)),
+        all("sticks, 1M", of_sides(million, 1.0, sticks)),
+        all("few large, 1M", of_sides(million, 1.0, few_large)),
+        all("heavy tail, 200k", of_sides(200_000 / share, 8.0, heavy)),
+        Run {
+            motion: Motion::Apart,
+            ..Run::new("lattice that touches", lattice(million))
+        },
+    ]
+}
+
+/// Returns a pseudo-random generator of numbers in 0 to 1: splitmix64.
+fn random() -> impl FnMut() -> f64 {
     let mut state = 0_u64;
-    let mut next = move || {
+    move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    }
+}
+
+fn around(center: [f64; 3], half: [f64; 3]) -> Aabb {
+    Aabb::new(
+        std::array::from_fn(|k| (center[k] - half[k]) as f32),
+        std::array::from_fn(|k| (center[k] + half[k]) as f32),
+    )
+}
+
+fn uniform(n: usize, density: f64) -> Vec<Aabb> {
+    let mut next = random();
     let side = (n as f64 / density).cbrt();
     let mut one = || {
         let center: [f64; 3] = std::array::from_fn(|_| next() * side);
-        let half: [f64; 3] = std::array::from_fn(|_| 0.2 + 0.3 * next());
-        Aabb::new(
-            std::array::from_fn(|k| (center[k] - half[k]) as f32),
-            std::array::from_fn(|k| (center[k] + half[k]) as f32),
-        )
+        around(center, std::array::from_fn(|_| 0.2 + 0.3 * next()))
     };
     (0..n).map(|_| one()).collect()
+}
+
+/// Returns boxes whose half sides are what `half` makes of three random numbers.
+fn of_sides(n: usize, density: f64, half: impl Fn([f64; 3]) -> [f64; 3]) -> Vec<Aabb> {
+    let mut next = random();
+    let side = (n as f64 / density).cbrt();
+    let mut one = || {
+        let center: [f64; 3] = std::array::from_fn(|_| next() * side);
+        around(center, half(std::array::from_fn(|_| next())))
+    };
+    (0..n).map(|_| one()).collect()
+}
+
+/// Returns unit boxes in a lattice. Each touches its 26 neighbours.
+fn lattice(n: usize) -> Vec<Aabb> {
+    let side = (n as f64).cbrt().round() as usize;
+    let at = |i: usize| [i % side, i / side % side, i / side / side].map(|x| x as f64);
+    (0..side.pow(3)).map(|i| around(at(i), [0.5; 3])).collect()
 }
 
 /// Reads a `.npy` file of `float32 (n, 6)`.
