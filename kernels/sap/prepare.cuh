@@ -6,6 +6,9 @@
 // stored as +0.0, so that later phases may compare bits and subtract.
 //
 // One thread a box. Bytes a box: 24 read (48 swept or f64), 24 written, 24 of the last update read.
+// A block stores that something changed only where it does not read that another has: all stores to
+// one word wait for each other. 10^6 boxes that all move took 45 us where every warp stored, and
+// take 30 (H200, 2026-11-23). The barrier costs 3 us where one box moves.
 #pragma once
 #include "types.cuh"
 
@@ -107,7 +110,7 @@ DEVICE void prepare(const Source& source, const Prepare& p) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const bool present = i < p.n;
     Box box = empty_box();
-    bool valid = true, held = false;
+    bool valid = true, held = false, differs = false, rests = false;
     if (present) {
         valid = source.read(i, box);
         if (!valid) box = empty_box();
@@ -132,16 +135,21 @@ DEVICE void prepare(const Source& source, const Prepare& p) {
             }
         }
         store_box(p.stored + p.base + i, box);
-        bool same = old && same_bits(box, last), rests = false;
+        bool same = old && same_bits(box, last);
         if (old && p.filters) {
             const uint4 a = p.filters[i], b = p.last_filters[i];
             same = same && a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
             rests = ((a.w | b.w) & STATIC_OR_ASLEEP) != 0;
         }
         if (same && p.worlds) same = p.worlds[i] == p.last_worlds[i];
-        if (!same) p.state->changed = 1;
-        if (!same && rests) p.state->still_changed = 1;
+        differs = !same;
         held = p.resting && rests;
+    }
+    const bool changed = __syncthreads_or(differs),
+               still_changed = p.filters && __syncthreads_or(differs && rests);
+    if (threadIdx.x == 0) {
+        if (changed && p.state->changed == 0) p.state->changed = 1;
+        if (still_changed && p.state->still_changed == 0) p.state->still_changed = 1;
     }
     // Empty boxes are few, so these atomics are rare.
     const u32 empty = __ballot_sync(ALL_LANES, present && is_empty(box));
