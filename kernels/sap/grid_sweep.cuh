@@ -16,8 +16,12 @@
 // begins there, so the number of bits up to a lane's own gives its run. Hits in f32 wait on a stack
 // of the warp until there are 32; then full warps test everything else (cells, rule, filters).
 //
-// 32 boxes a warp cost the fewest instructions. 8 give four times the warps, for few boxes. 2 are
-// for crowded boxes, some of which would keep a warp busy long after all others.
+// 32 boxes a warp cost the fewest instructions. 8 or 2 give more warps, for few boxes, and are for
+// crowded ones, some of which would keep a warp busy long after all others. The host chooses by the
+// tests of the last frame (crates/sap/src/cuda/find/width.rs). Resident warps that take boxes off a
+// counter, as many as their last ones suggest, were tried: 10^6 boxes took 123 us instead of 111,
+// and two meshes of 10^5 crowded ones twice as long (H200, 2026-11-23). That is about 2 ns for each
+// atomic on the counters of the frame, which wait for each other.
 //
 // `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200 on 2026-11-21:
 // 112 us. Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a

@@ -208,12 +208,11 @@ fn prepare(engine: &mut Engine, frame: &DeviceFrame, capacity: usize) -> Result<
     engine.arrange(&mut plan)?;
     engine.find_pairs(&mut plan, &sets, all.clone())?;
     engine.packed.reserve_exact(&engine.stream, capacity)?;
-    // Again with the whole capacity, and with another plan, in case the first one was bad.
+    // Again with the whole capacity, with another plan, in case the first one was bad, and with the
+    // finder that is better by what the first one took.
     let mut plan = unbounded(&engine.config);
     engine.arrange(&mut plan)?;
-    let order = engine.sweep(&plan, all)?;
-    engine.order(&plan, order)?;
-    engine.stream.synchronize()?;
+    engine.find_pairs(&mut plan, &sets, all)?;
     Ok(engine.packed.capacity())
 }
 

@@ -52,31 +52,39 @@ pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
 
 // ---- The sweep or cells ----
 
-/// The cost model, in ms: fixed, per box, per test. It was fitted to `uniform` of 10,000 and
-/// 1,000,000 boxes.
-pub(super) const SWEEP_MS: [f64; 3] = [0.08, 1.3e-7, 3.4e-10];
-/// See [`SWEEP_MS`].
-pub(super) const CELLS_MS: [f64; 3] = [0.03, 6.5e-8, 5.4e-9];
-/// `Auto` takes the sweep if its expected time is less than this share of that of cells: where
-/// boxes crowd, the sample says less of cells than of intervals. Not measured.
+/// The cost model, in ms: fixed, per box, per test, per pair, without putting pairs in order, which
+/// costs the same for both. Tests are candidates of the sweep. Fitted to an H200's times on
+/// 2026-11-22 of `uniform` (10,000 and 1,000,000 boxes) and of meshes with up to 95 million pairs,
+/// which the sweep finds scattered: 31 to 65 ps each.
+pub(super) const SWEEP_MS: [f64; 4] = [0.08, 1.3e-7, 3.4e-10, 3.2e-8];
+/// See [`SWEEP_MS`]. Tests include [`ROW_COST`].
+pub(super) const CELLS_MS: [f64; 4] = [0.03, 6.5e-8, 3.4e-9, 1e-8];
+/// `Auto` takes the sweep if its expected time is less than this share of that of cells, while no
+/// frame has told how many tests these take: where boxes crowd, the sample says less of cells than
+/// of intervals, up to twice as many tests as there are (the meshes above).
 pub(super) const MAX_SWEEP_SHARE: f64 = 0.5;
+/// Once a frame has told, it changes over if the other one's expected time is less than this share
+/// of its own. Not measured.
+pub(super) const STAY_SHARE: f64 = 0.9;
 /// Boxes that a cut is made from. Not measured.
 pub(super) const CUT_SAMPLE: usize = 2048;
 /// A plan is made again, and a wait for a finder ends, when the number of boxes changes by this
 /// factor. Not measured.
 pub(super) const OTHER_COUNT: f64 = 1.25;
-/// A cut is made again when a box needs this much more work to find its pairs. Not measured.
+/// A cut is made again when a box needs this much more tests to find its pairs. Not measured.
 pub(super) const MORE_WORK: f64 = 1.5;
 
 // ---- Cells: what a warp takes ----
 
-/// A warp takes 2 boxes where each makes at least this many tests and pairs: one that does would
-/// keep a warp of 32 busy long after all others. Not measured.
-pub(super) const CROWDED: f64 = 48.0;
-/// Else it takes 32 where there are at least this many boxes, and 8 where there are fewer: 32 cost
-/// the fewest instructions, 8 give four times the warps; 2^18 boxes are 8,192 warps of 32, about
-/// what the device holds (132 multiprocessors of 64). The limit itself is not measured.
-pub(super) const MIN_FOR_32: usize = 1 << 18;
+/// A warp should have so many units, or more, so that all end at about the same time. These four
+/// numbers give each scene of a table of 13 its fastest width (`find/width.rs`).
+pub(super) const MIN_UNITS: f64 = 5.0;
+/// Units of so many tests or fewer are wide all the same: narrow ones cost more.
+pub(super) const FEW_TESTS: f64 = 1000.0;
+/// Units of more tests are narrow, whatever there is to do.
+pub(super) const MANY_TESTS: f64 = 6000.0;
+/// There is at least one unit for so many warps that the device can hold.
+pub(super) const WARPS_A_UNIT: f64 = 8.0;
 /// A warp takes 8 boxes to test against the resting set where there are at least this many, else 2.
 /// Not measured.
 pub(super) const MIN_FOR_8: usize = 1 << 15;

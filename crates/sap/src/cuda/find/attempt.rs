@@ -1,7 +1,6 @@
 //! The stages from `keys` to `events`: from boxes that are stored to pairs in order, in as many
 //! attempts as it takes.
 
-use crate::choice::Choice;
 use crate::cuda::abi::{BOX_SORT, Keys, State};
 use crate::cuda::engine::Engine;
 use crate::cuda::find::bound::{Bound, Finder};
@@ -13,7 +12,6 @@ use crate::cuda::limits::out_of_memory;
 use crate::cuda::order::{Order, Packed, PairOrder};
 use crate::cuda::resting::RestingSet;
 use crate::cuda::stages::HOST;
-use crate::cuda::tuning::MAX_SWEEP_SHARE;
 use crate::{Result, Strategy};
 use gpu::{DevicePtr, SliceMut};
 use gpusort::Algorithm;
@@ -73,12 +71,9 @@ impl Engine {
             plan.choice = self.bound.choice();
             return Ok(());
         }
-        plan.choice = self.grid.choice();
-        let sweeps = |choice: Choice| {
-            let cells = choice.subdivided_ms;
-            cells.is_none_or(|ms| choice.sweep_ms < MAX_SWEEP_SHARE * ms)
-        };
-        if plan.choice.is_some_and(sweeps) {
+        let choice = self.grid.choice();
+        plan.choice = choice.map(|(choice, _)| choice);
+        if choice.is_some_and(|(_, takes_sweep)| takes_sweep) {
             plan.finder = Finder::Axis(Strategy::Sweep);
         }
         Ok(())
@@ -166,9 +161,10 @@ impl Engine {
         if !is_ordered {
             self.pair_order.avoid_rows();
         }
-        if plan.finder == Finder::Cells {
+        // A sweep of boxes that are all unchanged does nothing.
+        if state.changed != 0 || !plan.may_skip {
             let active = active(&self.resting, &self.spare, plan);
-            self.grid.record_work(active.scene.n, &state);
+            self.grid.record_work(plan.finder, active.scene.n, &state);
         }
         if plan.leaves_resting && state.still_changed != 0 {
             return Ok(Attempt::Whole);

@@ -116,13 +116,34 @@ impl Cut {
         (scaled.floor() as i32).clamp(-FAR, FAR - 1)
     }
 
-    /// Returns the lowest level at which the box touches at most two cells on every axis.
+    /// Returns the lowest level at which the box touches at most two cells on every axis, as the
+    /// kernels do.
     fn min_level(&self, b: &Aabb) -> usize {
         let of = |axis: usize| {
             let (low, high) = (self.cell(axis, b.min[axis]), self.cell(axis, b.max[axis]));
-            (0..=TOP).find(|level| (high >> level) - (low >> level) <= 1)
+            let distance = i64::from(high) - i64::from(low);
+            if distance <= 1 {
+                return 0;
+            }
+            let level = 64 - (distance - 1).leading_zeros();
+            let is_lower = (high >> (level - 1)) - (low >> (level - 1)) <= 1;
+            (level - u32::from(is_lower)) as usize
         };
-        (0..3).filter_map(of).max().unwrap_or(TOP)
+        (0..3).map(of).fold(0, usize::max)
+    }
+
+    /// Adds boxes of these sides, wherever they are, to the levels that are the lowest to fit them:
+    /// a side of 1 to 2 cells touches two cells or three. So a level counts that has boxes of a
+    /// large frame, but perhaps none of its sample.
+    fn add_to_levels(&self, b: &Aabb, boxes: f64, at_level: &mut [f64; TOP + 1]) {
+        let sides: [f64; 3] =
+            std::array::from_fn(|axis| (side(b, axis) * f64::from(self.inverse[axis])).max(0.0));
+        let largest = sides.iter().fold(1.0, |a: f64, &b| a.max(b));
+        let level = largest.log2().min(TOP as f64) as usize;
+        let fits = |side: f64| (2.0 - side / (1_u64 << level) as f64).clamp(0.0, 1.0);
+        let share: f64 = sides.into_iter().map(fits).product();
+        at_level[level] += share * boxes;
+        at_level[(level + 1).min(TOP)] += (1.0 - share) * boxes;
     }
 
     /// Cuts the space for `n` boxes by a sample of them. Returns the expected cost too, in tests.
@@ -145,7 +166,7 @@ impl Cut {
             let mut cut = extent.cut(size);
             let mut at_level = [0.0; TOP + 1];
             for b in &boxes {
-                at_level[cut.min_level(b)] += scale;
+                cut.add_to_levels(b, scale, &mut at_level);
             }
             let share = |level: usize| crowd.share(level as f64 + (size / middle).log2());
             let (cost, levels) = cheapest(&at_level, share);

@@ -1,18 +1,19 @@
 //! The grid: boxes by a hash of their cells, of several sizes (`kernels/sap/grid.cuh`), and the
 //! search of these cells.
 
-use crate::choice::{Choice, Reason};
+use crate::choice::Choice;
 use crate::cuda::abi::{Accept, Keys, State, counter};
+use crate::cuda::find::bound::Finder;
 use crate::cuda::find::cut::Cut;
+use crate::cuda::find::forecast::Forecast;
 use crate::cuda::find::sample::{Sampled, candidates};
 use crate::cuda::find::search::{Active, Search};
+use crate::cuda::find::width::{self, WIDTHS};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{WARP, blocks, linear, module};
 use crate::cuda::memory::{Grow, HostBuffer};
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{
-    CELLS_MS, CROWDED, CUT_SAMPLE, MIN_FOR_8, MIN_FOR_32, MORE_WORK, OTHER_COUNT, SWEEP_MS,
-};
+use crate::cuda::tuning::{CUT_SAMPLE, MIN_FOR_8, OTHER_COUNT};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
@@ -22,7 +23,7 @@ struct Kernels {
     count: Kernel,
     place: Kernel,
     sample: Kernel,
-    /// With 32 boxes a warp, with 8, and with 2.
+    /// By the boxes that a warp takes ([`WIDTHS`]).
     sweep: [Kernel; 3],
     count_pairs: Kernel,
     /// For boxes outside the grid: with 8 a warp, with 2, and for large ones.
@@ -80,15 +81,17 @@ struct CutPlan {
     cut: Cut,
     n: usize,
     worlds: bool,
-    choice: Choice,
-    /// Tests and pairs a box in the first frame with it; 0 before.
-    work: f64,
+    forecast: Forecast,
 }
 
 /// A grid. Its memory is kept from update to update.
 pub(crate) struct Grid {
     kernels: Kernels,
+    /// Warps of a sweep that the device holds at once.
+    warps: u32,
     plan: Option<CutPlan>,
+    /// The tests a box of the frame for which the last plan was bad: a new one is no worse for it.
+    floor: f64,
     cut: Cut,
     buckets: Offsets,
     slots: Grow<[u32; 2]>,
@@ -97,33 +100,28 @@ pub(crate) struct Grid {
     sample_read: HostBuffer<Sampled>,
 }
 
-/// Returns the expected times of the two strategies for `n` boxes.
-fn choice(candidates: f64, tests: f64, n: f64) -> Choice {
-    let ms =
-        |[fixed, per_box, per_test]: [f64; 3], tests: f64| fixed + per_box * n + per_test * tests;
-    Choice {
-        reason: Reason::LeastCost,
-        sweep_ms: ms(SWEEP_MS, candidates),
-        subdivided_ms: Some(ms(CELLS_MS, tests)),
-    }
-}
+/// Threads of a block whose warps take fewer than 32 boxes.
+const FEW_THREADS: u32 = 2 * WARP;
 
-/// Returns the launch of blocks of two warps, each of which takes so many of the boxes.
-fn pairs_of_warps(boxes: usize, each: u32) -> Launch {
-    Launch::linear(blocks(boxes, 2 * each), 2 * WARP)
+/// Returns the launch of such blocks, whose warps take so many of the boxes each.
+fn of_few(boxes: usize, each: u32) -> Launch {
+    Launch::linear(blocks(boxes, FEW_THREADS / WARP * each), FEW_THREADS)
 }
 
 impl Grid {
     pub(crate) fn new(device: &Device) -> Result<Self> {
         let module = module(device)?;
+        let with_8 = module.kernel("sap_grid_sweep_8")?;
+        let resident = with_8.blocks_per_multiprocessor(FEW_THREADS, 0)?.max(1);
         Ok(Self {
+            warps: device.info().multiprocessors * resident * (FEW_THREADS / WARP),
             kernels: Kernels {
                 count: module.kernel("sap_grid_count")?,
                 place: module.kernel("sap_grid_place")?,
                 sample: module.kernel("sap_sample")?,
                 sweep: [
                     module.kernel("sap_grid_sweep_32")?,
-                    module.kernel("sap_grid_sweep_8")?,
+                    with_8,
                     module.kernel("sap_grid_sweep_2")?,
                 ],
                 count_pairs: module.kernel("sap_grid_count_pairs")?,
@@ -134,6 +132,7 @@ impl Grid {
                 ],
             },
             plan: None,
+            floor: 0.0,
             cut: Cut::zeroed(),
             buckets: Offsets::new(device)?,
             slots: Grow::default(),
@@ -148,6 +147,9 @@ impl Grid {
         let n = scene.n;
         let worlds = scene.worlds.is_some();
         if n > 0 && !self.is_planned(n, worlds) {
+            if self.plan.is_some() {
+                self.floor = 0.0;
+            }
             let count = n.min(CUT_SAMPLE);
             let sample = self.sample.reserve(stream, count)?;
             // SAFETY: there are `n` boxes, and memory for `count`, which is no more.
@@ -174,10 +176,9 @@ impl Grid {
             let (cut, cost) = Cut::new(sample, n, worlds);
             self.plan = Some(CutPlan {
                 cut,
-                choice: choice(candidates(sample, n), cost, n as f64),
+                forecast: Forecast::new(n, candidates(sample, n), cost),
                 worlds,
                 n,
-                work: 0.0,
             });
         }
         if let Some(plan) = &self.plan {
@@ -188,7 +189,7 @@ impl Grid {
 
     /// Drops the plan, so that the next frame makes another cut.
     pub(crate) fn drop_plan(&mut self) {
-        self.plan = None;
+        (self.plan, self.floor) = (None, 0.0);
     }
 
     /// Tells whether the last plan suits `n` boxes.
@@ -204,18 +205,18 @@ impl Grid {
         self.plan.as_ref().map(|plan| plan.cut.cells())
     }
 
-    /// Returns what the last plan expects.
-    pub(crate) fn choice(&self) -> Option<Choice> {
-        self.plan.as_ref().map(|plan| plan.choice)
+    /// Returns what the last plan expects, and whether a sweep along an axis is better.
+    pub(crate) fn choice(&self) -> Option<(Choice, bool)> {
+        let of = |plan: &CutPlan| (plan.forecast.choice(), plan.forecast.takes_sweep());
+        self.plan.as_ref().map(of)
     }
 
     /// Records the work of a frame, and drops a plan that has become bad.
-    pub(crate) fn record_work(&mut self, n: usize, state: &State) {
-        let work = (state.tests + state.pairs) as f64 / n.max(1) as f64;
-        match &mut self.plan {
-            Some(plan) if plan.work == 0.0 => plan.work = work,
-            Some(plan) if work > plan.work * MORE_WORK + 1.0 => self.plan = None,
-            _ => {}
+    pub(crate) fn record_work(&mut self, finder: Finder, n: usize, state: &State) {
+        let Some(plan) = &mut self.plan else { return };
+        if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
+            self.floor = work;
+            self.plan = None;
         }
     }
 
@@ -288,20 +289,16 @@ impl Grid {
         if n == 0 {
             return Ok(());
         }
-        let input = self.input(search, search.state);
-        let work = self.plan.as_ref().map_or(0.0, |plan| plan.work);
-        let [with_32, with_8, with_2] = &self.kernels.sweep;
-        let (kernel, launch) = if work >= CROWDED {
-            (with_2, pairs_of_warps(n, 2))
-        } else if n < MIN_FOR_32 {
-            (with_8, pairs_of_warps(n, 8))
-        } else {
-            (with_32, linear(n))
+        let (input, keys) = (ByValue(self.input(search, search.state)), ByValue(keys));
+        let plan = self.plan.as_ref();
+        let tests = plan.map_or(0.0, |plan| plan.forecast.tests_a_box());
+        let width = width::choose(n, tests, self.warps);
+        let launch = match WIDTHS[width] {
+            WARP => linear(n),
+            boxes => of_few(n, boxes),
         };
         // SAFETY: the caller's promise; `arrange` has filled the arrays for this scene.
-        unsafe {
-            stream.launch(kernel, &launch, &args![ByValue(input), ByValue(keys)])?;
-        }
+        unsafe { stream.launch(&self.kernels.sweep[width], &launch, &args![input, keys])? };
         Ok(())
     }
 
@@ -320,15 +317,15 @@ impl Grid {
         if n == 0 {
             return Ok(());
         }
-        let input = self.input(search, search.state);
+        let input = ByValue(self.input(search, search.state));
         // SAFETY: the caller's promise.
         unsafe {
             stream.launch(
                 &self.kernels.count_pairs,
-                &pairs_of_warps(n, 2),
-                &args![ByValue(input), by_a],
-            )?;
-        }
+                &of_few(n, 2),
+                &args![input, by_a],
+            )?
+        };
         Ok(())
     }
 
@@ -358,16 +355,17 @@ impl Grid {
             large: others.large,
         });
         let [with_8, with_2, of_large] = &self.kernels.others;
-        let (kernel, launch) = if n < MIN_FOR_8 {
-            (with_2, pairs_of_warps(n, 2))
+        let (kernel, boxes) = if n < MIN_FOR_8 {
+            (with_2, 2)
         } else {
-            (with_8, pairs_of_warps(n, 8))
+            (with_8, 8)
         };
+        let (launch, large_launch) = (of_few(n, boxes), linear(others.arranged));
         let keys = ByValue(keys);
         // SAFETY: the caller's promise.
         unsafe {
             stream.launch(kernel, &launch, &args![input, keys])?;
-            stream.launch(of_large, &linear(others.arranged), &args![input, keys])?;
+            stream.launch(of_large, &large_launch, &args![input, keys])?;
         }
         Ok(())
     }

@@ -10,9 +10,9 @@ use crate::cuda::tuning::{
 /// The level that takes boxes of any size.
 pub(super) const TOP: usize = 30;
 
-/// Returns the levels that cost least as a mask, and their cost in tests. `at_level` counts the
-/// boxes by the lowest level that fits them. `share` is the probability that another box is in the
-/// same cell.
+/// Returns the levels that cost least as a mask, and their cost in tests. `at_level` has the
+/// expected number of boxes by the lowest level that fits them. `share` is the probability that
+/// another box is in the same cell.
 pub(super) fn cheapest(at_level: &[f64; TOP + 1], share: impl Fn(usize) -> f64) -> (f64, u32) {
     let mut up_to = [0.0; TOP + 2];
     for level in 0..=TOP {
@@ -30,11 +30,9 @@ pub(super) fn cheapest(at_level: &[f64; TOP + 1], share: impl Fn(usize) -> f64) 
             };
             let here = up_to[level + 1] - below;
             let own = here * (here * shared * OWN_CELLS + OWN_ROWS * ROW_COST);
-            let higher = if here > 0.0 {
-                below * (here * shared * HIGHER_CELLS + HIGHER_ROWS * ROW_COST)
-            } else {
-                0.0
-            };
+            // A single box there has all below it look for it.
+            let is_used = 1.0 - (-here).exp();
+            let higher = below * (here * shared * HIGHER_CELLS + is_used * HIGHER_ROWS * ROW_COST);
             let cost = cost + own + higher;
             if cost < least[level].0 {
                 least[level] = (cost, before);

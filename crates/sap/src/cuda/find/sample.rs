@@ -28,7 +28,7 @@ pub(super) fn candidates(sample: &[Sampled], n: usize) -> f64 {
         let interval =
             |&&Sampled { aabb, world, .. }: &&Sampled| (world, aabb.min[axis], aabb.max[axis]);
         let mut intervals: Vec<(u32, f32, f32)> = boxes.iter().map(interval).collect();
-        intervals.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        intervals.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let runs = intervals.iter().enumerate().map(|(i, &(world, _, max))| {
             intervals[i + 1..].partition_point(|other| other.0 == world && other.1 <= max)
         });
@@ -46,7 +46,7 @@ pub(super) fn side(b: &Aabb, axis: usize) -> f64 {
 /// Returns the finite values in order.
 pub(super) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     values
 }
 
