@@ -53,6 +53,8 @@ pub(crate) struct Engine {
     /// Pairs of the last update; those of the next as they are found, packed, and in order.
     pub(crate) list: Grow<u64>,
     pub(crate) pairs: usize,
+    /// The capacity for pairs that was last to be raised ahead of need.
+    pub(crate) tried_ahead: usize,
     pub(crate) packed: Grow<u64>,
     pub(crate) ordered: Grow<u64>,
     pub(crate) events: Events,
@@ -108,6 +110,7 @@ impl Engine {
             found_by: FoundBy::new(&Plan::new(&config), 0),
             list: Grow::default(),
             pairs: 0,
+            tried_ahead: 0,
             packed,
             ordered: Grow::default(),
             events: Events::new(&device)?,

@@ -1,21 +1,37 @@
 //! The limit on pairs, and the capacity for them.
 
 use crate::cuda::engine::Engine;
+use crate::cuda::tuning::NEARLY_FULL;
 use crate::{Config, Error, Pair, Result};
 
 impl Engine {
-    /// Raises the capacity to `count` pairs and an eighth more, or `count` where that is refused.
+    /// Raises the capacity to `count` pairs and an eighth more, at least to its double, or to
+    /// `count` where that is refused. While pairs become more, it is seldom too small.
     pub(crate) fn raise_capacity(&mut self, count: u64, limit: u64) -> Result<()> {
         let too_many = Error::TooManyPairs { count, limit };
         let exact = usize::try_from(count)
             .ok()
             .filter(|_| count <= limit)
             .ok_or(too_many)?;
-        let generous = (exact + exact / 8).min(usize::try_from(limit).unwrap_or(usize::MAX));
+        let generous = (exact + exact / 8).max(2 * self.packed.capacity());
+        let generous = generous.min(usize::try_from(limit).unwrap_or(usize::MAX));
         let grown = self.packed.reserve_exact(&self.stream, generous);
         grown
             .or_else(|_| self.packed.reserve_exact(&self.stream, exact))
             .map_err(|error| out_of_memory(&self.config, count, error))
+    }
+
+    /// Doubles the capacity, if memory allows, where the last pairs nearly filled it, so that the
+    /// next frame need not search twice. It is tried once for a capacity.
+    pub(crate) fn raise_capacity_ahead(&mut self) {
+        let capacity = self.packed.capacity();
+        if self.pairs > capacity - capacity / NEARLY_FULL && self.tried_ahead != capacity {
+            self.tried_ahead = capacity;
+            let doubled = 2 * capacity;
+            if self.pair_limit().is_ok_and(|limit| doubled as u64 <= limit) {
+                let _ = self.packed.reserve_exact(&self.stream, doubled);
+            }
+        }
     }
 
     /// Returns the max pairs: as configured, else what half of the memory takes that is free or

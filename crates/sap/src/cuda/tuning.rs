@@ -140,13 +140,19 @@ pub(super) const MAX_TREE_WAIT: u32 = 1024;
 
 // ---- Order, events, chunks, queries ----
 
+/// The capacity for pairs grows ahead of need where less than one in so many is left. Not measured.
+pub(super) const NEARLY_FULL: usize = 8;
 /// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
 pub(super) const MAX_ROW: u64 = 256;
-/// Max capacity for pairs that are put in order by rows: larger lists do not stay in the device's
-/// cache (1.4, 5 and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
-pub(super) const MAX_RANKED_PAIRS: u64 = 8 << 20;
-/// Frames that are sorted after one with a row too long. Not measured.
-pub(super) const ROWS_WAIT: u32 = 64;
+/// Max pairs that are put in order by rows: larger lists do not stay in the device's cache (1.4, 5
+/// and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
+pub(super) const MAX_RANKED_PAIRS: usize = 8 << 20;
+/// Max capacity for them: rows take 4 bytes for each, and count with 32 bits.
+pub(super) const MAX_RANKED_CAPACITY: usize = 4 * MAX_RANKED_PAIRS;
+/// Frames that are sorted after one with a row too long, twice as many each time. Not measured.
+pub(super) const MIN_ROWS_WAIT: u32 = 64;
+/// The most that [`MIN_ROWS_WAIT`] doubles to. Not measured.
+pub(super) const MAX_ROWS_WAIT: u32 = 4096;
 /// The first capacity of each list of events, as a share of the pairs: few of them change. It grows
 /// to the exact count.
 pub(super) const CHANGED_SHARE: usize = 16;

@@ -197,7 +197,8 @@ impl Engine {
         let mut keys = Keys::new(&self.packed.part_mut(capacity)?, self.spare.index_bits());
         let order = match self.config.sort {
             Algorithm::Auto if self.stages.on => {
-                self.pair_order.begin(stream, self.spare.n, &mut keys)?
+                let (n, last_pairs) = (self.spare.n, self.pairs);
+                self.pair_order.begin(stream, n, last_pairs, &mut keys)?
             }
             _ => Order::Sort,
         };

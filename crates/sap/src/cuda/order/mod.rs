@@ -36,9 +36,20 @@ impl PairOrder {
         })
     }
 
-    /// Has the coming search count its pairs by row, if few enough fit in `keys`.
-    pub(crate) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
-        let counted = self.rows.begin(stream, n, keys)?;
+    /// Has the coming search count its pairs by row, if they are likely few enough: the last one
+    /// found `last_pairs`, none if there was none.
+    pub(crate) fn begin(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        last_pairs: usize,
+        keys: &mut Keys,
+    ) -> Result<Order> {
+        let expected = match last_pairs {
+            0 => keys.capacity as usize,
+            pairs => pairs,
+        };
+        let counted = self.rows.begin(stream, n, expected, keys)?;
         Ok(if counted { Order::Rows } else { Order::Sort })
     }
 

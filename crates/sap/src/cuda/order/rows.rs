@@ -6,7 +6,9 @@ use crate::cuda::abi::{Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{MAX_RANKED_PAIRS, MAX_ROW, ROWS_WAIT};
+use crate::cuda::tuning::{
+    MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS, MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT,
+};
 use gpu::{Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
@@ -22,7 +24,10 @@ pub(super) struct Rows {
     rank: Kernel,
     offsets: Offsets,
     ranks: Grow<u32>,
-    /// Frames until rows are tried again.
+    /// Whether the last pairs were too many for rows.
+    are_many: bool,
+    /// Frames until rows are tried again, and all of the last wait.
+    left: u32,
     wait: u32,
 }
 
@@ -34,15 +39,31 @@ impl Rows {
             rank: module.kernel("sap_rows_rank")?,
             offsets: Offsets::new(device)?,
             ranks: Grow::default(),
+            are_many: false,
+            left: 0,
             wait: 0,
         })
     }
 
-    /// Reserves memory to count the pairs of `n` boxes while they are found, and adds its addresses
-    /// to `keys`. Returns false, and does neither, where the pairs are better sorted by keys.
-    pub(super) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<bool> {
-        if self.wait > 0 || keys.capacity > MAX_RANKED_PAIRS || n == 0 {
-            self.wait = self.wait.saturating_sub(1);
+    /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
+    /// adds its addresses to `keys`. Returns false, and does neither, where the pairs are better
+    /// sorted by keys.
+    pub(super) fn begin(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        expected: usize,
+        keys: &mut Keys,
+    ) -> Result<bool> {
+        // Pairs about as many as the limit do not change the order from frame to frame.
+        let max = if self.are_many {
+            MAX_RANKED_PAIRS - MAX_RANKED_PAIRS / 4
+        } else {
+            MAX_RANKED_PAIRS
+        };
+        self.are_many = expected > max || keys.capacity as usize > MAX_RANKED_CAPACITY;
+        if self.left > 0 || self.are_many || n == 0 {
+            self.left = self.left.saturating_sub(1);
             return Ok(false);
         }
         self.offsets.begin(stream, n)?;
@@ -92,6 +113,7 @@ impl Rows {
 
     /// Has the next frames sorted by keys.
     pub(super) fn avoid(&mut self) {
-        self.wait = ROWS_WAIT;
+        self.wait = (2 * self.wait).clamp(MIN_ROWS_WAIT, MAX_ROWS_WAIT);
+        self.left = self.wait;
     }
 }
