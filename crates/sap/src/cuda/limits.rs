@@ -29,6 +29,7 @@ impl Engine {
             self.tried_ahead = capacity;
             let doubled = 2 * capacity;
             if self.pair_limit().is_ok_and(|limit| doubled as u64 <= limit) {
+                // Without the memory the next frame searches twice, as it does without this.
                 let _ = self.packed.reserve_exact(&self.stream, doubled);
             }
         }

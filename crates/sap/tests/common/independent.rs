@@ -13,8 +13,29 @@ use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
 const MOST_PAIRS: usize = 2_000_000;
 
 /// Compares a scene by every strategy, under one of the two rules, then three frames in each of
-/// which one box in a hundred moves. Returns false if too many boxes overlap.
+/// which one box in a hundred moves.
 pub fn check(
+    scene: &Scene,
+    backend: Backend,
+    strategies: &[Strategy],
+    turn: usize,
+) -> Result<(), Failed> {
+    if compare(scene, backend, strategies, turn)? {
+        return Ok(());
+    }
+    // Of 2,000 boxes few enough overlap, even if all do.
+    let few = Scene {
+        n: scene.n.min(2000),
+        ..scene.clone()
+    };
+    let is_compared = compare(&few, backend, strategies, turn)?;
+    is_compared
+        .then_some(())
+        .ok_or_else(|| "nothing was compared".into())
+}
+
+/// Compares a scene. Returns false if too many boxes overlap.
+fn compare(
     scene: &Scene,
     backend: Backend,
     strategies: &[Strategy],
