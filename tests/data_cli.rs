@@ -4,11 +4,13 @@
 //! `boxes.jsonl` and `keys.jsonl` in the folder that `RADSWEEP_DATA` names have the expected
 //! results.
 
+#[path = "cli/program.rs"]
+mod program;
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use std::process::Command;
 
 const STRATEGIES: [&str; 4] = ["endpoints", "sweep", "subdivided", "auto"];
 
@@ -28,10 +30,8 @@ fn file(folder: &Path, entry: &Value) -> String {
     folder.join(file).display().to_string()
 }
 
-fn program(args: &[&str]) -> Result<Value, Failed> {
-    let output = Command::new(env!("CARGO_BIN_EXE_radsweep"))
-        .args(args)
-        .output()?;
+fn run(args: &[&str]) -> Result<Value, Failed> {
+    let output = program::command().args(args).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
@@ -49,7 +49,7 @@ fn expect(what: &str, found: &Value, expected: &Value) -> Result<(), Failed> {
 fn pairs(path: &str, scene: &Value, strategy: &str, open: bool) -> Result<(), Failed> {
     let mut args = vec!["pairs", path, "--json", "--strategy", strategy];
     args.extend(open.then_some("--open"));
-    let record = program(&args)?;
+    let record = run(&args)?;
     let key = |name: &str| {
         if open {
             format!("{name}_open")
@@ -66,7 +66,7 @@ fn sort(path: &str, entry: &Value) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let [sorted, index] =
         ["sorted.npy", "index.npy"].map(|name| folder.path().join(name).display().to_string());
-    let record = program(&["sort", path, "-o", &sorted, "--index", &index, "--json"])?;
+    let record = run(&["sort", path, "-o", &sorted, "--index", &index, "--json"])?;
     expect("n", &record["n"], &entry["n"])?;
     expect(
         "sorted keys",

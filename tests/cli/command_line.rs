@@ -181,7 +181,7 @@ fn missing_cuda_is_an_error_that_says_what_was_looked_for() {
 #[test]
 fn the_environment_decides_the_backend() {
     let with = |value: &str, args: &[&str]| {
-        let mut command = command();
+        let mut command = by_itself();
         command
             .env("RADSWEEP_BACKEND", value)
             .env("CUDA_VISIBLE_DEVICES", "");
@@ -224,7 +224,12 @@ fn the_environment_decides_the_backend() {
 
 #[test]
 fn info_says_which_backend_and_why() {
-    let info = json(&["info", "--json"]);
+    let said = |args: &[&str]| {
+        let output = by_itself().args(args).output().expect("the program starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let info: Value = serde_json::from_str(&said(&["info", "--json"])).expect("one JSON object");
     assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
     assert!(
         ["cpu", "cuda"].contains(&info["backend"].as_str().expect("text")),
@@ -233,7 +238,7 @@ fn info_says_which_backend_and_why() {
     assert!(!info["why"].as_str().expect("text").is_empty());
     let devices = info["cuda"]["devices"].as_array().expect("a list");
     assert_eq!(info["backend"] == "cuda", !devices.is_empty(), "{info}");
-    let printed = succeeds(&["info"]);
+    let printed = said(&["info"]);
     assert!(printed.contains("\nbackend "), "{printed}");
 }
 

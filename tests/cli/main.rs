@@ -4,11 +4,13 @@ mod bench;
 mod command_line;
 mod output;
 mod pairs;
+mod program;
 mod scenes;
 mod sort;
 mod streams;
 
 use npyz::WriterBuilder;
+use program::{by_itself, command};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -18,12 +20,6 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 const STRATEGIES: [&str; 4] = ["endpoints", "sweep", "subdivided", "auto"];
-
-fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_radsweep"));
-    command.env_remove("RADSWEEP_BACKEND");
-    command
-}
 
 fn run<A: AsRef<OsStr>>(args: &[A]) -> Output {
     command().args(args).output().expect("the program starts")

@@ -8,10 +8,10 @@
 use radsweep_capi::RadsweepStatus as Status;
 use radsweep_capi::*;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::env;
 use std::process::{Command, ExitCode, Output};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{env, thread};
 
 /// The variable with the number of the allocation that a child process is refused.
 const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
@@ -82,42 +82,50 @@ fn main() -> ExitCode {
         println!("allocation: test"); // a harness of one test
         return ExitCode::SUCCESS;
     }
-    for (name, strategy) in [
+    let strategies = [
         ("sweep", RADSWEEP_STRATEGY_SWEEP),
         ("subdivided", RADSWEEP_STRATEGY_SUBDIVIDED),
-    ] {
-        let (mut typed, mut absorbed, mut aborted) = (0, 0, 0);
-        for allocation in 1_u64.. {
-            let output = refuse(strategy, allocation);
-            let said = String::from_utf8_lossy(&output.stderr);
-            match String::from_utf8_lossy(&output.stdout).trim() {
-                "never came to it" => break,
-                "typed" => typed += 1,
-                "absorbed" => absorbed += 1,
-                _ if !output.status.success()
-                    && said.contains("memory allocation of")
-                    && !said.contains("panicked") =>
-                {
-                    aborted += 1
-                }
-                other => {
-                    eprintln!(
-                        "{name}, allocation {allocation}: {other} {} {said}",
-                        output.status
-                    );
-                    return ExitCode::FAILURE;
-                }
+    ];
+    // A child uses one thread.
+    let threads = strategies.map(|(name, strategy)| thread::spawn(move || run(name, strategy)));
+    let results = threads.map(|thread| thread.join().unwrap());
+    for error in results.iter().filter_map(|result| result.as_ref().err()) {
+        eprintln!("{error}");
+    }
+    ExitCode::from(u8::from(results.iter().any(Result::is_err)))
+}
+
+/// Refuses one allocation after the other, and prints what came of it.
+fn run(name: &str, strategy: u32) -> Result<(), String> {
+    let (mut typed, mut absorbed, mut aborted) = (0, 0, 0);
+    for allocation in 1_u64.. {
+        let output = refuse(strategy, allocation);
+        let said = String::from_utf8_lossy(&output.stderr);
+        match String::from_utf8_lossy(&output.stdout).trim() {
+            "never came to it" => break,
+            "typed" => typed += 1,
+            "absorbed" => absorbed += 1,
+            _ if !output.status.success()
+                && said.contains("memory allocation of")
+                && !said.contains("panicked") =>
+            {
+                aborted += 1
+            }
+            other => {
+                let status = output.status;
+                return Err(format!(
+                    "{name}, allocation {allocation}: {other} {status} {said}"
+                ));
             }
         }
-        println!(
-            "{name}: of the large allocations of an update {typed} are an error, {aborted} end the process, {absorbed} are not needed"
-        );
-        if typed == 0 {
-            eprintln!("{name}: no refused allocation was an error");
-            return ExitCode::FAILURE;
-        }
     }
-    ExitCode::SUCCESS
+    println!(
+        "{name}: of the large allocations of an update {typed} are an error, {aborted} end the process, {absorbed} are not needed"
+    );
+    if typed == 0 {
+        return Err(format!("{name}: no refused allocation was an error"));
+    }
+    Ok(())
 }
 
 fn refuse(strategy: u32, allocation: u64) -> Output {
