@@ -265,43 +265,57 @@ fn many_pairs_are_sorted_on_all_threads() {
     }
 }
 
-#[test]
-fn same_bits_for_any_number_of_threads() {
-    fn test<K: TestKey>(distribution: Distribution, options: &SortOptions) {
-        let n = 2_200_003;
-        let keys = distribution.keys::<K>(n, 11);
-        let index = expected_index(&keys, options);
-        let sorted = by_index(&keys, &index);
-        for threads in [1, 2, 3, 8] {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .expect("a pool");
-            pool.install(|| {
-                let context = format!("{distribution:?}, {threads} threads");
-                let mut got = keys.clone();
-                cpu::sort_keys(&mut got, options).expect("a valid call");
-                assert_same_bits(&got, &sorted, &context);
-                let mut got = vec![0; n];
-                cpu::sort_index(&keys, &mut got, options).expect("a valid call");
-                assert!(got == index, "index: {context}");
-                let mut records: Vec<[u32; 3]> = (0..n as u32).map(|i| [i, 0, !i]).collect();
-                cpu::sort_records(&mut keys.clone(), &mut records, options).expect("a valid call");
-                assert!(
-                    records.iter().zip(&index).all(|(r, &i)| *r == [i, 0, !i]),
-                    "records: {context}"
-                );
-                let (mut got, mut values) = (keys.clone(), (0..n as u32).collect::<Vec<_>>());
-                cpu::sort_pairs(&mut got, &mut values, options).expect("a valid call");
-                assert_same_bits(&got, &sorted, &context);
-                assert!(values == index, "pairs: {context}");
-            });
-        }
+fn same_bits_on_threads<K: TestKey>(distribution: Distribution, options: &SortOptions) {
+    let n = 2_200_003;
+    let keys = distribution.keys::<K>(n, 11);
+    let index = expected_index(&keys, options);
+    let sorted = by_index(&keys, &index);
+    for threads in [1, 2, 3, 8] {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("a pool");
+        pool.install(|| {
+            let context = format!("{distribution:?}, {threads} threads");
+            let mut got = keys.clone();
+            cpu::sort_keys(&mut got, options).expect("a valid call");
+            assert_same_bits(&got, &sorted, &context);
+            let mut got = vec![0; n];
+            cpu::sort_index(&keys, &mut got, options).expect("a valid call");
+            assert!(got == index, "index: {context}");
+            let mut records: Vec<[u32; 3]> = (0..n as u32).map(|i| [i, 0, !i]).collect();
+            cpu::sort_records(&mut keys.clone(), &mut records, options).expect("a valid call");
+            assert!(
+                records.iter().zip(&index).all(|(r, &i)| *r == [i, 0, !i]),
+                "records: {context}"
+            );
+            let (mut got, mut values) = (keys.clone(), (0..n as u32).collect::<Vec<_>>());
+            cpu::sort_pairs(&mut got, &mut values, options).expect("a valid call");
+            assert_same_bits(&got, &sorted, &context);
+            assert!(values == index, "pairs: {context}");
+        });
     }
-    test::<f32>(Distribution::Few(9), &SortOptions::new());
-    test::<u64>(Distribution::UniformBits, &SortOptions::new().descending());
-    test::<f64>(Distribution::Extremes, &SortOptions::new());
-    test::<u32>(Distribution::Zipf, &SortOptions::new().bits(3..27));
+}
+
+// Four tests, which share the cores better than one.
+#[test]
+fn same_bits_of_few_floats_on_any_number_of_threads() {
+    same_bits_on_threads::<f32>(Distribution::Few(9), &SortOptions::new());
+}
+
+#[test]
+fn same_bits_of_wide_keys_descending_on_any_number_of_threads() {
+    same_bits_on_threads::<u64>(Distribution::UniformBits, &SortOptions::new().descending());
+}
+
+#[test]
+fn same_bits_of_extreme_floats_on_any_number_of_threads() {
+    same_bits_on_threads::<f64>(Distribution::Extremes, &SortOptions::new());
+}
+
+#[test]
+fn same_bits_of_a_window_on_any_number_of_threads() {
+    same_bits_on_threads::<u32>(Distribution::Zipf, &SortOptions::new().bits(3..27));
 }
 
 /// Generates sizes, distributions, seeds, orders and windows in any combination.
