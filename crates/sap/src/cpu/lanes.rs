@@ -84,6 +84,13 @@ pub(super) trait Lanes {
     ///
     /// As [`Lanes::pairs`].
     unsafe fn marked(pairs: &[Pair], start: usize, out: *mut Pair) -> usize;
+
+    /// Returns which of [`LANES`] pairs have the bit [`MARK`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::overlap`].
+    unsafe fn marks(pairs: &[Pair], start: usize) -> u32;
 }
 
 /// The bit of a pair's second index that marks it. Indices have 31 bits.
@@ -206,6 +213,13 @@ impl Lanes for Portable {
             count += (b >> 31) as usize;
         }
         count
+    }
+
+    #[inline(always)]
+    unsafe fn marks(pairs: &[Pair], start: usize) -> u32 {
+        // SAFETY: the caller keeps `start + LANES` within the length.
+        let pairs = unsafe { pairs.get_unchecked(start..start + LANES) };
+        (0..LANES).fold(0, |mask, lane| mask | pairs[lane].b >> 31 << lane)
     }
 }
 
@@ -332,6 +346,20 @@ mod avx2 {
                 }
             }
             count
+        }
+
+        #[inline(always)]
+        unsafe fn marks(pairs: &[Pair], start: usize) -> u32 {
+            // SAFETY: the caller keeps `start + LANES` within the length; the loads need no
+            // alignment.
+            unsafe {
+                let pairs = pairs.as_ptr().add(start);
+                let four = |at: *const Pair| {
+                    let four = _mm256_loadu_si256(at.cast());
+                    _mm256_movemask_pd(_mm256_castsi256_pd(four)) as u32
+                };
+                four(pairs) | four(pairs.add(LANES / 2)) << (LANES / 2)
+            }
         }
     }
 
@@ -482,7 +510,8 @@ mod tests {
                     .collect();
                 let marked = L::marked(&candidates, start, pairs.as_mut_ptr());
                 made.extend(pairs[..marked].iter().map(|pair| pair.code()));
-                [overlap, at_most, here, within]
+                let marks = L::marks(&candidates, start);
+                [overlap, at_most, here, within, marks]
             };
             made.extend(masks.map(u64::from));
         }

@@ -55,8 +55,8 @@ use chunks::Delivery;
 use clock::Clock;
 use full::arrange::MAX_COLUMNS;
 use full::brute::Sides;
-use full::columns::{Columns, Cuts};
-use full::plan::{Trust, plan};
+use full::columns::Cuts;
+use full::plan::{Planned, Trust, plan};
 use full::two_sets::TwoSets;
 use full::{FullSearch, Scratch, records};
 use incremental::Incremental;
@@ -68,7 +68,9 @@ use output::order::order;
 use scene::Scene;
 use std::borrow::Cow;
 use std::time::Instant;
-use tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST};
+use tuning::{
+    MEDIUM_FRAME, MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST, STREAM_TASK,
+};
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
 pub(crate) struct Engine {
@@ -87,8 +89,10 @@ pub(crate) struct Engine {
     listed: Vec<u32>,
     /// Memory for a small frame that is tested all against all.
     sides: Sides,
-    /// The columns of the last full update.
-    columns: Columns,
+    /// The plan of the last full update; None after all against all.
+    planned: Option<Planned>,
+    /// The number of threads of the pool, once an update has used it.
+    pool_threads: usize,
     /// How far the plan of a sweep is to be believed, after sweeps that exceeded their budget.
     trust: Trust,
     /// The number of pairs of the last call with two sets.
@@ -118,7 +122,8 @@ impl Engine {
             neighbours: Neighbours::default(),
             listed: Vec::new(),
             sides: Sides::default(),
-            columns: Columns::default(),
+            planned: None,
+            pool_threads: 0,
             trust: Trust::default(),
             last_between: None,
             spare_scene: Scene::default(),
@@ -153,6 +158,28 @@ impl Engine {
         }
     }
 
+    /// Runs an update of `n` boxes where that takes the least time: on this thread, or on one of
+    /// the pool, because each parallel step that begins outside of it costs two changes of threads.
+    fn on_best_thread<T: Send>(
+        &mut self,
+        n: usize,
+        update: impl FnOnce(&mut Self) -> Result<T> + Send,
+    ) -> Result<T> {
+        let max_here = if self.pool_threads == 1 {
+            STREAM_TASK
+        } else {
+            MEDIUM_FRAME
+        };
+        match n {
+            ..=SMALL_FRAME => update(self),
+            _ if n <= max_here => with_threads(|| update(self)),
+            _ => on_threads(|| {
+                self.pool_threads = rayon::current_num_threads();
+                update(self)
+            }),
+        }
+    }
+
     /// Tells whether there is a neighbour list, and a frame is small enough for it to need no other
     /// thread.
     fn is_small_list(&self, frame: &Frame) -> bool {
@@ -179,12 +206,12 @@ impl Engine {
             Some(report) => report,
             None => {
                 let mut scene = std::mem::take(&mut self.spare_scene);
-                // A small frame stays on this thread. Others run on one of the pool, because each
-                // parallel step that begins outside of it costs two changes of threads.
-                let result = if frame.len() <= SMALL_FRAME || self.is_small_list(frame) {
+                let result = if self.is_small_list(frame) {
                     self.update_compared(frame, &mut scene)
                 } else {
-                    on_threads(|| self.update_compared(frame, &mut scene))
+                    self.on_best_thread(frame.len(), |engine| {
+                        engine.update_compared(frame, &mut scene)
+                    })
                 };
                 if result.is_ok() {
                     std::mem::swap(&mut self.scene, &mut scene);
@@ -241,20 +268,27 @@ impl crate::engine::Engine for Engine {
     }
 
     fn started(&self) -> &[Pair] {
-        &self.lists.started
+        match &self.last {
+            Some(last) if last.started == 0 => &[],
+            _ => &self.lists.started,
+        }
     }
 
     fn ended(&self) -> &[Pair] {
-        &self.lists.ended
+        match &self.last {
+            Some(last) if last.ended == 0 => &[],
+            _ => &self.lists.ended,
+        }
     }
 
     /// Returns the cuts of the last update, if it had several columns and no worlds.
     fn subdivision(&self) -> Option<Subdivision> {
         let [_, u, v] = records::axes(self.last.as_ref()?.stats.axis);
-        let used = self.columns.count() > 1 && self.scene.worlds.is_none();
+        let columns = self.planned.as_ref()?.columns();
+        let used = columns.count() > 1 && self.scene.worlds.is_none();
         used.then(|| Subdivision::Columns {
             axes: [u, v],
-            cuts: self.columns.cuts.each_ref().map(Cuts::to_vec),
+            cuts: columns.cuts.each_ref().map(Cuts::to_vec),
         })
     }
 

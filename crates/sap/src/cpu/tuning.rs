@@ -17,6 +17,13 @@ pub(super) const STREAM_TASK: usize = 4096;
 /// two changes of threads, 20 us, a seventh of a frame of 1,000.
 pub(super) const SMALL_FRAME: usize = 1000;
 
+/// Max boxes in a frame that is swept on the caller's thread, but for its parallel steps, where the
+/// pool has several threads; with one thread it is [`STREAM_TASK`]. Microseconds of a frame that
+/// follows another program's turn, on the pool of two threads and on the caller's: 82 and 52 with
+/// 2,029 boxes of 4 pairs, 173 and 113 with 1,281 of 4,268, 262 and 184 with 1,900 of 6,222, 163
+/// and 190 with 2,029 of 6,199.
+pub(super) const MEDIUM_FRAME: usize = 2048;
+
 /// Max boxes of a neighbour list that is updated on the caller's thread: with 3,000, waking the
 /// pool took 60 of 100 us. Larger lists have parallel steps.
 pub(super) const SMALL_LIST: usize = STREAM_TASK;
@@ -74,6 +81,11 @@ pub(super) const RATING_TESTS: f64 = 2e5;
 /// Min boxes for which columns along all axes are rated, not only along the axis of the fewest
 /// candidates. Not measured.
 pub(super) const RATE_ALL_AXES: usize = 80_000;
+
+/// Max frames that follow one plan while boxes move by less than their size. With a plan for each
+/// frame, the `bounds` stage takes 0.73 ms of one thread with 10^5 uniform boxes, 76 us with 6,000;
+/// without, 0.15 ms and 9 us. The number itself is not measured: a plan costs a tenth of a frame.
+pub(super) const PLANNED_FRAMES: u32 = 16;
 
 /// Max parts of an axis. 256 x 256 columns serve 10^7 boxes, and their write positions stay in
 /// cache. Not measured.
@@ -286,9 +298,10 @@ pub(super) const NEW_BLOCK: usize = 512;
 /// See [`NEW_BLOCK`].
 pub(super) const FULL_BLOCK: usize = 1024;
 
-/// Number of candidates ahead whose second box is prefetched. 10^6 boxes that walk by 1 % take 22
-/// ms with 8, 18 with 16, 16 with 32 or 64; 10^5 take the same with 16 to 64.
-pub(super) const CANDIDATE_DISTANCE: usize = 32;
+/// Candidates that are tested at once, and number of those ahead whose second boxes are prefetched;
+/// at most the bits of a mask. 10^6 boxes that walk by 1 % take 22 ms with 8, 18 with 16, 16 with
+/// 32; 10^5 take the same with 16 and 32.
+pub(super) const CANDIDATE_GROUP: usize = 32;
 
 /// A block drops stale candidates once one in this many is new: about as many are stale by then.
 /// Not measured.
@@ -297,12 +310,13 @@ pub(super) const STALE_SHARE: usize = 8;
 /// The max number of candidates, for each box and each pair of the last frame. Not measured.
 pub(super) const MAX_CANDIDATES: u64 = 8;
 
-/// The cost of a full update for each box beside its tests, in tests of two boxes: about 90 ns.
-pub(super) const FULL_BOX_COST: u64 = 300;
+/// The cost of a full update for each box beside its tests, in tests of two boxes: 25 to 60 ns in
+/// one sweep, 45 to 75 ns in columns.
+pub(super) const FULL_BOX_COSTS: [u64; 2] = [200, 220];
 /// The cost of a full update for each pair, which is ordered: 14 ns of one thread where boxes have
 /// 50 pairs each, as in a cloth.
 pub(super) const FULL_PAIR_COST: u64 = 40;
-/// The same as [`FULL_BOX_COST`] for a frame that is tested all against all: about 15 ns.
+/// The same as [`FULL_BOX_COSTS`] for a frame that is tested all against all: about 15 ns.
 pub(super) const BRUTE_BOX_COST: u64 = 50;
 
 /// Min boxes of a list that does not stay in the cache of one processor. Not measured.
@@ -311,14 +325,17 @@ pub(super) const LARGE_LIST: usize = 32 * 1024;
 pub(super) const HUGE_LIST: usize = 512 * 1024;
 
 /// The costs of an update by the list, in tests of two boxes: of a box, 12 ns of one thread; of a
-/// candidate, 2.5 ns, 3.5 ns in a large list, 10 ns in one beyond all caches; of a box that left,
-/// beside the tests that find its candidates, 400 ns if it is tested against all others, 1.2 us if
-/// a tree is searched.
+/// candidate, 1.2 ns in a small list, 1.7 ns in a large one, 7 ns in one beyond all caches; of a
+/// box that left, beside the tests that find its candidates, 300 ns if it is tested against all
+/// others, 0.9 us if a tree is searched, 1.8 us in a large one. Where boxes walk by 1 %, the mean
+/// of 10^5 is 1.3 ms of one thread where a box that left costs 1,000 candidates, as here, 1.55 ms
+/// where it costs 670, 1.65 ms where it costs 330; that of 1,000 is 8.6 us where it costs 190, 10.2
+/// where it costs 300.
 pub(super) const LIST_BOX_COST: u64 = 40;
 /// See [`LIST_BOX_COST`]. Of small, large and huge lists.
-pub(super) const CANDIDATE_COSTS: [f32; 3] = [8.0, 12.0, 32.0];
-/// See [`LIST_BOX_COST`]. Without a tree and with one.
-pub(super) const LEFT_COSTS: [f32; 2] = [1500.0, 4000.0];
+pub(super) const CANDIDATE_COSTS: [f32; 3] = [5.0, 6.0, 24.0];
+/// See [`LIST_BOX_COST`]. Without a tree, with one, and with a large one.
+pub(super) const LEFT_COSTS: [f32; 3] = [1000.0, 3000.0, 6000.0];
 /// What a new list may cost by the model, in full updates: building it costs several of these. Not
 /// measured.
 pub(super) const MAX_PLANNED_COST: f32 = 0.8;

@@ -6,8 +6,7 @@ use super::Engine;
 use super::accept::{Accept, WorldTest};
 use super::clock::Clock;
 use super::full::FullSearch;
-use super::full::columns::Columns;
-use super::full::plan::plan;
+use super::full::plan::Planned;
 use super::incremental::splice::{pairs_of, splice};
 use super::lanes::MARK;
 use super::memory::{Memory, max_pairs};
@@ -19,8 +18,8 @@ use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
-    BRUTE_BOX_COST, FULL_BOX_COST, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, MAX_JUMP_TESTS,
-    SEARCH_TASK, SMALL_FRAME, SPLICE_PART, SPLICED_SHARE, STREAM_TASK, UNCHECKED_PAIRS,
+    BRUTE_BOX_COST, FULL_BOX_COSTS, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES,
+    MAX_JUMP_TESTS, SEARCH_TASK, SPLICE_PART, SPLICED_SHARE, STREAM_TASK, UNCHECKED_PAIRS,
 };
 use crate::threads::{in_pool, on_threads};
 use crate::{
@@ -34,8 +33,9 @@ impl Engine {
     /// differ from the last nevertheless.
     ///
     /// A game comes here with cold caches, where each line of memory costs 0.1 us. So this reads
-    /// little beside the last report, writes nothing else unless the last update had events, and
-    /// leaves the stages at zero: reading the clock would take as long as all of it.
+    /// little beside the last report, writes nothing else, and leaves the stages at zero: reading
+    /// the clock would take as long as all of it. The lists of events, which another thread may
+    /// have written, stay: without events in the report they are not shown.
     pub(super) fn keep_by_list(&mut self, frame: &Frame) -> Option<Report> {
         let last = self.last.as_mut()?;
         let is_same = frame.changed?.is_empty()
@@ -43,10 +43,6 @@ impl Engine {
             && self.scene.has_form_of(frame, &self.config);
         if !is_same {
             return None;
-        }
-        if last.started + last.ended > 0 {
-            self.lists.started.clear();
-            self.lists.ended.clear();
         }
         (last.started, last.ended) = (0, 0);
         last.stats.tests = 0;
@@ -118,11 +114,9 @@ impl Engine {
         {
             return Ok(report);
         }
-        if scene.boxes.len() <= SMALL_FRAME {
-            self.update_without_list(scene, &mut clock)
-        } else {
-            on_threads(|| self.update_without_list(scene, &mut clock))
-        }
+        self.on_best_thread(scene.boxes.len(), |engine| {
+            engine.update_without_list(scene, &mut clock)
+        })
     }
 
     /// Updates by all boxes of a scene, where the neighbour list is not in use.
@@ -155,7 +149,8 @@ impl Engine {
         let (box_cost, pair_cost) = if is_small {
             (BRUTE_BOX_COST, 0)
         } else {
-            (FULL_BOX_COST, FULL_PAIR_COST)
+            let in_columns = report.stats.strategy != Strategy::Sweep;
+            (FULL_BOX_COSTS[usize::from(in_columns)], FULL_PAIR_COST)
         };
         self.neighbours
             .record_full(tests + box_cost * n + pair_cost * report.pairs);
@@ -444,7 +439,11 @@ impl Engine {
     /// Finds all pairs.
     fn update_full(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
         let n = scene.boxes.len();
-        let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), self.config.strategy);
+        let mut planned = match self.planned.take() {
+            Some(last) if last.suits(scene, &self.scene) => last,
+            _ => Planned::new(scene, self.config.strategy),
+        };
+        let plan = &mut planned.plan;
         let follows_plan = !plan.is_bounded || self.trust.begin_frame();
         if !follows_plan {
             plan.take_tree();
@@ -457,7 +456,7 @@ impl Engine {
             let search = FullSearch {
                 config: &self.config,
                 scene,
-                plan: &plan,
+                plan,
                 blocks: &self.lists.blocks,
             };
             let found = search.run(limit, &mut self.scratch, clock)?;
@@ -484,11 +483,12 @@ impl Engine {
             ..none
         };
         report.stats.sorts.keys += found.count;
+        planned.end_frame(found.tests);
 
         self.lists.order(found.within(limit)?, n)?;
         clock.lap(|timings| &mut timings.order);
         self.compare_lists(clock)?;
-        self.columns = plan.columns;
+        self.planned = Some(planned);
         Ok(self.publish(report, clock))
     }
 
@@ -508,7 +508,7 @@ impl Engine {
         }
         clock.lap(|timings| &mut timings.sweep);
         self.compare_lists(clock)?;
-        self.columns = Columns::default();
+        self.planned = None;
         let none = Report::none(Backend::Cpu, Strategy::Sweep);
         let report = Report {
             n,

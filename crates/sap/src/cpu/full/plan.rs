@@ -11,12 +11,14 @@ use super::sample::Sample;
 #[cfg(feature = "wgpu")]
 pub(crate) use super::sample::sample_size;
 use crate::choice::{Choice, Reason};
+use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
     BOX_BUDGET, COLUMN_BOX_COST, COLUMN_COST, COLUMN_WIDTH, COPY_COST, MAX_CHARGED_COPIES,
-    MAX_PARTS, MAX_TREE_FRAMES, MIN_PER_COLUMN, MIN_TREE_FRAMES, PAIR_BUDGET, RATE_ALL_AXES,
-    RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
+    MAX_PARTS, MAX_TREE_FRAMES, MIN_PER_COLUMN, MIN_TREE_FRAMES, MOTION_SAMPLE, PAIR_BUDGET,
+    PLANNED_FRAMES, RATE_ALL_AXES, RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
 };
-use crate::{Aabb, Strategy};
+use crate::draw::draw;
+use crate::{Aabb, OverlapRule, Strategy};
 
 /// How to find the pairs of a frame.
 pub(crate) struct Plan {
@@ -69,6 +71,66 @@ impl Plan {
         let end_before = maxs.partition_point(|&max| max < b.min[self.axis]);
         begin_before.saturating_sub(end_before) as f64 * self.ratio
     }
+}
+
+/// A plan that later frames may follow too while their boxes move little: to plan takes as long as
+/// a tenth of a frame.
+pub(in crate::cpu) struct Planned {
+    pub(in crate::cpu) plan: Plan,
+    /// The boxes of the frame that it was made for, and the tests that it took there.
+    n: usize,
+    tests: u64,
+    /// The number of frames that followed it.
+    frames: u32,
+    /// Whether the last frame took many more tests than the first.
+    is_worse: bool,
+}
+
+impl Planned {
+    pub(in crate::cpu) fn new(scene: &Scene, strategy: Strategy) -> Self {
+        Self {
+            plan: plan(&scene.boxes, scene.worlds.as_deref(), strategy),
+            n: scene.boxes.len(),
+            tests: 0,
+            frames: 0,
+            is_worse: false,
+        }
+    }
+
+    /// Returns the columns of the plan.
+    pub(in crate::cpu) const fn columns(&self) -> &Columns {
+        &self.plan.columns
+    }
+
+    /// Tells whether a frame, which follows `last`, is to follow this plan too.
+    pub(in crate::cpu) fn suits(&self, scene: &Scene, last: &Scene) -> bool {
+        let is_like = self.n == scene.boxes.len()
+            && self.n == last.boxes.len()
+            && scene.worlds == last.worlds
+            && !self.plan.by_tree
+            && !self.is_worse;
+        is_like && self.frames < PLANNED_FRAMES && keeps_places(&scene.boxes, &last.boxes)
+    }
+
+    /// Ends a frame that followed the plan and took so many tests.
+    pub(in crate::cpu) fn end_frame(&mut self, tests: u64) {
+        if self.frames == 0 {
+            self.tests = tests;
+        }
+        self.frames += 1;
+        self.is_worse = tests > self.tests + self.tests / 4 + self.n as u64;
+    }
+}
+
+/// Tells whether nearly all boxes of a sample overlap those that they were.
+fn keeps_places(boxes: &[Aabb], last: &[Aabb]) -> bool {
+    let samples = boxes.len().min(MOTION_SAMPLE);
+    let keeps_place = |&i: &usize| {
+        let (b, before) = (&boxes[i], &last[i]);
+        (b.is_empty() && before.is_empty()) || b.overlaps(before, OverlapRule::Closed)
+    };
+    let kept = draw(boxes.len(), samples, 0).filter(keeps_place).count();
+    kept >= samples - samples / 8
 }
 
 /// Decides whether to follow plans. After a sweep that exceeded its budget, which is wasted, the
@@ -366,4 +428,56 @@ fn shared(p: &Span, q: &Span) -> f64 {
         f64::from((i32::from(last) - i32::from(first) + 1).max(0))
     };
     common(0) * common(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a row of boxes that begins there.
+    fn row(n: usize, from: f32) -> Scene {
+        let at = |i: usize| {
+            Aabb::new(
+                [from + 2.0 * i as f32, 0.0, 0.0],
+                [from + 2.0 * i as f32 + 1.0, 1.0, 1.0],
+            )
+        };
+        Scene {
+            boxes: (0..n).map(at).collect(),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn frames_like_the_one_before_follow_its_plan() {
+        let (first, next) = (row(2000, 0.0), row(2000, 0.5));
+        let planned = |tests: &[u64]| {
+            let mut planned = Planned::new(&first, Strategy::Auto);
+            tests.iter().for_each(|&tests| planned.end_frame(tests));
+            planned
+        };
+        assert!(planned(&[4000]).suits(&next, &first));
+        assert!(
+            !planned(&[4000]).suits(&row(2000, 1.5), &first),
+            "boxes jumped"
+        );
+        assert!(
+            !planned(&[4000]).suits(&row(1999, 0.5), &first),
+            "boxes went"
+        );
+        let worlds = Some(vec![1; 2000]);
+        let other_worlds = Scene {
+            worlds,
+            ..row(2000, 0.5)
+        };
+        assert!(!planned(&[4000]).suits(&other_worlds, &first));
+        assert!(planned(&[4000, 7000]).suits(&next, &first));
+        assert!(!planned(&[4000, 7001]).suits(&next, &first), "more tests");
+        let many = [4000; PLANNED_FRAMES as usize];
+        assert!(planned(&many[1..]).suits(&next, &first));
+        assert!(!planned(&many).suits(&next, &first));
+        let mut by_tree = planned(&[4000]);
+        by_tree.plan.take_tree();
+        assert!(!by_tree.suits(&next, &first));
+    }
 }

@@ -26,7 +26,11 @@ impl ChangedSet {
     ) -> Result<()> {
         let added = self.extend(n, boxes);
         let added = added.and_then(|()| self.extend(n, range));
-        self.list.par_sort_unstable();
+        if self.list.len() <= STREAM_TASK {
+            self.list.sort_unstable();
+        } else {
+            self.list.par_sort_unstable();
+        }
         added
     }
 
@@ -93,6 +97,9 @@ pub(super) fn compare(scene: &Scene, last: &Scene, max: usize) -> Option<Vec<u32
         let boxes = task * STREAM_TASK..n.min((task + 1) * STREAM_TASK);
         boxes.filter(differs).map(|i| i as u32).collect()
     };
+    if n <= STREAM_TASK {
+        return Some(of_task(0));
+    }
     let tasks = (0..n.div_ceil(STREAM_TASK)).into_par_iter();
     let found: Vec<Vec<u32>> = tasks.map(of_task).collect();
     try_alloc::concat(&found).ok()

@@ -21,7 +21,7 @@ impl Costs {
         Self {
             boxes: n,
             candidate: CANDIDATE_COSTS[usize::from(n > LARGE_LIST) + usize::from(n > HUGE_LIST)],
-            left: LEFT_COSTS[usize::from(n > MAX_BRUTE)],
+            left: LEFT_COSTS[usize::from(n > MAX_BRUTE) + usize::from(n > LARGE_LIST)],
         }
     }
 

@@ -1,7 +1,7 @@
 //! Candidates in order, in blocks with room for insertions.
 
-use crate::cpu::lanes::{Job, LANES, Lanes, MARK, run_best};
-use crate::cpu::tuning::{CANDIDATE_DISTANCE, FULL_BLOCK, NEW_BLOCK, STALE_SHARE, STREAM_TASK};
+use crate::cpu::lanes::{Job, LANES, Lanes, MARK, each_bit, run_best};
+use crate::cpu::tuning::{CANDIDATE_GROUP, FULL_BLOCK, NEW_BLOCK, STALE_SHARE, STREAM_TASK};
 use crate::threads::in_pool;
 use crate::{Pair, Result, try_alloc};
 use rayon::prelude::*;
@@ -34,22 +34,12 @@ pub(super) enum New<'a> {
 }
 
 /// How candidates are tested.
-pub(super) struct Test<K, O, A> {
+pub(super) struct Test<K, O> {
     /// Whether a candidate that does not overlap stays. A block drops others from time to time.
-    keep: K,
-    overlaps: O,
-    /// Asks for the memory of a second box that is tested soon.
-    ask: A,
-}
-
-impl<K, O, A> Test<K, O, A> {
-    pub(super) const fn new(keep: K, overlaps: O, ask: A) -> Self {
-        Self {
-            keep,
-            overlaps,
-            ask,
-        }
-    }
+    pub(super) keep: K,
+    /// Tests up to [`CANDIDATE_GROUP`] candidates, whatever their bits, and gets as many that
+    /// follow, whose boxes it may prefetch. Returns a bit for each of the first.
+    pub(super) overlapping: O,
 }
 
 /// The pairs that a test found to differ from the last one, in order.
@@ -126,11 +116,7 @@ impl Candidates {
     pub(super) fn test(
         &mut self,
         new: New,
-        test: &Test<
-            impl Fn(Pair) -> bool + Sync,
-            impl Fn(u32, u32) -> bool + Sync,
-            impl Fn(u32) + Sync,
-        >,
+        test: &Test<impl Fn(Pair) -> bool + Sync, impl Fn(&[Pair], &[Pair]) -> u32 + Sync>,
         changes: &mut Changes,
     ) -> Result<()> {
         let new = match new {
@@ -263,19 +249,22 @@ impl Block {
     fn fill<K>(
         &mut self,
         pairs: &[Pair],
-        test: &Test<K, impl Fn(u32, u32) -> bool, impl Fn(u32)>,
+        test: &Test<K, impl Fn(&[Pair], &[Pair]) -> u32>,
     ) -> Result<()> {
         self.candidates.clear();
         try_alloc::reserve(&mut self.candidates, FULL_BLOCK)?;
         (self.hits, self.new) = (0, 0);
-        for (i, &Pair { a, b }) in pairs.iter().enumerate() {
-            if let Some(ahead) = pairs.get(i + CANDIDATE_DISTANCE) {
-                (test.ask)(ahead.b);
-            }
-            let hit = (test.overlaps)(a, b);
-            self.hits += usize::from(hit);
-            let b = b | u32::from(hit) << 31;
-            self.candidates.push(Pair { a, b });
+        let mut rest = pairs;
+        while !rest.is_empty() {
+            let (some, after) = rest.split_at(rest.len().min(CANDIDATE_GROUP));
+            let overlapping = (test.overlapping)(some, first_group(after));
+            self.hits += overlapping.count_ones() as usize;
+            let marked = |(i, &Pair { a, b }): (u32, &Pair)| Pair {
+                a,
+                b: b | (overlapping >> i & 1) << 31,
+            };
+            self.candidates.extend((0..).zip(some).map(marked));
+            rest = after;
         }
         Ok(())
     }
@@ -283,30 +272,17 @@ impl Block {
     /// Tests all candidates, and lists what differs from the last test.
     fn test<K>(
         &mut self,
-        test: &Test<K, impl Fn(u32, u32) -> bool, impl Fn(u32)>,
+        test: &Test<K, impl Fn(&[Pair], &[Pair]) -> u32>,
         changes: &mut Changes,
     ) -> Result<()> {
-        for i in 0..self.candidates.len() {
-            if let Some(ahead) = self.candidates.get(i + CANDIDATE_DISTANCE) {
-                (test.ask)(ahead.b & !HIT);
-            }
-            let candidate = &mut self.candidates[i];
-            let pair = plain(*candidate);
-            let hit = (test.overlaps)(pair.a, pair.b);
-            if hit == (candidate.b & HIT != 0) {
-                continue;
-            }
-            candidate.b ^= HIT;
-            let list = if hit {
-                self.hits += 1;
-                &mut changes.started
-            } else {
-                self.hits -= 1;
-                &mut changes.ended
-            };
-            try_alloc::push(list, pair)?;
-        }
-        Ok(())
+        let mut result = Ok(());
+        run_best(TestJob {
+            block: self,
+            overlapping: &test.overlapping,
+            changes,
+            result: &mut result,
+        });
+        result
     }
 
     fn insert(&mut self, new: &[Pair], keep: impl Fn(Pair) -> bool) -> Result<()> {
@@ -348,6 +324,66 @@ impl Block {
             candidates: &self.candidates,
             to,
         });
+    }
+}
+
+/// Returns the first of these candidates.
+#[inline(always)]
+fn first_group(candidates: &[Pair]) -> &[Pair] {
+    &candidates[..candidates.len().min(CANDIDATE_GROUP)]
+}
+
+/// Returns the bits of a group.
+#[inline(always)]
+fn marks<L: Lanes>(candidates: &[Pair]) -> u32 {
+    let eights = candidates.len() / LANES;
+    let mut all = 0;
+    for i in 0..eights {
+        // SAFETY: there are so many candidates from there on, and the processor suits `L`.
+        all |= unsafe { L::marks(candidates, LANES * i) } << (LANES * i);
+    }
+    let rest = candidates[LANES * eights..].iter();
+    let bits = (LANES * eights..).zip(rest.map(|candidate| candidate.b >> 31));
+    bits.fold(all, |all, (i, bit)| all | bit << i)
+}
+
+/// Tests the candidates of a block.
+struct TestJob<'a, O> {
+    block: &'a mut Block,
+    overlapping: &'a O,
+    changes: &'a mut Changes,
+    result: &'a mut Result<()>,
+}
+
+impl<O: Fn(&[Pair], &[Pair]) -> u32> Job for TestJob<'_, O> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Block {
+            candidates, hits, ..
+        } = self.block;
+        let mut rest = &mut candidates[..];
+        while !rest.is_empty() {
+            let (some, after) = rest.split_at_mut(rest.len().min(CANDIDATE_GROUP));
+            let overlapping = (self.overlapping)(some, first_group(after));
+            let before = marks::<L>(some);
+            // Few differ, so that these branches cost little.
+            each_bit(overlapping ^ before, |i| {
+                let pair = plain(some[i]);
+                some[i].b ^= HIT;
+                let list = if some[i].b & HIT != 0 {
+                    *hits += 1;
+                    &mut self.changes.started
+                } else {
+                    *hits -= 1;
+                    &mut self.changes.ended
+                };
+                let pushed = try_alloc::push(list, pair);
+                if pushed.is_err() {
+                    *self.result = pushed;
+                }
+            });
+            rest = after;
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tests of two boxes that lie anywhere, of which neither is empty. They compare floating-point
 //! numbers, which is exact unless the processor takes denormal numbers for zero.
 
-use crate::Aabb;
+use crate::cpu::lanes::MARK;
+use crate::{Aabb, Pair};
 
 /// Tells whether this thread's floating-point mode takes denormal numbers for zero.
 pub(in crate::cpu) fn ignores_denormals() -> bool {
@@ -10,29 +11,41 @@ pub(in crate::cpu) fn ignores_denormals() -> bool {
     std::hint::black_box(smallest == 0.0)
 }
 
-/// Tells whether two boxes overlap, or only touch.
+/// Returns a bit for each of up to 32 candidates, which may have theirs set.
 #[inline(always)]
-pub(super) fn overlap_closed(a: &Aabb, b: &Aabb) -> bool {
+pub(super) fn each_overlapping(candidates: &[Pair], overlaps: impl Fn(u32, u32) -> bool) -> u32 {
+    let bit = |pair: &Pair| u32::from(overlaps(pair.a, pair.b & !MARK));
+    let bits = candidates.iter().map(bit);
+    (0..).zip(bits).fold(0, |all, (i, bit)| all | bit << i)
+}
+
+/// Tells which candidates have boxes that overlap or touch; see [`each_overlapping`].
+#[inline(always)]
+pub(super) fn overlapping_closed(boxes: &[Aabb], candidates: &[Pair]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
-        sse::overlap_closed(a, b)
+        sse::overlapping(boxes, candidates, sse::closed)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        (0..3).all(|k| a.min[k] <= b.max[k] && b.min[k] <= a.max[k])
+        each_overlapping(candidates, |a, b| {
+            boxes[a as usize].overlaps(&boxes[b as usize], crate::OverlapRule::Closed)
+        })
     }
 }
 
-/// Tells whether two boxes overlap by more than touching.
+/// Tells which candidates have boxes that overlap by more than touching; see [`each_overlapping`].
 #[inline(always)]
-pub(super) fn overlap_open(a: &Aabb, b: &Aabb) -> bool {
+pub(super) fn overlapping_open(boxes: &[Aabb], candidates: &[Pair]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
-        sse::overlap_open(a, b)
+        sse::overlapping(boxes, candidates, sse::open)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        (0..3).all(|k| a.min[k] < b.max[k] && b.min[k] < a.max[k])
+        each_overlapping(candidates, |a, b| {
+            boxes[a as usize].overlaps(&boxes[b as usize], crate::OverlapRule::Open)
+        })
     }
 }
 
@@ -52,7 +65,9 @@ pub(super) fn is_within(b: &Aabb, outer: &Aabb) -> bool {
 /// All axes at once, with what every x86-64 processor has.
 #[cfg(target_arch = "x86_64")]
 mod sse {
-    use crate::Aabb;
+    use crate::cpu::lanes::MARK;
+    use crate::cpu::tuning::CANDIDATE_GROUP;
+    use crate::{Aabb, Pair};
     use std::arch::x86_64::*;
 
     /// The first four of a box's six numbers and the last four: min x y z, max x; min z, max x y z.
@@ -77,25 +92,40 @@ mod sse {
     }
 
     #[inline(always)]
-    pub(super) fn overlap_closed(a: &Aabb, b: &Aabb) -> bool {
-        let ([a_min, a_max], [b_min, b_max]) = (load(a), load(b));
+    pub(super) fn closed(min: __m128, max: __m128) -> __m128 {
         // SAFETY: SSE is part of x86-64.
-        let all = unsafe {
-            let begins = _mm_cmple_ps(a_min, max(b_max));
-            _mm_movemask_ps(_mm_and_ps(begins, _mm_cmple_ps(b_min, max(a_max))))
-        };
-        all & 0b111 == 0b111
+        unsafe { _mm_cmple_ps(min, max) }
     }
 
     #[inline(always)]
-    pub(super) fn overlap_open(a: &Aabb, b: &Aabb) -> bool {
-        let ([a_min, a_max], [b_min, b_max]) = (load(a), load(b));
+    pub(super) fn open(min: __m128, max: __m128) -> __m128 {
         // SAFETY: SSE is part of x86-64.
-        let all = unsafe {
-            let begins = _mm_cmplt_ps(a_min, max(b_max));
-            _mm_movemask_ps(_mm_and_ps(begins, _mm_cmplt_ps(b_min, max(a_max))))
-        };
-        all & 0b111 == 0b111
+        unsafe { _mm_cmplt_ps(min, max) }
+    }
+
+    /// Tests candidates one after the other without a branch.
+    #[inline(always)]
+    pub(super) fn overlapping(
+        boxes: &[Aabb],
+        candidates: &[Pair],
+        is_before: impl Fn(__m128, __m128) -> __m128,
+    ) -> u32 {
+        let mut axes = [0_u8; CANDIDATE_GROUP];
+        for (axes, pair) in axes.iter_mut().zip(candidates) {
+            let (a, b) = (pair.a as usize, (pair.b & !MARK) as usize);
+            let ([a_min, a_max], [b_min, b_max]) = (load(&boxes[a]), load(&boxes[b]));
+            let (begins, ends) = (is_before(a_min, max(b_max)), is_before(b_min, max(a_max)));
+            // SAFETY: SSE is part of x86-64.
+            *axes = unsafe { _mm_movemask_ps(_mm_and_ps(begins, ends)) } as u8;
+        }
+        let (low, high) = (&axes[..16], &axes[16..]);
+        // SAFETY: SSE2 is part of x86-64; both halves have 16 bytes.
+        let [low, high] = [low, high].map(|half| unsafe {
+            let all = _mm_set1_epi8(0b111);
+            let half = _mm_and_si128(_mm_loadu_si128(half.as_ptr().cast()), all);
+            _mm_movemask_epi8(_mm_cmpeq_epi8(half, all)) as u32
+        });
+        low | high << 16
     }
 
     #[inline(always)]
@@ -144,9 +174,10 @@ mod tests {
         let mut overlaps = [0; 3];
         for _ in 0..20_000 {
             let (a, b) = (one(), one());
+            let (boxes, pair) = ([a, b], Pair { a: 0, b: 1 | MARK });
             let found = [
-                overlap_closed(&a, &b),
-                overlap_open(&a, &b),
+                overlapping_closed(&boxes, &[pair]) == 1,
+                overlapping_open(&boxes, &[pair]) == 1,
                 is_within(&a, &b),
             ];
             let expected = [
