@@ -13,7 +13,7 @@ use gpusort::{SortOptions, cpu};
 use std::error::Error;
 use std::time::{Duration, Instant};
 use wgpu_device::wgpu::{Buffer, CommandEncoder};
-use wgpu_device::{Adapters, BufferUsages, Device};
+use wgpu_device::{BufferUsages, Device, bench_arguments};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -48,14 +48,7 @@ enum What {
 }
 
 fn main() -> Outcome<()> {
-    let mut adapters = Adapters::Real;
-    let mut sizes = Vec::new();
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--software" => adapters = Adapters::Software,
-            size => sizes.push(size.parse()?),
-        }
-    }
+    let (adapters, mut sizes) = bench_arguments()?;
     if sizes.is_empty() {
         sizes.extend((16..=26).step_by(2).map(|bits| 1 << bits));
     }

@@ -12,17 +12,23 @@
 //! the stages of the report, and the tests. The pairs of the last update are compared with those of
 //! the CPU.
 //!
+//! Where the device measures times, the update is measured again, launch by launch:
+//! `launches` has the median microseconds from the start of each to that of the next. Each is in a
+//! pass of its own then.
+//!
 //! `--software` takes a software driver, and `RADSWEEP_QUICK=1` small sizes and few updates.
 
 use sap::{Aabb, Backend, BroadPhase, Config, Report, WgpuFrame};
 use std::error::Error;
 use std::time::Instant;
 use wgpu_device::wgpu::{Buffer, ComputePassDescriptor};
-use wgpu_device::{Adapters, BufferUsages, Device, Kernel};
+use wgpu_device::{BufferUsages, Device, Kernel, bench_arguments};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const WARM_UP: usize = 5;
+/// The updates whose launches are measured.
+const MEASURED: usize = 9;
 
 /// Moves each box by up to a fiftieth of the max side on each axis, to and fro.
 const SHADER: &str = "
@@ -50,14 +56,7 @@ const SHADER: &str = "
 
 fn main() -> Outcome<()> {
     let quick = std::env::var("RADSWEEP_QUICK").is_ok_and(|value| value == "1");
-    let mut adapters = Adapters::Real;
-    let mut sizes = Vec::new();
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--software" => adapters = Adapters::Software,
-            size => sizes.push(size.parse()?),
-        }
-    }
+    let (adapters, mut sizes) = bench_arguments()?;
     if sizes.is_empty() {
         sizes = if quick {
             vec![1000]
@@ -93,6 +92,7 @@ fn measure(device: &Device, n: usize, events: bool, updates: usize) -> Outcome<(
             timed.push(([ms(), called], report));
         }
     }
+    let launches = launches(device, &mut broad_phase, &moving)?;
     let boxes: Vec<Aabb> = device.download(&moving.boxes, 0..24 * n as u64)?.wait()?;
     let mut on_cpu = BroadPhase::new(Config {
         backend: Backend::Cpu,
@@ -113,10 +113,35 @@ fn measure(device: &Device, n: usize, events: bool, updates: usize) -> Outcome<(
         "bench": "wgpu_sweep", "scene": "uniform", "n": n, "events": events,
         "pairs": report.pairs, "tests": stats.tests, "strategy": stats.strategy.name(),
         "ms": ms, "call_ms": called, "min_ms": timed[0].0[0], "updates": updates, "stages": stages,
+        "launches": launches,
         "device": device.name(),
     });
     println!("{line}");
     Ok(())
+}
+
+/// Measures the launches of an update: of each its name and the median of its microseconds.
+fn launches(
+    device: &Device,
+    broad_phase: &mut BroadPhase,
+    moving: &Moving,
+) -> Outcome<Vec<(&'static str, f64)>> {
+    let mut all: Vec<Vec<(&'static str, f64)>> = Vec::new();
+    broad_phase.wgpu_launches()?;
+    for update in 0..if device.has_timestamps() { MEASURED } else { 0 } {
+        moving.step(device, 0.5 + update as f32)?;
+        broad_phase.update_wgpu(WgpuFrame::boxes(&moving.boxes, moving.n))?;
+        all.push(broad_phase.wgpu_launches()?);
+    }
+    // Every few updates there is one more, which draws a sample.
+    let fewest = all.iter().map(Vec::len).min().unwrap_or(0);
+    all.retain(|launches| launches.len() == fewest);
+    let median = |at: usize| {
+        let mut us: Vec<f64> = all.iter().map(|launches| 1e3 * launches[at].1).collect();
+        us.sort_by(f64::total_cmp);
+        (all[0][at].0, (10.0 * us[us.len() / 2]).round() / 10.0)
+    };
+    Ok((0..fewest).map(median).collect())
 }
 
 /// Waits until the device has done all that was submitted.

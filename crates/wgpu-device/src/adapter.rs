@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 use std::fmt;
+use std::num::ParseIntError;
 use wgpu::{Adapter, AdapterInfo, Backends, DeviceType, Instance, InstanceDescriptor};
 
 /// The adapters that [`Device::new`](crate::Device::new) may choose.
@@ -92,6 +93,24 @@ pub(crate) fn choose(adapters: Adapters) -> Result<Adapter> {
             looked_for: adapters.looked_for(),
             found: listed(&found),
         })
+}
+
+/// Returns the adapters and the sizes that the arguments of a benchmark name: real adapters, unless
+/// one is `--software`, and all other arguments as numbers.
+#[doc(hidden)]
+pub fn bench_arguments() -> Result<(Adapters, Vec<usize>), ParseIntError> {
+    let (software, sizes): (Vec<_>, Vec<_>) =
+        (std::env::args().skip(1)).partition(|argument| argument == "--software");
+    let adapters = if software.is_empty() {
+        Adapters::Real
+    } else {
+        Adapters::Software
+    };
+    let sizes = sizes
+        .iter()
+        .map(|size| size.parse())
+        .collect::<Result<_, _>>()?;
+    Ok((adapters, sizes))
 }
 
 fn instance() -> Instance {

@@ -25,6 +25,8 @@ mod error;
 mod kernel;
 mod stages;
 
+#[doc(hidden)]
+pub use adapter::bench_arguments;
 pub use adapter::{AdapterSummary, Adapters, adapters};
 pub use device::{Device, SubgroupSizes};
 pub use download::Download;

@@ -127,7 +127,7 @@ impl Sorter {
     ) -> Result<()> {
         let sort = self.prepare(request, scratch, options)?;
         sort.begin(encoder);
-        sort.encode(encoder, stages);
+        sort.measure(encoder, stages);
         Ok(())
     }
 
@@ -358,7 +358,8 @@ impl PreparedSort {
     }
 
     /// Adds the launches, in a pass for each stage if these are measured.
-    fn encode(&self, encoder: &mut CommandEncoder, stages: &mut Stages) {
+    #[doc(hidden)]
+    pub fn measure(&self, encoder: &mut CommandEncoder, stages: &mut Stages) {
         if !stages.are_measured() {
             return self.launch(&mut stages.pass(encoder, "sort"));
         }

@@ -156,6 +156,13 @@ impl Engine {
         self.is_on_device.then(|| self.resident.pairs.view())
     }
 
+    /// Returns the launches since the last call with the milliseconds that each took, and has the
+    /// next ones measured.
+    pub(crate) fn launches(&mut self) -> Vec<(&'static str, f64)> {
+        let times = &mut self.search.batch.times;
+        times.replace(Vec::new()).unwrap_or_default()
+    }
+
     fn on_host<'a>(&self, list: &'a [Pair]) -> &'a [Pair] {
         assert!(
             self.is_on_host,

@@ -10,7 +10,7 @@ use wgpu_device::wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, ComputePass,
     ComputePassDescriptor,
 };
-use wgpu_device::{BufferUsages, Device, Download, Kernel};
+use wgpu_device::{BufferUsages, Device, Download, Kernel, Stages};
 
 /// Launches in one pass, one after the other. A pass of its own for each would take a device longer
 /// than many of them do, and their bind groups the host; those of the last few batches are kept.
@@ -24,6 +24,9 @@ pub(super) struct Batch {
     launches: Vec<Launch>,
     kept: HashMap<Bindings, (BindGroup, u64)>,
     batches: u64,
+    /// The milliseconds from the start of each launch to that of the next, where a benchmark has
+    /// asked for them.
+    pub(super) times: Option<Vec<(&'static str, f64)>>,
 }
 
 /// A kernel, where its parameters are, and its lists.
@@ -38,6 +41,8 @@ enum Launch {
 const PARAMS_STRIDE: usize = 256;
 /// The bytes of the parameters of a batch.
 const PARAMS_BYTES: usize = 64 * PARAMS_STRIDE;
+/// The launches of a batch that are measured, at most.
+const MAX_STAGES: u32 = 128;
 /// The number of batches that a bind group is kept without being used. Two scenes and three lists
 /// take turns.
 const KEPT_BATCHES: u64 = 8;
@@ -165,6 +170,13 @@ impl Batch {
             device.checked("write_buffer", write)?;
         }
         let mut encoder = device.encoder("batch")?;
+        let mut stages = match &self.times {
+            Some(_) => Stages::new(device, MAX_STAGES)?,
+            None => Stages::unmeasured(),
+        };
+        if stages.are_measured() {
+            drop(stages.pass(&mut encoder, "clear"));
+        }
         for (buffer, bytes) in clears {
             encoder.clear_buffer(&buffer, 0, Some(bytes));
         }
@@ -173,7 +185,11 @@ impl Batch {
                 sort.begin(&mut encoder);
             }
         }
-        if !launches.is_empty() {
+        if stages.are_measured() {
+            for launch in &launches {
+                launch.measure(&mut encoder, &mut stages);
+            }
+        } else if !launches.is_empty() {
             let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
             for launch in &launches {
                 launch.add_to(&mut pass);
@@ -182,6 +198,15 @@ impl Batch {
         self.batches += 1;
         let batches = self.batches;
         (self.kept).retain(|_, (_, last)| batches - *last <= KEPT_BATCHES);
+        if let Some(times) = self.times.as_mut().filter(|_| stages.are_measured()) {
+            let spans = stages.submit(device, encoder)?.spans()?;
+            let ends = (spans.iter().skip(1).map(|(_, [begin, _])| *begin))
+                .chain(spans.last().map(|(_, [_, end])| *end));
+            times.extend(
+                (spans.iter().zip(ends)).map(|((name, [begin, _]), end)| (*name, end - begin)),
+            );
+            return Ok(device.encoder("batch")?);
+        }
         Ok(encoder)
     }
 }
@@ -191,6 +216,16 @@ impl Launch {
         match self {
             Self::Step(kernel, bound, groups) => kernel.launch(pass, bound, *groups),
             Self::Sort(sort) => sort.launch(pass),
+        }
+    }
+
+    /// Adds the launch in a pass of its own, which is measured.
+    fn measure(&self, encoder: &mut CommandEncoder, stages: &mut Stages) {
+        match self {
+            Self::Step(kernel, bound, groups) => {
+                kernel.launch(&mut stages.pass(encoder, kernel.name()), bound, *groups);
+            }
+            Self::Sort(sort) => sort.measure(encoder, stages),
         }
     }
 }

@@ -38,14 +38,24 @@ impl BroadPhase {
     pub fn update_wgpu<'a>(&mut self, frame: impl Into<WgpuFrame<'a>>) -> Result<&Report> {
         let frame = frame.into();
         frame.check()?;
-        let backend = self.chosen.engine.backend();
-        let engine: &mut dyn Any = &mut *self.chosen.engine;
-        let engine: &mut Engine = engine.downcast_mut().ok_or_else(|| Error::NoWgpu {
-            looked_for: format!("this broad phase works on the backend `{backend}`"),
-        })?;
-        self.report = engine.update_wgpu(&frame)?;
+        self.report = self.on_device()?.update_wgpu(&frame)?;
         self.lookup = Lookup::default();
         Ok(&self.report)
+    }
+
+    fn on_device(&mut self) -> Result<&mut Engine> {
+        let backend = self.chosen.engine.backend();
+        let engine: &mut dyn Any = &mut *self.chosen.engine;
+        engine.downcast_mut().ok_or_else(|| Error::NoWgpu {
+            looked_for: format!("this broad phase works on the backend `{backend}`"),
+        })
+    }
+
+    /// Returns the launches since the last call, each with the milliseconds from its start to that
+    /// of the next, or to its own end. From then on they are measured, which takes time.
+    #[doc(hidden)]
+    pub fn wgpu_launches(&mut self) -> Result<Vec<(&'static str, f64)>> {
+        Ok(self.on_device()?.launches())
     }
 
     /// The pairs of the last [`BroadPhase::update_wgpu`] in buffers of the device, sorted; none
