@@ -80,6 +80,10 @@ pub struct Sweep {
     pub key: Key,
 }
 
+/// The kernels of a broad phase that counts instead of sorting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cells;
+
 /// The kernels for lists that stay on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resident {
@@ -254,6 +258,7 @@ impl Sweep {
             Key::Bits64 => vec![
                 file!("common/sweep_key_64.wgsl"),
                 file!("sap/sweep_columns.wgsl"),
+                file!("sap/columns.wgsl"),
             ],
         };
         let files = [
@@ -268,6 +273,45 @@ impl Sweep {
             file!("block/scan.wgsl"),
         ];
         constants(SWEEP_ITEMS) + &files.concat() + &keys.concat()
+    }
+}
+
+impl Cells {
+    /// The number of blocks that counts are scanned in, at most: the kernels have it as a constant.
+    pub const MAX_BLOCKS: u32 = 1024;
+    /// The bytes of workgroup memory that a kernel takes at most.
+    pub const WORKGROUP_BYTES: u32 = 4 * Self::MAX_BLOCKS + 9 * WORKGROUP;
+
+    /// Returns the names of the entry points.
+    #[must_use]
+    pub const fn entry_points(&self) -> &'static [&'static str] {
+        &[
+            "count_cells",
+            "scan_counts",
+            "place_entries",
+            "number_tests",
+            "find_in_cells",
+            "place_pairs",
+            "store_rows",
+        ]
+    }
+
+    /// Returns the text of the module, which is the same for every target.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let files = [
+            file!("sap/sweep.wgsl"),
+            file!("sap/columns.wgsl"),
+            file!("sap/sweep_test.wgsl"),
+            file!("sap/cells.wgsl"),
+            file!("sap/cells_find.wgsl"),
+            file!("sap/last_list.wgsl"),
+            file!("common/ordered.wgsl"),
+            file!("common/groups.wgsl"),
+            file!("common/words_64.wgsl"),
+            file!("block/scan.wgsl"),
+        ];
+        constants(SWEEP_ITEMS) + &constant("MAX_BLOCKS", Self::MAX_BLOCKS) + &files.concat()
     }
 }
 
@@ -293,7 +337,7 @@ impl Resident {
                 "compare_words",
                 "draw_sample",
             ],
-            Self::Pairs => &["store_pairs", "store_and_count", "count_common"],
+            Self::Pairs => &["store_pairs", "count_common"],
         }
     }
 
@@ -308,6 +352,7 @@ impl Resident {
             ],
             Self::Pairs => vec![
                 file!("sap/lists.wgsl"),
+                file!("sap/last_list.wgsl"),
                 file!("common/words_64.wgsl"),
                 file!("block/scan.wgsl"),
             ],

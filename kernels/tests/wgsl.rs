@@ -2,7 +2,7 @@
 
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, SubgroupOperationSet, ValidationFlags, Validator};
-use radsweep_kernels::wgsl::{Demo, Key, Radix, Resident, Subgroups, Sweep, Target, Value};
+use radsweep_kernels::wgsl::{Cells, Demo, Key, Radix, Resident, Subgroups, Sweep, Target, Value};
 
 /// A module, and what it promises.
 #[derive(Debug)]
@@ -33,6 +33,18 @@ impl From<Sweep> for Module {
             text: sweep.text(),
             entry_points: sweep.entry_points(),
             workgroup_bytes: Sweep::WORKGROUP_BYTES,
+            has_subgroups: false,
+        }
+    }
+}
+
+impl From<Cells> for Module {
+    fn from(cells: Cells) -> Self {
+        Self {
+            name: format!("{cells:?}"),
+            text: cells.text(),
+            entry_points: cells.entry_points(),
+            workgroup_bytes: Cells::WORKGROUP_BYTES,
             has_subgroups: false,
         }
     }
@@ -76,6 +88,7 @@ fn exact() -> Vec<Module> {
         .into_iter()
         .map(Module::from)
         .chain(sweeps)
+        .chain([Cells.into()])
         .chain(residents)
         .collect()
 }

@@ -15,7 +15,6 @@ struct ListParams {
 
 @group(0) @binding(0) var<uniform> params: ListParams;
 @group(0) @binding(1) var<storage, read> listed: array<vec2<u32>>;
-@group(0) @binding(2) var<storage, read> last: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read_write> stored: array<vec2<u32>>;
 // The number of common pairs, in two words.
 @group(0) @binding(4) var<storage, read_write> counters: array<atomic<u32>>;
@@ -35,30 +34,11 @@ fn store_pairs(
 ) {
     let index = index_of(lid, group, groups);
     if index < pair_count() {
-        stored[index] = unpacked(listed[index]);
+        let key = listed[index];
+        let bits = params.index_bits;
+        let row = (key.x >> bits) | (key.y << (32u - bits));
+        stored[index] = vec2<u32>(row, key.x & ((1u << bits) - 1u));
     }
-}
-
-fn unpacked(key: vec2<u32>) -> vec2<u32> {
-    let bits = params.index_bits;
-    return vec2<u32>((key.x >> bits) | (key.y << (32u - bits)), key.x & ((1u << bits) - 1u));
-}
-
-// Tells whether the other list has a pair.
-fn last_has(pair: vec2<u32>) -> bool {
-    var first = 0u;
-    var end = params.last_pairs;
-    for (var left = params.last_pairs; left > 0u; left >>= 1u) {
-        let middle = first + (end - first) / 2u;
-        if middle < end {
-            if is_below(last[middle].yx, pair.yx) {
-                first = middle + 1u;
-            } else {
-                end = middle;
-            }
-        }
-    }
-    return first < params.last_pairs && all(last[first] == pair);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -72,28 +52,6 @@ fn count_common(
     if index < pair_count() && last_has(listed[index]) {
         is_common = 1u;
     }
-    add_common(lid, is_common);
-}
-
-// Does what both other kernels do, in one launch.
-@compute @workgroup_size(WORKGROUP)
-fn store_and_count(
-    @builtin(local_invocation_index) lid: u32,
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-) {
-    let index = index_of(lid, group, groups);
-    var is_common = 0u;
-    if index < pair_count() {
-        let pair = unpacked(listed[index]);
-        stored[index] = pair;
-        is_common = select(0u, 1u, last_has(pair));
-    }
-    add_common(lid, is_common);
-}
-
-// Adds to the number of common pairs what the threads of a workgroup have found.
-fn add_common(lid: u32, is_common: u32) {
     let in_both = scan_exclusive(lid, is_common).y;
     if lid == 0u && in_both > 0u {
         let before = atomicAdd(&counters[0], in_both);

@@ -51,6 +51,23 @@ struct Params {
     copy_capacity: u32,
     // The bits of the index of a box, at most 31.
     index_bits: u32,
+    // The steps of a column, and how bounds are mapped to them: `step_of`.
+    steps: u32,
+    step_shift: u32,
+    first_step: i32,
+    last_step: i32,
+    exponent: i32,
+    // The counters that a launch scans, and the bits of the number of them in a block; those of
+    // cells, of entries and of rows.
+    scanned: u32,
+    scan_bits: u32,
+    cell_bits: u32,
+    entry_bits: u32,
+    row_bits: u32,
+    // The number of blocks that a launch enters.
+    blocks: u32,
+    // The number of pairs of the list that is searched for the new ones.
+    last_pairs: u32,
 }
 
 const ABSENT: u32 = 0xffffffffu;
@@ -68,17 +85,23 @@ const TESTS: u32 = 2u;
 @group(0) @binding(0) var<uniform> params: Params;
 // Six floats a box, `min` before `max`.
 @group(0) @binding(1) var<storage, read> boxes: array<u32>;
-// The keys, sorted after the sort.
-@group(0) @binding(2) var<storage, read_write> keys: array<Key>;
 // The `min` and `max` on the other two axes, the `min` with `params.rule` added.
 @group(0) @binding(4) var<storage, read_write> entries: array<vec4<u32>>;
-// The index of the box with the bits of its first column, and its `max` on the sweep axis.
-@group(0) @binding(5) var<storage, read_write> names: array<vec2<u32>>;
-// The first test of each entry.
-@group(0) @binding(8) var<storage, read_write> starts: array<vec2<u32>>;
 // The filter (4 words), the world and the `f64` bounds (12 words) of each box; the excluded pairs;
 // the cuts of both axes.
 @group(0) @binding(9) var<storage, read> tags: array<u32>;
+
+// Returns the entry of a box.
+fn entry_of_box(index: u32) -> vec4<u32> {
+    let u = params.others.x;
+    let v = params.others.y;
+    return vec4<u32>(
+        bound(index, u) + params.rule,
+        bound(index, u + 3u),
+        bound(index, v) + params.rule,
+        bound(index, v + 3u),
+    );
+}
 
 // Returns a bound of a box: 0, 1, 2 for `min` and 3, 4, 5 for `max`.
 fn bound(index: u32, of_axis: u32) -> u32 {

@@ -2,6 +2,10 @@
 
 // The indices of the boxes in sweep order.
 @group(0) @binding(3) var<storage, read> order: array<u32>;
+// The index of the box with the bits of its first column, and its `max` on the sweep axis.
+@group(0) @binding(5) var<storage, read_write> names: array<vec2<u32>>;
+// The first test of each entry.
+@group(0) @binding(8) var<storage, read_write> starts: array<vec2<u32>>;
 // The number of tests of each entry.
 @group(0) @binding(6) var<storage, read_write> runs: array<u32>;
 // The number of tests of each workgroup of entries; then of all before it.
@@ -61,14 +65,7 @@ fn arrange(
     if entry < params.entries {
         let name = order[entry] | params.first_columns;
         let index = name & ~FIRST_COLUMNS;
-        let u = params.others.x;
-        let v = params.others.y;
-        entries[entry] = vec4<u32>(
-            bound(index, u) + params.rule,
-            bound(index, u + 3u),
-            bound(index, v) + params.rule,
-            bound(index, v + 3u),
-        );
+        entries[entry] = entry_of_box(index);
         let own = keys[entry];
         let high = bound(index, params.axis + 3u);
         names[entry] = vec2<u32>(name, high);

@@ -9,6 +9,25 @@ const SHARE: u32 = WORKGROUP * ITEMS;
 // The number of pairs of each smaller index.
 @group(0) @binding(12) var<storage, read_write> rows: array<atomic<u32>>;
 
+// Tells whether an entry and one of its run are a pair.
+fn is_pair(entry: u32, other: u32) -> bool {
+    let a = entries[entry];
+    let b = entries[other];
+    if a.x > b.y || b.x > a.y || a.z > b.w || b.z > a.w {
+        return false;
+    }
+    let own = names[entry].x;
+    let name = names[other];
+    if ((own | name.x) & FIRST_COLUMNS) != FIRST_COLUMNS {
+        return false;
+    }
+    // The sort has `entry.min <= other.min`, so this fails for a flat box under the open rule only.
+    if low_of(keys[entry]) + params.rule > name.y {
+        return false;
+    }
+    return accepts(own & ~FIRST_COLUMNS, name.x & ~FIRST_COLUMNS);
+}
+
 // The entries of the first and the last test of a share.
 var<workgroup> share_entries: array<atomic<u32>, 2>;
 var<workgroup> share_slot: u32;

@@ -1,5 +1,8 @@
 // Makes the key of each box. Empty boxes have the last key.
 
+// The keys, sorted after the sort.
+@group(0) @binding(2) var<storage, read_write> keys: array<Key>;
+
 @compute @workgroup_size(WORKGROUP)
 fn make_keys(
     @builtin(local_invocation_index) lid: u32,

@@ -1,4 +1,4 @@
-// Tests whether two entries are a pair.
+// Tests whether two boxes that overlap in `f32` are a pair.
 
 // Tells whether two filters allow a pair.
 fn filters_allow(i: u32, j: u32) -> bool {
@@ -73,23 +73,4 @@ fn accepts(i: u32, j: u32) -> bool {
         return false;
     }
     return params.excluded == 0u || !is_excluded(a, b - params.first_set);
-}
-
-// Tells whether an entry and one of its run are a pair.
-fn is_pair(entry: u32, other: u32) -> bool {
-    let a = entries[entry];
-    let b = entries[other];
-    if a.x > b.y || b.x > a.y || a.z > b.w || b.z > a.w {
-        return false;
-    }
-    let own = names[entry].x;
-    let name = names[other];
-    if ((own | name.x) & FIRST_COLUMNS) != FIRST_COLUMNS {
-        return false;
-    }
-    // The sort has `entry.min <= other.min`, so this fails for a flat box under the open rule only.
-    if low_of(keys[entry]) + params.rule > name.y {
-        return false;
-    }
-    return accepts(own & ~FIRST_COLUMNS, name.x & ~FIRST_COLUMNS);
 }

@@ -3,13 +3,16 @@
 //! Kernels take the true numbers from the device. The host checks them when all is done: if one is
 //! beyond its memory, the search is repeated with a wait for each.
 
+use super::cells::{Tallies, Task};
+use super::counts::Counts;
 use super::engine::{Cost, Engine, check_listed, columns};
 use super::launch::Batch;
 use super::reader::{DeviceScene, drawn_boxes};
-use super::resident::{Counts, KeptPlan};
+use super::resident::KeptPlan;
 use super::search::{Listed, Prepared};
+use super::steps::Steps;
 use crate::cpu::shared::{max_copies, max_pairs};
-use crate::{Result, Sorts};
+use crate::{Config, Result, Sorts};
 use gpusort::wgpu::Scratch;
 use std::ops::Range;
 use wgpu_device::wgpu::Buffer;
@@ -19,6 +22,8 @@ pub(super) struct Ahead {
     prepared: Prepared,
     /// The numbers that there is memory for.
     capacity: Counts,
+    /// Whether it counts instead of sorting.
+    by_cells: bool,
     /// Where the sample for the next plan is, if this frame is the last that follows its own.
     sample: Option<(Buffer, Range<u64>)>,
 }
@@ -33,7 +38,7 @@ impl Engine {
         batch: &mut Batch,
         scene: &mut DeviceScene,
     ) -> Result<Option<Ahead>> {
-        let (search, resident) = (&mut self.search, &mut self.resident);
+        let (search, resident) = (&mut self.search, &self.resident);
         let gpu = search.gpu().clone();
         let max = Counts {
             copies: max_copies(scene.n).min(search.max_list),
@@ -45,35 +50,19 @@ impl Engine {
         else {
             return Ok(None);
         };
+        let (steps, is_last) = (plan.steps, plan.is_last());
         let given = scene.given(gpu.device())?;
         let input = plan.input(given, &scene.excluded, self.config.rule);
         let mut prepared = search.prepare(&input)?;
-        if prepared.in_columns {
-            search.count_copies(batch, &prepared)?;
-            search.make_copies(batch, &mut prepared, capacity.copies as u32)?;
+        let mut by_cells = false;
+        if let Some(steps) = steps {
+            by_cells = self.cells_ahead(batch, &prepared, steps, &capacity)?;
         }
-        search.sort_boxes(batch, &prepared)?;
-        search.clear_pairs(batch)?;
-        let rows = prepared.rows();
-        search.find_piece(batch, &prepared, 0..capacity.tests, &rows, capacity.pairs)?;
-        let max = Listed {
-            pairs: capacity.pairs,
-            index_bits: prepared.index_bits(),
-        };
-        search.order_pairs(batch, max.pairs, max.index_bits)?;
-        let (Some(ordered), [Some(found), _]) = (search.ordered(), search.counts()) else {
+        if !by_cells && !self.sorts_ahead(batch, &mut prepared, &capacity)? {
             return Ok(None);
-        };
-        resident.next.clear();
-        let (next, lists) = (&mut resident.next, [ordered, found]);
-        if self.config.events {
-            let compared = (&resident.pairs, &mut resident.counters);
-            next.store_and_count(&gpu, batch, lists, max, compared)?;
-        } else {
-            next.store(&gpu, batch, lists, max)?;
         }
-        let sample = if plan.is_last() {
-            let (drawn, bytes) = resident.reader.sample(batch, scene)?;
+        let sample = if is_last {
+            let (drawn, bytes) = self.resident.reader.sample(batch, scene)?;
             Some((drawn.clone(), bytes))
         } else {
             None
@@ -81,8 +70,70 @@ impl Engine {
         Ok(Some(Ahead {
             prepared,
             capacity,
+            by_cells,
             sample,
         }))
+    }
+
+    /// Encodes a search that counts. Returns whether it can.
+    fn cells_ahead(
+        &mut self,
+        batch: &mut Batch,
+        prepared: &Prepared,
+        steps: Steps,
+        capacity: &Counts,
+    ) -> Result<bool> {
+        let resident = &mut self.resident;
+        let last = resident.pairs.one();
+        if last.is_none() && !resident.pairs.view().is_empty() {
+            return Ok(false);
+        }
+        resident.next.clear();
+        let device = self.search.gpu().device().clone();
+        let stored = resident.next.add(&device, capacity.pairs)?;
+        let last = last.filter(|_| self.config.events);
+        let task = Task {
+            params: prepared.params,
+            lists: &prepared.lists,
+            capacity,
+        };
+        let memory = &mut self.search.memory;
+        (resident.cells).search(batch, memory, &task, steps, (stored, last))
+    }
+
+    /// Encodes a search that sorts boxes and pairs. Returns whether it can.
+    fn sorts_ahead(
+        &mut self,
+        batch: &mut Batch,
+        prepared: &mut Prepared,
+        capacity: &Counts,
+    ) -> Result<bool> {
+        let (search, resident) = (&mut self.search, &mut self.resident);
+        let gpu = search.gpu().clone();
+        if prepared.in_columns {
+            search.count_copies(batch, prepared)?;
+            search.make_copies(batch, prepared, capacity.copies as u32)?;
+        }
+        search.sort_boxes(batch, prepared)?;
+        search.clear_pairs(batch)?;
+        let rows = prepared.rows();
+        search.find_piece(batch, prepared, 0..capacity.tests, &rows, capacity.pairs)?;
+        let max = Listed {
+            pairs: capacity.pairs,
+            index_bits: prepared.index_bits(),
+        };
+        search.order_pairs(batch, max.pairs, max.index_bits)?;
+        let (Some(ordered), [Some(found), _]) = (search.ordered(), search.counts()) else {
+            return Ok(false);
+        };
+        resident.next.clear();
+        let next = &mut resident.next;
+        next.store(&gpu, batch, [ordered, found], max)?;
+        if self.config.events {
+            let (last, counters) = (&resident.pairs, &mut resident.counters);
+            next.count_common(&gpu, batch, last, found, counters)?;
+        }
+        Ok(true)
     }
 
     /// Returns what the host reads of a search.
@@ -95,16 +146,17 @@ impl Engine {
         let part = |buffer: Option<&'a Buffer>, bytes| buffer.map(|buffer| (buffer, bytes));
         let copied = copied.filter(|_| ahead.prepared.in_columns);
         let events = events.filter(|_| self.config.events);
-        [
+        let sorted = [
             part(counters, 0..2 * COUNT),
             search.box_scratch.get().map(Scratch::outcome),
             search.pair_scratch.get().map(Scratch::outcome),
             part(copied, COUNT..2 * COUNT),
             part(events, 0..COUNT),
-            (ahead.sample.as_ref()).map(|(drawn, bytes)| (drawn, bytes.clone())),
-        ]
-        .into_iter()
-        .flatten()
+        ];
+        let counted = [self.resident.cells.tallies(), None, None, None, None];
+        let sample = (ahead.sample.as_ref()).map(|(drawn, bytes)| (drawn, bytes.clone()));
+        let parts = if ahead.by_cells { counted } else { sorted };
+        parts.into_iter().chain([sample]).flatten()
     }
 
     /// Takes what the host has read of a search. Returns None if it had too little memory.
@@ -114,6 +166,87 @@ impl Engine {
         outcome: &[u8],
         scene: &DeviceScene,
     ) -> Result<Option<(Cost, [u64; 2])>> {
+        let Some(mut plan) = self.resident.plan.take() else {
+            return Ok(None);
+        };
+        let (found, rest) = if ahead.by_cells {
+            Found::by_cells(outcome)
+        } else {
+            Found::by_sorts(outcome, ahead, &self.config, &plan)
+        };
+        let counts = found.counts;
+        if found.is_over || !counts.is_within(&ahead.capacity) {
+            if ahead.by_cells {
+                plan.cell_tests = Some(if found.is_over {
+                    u64::MAX
+                } else {
+                    counts.tests
+                });
+            }
+            self.resident.plan = Some(plan);
+            return Ok(None);
+        }
+        let (resident, pairs) = (&mut self.resident, counts.pairs);
+        check_listed(&self.config, scene.n, max_pairs(scene.n), pairs)?;
+        resident.next.set_count(pairs);
+        let cost = Cost {
+            tests: counts.tests,
+            sorts: found.sorts,
+            axis: plan.axis,
+            subdivision: (ahead.prepared.in_columns).then(|| columns(plan.axis, plan.cuts.clone())),
+            ..Cost::default()
+        };
+        let holds = plan.holds(counts.tests);
+        if ahead.sample.is_some() {
+            plan = KeptPlan::new(&drawn_boxes(rest), scene, self.config.strategy);
+        }
+        plan.counts = Some(counts);
+        plan.given = Some(ahead.capacity);
+        resident.plan = holds.then_some(plan);
+        let last = resident.pairs.view().len();
+        let events = (self.config.events).then(|| [pairs - found.common, last - found.common]);
+        Ok(Some((cost, events.unwrap_or_default())))
+    }
+}
+
+/// What the host has read of a search.
+struct Found {
+    counts: Counts,
+    sorts: Sorts,
+    /// The pairs that the last list has too.
+    common: u64,
+    is_over: bool,
+}
+
+impl Found {
+    /// Takes what a search by cells has left, and returns the bytes behind it.
+    fn by_cells(outcome: &[u8]) -> (Self, &[u8]) {
+        let (tallies, rest) = outcome.split_at(Tallies::BYTES as usize);
+        let Tallies {
+            counts,
+            common,
+            is_over,
+        } = Tallies::new(tallies);
+        let sorts = Sorts {
+            keys: counts.copies + counts.pairs,
+            ..Sorts::default()
+        };
+        let found = Self {
+            counts,
+            sorts,
+            common,
+            is_over,
+        };
+        (found, rest)
+    }
+
+    /// Takes what a search that sorts has left, and returns the bytes behind it.
+    fn by_sorts<'a>(
+        outcome: &'a [u8],
+        ahead: &Ahead,
+        config: &Config,
+        plan: &KeptPlan,
+    ) -> (Self, &'a [u8]) {
         let mut rest = outcome;
         let mut next = |bytes: u64| {
             let (first, others) = rest.split_at(bytes as usize);
@@ -127,38 +260,18 @@ impl Engine {
             sorts += (&Scratch::report(next(Scratch::OUTCOME_BYTES))).into();
         }
         let copies = (ahead.prepared.in_columns).then(|| count(next(COUNT)));
-        let events = self.config.events.then(|| count(next(COUNT)));
-        let resident = &mut self.resident;
-        let Some(mut plan) = resident.plan.take() else {
-            return Ok(None);
-        };
-        let counts = Counts {
-            copies: copies.or(plan.counts.map(|last| last.copies)).unwrap_or(0),
-            tests,
-            pairs,
-        };
-        if !counts.is_within(&ahead.capacity) {
-            resident.plan = Some(plan);
-            return Ok(None);
-        }
-        check_listed(&self.config, scene.n, max_pairs(scene.n), pairs)?;
-        resident.next.set_count(pairs);
-        let cost = Cost {
-            tests,
+        let common = config.events.then(|| count(next(COUNT)));
+        let last = plan.counts.map(|last| last.copies);
+        let found = Self {
+            counts: Counts {
+                copies: copies.or(last).unwrap_or(0),
+                tests,
+                pairs,
+            },
             sorts,
-            axis: plan.axis,
-            subdivision: (ahead.prepared.in_columns).then(|| columns(plan.axis, plan.cuts.clone())),
-            ..Cost::default()
+            common: common.unwrap_or(0),
+            is_over: false,
         };
-        let holds = plan.holds(tests);
-        if ahead.sample.is_some() {
-            plan = KeptPlan::new(&drawn_boxes(rest), scene, self.config.strategy);
-        }
-        plan.counts = Some(counts);
-        plan.given = Some(ahead.capacity);
-        resident.plan = holds.then_some(plan);
-        let last = resident.pairs.view().len();
-        let events = events.map(|common| [pairs - common, last - common]);
-        Ok(Some((cost, events.unwrap_or_default())))
+        (found, rest)
     }
 }

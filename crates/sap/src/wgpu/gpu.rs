@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use gpusort::wgpu::{Sorter, SorterConfig};
-use radsweep_kernels::wgsl::{self, Key, Sweep};
+use radsweep_kernels::wgsl::{self, Cells, Key, Sweep};
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu_device::{Adapters, Device, Kernel};
 
@@ -24,6 +24,17 @@ pub(super) struct ColumnKernels {
     pub(super) make_copies: Kernel,
 }
 
+/// The kernels that count instead of sorting, as `kernels/wgsl/sap/cells.wgsl` describes them.
+pub(super) struct CellKernels {
+    pub(super) count_cells: Kernel,
+    pub(super) scan_counts: Kernel,
+    pub(super) place_entries: Kernel,
+    pub(super) number_tests: Kernel,
+    pub(super) find_in_cells: Kernel,
+    pub(super) place_pairs: Kernel,
+    pub(super) store_rows: Kernel,
+}
+
 /// The kernels for lists that stay on the device, as `kernels/wgsl/sap/read.wgsl` and
 /// `kernels/wgsl/sap/lists.wgsl` describe them.
 pub(super) struct ResidentKernels {
@@ -34,7 +45,6 @@ pub(super) struct ResidentKernels {
     pub(super) compare_words: Kernel,
     pub(super) draw_sample: Kernel,
     pub(super) store_pairs: Kernel,
-    pub(super) store_and_count: Kernel,
     pub(super) count_common: Kernel,
 }
 
@@ -47,6 +57,7 @@ struct Inner {
     /// Those of one world, and those of many worlds or columns.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
     resident: Mutex<Option<Arc<ResidentKernels>>>,
+    cells: Mutex<Option<Arc<CellKernels>>>,
 }
 
 /// The devices that were opened so far, or why there is none.
@@ -86,6 +97,7 @@ impl Gpu {
             sorter: Sorter::new(device, SorterConfig::default())?,
             kernels: Default::default(),
             resident: Mutex::default(),
+            cells: Mutex::default(),
         })))
     }
 
@@ -151,8 +163,29 @@ impl Gpu {
             compare_words: frame.kernel(device, "compare_words")?,
             draw_sample: frame.kernel(device, "draw_sample")?,
             store_pairs: pairs.kernel(device, "store_pairs")?,
-            store_and_count: pairs.kernel(device, "store_and_count")?,
             count_common: pairs.kernel(device, "count_common")?,
+        });
+        *compiled = Some(Arc::clone(&kernels));
+        Ok(kernels)
+    }
+
+    /// Returns the kernels that count instead of sorting, and compiles them if these are the first.
+    pub(super) fn cells(&self) -> Result<Arc<CellKernels>> {
+        let mut compiled = (self.0.cells.lock()).unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernels) = &*compiled {
+            return Ok(Arc::clone(kernels));
+        }
+        let device = self.device();
+        let module = device.module("cells", &Cells.text())?;
+        let kernel = |name| module.kernel(device, name);
+        let kernels = Arc::new(CellKernels {
+            count_cells: kernel("count_cells")?,
+            scan_counts: kernel("scan_counts")?,
+            place_entries: kernel("place_entries")?,
+            number_tests: kernel("number_tests")?,
+            find_in_cells: kernel("find_in_cells")?,
+            place_pairs: kernel("place_pairs")?,
+            store_rows: kernel("store_rows")?,
         });
         *compiled = Some(Arc::clone(&kernels));
         Ok(kernels)

@@ -59,6 +59,29 @@ impl Grow {
     }
 }
 
+/// The memory that both ways to search use, one after the other.
+pub(super) struct SearchMemory {
+    pub(super) entries: Grow,
+    pub(super) names: Grow,
+    pub(super) starts: Grow,
+    pub(super) pairs: Grow,
+    pub(super) ordered: Grow,
+    pub(super) rows: Grow,
+}
+
+impl Default for SearchMemory {
+    fn default() -> Self {
+        Self {
+            entries: Grow::new("boxes in sweep order"),
+            names: Grow::new("indices in sweep order"),
+            starts: Grow::new("first test of each box"),
+            pairs: Grow::new("pairs"),
+            ordered: Grow::new("pairs in order"),
+            rows: Grow::new("pairs of each box"),
+        }
+    }
+}
+
 /// Writes bytes of the host at an offset.
 pub(super) fn write_at(
     device: &Device,

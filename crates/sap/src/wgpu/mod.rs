@@ -16,6 +16,8 @@
 //! update that fails changes nothing that can be seen.
 
 mod ahead;
+mod cells;
+mod counts;
 mod engine;
 mod frame;
 mod gpu;
@@ -28,6 +30,7 @@ mod params;
 mod reader;
 mod resident;
 mod search;
+mod steps;
 mod tuning;
 mod update;
 

@@ -101,7 +101,7 @@ impl PairLists {
     }
 
     /// Adds a part of so many pairs, which are to be written.
-    fn add(&mut self, device: &Device, pairs: u64) -> Result<&Buffer> {
+    pub(super) fn add(&mut self, device: &Device, pairs: u64) -> Result<&Buffer> {
         let bytes = pairs * PAIR_BYTES;
         let kept = self.parts.get(self.used);
         if kept.is_none_or(|part| part.buffer.size() < bytes) {
@@ -137,39 +137,12 @@ impl PairLists {
         batch.step(device, &kernels.store_pairs, params, &lists, groups)
     }
 
-    /// Does that, and has the pairs counted that the last list has too.
-    pub(super) fn store_and_count(
-        &mut self,
-        gpu: &Gpu,
-        batch: &mut Batch,
-        [ordered, found]: [&Buffer; 2],
-        max: Listed,
-        (last, counters): (&Self, &mut Grow),
-    ) -> Result<()> {
-        let [old] = last.used() else {
-            self.store(gpu, batch, [ordered, found], max)?;
-            self.count_common(gpu, batch, last, found, counters)?;
-            return Ok(());
-        };
-        let (device, kernels) = (gpu.device(), gpu.resident()?);
-        let counter = counters.reserve(device, size_of::<u64>() as u64)?;
-        batch.clear(counter, size_of::<u64>() as u64);
-        let params = ListParams {
-            pairs: max.pairs as u32,
-            last_pairs: old.pairs as u32,
-            index_bits: max.index_bits,
-            unused: 0,
-        };
-        let part = self.add(device, max.pairs)?;
-        let groups = params.pairs.div_ceil(WORKGROUP);
-        let lists = [
-            (1, ordered),
-            (2, &old.buffer),
-            (3, part),
-            (4, counter),
-            (5, found),
-        ];
-        batch.step(device, &kernels.store_and_count, params, &lists, groups)
+    /// Returns the buffer of the one part with its number of pairs, if there is one part.
+    pub(super) fn one(&self) -> Option<(&Buffer, u64)> {
+        match self.used() {
+            [part] => Some((&part.buffer, part.pairs)),
+            _ => None,
+        }
     }
 
     /// Sets the number of pairs of the one part.
@@ -245,7 +218,12 @@ impl PairLists {
                     last_pairs: old.pairs as u32,
                     ..ListParams::zeroed()
                 };
-                let lists = [(1, &new.buffer), (2, &old.buffer), (4, counter), (5, found)];
+                let lists = [
+                    (1, &new.buffer),
+                    (14, &old.buffer),
+                    (4, counter),
+                    (5, found),
+                ];
                 let groups = params.pairs.div_ceil(WORKGROUP);
                 batch.step(device, &kernels.count_common, params, &lists, groups)?;
             }

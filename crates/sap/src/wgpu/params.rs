@@ -27,13 +27,42 @@ pub(super) struct Params {
     first_columns: u32,
     others: [u32; 2],
     cuts_at: [u32; 2],
-    cut_counts: [u32; 2],
+    pub(super) cut_counts: [u32; 2],
     pub(super) copy_capacity: u32,
     pub(super) index_bits: u32,
+    pub(super) grid: Grid,
+    pub(super) blocks: Blocks,
+    pub(super) last_pairs: u32,
+}
+
+/// The cells of a search that counts, as the kernels have them.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Grid {
+    /// The steps of a column.
+    pub(super) steps: u32,
+    pub(super) shift: u32,
+    pub(super) first: i32,
+    pub(super) last: i32,
+    pub(super) exponent: i32,
+}
+
+/// The blocks that counts are scanned in.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Blocks {
+    /// What a launch scans, with the bits of the number of elements of a block.
+    pub(super) scanned: u32,
+    pub(super) scan_bits: u32,
+    pub(super) cell_bits: u32,
+    pub(super) entry_bits: u32,
+    pub(super) row_bits: u32,
+    /// The number of blocks that a launch enters.
+    pub(super) entered: u32,
 }
 
 const _: () = {
-    assert!(size_of::<Params>() == 96);
+    assert!(size_of::<Params>() == 144);
     assert!(offset_of!(Params, axis) == 4);
     assert!(offset_of!(Params, rule) == 8);
     assert!(offset_of!(Params, first_set) == 12);
@@ -52,6 +81,18 @@ const _: () = {
     assert!(offset_of!(Params, cut_counts) == 80);
     assert!(offset_of!(Params, copy_capacity) == 88);
     assert!(offset_of!(Params, index_bits) == 92);
+    assert!(offset_of!(Params, grid) == 96);
+    assert!(offset_of!(Params, blocks) == 116);
+    assert!(offset_of!(Params, last_pairs) == 140);
+    assert!(offset_of!(Grid, shift) == 4);
+    assert!(offset_of!(Grid, first) == 8);
+    assert!(offset_of!(Grid, last) == 12);
+    assert!(offset_of!(Grid, exponent) == 16);
+    assert!(offset_of!(Blocks, scan_bits) == 4);
+    assert!(offset_of!(Blocks, cell_bits) == 8);
+    assert!(offset_of!(Blocks, entry_bits) == 12);
+    assert!(offset_of!(Blocks, row_bits) == 16);
+    assert!(offset_of!(Blocks, entered) == 20);
 };
 
 /// Returns the number of bits of a number, at least 1.
@@ -109,5 +150,29 @@ impl Params {
             rows: [rows.start, rows.end],
             ..self
         }
+    }
+
+    /// Returns the parameters of a launch that scans so many elements.
+    pub(super) fn scanning(self, elements: u64, scan_bits: u32) -> Self {
+        let blocks = Blocks {
+            scanned: elements as u32,
+            scan_bits,
+            ..self.blocks
+        };
+        Self { blocks, ..self }
+    }
+
+    /// Returns the parameters of a launch that enters so many blocks.
+    pub(super) const fn entering(self, entered: u32) -> Self {
+        let blocks = Blocks {
+            entered,
+            ..self.blocks
+        };
+        Self { blocks, ..self }
+    }
+
+    /// Returns the number of pairs that are stored.
+    pub(super) const fn capacity(&self) -> u64 {
+        self.capacity as u64
     }
 }

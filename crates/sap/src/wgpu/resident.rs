@@ -1,21 +1,22 @@
 //! What stays on the device between updates whose boxes are there.
 
+use super::cells::CellSearch;
+use super::counts::Counts;
 use super::gpu::Gpu;
 use super::input::{Given, Input, Source};
 use super::launch::Batch;
 use super::memory::Grow;
 use super::pairs::PairLists;
 use super::reader::{DeviceScene, Reader};
-use super::tuning::{
-    COPY_GROWTH_SHARE, EXPECTED_GROWTH_SHARE, FREE_GROWTH, MAX_TEST_GROWTH, NEW_PLAN_SHARE,
-    PLAN_FRAMES, PLAN_SIZE_SHARE,
-};
+use super::steps::Steps;
+use super::tuning::{MAX_CELL_TESTS, MAX_TEST_GROWTH, PLAN_FRAMES, PLAN_SIZE_SHARE};
 use crate::cpu::shared::{Cuts, plan_by_sample};
 use crate::{Aabb, Config, OverlapRule, Pair, Result, Strategy};
 
 /// The last frame with its lists, and memory for the next.
 pub(super) struct Resident {
     pub(super) reader: Reader,
+    pub(super) cells: CellSearch,
     pub(super) scene: DeviceScene,
     pub(super) spare: DeviceScene,
     /// The pairs of the last update, and of the one before.
@@ -33,6 +34,7 @@ pub(super) struct Resident {
 impl Resident {
     pub(super) fn new(gpu: Gpu) -> Self {
         Self {
+            cells: CellSearch::new(gpu.clone()),
             reader: Reader::new(gpu),
             scene: DeviceScene::default(),
             spare: DeviceScene::default(),
@@ -90,62 +92,14 @@ pub(super) struct KeptPlan {
     /// The number of tests of the first frame.
     tests: u64,
     frames: u32,
+    /// The steps of the cells, if the pairs are found by them.
+    pub(super) steps: Option<Steps>,
+    /// The tests of a frame that was too much for the cells.
+    pub(super) cell_tests: Option<u64>,
     /// What the last frame had, unless the host must wait for that of the next.
     pub(super) counts: Option<Counts>,
     /// The numbers that the last frame was given memory for.
     pub(super) given: Option<Counts>,
-}
-
-/// The numbers of entries, tests and pairs of a frame.
-#[derive(Clone, Copy)]
-pub(super) struct Counts {
-    pub(super) copies: u64,
-    pub(super) tests: u64,
-    pub(super) pairs: u64,
-}
-
-impl Counts {
-    /// Returns the numbers that the next frame is given memory and launches for, at most `max`.
-    /// The first frame of a plan may have other copies and tests.
-    fn grown(self, max: &Self, is_first: bool) -> Option<Self> {
-        let [copies, tests] = if is_first {
-            [NEW_PLAN_SHARE; 2]
-        } else {
-            [COPY_GROWTH_SHARE, EXPECTED_GROWTH_SHARE]
-        };
-        let grow = |count: u64, share: u64, max: u64| {
-            let grown = count + count / share + FREE_GROWTH;
-            (count <= max).then_some(grown.min(max))
-        };
-        Some(Self {
-            // Unused copies are sorted with the others.
-            copies: grow(self.copies, copies, max.copies)?,
-            tests: grow(self.tests, tests, max.tests)?,
-            pairs: grow(self.pairs, EXPECTED_GROWTH_SHARE, max.pairs)?,
-        })
-    }
-
-    /// Tells whether the memory for as many is enough for a frame like that of `counts`, and not
-    /// much more than it would be given anew.
-    fn suits(&self, counts: &Self, grown: &Self) -> bool {
-        let halfway = |count: u64, grown: u64| count + (grown - count) / 2;
-        let least = Self {
-            copies: halfway(counts.copies, grown.copies),
-            tests: halfway(counts.tests, grown.tests),
-            pairs: halfway(counts.pairs, grown.pairs),
-        };
-        let most = Self {
-            copies: grown.copies + grown.copies / COPY_GROWTH_SHARE,
-            tests: 2 * grown.tests,
-            pairs: 2 * grown.pairs,
-        };
-        least.is_within(self) && self.is_within(&most)
-    }
-
-    /// Tells whether none is more than another.
-    pub(super) const fn is_within(&self, max: &Self) -> bool {
-        self.copies <= max.copies && self.tests <= max.tests && self.pairs <= max.pairs
-    }
 }
 
 impl KeptPlan {
@@ -160,6 +114,8 @@ impl KeptPlan {
         };
         Self {
             axis: plan.axis,
+            steps: Steps::new(drawn, plan.axis).filter(|_| !scene.has_worlds()),
+            cell_tests: None,
             cuts,
             n: scene.n,
             has_worlds: scene.has_worlds(),
@@ -184,6 +140,22 @@ impl KeptPlan {
     /// Tells whether the next frame is the last that may follow the plan.
     pub(super) const fn is_last(&self) -> bool {
         self.frames + 1 == PLAN_FRAMES
+    }
+
+    /// Takes the numbers of a frame whose boxes were sorted. Cells are given up if they had far
+    /// more tests in the same frame.
+    pub(super) fn take_sorted(&mut self, counts: Counts) {
+        let tests = match self.cell_tests.take() {
+            Some(tests) if tests > MAX_CELL_TESTS * counts.tests.max(self.n as u64) => {
+                self.steps = None;
+                0
+            }
+            tests => tests.unwrap_or(0),
+        };
+        self.counts = Some(Counts {
+            tests: counts.tests.max(tests),
+            ..counts
+        });
     }
 
     /// Returns the input of a search by the plan.

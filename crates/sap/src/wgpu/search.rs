@@ -3,7 +3,7 @@
 use super::gpu::{Gpu, Kernels};
 use super::input::{Input, Source, Tags};
 use super::launch::{Batch, KeptSort};
-use super::memory::{Grow, GrowScratch};
+use super::memory::{Grow, GrowScratch, SearchMemory};
 use super::params::{Params, bits_of};
 use super::tuning::PIECE_TESTS;
 use crate::cpu::shared::{Clock, max_copies};
@@ -15,8 +15,8 @@ use radsweep_kernels::wgsl::{SWEEP_ITEMS, WORKGROUP};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
-use wgpu_device::Kernel;
 use wgpu_device::wgpu::Buffer;
+use wgpu_device::{Device, Kernel};
 
 /// What the launches of a search share.
 pub(super) struct Prepared {
@@ -25,9 +25,9 @@ pub(super) struct Prepared {
     pub(super) in_columns: bool,
     kernels: Arc<Kernels>,
     /// The boxes, and the lists of `tags`.
-    lists: [Buffer; 2],
+    pub(super) lists: [Buffer; 2],
     /// Those of all boxes; then those of all entries.
-    params: Params,
+    pub(super) params: Params,
     /// The bits of the keys that may differ.
     key_bits: u32,
 }
@@ -89,20 +89,15 @@ pub(super) struct Search {
     copies_made: Grow,
     keys: Grow,
     order: Grow,
-    entries: Grow,
-    names: Grow,
     runs: Grow,
     sums: Grow,
-    starts: Grow,
     /// The number of copies, in the second half.
     copied: Grow,
     /// The numbers of pairs and of tests.
     counters: Grow,
-    pairs: Grow,
-    ordered: Grow,
-    rows: Grow,
     pub(super) box_scratch: GrowScratch,
     pub(super) pair_scratch: GrowScratch,
+    pub(super) memory: SearchMemory,
     box_sort: KeptSort,
     pair_sort: KeptSort,
     pub(super) batch: Batch,
@@ -124,18 +119,13 @@ impl Search {
             copies_made: Grow::new("copies of boxes"),
             keys: Grow::new("keys of boxes in order"),
             order: Grow::new("order of boxes"),
-            entries: Grow::new("boxes in sweep order"),
-            names: Grow::new("indices in sweep order"),
             runs: Grow::new("tests of each box"),
             sums: Grow::new("sums of tests"),
-            starts: Grow::new("first test of each box"),
             copied: Grow::new("number of copies"),
             counters: Grow::new("counters"),
-            pairs: Grow::new("pairs"),
-            ordered: Grow::new("pairs in order"),
-            rows: Grow::new("pairs of each box"),
             box_scratch: GrowScratch::default(),
             pair_scratch: GrowScratch::default(),
+            memory: SearchMemory::default(),
             box_sort: KeptSort::default(),
             pair_sort: KeptSort::default(),
             batch: Batch::default(),
@@ -149,7 +139,7 @@ impl Search {
 
     /// Returns the number of pairs that there is room for.
     pub(super) fn room(&self) -> u64 {
-        self.pairs.room() / PAIR_BYTES
+        self.memory.pairs.room() / PAIR_BYTES
     }
 
     /// Uploads boxes that are on the host, sorts them along the axis, in columns if there are cuts,
@@ -242,17 +232,14 @@ impl Search {
             self.sums.reserve(device, 8 * u64::from(groups))?,
         );
         let (starts, copied) = (
-            self.starts.reserve(device, 8 * n)?,
+            self.memory.starts.reserve(device, 8 * n)?,
             self.copied.reserve(device, 16)?,
         );
         let [boxes, tags] = &prepared.lists;
         let counted = [(1, boxes), (6, counts), (7, sums), (9, tags)];
-        let placed = [(6, counts), (7, sums), (8, starts)];
-        let (params, kernels) = (prepared.params, &prepared.kernels);
-        batch.step(device, &columns.count_copies, params, &counted, groups)?;
-        let scanned = [(7, sums), (10, copied)];
-        batch.step(device, &kernels.scan_sums, params, &scanned, 1)?;
-        batch.step(device, &kernels.place_starts, params, &placed, groups)
+        let kernel = &columns.count_copies;
+        batch.step(device, kernel, prepared.params, &counted, groups)?;
+        number(device, batch, prepared, [counts, sums, starts, copied])
     }
 
     /// Makes the copies that were counted, as far as there is memory for so many.
@@ -271,7 +258,7 @@ impl Search {
         );
         let (counts, starts) = (
             self.runs.reserve(device, 0)?,
-            self.starts.reserve(device, 0)?,
+            self.memory.starts.reserve(device, 0)?,
         );
         let [boxes, tags] = &prepared.lists;
         let made = [
@@ -360,14 +347,14 @@ impl Search {
             self.order.reserve(device, 0)?,
         );
         let (entries, names) = (
-            self.entries.reserve(device, 16 * n)?,
-            self.names.reserve(device, 8 * n)?,
+            self.memory.entries.reserve(device, 16 * n)?,
+            self.memory.names.reserve(device, 8 * n)?,
         );
         let (runs, sums) = (
             self.runs.reserve(device, 4 * n)?,
             self.sums.reserve(device, 8 * u64::from(groups))?,
         );
-        let starts = self.starts.reserve(device, 8 * n)?;
+        let starts = self.memory.starts.reserve(device, 8 * n)?;
         let counters = self.counters.reserve(device, 16)?;
         let arranged = [
             (1, &prepared.lists[0]),
@@ -378,12 +365,9 @@ impl Search {
             (6, runs),
             (7, sums),
         ];
-        let placed = [(6, runs), (7, sums), (8, starts)];
-        let (params, kernels) = (prepared.params, &prepared.kernels);
-        batch.step(device, &kernels.arrange, params, &arranged, groups)?;
-        let scanned = [(7, sums), (10, counters)];
-        batch.step(device, &kernels.scan_sums, params, &scanned, 1)?;
-        batch.step(device, &kernels.place_starts, params, &placed, groups)
+        let kernel = &prepared.kernels.arrange;
+        batch.step(device, kernel, prepared.params, &arranged, groups)?;
+        number(device, batch, prepared, [runs, sums, starts, counters])
     }
 
     /// Makes all tests, counts the pairs with their smaller index in `rows`, and stores them as far
@@ -428,7 +412,11 @@ impl Search {
         capacity: u64,
     ) -> Result<()> {
         let device = self.gpu.device();
-        let pairs = self.pairs.reserve(device, capacity * PAIR_BYTES)?.clone();
+        let pairs = self
+            .memory
+            .pairs
+            .reserve(device, capacity * PAIR_BYTES)?
+            .clone();
         let params = prepared.params.piece(tests, rows, capacity);
         self.make_tests(
             batch,
@@ -445,7 +433,7 @@ impl Search {
         let device = gpu.device();
         let prepared = &arranged.prepared;
         let boxes = u64::from(prepared.boxes);
-        let rows = self.rows.reserve(device, 4 * boxes)?.clone();
+        let rows = self.memory.rows.reserve(device, 4 * boxes)?.clone();
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear(&rows, 4 * boxes);
         for tests in self.pieces(arranged.tests) {
@@ -456,7 +444,7 @@ impl Search {
         }
         batch.submit(device)?;
         self.batch = batch;
-        self.rows.read(device, boxes)
+        self.memory.rows.read(device, boxes)
     }
 
     /// Returns the ranges of tests of launches.
@@ -477,9 +465,9 @@ impl Search {
         let device = self.gpu.device();
         let mut buffers = vec![
             (2, self.keys.reserve(device, 0)?),
-            (4, self.entries.reserve(device, 0)?),
-            (5, self.names.reserve(device, 0)?),
-            (8, self.starts.reserve(device, 0)?),
+            (4, self.memory.entries.reserve(device, 0)?),
+            (5, self.memory.names.reserve(device, 0)?),
+            (8, self.memory.starts.reserve(device, 0)?),
             (9, &prepared.lists[1]),
             (10, self.counters.reserve(device, 0)?),
         ];
@@ -508,8 +496,8 @@ impl Search {
         let gpu = self.gpu.clone();
         let (device, sorter) = (gpu.device(), gpu.sorter());
         let (found, ordered) = (
-            self.pairs.reserve(device, max * PAIR_BYTES)?,
-            self.ordered.reserve(device, max * PAIR_BYTES)?,
+            self.memory.pairs.reserve(device, max * PAIR_BYTES)?,
+            self.memory.ordered.reserve(device, max * PAIR_BYTES)?,
         );
         let counters = self.counters.reserve(device, 16)?;
         let scratch = self
@@ -528,7 +516,7 @@ impl Search {
 
     /// Returns the buffer of the pairs in order, packed.
     pub(super) const fn ordered(&self) -> Option<&Buffer> {
-        self.ordered.buffer()
+        self.memory.ordered.buffer()
     }
 
     /// Returns the numbers of pairs and tests, and that of copies in the second half of a buffer.
@@ -542,7 +530,7 @@ impl Search {
         Listed { pairs, index_bits }: Listed,
         clock: &mut Clock,
     ) -> Result<Vec<Pair>> {
-        let packed: Vec<u64> = self.ordered.read(self.gpu.device(), pairs)?;
+        let packed: Vec<u64> = self.memory.ordered.read(self.gpu.device(), pairs)?;
         let mask = (1 << index_bits) - 1;
         let unpack = |&key: &u64| Pair {
             a: (key >> index_bits) as u32,
@@ -552,4 +540,22 @@ impl Search {
         clock.lap(|timings| &mut timings.download);
         Ok(pairs)
     }
+}
+
+/// Numbers what the entries have: `starts` are the sums of the `counts` before, and `total` has the
+/// sum of all. Each workgroup has left its sum in `sums`.
+fn number(
+    device: &Device,
+    batch: &mut Batch,
+    prepared: &Prepared,
+    [counts, sums, starts, total]: [&Buffer; 4],
+) -> Result<()> {
+    let (params, kernels) = (prepared.params, &prepared.kernels);
+    let (scanned, placed) = (
+        [(7, sums), (10, total)],
+        [(6, counts), (7, sums), (8, starts)],
+    );
+    let groups = params.entries.div_ceil(WORKGROUP);
+    batch.step(device, &kernels.scan_sums, params, &scanned, 1)?;
+    batch.step(device, &kernels.place_starts, params, &placed, groups)
 }

@@ -31,3 +31,12 @@ pub(super) const NEW_PLAN_SHARE: u64 = 2;
 
 /// What any number may grow by.
 pub(super) const FREE_GROWTH: u64 = 256;
+
+/// Cells for a copy of a box, at most: the fewer, the more tests are made in vain.
+pub(super) const CELLS_A_COPY: u64 = 2;
+
+/// The max number of cells: 16 MiB of counters.
+pub(super) const MAX_CELLS: u64 = 1 << 22;
+
+/// A plan is followed in cells while they have at most this many times the tests of a sort.
+pub(super) const MAX_CELL_TESTS: u64 = 2;

@@ -7,11 +7,12 @@
 //! A frame like the last is one submission and one wait ([`ahead`](super::ahead)). Where the last
 //! says too little about it, or it has outgrown what that promised, the host waits for each number.
 
+use super::counts::Counts;
 use super::engine::{Cost, Engine, check_listed, refuse, unchanged};
 use super::frame::WgpuFrame;
 use super::lists::Lists;
 use super::reader::{DeviceScene, Reading};
-use super::resident::{Counts, KeptPlan};
+use super::resident::KeptPlan;
 use super::search::Arranged;
 use crate::cpu::shared::{Clock, max_pairs};
 use crate::{Report, Result};
@@ -209,7 +210,11 @@ impl Engine {
         };
         // Boxes that the plan wants in columns, but that have too many copies, are counted first.
         let as_planned = lists.in_columns() == cuts.iter().any(|cuts| !cuts.is_empty());
-        plan.counts = as_planned.then_some(counts);
+        if as_planned {
+            plan.take_sorted(counts);
+        } else {
+            plan.counts = None;
+        }
         // One wait for what these count and for the reports of the sorts.
         let batch = &mut lists.search().batch;
         let events = self.resident.count_events(&gpu, batch, &self.config)?;

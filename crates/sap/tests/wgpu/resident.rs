@@ -19,6 +19,7 @@ pub const ALL: &[(&str, Other)] = &[
     ("resident::margins", margins),
     ("resident::few_boxes", few_boxes),
     ("resident::one_wait", one_wait),
+    ("resident::beyond_cells", beyond_cells),
     ("resident::bad_boxes", bad_boxes),
     ("resident::unchanged", unchanged),
     ("resident::beside_host_frames", beside_host_frames),
@@ -313,6 +314,34 @@ fn one_wait() -> Result<(), Failed> {
         equal(rig.waits, 1)?;
         rig.check(&lists)?;
         equal((rig.waits, rig.resident.report().stats.tests), (1, 0))?;
+    }
+    Ok(())
+}
+
+/// Frames that are not for cells are sorted once one has shown it: one box overlaps all others, and
+/// nearly all boxes begin in one step.
+fn beyond_cells() -> Result<(), Failed> {
+    let random = &mut Random::new(21);
+    let mut crossed = vec![Aabb::new([-1.0; 3], [60.0; 3])];
+    crossed.extend((0..1500).map(|i| {
+        let min = [i % 12, i / 12 % 12, i / 144].map(|x| 2.0 * x as f32);
+        Aabb::new(min, min.map(|x| x + 1.0))
+    }));
+    let steep = (0..1500).map(|_| {
+        let low = 0.8_f32.powf(random.between(0.0, 300.0));
+        Aabb::new([low, 0.0, 0.0], [1.01 * low, 1.0, 1.0])
+    });
+    for boxes in [crossed, steep.collect()] {
+        let mut rig = Rig::new(&wgpu(Strategy::Auto))?;
+        let mut lists = Lists::of(boxes);
+        for waits_once in [false, false, true, true] {
+            rig.check(&lists)?;
+            equal(rig.waits == 1, waits_once)?;
+            for bounds in &mut lists.boxes {
+                bounds.min = bounds.min.map(|x| 1.001 * x);
+                bounds.max = bounds.max.map(|x| 1.001 * x);
+            }
+        }
     }
     Ok(())
 }
