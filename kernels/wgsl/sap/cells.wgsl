@@ -35,6 +35,7 @@ const TALLY_TESTS: u32 = 2u;
 const TALLY_COPIES: u32 = 3u;
 const TALLY_OVER: u32 = 4u;
 const TALLY_COMMON: u32 = 5u;
+const TALLIES: u32 = 6u;
 
 @group(0) @binding(10) var<storage, read_write> tallies: array<atomic<u32>>;
 // The counters of the cells: of copies; then where the copies of each begin in its block, then
@@ -48,6 +49,9 @@ const TALLY_COMMON: u32 = 5u;
 @group(0) @binding(5) var<storage, read_write> names: array<vec4<u32>>;
 // The first test of each entry, in its block.
 @group(0) @binding(8) var<storage, read_write> starts: array<u32>;
+
+// The number of pairs of each row.
+@group(0) @binding(12) var<storage, read_write> rows: array<atomic<u32>>;
 
 var<private> is_over: bool;
 
@@ -85,28 +89,31 @@ fn enter_blocks(lid: u32) -> u32 {
     return sums.y;
 }
 
-// The counters that are scanned, which stand where those of the cells do.
-@group(0) @binding(2) var<storage, read_write> counts: array<u32>;
+// The counters that are scanned, four in one: cells or rows.
+@group(0) @binding(2) var<storage, read_write> counts: array<vec4<u32>>;
 
 // Replaces each count by the sum of those before it in its block.
 @compute @workgroup_size(WORKGROUP)
 fn scan_counts(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group: vec3<u32>) {
-    let each = 1u << (params.scan_bits - 8u);
-    let first = min((group.x * WORKGROUP + lid) * each, params.scanned);
-    let end = min(first + each, params.scanned);
-    var sum = 0u;
-    for (var at = first; at < end; at += 1u) {
-        sum = bounded_sum(sum, counts[at]);
-    }
-    let sums = scan_exclusive(lid, sum);
-    var before = sums.x;
-    for (var at = first; at < end; at += 1u) {
-        let count = counts[at];
-        counts[at] = before;
-        before += count;
+    let first = group.x << (params.scan_bits - 2u);
+    let end = first + (1u << (params.scan_bits - 2u));
+    var before = 0u;
+    for (var start = first; start < end; start += WORKGROUP) {
+        let at = start + lid;
+        var count = vec4<u32>(0u);
+        if 4u * at < params.scanned {
+            count = counts[at];
+        }
+        let pairs = count.xz + count.yw;
+        let sums = scan_exclusive(lid, bounded_sum(pairs.x, pairs.y));
+        if 4u * at < params.scanned {
+            let own = vec4<u32>(0u, count.x, pairs.x, pairs.x + count.z);
+            counts[at] = before + sums.x + own;
+        }
+        before = bounded_sum(before, sums.y);
     }
     if lid == 0u {
-        sums_made[group.x] = sums.y;
+        sums_made[group.x] = before;
     }
     note_over();
 }
@@ -137,6 +144,9 @@ fn count_cells(
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
     let index = index_of(lid, group, groups);
+    if index < TALLIES {
+        atomicStore(&tallies[index], 0u);
+    }
     if index >= params.entries || is_empty_box(index) {
         return;
     }
@@ -158,10 +168,13 @@ fn place_entries(
 ) {
     let copies = enter_blocks(lid);
     let index = index_of(lid, group, groups);
+    if index < params.entries {
+        atomicStore(&rows[index], 0u);
+    }
     if index == 0u {
         atomicStore(&tallies[TALLY_COPIES], copies);
-        note_over();
     }
+    note_over();
     if index >= params.entries || is_empty_box(index) {
         return;
     }
@@ -191,7 +204,8 @@ fn entry_count() -> u32 {
 
 // Returns the number of tests of an entry: of the entries behind it, to the end of its last cell.
 fn run_of(entry: u32, count: u32) -> u32 {
-    let cell = names[entry].w;
+    // A sum that was too large leaves entries unwritten.
+    let cell = min(names[entry].w, params.scanned - 1u);
     let end = block_starts[cell >> params.cell_bits] + atomicLoad(&cells[cell]);
     return max(min(end, count), entry + 1u) - (entry + 1u);
 }
@@ -200,21 +214,23 @@ fn run_of(entry: u32, count: u32) -> u32 {
 fn number_tests(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) group: vec3<u32>) {
     enter_blocks(lid);
     let count = entry_count();
-    let each = 1u << (params.entry_bits - 8u);
-    let first = min((group.x * WORKGROUP + lid) * each, count);
-    let end = min(first + each, count);
-    var sum = 0u;
-    for (var entry = first; entry < end; entry += 1u) {
-        sum = bounded_sum(sum, run_of(entry, count));
-    }
-    let sums = scan_exclusive(lid, sum);
-    var before = sums.x;
-    for (var entry = first; entry < end; entry += 1u) {
-        starts[entry] = before;
-        before += run_of(entry, count);
+    let first = group.x << params.entry_bits;
+    let end = first + (1u << params.entry_bits);
+    var before = 0u;
+    for (var start = first; start < end; start += WORKGROUP) {
+        let entry = start + lid;
+        var run = 0u;
+        if entry < count {
+            run = min(run_of(entry, count), MAX_SUM);
+        }
+        let sums = scan_exclusive(lid, run);
+        if entry < count {
+            starts[entry] = before + sums.x;
+        }
+        before = bounded_sum(before, sums.y);
     }
     if lid == 0u {
-        sums_made[group.x] = sums.y;
+        sums_made[group.x] = before;
     }
     note_over();
 }

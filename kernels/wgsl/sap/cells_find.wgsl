@@ -1,13 +1,11 @@
 // Makes all tests of the entries in cells, and puts the pairs in order.
 
-const SHARE: u32 = WORKGROUP * ITEMS;
 // The entries without a test that a thread passes one by one.
 const STRIDES: u32 = 3u;
 
 // The pairs: the smaller index, the larger, and which of the row it is.
 @group(0) @binding(11) var<storage, read_write> found: array<u32>;
-// The counts of the rows, and where their pairs begin.
-@group(0) @binding(12) var<storage, read_write> rows: array<atomic<u32>>;
+// Where the pairs of each row begin in its block.
 @group(0) @binding(2) var<storage, read> row_starts: array<u32>;
 // The pairs in the order of their rows.
 @group(0) @binding(13) var<storage, read_write> placed: array<vec2<u32>>;
@@ -50,13 +48,13 @@ fn go_to(test: u32, count: u32, tests: u32) {
         first_test = end_test;
         end_test = start_of(entry + 1u, count, tests);
     }
-    if test >= end_test {
+    if test >= end_test || entry >= count {
         enter(test, count, tests);
     }
 }
 
 fn enter(test: u32, count: u32, tests: u32) {
-    entry = entry_of(test, count);
+    entry = min(entry_of(test, count), count - 1u);
     first_test = start_of(entry, count, tests);
     end_test = start_of(entry + 1u, count, tests);
 }
@@ -121,13 +119,15 @@ fn find_in_cells(
 ) {
     let tests = enter_blocks(lid);
     let share = group_index(group, groups);
-    if share == 0u && lid == 0u {
-        atomicStore(&tallies[TALLY_TESTS], tests);
+    if share == 0u {
+        if lid == 0u {
+            atomicStore(&tallies[TALLY_TESTS], tests);
+        }
         note_over();
     }
     let made = min(tests, params.tests);
-    let test = min(share * SHARE + lid * ITEMS, made);
-    let own = find_own(test, min(test + ITEMS, made), entry_count(), tests);
+    let test = min((share * WORKGROUP + lid) * params.thread_tests, made);
+    let own = find_own(test, min(test + params.thread_tests, made), entry_count(), tests);
     let sums = scan_exclusive(lid, own);
     if lid == 0u && sums.y > 0u {
         share_slot = reserve_slots(sums.y);

@@ -68,6 +68,9 @@ struct Params {
     blocks: u32,
     // The number of pairs of the list that is searched for the new ones.
     last_pairs: u32,
+    // The tests of a thread, at most `ITEMS`.
+    thread_tests: u32,
+    unused: u32,
 }
 
 const ABSENT: u32 = 0xffffffffu;

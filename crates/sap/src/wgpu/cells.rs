@@ -6,6 +6,7 @@ use super::launch::Batch;
 use super::memory::{Grow, SearchMemory};
 use super::params::{Blocks, Params};
 use super::steps::Steps;
+use super::tuning::{FULL_THREADS, MIN_THREAD_TESTS};
 use crate::Result;
 use radsweep_kernels::wgsl::{Cells, SWEEP_ITEMS, WORKGROUP};
 use std::ops::Range;
@@ -57,10 +58,13 @@ impl Tallies {
     }
 }
 
+/// The elements of a block, at least: four for each thread.
+const MIN_BLOCK: u64 = 4 * WORKGROUP as u64;
+
 /// Returns the bits of the number of elements of a block.
 fn block_bits(elements: u64) -> u32 {
     let least = elements.div_ceil(Cells::MAX_BLOCKS.into());
-    least.next_power_of_two().max(WORKGROUP.into()).ilog2()
+    least.next_power_of_two().max(MIN_BLOCK).ilog2()
 }
 
 const fn blocks(elements: u64, bits: u32) -> u32 {
@@ -96,7 +100,8 @@ impl CellSearch {
         let Some(grid) = steps.grid(columns, capacity.copies) else {
             return Ok(false);
         };
-        let cells = columns * u64::from(grid.steps);
+        // Counts are scanned four at a time.
+        let cells = (columns * u64::from(grid.steps)).next_multiple_of(4);
         let n = task.params.entries;
         let mut params = task.params;
         params.grid = grid;
@@ -105,6 +110,7 @@ impl CellSearch {
         params.blocks.cell_bits = block_bits(cells);
         params.blocks.entry_bits = block_bits(capacity.copies);
         params.blocks.row_bits = block_bits(n.into());
+        let params = params.scanning(cells, params.blocks.cell_bits);
         let params = params.piece(0..capacity.tests, &(0..n), capacity.pairs);
         self.place_entries(batch, memory, task.lists, params, cells)?;
         self.find(batch, memory, task.lists, params)?;
@@ -134,7 +140,6 @@ impl CellSearch {
         let counts = self.cells.reserve(device, 4 * cells)?;
         let tallies = self.tallies.reserve(device, Tallies::BYTES)?;
         batch.clear(counts, 4 * cells);
-        batch.clear(tallies, Tallies::BYTES);
         let [cell_sums, test_sums, _] = &mut self.sums;
         let Blocks {
             cell_bits,
@@ -146,16 +151,18 @@ impl CellSearch {
         let test_sums = test_sums.reserve(device, 4 * u64::from(entry_blocks))?;
         let groups = params.entries.div_ceil(WORKGROUP);
 
-        let counted = [(1, boxes), (2, counts), (9, tags)];
+        let counted = [(1, boxes), (2, counts), (9, tags), (10, tallies)];
         batch.step(device, &kernels.count_cells, params, &counted, groups)?;
         let scanned = [(2, counts), (6, cell_sums), (10, tallies)];
-        let scan = params.scanning(cells, cell_bits);
-        batch.step(device, &kernels.scan_counts, scan, &scanned, cell_blocks)?;
+        batch.step(device, &kernels.scan_counts, params, &scanned, cell_blocks)?;
         let params = params.entering(cell_blocks);
         let (entries, names) = (
             memory.entries.reserve(device, 16 * copies)?,
             memory.names.reserve(device, 16 * copies)?,
         );
+        let rows = memory
+            .rows
+            .reserve(device, 4 * u64::from(params.entries).next_multiple_of(4))?;
         let placed = [
             (1, boxes),
             (2, counts),
@@ -164,6 +171,7 @@ impl CellSearch {
             (7, cell_sums),
             (9, tags),
             (10, tallies),
+            (12, rows),
         ];
         batch.step(device, &kernels.place_entries, params, &placed, groups)?;
         let starts = memory.starts.reserve(device, 4 * copies)?;
@@ -194,8 +202,9 @@ impl CellSearch {
     ) -> Result<()> {
         let gpu = self.gpu.clone();
         let (device, kernels) = (gpu.device(), gpu.cells()?);
-        let rows = memory.rows.reserve(device, 4 * u64::from(params.entries))?;
-        batch.clear(rows, 4 * u64::from(params.entries));
+        let rows = memory
+            .rows
+            .reserve(device, 4 * u64::from(params.entries).next_multiple_of(4))?;
         let pairs = memory.pairs.reserve(device, 12 * params.capacity())?;
         let [_, test_sums, _] = &mut self.sums;
         let found = [
@@ -209,8 +218,12 @@ impl CellSearch {
             (12, rows),
         ];
         let entered = blocks(params.copy_capacity.into(), params.blocks.entry_bits);
-        let shares = params.tests.div_ceil(WORKGROUP * SWEEP_ITEMS).max(1);
-        let params = params.entering(entered);
+        let mut params = params.entering(entered);
+        params.thread_tests = (params.tests / FULL_THREADS).clamp(MIN_THREAD_TESTS, SWEEP_ITEMS);
+        let shares = params
+            .tests
+            .div_ceil(WORKGROUP * params.thread_tests)
+            .max(1);
         batch.step(device, &kernels.find_in_cells, params, &found, shares)
     }
 
@@ -266,7 +279,7 @@ mod tests {
     fn blocks_are_few() {
         for elements in [0, 1, 255, 257, 1 << 18, (1 << 18) + 1, 1 << 23] {
             let bits = block_bits(elements);
-            assert!(bits >= 8 && blocks(elements, bits) <= Cells::MAX_BLOCKS);
+            assert!(bits >= 10 && blocks(elements, bits) <= Cells::MAX_BLOCKS);
         }
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Params {
     pub(super) grid: Grid,
     pub(super) blocks: Blocks,
     pub(super) last_pairs: u32,
+    pub(super) thread_tests: u32,
+    unused: u32,
 }
 
 /// The cells of a search that counts, as the kernels have them.
@@ -62,7 +64,7 @@ pub(super) struct Blocks {
 }
 
 const _: () = {
-    assert!(size_of::<Params>() == 144);
+    assert!(size_of::<Params>() == 152);
     assert!(offset_of!(Params, axis) == 4);
     assert!(offset_of!(Params, rule) == 8);
     assert!(offset_of!(Params, first_set) == 12);
@@ -84,6 +86,7 @@ const _: () = {
     assert!(offset_of!(Params, grid) == 96);
     assert!(offset_of!(Params, blocks) == 116);
     assert!(offset_of!(Params, last_pairs) == 140);
+    assert!(offset_of!(Params, thread_tests) == 144);
     assert!(offset_of!(Grid, shift) == 4);
     assert!(offset_of!(Grid, first) == 8);
     assert!(offset_of!(Grid, last) == 12);

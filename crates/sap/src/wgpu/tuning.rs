@@ -33,10 +33,16 @@ pub(super) const NEW_PLAN_SHARE: u64 = 2;
 pub(super) const FREE_GROWTH: u64 = 256;
 
 /// Cells for a copy of a box, at most: the fewer, the more tests are made in vain.
-pub(super) const CELLS_A_COPY: u64 = 2;
+pub(super) const CELLS_A_COPY: u64 = 1;
 
 /// The max number of cells: 16 MiB of counters.
 pub(super) const MAX_CELLS: u64 = 1 << 22;
 
 /// A plan is followed in cells while they have at most this many times the tests of a sort.
 pub(super) const MAX_CELL_TESTS: u64 = 2;
+
+/// The threads of a launch that makes few tests: half of those that an H200 runs at once.
+pub(super) const FULL_THREADS: u32 = 1 << 17;
+
+/// The tests of such a thread, at least: it searches for the first of them.
+pub(super) const MIN_THREAD_TESTS: u32 = 8;
