@@ -136,10 +136,10 @@ pub(super) const MAX_SQUARES: u64 = 16;
 /// Min copies of a box for which a sweep against all boxes is considered instead. Not measured.
 pub(super) const MIN_OVERSIZED_COPIES: u64 = 16;
 
-/// Max copies for each box, on average, that columns may take: 8 copies are 320 bytes. Not
+/// Max copies for each box, on average, that columns may take: 8 copies are 256 bytes. Not
 /// measured.
 pub(super) const MAX_MEAN_COPIES: u64 = 8;
-/// Copies that the columns of any frame may take in addition: 40 MB. Not measured.
+/// Copies that the columns of any frame may take in addition: 32 MB. Not measured.
 pub(super) const FREE_COPIES: u64 = 1_000_000;
 
 /// Candidates that `Endpoints` takes from y to z at once: 32 KiB, so the list stays in L1. Not

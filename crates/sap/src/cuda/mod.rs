@@ -13,7 +13,8 @@
 //! - `events` ([`events`]): they are compared with those of the last update.
 //! - `download` ([`memory`]): for updates from the host, the lists are copied there.
 //!
-//! The host waits once, after `events`, for the [`counters`]. If the capacity was too small, it
+//! The host waits once, after `events`, for the [`counters`]; before that only where cells are
+//! planned or a resting set is built. If the capacity was too small, it
 //! grows and the search repeats. The results of the last update are in other memory and are swapped
 //! with the new ones at the very end: an update that fails changes nothing that can be seen.
 

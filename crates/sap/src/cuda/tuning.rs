@@ -126,11 +126,11 @@ pub(super) const MIN_SAMPLED_PAIRS: u64 = 16;
 // ---- The bound of tests, and the tree ----
 
 /// Tests per box that cells may take, beside those for pairs (`TESTS_A_PAIR` of the kernels). A
-/// million boxes then lose 2.8 ms at most. The scenes of `docs/benchmarks.md` take up to 360
-/// without the pairs, and cells are good at those.
+/// million boxes then lose 1.8 ms at most, by [`CELLS_MS`]. The scenes of `docs/benchmarks.md` take
+/// up to 360 without the pairs, and cells are good at those.
 pub(super) const TESTS_A_BOX: u64 = 512;
-/// Tests of the sweep that cost as much as one in cells: `SWEPT_A_TEST` of the kernels, by
-/// [`SWEEP_MS`] and [`CELLS_MS`].
+/// Tests of the sweep that count as one in cells: `SWEPT_A_TEST` of the kernels. By [`SWEEP_MS`]
+/// and [`CELLS_MS`] 10 cost as much, so the bound of a sweep is the looser one.
 pub(super) const SWEPT_A_TEST: u64 = 16;
 /// Frames that the tree finds before the chosen finder is tried again. They double with each try in
 /// vain. A try costs as much as several frames, so it is one frame in 16 at first.
