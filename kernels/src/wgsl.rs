@@ -12,11 +12,15 @@
 /// The number of threads of a workgroup: all that WebGPU promises.
 pub const WORKGROUP: u32 = 256;
 /// The number of keys of a thread in a tile of the radix sort. Without subgroups a tile of 12 takes
-/// all of the 16 KiB of memory of a workgroup that WebGPU promises. On an H200, 2^24 keys were
-/// sorted with 8 / 12 / 16 at 14.2 / 13.6 / 11.8 G keys/s.
+/// all of the 16 KiB of memory of a workgroup that WebGPU promises. On an H200 (2026-11-23), 2^24
+/// keys were sorted with 8 / 12 / 14 / 16 / 20 at 21.5 / 17.5 / 17.4 / 17.0 / 10.8 G keys/s.
 pub const RADIX_ITEMS: u32 = 8;
-/// That of keys of 32 bits with values: 7.1 / 9.7 / 8.8 G keys/s.
+/// That of keys of 32 bits with values, where subgroups are small or not used.
 pub const RADIX_ITEMS_WITH_VALUES: u32 = 12;
+/// That of keys of 32 bits with values, where subgroups have at least 16 lanes: their counters
+/// leave memory for it. On an H200 (2026-11-23), 2^20 and 2^24 pairs were sorted with 8 / 12 / 14 /
+/// 16 / 20 at 8.0 / 6.7 / 6.2 / 7.8 / 5.0 and 12.7 / 13.3 / 13.7 / 13.7 / 8.3 G keys/s.
+pub const RADIX_ITEMS_WITH_SUBGROUPS: u32 = 16;
 /// The max number of workgroups that are few: each pass is one launch then.
 pub const RADIX_FEW: u32 = 128;
 /// The values of a digit.
@@ -117,7 +121,10 @@ impl Radix {
     #[must_use]
     pub const fn items(&self) -> u32 {
         match (self.key, self.value) {
-            (Key::Bits32, Value::U32 | Value::Index) => RADIX_ITEMS_WITH_VALUES,
+            (Key::Bits32, Value::U32 | Value::Index) => match self.subgroups {
+                Some(subgroups) if subgroups.min >= 16 => RADIX_ITEMS_WITH_SUBGROUPS,
+                _ => RADIX_ITEMS_WITH_VALUES,
+            },
             _ => RADIX_ITEMS,
         }
     }

@@ -8,11 +8,11 @@
 
 mod older;
 
-use gpusort::wgpu::{Payload, Request, Scratch, Sorter, SorterConfig};
+use gpusort::wgpu::{Payload, PreparedSort, Request, Sorter, SorterConfig};
 use gpusort::{SortOptions, cpu};
 use std::error::Error;
 use std::time::{Duration, Instant};
-use wgpu_device::wgpu::{Buffer, CommandEncoder};
+use wgpu_device::wgpu::{Buffer, CommandEncoder, ComputePassDescriptor};
 use wgpu_device::{BufferUsages, Device, bench_arguments};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -186,8 +186,7 @@ impl Buffers {
 }
 
 struct Ours {
-    sorter: Sorter,
-    scratch: Scratch,
+    sort: PreparedSort,
     buffers: Buffers,
     with_values: bool,
 }
@@ -200,10 +199,19 @@ impl Ours {
         } else {
             Payload::None
         };
+        let n = given.keys.len() as u64;
+        let (buffers, scratch) = (
+            Buffers::new(device, given)?,
+            sorter.scratch::<u32>(n, payload)?,
+        );
+        let Buffers { given, sorted, .. } = &buffers;
+        let mut request = Request::<u32>::keys(n, &given[0], &sorted[0]);
+        if with_values {
+            request = request.values(&given[1], &sorted[1]);
+        }
         Ok(Self {
-            scratch: sorter.scratch::<u32>(given.keys.len() as u64, payload)?,
-            sorter,
-            buffers: Buffers::new(device, given)?,
+            sort: sorter.prepare(&request, &scratch, &SortOptions::new())?,
+            buffers,
             with_values,
         })
     }
@@ -218,17 +226,12 @@ impl Contender for Ours {
         if what == What::Copies {
             return Ok(0.0);
         }
-        let Buffers { given, sorted, .. } = &self.buffers;
-        let n = given[0].size() / 4;
-        let mut request = Request::<u32>::keys(n, &given[0], &sorted[0]);
-        if self.with_values {
-            request = request.values(&given[1], &sorted[1]);
-        }
         self.buffers.run(repeats, |encoder| {
-            let options = SortOptions::new();
-            Ok(self
-                .sorter
-                .encode(encoder, request, &self.scratch, &options)?)
+            self.sort.begin(encoder);
+            let descriptor = ComputePassDescriptor::default();
+            self.sort
+                .launch(&mut encoder.begin_compute_pass(&descriptor));
+            Ok(())
         })
     }
 
