@@ -453,15 +453,21 @@ API cuDriverGetVersion(int* version) {
     *version = VERSION;
     return SUCCESS;
 }
+// All devices are alike and share one memory.
+constexpr int MAX_DEVICES = 8;
+static int devices() {
+    const char* const wanted = getenv("RADSWEEP_EMULATE_DEVICES");
+    return wanted ? std::clamp(atoi(wanted), 1, MAX_DEVICES) : 1;
+}
 API cuDeviceGetCount(int* count) {
     FAULT(cuDeviceGetCount);
-    *count = 1;
+    *count = devices();
     return SUCCESS;
 }
 API cuDeviceGet(int* device, int ordinal) {
     FAULT(cuDeviceGet);
-    *device = 0;
-    return ordinal == 0 ? SUCCESS : INVALID_DEVICE;
+    *device = ordinal;
+    return 0 <= ordinal && ordinal < devices() ? SUCCESS : INVALID_DEVICE;
 }
 API cuDeviceGetName(char* name, int length, int) {
     snprintf(name, size_t(length), "Emulated CUDA device");
@@ -489,16 +495,21 @@ API cuDeviceGetAttribute(int* value, int attribute, int) {
     return SUCCESS;
 }
 
-static char context;
-API cuDevicePrimaryCtxRetain(void** result, int) {
+static char contexts[MAX_DEVICES];
+static thread_local void* current = contexts;
+API cuDevicePrimaryCtxRetain(void** result, int device) {
     FAULT(cuDevicePrimaryCtxRetain);
-    *result = &context;
+    *result = &contexts[device];
     return SUCCESS;
 }
 API cuDevicePrimaryCtxRelease_v2(int) { return SUCCESS; }
-API cuCtxSetCurrent(void* wanted) { return !wanted || wanted == &context ? SUCCESS : 201; }
+API cuCtxSetCurrent(void* wanted) {
+    if (wanted && (wanted < contexts || wanted >= contexts + MAX_DEVICES)) return 201;
+    if (wanted) current = wanted;
+    return SUCCESS;
+}
 API cuCtxGetCurrent(void** result) {
-    *result = &context;
+    *result = current;
     return SUCCESS;
 }
 API cuCtxSynchronize() {
