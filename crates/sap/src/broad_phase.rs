@@ -388,14 +388,51 @@ impl BroadPhase {
         frame: impl Into<crate::DeviceFrame<'a>>,
     ) -> Result<&Report> {
         let frame = frame.into();
-        frame.check()?;
-        let backend = self.chosen.engine.backend();
-        let engine = self.chosen.cuda_mut().ok_or_else(|| Error::NoCuda {
-            looked_for: format!("this broad phase works on the backend `{backend}`"),
-        })?;
-        self.report = engine.update_device(&frame)?;
+        frame.check_lengths()?;
+        frame.check_excluded(true)?;
+        self.report = self.cuda_mut()?.update_device(&frame)?;
         self.lookup = Lookup::default();
         Ok(&self.report)
+    }
+
+    /// Finds the overlapping pairs between two sets in the memory of the first CUDA device, like
+    /// [`BroadPhase::overlaps_between`], and leaves them there, sorted. Boxes, filters and worlds
+    /// are on the device; the excluded pairs of the first set come from the host. The result of the
+    /// last update stays.
+    ///
+    /// The lists are read as by [`BroadPhase::update_device`]. The host waits for the count of
+    /// pairs. Read them on [`BroadPhase::stream`], or on another stream that waits for an event of
+    /// it; the next call of this broad phase may overwrite them.
+    ///
+    /// ```
+    /// use sap::{Aabb, Backend, BroadPhase, Config, Pair};
+    ///
+    /// let config = Config { backend: Backend::Cuda, ..Config::default() };
+    /// let Ok(mut broad_phase) = BroadPhase::new(config) else { return Ok(()) }; // no GPU here
+    /// let Some(stream) = broad_phase.stream().cloned() else { return Ok(()) };
+    /// let bullets = stream.from_slice(&[Aabb::new([0.4; 3], [0.6; 3])])?;
+    /// let targets = [Aabb::new([5.0; 3], [6.0; 3]), Aabb::new([0.0; 3], [1.0; 3])];
+    /// let targets = stream.from_slice(&targets)?;
+    /// let pairs = broad_phase.overlaps_between_device(bullets.slice(), targets.slice())?;
+    /// assert_eq!(stream.to_vec(pairs)?, [Pair { a: 0, b: 1 }]);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`BroadPhase::overlaps_between`], and [`Error::NoCuda`] on another backend. A GPU
+    /// that fails here is an error with [`Backend::Auto`](crate::Backend::Auto) too.
+    #[cfg(cuda)]
+    pub fn overlaps_between_device<'a, 'b>(
+        &mut self,
+        a: impl Into<crate::DeviceFrame<'a>>,
+        b: impl Into<crate::DeviceFrame<'b>>,
+    ) -> Result<gpu::Slice<'_, Pair>> {
+        let (a, b) = (a.into(), b.into());
+        a.check_lengths()?;
+        b.check_lengths()?;
+        a.check_excluded(false)?;
+        self.cuda_mut()?.between([a.source, b.source])
     }
 
     /// Returns the pairs of the last update in the memory of the device, sorted; none for an engine
@@ -412,6 +449,14 @@ impl BroadPhase {
     #[must_use]
     pub fn stream(&self) -> Option<&gpu::Stream> {
         Some(self.chosen.cuda()?.stream())
+    }
+
+    #[cfg(cuda)]
+    fn cuda_mut(&mut self) -> Result<&mut crate::cuda::Engine> {
+        let backend = self.chosen.engine.backend();
+        self.chosen.cuda_mut().ok_or_else(|| Error::NoCuda {
+            looked_for: format!("this broad phase works on the backend `{backend}`"),
+        })
     }
 
     /// The threads of [`Config::threads`].

@@ -21,7 +21,7 @@ use crate::cuda::tuning::MIN_RESTING;
 use crate::last::Last;
 use crate::query::{Candidate, Labels, Question};
 use crate::subdivision::Subdivision;
-use crate::try_alloc::concat;
+use crate::try_alloc::{concat, zeros};
 use crate::{
     Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
 };
@@ -312,7 +312,11 @@ impl crate::engine::Engine for Engine {
     }
 
     fn overlaps_between(&mut self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
-        self.between(a, b)
+        let stream = self.stream.clone();
+        let found = self.between([a.into(), b.into()])?;
+        let mut pairs = zeros(found.len())?;
+        stream.download(found, &mut pairs)?;
+        Ok(pairs)
     }
 
     fn for_each_pair_chunk(

@@ -75,7 +75,7 @@ impl FrameGraph {
         let filters = filters.map(|list| stream.from_slice(list)).transpose()?;
         let worlds = worlds.map(|list| stream.from_slice(list)).transpose()?;
         let frame = frame(&boxes, filters.as_ref(), worlds.as_ref());
-        frame.check()?;
+        frame.check_lengths()?;
         let capacity = prepare(&mut engine, &frame, capacity)?;
         let (graph, plan) = record(&mut engine, &frame)?;
         Ok(Self {

@@ -107,17 +107,17 @@ impl Extras {
 
 /// A frame that owns its lists.
 #[derive(Clone)]
-struct Owned {
-    form: usize,
-    boxes: Vec<Aabb>,
-    ends: Vec<Aabb>,
-    exact: Vec<Aabb64>,
-    extras: Extras,
+pub struct Owned {
+    pub form: usize,
+    pub boxes: Vec<Aabb>,
+    pub ends: Vec<Aabb>,
+    pub exact: Vec<Aabb64>,
+    pub extras: Extras,
 }
 
 impl Owned {
     /// Creates a frame. `form`: 0 plain, 1 swept, 2 `f64`; everything else is random.
-    fn new(random: &mut Random, n: usize, form: usize) -> Self {
+    pub fn new(random: &mut Random, n: usize, form: usize) -> Self {
         let density = [0.3, 1.0, 8.0][random.below(3)];
         let mut owned = Self {
             form,
@@ -181,7 +181,7 @@ impl Owned {
         }
     }
 
-    fn frame(&self) -> Frame<'_> {
+    pub fn frame(&self) -> Frame<'_> {
         self.extras.with(match self.form {
             0 => Frame::boxes(&self.boxes),
             1 => Frame::swept(&self.boxes, &self.ends),

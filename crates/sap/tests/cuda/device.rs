@@ -328,6 +328,9 @@ pub fn choice() -> Result<(), Failed> {
         matches!(
             on_cpu.update_device(boxes.slice()),
             Err(Error::NoCuda { .. })
+        ) && matches!(
+            on_cpu.overlaps_between_device(boxes.slice(), boxes.slice()),
+            Err(Error::NoCuda { .. })
         ),
         || "no error on the CPU".to_owned(),
     )

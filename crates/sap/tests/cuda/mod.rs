@@ -12,6 +12,7 @@ mod memory;
 mod queries;
 mod resting;
 mod soak;
+mod two_sets;
 
 use crate::common;
 use crate::common::against_cpu::{self, cpu, engine, holds, sized, uniform};
@@ -31,7 +32,14 @@ const STRATEGIES: &[Strategy] = &[Strategy::Endpoints, Strategy::Sweep, Strategy
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = common::trials(Backend::Cuda, STRATEGIES);
-    let own = [device::ALL, graph::ALL, resting::ALL, memory::ALL].concat();
+    let own = [
+        device::ALL,
+        graph::ALL,
+        resting::ALL,
+        memory::ALL,
+        two_sets::ALL,
+    ]
+    .concat();
     trials.extend(own.into_iter().flat_map(|(name, check)| {
         STRATEGIES.iter().map(move |&strategy| {
             Trial::test(format!("{name}::{strategy}"), move || check(strategy))
@@ -45,6 +53,10 @@ pub fn trials() -> Vec<Trial> {
         })
     }));
     trials.push(Trial::test("device::choice", device::choice));
+    // The emulator has several devices if `RADSWEEP_EMULATE_DEVICES` says so.
+    let is_one = gpu::Device::count().is_ok_and(|count| count < 2);
+    let other = Trial::test("two_sets::of_another_device", two_sets::of_another_device);
+    trials.push(other.with_ignored_flag(is_one));
     let others = bounds::ALL
         .iter()
         .chain(events::ALL)

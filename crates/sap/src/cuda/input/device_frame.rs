@@ -82,8 +82,8 @@ impl<'a> DeviceFrame<'a> {
         self.len() == 0
     }
 
-    /// Checks the lengths of the lists and the excluded pairs.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Checks the lengths of the lists.
+    pub(crate) fn check_lengths(&self) -> Result<()> {
         let source = &self.source;
         let ends = match source.boxes {
             BoxLists::Swept(_, end) => Some(end.len()),
@@ -91,10 +91,14 @@ impl<'a> DeviceFrame<'a> {
         };
         let filters = source.filters.map(|list| list.len());
         let worlds = source.worlds.map(|list| list.len());
-        check_lists(self.len(), ends, filters, worlds)?;
+        check_lists(self.len(), ends, filters, worlds)
+    }
+
+    /// Checks the excluded pairs, as [`Frame::check_excluded`].
+    pub(crate) fn check_excluded(&self, one_set: bool) -> Result<()> {
         Frame::boxes(&[])
-            .excluded(source.excluded)
-            .check_excluded(true)
+            .excluded(self.source.excluded)
+            .check_excluded(one_set)
     }
 }
 

@@ -75,6 +75,9 @@ impl Reader {
         if let List::Device(boxes) = boxes
             && boxes.ptr().is_multiple_of(alignment)
         {
+            // Boxes of another device, or of no memory, are an error. No memory is freed before
+            // the host has waited for the search.
+            stream.using(&[boxes.memory()?], || Ok::<_, gpu::Error>(()))?;
             return Ok(boxes.device_ptr());
         }
         let words = boxes.len() * size_of::<T>() / size_of::<u64>();
