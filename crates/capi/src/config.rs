@@ -143,6 +143,7 @@ impl RadsweepConfig {
                     });
                 }
             },
+            device: None,
             sort: gpusort::Algorithm::Auto,
             // No frame has more boxes than a usize can count.
             min_resting: (given.min_resting > 0)

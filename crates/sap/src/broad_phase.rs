@@ -357,8 +357,8 @@ impl BroadPhase {
         Ok(report)
     }
 
-    /// Updates by boxes, filters and worlds in the memory of the first CUDA device
-    /// ([`DeviceFrame`](crate::DeviceFrame)), on which the engine works, like
+    /// Updates by boxes, filters and worlds in the memory of the CUDA device
+    /// ([`DeviceFrame`](crate::DeviceFrame)) on which the engine works, like
     /// [`BroadPhase::update`]. Pairs and events stay there too ([`BroadPhase::device_pairs`]) until
     /// [`BroadPhase::download`] copies them to the host.
     ///
@@ -395,7 +395,7 @@ impl BroadPhase {
         Ok(&self.report)
     }
 
-    /// Finds the overlapping pairs between two sets in the memory of the first CUDA device, like
+    /// Finds the overlapping pairs between two sets in the memory of the CUDA device, like
     /// [`BroadPhase::overlaps_between`], and leaves them there, sorted. Boxes, filters and worlds
     /// are on the device; the excluded pairs of the first set come from the host. The result of the
     /// last update stays.

@@ -94,7 +94,7 @@ pub enum Backend {
     /// there is a neighbour list, need only the caller's thread. A process that was forked after
     /// the global pool began makes a pool of its own.
     Cpu,
-    /// The first CUDA device, or an error if there is none.
+    /// The CUDA device of [`Config::device`], or an error if there is none.
     Cuda,
     /// The best GPU through Vulkan, Metal or DirectX 12, or an error if there is none. A
     /// software driver is taken only if there is nothing else. `Strategy::Endpoints` is
@@ -137,6 +137,11 @@ pub enum OnInvalid {
 pub struct Config {
     /// Where the work is done.
     pub backend: Backend,
+    /// The ordinal of the CUDA device, among those that the driver shows this process
+    /// (`CUDA_VISIBLE_DEVICES`). `None` means the first that answers. It has no effect on the other
+    /// backends. If there is no such device, [`Backend::Cuda`] is an error that says how many there
+    /// are, and [`Backend::Auto`] goes on as without CUDA.
+    pub device: Option<usize>,
     /// How pairs are found.
     pub strategy: Strategy,
     /// The sort that CUDA uses for boxes and pairs. The other backends have only one.
@@ -184,6 +189,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             backend: Backend::Auto,
+            device: None,
             strategy: Strategy::Auto,
             sort: gpusort::Algorithm::Auto,
             rule: OverlapRule::Closed,

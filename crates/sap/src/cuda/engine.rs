@@ -73,17 +73,18 @@ const STARTED: usize = 1;
 const ENDED: usize = 2;
 
 impl Engine {
-    /// Creates an engine on the first device.
+    /// Creates an engine on the device of the configuration.
     ///
     /// # Errors
     ///
-    /// [`Error::NoCuda`] where no device answers, [`Error::Gpu`] where it cannot load the kernels
-    /// or lacks memory.
+    /// [`Error::NoCuda`] where the device does not answer, [`Error::Gpu`] where it cannot load the
+    /// kernels or lacks memory.
     pub(crate) fn new(config: Config) -> Result<Self> {
         let missing = |error: gpu::Error| Error::NoCuda {
             looked_for: error.to_string(),
         };
-        let device = Device::first().map_err(missing)?;
+        let device = config.device.map_or_else(Device::first, Device::open);
+        let device = device.map_err(missing)?;
         let stream = Stream::new(&device).map_err(missing)?;
         let min_resting = config.min_resting.unwrap_or(MIN_RESTING);
         let mut packed = Grow::default();

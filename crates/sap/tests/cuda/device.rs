@@ -335,3 +335,39 @@ pub fn choice() -> Result<(), Failed> {
         || "no error on the CPU".to_owned(),
     )
 }
+
+/// The engine works on the device that is asked for, beside one on the first.
+pub fn second() -> Result<(), Failed> {
+    let config = Config {
+        device: Some(1),
+        ..cuda(Strategy::Auto)
+    };
+    let (mut first, mut second) = (engine(&cuda(Strategy::Auto)), engine(&config));
+    let ordinal = |engine: &BroadPhase| engine.stream().map(|s| s.device().info().ordinal);
+    equal([ordinal(&first), ordinal(&second)], [Some(0), Some(1)])?;
+    let boxes = uniform(&mut Random::new(11), sized(20_000, 500), 2.0);
+    first.update(&boxes)?;
+    second.update(&boxes)?;
+    same(second.pairs(), first.pairs())
+}
+
+/// A device that is not there is an error with the number of those that are, and `Auto` goes on
+/// without CUDA.
+pub fn missing() -> Result<(), Failed> {
+    let count = gpu::Device::count()?;
+    let on = |backend| {
+        BroadPhase::new(Config {
+            backend,
+            device: Some(count),
+            ..Config::default()
+        })
+    };
+    let message = format!("no CUDA device {count}: the driver finds {count} device");
+    let error = on(Backend::Cuda).err().map(|error| error.to_string());
+    holds(
+        error.as_ref().is_some_and(|error| error.contains(&message)),
+        || format!("{error:?}"),
+    )?;
+    let backend = on(Backend::Auto)?.report().stats.backend;
+    holds(backend != Backend::Cuda, || "another device".to_owned())
+}

@@ -55,8 +55,13 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("device::choice", device::choice));
     // The emulator has several devices if `RADSWEEP_EMULATE_DEVICES` says so.
     let is_one = gpu::Device::count().is_ok_and(|count| count < 2);
-    let other = Trial::test("two_sets::of_another_device", two_sets::of_another_device);
-    trials.push(other.with_ignored_flag(is_one));
+    let of_several: [(&str, Other); 2] = [
+        ("two_sets::of_another_device", two_sets::of_another_device),
+        ("device::second", device::second),
+    ];
+    trials
+        .extend(of_several.map(|(name, check)| Trial::test(name, check).with_ignored_flag(is_one)));
+    trials.push(Trial::test("device::missing", device::missing));
     let others = bounds::ALL
         .iter()
         .chain(events::ALL)
