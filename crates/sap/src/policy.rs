@@ -2,7 +2,8 @@
 //! incremental update, a neighbour list, or a resting set.
 //!
 //! Building one costs about as much as a frame. So it is built after some quiet frames in a row,
-//! and each build that did not last doubles the wait for the next one.
+//! and each build that did not last doubles the wait for the next one. Likewise, a way to find or
+//! order pairs that failed is avoided for some frames.
 
 /// The limits of a [`Hysteresis`].
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +105,46 @@ impl Hysteresis {
     }
 }
 
+/// Avoids what failed for some frames, twice as many after each failure in a row.
+#[derive(Debug, Clone)]
+pub(crate) struct Backoff {
+    /// The numbers of frames after the first failure, and at most.
+    min_wait: u32,
+    max_wait: u32,
+    /// The number of frames after the last failure, and those of them that are left.
+    wait: u32,
+    left: u32,
+}
+
+impl Backoff {
+    pub(crate) const fn new(min_wait: u32, max_wait: u32) -> Self {
+        Self {
+            min_wait,
+            max_wait,
+            wait: 0,
+            left: 0,
+        }
+    }
+
+    /// Begins a frame. Returns whether it is to avoid what failed.
+    pub(crate) const fn begin_frame(&mut self) -> bool {
+        let avoids = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        avoids
+    }
+
+    /// Records a failure.
+    pub(crate) fn record_failure(&mut self) {
+        self.wait = (2 * self.wait).clamp(self.min_wait, self.max_wait);
+        self.left = self.wait;
+    }
+
+    /// Records a success: the wait after the next failure is short again.
+    pub(crate) const fn record_success(&mut self) {
+        (self.wait, self.left) = (0, 0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +205,22 @@ mod tests {
         (0..1000).for_each(|_| hysteresis.count_quiet());
         hysteresis.reject();
         assert_eq!(wait(&mut hysteresis), 4);
+    }
+
+    #[test]
+    fn what_fails_again_is_avoided_for_longer() {
+        let avoided = |backoff: &mut Backoff| (0..99).filter(|_| backoff.begin_frame()).count();
+        let mut backoff = Backoff::new(4, 20);
+        assert_eq!(avoided(&mut backoff), 0);
+        for wait in [4, 8, 16, 20, 20] {
+            backoff.record_failure();
+            assert_eq!(avoided(&mut backoff), wait);
+        }
+        backoff.record_failure();
+        backoff.record_success();
+        assert_eq!(avoided(&mut backoff), 0);
+        backoff.record_failure();
+        assert_eq!(avoided(&mut backoff), 4);
     }
 
     #[test]

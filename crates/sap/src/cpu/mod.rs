@@ -47,6 +47,7 @@ pub(crate) mod shared {
     pub(crate) use super::{check_count, read_alone};
 }
 
+use crate::policy::Backoff;
 use crate::query::Labels;
 use crate::subdivision::Subdivision;
 use crate::threads::{on_threads, with_threads};
@@ -56,7 +57,7 @@ use clock::Clock;
 use full::arrange::MAX_COLUMNS;
 use full::brute::Sides;
 use full::columns::Cuts;
-use full::plan::{Planned, Trust, plan};
+use full::plan::{Planned, plan};
 use full::two_sets::TwoSets;
 use full::{FullSearch, Scratch, records};
 use incremental::Incremental;
@@ -69,7 +70,8 @@ use scene::Scene;
 use std::borrow::Cow;
 use std::time::Instant;
 use tuning::{
-    MEDIUM_FRAME, MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST, STREAM_TASK,
+    MAX_TREE_FRAMES, MEDIUM_FRAME, MIN_ROUND_PAIRS, MIN_TREE_FRAMES, ROUND_PAIRS_PER_BOX,
+    SMALL_FRAME, SMALL_LIST, STREAM_TASK,
 };
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
@@ -93,8 +95,8 @@ pub(crate) struct Engine {
     planned: Option<Planned>,
     /// The number of threads of the pool, once an update has used it.
     pool_threads: usize,
-    /// How far the plan of a sweep is to be believed, after sweeps that exceeded their budget.
-    trust: Trust,
+    /// Has the tree used instead of plans, after a sweep that exceeded its budget and was wasted.
+    plan_backoff: Backoff,
     /// The number of pairs of the last call with two sets.
     last_between: Option<u64>,
     /// Memory for the next scene.
@@ -124,7 +126,7 @@ impl Engine {
             sides: Sides::default(),
             planned: None,
             pool_threads: 0,
-            trust: Trust::default(),
+            plan_backoff: Backoff::new(MIN_TREE_FRAMES, MAX_TREE_FRAMES),
             last_between: None,
             spare_scene: Scene::default(),
             scratch: Scratch::default(),

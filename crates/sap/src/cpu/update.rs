@@ -444,7 +444,7 @@ impl Engine {
             _ => Planned::new(scene, self.config.strategy),
         };
         let plan = &mut planned.plan;
-        let follows_plan = !plan.is_bounded || self.trust.begin_frame();
+        let follows_plan = !plan.is_bounded || !self.plan_backoff.begin_frame();
         if !follows_plan {
             plan.take_tree();
         }
@@ -466,8 +466,11 @@ impl Engine {
             Ok(found)
         })?;
         if follows_plan {
-            let was_exceeded = plan.by_tree != planned_tree;
-            self.trust.record(was_exceeded);
+            if plan.by_tree == planned_tree {
+                self.plan_backoff.record_success();
+            } else {
+                self.plan_backoff.record_failure();
+            }
         }
         let none = Report::none(Backend::Cpu, plan.strategy);
         let mut report = Report {

@@ -14,8 +14,8 @@ use crate::choice::{Choice, Reason};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
     BOX_BUDGET, COLUMN_BOX_COST, COLUMN_COST, COLUMN_WIDTH, COPY_COST, MAX_CHARGED_COPIES,
-    MAX_PARTS, MAX_TREE_FRAMES, MIN_PER_COLUMN, MIN_TREE_FRAMES, MOTION_SAMPLE, PAIR_BUDGET,
-    PLANNED_FRAMES, RATE_ALL_AXES, RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
+    MAX_PARTS, MIN_PER_COLUMN, MOTION_SAMPLE, PAIR_BUDGET, PLANNED_FRAMES, RATE_ALL_AXES,
+    RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
 };
 use crate::draw::draw;
 use crate::{Aabb, OverlapRule, Strategy};
@@ -131,35 +131,6 @@ fn keeps_places(boxes: &[Aabb], last: &[Aabb]) -> bool {
     };
     let kept = draw(boxes.len(), samples, 0).filter(keeps_place).count();
     kept >= samples - samples / 8
-}
-
-/// Decides whether to follow plans. After a sweep that exceeded its budget, which is wasted, the
-/// tree is used for some frames.
-#[derive(Default)]
-pub(in crate::cpu) struct Trust {
-    /// The number of frames left that use the tree.
-    remaining: u32,
-    /// The number of frames after the last plan.
-    wait: u32,
-}
-
-impl Trust {
-    /// Begins a frame. Returns whether to follow its plan.
-    pub(in crate::cpu) fn begin_frame(&mut self) -> bool {
-        let follows_plan = self.remaining == 0;
-        self.remaining = self.remaining.saturating_sub(1);
-        follows_plan
-    }
-
-    /// Records whether a plan that was followed exceeded its budget.
-    pub(in crate::cpu) fn record(&mut self, was_exceeded: bool) {
-        self.wait = if was_exceeded {
-            (2 * self.wait).clamp(MIN_TREE_FRAMES, MAX_TREE_FRAMES)
-        } else {
-            0
-        };
-        self.remaining = self.wait;
-    }
 }
 
 /// Chooses the axis and the columns, and with `Strategy::Auto` between `Sweep` and `Subdivided`.

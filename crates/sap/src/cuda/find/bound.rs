@@ -10,6 +10,7 @@ use crate::choice::{Choice, Reason};
 use crate::cuda::abi::State;
 use crate::cuda::launch::{CHUNK, TILE};
 use crate::cuda::tuning::{MAX_TREE_WAIT, MIN_TREE_WAIT, OTHER_COUNT, SWEPT_A_TEST, TESTS_A_BOX};
+use crate::policy::Backoff;
 
 /// Tests of a unit of the sweep's work.
 const UNIT: u64 = (TILE * CHUNK) as u64;
@@ -53,14 +54,22 @@ impl Finder {
 }
 
 /// The bound of an engine, and how often it was exceeded.
-#[derive(Default)]
 pub(crate) struct Bound {
-    /// Frames left that the tree finds without a try, and all of them.
-    left: u32,
-    wait: u32,
+    /// Has frames found by the tree without a try.
+    backoff: Backoff,
     /// The boxes of the frame that exceeded it, and what was expected of that frame.
     n: usize,
     choice: Option<Choice>,
+}
+
+impl Default for Bound {
+    fn default() -> Self {
+        Self {
+            backoff: Backoff::new(MIN_TREE_WAIT, MAX_TREE_WAIT),
+            n: 0,
+            choice: None,
+        }
+    }
 }
 
 impl Bound {
@@ -70,15 +79,13 @@ impl Bound {
         if !(1.0 / OTHER_COUNT..OTHER_COUNT).contains(&ratio) {
             *self = Self::default();
         }
-        let takes_tree = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        takes_tree
+        self.backoff.begin_frame()
     }
 
     /// Records that a frame of `n` boxes exceeded the bound, whatever was expected of it.
     pub(crate) fn record_exceeded(&mut self, n: usize, choice: Option<Choice>) {
-        self.wait = (2 * self.wait).clamp(MIN_TREE_WAIT, MAX_TREE_WAIT);
-        (self.left, self.n) = (self.wait, n);
+        self.backoff.record_failure();
+        self.n = n;
         self.choice = choice.map(|choice| Choice {
             reason: Reason::TooManyTests,
             ..choice
@@ -92,7 +99,7 @@ impl Bound {
 
     /// Records that a frame stayed within the bound without the tree.
     pub(crate) fn record_kept(&mut self) {
-        self.wait = 0;
+        self.backoff.record_success();
     }
 }
 

@@ -9,6 +9,7 @@ use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{
     MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS, MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT,
 };
+use crate::policy::Backoff;
 use gpu::{Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
@@ -26,9 +27,8 @@ pub(super) struct Rows {
     ranks: Grow<u32>,
     /// Whether the last pairs were too many for rows.
     are_many: bool,
-    /// Frames until rows are tried again, and all of the last wait.
-    left: u32,
-    wait: u32,
+    /// Has frames sorted by keys after a row that was too long.
+    backoff: Backoff,
 }
 
 impl Rows {
@@ -40,8 +40,7 @@ impl Rows {
             offsets: Offsets::new(device)?,
             ranks: Grow::default(),
             are_many: false,
-            left: 0,
-            wait: 0,
+            backoff: Backoff::new(MIN_ROWS_WAIT, MAX_ROWS_WAIT),
         })
     }
 
@@ -62,8 +61,7 @@ impl Rows {
             MAX_RANKED_PAIRS
         };
         self.are_many = expected > max || keys.capacity as usize > MAX_RANKED_CAPACITY;
-        if self.left > 0 || self.are_many || n == 0 {
-            self.left = self.left.saturating_sub(1);
+        if self.backoff.begin_frame() || self.are_many || n == 0 {
             return Ok(false);
         }
         self.offsets.begin(stream, n)?;
@@ -113,7 +111,6 @@ impl Rows {
 
     /// Has the next frames sorted by keys.
     pub(super) fn avoid(&mut self) {
-        self.wait = (2 * self.wait).clamp(MIN_ROWS_WAIT, MAX_ROWS_WAIT);
-        self.left = self.wait;
+        self.backoff.record_failure();
     }
 }
