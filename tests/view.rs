@@ -10,7 +10,7 @@ use image::{Image, Result, check, scale};
 use libtest_mimic::Trial;
 use radsweep_scenes::Kind;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 fn main() {
@@ -19,6 +19,7 @@ fn main() {
         Trial::test("shadows_are_left_out_if_asked_to", shadows),
         Trial::test("numbered_pictures_show_the_frames_in_between", numbered),
         Trial::test("bad_sizes_and_folders_are_errors", refused),
+        Trial::test("a_reader_that_has_enough_is_no_error", closed_pipe),
     ];
     let others = vec![
         Trial::test("without_a_display_the_scene_runs_with_a_note", no_display),
@@ -140,6 +141,13 @@ fn refused() -> Result {
         !output.status.success() && error.contains("no/f.png"),
         error,
     )?;
+    let output = take(&path, Kind::Stack, &["--body", "999999"]);
+    let error = error_of(&output);
+    check(output.status.code() == Some(2), &error)?;
+    check(
+        error.contains("body 999999 was requested, but the scene has"),
+        error,
+    )?;
     let none = ["--bodies", "0"];
     let mut command = program();
     command
@@ -154,6 +162,24 @@ fn refused() -> Result {
         error,
     )?;
     check(!path.exists(), "nothing was written")
+}
+
+fn closed_pipe() -> Result {
+    let mut command = program();
+    command.args([
+        "stack",
+        "--bodies",
+        "9",
+        "--frames",
+        "1",
+        "--screenshot",
+        "-",
+    ]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    drop(child.stdout.take());
+    let output = child.wait_with_output()?;
+    check(output.status.success(), error_of(&output))
 }
 
 fn no_display() -> Result {

@@ -1,6 +1,6 @@
 //! The arguments of every command, and their help texts.
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use radsweep::sort::Algorithm;
@@ -9,6 +9,7 @@ use radsweep::{Backend, Strategy};
 use radsweep_bench::ending;
 use radsweep_bench::{Calibrate, Command as Bench, one_of, sort_backends};
 use radsweep_common::numbers::count;
+use radsweep_common::terminal::note;
 use radsweep_scenes::{Kind, Options};
 #[cfg(feature = "viewer")]
 use radsweep_viewer::Colour;
@@ -42,12 +43,21 @@ const FOR_ALL: &str = "Options of all commands";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Shows a scene in a window, with the pairs found and the time of each stage
+    ///
+    /// A window runs until it is closed. --frames is for pictures (--screenshot), and for the table
+    /// that is printed where there is no display or no graphics driver.
     View(View),
     /// Runs a scene without a window and prints one record per frame
+    ///
+    /// `ms` is the time of the whole frame; `hash` is one number for all pairs of the frame, equal
+    /// on every backend and for any number of threads.
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
     Pairs(Pairs),
     /// Sorts the keys in a file
+    ///
+    /// The sort is stable. -0.0 equals 0.0. A NaN without sign is above all other numbers and one
+    /// with a sign below, so that NaN are last or first; among themselves they sort by their bits.
     Sort(Sort),
     /// Measures how fast the sorts and the broad phase are
     #[command(subcommand, arg_required_else_help = false)]
@@ -67,7 +77,8 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     #[command(flatten)]
     pub simulation: Simulation,
-    /// Prints one JSON object per frame, each on its own line
+    /// Prints one JSON object per frame, each on its own line: `ms` has the stages, `sorts` what
+    /// the sorts of the frame did, `tests` the tests of two boxes
     #[arg(long)]
     pub json: bool,
 }
@@ -77,7 +88,7 @@ pub(crate) struct View {
     #[command(flatten)]
     pub simulation: Simulation,
     #[cfg(feature = "viewer")]
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Options of --screenshot, which need it")]
     pub picture: Picture,
 }
 
@@ -91,22 +102,16 @@ pub(crate) struct Simulation {
     /// 1500 chairs, 50000 particles, 8192 galaxy bodies, 100000 boxes]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = bodies)]
     pub bodies: Option<usize>,
-    /// Number of frames to run; a window runs until it is closed [default: 300 for falling-chairs,
-    /// particles and galaxy, 60 for the others]
+    /// Number of frames to run [default: 300 for falling-chairs, particles and galaxy, 60 for the
+    /// others]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = frames)]
     pub frames: Option<u32>,
     /// Seed of the random arrangement
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
-    /// Multiplies the pairs per box of uniform, clustered and mixed-sizes
-    #[arg(
-        long,
-        value_name = "D",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        value_parser = density
-    )]
-    pub density: f32,
+    /// Multiplies the pairs per box of uniform, clustered and mixed-sizes [default: 1]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = density)]
+    pub density: Option<f32>,
     #[command(flatten)]
     pub engine: Engine,
 }
@@ -116,7 +121,14 @@ impl Simulation {
         Options {
             bodies: self.bodies,
             seed: self.seed,
-            density: self.density,
+            density: self.density.unwrap_or(1.0),
+        }
+    }
+
+    /// Notes a density that the scene ignores.
+    pub fn note_density(&self) {
+        if self.density.is_some() && !self.scene.has_density() {
+            note(&format!("--density has no effect on {}", self.scene));
         }
     }
 
@@ -169,7 +181,21 @@ fn body(text: &str) -> Result<u32, String> {
 fn parse_pixels(text: &str) -> Result<[u32; 2], String> {
     let sides = text.split_once('x');
     let sides = sides.and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
-    sides.ok_or_else(|| format!("`{text}` is not a size such as 1280x800"))
+    match sides {
+        None => Err(format!("`{text}` is not a size such as 1280x800")),
+        Some(sides) if sides.contains(&0) => Err(format!("`{text}` has a side of 0 pixels")),
+        Some(sides) => Ok(sides),
+    }
+}
+
+/// Parses the path of an array, which is written as `.npy` whatever its name; text is refused.
+fn array() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.extension() {
+        Some(end) if end.eq_ignore_ascii_case("csv") => {
+            Err("`sort` writes no text, only .npy files")
+        }
+        _ => Ok(path),
+    })
 }
 
 /// Parses the name of a scene.
@@ -226,7 +252,8 @@ pub(crate) struct Pairs {
     pub skip_invalid: bool,
     #[command(flatten)]
     pub engine: Engine,
-    /// Prints one JSON object, without the pairs
+    /// Prints one JSON object, without the pairs: `hash` is one number for all of them, equal on
+    /// every backend; `ms` has the stages, `sorts` what the sorts did
     #[arg(long)]
     pub json: bool,
 }
@@ -238,10 +265,10 @@ pub(crate) struct Sort {
     #[arg(value_name = "KEYS.npy")]
     pub keys: PathBuf,
     /// File to write the sorted keys to, of the same type; - for stdout
-    #[arg(short, long, value_name = "SORTED.npy")]
+    #[arg(short, long, value_name = "SORTED.npy", value_parser = array())]
     pub output: Option<PathBuf>,
     /// File to write the stable argsort to: uint32; - for stdout
-    #[arg(long, value_name = "PERM.npy")]
+    #[arg(long, value_name = "PERM.npy", value_parser = array())]
     pub index: Option<PathBuf>,
     /// Sort to run on a GPU
     #[arg(long, alias = "algorithm", value_name = "ALG", default_value_t, value_parser = algorithms())]
@@ -312,6 +339,15 @@ fn backends() -> impl TypedValueParser<Value = Backend> {
 
 fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
     one_of(Algorithm::ALL.iter().map(|algorithm| algorithm.name()))
+}
+
+/// Notes a sort that was asked for and is not used: only CUDA has more than one.
+pub(crate) fn note_sort(sort: Algorithm, backend: Backend) {
+    if sort != Algorithm::Auto && backend != Backend::Cuda {
+        note(&format!(
+            "--sort {sort} has no effect: {backend} has one sort"
+        ));
+    }
 }
 
 impl Engine {

@@ -8,14 +8,17 @@ use std::io::{self, Write};
 
 pub(super) fn run(args: &Info) -> Result<()> {
     let adapters = backend::adapters();
-    let (backend, why) = backend::of_pairs(Backend::Auto, &adapters)?;
+    let (backend, why) = match backend::of_pairs(Backend::Auto, &adapters) {
+        Ok((backend, why)) => (Some(backend.name()), why),
+        Err(error) => (None, error.to_string()),
+    };
     let cuda = cuda();
     let threads = rayon::current_num_threads();
     let mut out = io::stdout().lock();
     if args.json {
         let info = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "backend": backend.name(),
+            "backend": backend,
             "why": why,
             "threads": threads,
             "cuda": cuda,
@@ -24,7 +27,7 @@ pub(super) fn run(args: &Info) -> Result<()> {
         return Ok(writeln!(out, "{info}")?);
     }
     writeln!(out, "radsweep {}", env!("CARGO_PKG_VERSION"))?;
-    writeln!(out, "backend  {backend}: {why}")?;
+    writeln!(out, "backend  {}: {why}", backend.unwrap_or("none"))?;
     writeln!(out, "cpu      {threads} threads")?;
     if let Some(driver) = cuda["driver"].as_str() {
         writeln!(out, "driver   CUDA {driver}")?;
@@ -43,7 +46,7 @@ pub(super) fn run(args: &Info) -> Result<()> {
         )?;
     }
     // Printed above already where it is the reason for the backend.
-    if let Some(error) = cuda["error"].as_str().filter(|error| *error != why) {
+    if let Some(error) = cuda["error"].as_str().filter(|error| !why.contains(error)) {
         writeln!(out, "cuda     {error}")?;
     }
     for adapter in adapters {

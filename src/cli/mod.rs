@@ -39,10 +39,41 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return explain(error),
     };
     let done = dispatch(cli).and_then(|()| Ok(io::stdout().flush()?));
-    match done.map_err(|error| error.downcast::<clap::Error>()) {
+    match done.map_err(misused) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Ok(misuse)) => explain(with_usage(*misuse, &mut program, &matches)),
+        Err(Ok(misuse)) => explain(with_usage(misuse, &mut program, &matches)),
         Err(Err(error)) => fail(error),
+    }
+}
+
+/// Returns an error of the command line, whether it was seen before the work or in it; any other
+/// error as it is.
+fn misused(error: Box<dyn Error>) -> std::result::Result<clap::Error, Box<dyn Error>> {
+    let error = match error.downcast::<clap::Error>() {
+        Ok(misuse) => return Ok(*misuse),
+        Err(error) => error,
+    };
+    let is_of_engine =
+        |error: &radsweep::Error| matches!(error, radsweep::Error::Unsupported { .. });
+    let is_of_scene = |error: &radsweep_scenes::Error| {
+        use radsweep_scenes::Error;
+        matches!(error, Error::Bodies { .. } | Error::Density { .. })
+    };
+    #[cfg(feature = "viewer")]
+    let is_of_picture = match error.downcast_ref::<radsweep_viewer::Error>() {
+        Some(radsweep_viewer::Error::Size { .. } | radsweep_viewer::Error::Body { .. }) => true,
+        Some(radsweep_viewer::Error::Scene(error)) => is_of_scene(error),
+        Some(radsweep_viewer::Error::BroadPhase(error)) => is_of_engine(error),
+        _ => false,
+    };
+    #[cfg(not(feature = "viewer"))]
+    let is_of_picture = false;
+    match is_of_picture
+        || error.downcast_ref().is_some_and(is_of_engine)
+        || error.downcast_ref().is_some_and(is_of_scene)
+    {
+        true => Ok(clap::Error::raw(ErrorKind::ValueValidation, error)),
+        false => Err(error),
     }
 }
 
@@ -53,8 +84,14 @@ fn dispatch(cli: Cli) -> Result<()> {
             .map_err(|error| format!("cannot start {threads} threads: {error}"))?;
     }
     match cli.command {
-        Command::View(args) => view::view(args),
-        Command::Run(args) => run::run(&args, 1),
+        Command::View(args) => {
+            args.simulation.note_density();
+            view::view(args)
+        }
+        Command::Run(args) => {
+            args.simulation.note_density();
+            run::run(&args, 1)
+        }
         Command::Pairs(args) => pairs::run(&args),
         Command::Sort(args) => sort::run(&args),
         Command::Bench(args) => radsweep_bench::run(&args),
@@ -127,19 +164,32 @@ fn explain(mut error: clap::Error) -> ExitCode {
             let usage = error.get(ContextKind::Usage);
             usage.is_some_and(|usage| usage.to_string().contains("radsweep bench"))
         });
-        let tip = match bench {
-            Some(bench) => format!("the commands are {}", names(bench)),
-            None => {
-                let scenes: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-                format!("the scenes are {}", scenes.join(", "))
-            }
-        };
+        let mut tips = vec![format!(
+            "the commands are {}",
+            names(bench.unwrap_or(&program))
+        )];
+        if bench.is_none() {
+            let scenes: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            tips.push(format!("the scenes are {}", scenes.join(", ")));
+        }
         let known = match error.remove(ContextKind::Suggested) {
             Some(ContextValue::StyledStrs(known)) => known,
             _ => Vec::new(),
         };
-        let tips = known.into_iter().chain([tip.into()]).collect();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        let tips = known.into_iter().chain(tips.into_iter().map(Into::into));
+        let tips = ContextValue::StyledStrs(tips.collect());
+        error.insert(ContextKind::Suggested, tips);
+    }
+    let has = |kind, part: &str| {
+        let found = error.get(kind);
+        found.is_some_and(|found| found.to_string().contains(part))
+    };
+    if has(ContextKind::InvalidArg, "--json") && has(ContextKind::Usage, "radsweep view") {
+        let tip = "`radsweep run` prints JSON".to_owned();
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
     }
     match (error.print(), error.use_stderr()) {
         (_, true) => ExitCode::from(2),
@@ -155,7 +205,7 @@ fn fail(error: Box<dyn Error>) -> ExitCode {
         (_, Some(npy::Error::Write { path, source })) if path.as_os_str() == "stdout" => {
             Some(source)
         }
-        _ => None,
+        _ => to_stdout(&*error),
     };
     match stdout {
         // The reader closed the pipe: that is no failure.
@@ -166,6 +216,21 @@ fn fail(error: Box<dyn Error>) -> ExitCode {
         None => terminal::error(&error.to_string()),
     }
     ExitCode::FAILURE
+}
+
+/// Returns why a picture was not written to stdout, if so.
+#[cfg(feature = "viewer")]
+fn to_stdout<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    match error.downcast_ref()? {
+        radsweep_viewer::Error::Save { path, source } if path.as_os_str() == "stdout" => {
+            Some(source)
+        }
+        _ => None,
+    }
+}
+#[cfg(not(feature = "viewer"))]
+fn to_stdout<'a>(_: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    None
 }
 
 #[cfg(test)]

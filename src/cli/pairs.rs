@@ -2,7 +2,7 @@
 
 mod sink;
 
-use super::args::{Pairs, misuse};
+use super::args::{Pairs, misuse, note_sort};
 use super::table::{Stages, hex, sorts};
 use radsweep::internals::PairHasher;
 use radsweep::{
@@ -12,7 +12,8 @@ use radsweep::{
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Fallback};
 use radsweep_common::npy::{self, Boxes};
-use radsweep_common::output::{self, beside, is_dash};
+use radsweep_common::numbers::counted;
+use radsweep_common::output::{self, beside, is_dash, is_same};
 use radsweep_common::terminal::{ProgressBar, note, progress, spinner};
 use serde_json::{Value, json};
 use sink::Sink;
@@ -71,10 +72,20 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
     if is_dash(&args.boxes) && args.between.as_deref().is_some_and(is_dash) {
         return Err(misuse("stdin can be read only once: name a file"));
     }
+    if let Some(output) = &args.output {
+        let inputs = [Some(&args.boxes), args.between.as_ref()];
+        if inputs.iter().flatten().any(|input| is_same(input, output)) {
+            let name = output.display();
+            return Err(misuse(format!(
+                "--output names {name}, a file of boxes to read"
+            )));
+        }
+    }
     // Missing devices and unwritable outputs fail before the work starts.
     let mut broad_phase = backend::broad_phase(config)?;
     let mut fallback = Fallback::default();
     fallback.report(&broad_phase);
+    note_sort(args.engine.sort, broad_phase.report().stats.backend);
     let mut sink = Sink::create(args)?;
     let bar = spinner("reading");
     let inputs = Inputs::read(args)?;
@@ -330,8 +341,7 @@ fn in_parts(
 }
 
 fn invalid_boxes(count: u64) -> String {
-    let boxes = if count == 1 { "box" } else { "boxes" };
-    format!("{count} invalid {boxes}")
+    counted(count, "invalid box", "invalid boxes")
 }
 
 fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Result<()> {
@@ -367,13 +377,16 @@ fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Res
     if file.is_some_and(is_dash) {
         return Ok(()); // All pairs were printed.
     }
+    let pairs = counted(found.pairs, "pair", "pairs");
     match other {
-        None => writeln!(out, "{n} boxes, {} pairs, hash {hash}", found.pairs)?,
-        Some(other) => writeln!(
-            out,
-            "{n} and {other} boxes, {} pairs between them, hash {hash}",
-            found.pairs
-        )?,
+        None => {
+            let boxes = counted(n as u64, "box", "boxes");
+            writeln!(out, "{boxes}, {pairs}, hash {hash}")?;
+        }
+        Some(other) => {
+            let boxes = counted(other as u64, "box", "boxes");
+            writeln!(out, "{n} and {boxes}, {pairs} between them, hash {hash}")?;
+        }
     }
     match found.strategy {
         Some(strategy) => writeln!(out, "strategy {strategy} on {backend}\n")?,

@@ -1,9 +1,10 @@
 //! `radsweep run`: runs a scene without a window.
 
-use super::args::Run;
+use super::args::{Run, note_sort};
 use super::table::{Stages, hex, sorts};
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Fallback};
+use radsweep_common::numbers::counted;
 use radsweep_common::terminal::progress;
 use radsweep_scenes::{Scene, Step};
 use serde_json::json;
@@ -16,6 +17,7 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
     let mut broad_phase = backend::broad_phase(simulation.engine.config())?;
     let mut fallback = Fallback::default();
     fallback.report(&broad_phase);
+    note_sort(simulation.engine.sort, broad_phase.report().stats.backend);
     let mut scene = Scene::new_on(simulation.scene, &simulation.options(), &broad_phase)?;
     let frames = simulation.frames();
     let bar = progress(frames.into(), "frames");
@@ -113,7 +115,9 @@ impl Sums {
         let ran: Vec<_> = self
             .ran
             .iter()
-            .map(|(name, frames)| format!("{name} ({frames} frames)"))
+            .map(|(name, frames)| {
+                format!("{name} ({})", counted((*frames).into(), "frame", "frames"))
+            })
             .collect();
         let pairs = self.pairs as f64 / f64::from(frames);
         writeln!(out, "{pairs:.1} pairs per frame by {}", ran.join(", "))

@@ -26,7 +26,11 @@ pub(super) fn man(args: &Man) -> Result<()> {
     }
     let mut page = Vec::new();
     let source = concat!("radsweep ", env!("CARGO_PKG_VERSION"));
-    let man = clap_mangen::Man::new(command.clone()).source(source);
+    // The usage of the help, which has the values of options and is short.
+    let mut command = command.clone();
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    let man = clap_mangen::Man::new(command.override_usage(usage)).source(source);
     man.render(&mut page)?;
     Ok(io::stdout().write_all(&page)?)
 }

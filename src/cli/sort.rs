@@ -1,12 +1,13 @@
 //! `radsweep sort`: sorts the keys of a file and writes them, their argsort, or both.
 
-use super::args::{Sort, misuse};
+use super::args::{Sort, misuse, note_sort};
 use super::table::{Stages, round};
 use radsweep::Backend;
 use radsweep::sort::{Order, SortOptions, SortReport, cpu};
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Device};
 use radsweep_common::npy::{self, Element, Keys, Writer};
+use radsweep_common::numbers::counted;
 use radsweep_common::output::beside;
 use radsweep_common::terminal::{note, spinner};
 use serde_json::json;
@@ -19,6 +20,7 @@ pub(super) fn run(args: &Sort) -> Result<()> {
     let output = args.output.as_deref().map(Writer::create).transpose()?;
     let index = args.index.as_deref().map(Writer::create).transpose()?;
     let choice = backend::choose(args.backend)?;
+    note_sort(args.sort, choice.backend());
     let bar = spinner("reading");
     let keys = npy::read_keys(&args.keys)?;
     bar.set_message("sorting");
@@ -210,9 +212,13 @@ fn print(args: &Sort, key_type: &str, report: &SortReport) -> Result<()> {
     } else {
         ""
     };
+    let (keys, passes) = (
+        counted(n, "key", "keys"),
+        counted(run.into(), "pass", "passes"),
+    );
     writeln!(
         out,
-        "{n} keys of {key_type}, {algorithm} on {backend}: {run} passes, {skipped} skipped{early}\n"
+        "{keys} of {key_type}, {algorithm} on {backend}: {passes}, {skipped} skipped{early}\n"
     )?;
     Ok(stages.print(&mut out, ("total", report.total_ms), 1)?)
 }

@@ -120,6 +120,18 @@ fn boxes_of_a_file_or_of_stdin_are_measured_and_a_plot_goes_to_stdout() {
     assert!(text(&drawn.stdout).starts_with("<svg"));
     let table = text(&drawn.stderr);
     assert!(table.contains("stdin of 4 boxes"), "{table}");
+    for column in [
+        "spread: of the middle",
+        "tests/pair: boxes",
+        "limit: the time",
+    ] {
+        assert!(table.contains(column), "{column}: {table}");
+    }
+    let mut nan = ROW;
+    nan[1][0] = f32::NAN;
+    let nan = folder.boxes("nan.npy", &nan);
+    let bad = [&args(&nan)[..], &["--no-peers"]].concat();
+    refuses_naming(1, &bad, &["nan.npy: box 1 is invalid"]);
     let twice = [&args("-")[..], &["--motion", "moving,still"]].concat();
     refuses_naming(
         2,
@@ -173,10 +185,11 @@ fn figures_of_the_papers_on_the_cpu() {
         &drawings,
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+    let notes = text(&output.stderr);
     assert!(
-        text(&output.stderr).starts_with("note: on the CPU: "),
-        "{}",
-        text(&output.stderr)
+        notes.starts_with("note: on the CPU: ")
+            && notes.contains("note: dehne-steps needs a GPU and is left out"),
+        "{notes}"
     );
     let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let figures = record["figures"].as_array().expect("a list");

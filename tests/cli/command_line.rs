@@ -30,10 +30,21 @@ fn every_command_has_help_and_the_program_a_version() {
 fn unknown_commands_options_and_names_are_errors() {
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
-    refuses_naming(2, &["dance"], &["dance", "the scenes are falling-chairs,"]);
+    refuses_naming(
+        2,
+        &["dance"],
+        &[
+            "dance",
+            "the commands are view, run,",
+            "the scenes are falling-chairs,",
+        ],
+    );
+    refuses_naming(2, &["man", "dance"], &["known are view, run,"]);
     refuses_naming(2, &["pair"], &["similar subcommand exists: 'pairs'"]);
     let message = refuses(2, &["bench", "dance"]);
     assert!(message.contains("the commands are sort, sap, paper") && !message.contains("scenes"));
+    let message = refuses(2, &["view", "--json"]);
+    assert!(message.contains("tip: `radsweep run` prints JSON") && !message.contains("-- --json"));
     refuses_naming(2, &["view", "lava"], &["lava", "falling-chairs, particles"]);
     refuses_naming(2, &["--dance"], &["--dance"]);
     refuses_naming(2, &["pairs"], &["BOXES.npy"]);
@@ -60,7 +71,12 @@ fn unknown_commands_options_and_names_are_errors() {
     refuses_naming(
         2,
         &["sort", &boxes, "--backend", "tpu"],
-        &["tpu", "auto", "cpu", "cuda"],
+        &["tpu", "[possible values: auto, cpu, cuda]"],
+    );
+    let message = refuses(2, &["sort", &boxes, "--backend", "wgpu"]);
+    assert!(
+        message.contains("`sort` and `bench` do not run on `wgpu`") && !message.contains("tip"),
+        "{message}"
     );
 }
 
@@ -99,6 +115,118 @@ fn numbers_are_read_as_people_write_them_and_have_ranges() {
 }
 
 #[test]
+fn values_that_the_work_refuses_are_errors_of_the_command_line() {
+    for (args, part) in [
+        (
+            &["run", "stack", "--bodies", "4e9"][..],
+            "4000000000 bodies",
+        ),
+        (&["run", "galaxy", "--bodies", "1e8"], "100000000 bodies"),
+        (
+            &[
+                "bench",
+                "sap",
+                "--no-peers",
+                "--scenes=galaxy",
+                "--sizes=1e8",
+            ],
+            "100000000 bodies",
+        ),
+    ] {
+        refuses_naming(2, args, &[part, "Usage: radsweep"]);
+    }
+    let info: Value = serde_json::from_str(&succeeds(&["info", "--json"])).expect("JSON");
+    if info["adapters"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty())
+    {
+        let args = [
+            "run",
+            "stack",
+            "--strategy",
+            "endpoints",
+            "--backend",
+            "wgpu",
+        ];
+        refuses_naming(
+            2,
+            &args,
+            &["`wgpu` does not support the strategy `endpoints`"],
+        );
+    }
+    if cfg!(feature = "viewer") {
+        let args = ["stack", "--screenshot", "no.png", "--size", "0x10"];
+        refuses_naming(2, &args, &["`0x10` has a side of 0 pixels"]);
+    }
+}
+
+#[test]
+fn options_without_effect_are_noted() {
+    let run = |more: &[&str]| {
+        let args = [
+            "run",
+            "stack",
+            "--bodies",
+            "9",
+            "--frames",
+            "1",
+            "--backend",
+            "cpu",
+        ];
+        let output = run(&[&args[..], more].concat());
+        assert!(output.status.success());
+        text(&output.stderr)
+    };
+    assert_eq!(run(&["--sort", "auto"]), "");
+    assert_eq!(
+        run(&["--density", "1"]),
+        "note: --density has no effect on stack\n"
+    );
+    let note = "note: --sort bucket has no effect: cpu has one sort\n";
+    assert_eq!(run(&["--sort", "bucket"]), note);
+    let folder = Folder::new();
+    let boxes = folder.boxes("boxes.npy", &ROW);
+    let keys = folder.array("keys.npy", &[1], &[3_u32]);
+    for (command, file) in [("pairs", &boxes), ("sort", &keys)] {
+        let args = [command, file, "--sort", "bucket", "--backend", "cpu"];
+        assert_eq!(text(&crate::run(&args).stderr), note);
+    }
+}
+
+#[test]
+fn help_says_what_options_and_columns_mean() {
+    let help = |args: &[&str]| {
+        let help = succeeds(&[args, &["--help"]].concat());
+        help.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (args, part) in [
+        (
+            &["sort"][..],
+            "A NaN without sign is above all other numbers",
+        ),
+        (&["run"], "`hash` is one number for all pairs"),
+        (&["pairs"], "`hash` is one number for all of them"),
+    ] {
+        assert!(help(args).contains(part), "{args:?} {}", help(args));
+    }
+    assert!(!help(&["run"]).contains("window runs"));
+    if cfg!(feature = "viewer") {
+        let view = help(&["view"]);
+        let (before, after) = view
+            .split_once("Options of --screenshot")
+            .expect("a heading");
+        assert!(
+            after.contains("--every <K>") && before.contains("--frames <N>"),
+            "{view}"
+        );
+        assert!(
+            before.contains("A window runs until it is closed"),
+            "{view}"
+        );
+    }
+}
+
+#[test]
 fn colours_are_used_where_they_are_asked_for() {
     for (args, has) in [
         (["--color", "always", "info", "--dance"].as_slice(), true),
@@ -124,6 +252,8 @@ fn shells_get_completions_and_man_gets_pages() {
     refuses_naming(2, &["completions", "basic"], &["basic", "zsh"]);
     let page = succeeds(&["man"]);
     assert!(page.contains(".TH radsweep 1"), "{page}");
+    let synopsis = "\n\\fBradsweep pairs\\fR [OPTIONS] <BOXES.npy>\n";
+    assert!(succeeds(&["man", "pairs"]).contains(synopsis));
     let page = succeeds(&["man", "bench", "sap"]);
     assert!(
         page.contains(".TH radsweep-bench-sap 1  \"radsweep 0") && page.contains("\\-\\-motion"),
@@ -191,8 +321,7 @@ fn the_environment_decides_the_backend() {
     let boxes = folder.boxes("boxes.npy", &ROW);
     let keys = folder.array("keys.npy", &[1], &[3_u32]);
     for args in [
-        ["info"].as_slice(),
-        &["pairs", &boxes],
+        ["pairs", &boxes].as_slice(),
         &["sort", &keys],
         &["run", "stack", "--bodies", "9"],
     ] {
@@ -202,7 +331,7 @@ fn the_environment_decides_the_backend() {
             ("cuda", "no CUDA backend"),
             (
                 "tpu",
-                "unknown backend `tpu`: known are auto, cpu, cuda, wgpu",
+                "unknown value of RADSWEEP_BACKEND `tpu`: known are auto, cpu, cuda, wgpu",
             ),
         ] {
             let output = with(value, args);
@@ -214,6 +343,25 @@ fn the_environment_decides_the_backend() {
             );
         }
     }
+    // A backend that is missing is no reason for `info` to fail.
+    for (value, part) in [
+        ("cpu", "\nbackend  cpu: requested by RADSWEEP_BACKEND\n"),
+        ("cuda", "\nbackend  none: no CUDA backend: "),
+        (
+            "tpu",
+            "\nbackend  none: unknown value of RADSWEEP_BACKEND `tpu`",
+        ),
+    ] {
+        let output = with(value, &["info"]);
+        let printed = text(&output.stdout);
+        assert!(
+            output.status.success() && printed.contains(part),
+            "{printed}"
+        );
+    }
+    let info = with("cuda", &["info", "--json"]).stdout;
+    let info: Value = serde_json::from_slice(&info).expect("one JSON object");
+    assert_eq!(info["backend"], Value::Null);
     // The command line takes precedence.
     assert!(
         with("cuda", &["pairs", &boxes, "--backend", "cpu"])
@@ -238,6 +386,15 @@ fn info_says_which_backend_and_why() {
     assert!(!info["why"].as_str().expect("text").is_empty());
     let devices = info["cuda"]["devices"].as_array().expect("a list");
     assert_eq!(info["backend"] == "cuda", !devices.is_empty(), "{info}");
+    let adapters = info["adapters"].as_array().expect("a list");
+    let is_real = |one: &Value| one.as_str().is_some_and(|one| !one.ends_with("(software)"));
+    if info["backend"] == "cpu" && !adapters.is_empty() && !adapters.iter().any(is_real) {
+        let why = info["why"].as_str().expect("text");
+        assert!(
+            why.ends_with("auto takes no software driver of wgpu"),
+            "{why}"
+        );
+    }
     let printed = said(&["info"]);
     assert!(printed.contains("\nbackend "), "{printed}");
 }

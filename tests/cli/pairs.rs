@@ -69,6 +69,36 @@ fn touching_boxes_do_not_pair_with_open() {
 }
 
 #[test]
+fn boxes_are_not_overwritten_by_their_pairs() {
+    let folder = Folder::new();
+    let (one, two) = (folder.boxes("one.npy", &ROW), folder.boxes("two.npy", &ROW));
+    let before = fs::read(&one).expect("bytes");
+    let other_name = folder.path(".").join("one.npy").display().to_string();
+    for args in [
+        &["pairs", &one, "-o", &one][..],
+        &["pairs", &one, "-o", &other_name],
+        &["pairs", &two, "--between", &one, "-o", &one],
+    ] {
+        refuses_naming(
+            2,
+            args,
+            &["--output names ", "one.npy, a file of boxes to read"],
+        );
+        assert_eq!(fs::read(&one).expect("still there"), before);
+    }
+    succeeds(&["pairs", &one, "-o", "/dev/null"]);
+}
+
+#[test]
+fn one_pair_is_not_called_pairs() {
+    let folder = Folder::new();
+    let printed = succeeds(&["pairs", &folder.boxes("boxes.npy", &ROW[..2])]);
+    assert!(printed.starts_with("2 boxes, 1 pair, hash "), "{printed}");
+    let printed = succeeds(&["pairs", &folder.boxes("boxes.npy", &ROW[..1])]);
+    assert!(printed.starts_with("1 box, 0 pairs, hash "), "{printed}");
+}
+
+#[test]
 fn no_boxes_are_no_pairs() {
     let folder = Folder::new();
     let (boxes, output) = (folder.boxes("boxes.npy", &[]), folder.string("pairs.npy"));
@@ -343,6 +373,10 @@ fn files_that_are_not_boxes_are_errors() {
         ),
         (
             folder.bytes("text.npy", b"x,y,z and so on"),
+            "does not start with the .npy magic",
+        ),
+        (
+            folder.bytes("short_text.npy", b"a,b\n"),
             "does not start with the .npy magic",
         ),
         (

@@ -148,6 +148,17 @@ fn files_that_are_not_keys_are_errors() {
 }
 
 #[test]
+fn text_is_not_written() {
+    let folder = Folder::new();
+    let keys = folder.array("keys.npy", &[1], &[3_u32]);
+    for option in ["-o", "--index"] {
+        let args = ["sort", &keys, option, &folder.string("sorted.csv")];
+        refuses_naming(2, &args, &["sorted.csv", "`sort` writes no text"]);
+    }
+    assert_eq!(folder.names(), ["keys.npy"]);
+}
+
+#[test]
 fn two_outputs_need_two_files() {
     let folder = Folder::new();
     let keys = folder.array("keys.npy", &[1], &[3_u32]);

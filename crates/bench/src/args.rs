@@ -4,10 +4,11 @@ use crate::figures::{self, Sizes};
 use crate::input::Distribution;
 use crate::measure::Load;
 use crate::sap::{Motion, Peer, Source};
-use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use radsweep::sort::{Algorithm, KeyType};
 use radsweep::{Backend, Strategy};
+use radsweep_common::backend::NOT_ON_WGPU;
 use radsweep_common::numbers::count;
 use radsweep_common::output::is_dash;
 use std::error::Error;
@@ -139,12 +140,15 @@ pub struct Calibrate {
     pub(crate) seconds: f64,
 }
 
-/// Parses the name of a backend that sorts here.
+/// Parses the name of a backend that sorts here. `wgpu` is refused with the reason.
 pub fn sort_backends() -> impl TypedValueParser<Value = Backend> {
-    let sorting = Backend::ALL
+    let names = Backend::ALL
         .iter()
-        .filter(|&&backend| backend != Backend::Wgpu);
-    one_of(sorting.map(|backend| backend.name()))
+        .map(|&backend| PossibleValue::new(backend.name()).hide(backend == Backend::Wgpu));
+    PossibleValuesParser::new(names).try_map(|name| match name.parse() {
+        Ok(Backend::Wgpu) => Err(NOT_ON_WGPU.into()),
+        parsed => parsed.map_err(Box::<dyn Error + Send + Sync>::from),
+    })
 }
 
 /// Parses one of these names; the help lists them, and an error suggests the nearest.

@@ -9,7 +9,7 @@ use super::output::{self, digits, quoted};
 use super::plot::{self, Panel};
 use super::sap::{Updates, updates};
 use radsweep_common::Result;
-use radsweep_common::terminal::{note, progress};
+use radsweep_common::terminal::{note, steps};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
         .into_iter()
         .map(|figure| (figure, cells(figure, args.sizes, &bench)))
         .collect();
-    let bar = progress(
+    let bar = steps(
         plan.iter().map(|(_, cells)| cells.len() as u64).sum(),
         "sorts",
     );
@@ -75,6 +75,8 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
                 measurements.push(one.measured.clone());
             }
         } else if cells.is_empty() {
+            let (name, title) = (figure.name, figure.title);
+            bar.suspend(|| note(&format!("{name} needs a GPU and is left out: {title}")));
             continue;
         }
         for cell in cells {

@@ -9,7 +9,7 @@ use super::plot::{self, Panel};
 use radsweep::sort::Algorithm;
 use radsweep_common::Result;
 use radsweep_common::output::beside;
-use radsweep_common::terminal::{note, progress};
+use radsweep_common::terminal::{note, steps};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
         check: true,
         stages: false,
     };
-    let bar = progress((cases.len() * contenders.len()) as u64, "sorts");
+    let bar = steps((cases.len() * contenders.len()) as u64, "sorts");
     let mut lines = Vec::new();
     for case in cases {
         for &contender in &contenders {

@@ -2,7 +2,7 @@
 //! no environment variable to choose one.
 
 use super::Result;
-use radsweep::{Backend, BroadPhase, Config};
+use radsweep::{Backend, BroadPhase, Config, Error};
 use std::fmt;
 
 /// A CUDA device.
@@ -88,7 +88,14 @@ fn has_device() -> bool {
 /// set.
 fn from_environment(asked: Backend) -> radsweep::Result<Option<Backend>> {
     match (asked, std::env::var("RADSWEEP_BACKEND")) {
-        (Backend::Auto, Ok(name)) if !name.is_empty() => name.parse().map(Some),
+        (Backend::Auto, Ok(name)) if !name.is_empty() => match name.parse() {
+            Err(Error::UnknownName { name, known, .. }) => Err(Error::UnknownName {
+                what: "value of RADSWEEP_BACKEND",
+                name,
+                known,
+            }),
+            parsed => parsed.map(Some),
+        },
         _ => Ok(None),
     }
 }
@@ -151,6 +158,10 @@ pub fn of_pairs(asked: Backend, adapters: &[Adapter]) -> Result<(Backend, String
     let real = adapters.iter().find(|adapter| !adapter.is_software);
     match real.filter(|_| wanted == Backend::Auto && choice.device.is_none()) {
         Some(adapter) => Ok((Backend::Wgpu, format!("{adapter}; {}", choice.why))),
+        None if wanted == Backend::Auto && choice.device.is_none() && !adapters.is_empty() => {
+            let why = format!("{}; auto takes no software driver of wgpu", choice.why);
+            Ok((choice.backend(), why))
+        }
         None => Ok((choice.backend(), choice.why)),
     }
 }
@@ -166,6 +177,10 @@ pub fn broad_phase(mut config: Config) -> radsweep::Result<BroadPhase> {
     }
     BroadPhase::new(config)
 }
+
+/// Why a command that sorts keys refuses the backend `wgpu`.
+pub const NOT_ON_WGPU: &str =
+    "`sort` and `bench` do not run on `wgpu`: use the backend cpu or cuda";
 
 /// Chooses the backend of a command that sorts keys: `asked`, or for [`Backend::Auto`] the one that
 /// `RADSWEEP_BACKEND` names, or else the best one on this machine.
@@ -184,10 +199,8 @@ pub fn choose(asked: Backend) -> Result<Choice> {
             device: Some(device),
             why: asked_by.into(),
         }),
-        (Backend::Cuda, Err(looked_for)) => Err(radsweep::Error::NoCuda { looked_for }.into()),
-        (Backend::Wgpu, _) => {
-            Err("`sort` and `bench` do not run on `wgpu`: use the backend cpu or cuda".into())
-        }
+        (Backend::Cuda, Err(looked_for)) => Err(Error::NoCuda { looked_for }.into()),
+        (Backend::Wgpu, _) => Err(NOT_ON_WGPU.into()),
         (_, Ok(device)) => Ok(Choice {
             device: Some(device),
             why: "a CUDA device was found".into(),

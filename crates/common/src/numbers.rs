@@ -24,6 +24,12 @@ pub fn count(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is not between {first} and {last}"))
 }
 
+/// Returns a number with the word for one or for many.
+#[must_use]
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Returns the value of a whole number; the largest value for anything beyond.
 fn value(text: &str) -> Option<u128> {
     if let Some((base, power)) = text.split_once('^') {

@@ -40,6 +40,16 @@ pub fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// Returns whether two paths lead to one regular file.
+#[must_use]
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    let file = |path: &Path| {
+        let path = fs::canonicalize(path).ok()?;
+        path.is_file().then_some(path)
+    };
+    !is_dash(a) && !is_dash(b) && file(a).is_some_and(|a| file(b) == Some(a))
+}
+
 /// Returns the name of a file in messages: `standard` for `-`.
 #[must_use]
 pub fn name<'a>(path: &'a Path, standard: &'a str) -> &'a Path {

@@ -51,9 +51,22 @@ pub fn spinner(what: &'static str) -> ProgressBar {
     bar
 }
 
-/// Shows a progress bar up to `total` where stderr is a terminal.
+/// Shows a progress bar up to `total` with the time left, for steps that take equally long, where
+/// stderr is a terminal.
 pub fn progress(total: u64, unit: &str) -> ProgressBar {
-    let template = format!("{{wide_bar}} {{pos}}/{{len}} {unit}, {{eta}} left");
+    bar(total, unit, "{eta} left")
+}
+
+/// Shows a progress bar up to `total` with the time so far, for steps of any length, where stderr
+/// is a terminal.
+pub fn steps(total: u64, unit: &str) -> ProgressBar {
+    let bar = bar(total, unit, "{elapsed} so far");
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+fn bar(total: u64, unit: &str, time: &str) -> ProgressBar {
+    let template = format!("{{wide_bar}} {{pos}}/{{len}} {unit}, {time}");
     let style =
         ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total)

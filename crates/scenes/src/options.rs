@@ -38,6 +38,12 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $frames,)* }
             }
 
+            /// Returns whether [`Options::density`] has an effect.
+            #[must_use]
+            pub const fn has_density(self) -> bool {
+                matches!(self, Self::Uniform | Self::Clustered | Self::MixedSizes)
+            }
+
             /// Returns the max number of bodies: [`Options::MAX_BOXES`] over the boxes of a body.
             const fn max_bodies(self) -> usize {
                 Options::MAX_BOXES / match self { $(Self::$kind => $boxes,)* }

@@ -23,6 +23,14 @@ pub enum Error {
         /// The device's max width and height.
         limit: u32,
     },
+    /// The body to select does not exist.
+    #[error("body {body} was requested, but the scene has {bodies} bodies, counted from 0")]
+    Body {
+        /// The requested body.
+        body: u32,
+        /// The number of bodies, with the ground where it is a box.
+        bodies: usize,
+    },
     /// There is no window system.
     #[error("cannot open a display: {0}")]
     NoDisplay(String),

@@ -16,7 +16,7 @@ pub(super) fn check(path: &Path) -> Result<(), Error> {
 }
 
 fn refused(path: &Path, source: io::Error) -> Error {
-    let path = path.into();
+    let path = output::name(path, "stdout").into();
     Error::Save { path, source }
 }
 

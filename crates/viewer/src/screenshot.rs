@@ -74,6 +74,9 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
     };
     for frame in 1..=u64::from(wanted.frames) {
         let record = stage.step(frame)?;
+        if frame == 1 {
+            stage.check(wanted.body)?;
+        }
         let every = wanted
             .every
             .is_some_and(|every| frame % u64::from(every) == 0);
@@ -158,6 +161,19 @@ impl<'a> Stage<'a> {
         found.map_err(|source| Error::Step { frame, source })?;
         let resting = self.resting.pairs().len() as u64;
         Ok(Record::new(frame, step, self.limit, resting))
+    }
+
+    /// Fails if the scene has no such body.
+    fn check(&self, body: Option<u32>) -> Result<(), Error> {
+        let Some(body) = body else { return Ok(()) };
+        let bodies = match self.scene.body_of_box().iter().max() {
+            Some(&last) => last as usize + 1,
+            None => self.scene.boxes()?.len(),
+        };
+        if body as usize >= bodies {
+            return Err(Error::Body { body, bodies });
+        }
+        Ok(())
     }
 
     /// Takes the last frame, with these details.

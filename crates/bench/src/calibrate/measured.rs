@@ -9,7 +9,7 @@ use crate::sort::all;
 use radsweep::sort::cuda::{Calibration, Payload};
 use radsweep::sort::{Algorithm, KeyType};
 use radsweep_common::backend::Device;
-use radsweep_common::terminal::{ProgressBar, note, progress};
+use radsweep_common::terminal::{ProgressBar, note, steps};
 use radsweep_common::{Result, calibration, output};
 use std::io::{self, Write};
 use std::path::Path;
@@ -74,7 +74,7 @@ fn sizes(args: &Calibrate) -> Vec<usize> {
 
 /// Measures all widths at each size until the time limit.
 fn winners(args: &Calibrate, sizes: &[usize], bench: Bench) -> Result<Vec<Winner>> {
-    let bar = progress((sizes.len() * WIDTHS.len()) as u64, "sizes and widths");
+    let bar = steps((sizes.len() * WIDTHS.len()) as u64, "sizes and widths");
     let mut race = Race {
         bench,
         bar,

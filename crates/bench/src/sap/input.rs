@@ -4,8 +4,9 @@ use super::walk::moved;
 use radsweep::{Aabb, Backend, BroadPhase, Config};
 use radsweep_common::Result;
 use radsweep_common::npy;
-use radsweep_common::output::is_dash;
+use radsweep_common::output::{is_dash, name};
 use radsweep_scenes::{Kind, Options, Scene};
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -50,6 +51,14 @@ impl FromStr for Source {
 impl Source {
     pub fn is_stdin(&self) -> bool {
         matches!(self, Self::File(path) if is_dash(path))
+    }
+
+    /// Puts the name of the file before an error of its boxes.
+    pub fn blame(&self, error: Box<dyn Error>) -> Box<dyn Error> {
+        match self {
+            Self::Scene(_) => error,
+            Self::File(path) => format!("{}: {error}", name(path, "stdin").display()).into(),
+        }
     }
 
     /// Returns `count` similar frames of about `n` boxes; a file ignores `n`.

@@ -28,7 +28,7 @@ use frames::Frames;
 use race::{Line, Measured, Racing, WARM_UP};
 use radsweep::{Backend, Config, Strategy};
 use radsweep_common::Result;
-use radsweep_common::terminal::{note, progress};
+use radsweep_common::terminal::{note, steps};
 use radsweep_scenes::Kind;
 
 /// Max boxes for a sweep along one axis, whose work grows as n^(5/3), unless it is requested by
@@ -76,12 +76,13 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
             cases.extend(sizes.iter().map(|&n| (source, motion, n)));
         }
     }
-    let bar = progress(cases.len() as u64, "scenes");
+    let bar = steps(cases.len() as u64, "scenes");
     let mut lines = Vec::new();
     for (source, motion, n) in cases {
         let mut frames = Frames::new(source, motion, n)?;
         let n = frames.boxes().len();
-        for (contender, measured) in measure(args, &bench, &mut frames)? {
+        let results = measure(args, &bench, &mut frames);
+        for (contender, measured) in results.map_err(|error| source.blame(error))? {
             lines.push(Line {
                 source: source.to_string(),
                 motion,

@@ -6,6 +6,7 @@ use crate::bench::Bench;
 use crate::output::{self, digits, quoted};
 use crate::plot::{self, Panel};
 use radsweep_common::Result;
+use radsweep_common::numbers::counted;
 use radsweep_common::output::beside;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -110,22 +111,23 @@ pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line], busy: Option<&str
     let events = if args.no_events { "off" } else { "on" };
     writeln!(
         out,
-        "{}, events {events}\nms: median time from boxes to all pairs; best: the fastest; sorted: the median with the pairs sorted, as radsweep's always are",
+        "{}, events {events}\nms: median time from boxes to all pairs; best: the fastest; sorted: the median with the pairs sorted, as radsweep's always are\nspread: of the middle half of the times, relative to the median; tests/pair: boxes tested per pair; limit: the time to copy the bytes that must move, as a share of the median",
         output::heading(bench)
     )?;
     let mut group = String::new();
     for line in lines {
         let pairs = line.measured.as_ref().map_or(0, |measured| measured.pairs);
+        let pairs = counted(pairs, "pair", "pairs");
         let this = format!(
-            "{} of {} boxes, {}",
+            "{} of {}, {}",
             line.source,
-            line.n,
+            counted(line.n as u64, "box", "boxes"),
             line.motion.name()
         );
         if this != group {
             writeln!(
                 out,
-                "\n{this}, {pairs} pairs\n{:<15} {:>10} {:>10} {:>10} {:>7} {:>10} {:>6}  ran: stages, ms",
+                "\n{this}, {pairs}\n{:<15} {:>10} {:>10} {:>10} {:>7} {:>10} {:>6}  ran: stages, ms",
                 "contender", "ms", "best", "sorted", "spread", "tests/pair", "limit"
             )?;
             group = this;

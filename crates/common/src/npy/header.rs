@@ -28,10 +28,13 @@ pub(super) struct Header {
 ///
 /// The errors `InvalidData` and `UnexpectedEof` mean a bad file.
 pub(super) fn read(input: &mut impl Read) -> io::Result<(Header, u64)> {
-    let mut block = vec![0; 8];
-    input.read_exact(&mut block)?;
-    if !block.starts_with(MAGIC) {
+    let mut block = Vec::new();
+    input.by_ref().take(8).read_to_end(&mut block)?;
+    if !block.starts_with(&MAGIC[..block.len().min(MAGIC.len())]) {
         return Err(bad("it does not start with the .npy magic"));
+    }
+    if block.len() < 8 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let before = match (block[6], block[7]) {
         (1, 0) => 10,
