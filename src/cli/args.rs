@@ -125,11 +125,12 @@ impl Simulation {
         }
     }
 
-    /// Notes a density that the scene ignores.
-    pub fn note_density(&self) {
+    /// Fails for what the scene refuses, before a window opens, and notes what it ignores.
+    pub fn check(&self) -> Result<(), radsweep_scenes::Error> {
         if self.density.is_some() && !self.scene.has_density() {
             note(&format!("--density has no effect on {}", self.scene));
         }
+        self.options().bodies(self.scene).map(drop)
     }
 
     pub fn frames(&self) -> u32 {

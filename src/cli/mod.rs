@@ -85,11 +85,11 @@ fn dispatch(cli: Cli) -> Result<()> {
     }
     match cli.command {
         Command::View(args) => {
-            args.simulation.note_density();
+            args.simulation.check()?;
             view::view(args)
         }
         Command::Run(args) => {
-            args.simulation.note_density();
+            args.simulation.check()?;
             run::run(&args, 1)
         }
         Command::Pairs(args) => pairs::run(&args),

@@ -122,6 +122,7 @@ fn values_that_the_work_refuses_are_errors_of_the_command_line() {
             "4000000000 bodies",
         ),
         (&["run", "galaxy", "--bodies", "1e8"], "100000000 bodies"),
+        (&["view", "galaxy", "--bodies", "1e8"], "100000000 bodies"),
         (
             &[
                 "bench",
@@ -343,6 +344,9 @@ fn the_environment_decides_the_backend() {
             );
         }
     }
+    let sorted = with("wgpu", &["sort", &keys]);
+    let message = "`wgpu`: use the backend cpu or cuda (requested by RADSWEEP_BACKEND)\n";
+    assert!(text(&sorted.stderr).ends_with(message));
     // A backend that is missing is no reason for `info` to fail.
     for (value, part) in [
         ("cpu", "\nbackend  cpu: requested by RADSWEEP_BACKEND\n"),

@@ -200,7 +200,7 @@ pub fn choose(asked: Backend) -> Result<Choice> {
             why: asked_by.into(),
         }),
         (Backend::Cuda, Err(looked_for)) => Err(Error::NoCuda { looked_for }.into()),
-        (Backend::Wgpu, _) => Err(NOT_ON_WGPU.into()),
+        (Backend::Wgpu, _) => Err(format!("{NOT_ON_WGPU} ({asked_by})").into()),
         (_, Ok(device)) => Ok(Choice {
             device: Some(device),
             why: "a CUDA device was found".into(),

@@ -157,8 +157,12 @@ impl Options {
 }
 
 impl Options {
-    /// Checks the options and returns the number of bodies.
-    pub(super) fn bodies(&self, kind: Kind) -> Result<usize, Error> {
+    /// Checks the options for a scene and returns the number of bodies.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Bodies`] or [`Error::Density`].
+    pub fn bodies(&self, kind: Kind) -> Result<usize, Error> {
         let bodies = self.bodies.unwrap_or(kind.default_bodies());
         let limit = kind.max_bodies();
         if !(1..=limit).contains(&bodies) {
