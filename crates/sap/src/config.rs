@@ -1,6 +1,6 @@
 //! How a broad phase works.
 
-use crate::{Error, OverlapRule, Result};
+use crate::{Error, OverlapRule, Pair, Result};
 use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
@@ -183,6 +183,14 @@ pub struct Config {
     /// Small frames stay on the caller's thread in any case. If the caller is in a pool of `rayon`,
     /// that pool is used instead.
     pub threads: Option<NonZero<usize>>,
+}
+
+impl Config {
+    /// Returns the number of pairs that [`Config::pair_memory`] holds, if it is set.
+    pub(crate) fn pair_limit(&self) -> Option<u64> {
+        self.pair_memory
+            .map(|bytes| bytes / size_of::<Pair>() as u64)
+    }
 }
 
 impl Default for Config {

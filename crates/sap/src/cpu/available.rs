@@ -3,7 +3,19 @@
 
 /// Returns the bytes available without swapping; None where the system does not report them.
 pub(super) fn available() -> Option<u64> {
+    #[cfg(test)]
+    if tests::IS_EXHAUSTED.load(std::sync::atomic::Ordering::Relaxed) {
+        return Some(0);
+    }
     system::available()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    /// While it is set, no memory is available. Frames of up to `UNCHECKED_PAIRS` pairs do not ask.
+    pub(in crate::cpu) static IS_EXHAUSTED: AtomicBool = AtomicBool::new(false);
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -3,7 +3,7 @@
 use super::available::available;
 use super::output::collect::Found;
 use super::tuning::{BOX_BYTES, UNCHECKED_PAIRS};
-use crate::{Config, Pair, Result};
+use crate::{Config, Error, Pair, Result};
 
 /// Bytes of a pair.
 const PAIR: u64 = size_of::<Pair>() as u64;
@@ -20,7 +20,7 @@ pub(crate) struct Memory<'a> {
     /// The number of boxes, whose memory is not available for pairs.
     pub(super) boxes: usize,
     /// The max number of pairs that the boxes can have.
-    pub(super) max: u64,
+    pub(crate) max: u64,
     /// The number of pairs of the call before, if there was one.
     pub(super) last: Option<u64>,
     /// Bytes for pairs that the engine has allocated already.
@@ -30,7 +30,7 @@ pub(crate) struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// Creates the limits of a call that has no call before it.
+    /// Creates the limits of a call that lists pairs, but no events, and has no call before it.
     pub(crate) const fn new(config: &'a Config, boxes: usize, max: u64) -> Self {
         Self {
             config,
@@ -39,6 +39,15 @@ impl<'a> Memory<'a> {
             last: None,
             owned: 0,
             events: false,
+        }
+    }
+
+    /// Creates the limits of an update, which lists events too if they are wanted.
+    pub(crate) const fn of_update(config: &'a Config, boxes: usize, max: u64) -> Self {
+        let new = Self::new(config, boxes, max);
+        Self {
+            events: config.events,
+            ..new
         }
     }
 
@@ -52,8 +61,7 @@ impl<'a> Memory<'a> {
         &self,
         mut sweep: impl FnMut(u64) -> Result<Found>,
     ) -> Result<(Found, u64)> {
-        if let Some(bytes) = self.config.pair_memory {
-            let limit = bytes / PAIR;
+        if let Some(limit) = self.config.pair_limit() {
             return Ok((sweep(limit)?, limit));
         }
         if self.max <= UNCHECKED_PAIRS {
@@ -89,13 +97,17 @@ impl<'a> Memory<'a> {
         wanted.min(self.limit())
     }
 
-    /// Returns the limit of a list of `count` pairs that has the memory for `capacity`.
-    pub(super) fn of_list(&self, count: u64, capacity: usize) -> u64 {
-        match self.config.pair_memory {
-            Some(bytes) => bytes / PAIR,
-            None if count <= UNCHECKED_PAIRS.max(capacity as u64) => u64::MAX,
+    /// Fails if `count` pairs are too many for a list that has the memory for `capacity`.
+    pub(crate) fn check(&self, count: u64, capacity: usize) -> Result<()> {
+        let limit = match self.config.pair_limit() {
+            Some(limit) => limit,
+            None if count <= UNCHECKED_PAIRS.max(capacity as u64) => return Ok(()),
             None => self.limit(),
+        };
+        if count > limit {
+            return Err(Error::TooManyPairs { count, limit });
         }
+        Ok(())
     }
 
     /// Returns the number of pairs that half of the available memory holds, at least
@@ -108,5 +120,66 @@ impl<'a> Memory<'a> {
             let bytes = bytes.saturating_add(self.owned).saturating_sub(boxes);
             (bytes / 2 / (lists * PAIR)).max(UNCHECKED_PAIRS)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::available::tests::IS_EXHAUSTED;
+    use crate::{Aabb, Backend, BroadPhase, Sorts};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    /// Boxes of a size in a cube, which move a little between two frames. Pseudo-random.
+    fn boxes(frame: u32, size: f32) -> Vec<Aabb> {
+        let mut state = 1_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 24) as f32
+        };
+        let mut one = || {
+            let min = [(); 3].map(|()| next() * 11.1 + frame as f32 * 0.002 * next());
+            Aabb::new(min, min.map(|x| x + size))
+        };
+        (0..20_000).map(|_| one()).collect()
+    }
+
+    #[test]
+    fn the_neighbour_list_keeps_to_the_available_memory() {
+        let mut broad_phase = BroadPhase::new(Config {
+            backend: Backend::Cpu,
+            ..Config::default()
+        })
+        .unwrap();
+        for frame in 0..4 {
+            broad_phase.update(&boxes(frame, 1.0)).unwrap();
+        }
+        let report = broad_phase.report();
+        assert!(report.pairs < UNCHECKED_PAIRS && report.stats.sorts == Sorts::default());
+        IS_EXHAUSTED.store(true, Relaxed);
+        let refused = broad_phase.update(&boxes(4, 1.02)).cloned();
+        IS_EXHAUSTED.store(false, Relaxed);
+        let limit = UNCHECKED_PAIRS;
+        assert!(matches!(refused, Err(Error::TooManyPairs { limit: found, .. }) if found == limit));
+    }
+
+    /// Memory that exceeds what any machine has makes the limit independent of this one.
+    #[test]
+    fn an_update_with_events_needs_twice_the_memory() {
+        let limit = |events| {
+            let config = Config {
+                events,
+                ..Config::default()
+            };
+            let memory = Memory {
+                owned: 1 << 60,
+                ..Memory::of_update(&config, 0, u64::MAX)
+            };
+            match memory.check(u64::MAX, 0) {
+                Err(Error::TooManyPairs { limit, .. }) => limit >> 50,
+                _ => 0,
+            }
+        };
+        assert_eq!((limit(false), limit(true)), (1 << 5, 1 << 4));
     }
 }

@@ -43,7 +43,7 @@ pub(crate) mod shared {
     pub(crate) use super::memory::{Memory, max_pairs};
     pub(crate) use super::output::events::difference;
     pub(crate) use super::scene::Scene;
-    pub(crate) use super::tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX, UNCHECKED_PAIRS};
+    pub(crate) use super::tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
     pub(crate) use super::{check_count, read_alone};
 }
 

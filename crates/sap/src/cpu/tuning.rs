@@ -42,7 +42,7 @@ pub(crate) const MAX_GROWTH: usize = 32 * 1024;
 
 /// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists. Not
 /// measured.
-pub(crate) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
+pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
 
 /// Bytes that a box takes during a sweep: its record, its key and the memory of their sort. Added
 /// up, not measured.

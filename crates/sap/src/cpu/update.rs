@@ -228,17 +228,20 @@ impl Engine {
         };
         clock.lap(|timings| &mut timings.sweep);
 
-        let (count, limit) = (updated.pairs as u64, self.max_listed());
+        let (count, memory) = (
+            updated.pairs as u64,
+            self.memory(&self.config, n, max_pairs(n)),
+        );
         let (lists, neighbours) = (&mut self.lists, &mut self.neighbours);
         let pairs = if is_new {
             &mut lists.next
         } else {
             &mut lists.pairs
         };
-        let reserved = try_alloc::reserve_ahead(pairs, updated.pairs);
-        if count > limit || reserved.is_err() {
+        let fits = memory.check(count, pairs.capacity());
+        if let Err(error) = fits.and_then(|()| try_alloc::reserve_ahead(pairs, updated.pairs)) {
             neighbours.drop_list();
-            return reserved.and(Err(Error::TooManyPairs { count, limit }));
+            return Err(error);
         }
         if is_new {
             pairs.clear();
@@ -328,10 +331,7 @@ impl Engine {
         };
         let Differences { started, ended, .. } = &differences;
         let count = (self.lists.pairs.len() + started.len() - ended.len()) as u64;
-        let limit = memory.of_list(count, self.lists.pairs.capacity());
-        if count > limit {
-            return Err(Error::TooManyPairs { count, limit });
-        }
+        memory.check(count, self.lists.pairs.capacity())?;
         splice(&mut self.lists.pairs, started, ended)?;
         self.lists.drop_blocks();
         clock.lap(|timings| &mut timings.order);
@@ -365,7 +365,7 @@ impl Engine {
             return Ok(None);
         }
         let limit = UNCHECKED_PAIRS.max(self.lists.pairs.len() as u64);
-        let limit = limit.min(self.max_listed());
+        let limit = limit.min(self.config.pair_limit().unwrap_or(u64::MAX));
         let (config, blocks) = (&self.config, &self.lists.blocks);
         let found = self
             .incremental
@@ -505,10 +505,8 @@ impl Engine {
         if accept.tests_anything() {
             pairs.retain(|pair| accept.keeps(pair.a, pair.b));
         }
-        let (count, limit) = (pairs.len() as u64, self.max_listed());
-        if count > limit {
-            return Err(Error::TooManyPairs { count, limit });
-        }
+        let memory = Memory::of_update(&self.config, n, max_pairs(n));
+        memory.check(pairs.len() as u64, pairs.capacity())?;
         clock.lap(|timings| &mut timings.sweep);
         self.compare_lists(clock)?;
         self.planned = None;
@@ -533,12 +531,6 @@ impl Engine {
             clock.lap(|timings| &mut timings.events);
         }
         Ok(())
-    }
-
-    /// Returns how many pairs the caller's limit on memory allows.
-    fn max_listed(&self) -> u64 {
-        let pairs = |bytes: u64| bytes / size_of::<Pair>() as u64;
-        self.config.pair_memory.map_or(u64::MAX, pairs)
     }
 
     /// Replaces the lists of the last update by the new ones, and completes the report.
@@ -570,8 +562,7 @@ impl Engine {
         Memory {
             last: self.last.as_ref().map(|_| self.lists.pairs.len() as u64),
             owned: self.lists.bytes(),
-            events: config.events,
-            ..Memory::new(config, boxes, max)
+            ..Memory::of_update(config, boxes, max)
         }
     }
 

@@ -89,9 +89,9 @@ impl Engine {
         let min_resting = config.min_resting.unwrap_or(MIN_RESTING);
         let mut packed = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
-        let allowed = config.pair_memory.map_or(usize::MAX, |bytes| {
-            (bytes / size_of::<Pair>() as u64) as usize
-        });
+        let allowed = config
+            .pair_limit()
+            .map_or(usize::MAX, |limit| limit as usize);
         packed.reserve_exact(&stream, wished.min(allowed))?;
         Ok(Self {
             reader: Reader::new(&device)?,

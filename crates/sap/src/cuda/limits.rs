@@ -38,8 +38,8 @@ impl Engine {
     /// Returns the max pairs: as configured, else what half of the memory takes that is free or
     /// reserved for pairs.
     pub(crate) fn pair_limit(&self) -> Result<u64> {
-        match self.config.pair_memory {
-            Some(bytes) => Ok(bytes / size_of::<Pair>() as u64),
+        match self.config.pair_limit() {
+            Some(limit) => Ok(limit),
             None => {
                 let lists = self.list.capacity() + self.ordered.capacity() + self.packed.capacity();
                 let reserved = (lists * size_of::<Pair>()) as u64 + self.sorting.scratch_bytes();

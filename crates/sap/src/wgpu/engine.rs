@@ -7,8 +7,8 @@ use super::pairs::WgpuPairs;
 use super::resident::Resident;
 use super::search::Search;
 use crate::cpu::shared::{
-    Clock, Cuts, Delivery, MIN_ROUND_PAIRS, Memory, ROUND_PAIRS_PER_BOX, Scene, UNCHECKED_PAIRS,
-    axes, check_count, difference, max_pairs, plan_without_tree, read_alone,
+    Clock, Cuts, Delivery, MIN_ROUND_PAIRS, Memory, ROUND_PAIRS_PER_BOX, Scene, axes, check_count,
+    difference, max_pairs, plan_without_tree, read_alone,
 };
 use crate::last::Last;
 use crate::query::Labels;
@@ -223,10 +223,11 @@ impl Engine {
         clock: &mut Clock,
     ) -> Result<(Vec<Pair>, Cost)> {
         let boxes = scene.boxes.len();
-        let max = match first_set {
-            0 => max_pairs(boxes),
-            first => first as u64 * (boxes - first) as u64,
+        let memory = match first_set {
+            0 => Memory::of_update(&self.config, boxes, max_pairs(boxes)),
+            first => Memory::new(&self.config, boxes, first as u64 * (boxes - first) as u64),
         };
+        let max = memory.max;
         let mut pairs = Vec::new();
         if max == 0 {
             return Ok((pairs, Cost::default()));
@@ -237,7 +238,7 @@ impl Engine {
         let mut lists = Lists::new(&mut self.search, arranged, expected.min(max))?;
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
-        check_listed(&self.config, boxes, max, count)?;
+        memory.check(count, 0)?;
         lists.deliver(count, clock, |search, listed, clock| {
             let list = search.read_pairs(listed, clock)?;
             if pairs.is_empty() {
@@ -441,17 +442,9 @@ fn check_strategy(strategy: Strategy) -> Result<()> {
     }
 }
 
-/// Fails if more pairs were found, of at most `max`, than may be listed.
+/// Fails if an update found more pairs, of at most `max`, than may be listed.
 pub(super) fn check_listed(config: &Config, boxes: usize, max: u64, count: u64) -> Result<()> {
-    let limit = match config.pair_memory {
-        Some(bytes) => bytes / size_of::<Pair>() as u64,
-        None if count <= UNCHECKED_PAIRS => u64::MAX,
-        None => Memory::new(config, boxes, max).round(u64::MAX),
-    };
-    if count > limit {
-        return Err(Error::TooManyPairs { count, limit });
-    }
-    Ok(())
+    Memory::of_update(config, boxes, max).check(count, 0)
 }
 
 /// Fails for bad boxes, unless they are skipped.
