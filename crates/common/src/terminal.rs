@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Prints a note: something that the user should know and that does not affect the result.
 pub fn note(message: &str) {
+    // A closed stderr does not end the command.
     let _ = writeln!(io::stderr(), "{}: {message}", label("note"));
 }
 
@@ -24,6 +25,7 @@ pub fn error(message: &str) {
 /// Prints one line, even where a file name contains line breaks.
 fn say(kind: &str, message: &str) {
     let words: Vec<&str> = message.split_whitespace().collect();
+    // A closed stderr does not end the command.
     let _ = writeln!(io::stderr(), "{}: {}", label(kind), words.join(" "));
 }
 

@@ -158,11 +158,13 @@ impl Timeline {
         csv += ",sorted,passes_run,passes_skipped,early_exits,resting_pairs";
         let names = [names, vec![FRAME, DRAW, RENDER]].concat();
         for name in &names {
+            // Writing to a string never fails.
             let _ = write!(csv, ",{name}_ms");
         }
         csv.push('\n');
         for record in &self.records {
             let (report, sorts) = (&record.report, &record.report.stats.sorts);
+            // As above.
             let _ = write!(
                 csv,
                 "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -185,6 +187,7 @@ impl Timeline {
             for ms in names.iter().map(|name| record.stage(name)) {
                 csv.push(',');
                 if let Some(ms) = ms {
+                    // As above.
                     let _ = write!(csv, "{ms:.4}");
                 }
             }

@@ -193,6 +193,7 @@ impl Calibration {
             fs::rename(&beside, path)
         };
         write().map_err(|source| {
+            // The file may not exist, and the error of the write says more.
             let _ = fs::remove_file(&beside);
             CalibrationError::File {
                 path: path.to_owned(),
