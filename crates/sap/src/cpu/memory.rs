@@ -150,9 +150,11 @@ mod tests {
             backend: Backend::Cpu,
             ..Config::default()
         })
-        .unwrap();
+        .expect("the CPU engine works");
         for frame in 0..4 {
-            broad_phase.update(&boxes(frame, 1.0)).unwrap();
+            broad_phase
+                .update(&boxes(frame, 1.0))
+                .expect("the CPU engine works");
         }
         let report = broad_phase.report();
         assert!(report.pairs < UNCHECKED_PAIRS && report.stats.sorts == Sorts::default());
