@@ -35,8 +35,6 @@ fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
     handles.push(made);
     while !bytes.is_empty() {
         let handle = any_handle(bytes, handles)?;
-        let (mut pairs, mut indices, mut hits, mut count, mut address) =
-            (null(), null(), null(), 0_usize, 0_u64);
         let fill = if bytes.ratio(1, 4)? {
             bytes.int_in_range(0..=300)?
         } else {
@@ -48,123 +46,11 @@ fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
         // SAFETY: pointers that are not null or misaligned point to as much as they claim.
         let status = unsafe {
             match bytes.int_in_range(0..=16)? {
-                0 => {
-                    let mut made = null_mut();
-                    let config = any_config(bytes)?;
-                    let config = if bytes.ratio(1, 4)? {
-                        null()
-                    } else {
-                        &raw const config
-                    };
-                    let status = radsweep_create(config, &mut made);
-                    assert_eq!(status == RadsweepStatus::Ok, !made.is_null());
-                    if status == RadsweepStatus::Ok {
-                        handles.push(made);
-                    }
-                    status
-                }
+                0 => create(bytes, handles)?,
                 1 => radsweep_destroy(handle),
-                2 | 3 => {
-                    let (boxes, len) = any_list(bytes, &memory)?;
-                    radsweep_update(handle, boxes, len)
-                }
-                4 | 5 => {
-                    let frame = any_frame(bytes, &memory)?;
-                    radsweep_update_frame(handle, &frame)
-                }
-                6 => radsweep_clear(handle),
-                7 => radsweep_synchronize(handle),
-                8 => {
-                    let (first, second) = (any_frame(bytes, &memory)?, any_frame(bytes, &memory)?);
-                    radsweep_overlaps_between(handle, &first, &second, &mut pairs, &mut count)
-                }
-                9 => {
-                    let frame = any_frame(bytes, &memory)?;
-                    let mut seen = 0_u64;
-                    let mut total = 0;
-                    let chunk = bytes.int_in_range(0..=40)?;
-                    let status = radsweep_for_each_pair_chunk(
-                        handle,
-                        &frame,
-                        chunk,
-                        Some(add),
-                        (&raw mut seen).cast(),
-                        &mut total,
-                    );
-                    assert!(status != RadsweepStatus::Ok || seen == total);
-                    status
-                }
-                10 => {
-                    let status =
-                        radsweep_pairs(handle, bytes.int_in_range(0..=3)?, &mut pairs, &mut count);
-                    if status == RadsweepStatus::Ok {
-                        let list = std::slice::from_raw_parts(pairs, count);
-                        assert!(
-                            list.is_sorted_by_key(|pair| (pair.a, pair.b))
-                                && list.iter().all(|pair| pair.a < pair.b)
-                        );
-                    }
-                    status
-                }
-                11 => {
-                    let mut copy = vec![RadsweepPair { a: 0, b: 0 }; bytes.int_in_range(0..=64)?];
-                    let out = if copy.is_empty() {
-                        null_mut()
-                    } else {
-                        copy.as_mut_ptr()
-                    };
-                    let status = radsweep_copy_pairs(
-                        handle,
-                        bytes.int_in_range(0..=3)?,
-                        out,
-                        copy.len(),
-                        &mut count,
-                    );
-                    assert!(status != RadsweepStatus::Ok || count <= copy.len());
-                    status
-                }
-                12 => {
-                    let mut report: [u64; 64] = [7; 64];
-                    let size = bytes.int_in_range(0..=512)?;
-                    let status = radsweep_report(handle, report.as_mut_ptr().cast(), size);
-                    assert!(
-                        report[size.div_ceil(8)..].iter().all(|&word| word == 7),
-                        "written beyond its size"
-                    );
-                    status
-                }
-                13 => {
-                    let (query, len) = any_list::<RadsweepAabb>(bytes, &memory)?;
-                    let query = if len == 0 { null() } else { query };
-                    radsweep_query_box(handle, query, &mut indices, &mut count)
-                }
-                14 => {
-                    let numbers = any_numbers(bytes)?;
-                    radsweep_query_sphere(
-                        handle,
-                        numbers.as_ptr(),
-                        numbers[3],
-                        &mut indices,
-                        &mut count,
-                    )
-                }
-                15 => {
-                    let numbers = any_numbers(bytes)?;
-                    let out = if bytes.ratio(1, 8)? {
-                        null_mut()
-                    } else {
-                        &raw mut hits
-                    };
-                    radsweep_query_ray(
-                        handle,
-                        numbers.as_ptr(),
-                        numbers[1..].as_ptr(),
-                        numbers[6],
-                        out,
-                        &mut count,
-                    )
-                }
-                _ => radsweep_device_pairs(handle, &mut address, &mut count),
+                call @ 2..=9 => update(call, handle, bytes, &memory)?,
+                call @ 10..=12 => read(call, handle, bytes)?,
+                call => query(call, handle, bytes, &memory)?,
             }
         };
         assert_ne!(status, RadsweepStatus::Panic, "{}", message());
@@ -173,6 +59,152 @@ fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn create(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<RadsweepStatus> {
+    let mut made = null_mut();
+    let config = any_config(bytes)?;
+    let config = if bytes.ratio(1, 4)? {
+        null()
+    } else {
+        &raw const config
+    };
+    // SAFETY: memory for a handle, and a configuration or null.
+    let status = unsafe { radsweep_create(config, &mut made) };
+    assert_eq!(status == RadsweepStatus::Ok, !made.is_null());
+    if status == RadsweepStatus::Ok {
+        handles.push(made);
+    }
+    Ok(status)
+}
+
+/// Makes a call that finds pairs, or forgets or awaits them.
+fn update(
+    call: u32,
+    handle: Handle,
+    bytes: &mut Unstructured,
+    memory: &[u8],
+) -> Result<RadsweepStatus> {
+    let (mut pairs, mut count) = (null(), 0_usize);
+    // SAFETY: pointers that are not null or misaligned point to as much as they claim.
+    let status = unsafe {
+        match call {
+            2 | 3 => {
+                let (boxes, len) = any_list(bytes, memory)?;
+                radsweep_update(handle, boxes, len)
+            }
+            4 | 5 => {
+                let frame = any_frame(bytes, memory)?;
+                radsweep_update_frame(handle, &frame)
+            }
+            6 => radsweep_clear(handle),
+            7 => radsweep_synchronize(handle),
+            8 => {
+                let (first, second) = (any_frame(bytes, memory)?, any_frame(bytes, memory)?);
+                radsweep_overlaps_between(handle, &first, &second, &mut pairs, &mut count)
+            }
+            _ => {
+                let frame = any_frame(bytes, memory)?;
+                let mut seen = 0_u64;
+                let mut total = 0;
+                let chunk = bytes.int_in_range(0..=40)?;
+                let user = (&raw mut seen).cast();
+                let status = radsweep_for_each_pair_chunk(
+                    handle,
+                    &frame,
+                    chunk,
+                    Some(add),
+                    user,
+                    &mut total,
+                );
+                assert!(status != RadsweepStatus::Ok || seen == total);
+                status
+            }
+        }
+    };
+    Ok(status)
+}
+
+/// Makes a call that reads what the last update found.
+fn read(call: u32, handle: Handle, bytes: &mut Unstructured) -> Result<RadsweepStatus> {
+    let (mut pairs, mut count) = (null(), 0_usize);
+    // SAFETY: memory for what is read, of the sizes that are given.
+    let status = unsafe {
+        match call {
+            10 => {
+                let which = bytes.int_in_range(0..=3)?;
+                let status = radsweep_pairs(handle, which, &mut pairs, &mut count);
+                if status == RadsweepStatus::Ok {
+                    let list = std::slice::from_raw_parts(pairs, count);
+                    assert!(
+                        list.is_sorted_by_key(|pair| (pair.a, pair.b))
+                            && list.iter().all(|pair| pair.a < pair.b)
+                    );
+                }
+                status
+            }
+            11 => {
+                let mut copy = vec![RadsweepPair { a: 0, b: 0 }; bytes.int_in_range(0..=64)?];
+                let out = if copy.is_empty() {
+                    null_mut()
+                } else {
+                    copy.as_mut_ptr()
+                };
+                let which = bytes.int_in_range(0..=3)?;
+                let status = radsweep_copy_pairs(handle, which, out, copy.len(), &mut count);
+                assert!(status != RadsweepStatus::Ok || count <= copy.len());
+                status
+            }
+            _ => {
+                let mut report: [u64; 64] = [7; 64];
+                let size = bytes.int_in_range(0..=512)?;
+                let status = radsweep_report(handle, report.as_mut_ptr().cast(), size);
+                assert!(
+                    report[size.div_ceil(8)..].iter().all(|&word| word == 7),
+                    "written beyond its size"
+                );
+                status
+            }
+        }
+    };
+    Ok(status)
+}
+
+/// Makes a query, or asks where the pairs are on the device.
+fn query(
+    call: u32,
+    handle: Handle,
+    bytes: &mut Unstructured,
+    memory: &[u8],
+) -> Result<RadsweepStatus> {
+    let (mut indices, mut hits, mut count, mut address) = (null(), null(), 0_usize, 0_u64);
+    // SAFETY: pointers that are not null or misaligned point to as much as they claim.
+    let status = unsafe {
+        match call {
+            13 => {
+                let (query, len) = any_list::<RadsweepAabb>(bytes, memory)?;
+                let query = if len == 0 { null() } else { query };
+                radsweep_query_box(handle, query, &mut indices, &mut count)
+            }
+            14 => {
+                let numbers = any_numbers(bytes)?;
+                let center = numbers.as_ptr();
+                radsweep_query_sphere(handle, center, numbers[3], &mut indices, &mut count)
+            }
+            15 => {
+                let numbers = any_numbers(bytes)?;
+                let out = if bytes.ratio(1, 8)? {
+                    null_mut()
+                } else {
+                    &raw mut hits
+                };
+                let (origin, dir) = (numbers.as_ptr(), numbers[1..].as_ptr());
+                radsweep_query_ray(handle, origin, dir, numbers[6], out, &mut count)
+            }
+            _ => radsweep_device_pairs(handle, &mut address, &mut count),
+        }
+    };
+    Ok(status)
 }
 
 fn message() -> String {

@@ -95,12 +95,21 @@ class Breaches(unittest.TestCase):
             folder.mkdir(parents=True)
             (folder / "lib.rs").write_text("mod a; mod b;")
             (folder / "a.rs").write_text("use crate::b; fn f(a: A, b: A, c: A, d: A, e: A, f: A, g: A) {}")
+            example = root / "crates/x/examples/e.rs"
+            example.parent.mkdir()
+            example.write_text("fn main() {" + "\n    a();" * 80 + "\n}")
             (folder / "b.rs").write_text("use crate::a; fn f() {" + "\n    a();" * 80 + "\n}")
             found = rooms.breaches(root)
         place = "crates/x/src"
         self.assertEqual(
             sorted(found),
-            [f"arguments {place}/a.rs f 7", f"circle {place}/a.rs", f"circle {place}/b.rs", f"lines {place}/b.rs f 82"],
+            [
+                f"arguments {place}/a.rs f 7",
+                f"circle {place}/a.rs",
+                f"circle {place}/b.rs",
+                "lines crates/x/examples/e.rs main 82",
+                f"lines {place}/b.rs f 82",
+            ],
         )
 
 

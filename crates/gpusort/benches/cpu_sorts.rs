@@ -135,8 +135,6 @@ fn main() {
         None if measured => ((1 << 23) >> log2).clamp(7, 501),
         None => 1,
     };
-    let options = SortOptions::default();
-    let rng = || SmallRng::seed_from_u64(1);
     println!(
         "median microseconds, {} threads",
         rayon::current_num_threads()
@@ -146,56 +144,7 @@ fn main() {
         return pairs_table(&sizes, runs);
     }
 
-    println!("\nIndex sort, f32 keys uniform in -500..500");
-    for &log2 in &sizes {
-        let mut rng = rng();
-        let keys: Vec<f32> = (0..1 << log2)
-            .map(|_| rng.random_range(-500.0..500.0))
-            .collect();
-        let mut sorter = cpu::Sorter::new();
-        let mut row = Row {
-            runs: runs(log2),
-            input: &keys,
-            output: vec![0_u32; keys.len()],
-            expected: None,
-            cells: vec![],
-        };
-        let none = |_: &Vec<f32>, _: &mut Vec<u32>| ();
-        row.run("Sorter", none, |keys, index| {
-            sorter
-                .sort_index(keys, index, &options)
-                .expect("valid call");
-        });
-        row.run("fresh", none, |keys, index| {
-            cpu::sort_index(keys, index, &options).expect("valid call");
-        });
-        let mut by = |name, sort: fn(&mut Vec<Composite>)| {
-            row.run(name, none, |keys, index| {
-                let mut all = composites(keys);
-                sort(&mut all);
-                indices(all, index);
-            });
-        };
-        by("std", |all| all.sort_unstable());
-        by("std stable", |all| all.sort());
-        by("rayon", |all| all.par_sort_unstable());
-        by("radsort", |all| {
-            radsort::sort_by_key(all, |c| (c >> 32) as u32)
-        });
-        by("voracious", |all| all.voracious_sort());
-        by("voracious mt", |all| {
-            all.voracious_mt_sort(rayon::current_num_threads())
-        });
-        by("rdst", |all| all.radix_sort_unstable());
-        by("glidesort", |all| glidesort::sort(all));
-        row.run("rdst by key", none, |keys, index| {
-            let mut all: Vec<_> = composites(keys).into_iter().map(HighHalf).collect();
-            all.radix_sort_builder().with_tuner(&StableTuner).sort();
-            indices(all.into_iter().map(|c| c.0), index);
-        });
-        row.print(log2, log2 == sizes[0]);
-    }
-
+    index_table(&sizes, runs);
     wide_index_table(&sizes, runs);
 
     keys_table(
@@ -276,6 +225,60 @@ fn pairs_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
         };
         by_rdst("rdst stable", |all| {
             all.radix_sort_builder().with_tuner(&StableTuner).sort();
+        });
+        row.print(log2, log2 == sizes[0]);
+    }
+}
+
+/// Prints the table of index sorts of 32-bit keys.
+fn index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
+    let options = SortOptions::default();
+    println!("\nIndex sort, f32 keys uniform in -500..500");
+    for &log2 in sizes {
+        let mut rng = SmallRng::seed_from_u64(1);
+        let keys: Vec<f32> = (0..1 << log2)
+            .map(|_| rng.random_range(-500.0..500.0))
+            .collect();
+        let mut sorter = cpu::Sorter::new();
+        let mut row = Row {
+            runs: runs(log2),
+            input: &keys,
+            output: vec![0_u32; keys.len()],
+            expected: None,
+            cells: vec![],
+        };
+        let none = |_: &Vec<f32>, _: &mut Vec<u32>| ();
+        row.run("Sorter", none, |keys, index| {
+            sorter
+                .sort_index(keys, index, &options)
+                .expect("valid call");
+        });
+        row.run("fresh", none, |keys, index| {
+            cpu::sort_index(keys, index, &options).expect("valid call");
+        });
+        let mut by = |name, sort: fn(&mut Vec<Composite>)| {
+            row.run(name, none, |keys, index| {
+                let mut all = composites(keys);
+                sort(&mut all);
+                indices(all, index);
+            });
+        };
+        by("std", |all| all.sort_unstable());
+        by("std stable", |all| all.sort());
+        by("rayon", |all| all.par_sort_unstable());
+        by("radsort", |all| {
+            radsort::sort_by_key(all, |c| (c >> 32) as u32)
+        });
+        by("voracious", |all| all.voracious_sort());
+        by("voracious mt", |all| {
+            all.voracious_mt_sort(rayon::current_num_threads())
+        });
+        by("rdst", |all| all.radix_sort_unstable());
+        by("glidesort", |all| glidesort::sort(all));
+        row.run("rdst by key", none, |keys, index| {
+            let mut all: Vec<_> = composites(keys).into_iter().map(HighHalf).collect();
+            all.radix_sort_builder().with_tuner(&StableTuner).sort();
+            indices(all.into_iter().map(|c| c.0), index);
         });
         row.print(log2, log2 == sizes[0]);
     }

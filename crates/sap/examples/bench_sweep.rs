@@ -56,11 +56,6 @@ fn main() -> Result<()> {
             given.push(argument.parse()?);
         }
     }
-    let sizes = match (given.is_empty(), quick) {
-        (false, _) => given,
-        (true, false) => vec![10_000, 100_000, 1_000_000, 10_000_000],
-        (true, true) => vec![1_000],
-    };
     let runs = if quick { 2 } else { 20 };
     let mut measured = Vec::new();
     if of_scenes {
@@ -71,6 +66,11 @@ fn main() -> Result<()> {
         print_table(&measured);
         return Ok(());
     }
+    let sizes = match (given.is_empty(), quick) {
+        (false, _) => given,
+        (true, false) => vec![10_000, 100_000, 1_000_000, 10_000_000],
+        (true, true) => vec![1_000],
+    };
     for &n in &sizes {
         for (scene, motion) in [("uniform", Motion::One), ("uniform, all move", Motion::All)] {
             let run = Run {
@@ -81,36 +81,7 @@ fn main() -> Result<()> {
         }
     }
     if let Some(&n) = sizes.iter().filter(|&&n| n <= 1_000_000).max() {
-        let fixed = Filter {
-            flags: FilterFlags::STATIC,
-            ..Filter::default()
-        };
-        let filters: Vec<Filter> = (0..n)
-            .map(|i| {
-                if i % 100 == 0 {
-                    Filter::default()
-                } else {
-                    fixed
-                }
-            })
-            .collect();
-        let scenes = [
-            Run::new("uniform, 5 pairs a box", uniform(n, 3.68)),
-            Run {
-                motion: Motion::None,
-                ..Run::new("uniform, not moving", uniform(n, 1.0))
-            },
-            Run {
-                filters: Some(filters.clone()),
-                ..Run::new("uniform, 99 % static", uniform(n, 1.0))
-            },
-            Run {
-                filters: Some(filters),
-                min_resting: Some(usize::MAX),
-                ..Run::new("the same, without a resting set", uniform(n, 1.0))
-            },
-        ];
-        for scene in scenes {
+        for scene in variants(n) {
             measured.push(measure(&scene, strategy, runs)?);
         }
     }
@@ -225,7 +196,6 @@ fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
             times.push(f64::from(start.elapsed_ms(&end)?));
         }
     }
-    times.sort_by(f64::total_cmp);
     let pairs = graph.report()?.pairs;
     let found = stream.to_vec(graph.pairs()?.range(..pairs as usize)?)?;
     let mut on_cpu = BroadPhase::new(Config {
@@ -236,9 +206,9 @@ fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
     if found != on_cpu.pairs() {
         return Err(format!("a graph of {n}: other pairs than on the CPU").into());
     }
-    let ms = times[times.len() / 2];
+    let (count, ms) = (times.len(), median(times));
     let line = serde_json::json!({
-        "bench": "sweep", "scene": "uniform, as a graph", "n": n, "pairs": pairs, "ms": ms, "runs": times.len(),
+        "bench": "sweep", "scene": "uniform, as a graph", "n": n, "pairs": pairs, "ms": ms, "runs": count,
     });
     println!("{line}");
     Ok(())
@@ -288,10 +258,7 @@ fn from_host(n: usize, listed: bool, runs: usize) -> Result<()> {
     if broad_phase.pairs() != on_cpu.pairs() {
         return Err(format!("from the host, {n}: other pairs than on the CPU").into());
     }
-    let [wall, upload, events, query] = times.map(|mut values| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    });
+    let [wall, upload, events, query] = times.map(median);
     let scene = if listed {
         "uniform from the host, changes listed"
     } else {
@@ -361,34 +328,12 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         .into());
     }
 
-    let median = |of: &dyn Fn(&Report) -> f64| {
-        let mut values: Vec<f64> = reports.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    let names: Vec<&'static str> = last.stats.timings.stages().map(|(name, _)| name).collect();
-    let of_stage = |name| {
-        move |report: &Report| {
-            report
-                .stats
-                .timings
-                .stages()
-                .find(|(stage, _)| *stage == name)
-                .map_or(0.0, |(_, ms)| ms)
-        }
-    };
-    let stages: Vec<_> = names
-        .into_iter()
-        .map(|name| (name, median(&of_stage(name))))
-        .collect();
-    let (n, tests, ms) = (
-        boxes.len(),
-        last.stats.tests,
-        median(&|report| report.stats.timings.total),
-    );
-    wholes.sort_by(f64::total_cmp);
-    let whole_ms = wholes[wholes.len() / 2];
-    let max_ms = wholes[wholes.len() - 1];
+    let stages = medians_of_stages(&reports);
+    let (n, tests) = (boxes.len(), last.stats.tests);
+    let totals = reports.iter().map(|report| report.stats.timings.total);
+    let ms = median(totals.collect());
+    let max_ms = wholes.iter().copied().fold(0.0, f64::max);
+    let whole_ms = median(wholes);
     let by_name: serde_json::Map<_, _> = stages
         .iter()
         .map(|&(name, ms)| (name.to_owned(), ms.into()))
@@ -410,10 +355,54 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     })
 }
 
+/// Returns the name of each stage, and the median of its milliseconds.
+fn medians_of_stages(reports: &[Report]) -> Vec<(&'static str, f64)> {
+    let stages = reports[0].stats.timings.stages().enumerate();
+    let median_of = |(at, (name, _))| {
+        let of_one = |report: &Report| report.stats.timings.stages().nth(at).map_or(0.0, |it| it.1);
+        (name, median(reports.iter().map(of_one).collect()))
+    };
+    stages.map(median_of).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 /// Returns the box with its `min` one step of `f32` lower on x, which almost surely keeps all
 /// pairs.
 fn nudged(b: &Aabb) -> Aabb {
     Aabb::new([b.min[0].next_down(), b.min[1], b.min[2]], b.max)
+}
+
+/// Uniform boxes: denser, not moving, and nearly all static, with and without a resting set.
+fn variants(n: usize) -> [Run; 4] {
+    let filter = |i: usize| Filter {
+        flags: if i.is_multiple_of(100) {
+            FilterFlags::NONE
+        } else {
+            FilterFlags::STATIC
+        },
+        ..Filter::default()
+    };
+    let filters: Vec<Filter> = (0..n).map(filter).collect();
+    [
+        Run::new("uniform, 5 pairs a box", uniform(n, 3.68)),
+        Run {
+            motion: Motion::None,
+            ..Run::new("uniform, not moving", uniform(n, 1.0))
+        },
+        Run {
+            filters: Some(filters.clone()),
+            ..Run::new("uniform, 99 % static", uniform(n, 1.0))
+        },
+        Run {
+            filters: Some(filters),
+            min_resting: Some(usize::MAX),
+            ..Run::new("the same, without a resting set", uniform(n, 1.0))
+        },
+    ]
 }
 
 /// Scenes that are hard in different ways: few boxes for the device, crowds, boxes of very unequal
