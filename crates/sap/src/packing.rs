@@ -19,18 +19,19 @@ use crate::{Aabb, Filter, FilterFlags, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Keys of a box: three centres, three sizes, the world.
+/// Keys of a box, by their definition: three centres, three sizes, the world.
 const KEYS: usize = 7;
 /// Axes on which boxes overlap: three, and the world.
 const AXES: usize = 4;
-/// The last cell of a part on an axis.
+/// The last cell of a part on an axis: [`CELL_BITS`] has 16 bits for each of three.
 const LAST_CELL: f32 = 65535.0;
 /// Low bits of a code that are the cell. The part and the class are above them.
 const CELL_BITS: usize = 48;
-/// Max number of levels of bisections: as many bits of a code hold the part.
+/// Max number of levels of bisections: as many bits of a code hold the part. The bits that the cell
+/// and the class leave of 64 fix it.
 const MAX_DEPTH: usize = 9;
 /// A class or a group is distinguished if at least one in this many boxes of the sample has it, so
-/// the class fits into a code.
+/// the class fits into a code, in the bits that are left.
 const CLASS_SHARE: usize = 64;
 
 /// The boxes to sort, and what else decides their order.

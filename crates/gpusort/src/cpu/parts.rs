@@ -7,13 +7,13 @@
 //! Jacobsen do on GPUs (2017), makes parts that cost no memory bandwidth.
 
 use super::scratch::try_with_capacity;
+use super::tuning::CHUNKS_PER_THREAD;
 use crate::Result;
 use bytemuck::Pod;
 use rayon::prelude::*;
 
+/// The values of a digit: a byte, the topmost of the key.
 const DIGITS: usize = 256;
-/// Chunks for each thread. Several make the threads finish at about the same time.
-const CHUNKS_PER_THREAD: usize = 4;
 
 /// The slots that the pairs move to. Every slot is written once, by the thread that counted it.
 struct Slots<T>(*mut T);

@@ -6,13 +6,11 @@ use super::context::Context;
 use super::family::Task;
 use super::order::KeyOrder;
 use super::outcome::SortOutcome;
+use super::tuning::{MAX_REMOVED, MIN_ADAPTIVE_KEYS};
 use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, DevicePtr, Launch, SliceMut, Stream, assert_layout};
 use radsweep_kernels as images;
-
-/// Max keys that are taken out of a window: `REMOVED` in adaptive_window.cuh. Not measured.
-const REMOVED: u32 = 1024;
 
 /// The arguments of the kernels: `Args` in adaptive.cu.
 #[repr(C)]
@@ -73,7 +71,7 @@ impl Window {
     /// Returns the bytes of the kernel's `Window::Shared`.
     pub fn shared_bytes(self, key_bytes: u32) -> u32 {
         let width = self.threads * self.items;
-        let bytes = 2 * key_bytes * REMOVED + (key_bytes + 2) * width;
+        let bytes = 2 * key_bytes * MAX_REMOVED + (key_bytes + 2) * width;
         bytes + 4 * self.threads + 2 * 128 + 4 * key_bytes + 16
     }
 }
@@ -87,14 +85,13 @@ pub(super) fn window_elements(key: KeyType) -> [usize; 2] {
     ]
 }
 
-/// Min number of keys for which the hint is used. Measured on an H200, pairs of u32 with 1 % and
-/// 0.1 % of them displaced: 2^19 pairs take 33.9 and 28.5 µs with the hint, 31.4 and 32.0 without;
-/// 2^20 pairs take 36.3 and 32.1 µs with it, 59.5 and 61.0 without.
-pub(super) const MIN_KEYS: u64 = (1 << 19) + 1;
-
 /// Returns whether the sort for nearly sorted input is tried.
 pub(super) fn hinted(context: &Context, task: &Task) -> bool {
-    let min_keys = context.config.knobs.adaptive_from.unwrap_or(MIN_KEYS);
+    let min_keys = context
+        .config
+        .knobs
+        .adaptive_from
+        .unwrap_or(MIN_ADAPTIVE_KEYS);
     task.nearly_sorted && task.device_count.is_null() && task.shape.n >= min_keys
 }
 

@@ -24,6 +24,7 @@ mod satish_merge;
 mod satish_radix;
 mod sorter;
 mod tile;
+mod tuning;
 
 pub use auto::{Calibration, CalibrationError};
 #[doc(hidden)]

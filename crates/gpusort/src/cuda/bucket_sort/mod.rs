@@ -12,13 +12,15 @@
 //!   paper sorts every bucket by a bitonic sort in global memory.
 
 mod plan;
+mod tuning;
 
 use super::context::Context;
 use super::family::{Family, Shape, Task, measured, no_device_count};
 use crate::{Algorithm, KeyType, Result};
 use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
-use plan::{Array, BucketArgs, EXACT, Plan, Regions, SortArgs, TILE_THREADS, Tile, carve};
+use plan::{Array, BucketArgs, EXACT, Plan, Regions, SortArgs, Tile, carve};
 use radsweep_kernels::{self as images, Image};
+use tuning::TILE_THREADS;
 
 /// The family of Dehne and Zaboli 2010.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! The structs and the scratch memory that host and kernels share. The kernels' side is in
 //! `kernels/sort/satish_merge.cu` and `satish_merge.cuh`.
 
-use super::plan::{Level, Plan, SAMPLE, Tile};
+use super::plan::{Level, Plan, Tile};
+use super::tuning::SAMPLE;
 use crate::Result;
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;

@@ -8,6 +8,7 @@ mod nvrtc;
 mod plan;
 mod records;
 mod steps;
+mod tuning;
 mod words;
 
 use super::context::Context;

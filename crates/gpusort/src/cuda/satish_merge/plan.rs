@@ -1,15 +1,8 @@
-//! The tiles and passes of a merge sort. The constants are those of
-//! `kernels/sort/satish_merge.cuh`.
+//! The tiles and passes of a merge sort.
 
+use super::tuning::{MAX_RUNS, RANK_THREADS, SAMPLE};
 use bytemuck::{Pod, Zeroable};
 use gpu::assert_layout;
-
-/// Elements from one sample of a run to the next.
-pub(in crate::cuda) const SAMPLE: u64 = 64;
-/// Threads of a block that ranks splitters.
-pub(in crate::cuda) const RANK_THREADS: u32 = 256;
-/// Max runs that a pass merges to one, which is also the words of a piece in the table of splits.
-const MAX_RUNS: u64 = 8;
 
 /// The shape of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

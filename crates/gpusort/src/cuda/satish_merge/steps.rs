@@ -7,7 +7,8 @@
 //!   runs, and `pieces` merges between splitters (§IV.A). A pass merges up to eight runs to one,
 //!   where the paper merges two.
 
-use super::plan::{Level, Plan, RANK_THREADS, Tile};
+use super::plan::{Level, Plan, Tile};
+use super::tuning::RANK_THREADS;
 use crate::Result;
 use crate::cuda::context::Context;
 use bytemuck::Pod;

@@ -1,8 +1,9 @@
 //! The merge sort of keys of many words: the launches of `kernels/sort/satish_merge_words.cu`.
 
 use super::layout::{LAST, shared_bytes};
-use super::plan::{Level, Plan, SAMPLE, Tile, tile_for};
+use super::plan::{Level, Plan, Tile, tile_for};
 use super::steps::{self, Kernels, Step};
+use super::tuning::SAMPLE;
 use crate::cuda::buffers::Buffers;
 use crate::cuda::config::SorterConfig;
 use crate::cuda::context::Context;
