@@ -153,3 +153,12 @@ pub enum Error {
     #[error(transparent)]
     Wgpu(#[from] wgpu_device::Error),
 }
+
+/// Fails unless there are as many values as keys.
+pub(crate) fn same_length(keys: usize, values: usize) -> Result<()> {
+    if keys == values {
+        Ok(())
+    } else {
+        Err(Error::LengthMismatch { keys, values })
+    }
+}

@@ -8,6 +8,7 @@ use super::scratch::{Scratch, try_with_capacity};
 use super::threads::on_threads;
 use super::tuning::PARALLEL_PAIRS;
 use super::view::View;
+use crate::error::same_length;
 use crate::{Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -289,14 +290,6 @@ fn inspect<K: Key>(
     });
     clock.stage("order check");
     Ok(found)
-}
-
-fn same_length(keys: usize, values: usize) -> Result<()> {
-    if keys == values {
-        Ok(())
-    } else {
-        Err(Error::LengthMismatch { keys, values })
-    }
 }
 
 /// Returns `n` as a `u32`, the type of an index.

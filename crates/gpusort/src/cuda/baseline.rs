@@ -80,7 +80,7 @@ impl Baselines {
             });
         let lengths = values.as_ref().map_or([n; 2], |(i, o)| [i.len(), o.len()]);
         for values in [keys_out.len(), lengths[0], lengths[1]] {
-            super::buffers::same_length(n, values)?;
+            crate::error::same_length(n, values)?;
         }
         let needed = Self::scratch_bytes(which, n as u64, pairs)?;
         if (scratch.len() as u64) < needed {

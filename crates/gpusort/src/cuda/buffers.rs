@@ -1,5 +1,6 @@
 //! Checks of the buffers that a caller passes.
 
+use crate::error::same_length;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Memory, Slice, SliceMut};
@@ -143,14 +144,5 @@ impl Buffers {
             return Err(Error::ScratchTooSmall { needed, given });
         }
         Ok(self.memory)
-    }
-}
-
-/// Fails unless there are as many values as keys.
-pub(super) fn same_length(keys: usize, values: usize) -> Result<()> {
-    if keys == values {
-        Ok(())
-    } else {
-        Err(Error::LengthMismatch { keys, values })
     }
 }

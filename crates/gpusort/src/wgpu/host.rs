@@ -3,7 +3,8 @@
 use super::request::Request;
 use super::scratch::Scratch;
 use super::sorter::Sorter;
-use crate::{Error, Key, Result, SortOptions, SortReport};
+use crate::error::same_length;
+use crate::{Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
 use wgpu_device::wgpu::Buffer;
 use wgpu_device::{BufferUsages, Stages};
@@ -172,13 +173,5 @@ impl<K: Key> Results<K> {
 
     fn take_values(&self, values: &mut [u32]) {
         values.copy_from_slice(&self.values);
-    }
-}
-
-fn same_length(keys: usize, values: usize) -> Result<()> {
-    if keys == values {
-        Ok(())
-    } else {
-        Err(Error::LengthMismatch { keys, values })
     }
 }

@@ -16,6 +16,7 @@ use gpu::{ByValue, DevicePtr, Launch, Layout, SliceMut, Stream};
 use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
 use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
+use small::Input;
 use std::sync::Arc;
 use tuning::{HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
 
@@ -41,8 +42,8 @@ impl Family for Onesweep {
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
         let mut less = *shape;
         less.n = less.n.min(small_tuning::LIMIT);
-        small::plan(context, &less, false)?;
-        if small::plan(context, shape, false)?.is_none() {
+        small::plan(context, &less, Input::Any)?;
+        if small::plan(context, shape, Input::Any)?.is_none() {
             kernels(context, &Sizes::new(shape))?;
         }
         Ok(())
@@ -58,8 +59,12 @@ impl Family for Onesweep {
         let shape = &task.shape;
         let sizes = Sizes::on(shape, context.device.info());
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
-        let hinted = adaptive::hinted(context, task);
-        match small::plan(context, shape, hinted)? {
+        let input = if adaptive::hinted(context, task) {
+            Input::NearlySorted
+        } else {
+            Input::Any
+        };
+        match small::plan(context, shape, input)? {
             Some(small) => small.launch(context, stream, task, regions),
             None => sort_large(context, stream, task, &sizes, regions),
         }

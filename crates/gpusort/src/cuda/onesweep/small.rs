@@ -117,9 +117,17 @@ pub(super) struct Small {
     windows: u32,
 }
 
-/// Returns the launch for a sort of that shape. `hinted` says that the input may be nearly sorted.
-/// Returns `None` if the sort is too large for one launch on the device.
-pub(super) fn plan(context: &Context, shape: &Shape, hinted: bool) -> Result<Option<Small>> {
+/// What is known of the input of a sort.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Input {
+    Any,
+    /// The caller says that it may be nearly sorted.
+    NearlySorted,
+}
+
+/// Returns the launch for a sort of that shape. Returns `None` if the sort is too large for one launch on the device.
+pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Option<Small>> {
+    let hinted = input == Input::NearlySorted;
     let off = shape.large || context.config.knobs.no_small || context.config.knobs.stall.is_some();
     let wide = shape.key_bytes() + shape.value_bytes > 4;
     // In one launch the hint costs nothing, while a sort of several launches needs one more for it.
