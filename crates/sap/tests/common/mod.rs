@@ -113,6 +113,14 @@ pub fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
     these.iter().filter(missing).copied().collect()
 }
 
+/// Returns the strategies by which a backend may find pairs: all without `Auto`, which takes one of
+/// them, and without those that it does not have.
+#[allow(dead_code)] // not every binary of tests has a GPU
+pub fn strategies_but(missing: &[Strategy]) -> Vec<Strategy> {
+    let is_own = |strategy: &Strategy| *strategy != Strategy::Auto && !missing.contains(strategy);
+    Strategy::ALL.iter().copied().filter(is_own).collect()
+}
+
 /// Returns the edge cases on one backend: every scene and every behaviour, for each strategy and
 /// both rules.
 pub fn trials(backend: Backend, strategies: &[Strategy]) -> Vec<Trial> {

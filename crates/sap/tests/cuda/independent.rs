@@ -17,7 +17,7 @@ fn scenes() -> Result<(), Failed> {
         .enumerate()
         .step_by(step)
     {
-        independent::check(scene, Backend::Cuda, STRATEGIES, turn)?;
+        independent::check(scene, Backend::Cuda, &STRATEGIES, turn)?;
     }
     Ok(())
 }

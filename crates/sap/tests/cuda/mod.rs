@@ -19,7 +19,7 @@ use crate::common::against_cpu::{self, cpu, engine, holds, sized, uniform};
 use crate::common::scenes::Random;
 use libtest_mimic::{Failed, Trial};
 use sap::{Aabb, Backend, BroadPhase, Config, OverlapRule, Pair, Strategy};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock};
 
 /// A check of one strategy.
 type Check = fn(Strategy) -> Result<(), Failed>;
@@ -28,10 +28,10 @@ type Check = fn(Strategy) -> Result<(), Failed>;
 type Other = fn() -> Result<(), Failed>;
 
 /// The strategies of CUDA.
-const STRATEGIES: &[Strategy] = &[Strategy::Endpoints, Strategy::Sweep, Strategy::Subdivided];
+static STRATEGIES: LazyLock<Vec<Strategy>> = LazyLock::new(|| common::strategies_but(&[]));
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = common::trials(Backend::Cuda, STRATEGIES);
+    let mut trials = common::trials(Backend::Cuda, &STRATEGIES);
     let own = [
         device::ALL,
         graph::ALL,

@@ -9,17 +9,19 @@ use crate::common::against_cpu;
 use crate::common::{self, published};
 use libtest_mimic::{Failed, Trial};
 use sap::{Backend, Config, Strategy};
+use std::sync::LazyLock;
 use wgpu_device::{Adapters, Device};
 
 /// A check that is independent of the strategy.
 type Other = fn() -> Result<(), Failed>;
 
-/// The strategies of `wgpu`.
-const STRATEGIES: &[Strategy] = &[Strategy::Sweep, Strategy::Subdivided];
+/// The strategies of `wgpu`: a new one is tested, or has to be named here.
+static STRATEGIES: LazyLock<Vec<Strategy>> =
+    LazyLock::new(|| common::strategies_but(&[Strategy::Endpoints]));
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = common::trials(Backend::Wgpu, STRATEGIES);
-    trials.extend(published::trials(Backend::Wgpu, STRATEGIES));
+    let mut trials = common::trials(Backend::Wgpu, &STRATEGIES);
+    trials.extend(published::trials(Backend::Wgpu, &STRATEGIES));
     trials.extend(against_cpu::ALL.iter().flat_map(|&(name, check)| {
         STRATEGIES.iter().map(move |&strategy| {
             Trial::test(format!("{name}::{strategy}"), move || {
