@@ -130,7 +130,7 @@ impl Chosen {
         call: impl FnOnce(&mut dyn Engine) -> Result<T>,
     ) -> Result<T> {
         #[cfg(on_device)]
-        if self.is_replaceable && error.is_of_gpu() {
+        if self.is_replaceable && error.is_gpu_failure() {
             let last = self.engine.last()?;
             let mut engine = cpu::Engine::following(self.engine.config().clone(), last);
             // If this fails too, what has the last result is still there.
@@ -201,6 +201,6 @@ mod tests {
         let report = report.expect("the CPU answers");
         assert_eq!(report.stats.backend, Backend::Cpu);
         assert_eq!((report.pairs, report.started, report.ended), (2, 1, 0));
-        assert!(chosen.fallback.is_some_and(|error| error.is_of_gpu()));
+        assert!(chosen.fallback.is_some_and(|error| error.is_gpu_failure()));
     }
 }

@@ -105,7 +105,7 @@ impl BroadPhase {
     pub fn update<'a>(&mut self, frame: impl Into<Frame<'a>>) -> Result<&Report> {
         let frame = frame.into();
         frame.check_lengths()?;
-        frame.check_excluded(true)?;
+        frame.check_excluded()?;
         self.report = self.chosen.run(|engine| engine.update(&frame))?;
         self.lookup = Lookup::default();
         Ok(&self.report)
@@ -301,7 +301,7 @@ impl BroadPhase {
         let (a, b) = (a.into(), b.into());
         a.check_lengths()?;
         b.check_lengths()?;
-        a.check_excluded(false)?;
+        a.check_excluded_between()?;
         let pairs = self.chosen.run(|engine| engine.overlaps_between(&a, &b))?;
         self.report.stats.backend = self.chosen.engine.backend();
         Ok(pairs)
@@ -338,7 +338,7 @@ impl BroadPhase {
     ) -> Result<ChunkReport> {
         let frame = frame.into();
         frame.check_lengths()?;
-        frame.check_excluded(true)?;
+        frame.check_excluded()?;
         let chunk = chunk.max(1);
         let mut delivered = false;
         let mut hand = |pairs: &[Pair]| {
@@ -389,7 +389,7 @@ impl BroadPhase {
     ) -> Result<&Report> {
         let frame = frame.into();
         frame.check_lengths()?;
-        frame.check_excluded(true)?;
+        frame.only_excluded().check_excluded()?;
         self.report = self.cuda_mut()?.update_device(&frame)?;
         self.lookup = Lookup::default();
         Ok(&self.report)
@@ -431,7 +431,7 @@ impl BroadPhase {
         let (a, b) = (a.into(), b.into());
         a.check_lengths()?;
         b.check_lengths()?;
-        a.check_excluded(false)?;
+        a.only_excluded().check_excluded_between()?;
         self.cuda_mut()?.between([a.source, b.source])
     }
 

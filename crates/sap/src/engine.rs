@@ -77,3 +77,12 @@ pub(crate) trait Engine: Any + Send + Sync {
         Ok(Last::default())
     }
 }
+
+/// Fails if lists are read that are not on the host.
+#[cfg(on_device)]
+pub(crate) fn assert_downloaded(is_on_host: bool) {
+    assert!(
+        is_on_host,
+        "the lists are on the device: call `download` before they are read"
+    );
+}

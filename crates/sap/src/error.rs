@@ -232,7 +232,7 @@ pub enum Error {
 #[cfg(on_device)]
 impl Error {
     /// Tells whether the GPU failed, in a sort or elsewhere.
-    pub(crate) const fn is_of_gpu(&self) -> bool {
+    pub(crate) const fn is_gpu_failure(&self) -> bool {
         match self {
             #[cfg(cuda)]
             Self::Gpu(_) | Self::Sort(gpusort::Error::Gpu(_)) => true,

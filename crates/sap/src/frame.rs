@@ -181,19 +181,29 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Checks that the excluded pairs are sorted and, within one set, that each has `a < b`.
-    pub(crate) fn check_excluded(&self, one_set: bool) -> Result<()> {
-        let wrong = |index: &usize| {
-            let pair = self.excluded[*index];
-            (one_set && pair.a >= pair.b) || (*index > 0 && self.excluded[index - 1] > pair)
-        };
-        match (0..self.excluded.len()).find(wrong) {
-            Some(index) => Err(Error::ExcludedOrder {
-                index,
-                pair: self.excluded[index],
-            }),
-            None => Ok(()),
-        }
+    /// Checks that the excluded pairs are sorted, and that each has `a < b`.
+    pub(crate) fn check_excluded(&self) -> Result<()> {
+        check_order(self.excluded, |pair| pair.a < pair.b)
+    }
+
+    /// Checks that the excluded pairs of this set with another are sorted.
+    pub(crate) fn check_excluded_between(&self) -> Result<()> {
+        check_order(self.excluded, |_| true)
+    }
+}
+
+/// Checks that excluded pairs are sorted, and that each is valid.
+fn check_order(excluded: &[Pair], is_valid: impl Fn(Pair) -> bool) -> Result<()> {
+    let is_wrong = |&index: &usize| {
+        let pair = excluded[index];
+        !is_valid(pair) || (index > 0 && excluded[index - 1] > pair)
+    };
+    match (0..excluded.len()).find(is_wrong) {
+        Some(index) => Err(Error::ExcludedOrder {
+            index,
+            pair: excluded[index],
+        }),
+        None => Ok(()),
     }
 }
 

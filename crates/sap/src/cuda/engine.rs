@@ -18,6 +18,7 @@ use crate::cuda::resting::RestingSet;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::stages::Marks;
 use crate::cuda::tuning::MIN_RESTING;
+use crate::engine::assert_downloaded;
 use crate::last::Last;
 use crate::query::{Candidate, Labels, Question};
 use crate::subdivision::Subdivision;
@@ -149,10 +150,7 @@ impl Engine {
     }
 
     fn on_host(&self, list: usize) -> &[Pair] {
-        assert!(
-            self.is_on_host,
-            "the lists are on the device: call `download` before they are read"
-        );
+        assert_downloaded(self.is_on_host);
         &self.host[list]
     }
 

@@ -37,6 +37,15 @@ thread_local! {
     pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
+/// What the boxes of a node are.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Level {
+    /// Boxes of the frame.
+    Leaf,
+    /// The bounds of nodes.
+    Inner,
+}
+
 impl Probe {
     /// None for a shape that meets nothing, wherever boxes are.
     pub(crate) fn new(shape: &Shape, rule: OverlapRule) -> Option<Self> {
@@ -82,26 +91,26 @@ impl Probe {
     /// Which boxes of a node may be met, a bit each: exactly those at a leaf. Writes a distance for
     /// each of them that is not above its own, at a leaf its own.
     #[inline]
-    pub(crate) fn meets(&self, node: &Node, is_leaf: bool, nearest: &mut [f32; BRANCH]) -> u32 {
+    pub(crate) fn meets(&self, node: &Node, level: Level, nearest: &mut [f32; BRANCH]) -> u32 {
         #[cfg(test)]
         LOOKS.set(LOOKS.get() + BRANCH as u64);
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has what the function is compiled for.
-            return unsafe { self.meets_avx2(node, is_leaf, nearest) };
+            return unsafe { self.meets_avx2(node, level, nearest) };
         }
-        self.meets_any(node, is_leaf, nearest)
+        self.meets_any(node, level, nearest)
     }
 
     /// The same with wider instructions, which give the same bits.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn meets_avx2(&self, node: &Node, is_leaf: bool, nearest: &mut [f32; BRANCH]) -> u32 {
-        self.meets_any(node, is_leaf, nearest)
+    fn meets_avx2(&self, node: &Node, level: Level, nearest: &mut [f32; BRANCH]) -> u32 {
+        self.meets_any(node, level, nearest)
     }
 
     #[inline(always)]
-    fn meets_any(&self, node: &Node, is_leaf: bool, nearest: &mut [f32; BRANCH]) -> u32 {
+    fn meets_any(&self, node: &Node, level: Level, nearest: &mut [f32; BRANCH]) -> u32 {
         match self {
             Self::Touch(aabb, OverlapRule::Closed) => touching(node, |axis, min, max| {
                 (min <= aabb.max[axis]) & (aabb.min[axis] <= max)
@@ -126,7 +135,7 @@ impl Probe {
             }
             Self::Along(path) => {
                 let mut near = path.meets(node, nearest);
-                if !is_leaf {
+                if level == Level::Inner {
                     return near;
                 }
                 for lane in lanes(near) {

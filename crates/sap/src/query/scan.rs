@@ -2,7 +2,7 @@
 //! them.
 
 use super::node::{BRANCH, Node, lanes};
-use super::probe::Probe;
+use super::probe::{Level, Probe};
 use super::sieve::Sieve;
 use crate::{Aabb, Hit, Result, Shape, try_alloc};
 
@@ -76,8 +76,8 @@ pub(crate) fn hits(near: &[Candidate], probe: &Probe, sieve: Option<&Sieve>) -> 
     for some in near.chunks(BRANCH) {
         let node = Node::new(some.iter().map(|candidate| candidate.bounds));
         let mut nearest = [0.0; BRANCH];
-        let met =
-            probe.meets(&node, true, &mut nearest) & u32::MAX >> (u32::BITS as usize - some.len());
+        let met = probe.meets(&node, Level::Leaf, &mut nearest)
+            & u32::MAX >> (u32::BITS as usize - some.len());
         for lane in lanes(met) {
             let index = some[lane].index;
             if sieve.is_none_or(|sieve| sieve.passes(index)) {

@@ -1,7 +1,7 @@
 //! The ways through a tree: all hits, the closest, or one after the other from the nearest on.
 
 use super::node::{BRANCH, lanes};
-use super::probe::Probe;
+use super::probe::{Level, Probe};
 use super::sieve::Sieve;
 use super::tree::Tree;
 use crate::{Error, Hit, Result};
@@ -135,7 +135,12 @@ impl Search<'_> {
         let children = self.tree.children(level, node);
         let all = u32::MAX >> (u32::BITS as usize - children);
         let boxes = &self.tree.levels[level][node];
-        let met = all & self.probe.meets(boxes, level == 0, nearest);
+        let kind = if level == 0 {
+            Level::Leaf
+        } else {
+            Level::Inner
+        };
+        let met = all & self.probe.meets(boxes, kind, nearest);
         let Some(sieve) = &self.sieve else {
             return met;
         };

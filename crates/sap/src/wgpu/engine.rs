@@ -10,6 +10,7 @@ use crate::cpu::shared::{
     Clock, Cuts, Delivery, MIN_ROUND_PAIRS, Memory, ROUND_PAIRS_PER_BOX, Scene, axes, check_count,
     difference, max_pairs, plan_without_tree, read_alone,
 };
+use crate::engine::assert_downloaded;
 use crate::last::Last;
 use crate::query::Labels;
 use crate::subdivision::Subdivision;
@@ -164,10 +165,7 @@ impl Engine {
     }
 
     fn on_host<'a>(&self, list: &'a [Pair]) -> &'a [Pair] {
-        assert!(
-            self.is_on_host,
-            "the lists are on the device: call `download` before they are read"
-        );
+        assert_downloaded(self.is_on_host);
         list
     }
 

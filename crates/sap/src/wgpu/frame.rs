@@ -113,8 +113,6 @@ impl<'a> WgpuFrame<'a> {
                 });
             }
         }
-        Frame::boxes(&[])
-            .excluded(self.excluded)
-            .check_excluded(true)
+        Frame::boxes(&[]).excluded(self.excluded).check_excluded()
     }
 }
