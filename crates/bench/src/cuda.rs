@@ -162,14 +162,14 @@ impl Bench {
         if let Some((_, sorters)) = self.sorters.iter().find(|(known, _)| *known == parameter) {
             return Ok(sorters.clone());
         }
-        let make = |timings| {
-            let config = SorterConfig::new().timings(timings).knobs(Knobs {
-                parameter,
-                ..Knobs::default()
-            });
+        let config = SorterConfig::new().knobs(Knobs {
+            parameter,
+            ..Knobs::default()
+        });
+        let make = |config| {
             Sorter::with_calibration(self.stream.device(), config, self.calibration.clone())
         };
-        let sorters = [make(false)?, make(true)?];
+        let sorters = [make(config.clone())?, make(config.timings(true))?];
         self.sorters.push((parameter, sorters.clone()));
         Ok(sorters)
     }

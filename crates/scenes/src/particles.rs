@@ -23,6 +23,7 @@ use radsweep::Aabb;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 use rayon::prelude::*;
+use std::cmp::Ordering;
 
 /// Side of the landscape in metres divided by the cube root of the number of particles: 100 m for
 /// 50,000.
@@ -261,7 +262,7 @@ fn collide(
             for &other in neighbours.of(index) {
                 let other = other as usize;
                 let pair = [before[other], from[other]];
-                push += rules.push_of_other(own, start, pair, index < other);
+                push += rules.push_of_other(own, start, pair, index.cmp(&other));
             }
             rules.pushed(own, push)
         };
@@ -336,13 +337,13 @@ impl Rules {
     }
 
     /// Returns the push of another ball, given its position and its start, and 1 if they overlap:
-    /// half of the way apart.
+    /// half of the way apart. `order` is that of its own index and the other's.
     fn push_of_other(
         &self,
         own: Vec4,
         start: Vec4,
         [other, other_start]: [Vec4; 2],
-        first: bool,
+        order: Ordering,
     ) -> Vec4 {
         let apart = own.xyz() - other.xyz();
         let (square, reach) = (apart.dot(apart), own.w + other.w);
@@ -354,7 +355,7 @@ impl Rules {
             apart / distance
         } else {
             // Both have the same centre: one moves up, the other down.
-            Vec3::new(0.0, if first { -1.0 } else { 1.0 }, 0.0)
+            Vec3::new(0.0, if order.is_lt() { -1.0 } else { 1.0 }, 0.0)
         };
         let depth = reach - distance;
         let moved = (own.xyz() - start.xyz()) - (other.xyz() - other_start.xyz());
@@ -514,8 +515,8 @@ mod tests {
         for apart in [Vec3::ZERO, Vec3::new(0.1, 0.2, -0.3), Vec3::X] {
             let start = Vec4::new(9.0, 9.0, 9.0, 0.3);
             let (a, b) = (start, start + apart.extend(-0.05));
-            let own = rules.push_of_other(a, start, [b, start], true);
-            let other = rules.push_of_other(b, start, [a, start], false);
+            let own = rules.push_of_other(a, start, [b, start], Ordering::Less);
+            let other = rules.push_of_other(b, start, [a, start], Ordering::Greater);
             assert_eq!(own.xyz(), -other.xyz());
             assert_eq!([own.w, other.w], [f32::from(u8::from(apart.x < 0.5)); 2]);
         }

@@ -39,10 +39,21 @@ pub struct Worker<'a> {
     pub wake: &'a dyn Fn(),
 }
 
+/// What a rebuild makes anew.
+#[derive(Clone, Copy)]
+struct Changed {
+    scene: bool,
+    broad_phase: bool,
+}
+
 impl Worker<'_> {
     /// Runs until the window closes the channel.
     pub fn run(&mut self, inbox: &Receiver<Command>) {
-        self.rebuild(self.settings.clone(), true, true);
+        let all = Changed {
+            scene: true,
+            broad_phase: true,
+        };
+        self.rebuild(self.settings.clone(), all);
         let mut due = Instant::now();
         loop {
             let plays = self.playing && self.ahead < self.max_ahead;
@@ -84,12 +95,20 @@ impl Worker<'_> {
             Command::Ahead(steps) => self.max_ahead = steps,
             Command::Shown => self.ahead = 0,
             Command::Step => self.step(),
-            Command::Reset => self.rebuild(self.settings.clone(), true, false),
+            Command::Reset => {
+                let changed = Changed {
+                    scene: true,
+                    broad_phase: false,
+                };
+                self.rebuild(self.settings.clone(), changed);
+            }
             Command::Settings(new) => {
                 let old = &self.settings;
-                let scene = (new.kind, &new.options) != (old.kind, &old.options);
-                let broad_phase = new.config != old.config;
-                self.rebuild(*new, scene, broad_phase);
+                let changed = Changed {
+                    scene: (new.kind, &new.options) != (old.kind, &old.options),
+                    broad_phase: new.config != old.config,
+                };
+                self.rebuild(*new, changed);
             }
             Command::Watch(watch) => {
                 self.watch = watch;
@@ -108,18 +127,13 @@ impl Worker<'_> {
     }
 
     /// Rebuilds what has changed; on failure everything stays unchanged.
-    fn rebuild(&mut self, settings: Settings, scene: bool, broad_phase: bool) {
-        if let Err(message) = self.try_rebuild(settings, scene, broad_phase) {
+    fn rebuild(&mut self, settings: Settings, changed: Changed) {
+        if let Err(message) = self.try_rebuild(settings, changed) {
             self.fail(message);
         }
     }
 
-    fn try_rebuild(
-        &mut self,
-        settings: Settings,
-        scene: bool,
-        broad_phase: bool,
-    ) -> Result<(), String> {
+    fn try_rebuild(&mut self, settings: Settings, changed: Changed) -> Result<(), String> {
         let first = self.scene.is_none();
         let say = |what| {
             if first {
@@ -127,7 +141,7 @@ impl Worker<'_> {
                 (self.wake)();
             }
         };
-        let broad_phase = (broad_phase || first).then(|| {
+        let broad_phase = (changed.broad_phase || first).then(|| {
             say("loading the broad phase");
             self.home
                 .broad_phase(&settings.config)
@@ -140,7 +154,7 @@ impl Worker<'_> {
         let moved = broad_phase.as_ref().map(runs_on) != old.map(runs_on);
         let moved = broad_phase.is_some() && moved;
         let on = broad_phase.as_ref().or(old);
-        let scene = on.filter(|_| scene || first || moved).map(|on| {
+        let scene = on.filter(|_| changed.scene || first || moved).map(|on| {
             say("building the scene");
             let scene = self.home.scene(settings.kind, &settings.options, on);
             scene.map_err(|error| error.to_string())
