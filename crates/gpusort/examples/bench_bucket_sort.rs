@@ -9,7 +9,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{Distribution, TestKey};
+use common::{Distribution, TestKey, scrambled};
 use gpu::{Device, Stream};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig, bucket_count};
 use gpusort::{Algorithm, SortOptions, SortReport};
@@ -174,12 +174,4 @@ impl Bench {
 
 fn rate(n: usize, ms: f64) -> f64 {
     n as f64 / ms / 1e6
-}
-
-/// Returns a pseudo-random number by the finaliser of SplitMix64.
-fn scrambled(i: usize) -> u64 {
-    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }

@@ -2,6 +2,10 @@
 //! first GPU: `bench_nearly_sorted [n ...]`. Times are medians between GPU events; every result is
 //! compared with the CPU.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::scrambled;
 use gpu::{Buffer, Device, Stream};
 use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, SortOptions, cpu};
@@ -167,12 +171,4 @@ fn swapped(n: usize, count: usize, max: usize) -> Vec<u32> {
         keys.swap(i, (i + by) % n);
     }
     keys
-}
-
-/// Returns a pseudo-random number by the finaliser of SplitMix64.
-fn scrambled(i: usize) -> u64 {
-    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }

@@ -8,7 +8,11 @@
 //! poisoned before. `byte_limit_share` is the time in which the algorithm's bytes could be moved at
 //! the copy rate of this run, divided by the measured time.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 use bytemuck::Pod;
+use common::scrambled;
 use gpu::{Buffer, Device, Slice, Stream};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, Key, SortOptions, cpu};
@@ -385,14 +389,6 @@ fn json(fields: &[(&str, String)]) -> String {
         .map(|(name, value)| format!("\"{name}\":{value}"))
         .collect();
     format!("{{{}}}", fields.join(","))
-}
-
-/// Returns a pseudo-random number by the finaliser of SplitMix64.
-fn scrambled(i: usize) -> u64 {
-    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 fn verify<T: bytemuck::Pod + std::fmt::Debug + Sync>(

@@ -410,3 +410,11 @@ macro_rules! for_each_key_type {
         $test::<f64>($($args),*);
     }};
 }
+
+/// Returns a pseudo-random number for each index, by the finaliser of SplitMix64.
+pub fn scrambled(i: usize) -> u64 {
+    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}

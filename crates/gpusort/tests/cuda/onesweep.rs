@@ -4,7 +4,7 @@ use crate::common::{Distribution, TestKey, by_index};
 use crate::gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
 };
-use crate::suite::{Suite, all_distributions, check_counted, many_keys};
+use crate::suite::{Suite, all_distributions, check_counted};
 use crate::{common, each_type, expect_error};
 use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 use gpusort::{Algorithm, Error, SortOptions};
@@ -25,25 +25,7 @@ pub fn add(suite: &mut Suite) {
     suite.add("reports: passes, skips, early exit, times", reports);
     suite.add("count on the device", count_on_device);
     if !quick() {
-        add_if_it_fits(suite, "more than 2^30 keys", (1 << 30) + 12_345);
-    }
-}
-
-fn add_if_it_fits(suite: &mut Suite, name: &str, n: usize) {
-    let free = suite
-        .gpu
-        .as_ref()
-        .ok()
-        .and_then(|gpu| gpu.device.memory().ok())
-        .map_or(0, |memory| memory.0);
-    let needed = 14 * n as u64;
-    if suite.gpu.is_ok() && free < needed {
-        suite.ignore(
-            name,
-            format!("{needed} bytes of device memory needed, {free} free"),
-        );
-    } else {
-        suite.add(name, move |gpu| many_keys(gpu, n));
+        suite.add_many_keys("more than 2^30 keys", (1 << 30) + 12_345);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of `Quicksort` on a GPU.
 
-use crate::common::{Distribution, TestKey, by_index};
+use crate::common::{Distribution, TestKey, by_index, scrambled};
 use crate::gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, unless_quick,
 };
@@ -150,7 +150,7 @@ fn adversarial<K: TestKey>(n: usize, rounds: usize) -> Vec<K> {
     (0..n)
         .map(|i| match rank[i] {
             u32::MAX => {
-                let unit = suite::scrambled(i) as f64 / u64::MAX as f64;
+                let unit = scrambled(i) as f64 / u64::MAX as f64;
                 K::from_raw((low + unit * (top - low)).exp2() as u64)
             }
             rank => K::from_raw(rank.into()),

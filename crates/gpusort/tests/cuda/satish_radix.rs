@@ -3,7 +3,7 @@
 use crate::common::{Distribution, TestKey, around};
 use crate::each_type;
 use crate::gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, text, unless_quick};
-use crate::suite::{Suite, check_counted, many_keys};
+use crate::suite::{Suite, check_counted};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 
 /// Max keys that one block sorts by all digits (`SMALL` in satish_radix/tuning.rs), by bytes of the
@@ -22,23 +22,7 @@ pub fn add(suite: &mut Suite) {
     suite.add("reports: passes, skips, stages", reports);
     suite.add("count on the device", count_on_device);
     if !quick() {
-        add_if_it_fits(suite, "more than 2^31 keys", (1 << 31) + 12_345);
-    }
-}
-
-fn add_if_it_fits(suite: &mut Suite, name: &str, n: usize) {
-    let gpu = suite.gpu.as_ref().ok();
-    let free = gpu
-        .and_then(|gpu| gpu.device.memory().ok())
-        .map_or(0, |memory| memory.0);
-    let needed = 14 * n as u64;
-    if gpu.is_some() && free < needed {
-        suite.ignore(
-            name,
-            format!("{needed} bytes of device memory needed, {free} free"),
-        );
-    } else {
-        suite.add(name, move |gpu| many_keys(gpu, n));
+        suite.add_many_keys("more than 2^31 keys", (1 << 31) + 12_345);
     }
 }
 

@@ -3,7 +3,9 @@
 //!
 //! [`run`] runs the common trials of each family, and then its own.
 
-use crate::common::{Distribution, TestKey, around, by_index, special_f32, special_f64, sprinkled};
+use crate::common::{
+    Distribution, TestKey, around, by_index, scrambled, special_f32, special_f64, sprinkled,
+};
 use crate::data;
 use crate::gpu_rig::{
     Form, Gpu, Guarded, Outcome, Rig, Scratch, quick, reference, same, text, unless_quick,
@@ -114,6 +116,23 @@ impl Suite {
         let name = format!("{}/{}", self.family, name.into());
         let trial = Trial::test(name, || Ok(())).with_kind(reason);
         self.trials.push(trial.with_ignored_flag(true));
+    }
+
+    /// Adds the trial of [`many_keys`], or ignores it if the device lacks the memory.
+    pub fn add_many_keys(&mut self, name: &str, n: usize) {
+        let gpu = self.gpu.as_ref().ok();
+        let free = gpu
+            .and_then(|gpu| gpu.device.memory().ok())
+            .map_or(0, |memory| memory.0);
+        let needed = 14 * n as u64;
+        if gpu.is_some() && free < needed {
+            self.ignore(
+                name,
+                format!("{needed} bytes of device memory needed, {free} free"),
+            );
+        } else {
+            self.add(name, move |gpu| many_keys(gpu, n));
+        }
     }
 
     fn common(&mut self) {
@@ -725,17 +744,9 @@ pub fn check_counted<K: TestKey>(
     Ok(())
 }
 
-/// Returns a pseudo-random number for each index, by the finaliser of SplitMix64.
-pub fn scrambled(i: usize) -> u64 {
-    let mut x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
-}
-
 /// Checks keys that are too many for a reference sort: they must be in order, with the same sums
 /// over two hashes of the keys.
-pub fn many_keys(gpu: &Gpu, n: usize) -> Outcome {
+fn many_keys(gpu: &Gpu, n: usize) -> Outcome {
     let stream = gpu.stream()?;
     let keys: Vec<u32> = (0..n)
         .into_par_iter()

@@ -125,7 +125,8 @@ pub(super) enum Input {
     NearlySorted,
 }
 
-/// Returns the launch for a sort of that shape. Returns `None` if the sort is too large for one launch on the device.
+/// Returns the launch for a sort of that shape, or `None` if the sort is too large for one launch
+/// on the device.
 pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Option<Small>> {
     let hinted = input == Input::NearlySorted;
     let off = shape.large || context.config.knobs.no_small || context.config.knobs.stall.is_some();
