@@ -117,7 +117,7 @@ pub enum Cause {
     },
     /// The pairs that a rank found do not fit in the memory allowed for them.
     #[error(
-        "{count} pairs do not fit in the memory allowed for them, which holds {limit}: raise `pair_memory`"
+        "there are {count} pairs, but the memory allowed for them holds {limit}: raise `pair_memory`"
     )]
     TooManyPairs {
         /// The number of pairs.

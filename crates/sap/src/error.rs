@@ -61,7 +61,7 @@ pub enum Error {
     /// [`BroadPhase::for_each_pair_chunk`](crate::BroadPhase::for_each_pair_chunk) delivers them
     /// all in bounded memory.
     #[error(
-        "{count} pairs do not fit in the memory allowed for them, which holds {limit}: raise \
+        "there are {count} pairs, but the memory allowed for them holds {limit}: raise \
          `Config::pair_memory`, or use `for_each_pair_chunk`"
     )]
     TooManyPairs {

@@ -96,9 +96,9 @@ pub(super) const MIN_PER_COLUMN: f64 = 16.0;
 /// Width of the best columns of uniform boxes, in typical boxes side by side. Its figures are not
 /// recorded.
 pub(super) const COLUMN_WIDTH: f64 = 4.0;
-/// A cut is moved where fewer than one in so many of the boxes reach over it that do at an even
-/// cut. Less is as likely an accident of the sample. In towers of 100 unit cubes a cube apart, 10^5
-/// boxes that all walk take 2.9 ms instead of 4.1, with a ninth of the tests; in uniform boxes
+/// A cut is moved if that divides the number of boxes that reach over it by more than this. A
+/// smaller gain is as likely an accident of the sample. In towers of 100 unit cubes a cube apart,
+/// 10^5 boxes that all walk take 2.9 ms instead of 4.1, with a ninth of the tests; in uniform boxes
 /// nothing changes.
 pub(super) const CROSSING_GAIN: usize = 4;
 /// Min sampled boxes that reach over an even cut that is moved. Without it, one layer of 10^5 boxes
@@ -174,7 +174,7 @@ pub(super) const SPLICE_PART: usize = 16 * 1024;
 /// with 4 to 16.
 pub(super) const SPLICE_RUN: usize = 4;
 
-/// The pairs of a neighbour list are spliced where fewer than one in so many differ from the last
+/// The pairs of a neighbour list are spliced where fewer than one in this many differ from the last
 /// ones; else all are written again. Both cost about the same: in a cloth that walks by 1 %, the
 /// `order` stage takes 6.5 ms with 4, 5.2 to 5.4 with 8 to 32; by 0.05 %, 3.5 ms with 4 to 64, 4.1
 /// if nothing is spliced. With 10^5 uniform boxes it takes 0.11 to 0.15 ms with any.
@@ -372,8 +372,8 @@ pub(super) const PLANNED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0,
 /// The max margin, in sizes of the box. Not measured.
 pub(super) const MAX_MARGIN: f32 = 0.4;
 
-/// The number of steps changes once this part of the boxes was loosened by the last one (one in
-/// this many), or after so many frames. Not measured.
+/// The number of steps changes once one box in this many was loosened by the last one, or after
+/// [`STEPS_PERIOD`] frames. Not measured.
 pub(super) const LOOSENED_SHARE: usize = 4;
 /// See [`LOOSENED_SHARE`].
 pub(super) const STEPS_PERIOD: u32 = 256;

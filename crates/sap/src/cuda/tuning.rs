@@ -22,8 +22,8 @@ pub(super) const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
 /// Min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all takes
 /// no longer than the copies on the device that are needed instead. Its figures are not recorded.
 pub(super) const MIN_PATCHED: usize = 16 * 1024;
-/// Max share of changed boxes, one in so many: a changed box takes 48 bytes of upload, any other 24
-/// without filter and world. Not measured.
+/// The changed boxes may be one in this many at most: a changed box takes 48 bytes of upload, any
+/// other 24 without filter and world. Not measured.
 pub(super) const MAX_PATCH_SHARE: usize = 4;
 
 // ---- Boxes of meshes ----
@@ -45,7 +45,7 @@ pub(super) const RESTING_LIMITS: Limits = Limits {
 /// Min boxes of a resting set: the launches that it takes are some 10 us, what 30,000 boxes take to
 /// sort and sweep.
 pub(super) const MIN_RESTING: usize = 1 << 15;
-/// They must be at least one in so many boxes. Not measured.
+/// They must be at least one in this many boxes. Not measured.
 pub(super) const MIN_RESTING_SHARE: usize = 4;
 /// The first capacity for pairs among them: 8 KiB. It grows to the exact count.
 pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
@@ -76,14 +76,14 @@ pub(super) const MORE_WORK: f64 = 1.5;
 
 // ---- Cells: what a warp takes ----
 
-/// A warp should have so many units, or more, so that all end at about the same time. These four
+/// A warp should have at least this many units, so that all end at about the same time. These four
 /// numbers give each scene of a table of 13 its fastest width (`find/width.rs`).
 pub(super) const MIN_UNITS: f64 = 5.0;
-/// Units of so many tests or fewer are wide all the same: narrow ones cost more.
+/// Units of at most this many tests are wide all the same: narrow ones cost more.
 pub(super) const FEW_TESTS: f64 = 1000.0;
 /// Units of more tests are narrow, whatever there is to do.
 pub(super) const MANY_TESTS: f64 = 6000.0;
-/// There is at least one unit for so many warps that the device can hold.
+/// There is at least one unit for this many of the warps that the device can hold.
 pub(super) const WARPS_A_UNIT: f64 = 8.0;
 /// A warp takes 8 boxes to test against the resting set where there are at least this many, else 2.
 /// Not measured.
@@ -102,9 +102,9 @@ pub(super) const QUANTILES: [f64; 8] = [1.0, 0.99, 0.96, 0.9, 0.75, 0.5, 0.25, 0
 /// Cells are a little larger than the quantile, so that boxes a little larger than those of the
 /// sample fit too. Not measured.
 pub(super) const CELL_SLACK: f64 = 1.0 + 1.0 / 64.0;
-/// One cell in so many may be far away at each end, if its distance is more than that of all
-/// others. As many boxes in one outermost cell cost no more tests than all others, up to some
-/// millions. Not measured.
+/// At each end of an axis one cell in this many may be far away, if its distance is more than that
+/// of all others. As many boxes in one outermost cell cost no more tests than all others, up to
+/// some millions. Not measured.
 pub(super) const FAR_SHARE: usize = 512;
 /// Cost of looking a row up, in tests (both wait for L2; a row for two entries, one after the other
 /// with its boxes). Not measured.
@@ -140,7 +140,8 @@ pub(super) const MAX_TREE_WAIT: u32 = 1024;
 
 // ---- Order, events, chunks, queries ----
 
-/// The capacity for pairs grows ahead of need where less than one in so many is left. Not measured.
+/// The capacity for pairs grows ahead of need where less than one part in this many is left. Not
+/// measured.
 pub(super) const NEARLY_FULL: usize = 8;
 /// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
 pub(super) const MAX_ROW: u64 = 256;

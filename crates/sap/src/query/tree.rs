@@ -18,7 +18,7 @@ pub(crate) struct Tree {
     pub(super) marks: Lazy<Marks>,
 }
 
-/// Which threads are worth taking for so many boxes.
+/// Returns the threads that are worth taking for a tree of `boxes`.
 pub(crate) fn threads_for(boxes: usize) -> Threads {
     if boxes <= SERIAL {
         Threads::One

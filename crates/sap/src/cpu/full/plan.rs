@@ -112,7 +112,7 @@ impl Planned {
         is_like && self.frames < PLANNED_FRAMES && keeps_places(&scene.boxes, &last.boxes)
     }
 
-    /// Ends a frame that followed the plan and took so many tests.
+    /// Ends a frame that followed the plan, with the tests that it took.
     pub(in crate::cpu) fn end_frame(&mut self, tests: u64) {
         if self.frames == 0 {
             self.tests = tests;

@@ -25,14 +25,14 @@ impl Costs {
         }
     }
 
-    /// Returns the cost of a candidate, where there are so many for each box.
+    /// Returns the cost of a candidate. It depends on their number.
     pub(super) fn candidate(self, candidates_per_box: f32) -> f32 {
         let is_long = self.boxes as f32 * candidates_per_box > LONG_LIST;
         self.candidate + if is_long { LONG_LIST_COST } else { 0.0 }
     }
 
-    /// Returns the cost of a box that left, where there are so many candidates for each box. Each
-    /// is one of two boxes.
+    /// Returns the cost of a box that left. It grows with the candidates, each of which belongs to
+    /// two boxes.
     pub(super) fn left(self, candidates_per_box: f32) -> f32 {
         self.left + 2.0 * LEFT_CANDIDATE_COST * candidates_per_box
     }

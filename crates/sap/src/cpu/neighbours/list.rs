@@ -339,7 +339,7 @@ fn marks<L: Lanes>(candidates: &[Pair]) -> u32 {
     let eights = candidates.len() / LANES;
     let mut all = 0;
     for i in 0..eights {
-        // SAFETY: there are so many candidates from there on, and the processor suits `L`.
+        // SAFETY: `LANES` candidates are there from that index on, and the processor suits `L`.
         all |= unsafe { L::marks(candidates, LANES * i) } << (LANES * i);
     }
     let rest = candidates[LANES * eights..].iter();
@@ -399,7 +399,7 @@ impl Job for WriteJob<'_> {
         let Self { candidates, to } = self;
         let (mut start, mut len) = (0, 0);
         while start + LANES <= candidates.len() && len + LANES <= to.len() {
-            // SAFETY: both have room for so many from there on.
+            // SAFETY: both have `LANES` elements from there on.
             len += unsafe { L::marked(candidates, start, to.as_mut_ptr().add(len)) };
             start += LANES;
         }

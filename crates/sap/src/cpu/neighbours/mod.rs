@@ -147,7 +147,7 @@ impl Neighbours {
         self.full_cost = cost;
     }
 
-    /// Counts a frame without a list, after one of so many pairs. Returns whether a list is to be
+    /// Counts a frame without a list, after one that had `pairs`. Returns whether a list is to be
     /// built: boxes move little, and a list is expected to cost less than full updates.
     pub(in crate::cpu) fn is_due(&mut self, boxes: &[Aabb], last: &[Aabb], pairs: usize) -> bool {
         let n = boxes.len();

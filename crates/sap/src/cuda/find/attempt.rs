@@ -22,7 +22,7 @@ use std::ops::Range;
 enum Attempt {
     /// The pairs are in order.
     Done(State),
-    /// There are so many pairs, more than the capacity.
+    /// The number of pairs exceeds the capacity.
     Grow(u64),
     /// The search must be repeated by the plan, which may have changed.
     Retry,

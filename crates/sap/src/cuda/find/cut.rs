@@ -132,9 +132,9 @@ impl Cut {
         (0..3).map(of).fold(0, usize::max)
     }
 
-    /// Adds boxes of these sides, wherever they are, to the levels that are the lowest to fit them:
-    /// a side of 1 to 2 cells touches two cells or three. So a level counts that has boxes of a
-    /// large frame, but perhaps none of its sample.
+    /// Adds `boxes` with the sides of `b` to the levels. By its place a side of 1 to 2 cells
+    /// touches two cells or three, which puts the box into one of two levels. Each gets its share,
+    /// so a level counts even if no box of the sample is in it.
     fn add_to_levels(&self, b: &Aabb, boxes: f64, at_level: &mut [f64; TOP + 1]) {
         let sides: [f64; 3] =
             std::array::from_fn(|axis| (side(b, axis) * f64::from(self.inverse[axis])).max(0.0));

@@ -103,7 +103,7 @@ pub(crate) struct Grid {
 /// Threads of a block whose warps take fewer than 32 boxes.
 const FEW_THREADS: u32 = 2 * WARP;
 
-/// Returns the launch of such blocks, whose warps take so many of the boxes each.
+/// Returns the launch of such blocks for `boxes`, of which a warp takes `each`.
 fn of_few(boxes: usize, each: u32) -> Launch {
     Launch::linear(blocks(boxes, FEW_THREADS / WARP * each), FEW_THREADS)
 }

@@ -9,8 +9,8 @@ use crate::cuda::tuning::{FEW_TESTS, MANY_TESTS, MIN_UNITS, WARPS_A_UNIT};
 /// Boxes of a unit, by kernel.
 pub(super) const WIDTHS: [u32; 3] = [32, 8, 2];
 
-/// Returns the width, as an index in [`WIDTHS`], for `n` boxes that take so many tests each, on a
-/// device with so many resident warps.
+/// Returns the width, as an index in [`WIDTHS`], for `n` boxes that take `tests_a_box` each, on a
+/// device with `warps` resident warps.
 pub(super) fn choose(n: usize, tests_a_box: f64, warps: u32) -> usize {
     let (n, warps) = (n as f64, f64::from(warps));
     let even = tests_a_box * n / (warps * MIN_UNITS);
