@@ -43,15 +43,12 @@ fn run(bytes: &mut Unstructured, handles: &mut Vec<Handle>) -> Result<()> {
         for byte in memory.iter_mut().take(fill) {
             *byte = bytes.arbitrary()?;
         }
-        // SAFETY: pointers that are not null or misaligned point to as much as they claim.
-        let status = unsafe {
-            match bytes.int_in_range(0..=16)? {
-                0 => create(bytes, handles)?,
-                1 => radsweep_destroy(handle),
-                call @ 2..=9 => update(call, handle, bytes, &memory)?,
-                call @ 10..=12 => read(call, handle, bytes)?,
-                call => query(call, handle, bytes, &memory)?,
-            }
+        let status = match bytes.int_in_range(0..=16)? {
+            0 => create(bytes, handles)?,
+            1 => radsweep_destroy(handle),
+            call @ 2..=9 => update(call, handle, bytes, &memory)?,
+            call @ 10..=12 => read(call, handle, bytes)?,
+            call => query(call, handle, bytes, &memory)?,
         };
         assert_ne!(status, RadsweepStatus::Panic, "{}", message());
         if status != RadsweepStatus::Ok {
