@@ -6,10 +6,14 @@
 // stored as +0.0, so that later phases may compare bits and subtract.
 //
 // One thread a box. Bytes a box: 24 read (48 swept or f64), 24 written, 24 of the last update read.
+// Without margin and filters, blocks that begin after another has seen a change do not read these:
+// 10^6 boxes that all move read 48 bytes for three of four boxes. They took 36 us, and take 29
+// (H100, 2026-11-24).
 // A block stores that something changed only where it does not read that another has: all stores to
 // one word wait for each other. 10^6 boxes that all move took 45 us where every warp stored, and
 // take 30 (H200, 2026-11-23). The barrier costs 3 us where one box moves.
 #pragma once
+#include "common/ptx.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {
@@ -111,15 +115,21 @@ DEVICE void prepare(const Source& source, const Prepare& p) {
     const bool present = i < p.n;
     Box box = empty_box();
     bool valid = true, held = false, differs = false, rests = false;
+    if (present) valid = source.read(i, box);
+    // Where a block has seen a change, the last boxes tell nothing more. One thread asks for all:
+    // reads of one word wait for each other.
+    __shared__ bool compares;
+    if (threadIdx.x == 0)
+        compares = p.margin > 0.0f || p.filters || load_relaxed(&p.state->changed) == 0;
+    __syncthreads();
     if (present) {
-        valid = source.read(i, box);
         if (!valid) box = empty_box();
         for (int axis = 0; axis < 3; axis++) {
             box.min[axis] += 0.0f;
             box.max[axis] += 0.0f;
         }
         if (p.given) store_box(p.given + i, box);
-        const bool old = i < p.known;
+        const bool old = i < p.known && compares;
         Box last = old ? load_box(p.last + i) : empty_box();
         const bool empty = is_empty(box);
         if (p.margin > 0.0f && !empty) {
