@@ -169,7 +169,7 @@ impl Bench {
         let make = |config| {
             Sorter::with_calibration(self.stream.device(), config, self.calibration.clone())
         };
-        let sorters = [make(config.clone())?, make(config.timings(true))?];
+        let sorters = [make(config)?, make(config.timings(true))?];
         self.sorters.push((parameter, sorters.clone()));
         Ok(sorters)
     }
