@@ -343,6 +343,8 @@ impl Resident {
                 "copy_words",
                 "compare_words",
                 "draw_sample",
+                "merge_ends",
+                "round_outward",
             ],
             Self::Pairs => &["store_pairs", "count_common"],
         }
@@ -354,8 +356,10 @@ impl Resident {
         let files = match self {
             Self::Frame => vec![
                 file!("sap/read.wgsl"),
+                file!("sap/read_forms.wgsl"),
                 file!("common/ordered.wgsl"),
                 file!("common/sum_f32.wgsl"),
+                file!("common/words_64.wgsl"),
             ],
             Self::Pairs => vec![
                 file!("sap/lists.wgsl"),

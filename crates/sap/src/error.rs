@@ -193,7 +193,7 @@ pub enum Error {
     #[cfg(feature = "wgpu")]
     #[error("the buffer of {what} has {given} bytes, and {boxes} boxes need {needed}")]
     BufferSize {
-        /// The list: `"boxes"`, `"filters"` or `"worlds"`.
+        /// The list: `"boxes"`, `"end boxes"`, `"filters"` or `"worlds"`.
         what: &'static str,
         /// The number of boxes.
         boxes: usize,
@@ -206,7 +206,7 @@ pub enum Error {
     #[cfg(feature = "wgpu")]
     #[error("the buffer of {what} needs the usage STORAGE, and has {usage:?}")]
     BufferUsage {
-        /// The list: `"boxes"`, `"filters"` or `"worlds"`.
+        /// The list: `"boxes"`, `"end boxes"`, `"filters"` or `"worlds"`.
         what: &'static str,
         /// The usages of the buffer.
         usage: wgpu_device::BufferUsages,
@@ -216,7 +216,7 @@ pub enum Error {
     #[cfg(feature = "wgpu")]
     #[error("the buffer of {what} cannot be bound on {adapter}: {reason}")]
     ForeignBuffer {
-        /// The list: `"boxes"`, `"filters"` or `"worlds"`.
+        /// The list: `"boxes"`, `"start or end boxes"`, `"filters"` or `"worlds"`.
         what: &'static str,
         /// The adapter that the broad phase works on.
         adapter: String,

@@ -43,28 +43,44 @@ const CHANGED: u32 = 2u;
 @group(0) @binding(3) var<storage, read_write> stored: array<u32>;
 @group(0) @binding(4) var<storage, read_write> counters: array<atomic<u32>>;
 
-fn is_number(bits: u32) -> bool {
-    return (bits & ~SIGN) <= INFINITE;
+// The words of a box.
+struct Bounds {
+    min: vec3<u32>,
+    max: vec3<u32>,
 }
 
-fn is_empty_box(index: u32) -> bool {
-    var is_empty = true;
-    for (var axis = 0u; axis < 3u; axis += 1u) {
-        let at = 6u * index + axis;
-        is_empty = is_empty && given[at] == INFINITE && given[at + 3u] == (INFINITE | SIGN);
-    }
-    return is_empty;
+fn given_bounds(index: u32) -> Bounds {
+    let at = 6u * index;
+    return Bounds(
+        vec3<u32>(given[at], given[at + 1u], given[at + 2u]),
+        vec3<u32>(given[at + 3u], given[at + 4u], given[at + 5u]),
+    );
 }
 
-fn is_valid_box(index: u32) -> bool {
-    var is_valid = true;
-    for (var axis = 0u; axis < 3u; axis += 1u) {
-        let low = given[6u * index + axis];
-        let high = given[6u * index + axis + 3u];
-        let are_numbers = is_number(low) && is_number(high);
-        is_valid = is_valid && are_numbers && ordered_f32(low) <= ordered_f32(high);
-    }
-    return is_valid || is_empty_box(index);
+fn last_bounds(index: u32) -> Bounds {
+    let at = 6u * index;
+    return Bounds(
+        vec3<u32>(last[at], last[at + 1u], last[at + 2u]),
+        vec3<u32>(last[at + 3u], last[at + 4u], last[at + 5u]),
+    );
+}
+
+fn ordered_3(bits: vec3<u32>) -> vec3<u32> {
+    return vec3<u32>(ordered_f32(bits.x), ordered_f32(bits.y), ordered_f32(bits.z));
+}
+
+fn are_numbers(bits: vec3<u32>) -> bool {
+    return all((bits & vec3<u32>(~SIGN)) <= vec3<u32>(INFINITE));
+}
+
+fn is_empty_box(bounds: Bounds) -> bool {
+    return all(bounds.min == vec3<u32>(INFINITE)) && all(bounds.max == vec3<u32>(INFINITE | SIGN));
+}
+
+fn is_valid_box(bounds: Bounds) -> bool {
+    let is_ordered = all(ordered_3(bounds.min) <= ordered_3(bounds.max));
+    let is_valid = are_numbers(bounds.min) && are_numbers(bounds.max) && is_ordered;
+    return is_valid || is_empty_box(bounds);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -107,7 +123,7 @@ fn check_and_compare(
 
 // Tells whether a box is valid, and counts it if not.
 fn check_box(index: u32) -> bool {
-    let is_valid = is_valid_box(index);
+    let is_valid = is_valid_box(given_bounds(index));
     if !is_valid {
         atomicAdd(&counters[BAD], 1u);
         atomicMax(&counters[FIRST_BAD], ~index);
@@ -126,15 +142,11 @@ fn stays_within(index: u32) -> bool {
     if index >= params.last_boxes {
         return false;
     }
-    var is_within = true;
-    for (var axis = 0u; axis < 3u; axis += 1u) {
-        let low = 6u * index + axis;
-        let high = low + 3u;
-        is_within = is_within
-            && ordered_f32(last[low]) <= ordered_f32(given[low])
-            && ordered_f32(given[high]) <= ordered_f32(last[high]);
-    }
-    return is_within && !is_empty_box(index);
+    let tight = given_bounds(index);
+    let loose = last_bounds(index);
+    return all(ordered_3(loose.min) <= ordered_3(tight.min))
+        && all(ordered_3(tight.max) <= ordered_3(loose.max))
+        && !is_empty_box(tight);
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -1,8 +1,16 @@
 //! The frame of boxes in buffers of `wgpu`.
 
 use crate::frame::check_lists;
-use crate::{Aabb, Error, Filter, Frame, Pair, Result};
+use crate::{Aabb, Aabb64, Error, Filter, Frame, Pair, Result};
 use wgpu_device::wgpu::{Buffer, BufferUsages};
+
+/// The boxes of a frame in one of their forms.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BoxBuffers<'a> {
+    Plain(&'a Buffer),
+    Swept(&'a Buffer, &'a Buffer),
+    Exact(&'a Buffer),
+}
 
 /// A [`Frame`] whose lists are in buffers of the device of a
 /// [`BroadPhase::on_wgpu`](crate::BroadPhase::on_wgpu). Excluded pairs come from the host.
@@ -26,7 +34,7 @@ use wgpu_device::wgpu::{Buffer, BufferUsages};
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct WgpuFrame<'a> {
-    pub(super) boxes: &'a Buffer,
+    pub(super) boxes: BoxBuffers<'a>,
     pub(super) n: usize,
     pub(super) filters: Option<&'a Buffer>,
     pub(super) worlds: Option<&'a Buffer>,
@@ -34,16 +42,63 @@ pub struct WgpuFrame<'a> {
 }
 
 impl<'a> WgpuFrame<'a> {
-    /// Returns a frame of the first `n` boxes of a buffer: six `f32` each, as [`Aabb`].
-    #[must_use]
-    pub const fn boxes(buffer: &'a Buffer, n: usize) -> Self {
+    const fn of(boxes: BoxBuffers<'a>, n: usize) -> Self {
         Self {
-            boxes: buffer,
+            boxes,
             n,
             filters: None,
             worlds: None,
             excluded: &[],
         }
+    }
+
+    /// Returns a frame of the first `n` boxes of a buffer: six `f32` each, as [`Aabb`].
+    #[must_use]
+    pub const fn boxes(buffer: &'a Buffer, n: usize) -> Self {
+        Self::of(BoxBuffers::Plain(buffer), n)
+    }
+
+    /// Returns a frame of boxes that move, as [`Frame::swept`]: the first `n` of a buffer of starts
+    /// and of one of ends, in the layout of [`WgpuFrame::boxes`].
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config, WgpuFrame};
+    /// use wgpu_device::{Adapters, BufferUsages, Device};
+    ///
+    /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+    /// let at = |x: f32| Aabb::new([x, 0.0, 0.0], [x + 1.0, 1.0, 1.0]);
+    /// let start = device.upload("start", &[at(5.0), at(0.0)], BufferUsages::STORAGE)?;
+    /// let end = device.upload("end", &[at(5.0), at(9.0)], BufferUsages::STORAGE)?;
+    /// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
+    /// let report = broad_phase.update_wgpu(WgpuFrame::swept(&start, &end, 2))?;
+    /// assert_eq!(report.pairs, 1); // the second box passes through the first
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn swept(start: &'a Buffer, end: &'a Buffer, n: usize) -> Self {
+        Self::of(BoxBuffers::Swept(start, end), n)
+    }
+
+    /// Returns a frame of the first `n` `f64` boxes of a buffer, as [`Frame::exact`]: six `f64`
+    /// each, as [`Aabb64`]. The device needs no `f64` of its own.
+    ///
+    /// ```
+    /// use sap::{Aabb64, BroadPhase, Config, WgpuFrame};
+    /// use wgpu_device::{Adapters, BufferUsages, Device};
+    ///
+    /// let Ok(device) = Device::new(Adapters::Any) else { return Ok(()) }; // no driver here
+    /// let boxes = [
+    ///     Aabb64::new([0.0; 3], [1.0; 3]),
+    ///     Aabb64::new([1.0 + 1e-12, 0.0, 0.0], [2.0; 3]),
+    /// ];
+    /// let boxes = device.upload("boxes", &boxes, BufferUsages::STORAGE)?;
+    /// let mut broad_phase = BroadPhase::on_wgpu(&device, Config::default())?;
+    /// assert_eq!(broad_phase.update_wgpu(WgpuFrame::exact(&boxes, 2))?.pairs, 0);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn exact(buffer: &'a Buffer, n: usize) -> Self {
+        Self::of(BoxBuffers::Exact(buffer), n)
     }
 
     /// Sets a [`Filter`] for each box: four `u32` each.
@@ -84,8 +139,14 @@ impl<'a> WgpuFrame<'a> {
 
     /// Returns the buffers, each with its name and the bytes of an element.
     pub(super) fn buffers(&self) -> impl Iterator<Item = (&'static str, &'a Buffer, u64)> {
+        let (boxes, ends, bytes) = match self.boxes {
+            BoxBuffers::Plain(boxes) => (boxes, None, size_of::<Aabb>()),
+            BoxBuffers::Swept(start, end) => (start, Some(end), size_of::<Aabb>()),
+            BoxBuffers::Exact(boxes) => (boxes, None, size_of::<Aabb64>()),
+        };
         let lists = [
-            ("boxes", Some(self.boxes), size_of::<Aabb>()),
+            ("boxes", Some(boxes), bytes),
+            ("end boxes", ends, bytes),
             ("filters", self.filters, size_of::<Filter>()),
             ("worlds", self.worlds, size_of::<u32>()),
         ];

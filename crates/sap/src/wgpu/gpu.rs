@@ -35,9 +35,11 @@ pub(super) struct CellKernels {
     pub(super) store_rows: Kernel,
 }
 
-/// The kernels for lists that stay on the device, as `kernels/wgsl/sap/read.wgsl` and
-/// `kernels/wgsl/sap/lists.wgsl` describe them.
+/// The kernels for lists that stay on the device, as `kernels/wgsl/sap/read.wgsl`,
+/// `kernels/wgsl/sap/read_forms.wgsl` and `kernels/wgsl/sap/lists.wgsl` describe them.
 pub(super) struct ResidentKernels {
+    pub(super) merge_ends: Kernel,
+    pub(super) round_outward: Kernel,
     pub(super) check_boxes: Kernel,
     pub(super) check_and_compare: Kernel,
     pub(super) loosen: Kernel,
@@ -156,6 +158,8 @@ impl Gpu {
         let frame = trusted(device, "resident frame", &wgsl::Resident::Frame.text())?;
         let pairs = trusted(device, "resident pairs", &wgsl::Resident::Pairs.text())?;
         let kernels = Arc::new(ResidentKernels {
+            merge_ends: frame.kernel(device, "merge_ends")?,
+            round_outward: frame.kernel(device, "round_outward")?,
             check_boxes: frame.kernel(device, "check_boxes")?,
             check_and_compare: frame.kernel(device, "check_and_compare")?,
             loosen: frame.kernel(device, "loosen")?,

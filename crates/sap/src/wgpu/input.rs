@@ -26,13 +26,14 @@ pub(super) enum Source<'a> {
     Device(Given),
 }
 
-/// Boxes on the device, with the filters and worlds that their tags begin with.
+/// Boxes on the device, with the filters, worlds and `f64` boxes that their tags begin with.
 pub(super) struct Given {
     pub(super) n: usize,
     pub(super) boxes: Buffer,
     pub(super) tags: Buffer,
     pub(super) has_filters: bool,
     pub(super) has_worlds: bool,
+    pub(super) has_exact: bool,
 }
 
 impl Input<'_> {
@@ -94,6 +95,7 @@ impl<'a> Tags<'a> {
         if let Source::Device(given) = &input.source {
             bytes[0] = given.n * size_of::<Filter>() * usize::from(given.has_filters);
             bytes[1] = given.n * size_of::<u32>() * usize::from(given.has_worlds);
+            bytes[2] = given.n * size_of::<Aabb64>() * usize::from(given.has_exact);
         }
         Self { lists, bytes }
     }

@@ -29,6 +29,7 @@ mod pairs;
 mod params;
 mod reader;
 mod resident;
+mod scene;
 mod search;
 mod steps;
 mod tuning;

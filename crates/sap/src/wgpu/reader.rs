@@ -1,20 +1,20 @@
 //! Reads frames whose lists are in buffers of the caller: checks, margins, and what has changed.
 
-use super::frame::WgpuFrame;
+use super::frame::{BoxBuffers, WgpuFrame};
 use super::gpu::{Gpu, ResidentKernels};
 use super::input::{ABSENT, Given};
 use super::launch::{Batch, start_of};
 use super::memory::Grow;
-use crate::cpu::shared::{Scene, sample_size};
-use crate::query::Labels;
-use crate::{Aabb, Error, Filter, Invalid, Pair, Result, try_alloc};
+use super::scene::{BOX_WORDS, DeviceScene, EXACT_WORDS, FILTER_WORDS};
+use crate::cpu::shared::sample_size;
+use crate::{Aabb, Aabb64, Error, Invalid, InvalidReason, Result, try_alloc};
 use bytemuck::{Pod, Zeroable};
 use radsweep_kernels::wgsl::WORKGROUP;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
-use wgpu_device::Device;
 use wgpu_device::wgpu::{BindingResource, Buffer};
+use wgpu_device::{Device, Kernel};
 
 /// `ReadParams` in `kernels/wgsl/sap/read.wgsl`.
 #[repr(C)]
@@ -64,145 +64,8 @@ const _: () = {
     assert!(offset_of!(Drawn, world) == 24);
 };
 
-/// The words of a box, and of a filter.
-const BOX_WORDS: usize = size_of::<Aabb>() / size_of::<u32>();
-const FILTER_WORDS: usize = size_of::<Filter>() / size_of::<u32>();
 /// The bytes of the most cuts of both axes.
 const CUT_BYTES: usize = 2 * 255 * size_of::<f32>();
-
-/// A frame on the device: checked boxes with their margin, and what decides about pairs. It keeps
-/// nothing of the caller's.
-pub(super) struct DeviceScene {
-    pub(super) n: usize,
-    /// The boxes that are swept; bad ones are empty.
-    stored: Grow,
-    /// With a margin, the boxes without it.
-    tight: Grow,
-    has_margin: bool,
-    /// Filters and worlds, and room for what a search adds.
-    tags: Grow,
-    has_filters: bool,
-    has_worlds: bool,
-    pub(super) excluded: Vec<Pair>,
-    /// Whether it has only the stored boxes of a frame of the host.
-    is_partial: bool,
-}
-
-impl Default for DeviceScene {
-    fn default() -> Self {
-        Self {
-            n: 0,
-            stored: Grow::new("boxes"),
-            tight: Grow::new("boxes without margin"),
-            has_margin: false,
-            tags: Grow::new("filters, worlds and excluded pairs"),
-            has_filters: false,
-            has_worlds: false,
-            excluded: Vec::new(),
-            is_partial: true,
-        }
-    }
-}
-
-impl DeviceScene {
-    /// Takes the stored boxes of the last frame of the host, which decide about margins.
-    pub(super) fn upload(&mut self, device: &Device, stored: &[Aabb]) -> Result<()> {
-        self.stored.write(device, stored)?;
-        (self.n, self.is_partial) = (stored.len(), true);
-        Ok(())
-    }
-
-    /// Forgets the boxes.
-    pub(super) const fn clear(&mut self) {
-        (self.n, self.is_partial) = (0, true);
-    }
-
-    /// Tells whether both scenes have the same lists, so that they may be compared.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.n == other.n
-            && !self.is_partial
-            && !other.is_partial
-            && self.has_filters == other.has_filters
-            && self.has_worlds == other.has_worlds
-            && self.excluded == other.excluded
-    }
-
-    pub(super) const fn has_worlds(&self) -> bool {
-        self.has_worlds
-    }
-
-    /// Returns the lists for a search.
-    pub(super) fn given(&mut self, device: &Device) -> Result<Given> {
-        Ok(Given {
-            n: self.n,
-            boxes: self.stored.reserve(device, 0)?.clone(),
-            tags: self.tags.reserve(device, 0)?.clone(),
-            has_filters: self.has_filters,
-            has_worlds: self.has_worlds,
-        })
-    }
-
-    /// Downloads the boxes without margins.
-    pub(super) fn boxes(&self, device: &Device) -> Result<Vec<Aabb>> {
-        let list = if self.has_margin {
-            &self.tight
-        } else {
-            &self.stored
-        };
-        self.read(device, Some(list), 0)
-    }
-
-    /// Downloads the filters and worlds.
-    pub(super) fn labels(&self, device: &Device) -> Result<Labels<'static>> {
-        let tags = |has_any: bool| has_any.then_some(&self.tags);
-        let filters: Vec<Filter> = self.read(device, tags(self.has_filters), 0)?;
-        let worlds: Vec<u32> = self.read(device, tags(self.has_worlds), self.worlds_at())?;
-        Ok(Labels {
-            filters: filters.into(),
-            worlds: worlds.into(),
-        })
-    }
-
-    /// Downloads all of it.
-    pub(super) fn download(&self, device: &Device, invalid: Option<Invalid>) -> Result<Scene> {
-        let labels = self.labels(device)?;
-        let mut excluded = Vec::new();
-        try_alloc::copy(&mut excluded, &self.excluded)?;
-        Ok(Scene {
-            boxes: self.read(device, Some(&self.stored), 0)?,
-            tight: self.read(device, self.has_margin.then_some(&self.tight), 0)?,
-            filters: self.has_filters.then(|| labels.filters.into_owned()),
-            worlds: self.has_worlds.then(|| labels.worlds.into_owned()),
-            excluded,
-            exact: None,
-            invalid,
-        })
-    }
-
-    /// Downloads an element of a list for each box, from a word on.
-    fn read<T: Pod>(&self, device: &Device, list: Option<&Grow>, word: usize) -> Result<Vec<T>> {
-        let Some(buffer) = list.and_then(Grow::buffer).filter(|_| self.n > 0) else {
-            return Ok(Vec::new());
-        };
-        let start = (word * size_of::<u32>()) as u64;
-        let end = start + (self.n * size_of::<T>()) as u64;
-        Ok(device.download(buffer, start..end)?.wait()?)
-    }
-
-    /// Returns where the tags have the worlds, in words.
-    const fn worlds_at(&self) -> usize {
-        if self.has_filters {
-            FILTER_WORDS * self.n
-        } else {
-            0
-        }
-    }
-
-    /// Returns the number of words of filters and worlds.
-    const fn tag_words(&self) -> usize {
-        self.worlds_at() + if self.has_worlds { self.n } else { 0 }
-    }
-}
 
 /// What was found while a frame was read.
 pub(super) struct Reading {
@@ -232,6 +95,8 @@ pub(super) struct Reader {
     counters: Grow,
     sample: Grow,
     one: Grow,
+    /// The boxes of a frame of another form as plain ones.
+    plain: Grow,
 }
 
 impl Reader {
@@ -241,6 +106,7 @@ impl Reader {
             counters: Grow::new("counters of a frame"),
             sample: Grow::new("sample of boxes"),
             one: Grow::new("a box"),
+            plain: Grow::new("swept or f64 boxes"),
         }
     }
 
@@ -260,6 +126,7 @@ impl Reader {
         scene.has_margin = margin > 0.0;
         scene.has_filters = frame.filters.is_some();
         scene.has_worlds = frame.worlds.is_some();
+        scene.has_exact = matches!(frame.boxes, BoxBuffers::Exact(_)) && margin == 0.0;
         scene.is_partial = false;
         try_alloc::copy(&mut scene.excluded, frame.excluded)?;
         let is_like = scene.is_like(last);
@@ -272,6 +139,7 @@ impl Reader {
             device,
             kernels,
             counters,
+            plain: &mut self.plain,
             batch,
         };
         work.copy_tags(frame, scene)?;
@@ -338,27 +206,49 @@ impl Reader {
         let Some((count, first)) = bad else {
             return Ok(None);
         };
-        let gpu = self.gpu.clone();
-        let (device, kernels) = (gpu.device(), gpu.resident()?);
-        let params = ReadParams {
-            words: BOX_WORDS as u32,
-            from_word: (BOX_WORDS * first) as u32,
-            ..ReadParams::zeroed()
+        let reason = match frame.boxes {
+            BoxBuffers::Plain(boxes) => self.reason(batch, boxes, first, Aabb::check)?,
+            BoxBuffers::Exact(boxes) => self.reason(batch, boxes, first, Aabb64::check)?,
+            BoxBuffers::Swept(start, end) => {
+                match self.reason(batch, start, first, Aabb::check)? {
+                    None => self.reason(batch, end, first, Aabb::check)?,
+                    of_start => of_start,
+                }
+            }
         };
-        let one = self.one.reserve(device, size_of::<Aabb>() as u64)?;
-        let resources = [
-            (1, start_of(frame.boxes, box_bytes(frame.len()))),
-            (3, one.as_entire_binding()),
-        ];
-        batch.step_of_caller(device, &kernels.copy_words, params, &resources, 1)?;
-        let part = [(one, 0..size_of::<Aabb>() as u64)];
-        let one: Vec<Aabb> = batch.submit_and_download(device, &part)?.wait()?;
-        let reason = one.first().and_then(|bounds| bounds.check().err());
         Ok(reason.map(|reason| Invalid {
             count,
             first,
             reason,
         }))
+    }
+
+    /// Downloads a box of the caller and checks it. Returns what is wrong with it.
+    fn reason<T: Pod>(
+        &mut self,
+        batch: &mut Batch,
+        boxes: &Buffer,
+        index: usize,
+        check: fn(&T) -> Result<(), InvalidReason>,
+    ) -> Result<Option<InvalidReason>> {
+        let gpu = self.gpu.clone();
+        let (device, kernels) = (gpu.device(), gpu.resident()?);
+        let bytes = size_of::<T>() as u64;
+        let words = size_of::<T>() / size_of::<u32>();
+        let params = ReadParams {
+            words: words as u32,
+            from_word: (words * index) as u32,
+            ..ReadParams::zeroed()
+        };
+        let one = self.one.reserve(device, bytes)?;
+        let resources = [
+            (1, start_of(boxes, bytes * (index as u64 + 1))),
+            (3, one.as_entire_binding()),
+        ];
+        batch.step_of_caller(device, &kernels.copy_words, params, &resources, 1)?;
+        let part = [(one, 0..bytes)];
+        let one: Vec<T> = batch.submit_and_download(device, &part)?.wait()?;
+        Ok(one.first().and_then(|bounds| check(bounds).err()))
     }
 }
 
@@ -378,18 +268,24 @@ struct Work<'a> {
     device: &'a Device,
     kernels: Arc<ResidentKernels>,
     counters: &'a Buffer,
+    plain: &'a mut Grow,
     batch: &'a mut Batch,
 }
 
 impl Work<'_> {
-    /// Copies filters and worlds.
+    /// Copies filters, worlds and `f64` boxes.
     fn copy_tags(&mut self, frame: &WgpuFrame, scene: &mut DeviceScene) -> Result<()> {
         let bytes = 4 * scene.tag_words() + size_of_val(frame.excluded) + CUT_BYTES;
-        let (n, worlds_at) = (scene.n, scene.worlds_at());
+        let (n, worlds_at, exact_at) = (scene.n, scene.worlds_at(), scene.exact_at());
         let tags = scene.tags.reserve(self.device, bytes as u64)?;
         let filters = ("filters", frame.filters, FILTER_WORDS * n, 0);
         let worlds = ("worlds", frame.worlds, n, worlds_at);
-        for (what, buffer, words, to) in [filters, worlds] {
+        let exact = match frame.boxes {
+            BoxBuffers::Exact(boxes) if scene.has_exact => Some(boxes),
+            _ => None,
+        };
+        let exact = ("boxes", exact, EXACT_WORDS * n, exact_at);
+        for (what, buffer, words, to) in [filters, worlds, exact] {
             let Some(buffer) = buffer else { continue };
             let params = ReadParams {
                 words: words as u32,
@@ -434,14 +330,30 @@ impl Work<'_> {
             ..ReadParams::zeroed()
         };
         let groups = (scene.n as u32).div_ceil(WORKGROUP);
+        let kernels = Arc::clone(&self.kernels);
+        let made;
+        let boxes = match frame.boxes {
+            BoxBuffers::Plain(boxes) => self.of_caller("boxes", boxes, bytes)?,
+            BoxBuffers::Swept(start, end) => {
+                let lists = [(1, start, bytes), (2, end, bytes)];
+                let what = "start or end boxes";
+                made = self.make_plain(&kernels.merge_ends, scene.n, what, &lists)?;
+                start_of(&made, bytes)
+            }
+            BoxBuffers::Exact(boxes) => {
+                let lists = [(1, boxes, (scene.n * size_of::<Aabb64>()) as u64)];
+                made = self.make_plain(&kernels.round_outward, scene.n, "boxes", &lists)?;
+                start_of(&made, bytes)
+            }
+        };
         let mut resources = vec![
-            (1, self.of_caller("boxes", frame.boxes, bytes)?),
+            (1, boxes),
             (3, checked.as_entire_binding()),
             (4, self.counters.as_entire_binding()),
         ];
-        let mut kernel = &self.kernels.check_boxes;
+        let mut kernel = &kernels.check_boxes;
         if let (true, false, Some(last)) = (is_like, scene.has_margin, last.stored.buffer()) {
-            kernel = &self.kernels.check_and_compare;
+            kernel = &kernels.check_and_compare;
             resources.push((2, last.as_entire_binding()));
         }
         (self
@@ -455,6 +367,32 @@ impl Work<'_> {
             (self.batch).step(device, &self.kernels.loosen, params, &lists, groups)?;
         }
         Ok(())
+    }
+
+    /// Has a kernel make plain boxes of those of another form, from lists of the caller: each with
+    /// its binding and its bytes.
+    fn make_plain(
+        &mut self,
+        kernel: &Kernel,
+        n: usize,
+        what: &'static str,
+        lists: &[(u32, &Buffer, u64)],
+    ) -> Result<Buffer> {
+        let plain = self.plain.reserve(self.device, box_bytes(n))?.clone();
+        let params = ReadParams {
+            boxes: n as u32,
+            ..ReadParams::zeroed()
+        };
+        let mut resources = vec![(3, plain.as_entire_binding())];
+        for &(binding, buffer, bytes) in lists {
+            resources.push((binding, self.of_caller(what, buffer, bytes)?));
+        }
+        let groups = (n as u32).div_ceil(WORKGROUP);
+        (self
+            .batch
+            .step_of_caller(self.device, kernel, params, &resources, groups))
+        .map_err(foreign(what))?;
+        Ok(plain)
     }
 
     /// Compares all lists with those of the last frame, but for boxes that were compared when they
@@ -515,58 +453,43 @@ fn foreign(what: &'static str) -> impl Fn(Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::shared::Scene;
     use crate::{Frame, OnInvalid};
     use wgpu_device::{Adapters, BufferUsages};
 
-    /// Bounds of all magnitudes and kinds are loosened as on the host, bit for bit.
-    #[test]
-    fn margins_are_those_of_the_host() {
-        let gpu = match Gpu::open(Adapters::Any) {
-            Ok(gpu) => gpu,
-            Err(error) => return eprintln!("SKIPPED: {error}"),
-        };
-        let device = gpu.device();
-        let mut bits = 1_u32;
-        let mut number = || loop {
-            // A linear congruential generator, whose upper bits are random.
-            bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let value = f32::from_bits(bits ^ (bits >> 15));
-            if !value.is_nan() {
-                return value;
-            }
-        };
-        let special = [
-            0.0,
-            -0.0,
-            1e-45,
-            -1e-45,
-            f32::MAX,
-            f32::MIN,
-            f32::MIN_POSITIVE,
-            1.0,
-        ];
-        let mut boxes: Vec<Aabb> = special.map(|x| Aabb::new([x; 3], [x; 3])).to_vec();
-        boxes.extend((0..50_000).map(|_| {
-            let both: [[f32; 2]; 3] = std::array::from_fn(|_| [number(), number()]);
-            Aabb::new(both.map(|[x, y]| x.min(y)), both.map(|[x, y]| x.max(y)))
-        }));
-        boxes.push(Aabb::EMPTY);
-        let list = device.upload("boxes", &boxes, BufferUsages::STORAGE);
-        let list = list.expect("there is memory");
-        let mut reader = Reader::new(gpu.clone());
-        let mut margins = vec![1e-45, f32::MIN_POSITIVE, 1.0, 0.1, 3.0, 1e10, f32::MAX];
-        margins.extend(
-            (0..20)
-                .map(|_| number().abs())
-                .filter(|margin| margin.is_finite()),
-        );
-        for margin in margins {
+    /// Reads boxes on a device and on the host.
+    struct Both {
+        gpu: Gpu,
+        reader: Reader,
+        numbers: Numbers,
+    }
+
+    impl Both {
+        fn open() -> Option<Self> {
+            let gpu = Gpu::open(Adapters::Any);
+            let gpu = gpu
+                .inspect_err(|error| eprintln!("SKIPPED: {error}"))
+                .ok()?;
+            Some(Self {
+                reader: Reader::new(gpu.clone()),
+                gpu,
+                numbers: Numbers(1),
+            })
+        }
+
+        fn upload<T: Pod>(&self, list: &[T]) -> Buffer {
+            let list = (self.gpu.device()).upload("boxes", list, BufferUsages::STORAGE);
+            list.expect("there is memory")
+        }
+
+        /// Fails unless a frame without bad boxes is the same scene on both, bit for bit.
+        fn check(&mut self, given: &WgpuFrame, frame: &Frame, margin: f32) {
+            let device = self.gpu.device();
             let (last, mut scene) = (DeviceScene::default(), DeviceScene::default());
-            let frame = WgpuFrame::boxes(&list, boxes.len());
             let mut batch = Batch::default();
-            let read = reader.read(&mut batch, &frame, margin, &last, &mut scene);
+            let read = (self.reader).read(&mut batch, given, margin, &last, &mut scene);
             assert!(!read.expect("the device answers"));
-            let counters = reader.counters().expect("the frame was read");
+            let counters = self.reader.counters().expect("the frame was read");
             let part = (counters, 0..Reading::BYTES);
             let counted = batch.submit_and_download(device, &[part]);
             let counted = counted.and_then(|counted| Ok(counted.wait::<u8>()?));
@@ -574,11 +497,123 @@ mod tests {
             assert_eq!(reading.bad, None);
             let found = scene.download(device, None).expect("the device answers");
             let mut expected = Scene::default();
-            let (frame, last) = (Frame::boxes(&boxes), Scene::default());
-            let read = expected.read(&frame, OnInvalid::Error, margin, &last);
+            let read = expected.read(frame, OnInvalid::Error, margin, &Scene::default());
             assert!(read.is_ok());
             assert!(found.same_pairs(&expected), "{margin:e}");
             assert_eq!(found.tight, expected.tight);
+        }
+    }
+
+    /// A linear congruential generator, whose upper bits are random.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn bits(&mut self) -> u64 {
+            self.0 = (self.0)
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            self.0 ^ (self.0 >> 33)
+        }
+
+        /// Returns a number of any magnitude.
+        fn single(&mut self) -> f32 {
+            loop {
+                let value = f32::from_bits(self.bits() as u32);
+                if !value.is_nan() {
+                    return value;
+                }
+            }
+        }
+
+        /// Returns a number of any magnitude. Half of them are those of `f32`, or nearly.
+        fn double(&mut self) -> f64 {
+            loop {
+                let bits = self.bits();
+                let value = match bits % 4 {
+                    0 => f64::from(self.single()),
+                    1 => {
+                        let near = f64::from(self.single());
+                        f64::from_bits(near.to_bits().wrapping_add(bits >> 62))
+                    }
+                    _ => f64::from_bits(self.bits()),
+                };
+                if !value.is_nan() {
+                    return value;
+                }
+            }
+        }
+
+        fn bounds(&mut self) -> Aabb {
+            let both: [[f32; 2]; 3] = std::array::from_fn(|_| [self.single(), self.single()]);
+            Aabb::new(both.map(|[x, y]| x.min(y)), both.map(|[x, y]| x.max(y)))
+        }
+
+        fn bounds_64(&mut self) -> Aabb64 {
+            let both: [[f64; 2]; 3] = std::array::from_fn(|_| [self.double(), self.double()]);
+            Aabb64::new(both.map(|[x, y]| x.min(y)), both.map(|[x, y]| x.max(y)))
+        }
+    }
+
+    const SPECIAL: [f32; 10] = [
+        0.0,
+        -0.0,
+        1e-45,
+        -1e-45,
+        f32::MAX,
+        f32::MIN,
+        f32::MIN_POSITIVE,
+        1.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+    ];
+
+    /// Bounds of all magnitudes and kinds are loosened as on the host, bit for bit.
+    #[test]
+    fn margins_are_those_of_the_host() {
+        let Some(mut both) = Both::open() else { return };
+        let mut boxes: Vec<Aabb> = (SPECIAL[..8].iter())
+            .map(|&x| Aabb::new([x; 3], [x; 3]))
+            .collect();
+        boxes.extend((0..50_000).map(|_| both.numbers.bounds()));
+        boxes.push(Aabb::EMPTY);
+        let list = both.upload(&boxes);
+        let mut margins = vec![1e-45, f32::MIN_POSITIVE, 1.0, 0.1, 3.0, 1e10, f32::MAX];
+        let random = (0..20).map(|_| both.numbers.single().abs());
+        margins.extend(random.filter(|margin| margin.is_finite()));
+        for margin in margins {
+            let given = WgpuFrame::boxes(&list, boxes.len());
+            both.check(&given, &Frame::boxes(&boxes), margin);
+        }
+    }
+
+    /// Swept and `f64` boxes of all magnitudes and kinds become those of the host, bit for bit.
+    #[test]
+    fn forms_are_those_of_the_host() {
+        let Some(mut both) = Both::open() else { return };
+        let mut start = Vec::new();
+        let mut end = Vec::new();
+        let mut exact = vec![Aabb64::EMPTY];
+        for x in SPECIAL {
+            for y in SPECIAL {
+                start.push(Aabb::new([x; 3], [x; 3]));
+                end.push(Aabb::new([y; 3], [y; 3]));
+            }
+            let near = [f64::from(x).next_down(), f64::from(x).next_up()];
+            exact.push(Aabb64::new([near[0]; 3], [near[1]; 3]));
+        }
+        start.extend([Aabb::EMPTY, Aabb::EMPTY]);
+        end.extend([Aabb::EMPTY, Aabb::new([1.0; 3], [2.0; 3])]);
+        for _ in 0..50_000 {
+            start.push(both.numbers.bounds());
+            end.push(both.numbers.bounds());
+            exact.push(both.numbers.bounds_64());
+        }
+        let lists = [both.upload(&start), both.upload(&end), both.upload(&exact)];
+        for margin in [0.0, 0.1] {
+            let given = WgpuFrame::swept(&lists[0], &lists[1], start.len());
+            both.check(&given, &Frame::swept(&start, &end), margin);
+            let given = WgpuFrame::exact(&lists[2], exact.len());
+            both.check(&given, &Frame::exact(&exact), margin);
         }
     }
 }

@@ -7,7 +7,8 @@ use super::input::{Given, Input, Source};
 use super::launch::Batch;
 use super::memory::Grow;
 use super::pairs::PairLists;
-use super::reader::{DeviceScene, Reader};
+use super::reader::Reader;
+use super::scene::DeviceScene;
 use super::steps::Steps;
 use super::tuning::{MAX_CELL_TESTS, MAX_TEST_GROWTH, PLAN_FRAMES, PLAN_SIZE_SHARE};
 use crate::cpu::shared::{Cuts, plan_by_sample};
@@ -107,18 +108,18 @@ impl KeptPlan {
     pub(super) fn new(drawn: &[(Aabb, u32)], scene: &DeviceScene, by: Strategy) -> Self {
         let plan = plan_by_sample(drawn, scene.n, by);
         // Boxes of different worlds are apart already.
-        let cuts = if scene.has_worlds() {
+        let cuts = if scene.has_worlds {
             Default::default()
         } else {
             plan.columns.cuts.each_ref().map(Cuts::to_vec)
         };
         Self {
             axis: plan.axis,
-            steps: Steps::new(drawn, plan.axis).filter(|_| !scene.has_worlds()),
+            steps: Steps::new(drawn, plan.axis).filter(|_| !scene.has_worlds),
             cell_tests: None,
             cuts,
             n: scene.n,
-            has_worlds: scene.has_worlds(),
+            has_worlds: scene.has_worlds,
             tests: 0,
             frames: 0,
             counts: None,
@@ -178,7 +179,7 @@ impl KeptPlan {
     /// Tells whether a scene may follow the plan.
     pub(super) fn suits(&self, scene: &DeviceScene) -> bool {
         self.frames < PLAN_FRAMES
-            && self.has_worlds == scene.has_worlds()
+            && self.has_worlds == scene.has_worlds
             && self.n.abs_diff(scene.n) <= self.n / PLAN_SIZE_SHARE
     }
 

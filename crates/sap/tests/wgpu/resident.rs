@@ -8,7 +8,7 @@ use crate::common::scenes::Random;
 use crate::common::{RULES, equal, same};
 use libtest_mimic::Failed;
 use sap::{
-    Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, OnInvalid, Pair,
+    Aabb, Aabb64, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, OnInvalid, Pair,
     Strategy, WgpuFrame,
 };
 use wgpu_device::wgpu::{Buffer, Features};
@@ -21,6 +21,7 @@ pub const ALL: &[(&str, Other)] = &[
     ("resident::one_wait", one_wait),
     ("resident::beyond_cells", beyond_cells),
     ("resident::bad_boxes", bad_boxes),
+    ("resident::forms", forms),
     ("resident::unchanged", unchanged),
     ("resident::beside_host_frames", beside_host_frames),
     ("resident::without_events", without_events),
@@ -32,10 +33,24 @@ pub const ALL: &[(&str, Other)] = &[
     ("resident::other_engines", other_engines),
 ];
 
-/// The lists of a frame.
+/// The form of the boxes of a frame.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Plain,
+    Swept,
+    Exact,
+}
+
+const FORMS: [Form; 3] = [Form::Plain, Form::Swept, Form::Exact];
+
+/// The lists of a frame. Each form reads its own boxes.
 #[derive(Clone, Default)]
 struct Lists {
+    form: Form,
     boxes: Vec<Aabb>,
+    ends: Vec<Aabb>,
+    exact: Vec<Aabb64>,
     extras: Extras,
 }
 
@@ -48,27 +63,80 @@ impl Lists {
     }
 
     fn frame(&self) -> Frame<'_> {
-        self.extras.with(Frame::boxes(&self.boxes))
+        self.extras.with(match self.form {
+            Form::Plain => Frame::boxes(&self.boxes),
+            Form::Swept => Frame::swept(&self.boxes, &self.ends),
+            Form::Exact => Frame::exact(&self.exact),
+        })
     }
 
     /// Creates a random frame.
     fn random(random: &mut Random, n: usize) -> Self {
         let density = [0.3, 1.0, 8.0][random.below(3)];
+        let form = FORMS[random.below(3)];
         let mut lists = Self::of(uniform(random, n, density));
         spice(random, &mut lists.boxes);
+        lists = lists.in_form(random, form);
+        spice(random, &mut lists.ends);
+        for _ in 0..n / 60 {
+            lists.exact[random.below(n)] = [
+                Aabb64::new([-1e300; 3], [1e-300, 1e300, 0.1]),
+                Aabb64::new([-1e-60; 3], [1e-44, 4e-39, 1.0]),
+                Aabb64::EMPTY,
+            ][random.below(3)];
+        }
         lists.extras = Extras::random(random, n);
         lists
     }
 
+    /// Adds the boxes that a form needs. Some `f64` boxes differ from their `f32` ones by less than
+    /// `f32` tells.
+    fn in_form(mut self, random: &mut Random, form: Form) -> Self {
+        self.form = form;
+        self.ends.clone_from(&self.boxes);
+        for bounds in &mut self.ends {
+            shift_box(bounds, std::array::from_fn(|_| random.between(-0.5, 0.5)));
+        }
+        let exact = self.boxes.iter().map(|bounds| {
+            let by = [0.0, 1e-9, -1e-9][random.below(3)];
+            Aabb64::new(
+                bounds.min.map(|x| f64::from(x) + by),
+                bounds.max.map(|x| f64::from(x) + by),
+            )
+        });
+        self.exact = exact.collect();
+        self
+    }
+
+    fn truncate(&mut self, n: usize) {
+        self.boxes.truncate(n);
+        self.ends.truncate(n);
+        self.exact.truncate(n);
+    }
+
     /// Moves all boxes, by far less or more than their sides.
     fn shift(&mut self, random: &mut Random, by: f32) {
-        for bounds in &mut self.boxes {
+        for i in 0..self.boxes.len() {
             let shift: [f32; 3] = std::array::from_fn(|_| random.between(-by, by));
+            shift_box(&mut self.boxes[i], shift);
+            if let Some(end) = self.ends.get_mut(i) {
+                shift_box(end, shift);
+            }
+            let Some(exact) = self.exact.get_mut(i) else {
+                continue;
+            };
             for (axis, shift) in shift.into_iter().enumerate() {
-                bounds.min[axis] += shift;
-                bounds.max[axis] += shift;
+                exact.min[axis] += f64::from(shift);
+                exact.max[axis] += f64::from(shift);
             }
         }
+    }
+}
+
+fn shift_box(bounds: &mut Aabb, shift: [f32; 3]) {
+    for (axis, shift) in shift.into_iter().enumerate() {
+        bounds.min[axis] += shift;
+        bounds.max[axis] += shift;
     }
 }
 
@@ -125,11 +193,18 @@ impl Rig {
     fn check(&mut self, lists: &Lists) -> Result<u64, Failed> {
         let before = self.resident.report().clone();
         let boxes = self.buffer(&lists.boxes)?;
+        let ends = self.buffer(&lists.ends)?;
+        let exact = self.buffer(&lists.exact)?;
         let filters = lists.extras.filters.as_ref().map(|list| self.buffer(list));
         let worlds = lists.extras.worlds.as_ref().map(|list| self.buffer(list));
         let (filters, worlds) = (filters.transpose()?, worlds.transpose()?);
-        let mut frame =
-            WgpuFrame::boxes(&boxes, lists.boxes.len()).excluded(&lists.extras.excluded);
+        let n = lists.boxes.len();
+        let frame = match lists.form {
+            Form::Plain => WgpuFrame::boxes(&boxes, n),
+            Form::Swept => WgpuFrame::swept(&boxes, &ends, n),
+            Form::Exact => WgpuFrame::exact(&exact, n),
+        };
+        let mut frame = frame.excluded(&lists.extras.excluded);
         if let Some(filters) = &filters {
             frame = frame.filters(filters);
         }
@@ -225,7 +300,7 @@ fn frames() -> Result<(), Failed> {
                 lists.shift(random, step);
                 rig.check(&lists)?;
             }
-            lists.boxes.truncate(n / 2);
+            lists.truncate(n / 2);
             lists.extras.filters = None;
             lists.extras.worlds = None;
             rig.check(&lists)?;
@@ -356,23 +431,70 @@ fn bad_boxes() -> Result<(), Failed> {
                 margin,
                 ..wgpu(Strategy::Auto)
             })?;
-            let good = Lists::of(uniform(random, sized(1000, 500), 4.0));
-            rig.check(&good)?;
-            for bad in [
-                Aabb::new([0.0, f32::NAN, 0.0], [1.0; 3]),
-                Aabb::new([0.0; 3], [1.0, 1.0, -f32::NAN]),
-                Aabb::new([0.0, 0.0, 1e-45], [1.0, 1.0, 0.0]),
-                Aabb::new([f32::INFINITY, 0.0, 0.0], [f32::NEG_INFINITY, 1.0, 1.0]),
-            ] {
-                let mut lists = good.clone();
-                for at in [499, 77, 300] {
-                    lists.boxes[at] = bad;
-                }
-                rig.check(&lists)?;
-                let count = rig.resident.report().invalid.map(|invalid| invalid.count);
-                equal(count, (on_invalid == OnInvalid::Skip).then_some(3))?;
+            let good = uniform(random, sized(1000, 500), 4.0);
+            for form in FORMS {
+                let good = Lists::of(good.clone()).in_form(random, form);
                 rig.check(&good)?;
+                for bad in [
+                    Aabb::new([0.0, f32::NAN, 0.0], [1.0; 3]),
+                    Aabb::new([0.0; 3], [1.0, 1.0, -f32::NAN]),
+                    Aabb::new([0.0, 0.0, 1e-45], [1.0, 1.0, 0.0]),
+                    Aabb::new([f32::INFINITY, 0.0, 0.0], [f32::NEG_INFINITY, 1.0, 1.0]),
+                ] {
+                    let mut lists = good.clone();
+                    lists.boxes[499] = bad;
+                    lists.ends[77] = bad;
+                    for at in [77, 499] {
+                        lists.exact[at] =
+                            Aabb64::new(bad.min.map(f64::from), bad.max.map(f64::from));
+                    }
+                    // The order of two `f64` that are one number in `f32`.
+                    lists.exact[300] = Aabb64::new([1.0 + 1e-15; 3], [1.0; 3]);
+                    rig.check(&lists)?;
+                    let count = rig.resident.report().invalid.map(|invalid| invalid.count);
+                    let expected = match form {
+                        Form::Plain => 1,
+                        Form::Swept => 2,
+                        Form::Exact => 3,
+                    };
+                    equal(count, (on_invalid == OnInvalid::Skip).then_some(expected))?;
+                    rig.check(&good)?;
+                }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Swept and `f64` boxes follow plain ones and each other. Frames like the last take one wait, and
+/// those that are the same make no test.
+fn forms() -> Result<(), Failed> {
+    let random = &mut Random::new(22);
+    for margin in [0.0, 0.1] {
+        let mut rig = Rig::new(&Config {
+            margin,
+            ..wgpu(Strategy::Auto)
+        })?;
+        for form in [
+            Form::Swept,
+            Form::Exact,
+            Form::Plain,
+            Form::Exact,
+            Form::Swept,
+        ] {
+            let mut lists = Lists::of(uniform(random, sized(3000, 900), 4.0));
+            lists = lists.in_form(random, form);
+            rig.check(&lists)?;
+            for _ in 0..2 {
+                lists.shift(random, 0.01);
+                rig.check(&lists)?;
+            }
+            equal(rig.waits, 1)?;
+            equal(rig.check(&lists)?, 0)?;
+            // One `f64` box moves by what `f32` does not tell.
+            let bounds = &mut lists.exact[5];
+            bounds.max[0] += 1e-12;
+            rig.check(&lists)?;
         }
     }
     Ok(())
@@ -553,6 +675,24 @@ fn buffers() -> Result<(), Failed> {
         }) => equal((n, g), (needed, given))?,
         other => return Err(format!("{other:?}").into()),
     }
+    match refused(&mut rig, WgpuFrame::swept(&boxes, &four, 4)) {
+        Some(Error::BufferSize {
+            what: "end boxes",
+            needed: 96,
+            given: 16,
+            ..
+        }) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    match refused(&mut rig, WgpuFrame::exact(&boxes, 4)) {
+        Some(Error::BufferSize {
+            what: "boxes",
+            needed: 192,
+            given: 96,
+            ..
+        }) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
     let few = WgpuFrame::boxes(&boxes, 4).filters(&four);
     match refused(&mut rig, few) {
         Some(Error::BufferSize {
@@ -571,7 +711,12 @@ fn buffers() -> Result<(), Failed> {
     }
     let foreign = other.upload("boxes", &lists.boxes, BufferUsages::STORAGE)?;
     let worlds = WgpuFrame::boxes(&boxes, 4).worlds(&foreign);
-    for (what, frame) in [("boxes", WgpuFrame::boxes(&foreign, 4)), ("worlds", worlds)] {
+    for (what, frame) in [
+        ("boxes", WgpuFrame::boxes(&foreign, 4)),
+        ("start or end boxes", WgpuFrame::swept(&boxes, &foreign, 4)),
+        ("boxes", WgpuFrame::exact(&foreign, 2)),
+        ("worlds", worlds),
+    ] {
         match refused(&mut rig, frame) {
             Some(Error::ForeignBuffer { what: found, .. }) => equal(found, what)?,
             other => return Err(format!("{other:?}").into()),
