@@ -44,8 +44,8 @@ ASSERT_LAYOUT(State, 184,
     AT(still_changed, 88) AT(axis, 96) AT(axis_tests, 104) AT(axis_blocks, 128) AT(invalid_b, 136)
     AT(first_invalid_b, 144) AT(levels, 152) AT(placed, 160) AT(started, 168) AT(ended, 176));
 
-// The tests that a sweep may take for each pair found, beyond its limit. Rust has the same
-// constant.
+// The tests that a sweep may take for each pair found, beyond its limit. The host adds them to the
+// limit of the boxes, which it passes.
 constexpr u64 TESTS_A_PAIR = 32;
 
 DEVICE float pick(const float* of3, u32 axis) {

@@ -21,7 +21,7 @@ struct Sort {
     static constexpr u32 WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
     static constexpr bool VALUES = VALUE_BYTES != 0;
     static constexpr u32 PAD =
-        sizeof(Key) == 4 ? 32 : 16;  // a gap behind so many keys in shared memory: 128 bytes
+        sizeof(Key) == 4 ? 32 : 16;  // a gap behind this many keys in shared memory: 128 bytes
     static_assert(
         ITEMS < 1u << COUNTER && TILE < 65536 && WARPS <= WARP && THREADS % PAD == 0,
         "counters and shape");

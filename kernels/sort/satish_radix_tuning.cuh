@@ -1,9 +1,10 @@
 // Tile shapes of satish_radix.cu. The host's copy is
 // crates/gpusort/src/cuda/satish_radix/tuning.rs; the shape is part of a kernel's name, so the two
 // cannot differ unnoticed. Shared memory stays within 64 KiB, all that Turing has.
-//   SATISH_TILES(X)  X(bytes of a value, threads, keys a thread, blocks a multiprocessor to leave
-//   registers for) SATISH_SMALL(X)  X(bytes of a value, threads, keys a thread): what one block
-//   sorts by all digits
+//
+// SATISH_TILES(X): X(bytes of a value, threads, keys a thread, blocks a multiprocessor to leave
+// registers for).
+// SATISH_SMALL(X): X(bytes of a value, threads, keys a thread), what one block sorts by all digits.
 #pragma once
 
 #if KEY_BITS == 32

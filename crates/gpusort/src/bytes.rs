@@ -11,8 +11,9 @@ const QUICKSORT_LEAF: f64 = 1024.0;
 impl Algorithm {
     /// Returns the bytes of device memory that the algorithm reads and writes for each of `n`
     /// uniform random elements of `key_bytes` and `value_bytes` (0 for keys alone), sorted by all
-    /// bits of the key. The copy bandwidth of a device divided by this bounds the rate of the
-    /// algorithm there; caches are not taken into account.
+    /// bits of the key. The copy bandwidth of a device divided by this is the rate of an algorithm
+    /// that waits for memory alone, its *byte limit*. Caches can serve some of the bytes, so a sort
+    /// that fits into them may be faster.
     ///
     /// [`Algorithm::Auto`] counts as [`Algorithm::Onesweep`].
     ///

@@ -133,7 +133,7 @@ fn a_sort_sends_what_the_model_says() {
                 (traffic.gathers, traffic.exchanges, traffic.messages),
                 (3, 1, others)
             );
-            // All keys but those that stay: one in so many ranks.
+            // All keys but those that stay: one in this many ranks.
             let expected = (4 * 20_000 * others / ranks) as f64;
             assert!(
                 (0.9..1.1).contains(&(traffic.bytes as f64 / expected)),

@@ -27,9 +27,10 @@ pub struct Invalid {
 pub struct Timings {
     /// Copying the boxes to the device.
     pub upload: f64,
-    /// Checking the boxes, margins, statistics, the choice of axis and columns.
+    /// Checking the boxes, margins, statistics. On the CPU also the choice of strategy, axis and
+    /// columns.
     pub bounds: f64,
-    /// Making the keys.
+    /// Making the keys. On CUDA also the choice of strategy, axis and cells.
     pub keys: f64,
     /// Sorting them, and gathering boxes in their order.
     pub sort: f64,

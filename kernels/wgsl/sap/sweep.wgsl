@@ -2,11 +2,10 @@
 //
 // `make_keys` maps the `min` of each box on the sweep axis to an integer, or `make_copies` does so
 // for each column that the box touches, and a radix sort puts the keys in order, those of unused
-// copies last. `arrange` stores
-// the boxes in that order as entries, and finds how many entries after each begin before it ends:
-// its tests. `scan_sums` and `place_starts` number all tests, with two words each. `find` takes
-// equal shares of the tests, whatever the boxes are, tests the two other axes and all that is
-// exact, and stores the pairs; a radix sort puts these in order.
+// copies last. `arrange` stores the boxes in that order as entries, and finds how many entries
+// after each begin before it ends: its tests. `scan_sums` and `place_starts` number all tests, with
+// two words each. `find` takes equal shares of the tests, whatever the boxes are, tests the two
+// other axes and all that is exact, and stores the pairs; a radix sort puts these in order.
 //
 // | kernel | bytes an element | instructions an element | bound by |
 // |---|---|---|---|

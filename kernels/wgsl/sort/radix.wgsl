@@ -107,7 +107,7 @@ fn key_count() -> u32 {
     return min(state[N], params.capacity);
 }
 
-// Returns the number of tiles that a workgroup has, from this tile on, of so many keys.
+// Returns the number of tiles that a workgroup has, from this tile on, of this many keys.
 fn tiles_from(first: u32, n: u32) -> u32 {
     let tiles = (n + TILE - 1u) / TILE;
     return min(first + params.tiles_each, tiles) - min(first, tiles);

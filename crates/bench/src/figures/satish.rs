@@ -1,4 +1,4 @@
-//! The figures of Satish, Harris and Garland 2009 and Satish et al. 2010.
+//! The figures of Satish, Harris and Garland 2009 and a later paper of Satish et al..
 
 use super::cell::*;
 use crate::input::Distribution::*;

@@ -92,7 +92,7 @@ impl Sorter {
     /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
     /// # let stream = gpu::Stream::new(&device)?;
     /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
-    /// // Sorts of up to so many keys can be captured into a graph from now on.
+    /// // Sorts of up to this many keys can be captured into a graph from now on.
     /// sorter.prepare::<f32>(Algorithm::Auto, 1_000_000)?;
     /// # Ok(())
     /// # }

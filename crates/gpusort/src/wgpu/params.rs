@@ -63,7 +63,7 @@ pub(super) enum Target {
     None,
 }
 
-/// Returns the number of workgroups of a pass over so many tiles, and the tiles of each but the
+/// Returns the number of workgroups of a pass over this many tiles, and the tiles of each but the
 /// last.
 pub(super) fn workgroups(tiles: u32) -> [u32; 2] {
     let tiles_each = tiles.div_ceil(MAX_WORKGROUPS).max(1);
@@ -71,7 +71,7 @@ pub(super) fn workgroups(tiles: u32) -> [u32; 2] {
 }
 
 impl Params {
-    /// Returns the parameters of the first launches, for up to so many keys in so many tiles.
+    /// Returns the parameters of the first launches, for up to this many keys in this many tiles.
     pub fn new(
         [capacity, tiles]: [u32; 2],
         key: KeyType,
@@ -114,7 +114,7 @@ impl Params {
         (0..self.passes).map(move |pass| Self { pass, ..self })
     }
 
-    /// Returns the state that a sort of so many keys begins with.
+    /// Returns the state that a sort of this many keys begins with.
     pub fn state(&self, n: u32) -> State {
         State {
             n,

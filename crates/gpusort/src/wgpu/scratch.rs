@@ -109,7 +109,7 @@ pub(super) fn table_bytes(n: u32) -> u64 {
     4 * u64::from(RADIX) * u64::from(rows)
 }
 
-/// Returns `n` if the device can bind the scratch memory of so many keys.
+/// Returns `n` if the device can bind the scratch memory of this many keys.
 pub(super) fn checked_count(device: &Device, n: u64, key: KeyType) -> Result<u32> {
     let limits = device.limits();
     let bytes = limits

@@ -127,7 +127,7 @@ pub enum Distribution {
     Staggered,
     /// The probability of value k is proportional to 1 / k (Zipf).
     Zipf,
-    /// There are only so many distinct values.
+    /// There are only this many distinct values.
     Few(u64),
     /// The bitwise AND of 1 + so many uniform patterns, of which each lowers the entropy (Thearling
     /// and Smith).

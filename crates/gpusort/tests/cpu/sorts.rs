@@ -229,7 +229,7 @@ fn both_sides_of_powers_of_two_and_thresholds() {
                 "",
             );
         }
-        // Sorts of so many keys use all threads. Each width of keys takes all distributions.
+        // Sorts of this many keys use all threads. Each width of keys takes all distributions.
         let others = [
             Distribution::Zipf,
             Distribution::TwoRuns,

@@ -13,7 +13,9 @@ use super::lanes::{Bounds, Job, LANES, Lanes, Naming, retain_bits, run_best};
 use super::output::collect::{Collector, Found, SpareBlocks};
 use super::output::order::order;
 use super::scene::Scene;
-use super::tuning::{DENSE_SHARE, DENSE_TASK_PAIRS};
+use super::tuning::{
+    DENSE_SHARE, DENSE_TASK_PAIRS, FIRST_FILL, MAX_ROUND_GROWTH, RETRY_FILL, ROUND_FILL,
+};
 use crate::threads::on_threads;
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use rayon::prelude::*;
@@ -94,8 +96,7 @@ fn by_rounds(
     let mut sorted = Vec::new();
     let mut tests = 0;
     let mut first = 0;
-    // The first rows have up to twice the mean number of pairs.
-    let mut rows = (boxes as f64 * (limit as f64 / total as f64) / 3.0) as usize;
+    let mut rows = (boxes as f64 * (limit as f64 / total as f64) * FIRST_FILL) as usize;
     while first < boxes {
         rows = rows.clamp(1, boxes - first);
         let search = Search {
@@ -114,15 +115,14 @@ fn by_rounds(
         } = on_threads(|| search.run(&Collector::new(limit, spare)).stored())?;
         tests += more;
         if count > limit {
-            rows = (rows as f64 * (limit as f64 / count as f64) * 0.8) as usize;
+            rows = (rows as f64 * (limit as f64 / count as f64) * RETRY_FILL) as usize;
             continue;
         }
         order(blocks, boxes, &mut sorted, spare)?;
         delivery.deliver(&sorted);
         first += rows;
-        // The next round aims at seven tenths of the limit, with at most twice as many rows.
-        let step = 0.7 * limit as f64 / count.max(1) as f64;
-        rows = (rows as f64 * step.min(2.0)) as usize;
+        let step = ROUND_FILL * limit as f64 / count.max(1) as f64;
+        rows = (rows as f64 * step.min(MAX_ROUND_GROWTH)) as usize;
     }
     Ok(tests)
 }

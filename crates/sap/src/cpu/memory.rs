@@ -54,7 +54,8 @@ impl<'a> Memory<'a> {
     /// Collects the pairs that `sweep` finds. It is called with the number of pairs that it may
     /// store, and counts the others. Returns the final limit too.
     ///
-    /// The available memory is queried only if the last call had many pairs, or this one has. The
+    /// The available memory is queried only in a first call, where the last call had more than
+    /// half of [`UNCHECKED_PAIRS`], or where this one has more than all of them. The
     /// first sweep may store a quarter of the limit, or a little more than the pairs of the last
     /// call. If there are more pairs, and all fit the limit, a second sweep stores them.
     pub(super) fn collect(

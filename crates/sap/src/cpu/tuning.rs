@@ -1,8 +1,11 @@
 //! The tuning constants of the CPU engine, with the measurement behind each. Measured on a 2-core
 //! AMD EPYC with AVX2 unless said otherwise. A *test* is one box against another in a sweep: about
-//! 0.3 ns of one thread, the unit of all costs here.
+//! 0.3 ns of one thread, the unit of all costs here. A *test of a tree* is one of a node or of a box
+//! in it, the unit of the costs of incremental updates.
 //!
 //! Where nothing was measured, the line says so, and what bounds the constant.
+
+use crate::policy::Limits;
 
 // ---- Tasks and memory ----
 
@@ -220,6 +223,18 @@ pub(super) const DENSE_SHARE: u64 = 40;
 /// again while still in cache. Not measured.
 pub(super) const DENSE_TASK_PAIRS: usize = 64 * 1024;
 
+/// The rows of the first round of chunks find this part of the limit if all rows have the mean
+/// number of pairs. A round that found too much is repeated with rows for [`RETRY_FILL`], and each
+/// next one aims at [`ROUND_FILL`] with at most [`MAX_ROUND_GROWTH`] times as many rows. Not
+/// measured.
+pub(super) const FIRST_FILL: f64 = 1.0 / 3.0;
+/// See [`FIRST_FILL`].
+pub(super) const RETRY_FILL: f64 = 0.8;
+/// See [`FIRST_FILL`].
+pub(super) const ROUND_FILL: f64 = 0.7;
+/// See [`FIRST_FILL`].
+pub(super) const MAX_ROUND_GROWTH: f64 = 2.0;
+
 // ---- Incremental updates ----
 
 /// The min number of unchanged boxes for an incremental update, and the max share of a frame that
@@ -249,6 +264,8 @@ pub(super) const FULL_COST: u64 = 100;
 /// The cost of a search for one box beside its tests; in tests of a tree. Its figures are not
 /// recorded.
 pub(super) const SEARCH_COST: u64 = 120;
+/// Tests of a box count as excess beyond this many times those of the first search. Not measured.
+pub(super) const EXPECTED_TESTS: u64 = 2;
 
 /// Boxes that one task searches a tree for, about 0.3 us each. Not measured.
 pub(super) const SEARCH_TASK: usize = 256;
@@ -292,6 +309,16 @@ pub(super) const MAX_BRUTE: usize = SMALL_FRAME;
 
 /// The max share of boxes that may leave their loosened ones in a frame. Not measured.
 pub(super) const MAX_LEFT: f64 = 0.25;
+/// As few boxes may always have left. Not measured.
+pub(super) const FEW_LEFT: usize = 16;
+
+/// A list is due after one frame of little motion, and a build that did not serve 4 frames for each
+/// frame waited doubles the wait, up to 256. Not measured.
+pub(super) const LIST_LIMITS: Limits = Limits {
+    min_quiet_frames: 1,
+    max_quiet_frames: 256,
+    worth: 4,
+};
 
 /// Candidates of a new block, and the max: 8 KiB, so that an insertion moves 4 KiB. Not measured.
 pub(super) const NEW_BLOCK: usize = 512;
@@ -368,6 +395,9 @@ pub(super) const MAX_IN_VAIN: u64 = 2;
 pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
 /// The numbers of steps among which a new list chooses by a model of the costs. Not measured.
 pub(super) const PLANNED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
+/// Margins have shrunk once the number of steps is below this part of that of the list. Not
+/// measured.
+pub(super) const SHRUNK: f32 = 0.8;
 
 /// The max margin, in sizes of the box. Not measured.
 pub(super) const MAX_MARGIN: f32 = 0.4;

@@ -47,7 +47,7 @@ pub(super) const RESTING_LIMITS: Limits = Limits {
 pub(super) const MIN_RESTING: usize = 1 << 15;
 /// They must be at least one in this many boxes. Not measured.
 pub(super) const MIN_RESTING_SHARE: usize = 4;
-/// The first capacity for pairs among them: 8 KiB. It grows to the exact count.
+/// The first capacity for pairs among them: 8 KiB. It grows to at least the count.
 pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
 
 // ---- The sweep or cells ----
@@ -155,7 +155,7 @@ pub(super) const MIN_ROWS_WAIT: u32 = 64;
 /// The most that [`MIN_ROWS_WAIT`] doubles to. Not measured.
 pub(super) const MAX_ROWS_WAIT: u32 = 4096;
 /// The first capacity of each list of events, as a share of the pairs: few of them change. It grows
-/// to the exact count.
+/// to at least the count.
 pub(super) const CHANGED_SHARE: usize = 16;
 /// Max pairs of a chunk, 32 MiB of them, however many are asked for. Not measured.
 pub(super) const MAX_CHUNK: usize = 4 << 20;

@@ -83,7 +83,7 @@ impl CellSearch {
     }
 
     /// Adds the launches that find the pairs of boxes, as far as there is memory, and store them
-    /// in order; those are counted that the last list, of so many pairs, has too. Returns whether
+    /// in order; those are counted that the last list, of this many pairs, has too. Returns whether
     /// there are few enough columns for that.
     pub(super) fn search(
         &mut self,

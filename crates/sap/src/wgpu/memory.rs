@@ -23,7 +23,7 @@ impl Grow {
         self.buffer.as_ref().map_or(0, wgpu::Buffer::size)
     }
 
-    /// Returns the buffer with room for so many bytes.
+    /// Returns the buffer with room for this many bytes.
     pub(super) fn reserve(&mut self, device: &Device, bytes: u64) -> Result<&wgpu::Buffer> {
         if self.room() < bytes {
             self.buffer = None;

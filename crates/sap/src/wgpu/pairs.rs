@@ -100,7 +100,7 @@ impl PairLists {
         self.used = 0;
     }
 
-    /// Adds a part of so many pairs, which are to be written.
+    /// Adds a part of this many pairs, which are to be written.
     pub(super) fn add(&mut self, device: &Device, pairs: u64) -> Result<&Buffer> {
         let bytes = pairs * PAIR_BYTES;
         let kept = self.parts.get(self.used);
@@ -116,7 +116,7 @@ impl PairLists {
         Ok(&part.buffer)
     }
 
-    /// Adds a part for up to so many pairs, and has those stored there that a search has put in
+    /// Adds a part for up to this many pairs, and has those stored there that a search has put in
     /// order and counted.
     pub(super) fn store(
         &mut self,
@@ -153,7 +153,7 @@ impl PairLists {
         }
     }
 
-    /// Takes the pairs of the host, in parts of at most so many.
+    /// Takes the pairs of the host, in parts of at most this many.
     pub(super) fn upload(&mut self, device: &Device, pairs: &[Pair], max_list: u64) -> Result<()> {
         self.clear();
         for part in pairs.chunks(max_list.max(1) as usize) {

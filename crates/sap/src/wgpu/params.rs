@@ -155,7 +155,7 @@ impl Params {
         }
     }
 
-    /// Returns the parameters of a launch that scans so many elements.
+    /// Returns the parameters of a launch that scans this many elements.
     pub(super) fn scanning(self, elements: u64, scan_bits: u32) -> Self {
         let blocks = Blocks {
             scanned: elements as u32,
@@ -165,7 +165,7 @@ impl Params {
         Self { blocks, ..self }
     }
 
-    /// Returns the parameters of a launch that enters so many blocks.
+    /// Returns the parameters of a launch that enters this many blocks.
     pub(super) const fn entering(self, entered: u32) -> Self {
         let blocks = Blocks {
             entered,

@@ -42,7 +42,7 @@ impl Prepared {
         self.params.index_bits
     }
 
-    /// Makes the copies the entries, of which so many have memory.
+    /// Makes the copies the entries. This is the number that has memory.
     fn enter_copies(&mut self, copies: u32) {
         self.params = self.params.of_copies(copies);
     }
@@ -242,7 +242,7 @@ impl Search {
         number(device, batch, prepared, [counts, sums, starts, copied])
     }
 
-    /// Makes the copies that were counted, as far as there is memory for so many.
+    /// Makes the copies that were counted, as far as there is memory for this many.
     pub(super) fn make_copies(
         &mut self,
         batch: &mut Batch,
@@ -486,7 +486,7 @@ impl Search {
         self.pair_scratch.report(gpu.sorter())
     }
 
-    /// Puts the pairs in order that are found, at most so many.
+    /// Puts the pairs in order that are found, at most this many.
     pub(super) fn order_pairs(
         &mut self,
         batch: &mut Batch,

@@ -31,7 +31,7 @@ impl Steps {
         })
     }
 
-    /// Returns the cells of so many columns, for a number of copies; None for too many columns.
+    /// Returns the cells of this many columns, for a number of copies; None for too many columns.
     pub(super) fn grid(self, columns: u64, copies: u64) -> Option<Grid> {
         let most = (CELLS_A_COPY * copies).clamp(1 << 10, MAX_CELLS) / columns;
         let span = i64::from(self.last) - i64::from(self.first);

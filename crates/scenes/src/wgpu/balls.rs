@@ -37,7 +37,7 @@ impl Balls {
         })
     }
 
-    /// Makes memory for so many balls.
+    /// Makes memory for this many balls.
     fn reserve(device: &Device, count: u32) -> Result<Self> {
         let buffer = |what, bytes| device.buffer(what, bytes * u64::from(count), USAGE);
         Ok(Self {
@@ -137,7 +137,7 @@ const MAX_SPARE: usize = 2;
 pub(super) struct Pool(Vec<Arc<Balls>>);
 
 impl Pool {
-    /// Takes memory for so many balls.
+    /// Takes memory for this many balls.
     pub fn take(&mut self, device: &Device, count: u32) -> Result<Arc<Balls>> {
         let mut spare = 0;
         self.0.retain(|balls| {

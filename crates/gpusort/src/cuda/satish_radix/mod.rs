@@ -79,8 +79,7 @@ impl Family for SatishRadix {
                 let shared = shape.tile_shared_bytes(key_bytes, value_bytes);
                 let passes = task.order.digits(4);
                 for pass in 0..passes {
-                    // Satish et al. §III, steps 1 and 2: sort tiles by the
-                    // digit, write counts.
+                    // Satish et al. §III, steps 1 and 2: sort tiles by the digit, write counts.
                     launch("tiles", &tile, blocks, shape.threads, shared, pass)?;
                     if sizes.scanned() {
                         // Satish et al. §III, step 3: prefix sum over the rows of the table.

@@ -2,7 +2,8 @@
 
 use crate::Config;
 use crate::cpu::tuning::{
-    FULL_COST, MAX_CHANGED, MAX_QUIET_FRAMES, MIN_QUIET_FRAMES, MIN_RESTING, SEARCH_COST,
+    EXPECTED_TESTS, FULL_COST, MAX_CHANGED, MAX_QUIET_FRAMES, MIN_QUIET_FRAMES, MIN_RESTING,
+    SEARCH_COST,
 };
 use crate::policy::{Hysteresis, Limits};
 
@@ -18,7 +19,7 @@ pub(super) fn max_changed(n: usize, config: &Config) -> Option<usize> {
     Some(above_threshold.min((n as f64 * MAX_CHANGED) as usize))
 }
 
-/// Weighs incremental updates against full ones. Costs are in tests of two boxes.
+/// Weighs incremental updates against full ones. Costs are in tests of a tree.
 pub(super) struct Policy {
     tree: Hysteresis,
     /// Tests for each changed box in the first update after the tree was built; 0 before.
@@ -84,7 +85,7 @@ impl Policy {
         if self.baseline_tests_per_box == 0 {
             self.baseline_tests_per_box = tests.div_ceil(searched).max(1);
         }
-        let expected = 2 * self.baseline_tests_per_box * searched;
+        let expected = EXPECTED_TESTS * self.baseline_tests_per_box * searched;
         self.excess_tests += tests.saturating_sub(expected);
         let pays = tests + SEARCH_COST * searched <= self.full_update_cost;
         if !pays {

@@ -3,7 +3,8 @@
 
 use super::costs::Costs;
 use crate::cpu::tuning::{
-    LOOSENED_SHARE, MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, STEPS, STEPS_PERIOD,
+    LOOSENED_SHARE, MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, SHRUNK, STEPS,
+    STEPS_PERIOD,
 };
 use crate::{Aabb, Result, try_alloc};
 
@@ -92,7 +93,7 @@ impl Margin {
 
     /// Tells whether a new list would have smaller margins.
     pub(super) fn has_shrunk(&self) -> bool {
-        self.steps < 0.8 * self.first_steps
+        self.steps < SHRUNK * self.first_steps
     }
 
     /// Loosens a box by how it moves, and not by more than a part of its own size.

@@ -31,10 +31,10 @@ use crate::cpu::lanes::{MARK, prefetch};
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    LARGE_LIST, LIST_BOX_COST, MAX_EXCESS, MAX_IN_VAIN, MAX_LEFT, MAX_PLANNED_COST,
-    MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+    FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN, MAX_LEFT,
+    MAX_PLANNED_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
 };
-use crate::policy::{Hysteresis, Limits};
+use crate::policy::Hysteresis;
 use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use costs::Costs;
@@ -76,11 +76,7 @@ pub(in crate::cpu) struct Neighbours {
 impl Default for Neighbours {
     fn default() -> Self {
         Self {
-            policy: Hysteresis::new(Limits {
-                min_quiet_frames: 1,
-                max_quiet_frames: 256,
-                worth: 4,
-            }),
+            policy: Hysteresis::new(LIST_LIMITS),
             margin: Margin::default(),
             loose: Scene::default(),
             searcher: Searcher::None,
@@ -230,7 +226,7 @@ impl Neighbours {
         self.changes.clear();
         let has_other_tags = self.find_left(step)?;
         let left = self.left.list().len();
-        if left > 16 && left as f64 > MAX_LEFT * n as f64 {
+        if left > FEW_LEFT && left as f64 > MAX_LEFT * n as f64 {
             return Ok(None);
         }
         let searched = self.look_for_left(step, has_other_tags, blocks)?;

@@ -33,7 +33,7 @@ impl Finder {
         }
     }
 
-    /// Returns the max tests that it made before it was stopped.
+    /// Returns the tests that it made before it was stopped, or a few more.
     pub(crate) fn tests_made(self, state: &State) -> u64 {
         let of_boxes = match self {
             Self::Axis(_) => state.tests.min(state.work.saturating_mul(UNIT)),

@@ -90,7 +90,7 @@ pub(crate) struct Grid {
     /// Warps of a sweep that the device holds at once.
     warps: u32,
     plan: Option<CutPlan>,
-    /// The tests a box of the frame for which the last plan was bad: a new one is no worse for it.
+    /// The tests a box in the frame that ended the last plan. A new plan ends beyond these only.
     floor: f64,
     cut: Cut,
     buckets: Offsets,
