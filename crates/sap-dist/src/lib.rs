@@ -37,12 +37,14 @@
 //! The engine of a rank works on the CPU. Margins are not supported. `docs/distributed.md`
 //! describes how boxes and pairs travel, what that costs, and where it stops scaling.
 
+mod config;
 mod distributed;
 mod error;
 mod frame;
 mod layout;
 mod outline;
 mod pair;
+mod protocol;
 mod report;
 mod results;
 mod search;
@@ -51,7 +53,8 @@ mod threads;
 mod transport;
 mod wire;
 
-pub use distributed::{Config, Distributed};
+pub use config::Config;
+pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};
 pub use frame::Frame;
 pub use pair::Pair;

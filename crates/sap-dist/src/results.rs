@@ -74,6 +74,11 @@ impl Results {
         })
     }
 
+    /// Returns the lengths of the three lists.
+    pub(crate) fn lengths(&self) -> [u64; 3] {
+        [&self.pairs, &self.started, &self.ended].map(|list| list.len() as u64)
+    }
+
     /// Drops events of pairs whose box `a` another rank brings now: such a pair ended on one rank
     /// and started on another, and did neither. Each rank sends the events of boxes that it brings
     /// newly, or no longer, to the rank that the id chooses. That one compares, and replies with
