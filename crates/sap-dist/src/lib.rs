@@ -38,6 +38,8 @@
 //! describes how boxes and pairs travel, what that costs, and where it stops scaling.
 
 mod config;
+#[cfg(cuda)]
+mod device;
 mod distributed;
 mod error;
 mod frame;
@@ -54,6 +56,8 @@ mod transport;
 mod wire;
 
 pub use config::Config;
+#[cfg(cuda)]
+pub use device::{DeviceDistributed, DeviceFrame, DeviceTransport, Incoming, Outgoing, Staged};
 pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};
 pub use frame::Frame;

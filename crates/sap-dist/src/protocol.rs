@@ -117,9 +117,10 @@ impl Protocol {
     ) -> Result<(Layout, bool)> {
         let ranks = transport.size();
         let same = |header: &Header| header.layout == outline.headers[0].layout;
-        if !outline.headers.iter().all(same) {
-            self.layout = None; // an update failed midway
-        }
+        let all_same = outline.headers.iter().all(same);
+        // Else an update failed midway, or was of another number of ranks.
+        let fits = |layout: &Layout| all_same && layout.ranks() == ranks;
+        self.layout = self.layout.take().filter(fits);
         let grown = outline.boxes > 2 * self.report.boxes;
         if let Some(last) = self.layout.clone()
             && !grown

@@ -185,6 +185,16 @@ impl Brought {
         }
     }
 
+    /// Ids from `first` on.
+    #[cfg(cuda)]
+    pub(crate) const fn from_id(first: u64, boxes: usize) -> Self {
+        Self {
+            first: Some(first),
+            boxes,
+            each: Vec::new(),
+        }
+    }
+
     /// Returns all ids, sorted.
     pub(crate) fn sorted(&self) -> Vec<u64> {
         match self.first {
