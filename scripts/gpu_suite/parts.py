@@ -73,6 +73,7 @@ BINARIES = dict(
         of_sorts("quicksort", ["quicksort_*"]),
         of_sorts("bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
+        ("radsweep-dist.cuda_dist", (["*", "dist"], [*PAIRS, "crates/sap-dist/src"], ["crates/sap-dist/tests/common", "crates/sap-dist/tests/cuda", "crates/sap-dist/tests/cuda_dist.rs"])),
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )

@@ -3,7 +3,7 @@
 use sap::{Backend, OnInvalid, OverlapRule, Strategy};
 use std::num::NonZero;
 
-/// How a [`Distributed`] works. It is the same on all ranks, except for memory and threads.
+/// How a [`Distributed`](crate::Distributed) works. It is the same on all ranks, except for memory and threads.
 ///
 /// ```
 /// use sap_dist::Config;
@@ -19,7 +19,8 @@ pub struct Config {
     pub on_invalid: OnInvalid,
     /// How each rank finds the pairs of its cell.
     pub strategy: Strategy,
-    /// Whether [`Distributed::started`] and [`Distributed::ended`] are computed.
+    /// Whether it is computed what [started](crate::Distributed::started) and
+    /// [ended](crate::Distributed::ended).
     pub events: bool,
     /// The max memory of the engine of a rank for its list of pairs, as in
     /// [`sap::Config::pair_memory`]. `None` is half of what is available, on each rank.

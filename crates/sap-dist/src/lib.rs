@@ -34,7 +34,8 @@
 //! # Ok::<(), sap_dist::Error>(())
 //! ```
 //!
-//! The engine of a rank works on the CPU. Margins are not supported. `docs/distributed.md`
+//! The engine of a rank works on the CPU, or with the feature `cuda` on a device
+//! (`DeviceDistributed`). Margins are not supported. `docs/distributed.md`
 //! describes how boxes and pairs travel, what that costs, and where it stops scaling.
 
 mod config;

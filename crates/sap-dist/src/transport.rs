@@ -71,16 +71,6 @@ pub enum TransportError {
         /// The error of the device in words.
         detail: String,
     },
-    /// A library that the transport needs was not found.
-    #[error("no {library}: looked for {looked_for} ({reason})")]
-    NoLibrary {
-        /// The library.
-        library: &'static str,
-        /// The names and paths tried.
-        looked_for: String,
-        /// Why each of them was refused.
-        reason: String,
-    },
     /// A library below failed.
     #[error("{call} failed with code {code}")]
     Library {

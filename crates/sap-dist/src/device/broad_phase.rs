@@ -81,6 +81,11 @@ impl DeviceDistributed {
 
     fn on(config: Config, device: usize) -> Result<Self, Cause> {
         let engine = BroadPhase::new(config.engine(Backend::Cuda, Some(device)))?;
+        let swept = sap::Config {
+            strategy: sap::Strategy::Sweep,
+            ..config.engine(Backend::Cuda, Some(device))
+        };
+        let small = BroadPhase::new(swept)?;
         let stream = engine.stream().ok_or_else(|| Cause::Engine {
             detail: "the engine has no device".to_owned(),
         })?;
@@ -88,7 +93,7 @@ impl DeviceDistributed {
             kernels: Kernels::new(stream)?,
             sorting: Sorting::new(stream.device())?,
             owned: Owned::none(stream)?,
-            search: Search::new(engine),
+            search: Search::new(engine, small),
             protocol: Protocol::new(config, true),
             cells: None,
             incoming: Scratch::new(),
