@@ -14,8 +14,8 @@ DEVICE Found found(const Name& one, const Name& other) {
     return Found{max(one.id, other.id), a.index, a.origin};
 }
 
-// Adds 1 to the count of the owner for each lane that has one, and returns what the count was before
-// this lane's. Lanes of one owner take one atomic. All lanes take part.
+// Adds 1 to the count of the owner for each lane that has one, and returns what the count was
+// before this lane's. Lanes of one owner take one atomic. All lanes take part.
 DEVICE u64 count_owner(u64* counts, u32 owner, bool has) {
     u64 before = 0;
     u32 left = __ballot_sync(ALL_LANES, has);

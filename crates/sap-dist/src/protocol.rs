@@ -107,8 +107,8 @@ impl Protocol {
     /// there are more than twice as many boxes. Returns the cuts, and whether they changed.
     ///
     /// All ranks decide the same, because all read the same. `sample` returns as many boxes of this
-    /// rank as asked for, each of one of so many equal parts of the frame ([`sampled`]); empty where
-    /// there is none.
+    /// rank as asked for, each of one of so many equal parts of the frame ([`sampled`]); empty
+    /// where there is none.
     pub(crate) fn cut<T: Transport>(
         &mut self,
         transport: &mut T,

@@ -11,6 +11,7 @@ use super::transport::DeviceTransport;
 use super::{abi, abi::PLACES};
 use crate::config::Config;
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::outline::Outline;
 use crate::protocol::{Facts, Protocol, sampled};
 use crate::report::{Clock, Report, Work};
@@ -69,6 +70,14 @@ struct Sent {
     records: Buffer<u32>,
 }
 
+/// What all ranks agree on before boxes travel.
+struct Plan {
+    outline: Outline,
+    /// The cells, and whether they are new.
+    cuts: (Layout, bool),
+    sent: Result<Sent, Cause>,
+}
+
 impl DeviceDistributed {
     /// Makes a broad phase on the device of this number.
     ///
@@ -124,49 +133,18 @@ impl DeviceDistributed {
         let (rank, ranks) = (transport.rank(), transport.size());
         (work.boxes, work.before) = (frame.len(), transport.traffic());
         let brought = Brought::from_id(frame.first, frame.len());
-        let survey = self.survey(&frame, (rank, ranks));
-        let outline = self.protocol.outline(
-            transport,
-            &Facts {
-                boxes: frame.len(),
-                first_id: Some(frame.first),
-                lists: frame.lists(),
-                other_ids: brought != self.brought,
-                invalid: survey.as_ref().map(Survey::invalid).map_err(Clone::clone),
-            },
-        )?;
-        let mut state = Ok(());
-        let kernels = &self.kernels;
-        let sample = |count| match sample(kernels, &frame, count) {
-            Ok(boxes) => boxes,
-            Err(cause) => {
-                state = Err(cause);
-                vec![Aabb::EMPTY; count]
-            }
-        };
-        let cuts = self.protocol.cut(transport, &outline, sample)?;
-        let unit = words_of(outline.lists) * size_of::<u32>();
-        let sent = state.and_then(|()| {
-            // The survey was by the last cells.
-            let has_cells = self
-                .cells
-                .as_ref()
-                .is_some_and(|cells| cells.is_of(&cuts.0));
-            let survey = if has_cells {
-                survey?
-            } else {
-                self.cells = Some(DeviceCells::new(&self.kernels.stream, &cuts.0, ranks)?);
-                self.survey(&frame, (rank, ranks))?
-            };
-            self.write(&frame, survey, unit / size_of::<u32>())
-        });
+        let Plan {
+            outline,
+            cuts,
+            sent,
+        } = self.plan(transport, &frame, brought != self.brought)?;
         work.times[0] = clock.lap();
 
         // From here on a rank that fails says so where all agree on what travels next.
         let mut room = Room {
             memory: &mut self.incoming,
             stream: &self.kernels.stream,
-            unit,
+            unit: words_of(outline.lists) * size_of::<u32>(),
         };
         let counts = |sent: &Sent| sent.survey.records.clone();
         let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
@@ -216,11 +194,61 @@ impl DeviceDistributed {
         Ok(&self.protocol.report)
     }
 
+    /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
+    fn plan<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        frame: &DeviceFrame,
+        other_ids: bool,
+    ) -> Result<Plan> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let survey = self.survey(frame, (rank, ranks));
+        let outline = self.protocol.outline(
+            transport,
+            &Facts {
+                boxes: frame.len(),
+                first_id: Some(frame.first),
+                lists: frame.lists(),
+                other_ids,
+                invalid: survey.as_ref().map(Survey::invalid).map_err(Clone::clone),
+            },
+        )?;
+        let mut state = Ok(());
+        let kernels = &self.kernels;
+        let sample = |count| match sample(kernels, frame, count) {
+            Ok(boxes) => boxes,
+            Err(cause) => {
+                state = Err(cause);
+                vec![Aabb::EMPTY; count]
+            }
+        };
+        let cuts = self.protocol.cut(transport, &outline, sample)?;
+        let sent = state.and_then(|()| {
+            // The survey was by the last cells.
+            let has_cells = self
+                .cells
+                .as_ref()
+                .is_some_and(|cells| cells.is_of(&cuts.0));
+            let survey = if has_cells {
+                survey?
+            } else {
+                self.cells = Some(DeviceCells::new(&self.kernels.stream, &cuts.0, ranks)?);
+                self.survey(frame, (rank, ranks))?
+            };
+            self.write(frame, survey, words_of(outline.lists))
+        });
+        Ok(Plan {
+            outline,
+            cuts,
+            sent,
+        })
+    }
+
     /// Agrees with all ranks on the end of the update, and keeps the new result if all succeeded.
     fn conclude<T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        (outline, cuts): (&Outline, &(crate::layout::Layout, bool)),
+        (outline, cuts): (&Outline, &(Layout, bool)),
         owned: Result<Owned, Cause>,
         mut work: Work,
     ) -> Result<()> {

@@ -85,8 +85,9 @@ impl Flow {
         (0..self.ranks).map(from).sum()
     }
 
-    /// Sends what lies on the device, side by side in the order of the ranks, to where there is room
-    /// for it, and returns what came in the same order. Nothing travels if no rank sends anything.
+    /// Sends what lies on the device, side by side in the order of the ranks, to where there is
+    /// room for it, and returns what came in the same order. Nothing travels if no rank sends
+    /// anything.
     pub(crate) fn exchange<'a, T: DeviceTransport>(
         &self,
         transport: &mut T,

@@ -250,8 +250,8 @@ fn segments(flow: &Flow, outline: &Outline) -> (Vec<Segment>, [usize; PLACES]) {
     (segments, came)
 }
 
-/// The max boxes of two sets that are swept without a plan. On two H100s a sweep with 7,000 and with
-/// 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`).
+/// The max boxes of two sets that are swept without a plan. On two H100s a sweep with 7,000 and
+/// with 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`).
 const MAX_UNPLANNED: usize = 1 << 17;
 
 /// Finds the pairs that a cell reports, with engines that keep their memory between frames.

@@ -1,5 +1,5 @@
-//! The trials of ranks on devices. Without a device all are ignored, and the reason is printed; with
-//! `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
+//! The trials of ranks on devices. Without a device all are ignored, and the reason is printed;
+//! with `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
 
 mod faults;
 mod pairs;
