@@ -3,8 +3,8 @@
 //!
 //! usage: bench_devices [BOXES OF A RANK] [FRAMES]
 //!
-//! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame to
-//! frame. Times are medians in milliseconds, from the call to its return.
+//! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame
+//! to frame. Times are medians in milliseconds, from the call to its return.
 
 use sap::{Aabb, Backend, BroadPhase};
 use sap_dist::{Config, DeviceDistributed, DeviceFrame, Report, Staged, Threads, Transport};
