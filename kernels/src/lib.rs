@@ -175,6 +175,11 @@ image! {
     SAP, "sap"
 }
 image! {
+    /// Several ranks: boxes and pairs on their way between devices. Needs a driver of CUDA 10.1
+    /// (R418).
+    DIST, "dist"
+}
+image! {
     /// The demo scenes: particles on a landscape, and galaxies. Needs a driver of CUDA 10.1 (R418).
     DEMO, "demo"
 }

@@ -15,8 +15,8 @@ from .parts import BENCHES, BINARIES, ROOT, binary_of, images_are_fresh
 from .record import all_hashes
 from .run import BUNDLE, PACK
 
-PACKAGES = ["radsweep-gpu", "gpusort", "radsweep-sap", "radsweep-cli"]
-FEATURES = "gpusort/cuda,radsweep-sap/cuda,radsweep-cli/cuda"
+PACKAGES = ["radsweep-gpu", "gpusort", "radsweep-sap", "radsweep-dist", "radsweep-cli"]
+FEATURES = "gpusort/cuda,radsweep-sap/cuda,radsweep-dist/cuda,radsweep-cli/cuda"
 CUB_HEADERS = "nvidia-cuda-cccl==13.3.5.0.6"
 MAX_BYTES = 60 << 20
 

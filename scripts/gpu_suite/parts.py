@@ -73,6 +73,7 @@ BINARIES = dict(
         of_sorts("quicksort", ["quicksort_*"]),
         of_sorts("bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
+        ("radsweep-dist.cuda_dist", (["*", "dist"], [*PAIRS, "crates/sap-dist/src"], ["crates/sap-dist/tests/common", "crates/sap-dist/tests/cuda", "crates/sap-dist/tests/cuda_dist.rs"])),
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
@@ -104,8 +105,9 @@ def sources(kind, name, root=ROOT):
         paths = paths + tests if kind == TESTS else paths
     left_out = {"cpu", "cpu.rs", "wgpu", "wgsl.rs"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
     prebuilt = root / "kernels" / "prebuilt"
-    # The image of the demo scenes counts only for parts that name it: no library loads it.
-    is_meant = lambda image: any(fnmatch(image, pattern) for pattern in images) and (image != "demo" or "demo" in images)
+    # The images of the demo scenes and of several ranks count only for parts that name them: the
+    # broad phase of one device loads neither.
+    is_meant = lambda image: image in images or (image not in ("demo", "dist") and any(fnmatch(image, pattern) for pattern in images))
     found = {path for path in prebuilt.glob("*.ptx") if is_meant(path.stem)}
     for path in (root / path for path in paths):
         inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx", ".cuh")]

@@ -59,7 +59,7 @@ class Sources(unittest.TestCase):
     def test_every_image_is_of_some_binary_that_is_not_of_all(self):
         named = {path for name, (images, _, _) in parts.BINARIES.items() if "*" not in images for path in parts.sources(RACECHECK, name)}
         lost = [path.name for path in (parts.ROOT / "kernels" / "prebuilt").glob("*.ptx") if path not in named]
-        self.assertEqual(sorted(lost), ["demo.ptx", "sap.ptx"])
+        self.assertEqual(sorted(lost), ["demo.ptx", "dist.ptx", "sap.ptx"])
 
     def test_a_change_is_of_the_parts_that_use_the_file(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ class Sources(unittest.TestCase):
                 return now
 
             everything = {part for part in before if part != (BENCH, "cub")}
-            whole = {(kind, name) for kind in (TESTS, RACECHECK, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-cli.cuda_program")}
+            whole = {(kind, name) for kind in (TESTS, RACECHECK, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-dist.cuda_dist", "radsweep-cli.cuda_program")}
             whole |= {(parts.SCENES, "radsweep"), (BENCH, "bench_sweep")}
             rust = lambda found: {part for part in found if part[0] != RACECHECK}
             self.assertEqual(changed("crates/gpu/src/stream.rs"), rust(everything))

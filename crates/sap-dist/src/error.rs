@@ -131,6 +131,14 @@ pub enum Cause {
         /// The requested size.
         bytes: u64,
     },
+    /// There are more ranks than a rank on a device can count boxes for.
+    #[error("there are {ranks} ranks, but devices work on at most {limit}")]
+    TooManyRanks {
+        /// The number of ranks.
+        ranks: u64,
+        /// The max number.
+        limit: u64,
+    },
     /// The engine or the sort failed for another reason.
     #[error("{detail}")]
     Engine {
@@ -162,7 +170,8 @@ impl Cause {
             Self::InvalidAabb { id, .. } => [INVALID, id, 0, 0, 0],
             Self::TooManyPairs { count, limit } => [9, count, limit, 0, 0],
             Self::OutOfMemory { bytes } => [10, bytes, 0, 0, 0],
-            Self::Engine { .. } => [11, 0, 0, 0, 0],
+            Self::TooManyRanks { ranks, limit } => [11, ranks, limit, 0, 0],
+            Self::Engine { .. } => [12, 0, 0, 0, 0],
         }
     }
 
@@ -196,6 +205,7 @@ impl Cause {
             },
             9 => Self::TooManyPairs { count: a, limit: b },
             10 => Self::OutOfMemory { bytes: a },
+            11 => Self::TooManyRanks { ranks: a, limit: b },
             _ => Self::Engine {
                 detail: "its engine failed: the error on that rank says more".to_owned(),
             },
@@ -208,6 +218,10 @@ impl From<sap::Error> for Cause {
         match error {
             sap::Error::TooManyPairs { count, limit } => Self::TooManyPairs { count, limit },
             sap::Error::OutOfMemory { bytes } => Self::OutOfMemory { bytes },
+            #[cfg(cuda)]
+            sap::Error::Gpu(error) => error.into(),
+            #[cfg(cuda)]
+            sap::Error::Sort(error) => error.into(),
             other => Self::Engine {
                 detail: other.to_string(),
             },
@@ -217,8 +231,25 @@ impl From<sap::Error> for Cause {
 
 impl From<gpusort::Error> for Cause {
     fn from(error: gpusort::Error) -> Self {
-        Self::Engine {
-            detail: error.to_string(),
+        match error {
+            #[cfg(cuda)]
+            gpusort::Error::Gpu(error) => error.into(),
+            other => Self::Engine {
+                detail: other.to_string(),
+            },
+        }
+    }
+}
+
+#[cfg(cuda)]
+impl From<gpu::Error> for Cause {
+    fn from(error: gpu::Error) -> Self {
+        match error {
+            gpu::Error::OutOfMemory { requested, .. }
+            | gpu::Error::OutOfHostMemory { requested } => Self::OutOfMemory { bytes: requested },
+            other => Self::Engine {
+                detail: other.to_string(),
+            },
         }
     }
 }

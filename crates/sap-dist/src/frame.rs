@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
 #[derive(Default)]
 pub(crate) struct InvalidBoxes {
     pub(crate) count: u64,
-    first: Option<(u64, Aabb)>,
+    pub(crate) first: Option<(u64, Aabb)>,
 }
 
 impl InvalidBoxes {

@@ -7,6 +7,7 @@
 //!
 //! Coordinates are compared as integers, so a cut divides boxes the same way on every rank.
 
+use bytemuck::{Pod, Zeroable};
 use sap::Aabb;
 
 /// Two axes may be cut once the copies with one axis exceed a part of the boxes, one in `THIN`. In
@@ -24,7 +25,8 @@ const fn ordered(value: f32) -> i32 {
 }
 
 /// A box by ordered integers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Bounds {
     pub(crate) min: [i32; 3],
     pub(crate) max: [i32; 3],
@@ -100,6 +102,17 @@ pub(crate) struct Layout {
     columns: Vec<Column>,
 }
 
+/// The cells as the kernels take them (`Cells` in `kernels/dist/types.cuh`).
+#[cfg(cuda)]
+pub(crate) struct FlatCells {
+    pub(crate) axes: [u32; 2],
+    pub(crate) cuts: Vec<i32>,
+    /// The rank of the first row of each column, and the number of ranks.
+    pub(crate) first: Vec<u32>,
+    /// The cuts of all columns, those of column `c` from `first[c] - c` on.
+    pub(crate) rows: Vec<i32>,
+}
+
 /// Returns the index of the slab of a coordinate: the cut belongs to the slab above it.
 fn slab(cuts: &[i32], value: i32) -> usize {
     cuts.partition_point(|&cut| cut <= value)
@@ -109,6 +122,12 @@ impl Layout {
     /// Returns the number of slabs on the first axis.
     pub(crate) const fn columns(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Returns the number of cells.
+    pub(crate) fn ranks(&self) -> usize {
+        let last = self.columns.last();
+        last.map_or(0, |column| column.first + column.cuts.len() + 1)
     }
 
     /// Returns the axes that are cut: one, or two if slabs have rows.
@@ -133,6 +152,21 @@ impl Layout {
                 .wrapping_mul(0x0000_0100_0000_01b3)
                 .rotate_left(23)
         })
+    }
+
+    #[cfg(cuda)]
+    pub(crate) fn flat(&self, ranks: usize) -> FlatCells {
+        let columns = || self.columns.iter();
+        FlatCells {
+            axes: self.axes.map(|axis| axis as u32),
+            cuts: self.cuts.clone(),
+            first: columns()
+                .map(|column| column.first)
+                .chain([ranks])
+                .map(|rank| rank as u32)
+                .collect(),
+            rows: columns().flat_map(|column| &column.cuts).copied().collect(),
+        }
     }
 
     /// Returns the rank that is the home of a box.

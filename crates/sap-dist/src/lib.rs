@@ -34,15 +34,20 @@
 //! # Ok::<(), sap_dist::Error>(())
 //! ```
 //!
-//! The engine of a rank works on the CPU. Margins are not supported. `docs/distributed.md`
+//! The engine of a rank works on the CPU, or with the feature `cuda` on a device
+//! (`DeviceDistributed`). Margins are not supported. `docs/distributed.md`
 //! describes how boxes and pairs travel, what that costs, and where it stops scaling.
 
+mod config;
+#[cfg(cuda)]
+mod device;
 mod distributed;
 mod error;
 mod frame;
 mod layout;
 mod outline;
 mod pair;
+mod protocol;
 mod report;
 mod results;
 mod search;
@@ -51,7 +56,10 @@ mod threads;
 mod transport;
 mod wire;
 
-pub use distributed::{Config, Distributed};
+pub use config::Config;
+#[cfg(cuda)]
+pub use device::{DeviceDistributed, DeviceFrame, DeviceTransport, Incoming, Outgoing, Staged};
+pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};
 pub use frame::Frame;
 pub use pair::Pair;

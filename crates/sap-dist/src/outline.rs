@@ -100,8 +100,13 @@ impl Outline {
         })
     }
 
+    /// Tells whether a rank brings other boxes than in its last update.
+    pub(crate) fn has_other_ids(&self) -> bool {
+        self.headers.iter().any(|header| header.other_ids)
+    }
+
     /// Returns the report of an update from the rows of all ranks.
-    pub(crate) fn report(&self, rows: &[u64], layout: &Layout, new_cuts: bool) -> Report {
+    pub(crate) fn report(&self, rows: &[u64], (layout, new_cuts): (&Layout, bool)) -> Report {
         let rows = rows.chunks_exact(WORDS + RankReport::WORDS);
         let ranks: Vec<RankReport> = rows.map(|row| RankReport::read(&row[WORDS..])).collect();
         let sum = |of: fn(&RankReport) -> u64| ranks.iter().map(of).sum();

@@ -1,5 +1,6 @@
 //! What an update found on all ranks, and at what cost.
 
+use crate::transport::Traffic;
 use sap::InvalidReason;
 use std::fmt;
 use std::time::Instant;
@@ -47,6 +48,31 @@ impl Clock {
         let since = now - self.0;
         self.0 = now;
         since.as_nanos() as u64
+    }
+}
+
+/// What a rank tells the others of an update: the words of its [`RankReport`].
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) boxes: usize,
+    /// Homes, copies and tests.
+    pub(crate) cell: [u64; 3],
+    /// The lengths of the lists of pairs, and of those that started and ended.
+    pub(crate) lists: [u64; 3],
+    pub(crate) before: Traffic,
+    pub(crate) after: Traffic,
+    /// Nanoseconds by step.
+    pub(crate) times: [u64; 5],
+}
+
+impl Work {
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let sent = [
+            self.after.messages - self.before.messages,
+            self.after.bytes - self.before.bytes,
+        ];
+        let boxes = [self.boxes as u64];
+        [&boxes[..], &self.cell, &self.lists, &sent, &self.times].concat()
     }
 }
 

@@ -74,6 +74,11 @@ impl Results {
         })
     }
 
+    /// Returns the lengths of the three lists.
+    pub(crate) fn lengths(&self) -> [u64; 3] {
+        [&self.pairs, &self.started, &self.ended].map(|list| list.len() as u64)
+    }
+
     /// Drops events of pairs whose box `a` another rank brings now: such a pair ended on one rank
     /// and started on another, and did neither. Each rank sends the events of boxes that it brings
     /// newly, or no longer, to the rank that the id chooses. That one compares, and replies with
@@ -177,6 +182,16 @@ impl Brought {
             first: frame.first_id(),
             boxes: frame.len(),
             each: frame.each_id().to_vec(),
+        }
+    }
+
+    /// Ids from `first` on.
+    #[cfg(cuda)]
+    pub(crate) const fn from_id(first: u64, boxes: usize) -> Self {
+        Self {
+            first: Some(first),
+            boxes,
+            each: Vec::new(),
         }
     }
 

@@ -55,6 +55,22 @@ pub enum TransportError {
         /// The requested size.
         bytes: u64,
     },
+    /// A rank sent another number of bytes to a device than was agreed on, since it failed.
+    #[error("rank {rank} sent {given} bytes of device memory and not {expected}: it failed")]
+    Lengths {
+        /// The rank that sent them.
+        rank: usize,
+        /// The number of bytes agreed on.
+        expected: u64,
+        /// The number of bytes sent.
+        given: u64,
+    },
+    /// A device failed between two ranks.
+    #[error("a device failed in an exchange: {detail}")]
+    Device {
+        /// The error of the device in words.
+        detail: String,
+    },
     /// A library below failed.
     #[error("{call} failed with code {code}")]
     Library {
@@ -101,12 +117,18 @@ impl Traffic {
 
     /// Counts an exchange of these messages, sent by `rank`.
     pub fn exchange(&mut self, rank: usize, outgoing: &[Vec<u8>]) {
+        self.sent(rank, outgoing.iter().map(Vec::len));
+    }
+
+    /// Counts an exchange of messages of these lengths, one for each rank, sent by `rank`.
+    pub(crate) fn sent(&mut self, rank: usize, lengths: impl Iterator<Item = usize>) {
         self.exchanges += 1;
-        for (to, message) in outgoing.iter().enumerate() {
-            if to != rank && !message.is_empty() {
-                self.messages += 1;
-                self.bytes += message.len() as u64;
-            }
+        for (_, bytes) in lengths
+            .enumerate()
+            .filter(|&(to, bytes)| to != rank && bytes > 0)
+        {
+            self.messages += 1;
+            self.bytes += bytes as u64;
         }
     }
 }
@@ -191,5 +213,32 @@ pub trait Transport {
     /// A [`TransportError`].
     fn barrier(&mut self) -> Result<(), TransportError> {
         self.all_gather(&[]).map(drop)
+    }
+}
+
+/// The connection of a rank may be lent.
+impl<T: Transport> Transport for &mut T {
+    fn rank(&self) -> usize {
+        (**self).rank()
+    }
+
+    fn size(&self) -> usize {
+        (**self).size()
+    }
+
+    fn all_gather(&mut self, words: &[u64]) -> Result<Vec<u64>, TransportError> {
+        (**self).all_gather(words)
+    }
+
+    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
+        (**self).exchange(outgoing)
+    }
+
+    fn traffic(&self) -> Traffic {
+        (**self).traffic()
+    }
+
+    fn barrier(&mut self) -> Result<(), TransportError> {
+        (**self).barrier()
     }
 }

@@ -158,7 +158,12 @@ pub fn union(parts: &[Vec<Part>], frame: usize, list: usize) -> Vec<Pair> {
 
 /// Checks the pairs and events of all frames against one engine.
 pub fn check(scenes: &[Scene], ranks: usize, config: &Config) -> Vec<Report> {
-    let parts = run(scenes, ranks, config);
+    compare(&run(scenes, ranks, config), scenes, config)
+}
+
+/// Compares what ranks found in all frames with one engine.
+pub fn compare(parts: &[Vec<Part>], scenes: &[Scene], config: &Config) -> Vec<Report> {
+    let ranks = parts.len();
     let mut before: Vec<Pair> = Vec::new();
     let mut reports = Vec::new();
     for (number, scene) in scenes.iter().enumerate() {
@@ -173,7 +178,7 @@ pub fn check(scenes: &[Scene], ranks: usize, config: &Config) -> Vec<Report> {
             without(&before, &pairs),
         ];
         for (list, expected) in expected.iter().enumerate() {
-            let found = union(&parts, number, list);
+            let found = union(parts, number, list);
             assert_eq!(
                 found.len(),
                 expected.len(),

@@ -1,7 +1,7 @@
 //! The tuning constants of the CPU engine, with the measurement behind each. Measured on a 2-core
 //! AMD EPYC with AVX2 unless said otherwise. A *test* is one box against another in a sweep: about
-//! 0.3 ns of one thread, the unit of all costs here. A *test of a tree* is one of a node or of a box
-//! in it, the unit of the costs of incremental updates.
+//! 0.3 ns of one thread, the unit of all costs here. A *test of a tree* is one of a node or of
+//! a box in it, the unit of the costs of incremental updates.
 //!
 //! Where nothing was measured, the line says so, and what bounds the constant.
 

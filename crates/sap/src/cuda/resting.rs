@@ -127,7 +127,7 @@ impl RestingSet {
         accept: Accept,
         limit: u64,
     ) -> Result<()> {
-        // An error or a set of no use below leaves the longest wait. A set in use restores the policy.
+        // An error or a set of no use leaves the longest wait. A set in use restores the policy.
         let policy = self.policy.clone();
         self.policy.postpone();
         let Some(filters) = &scene.filters else {

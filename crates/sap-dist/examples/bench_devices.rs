@@ -1,0 +1,131 @@
+//! Measures updates of boxes that lie on several GPUs, beside one GPU with all of them and with the
+//! boxes of one rank.
+//!
+//! usage: bench_devices [BOXES OF A RANK] [FRAMES]
+//!
+//! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame
+//! to frame. Times are medians in milliseconds, from the call to its return.
+
+use sap::{Aabb, Backend, BroadPhase};
+use sap_dist::{Config, DeviceDistributed, DeviceFrame, Report, Staged, Threads, Transport};
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// Two frames of the boxes of a slab one after the other: each has a volume of 1 to itself.
+fn slab(rank: usize, boxes: usize) -> [Vec<Aabb>; 2] {
+    let side = (boxes as f64).cbrt() as f32;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ rank as u64;
+    let mut random = move |low: f32, high: f32| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        low + (high - low) * ((state >> 40) as f32 / (1 << 24) as f32)
+    };
+    let mut one = || {
+        let center: [f32; 3] = std::array::from_fn(|axis| {
+            random(0.0, side) + if axis == 0 { side * rank as f32 } else { 0.0 }
+        });
+        let half = [(); 3].map(|()| random(0.2, 0.5));
+        let by = [(); 3].map(|()| random(-0.05, 0.05));
+        [0.0, 1.0].map(|step| {
+            let at = |k: usize, sign: f32| center[k] + step * by[k] + sign * half[k];
+            Aabb::new(
+                std::array::from_fn(|k| at(k, -1.0)),
+                std::array::from_fn(|k| at(k, 1.0)),
+            )
+        })
+    };
+    let mut frames = [Vec::with_capacity(boxes), Vec::with_capacity(boxes)];
+    for _ in 0..boxes {
+        let [first, second] = one();
+        frames[0].push(first);
+        frames[1].push(second);
+    }
+    frames
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Returns the median time of an update of one engine, and its pairs of the last frame.
+fn one_engine(all: &[Vec<Aabb>; 2], frames: usize) -> Result<(f64, u64)> {
+    let config = sap::Config {
+        backend: Backend::Cuda,
+        ..sap::Config::default()
+    };
+    let mut broad_phase = BroadPhase::new(config)?;
+    let stream = broad_phase
+        .stream()
+        .cloned()
+        .ok_or("the engine has no device")?;
+    let boxes = [stream.from_slice(&all[0])?, stream.from_slice(&all[1])?];
+    let (mut times, mut pairs) = (Vec::new(), 0);
+    for frame in 0..frames {
+        let start = Instant::now();
+        pairs = broad_phase.update_device(boxes[frame % 2].slice())?.pairs;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok((median(times.split_off(frames / 4)), pairs))
+}
+
+/// Returns the median time of an update of all ranks, and the last report.
+fn all_ranks(parts: &[[Vec<Aabb>; 2]], frames: usize) -> Result<(f64, Report)> {
+    let run = |threads: &mut Threads| -> Result<(f64, Report)> {
+        let rank = threads.rank();
+        let mut transport = Staged::new(threads);
+        let mut broad_phase = DeviceDistributed::new(Config::default(), rank)?;
+        let stream = broad_phase.stream().clone();
+        let first = parts[..rank].iter().map(|part| part[0].len() as u64).sum();
+        let part = &parts[rank];
+        let boxes = [stream.from_slice(&part[0])?, stream.from_slice(&part[1])?];
+        let mut times = Vec::new();
+        for frame in 0..frames {
+            transport.barrier()?;
+            let start = Instant::now();
+            let frame = DeviceFrame::from_id(first, boxes[frame % 2].slice());
+            broad_phase.update(&mut transport, frame)?;
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok((
+            median(times.split_off(frames / 4)),
+            broad_phase.report().clone(),
+        ))
+    };
+    let mut results = Threads::run(parts.len(), Duration::from_secs(60), run)?;
+    results.swap_remove(0)
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
+    let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
+    let ranks = match gpu::Device::count() {
+        Ok(ranks) => ranks,
+        Err(error) => {
+            println!("nothing to measure: {error}");
+            return Ok(());
+        }
+    };
+    let parts: Vec<_> = (0..ranks).map(|rank| slab(rank, boxes)).collect();
+    let all = [0, 1].map(|frame| {
+        let of_rank = parts.iter().flat_map(|part: &[Vec<Aabb>; 2]| &part[frame]);
+        of_rank.copied().collect::<Vec<_>>()
+    });
+    let (one, _) = one_engine(&parts[0], frames)?;
+    let (whole, pairs) = one_engine(&all, frames)?;
+    let (ms, report) = all_ranks(&parts, frames)?;
+    if report.pairs != pairs {
+        return Err(format!("{} pairs, but one engine finds {pairs}", report.pairs).into());
+    }
+    println!("{boxes} boxes a rank, {ranks} GPUs, {pairs} pairs");
+    println!("{one:.3} ms one GPU, {boxes} boxes");
+    println!("{whole:.3} ms one GPU, all boxes");
+    println!(
+        "{ms:.3} ms {ranks} GPUs, all boxes: {:.2} times one GPU",
+        whole / ms
+    );
+    println!("{report}");
+    Ok(())
+}

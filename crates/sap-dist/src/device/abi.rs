@@ -1,0 +1,129 @@
+//! Structs that the kernels of `kernels/dist` are passed.
+
+use crate::Pair;
+pub(crate) use crate::layout::Bounds;
+use bytemuck::{Pod, Zeroable};
+use gpu::{DevicePtr, assert_layout};
+use sap::{Aabb, Filter};
+
+assert_layout!(Bounds, 24: min 0, max 12);
+assert_layout!(Pair, 16: a 0, b 8);
+
+/// The boxes of a rank.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Frame {
+    pub(crate) boxes: DevicePtr<Aabb>,
+    pub(crate) filters: DevicePtr<Filter>,
+    pub(crate) worlds: DevicePtr<u32>,
+    pub(crate) n: u64,
+}
+
+assert_layout!(Frame, 32: boxes 0, filters 8, worlds 16, n 24);
+
+/// Who a box is: its id, the rank that brought it, and its index there.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Name {
+    pub(crate) id: u64,
+    pub(crate) origin: u32,
+    pub(crate) index: u32,
+}
+
+assert_layout!(Name, 16: id 0, origin 8, index 12);
+
+/// Some boxes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Set {
+    pub(crate) boxes: DevicePtr<Aabb>,
+    pub(crate) names: DevicePtr<Name>,
+    pub(crate) filters: DevicePtr<Filter>,
+    pub(crate) worlds: DevicePtr<u32>,
+}
+
+assert_layout!(Set, 32: boxes 0, names 8, filters 16, worlds 24);
+
+/// The cells of all ranks.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Cells {
+    pub(crate) axes: [u32; 2],
+    pub(crate) columns: u32,
+    pub(crate) rank: u32,
+    pub(crate) cuts: DevicePtr<i32>,
+    pub(crate) first: DevicePtr<u32>,
+    pub(crate) rows: DevicePtr<i32>,
+}
+
+assert_layout!(Cells, 40: axes 0, columns 8, rank 12, cuts 16, first 24, rows 32);
+
+/// The places of a box in a cell (`Place` in the kernels): its home, and three kinds of copies.
+pub(crate) const PLACES: usize = 4;
+pub(crate) const HOME: usize = 0;
+pub(crate) const FIRST: usize = 1;
+pub(crate) const SECOND: usize = 2;
+
+/// What a rank counts of its boxes. `first_invalid` is the complement of the index, 0 for none.
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Counted {
+    pub(crate) invalid: u64,
+    pub(crate) first_invalid: u64,
+    pub(crate) homes: u64,
+}
+
+assert_layout!(Counted, 24: invalid 0, first_invalid 8, homes 16);
+
+/// Records that came from one rank for one place.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Segment {
+    pub(crate) start: u64,
+    pub(crate) to: u64,
+    pub(crate) first: u64,
+    pub(crate) origin: u32,
+    pub(crate) home: u32,
+}
+
+assert_layout!(Segment, 32: start 0, to 8, first 16, origin 24, home 28);
+
+/// The homes of a cell: the boxes of this rank, and those that came.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Homes {
+    pub(crate) all: Frame,
+    pub(crate) own: u64,
+    pub(crate) first: u64,
+    pub(crate) names: DevicePtr<Name>,
+    pub(crate) rank: u32,
+    pub(crate) unused: u32,
+}
+
+assert_layout!(Homes, 64: all 0, own 32, first 40, names 48, rank 56, unused 60);
+
+/// A pair on its way to its owner.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Found {
+    pub(crate) b: u64,
+    pub(crate) a: u32,
+    pub(crate) owner: u32,
+}
+
+assert_layout!(Found, 16: b 0, a 8, owner 12);
+
+/// Two sorted lists of pairs of a rank, and where they go.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Merge {
+    pub(crate) own: DevicePtr<sap::Pair>,
+    pub(crate) own_count: u64,
+    pub(crate) a: DevicePtr<u32>,
+    pub(crate) b: DevicePtr<u64>,
+    pub(crate) count: u64,
+    pub(crate) first: u64,
+    pub(crate) out: DevicePtr<Pair>,
+}
+
+assert_layout!(Merge, 56: own 0, own_count 8, a 16, b 24, count 32, first 40, out 48);

@@ -1,0 +1,394 @@
+//! The broad phase over all ranks, each on its device.
+
+use super::cells::DeviceCells;
+use super::exchange::{Flow, Room};
+use super::frame::DeviceFrame;
+use super::kernels::{Kernels, THREADS, blocks};
+use super::owned::{Owned, Sorting, Unordered};
+use super::search::{Cell, Search, words_of};
+use super::survey::Survey;
+use super::transport::DeviceTransport;
+use super::{abi, abi::PLACES};
+use crate::config::Config;
+use crate::error::Result;
+use crate::layout::Layout;
+use crate::outline::Outline;
+use crate::protocol::{Facts, Protocol, sampled};
+use crate::report::{Clock, Report, Work};
+use crate::results::{Brought, Results};
+use crate::{Cause, Error, Pair, Transport};
+use gpu::{Buffer, Launch, Scratch, Slice, Stream, args};
+use sap::{Aabb, Backend, BroadPhase};
+
+/// Finds the overlapping pairs of boxes that lie on the CUDA devices of several ranks: the same
+/// pairs, bit for bit, as [`Distributed`](crate::Distributed) finds. Boxes and pairs stay on the
+/// devices.
+///
+/// Each rank works on one device; several ranks may share one. All ranks call
+/// [`DeviceDistributed::update`] together, each with the boxes that it brings, whose ids are
+/// consecutive. A pair belongs to the rank that brings the box of its smaller id.
+///
+/// A call that fails does so on all ranks and leaves the last result unchanged. Memory on a device,
+/// besides that of its engine: 28 to 48 bytes a box that travels, 40 to 60 a copy, 16 a pair; for a
+/// rank that brings boxes of other cells 24 to 44 more for each of its boxes.
+///
+/// ```
+/// use sap::Aabb;
+/// use sap_dist::{Config, DeviceDistributed, DeviceFrame, Staged, Threads, Transport};
+/// use std::time::Duration;
+///
+/// if gpu::Device::first().is_err() { return Ok(()) } // no GPU here
+/// let results = Threads::run(2, Duration::from_secs(60), |threads| {
+///     let rank = threads.rank() as u64;
+///     let mut transport = Staged::new(threads);
+///     let mut broad_phase = DeviceDistributed::new(Config::default(), 0)?;
+///     let stream = broad_phase.stream().clone();
+///     let x = rank as f32;
+///     let boxes = stream.from_slice(&[Aabb::new([x, 0.0, 0.0], [x + 1.0, 1.0, 1.0])]);
+///     let boxes = boxes.expect("the device has memory");
+///     let frame = DeviceFrame::from_id(rank, boxes.slice());
+///     broad_phase.update(&mut transport, frame).map(|report| report.pairs)
+/// })?;
+/// assert!(results.into_iter().all(|pairs| pairs == Ok(1)));
+/// # Ok::<(), sap_dist::Error>(())
+/// ```
+pub struct DeviceDistributed {
+    protocol: Protocol,
+    kernels: Kernels,
+    sorting: Sorting,
+    cells: Option<DeviceCells>,
+    search: Search,
+    /// What comes from other ranks.
+    incoming: Scratch,
+    owned: Owned,
+    brought: Brought,
+}
+
+/// What a rank has to send.
+struct Sent {
+    survey: Survey,
+    records: Buffer<u32>,
+}
+
+/// What all ranks agree on before boxes travel.
+struct Plan {
+    outline: Outline,
+    /// The cells, and whether they are new.
+    cuts: (Layout, bool),
+    sent: Result<Sent, Cause>,
+}
+
+impl DeviceDistributed {
+    /// Makes a broad phase on the device of this number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the rank 0 if there is no such device, or if it refuses memory.
+    pub fn new(config: Config, device: usize) -> Result<Self> {
+        Self::on(config, device).map_err(|cause| Error::Rank { rank: 0, cause })
+    }
+
+    fn on(config: Config, device: usize) -> Result<Self, Cause> {
+        let engine = BroadPhase::new(config.engine(Backend::Cuda, Some(device)))?;
+        let swept = sap::Config {
+            strategy: sap::Strategy::Sweep,
+            ..config.engine(Backend::Cuda, Some(device))
+        };
+        let small = BroadPhase::new(swept)?;
+        let stream = engine.stream().ok_or_else(|| Cause::Engine {
+            detail: "the engine has no device".to_owned(),
+        })?;
+        Ok(Self {
+            kernels: Kernels::new(stream)?,
+            sorting: Sorting::new(stream.device())?,
+            owned: Owned::none(stream)?,
+            search: Search::new(engine, small),
+            protocol: Protocol::new(config, true),
+            cells: None,
+            incoming: Scratch::new(),
+            brought: Brought::default(),
+        })
+    }
+
+    /// Finds the overlapping pairs of the boxes of all ranks. Every rank must call it, each with
+    /// its own transport of one set.
+    ///
+    /// The lists are read on [`DeviceDistributed::stream`]: work that writes them on another stream
+    /// must be ordered before by an event. They may be overwritten once this returns.
+    ///
+    /// With `n` boxes and `k` pairs of a rank, and `c` copies in its cell, it takes the time of an
+    /// engine for its cell, `O(n + k)` more on the device, and `O(c)` bytes between ranks; boxes
+    /// that a rank brings from other cells travel too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] on all ranks if one fails, [`Error::Transport`] if a rank is missing, as
+    /// [`Distributed::update`](crate::Distributed::update). The last result stays.
+    pub fn update<T: DeviceTransport>(
+        &mut self,
+        transport: &mut T,
+        frame: DeviceFrame,
+    ) -> Result<&Report> {
+        let (mut clock, mut work) = (Clock::start(), Work::default());
+        let (rank, ranks) = (transport.rank(), transport.size());
+        (work.boxes, work.before) = (frame.len(), transport.traffic());
+        let brought = Brought::from_id(frame.first, frame.len());
+        let Plan {
+            outline,
+            cuts,
+            sent,
+        } = self.plan(transport, &frame, brought != self.brought)?;
+        work.times[0] = clock.lap();
+
+        // From here on a rank that fails says so where all agree on what travels next.
+        let mut room = Room {
+            memory: &mut self.incoming,
+            stream: &self.kernels.stream,
+            unit: words_of(outline.lists) * size_of::<u32>(),
+        };
+        let counts = |sent: &Sent| sent.survey.records.clone();
+        let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
+        let records = flow.exchange(transport, sent.records.slice(), room)?;
+        work.times[1] = clock.lap();
+
+        let cell = records.cast().map_err(Cause::from).and_then(|records| {
+            let about = (&outline, rank);
+            Cell::new(&self.kernels, frame, &sent.survey, about, (&flow, records))
+        });
+        let found = cell.and_then(|cell| {
+            let [homes, copies] = cell.came();
+            work.cell = [sent.survey.homes() + homes, copies, 0];
+            let found = self.search.run(&self.kernels, &cell, ranks)?;
+            work.cell[2] = found.tests;
+            Ok(found)
+        });
+        work.times[2] = clock.lap();
+        let mut room = Room {
+            memory: &mut self.incoming,
+            stream: &self.kernels.stream,
+            unit: size_of::<abi::Found>(),
+        };
+        let counts = |found: &super::search::Found| found.owners.clone();
+        let (flow, found) = Flow::agree(transport, found, (counts, 1), &mut room)?;
+        let came = flow.exchange(transport, found.away.slice(), room)?;
+        work.times[3] = clock.lap();
+
+        let events = self.protocol.config.events;
+        let owned = came.cast().map_err(Cause::from).and_then(|came| {
+            let unordered = Unordered {
+                kept: self.search.kept(&found),
+                came,
+                first: frame.first,
+            };
+            let last = events.then_some(&self.owned.pairs);
+            Owned::new(&self.kernels, &mut self.sorting, &unordered, last)
+        });
+        let owned = if events && self.protocol.updates > 0 && outline.has_other_ids() {
+            self.settle(transport, owned, &brought)?
+        } else {
+            owned
+        };
+        work.times[4] = clock.lap();
+        self.conclude(transport, (&outline, &cuts), owned, work)?;
+        self.brought = brought;
+        Ok(&self.protocol.report)
+    }
+
+    /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
+    fn plan<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        frame: &DeviceFrame,
+        other_ids: bool,
+    ) -> Result<Plan> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let survey = self.survey(frame, (rank, ranks));
+        let outline = self.protocol.outline(
+            transport,
+            &Facts {
+                boxes: frame.len(),
+                first_id: Some(frame.first),
+                lists: frame.lists(),
+                other_ids,
+                invalid: survey.as_ref().map(Survey::invalid).map_err(Clone::clone),
+            },
+        )?;
+        let mut state = Ok(());
+        let kernels = &self.kernels;
+        let sample = |count| match sample(kernels, frame, count) {
+            Ok(boxes) => boxes,
+            Err(cause) => {
+                state = Err(cause);
+                vec![Aabb::EMPTY; count]
+            }
+        };
+        let cuts = self.protocol.cut(transport, &outline, sample)?;
+        let sent = state.and_then(|()| {
+            // The survey was by the last cells.
+            let has_cells = self
+                .cells
+                .as_ref()
+                .is_some_and(|cells| cells.is_of(&cuts.0));
+            let survey = if has_cells {
+                survey?
+            } else {
+                self.cells = Some(DeviceCells::new(&self.kernels.stream, &cuts.0, ranks)?);
+                self.survey(frame, (rank, ranks))?
+            };
+            self.write(frame, survey, words_of(outline.lists))
+        });
+        Ok(Plan {
+            outline,
+            cuts,
+            sent,
+        })
+    }
+
+    /// Agrees with all ranks on the end of the update, and keeps the new result if all succeeded.
+    fn conclude<T: DeviceTransport>(
+        &mut self,
+        transport: &mut T,
+        (outline, cuts): (&Outline, &(Layout, bool)),
+        owned: Result<Owned, Cause>,
+        mut work: Work,
+    ) -> Result<()> {
+        let (owned, state) = match owned {
+            Ok(owned) => (Some(owned), Ok(())),
+            Err(cause) => (None, Err(cause)),
+        };
+        work.lists = owned.as_ref().map_or([0; 3], Owned::lengths);
+        work.after = transport.traffic();
+        let cuts = (&cuts.0, cuts.1);
+        self.protocol
+            .conclude(transport, outline, cuts, (&state, &work))?;
+        if let Some(owned) = owned {
+            self.owned = owned;
+        }
+        Ok(())
+    }
+
+    /// Checks the boxes, and counts what travels by the cells that the device has.
+    fn survey(&self, frame: &DeviceFrame, (rank, ranks): (usize, usize)) -> Result<Survey, Cause> {
+        let cells = self.cells.as_ref().filter(|cells| cells.ranks() == ranks);
+        let cells = cells.map(|cells| cells.abi(rank));
+        Survey::new(&self.kernels, frame, cells, ranks)
+    }
+
+    fn write(&self, frame: &DeviceFrame, survey: Survey, words: usize) -> Result<Sent, Cause> {
+        let count = survey.records.iter().sum::<u64>() as usize;
+        let mut records = self.kernels.stream.alloc::<u32>(count * words)?;
+        survey.write(&self.kernels, frame, words, records.slice_mut())?;
+        Ok(Sent { survey, records })
+    }
+
+    /// Drops events of pairs whose box `a` another rank brings now, on the host: they are few.
+    fn settle<T: Transport>(
+        &self,
+        transport: &mut T,
+        owned: Result<Owned, Cause>,
+        brought: &Brought,
+    ) -> Result<Result<Owned, Cause>> {
+        let stream = &self.kernels.stream;
+        let (mut events, owned) = match owned.and_then(|owned| Ok((owned.events(stream)?, owned))) {
+            Ok((events, owned)) => (events, Ok(owned)),
+            Err(cause) => (Results::default(), Err(cause)),
+        };
+        events.settle(transport, [&self.brought.sorted(), &brought.sorted()])?;
+        Ok(owned.and_then(|owned| Ok(owned.settled(stream, &events)?)))
+    }
+
+    /// Returns the pairs that this rank owns in the memory of its device, sorted. Read them on
+    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it.
+    #[must_use]
+    pub fn pairs(&self) -> Slice<'_, Pair> {
+        self.owned.pairs.slice()
+    }
+
+    /// Returns the pairs of [`DeviceDistributed::pairs`] that the update before did not have, in
+    /// the memory of the device; none with [`Config::events`] off.
+    #[must_use]
+    pub fn started(&self) -> Slice<'_, Pair> {
+        self.owned.started.slice()
+    }
+
+    /// Returns the pairs that this rank owned before the last update and that nobody has now, in
+    /// the memory of the device; none with [`Config::events`] off.
+    #[must_use]
+    pub fn ended(&self) -> Slice<'_, Pair> {
+        self.owned.ended.slice()
+    }
+
+    /// Returns the report of the last update, the same on all ranks.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.protocol.report
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.protocol.config
+    }
+
+    /// Returns the stream that this rank works on.
+    #[must_use]
+    pub const fn stream(&self) -> &Stream {
+        &self.kernels.stream
+    }
+
+    /// Returns the rank that is the home of a box by the last cuts; none before the first update,
+    /// and for a box that is invalid or empty. A rank that brings only such boxes sends copies
+    /// only.
+    #[must_use]
+    pub fn home(&self, aabb: &Aabb) -> Option<usize> {
+        self.protocol.home(aabb)
+    }
+
+    /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
+    /// kept, but for the lists of pairs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] if the device failed.
+    pub fn clear(&mut self) -> Result<()> {
+        let failed = |error: gpu::Error| Error::Rank {
+            rank: 0,
+            cause: error.into(),
+        };
+        self.owned = Owned::none(&self.kernels.stream).map_err(failed)?;
+        self.search.engine.clear();
+        self.protocol.clear();
+        self.cells = None;
+        self.brought = Brought::default();
+        Ok(())
+    }
+}
+
+/// Returns one box of each of `count` equal parts of the frame, empty where a part has none.
+fn sample(kernels: &Kernels, frame: &DeviceFrame, count: usize) -> Result<Vec<Aabb>, Cause> {
+    let stream = &kernels.stream;
+    let places: Vec<Option<usize>> = sampled(frame.len(), count).collect();
+    let indices: Vec<u64> = places.iter().flatten().map(|&index| index as u64).collect();
+    let mut boxes = stream.alloc::<Aabb>(indices.len())?;
+    let indices = stream.from_slice(&indices)?;
+    let samples = indices.len();
+    if samples > 0 {
+        let launch = Launch::linear(blocks(samples, THREADS as usize), THREADS);
+        // SAFETY: the indices are of the frame, and there is memory for as many boxes.
+        unsafe {
+            stream.launch(
+                &kernels.sample,
+                &launch,
+                &args![
+                    frame.boxes,
+                    indices.slice(),
+                    samples as u32,
+                    boxes.slice_mut()
+                ],
+            )?
+        };
+    }
+    let mut found = stream.to_vec(boxes.slice())?.into_iter();
+    let take = |place: &Option<usize>| place.and_then(|_| found.next()).unwrap_or(Aabb::EMPTY);
+    Ok(places.iter().map(take).collect())
+}

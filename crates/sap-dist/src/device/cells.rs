@@ -1,0 +1,47 @@
+//! The cells of all ranks in the memory of a device.
+
+use super::abi;
+use crate::layout::Layout;
+use gpu::{Buffer, Stream};
+
+/// A layout, and its copy on the device.
+pub(crate) struct DeviceCells {
+    layout: Layout,
+    axes: [u32; 2],
+    cuts: Buffer<i32>,
+    first: Buffer<u32>,
+    rows: Buffer<i32>,
+}
+
+impl DeviceCells {
+    pub(crate) fn new(stream: &Stream, layout: &Layout, ranks: usize) -> gpu::Result<Self> {
+        let flat = layout.flat(ranks);
+        Ok(Self {
+            layout: layout.clone(),
+            axes: flat.axes,
+            cuts: stream.from_slice(&flat.cuts)?,
+            first: stream.from_slice(&flat.first)?,
+            rows: stream.from_slice(&flat.rows)?,
+        })
+    }
+
+    pub(crate) fn is_of(&self, layout: &Layout) -> bool {
+        self.layout == *layout
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.layout.ranks()
+    }
+
+    /// Returns the cells as the kernels take them.
+    pub(crate) fn abi(&self, rank: usize) -> abi::Cells {
+        abi::Cells {
+            axes: self.axes,
+            columns: self.layout.columns() as u32,
+            rank: rank as u32,
+            cuts: self.cuts.slice().device_ptr(),
+            first: self.first.slice().device_ptr(),
+            rows: self.rows.slice().device_ptr(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How much travels between devices, and the exchange itself.
+
+use super::transport::{DeviceTransport, Incoming, Outgoing};
+use crate::error::{Result, WORDS, agree, fault};
+use crate::{Cause, Error, Transport, TransportError};
+use bytemuck::Pod;
+use gpu::{Scratch, Slice, Stream};
+
+/// Units that each rank sends to each: `kinds` numbers for each of all pairs of ranks.
+pub(crate) struct Flow {
+    rank: usize,
+    ranks: usize,
+    kinds: usize,
+    counts: Vec<u64>,
+}
+
+/// Where units of some bytes come in, on the device of a stream.
+pub(crate) struct Room<'a> {
+    pub(crate) memory: &'a mut Scratch,
+    pub(crate) stream: &'a Stream,
+    pub(crate) unit: usize,
+}
+
+impl Room<'_> {
+    fn reserve(&mut self, units: u64) -> Result<(), Cause> {
+        self.memory
+            .reserve(self.stream, units as usize * self.unit)?;
+        Ok(())
+    }
+}
+
+impl Flow {
+    /// Tells all ranks what this one sends to each, `kinds` numbers a rank, or that it failed. When
+    /// it succeeds, all ranks do, and each has room for what comes.
+    ///
+    /// Ranks also tell how much room they have, so that one more gather is needed only where some
+    /// must grow.
+    pub(crate) fn agree<T: Transport, S>(
+        transport: &mut T,
+        state: Result<S, Cause>,
+        (counts, kinds): (impl Fn(&S) -> Vec<u64>, usize),
+        room: &mut Room,
+    ) -> Result<(Self, S)> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let capacity = (room.memory.capacity() / room.unit) as u64;
+        let mut row = [&fault(&state)[..], &[capacity]].concat();
+        row.extend(state.as_ref().map_or_else(|_| Vec::new(), counts));
+        let width = WORDS + 1 + ranks * kinds;
+        row.resize(width, 0);
+        let rows = transport.all_gather(&row)?;
+        agree(&rows, width, (rank, &state))?;
+        let state = state.map_err(|cause| Error::Rank { rank, cause })?;
+        let rows = || rows.chunks_exact(width);
+        let flow = Self {
+            rank,
+            ranks,
+            kinds,
+            counts: rows().flat_map(|row| &row[WORDS + 1..]).copied().collect(),
+        };
+        let grows = |(rank, row): (usize, &[u64])| row[WORDS] < flow.received_by(rank);
+        if rows().enumerate().any(grows) {
+            let state = match flow.received_by(rank) {
+                units if units > capacity => room.reserve(units),
+                _ => Ok(()),
+            };
+            let rows = transport.all_gather(&fault(&state))?;
+            agree(&rows, WORDS, (rank, &state))?;
+        }
+        Ok((flow, state))
+    }
+
+    /// Returns what one rank sends to another, by kind.
+    pub(crate) fn between(&self, from: usize, to: usize) -> &[u64] {
+        let start = (from * self.ranks + to) * self.kinds;
+        &self.counts[start..start + self.kinds]
+    }
+
+    /// Returns what comes from a rank, by kind.
+    pub(crate) fn from(&self, rank: usize) -> &[u64] {
+        self.between(rank, self.rank)
+    }
+
+    fn received_by(&self, rank: usize) -> u64 {
+        let from = |other| self.between(other, rank).iter().sum::<u64>();
+        (0..self.ranks).map(from).sum()
+    }
+
+    /// Sends what lies on the device, side by side in the order of the ranks, to where there is
+    /// room for it, and returns what came in the same order. Nothing travels if no rank sends
+    /// anything.
+    pub(crate) fn exchange<'a, T: DeviceTransport>(
+        &self,
+        transport: &mut T,
+        outgoing: Slice<impl Pod>,
+        room: Room<'a>,
+    ) -> Result<Slice<'a, u8>, TransportError> {
+        let bytes = |units: &[u64]| units.iter().sum::<u64>() as usize * room.unit;
+        let ranks = 0..self.ranks;
+        let sent: Vec<usize> = ranks
+            .clone()
+            .map(|to| bytes(self.between(self.rank, to)))
+            .collect();
+        let received: Vec<usize> = ranks.map(|rank| bytes(self.from(rank))).collect();
+        let incoming = room.memory.reserve(room.stream, received.iter().sum());
+        let mut incoming = incoming.map_err(super::transport::device)?;
+        if self.counts.iter().any(|&count| count > 0) {
+            let outgoing = Outgoing {
+                bytes: outgoing.cast().map_err(super::transport::device)?,
+                lengths: &sent,
+            };
+            let incoming = Incoming {
+                bytes: incoming.reborrow(),
+                lengths: &received,
+            };
+            transport.exchange_device(room.stream, outgoing, incoming)?;
+        }
+        Ok(incoming.into_slice())
+    }
+}

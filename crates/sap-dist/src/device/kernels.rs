@@ -1,0 +1,100 @@
+//! The kernels of a rank (`kernels/dist`), and what it launches them on.
+
+use gpu::{Arg, Buffer, Device, Kernel, Launch, Slice, Stream, args};
+
+/// Threads of a block.
+pub(crate) const THREADS: u32 = 256;
+/// The pairs of a block where their order counts.
+pub(crate) const ITEMS: usize = 1024;
+/// The threads of the one block of a scan.
+const SCAN_THREADS: u32 = 1024;
+
+/// The kernels, loaded on the device of a stream.
+pub(crate) struct Kernels {
+    pub(crate) stream: Stream,
+    pub(crate) survey: Kernel,
+    pub(crate) write: Kernel,
+    pub(crate) homes: Kernel,
+    pub(crate) sample: Kernel,
+    pub(crate) receive: Kernel,
+    pub(crate) near: Kernel,
+    pub(crate) name: Kernel,
+    pub(crate) kept: Kernel,
+    pub(crate) keep: Kernel,
+    pub(crate) group: Kernel,
+    pub(crate) split: Kernel,
+    pub(crate) merge: Kernel,
+    pub(crate) missing: Kernel,
+    scan: Kernel,
+}
+
+/// Returns the blocks that `items` take, `each` a block.
+pub(crate) fn blocks(items: usize, each: usize) -> u32 {
+    u32::try_from(items.div_ceil(each)).unwrap_or(u32::MAX)
+}
+
+impl Kernels {
+    pub(crate) fn new(stream: &Stream) -> gpu::Result<Self> {
+        let load =
+            |device: &Device, image: &radsweep_kernels::Image| device.load(image.name, image.ptx());
+        let dist = load(stream.device(), &radsweep_kernels::DIST)?;
+        let sap = load(stream.device(), &radsweep_kernels::SAP)?;
+        Ok(Self {
+            survey: dist.kernel("dist_survey")?,
+            write: dist.kernel("dist_write")?,
+            homes: dist.kernel("dist_homes")?,
+            sample: dist.kernel("dist_sample")?,
+            receive: dist.kernel("dist_receive")?,
+            near: dist.kernel("dist_near")?,
+            name: dist.kernel("dist_name")?,
+            kept: dist.kernel("dist_kept")?,
+            keep: dist.kernel("dist_keep")?,
+            group: dist.kernel("dist_group")?,
+            split: dist.kernel("dist_split")?,
+            merge: dist.kernel("dist_merge")?,
+            missing: dist.kernel("dist_missing")?,
+            scan: sap.kernel("sap_scan")?,
+            stream: stream.clone(),
+        })
+    }
+
+    /// Launches a thread for each item, none for no items.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Stream::launch`].
+    pub(crate) unsafe fn for_each(
+        &self,
+        kernel: &Kernel,
+        items: usize,
+        args: &[Arg],
+    ) -> gpu::Result<()> {
+        if items == 0 {
+            return Ok(());
+        }
+        let launch = Launch::linear(blocks(items, THREADS as usize), THREADS);
+        // SAFETY: the caller promises what the kernel does with its arguments.
+        unsafe { self.stream.launch(kernel, &launch, args) }
+    }
+
+    /// Returns the sum of the counts before each, and at the end that of all.
+    pub(crate) fn sums(&self, counts: Slice<u32>) -> gpu::Result<Buffer<u64>> {
+        let mut sums = self.stream.alloc::<u64>(counts.len() + 1)?;
+        let total = gpu::DevicePtr::<u64>::NULL;
+        // SAFETY: there is one sum more than counts, and no total is asked for.
+        unsafe {
+            self.stream.launch(
+                &self.scan,
+                &Launch::linear(1, SCAN_THREADS),
+                &args![counts, counts.len() as u64, sums.slice_mut(), total],
+            )?;
+        }
+        Ok(sums)
+    }
+
+    /// Reads the last of some sums.
+    pub(crate) fn last(&self, sums: &Buffer<u64>) -> gpu::Result<u64> {
+        let last = sums.len().saturating_sub(1);
+        Ok(self.stream.to_vec(sums.range(last..)?)?[0])
+    }
+}

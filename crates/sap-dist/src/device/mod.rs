@@ -1,0 +1,17 @@
+//! Ranks that work on CUDA devices: the same steps as on the CPU, with boxes and pairs that stay on
+//! the device of their rank.
+
+mod abi;
+mod broad_phase;
+mod cells;
+mod exchange;
+mod frame;
+mod kernels;
+mod owned;
+mod search;
+mod survey;
+mod transport;
+
+pub use broad_phase::DeviceDistributed;
+pub use frame::DeviceFrame;
+pub use transport::{DeviceTransport, Incoming, Outgoing, Staged};

@@ -1,0 +1,145 @@
+//! The check of the boxes of a rank, and the records that it sends.
+
+use super::abi::{Cells, Counted, HOME, PLACES};
+use super::frame::DeviceFrame;
+use super::kernels::{Kernels, THREADS, blocks};
+use crate::Cause;
+use crate::frame::InvalidBoxes;
+use bytemuck::Zeroable;
+use gpu::{Buffer, ByValue, Launch, SliceMut, args};
+use sap::Aabb;
+
+/// Blocks of a multiprocessor that survey the boxes and write the records: all that fit at once.
+const BLOCKS: u32 = 8;
+/// The max number of ranks: a block has 32 bytes of shared memory for each.
+pub(crate) const MAX_RANKS: usize = 1024;
+
+/// What a rank knows of its boxes.
+pub(crate) struct Survey {
+    counted: Counted,
+    invalid: Option<(u64, Aabb)>,
+    /// The records for each rank, by place.
+    pub(crate) records: Vec<u64>,
+    /// The same for each block.
+    table: Buffer<u32>,
+    cells: Cells,
+}
+
+impl Survey {
+    /// Checks all boxes and counts the records, none if there are no cells yet. It waits for the
+    /// device.
+    pub(crate) fn new(
+        kernels: &Kernels,
+        frame: &DeviceFrame,
+        cells: Option<Cells>,
+        ranks: usize,
+    ) -> Result<Self, Cause> {
+        frame.check()?;
+        if ranks > MAX_RANKS {
+            let (ranks, limit) = (ranks as u64, MAX_RANKS as u64);
+            return Err(Cause::TooManyRanks { ranks, limit });
+        }
+        let stream = &kernels.stream;
+        let cells = cells.unwrap_or_else(Cells::zeroed);
+        let resident = stream.device().info().multiprocessors * BLOCKS;
+        let blocks = blocks(frame.len(), THREADS as usize).clamp(1, resident.max(1));
+        let kinds = if cells.columns == 0 {
+            0
+        } else {
+            ranks * PLACES
+        };
+        let mut table = stream.alloc::<u32>(kinds * blocks as usize)?;
+        let own = size_of::<Counted>() / size_of::<u64>();
+        let mut words = stream.alloc_zeroed::<u64>(own + kinds)?;
+        let (counted, records) = words.slice_mut().split_at(own)?;
+        let launch = Launch::linear(blocks, THREADS).dynamic_shared((kinds * 4) as u32);
+        stream.using(&frame.memory()?, || {
+            let (frame, cells) = (ByValue(frame.abi()), ByValue(cells));
+            // SAFETY: the frame has its boxes, the cells are of as many ranks, there is a count for
+            // each rank and place, and the table has as many for each block.
+            unsafe {
+                stream.launch(
+                    &kernels.survey,
+                    &launch,
+                    &args![
+                        frame,
+                        cells,
+                        ranks as u32,
+                        counted,
+                        records,
+                        table.slice_mut()
+                    ],
+                )
+            }
+        })?;
+        let words = stream.to_vec(words.slice())?;
+        let counted: Counted = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words[..own]));
+        let invalid = match counted.invalid {
+            0 => None,
+            _ => {
+                let index = !counted.first_invalid;
+                let at = index as usize;
+                let found = stream.to_vec(frame.boxes.range(at..=at)?)?[0];
+                Some((frame.first + index, found))
+            }
+        };
+        Ok(Self {
+            counted,
+            invalid,
+            records: words[own..].to_vec(),
+            table,
+            cells,
+        })
+    }
+
+    pub(crate) fn invalid(&self) -> InvalidBoxes {
+        InvalidBoxes {
+            count: self.counted.invalid,
+            first: self.invalid,
+        }
+    }
+
+    /// Returns the number of boxes of this rank whose home is its cell.
+    pub(crate) const fn homes(&self) -> u64 {
+        self.counted.homes
+    }
+
+    /// Tells whether all boxes are valid and none has its home elsewhere.
+    pub(crate) fn are_all_homes(&self) -> bool {
+        let away = self.records.iter().skip(HOME).step_by(PLACES);
+        self.counted.invalid == 0 && away.sum::<u64>() == 0
+    }
+
+    /// Returns the cells of the survey.
+    pub(crate) const fn cells(&self) -> Cells {
+        self.cells
+    }
+
+    /// Queues the writing of all records, which have `words` words each.
+    pub(crate) fn write(
+        &self,
+        kernels: &Kernels,
+        frame: &DeviceFrame,
+        words: usize,
+        records: SliceMut<u32>,
+    ) -> Result<(), Cause> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let offsets = kernels.sums(self.table.slice())?;
+        let kinds = self.records.len();
+        let launch = Launch::linear((self.table.len() / kinds) as u32, THREADS)
+            .dynamic_shared((kinds * 8) as u32);
+        let (frame, cells) = (ByValue(frame.abi()), ByValue(self.cells));
+        let ranks = (kinds / PLACES) as u32;
+        // SAFETY: the launch has the blocks of the survey, so there is an offset for each of their
+        // counts and memory for all records.
+        Ok(unsafe {
+            kernels.stream.launch(
+                &kernels.write,
+                &launch,
+                &args![frame, cells, ranks, words as u32, offsets.slice(), records],
+            )
+        }?)
+    }
+}

@@ -1,0 +1,142 @@
+//! The trials of ranks on devices. Without a device all are ignored, and the reason is printed;
+//! with `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
+
+mod faults;
+mod pairs;
+
+use crate::common::{LIMIT, Part, Scene, compare};
+use libtest_mimic::{Failed, Trial};
+use sap_dist::{
+    Config, DeviceDistributed, DeviceFrame, Report, Result, Staged, Threads, Transport,
+};
+
+/// A check.
+type Check = fn() -> Result<(), Failed>;
+
+pub fn trials() -> Vec<Trial> {
+    let all = pairs::ALL.iter().chain(faults::ALL);
+    let trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
+    let Err(error) = gpu::Device::first() else {
+        return trials;
+    };
+    if std::env::var("RADSWEEP_REQUIRE_CUDA").is_ok_and(|value| value == "1") {
+        return vec![Trial::test("device", move || {
+            Err(format!("no CUDA device: {error}").into())
+        })];
+    }
+    eprintln!("all trials are ignored: {error}");
+    trials
+        .into_iter()
+        .map(|trial| trial.with_kind("no CUDA device").with_ignored_flag(true))
+        .collect()
+}
+
+/// Returns `full`, or `short` in a quick run.
+fn unless_quick<T>(full: T, short: T) -> T {
+    let quick = std::env::var_os("RADSWEEP_QUICK").is_some_and(|value| value == "1");
+    if quick { short } else { full }
+}
+
+/// Returns the device of a rank.
+fn device_of(rank: usize) -> usize {
+    rank % gpu::Device::count().unwrap_or(1).max(1)
+}
+
+/// A frame of all boxes, whose ids are their indices, and how the ranks divide it.
+#[derive(Clone)]
+struct Moment {
+    scene: Scene,
+    /// The share of the first rank, in percent of an equal one.
+    share: usize,
+}
+
+impl Moment {
+    fn new(scene: Scene) -> Self {
+        Self { scene, share: 100 }
+    }
+
+    /// What a rank brings: boxes side by side.
+    fn range(&self, rank: usize, ranks: usize) -> std::ops::Range<usize> {
+        let n = self.scene.boxes.len();
+        let first = (n * self.share / 100 / ranks).min(n);
+        let border = |rank: usize| match rank {
+            0 => 0,
+            _ => first + (n - first) * (rank - 1) / (ranks - 1).max(1),
+        };
+        border(rank)..if rank + 1 == ranks {
+            n
+        } else {
+            border(rank + 1)
+        }
+    }
+}
+
+/// What a rank brings, on its device.
+struct OnDevice {
+    first: usize,
+    boxes: gpu::Buffer<sap::Aabb>,
+    filters: Option<gpu::Buffer<sap::Filter>>,
+    worlds: Option<gpu::Buffer<u32>>,
+}
+
+impl OnDevice {
+    fn new(stream: &gpu::Stream, moment: &Moment, rank: usize, ranks: usize) -> gpu::Result<Self> {
+        let (scene, range) = (&moment.scene, moment.range(rank, ranks));
+        let filters = scene.filters.as_ref().map(|all| &all[range.clone()]);
+        let worlds = scene.worlds.as_ref().map(|all| &all[range.clone()]);
+        Ok(Self {
+            first: range.start,
+            boxes: stream.from_slice(&scene.boxes[range])?,
+            filters: filters.map(|all| stream.from_slice(all)).transpose()?,
+            worlds: worlds.map(|all| stream.from_slice(all)).transpose()?,
+        })
+    }
+
+    fn frame(&self) -> DeviceFrame<'_> {
+        let mut frame = DeviceFrame::from_id(self.first as u64, self.boxes.slice());
+        if let Some(filters) = &self.filters {
+            frame = frame.filters(filters.slice());
+        }
+        if let Some(worlds) = &self.worlds {
+            frame = frame.worlds(worlds.slice());
+        }
+        frame
+    }
+}
+
+/// Returns a rank's lists on the host.
+fn lists(broad_phase: &DeviceDistributed) -> gpu::Result<[Vec<sap_dist::Pair>; 3]> {
+    let stream = broad_phase.stream();
+    Ok([
+        stream.to_vec(broad_phase.pairs())?,
+        stream.to_vec(broad_phase.started())?,
+        stream.to_vec(broad_phase.ended())?,
+    ])
+}
+
+/// Runs the frames on some ranks and compares all with one engine on the CPU.
+fn check(moments: &[Moment], ranks: usize, config: &Config) -> Result<Vec<Report>, Failed> {
+    let one = |threads: &mut Threads| -> Result<Vec<Part>, Failed> {
+        let rank = threads.rank();
+        let mut transport = Staged::new(threads);
+        let mut broad_phase = DeviceDistributed::new(config.clone(), device_of(rank))?;
+        let stream = broad_phase.stream().clone();
+        let mut parts = Vec::new();
+        for moment in moments {
+            let own = OnDevice::new(&stream, moment, rank, ranks)?;
+            let report = broad_phase.update(&mut transport, own.frame())?.clone();
+            let lists = lists(&broad_phase)?;
+            let range = moment.range(rank, ranks);
+            for pair in lists.iter().take(2).flatten() {
+                if !range.contains(&(pair.a as usize)) {
+                    return Err(format!("{pair:?} belongs to another rank than {rank}").into());
+                }
+            }
+            parts.push(Part { lists, report });
+        }
+        Ok(parts)
+    };
+    let parts: Result<Vec<_>, Failed> = Threads::run(ranks, LIMIT, one)?.into_iter().collect();
+    let scenes: Vec<Scene> = moments.iter().map(|moment| moment.scene.clone()).collect();
+    Ok(compare(&parts?, &scenes, config))
+}

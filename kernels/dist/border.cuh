@@ -1,0 +1,153 @@
+// Pairs by ids: those that go to the rank that owns them, and the result of a rank.
+#pragma once
+#include "block/scan.cuh"
+#include "receive.cuh"
+
+namespace radsweep::dist {
+
+constexpr u32 ITEMS = 1024;  // pairs of a block where order counts
+constexpr u32 ROUNDS = ITEMS / THREADS;
+
+// The pair of two boxes belongs to the rank that brought the one of the smaller id.
+DEVICE Found found(const Name& one, const Name& other) {
+    const Name& a = one.id < other.id ? one : other;
+    return Found{max(one.id, other.id), a.index, a.origin};
+}
+
+// Adds 1 to the count of the owner for each lane that has one, and returns what the count was
+// before this lane's. Lanes of one owner take one atomic. All lanes take part.
+DEVICE u64 count_owner(u64* counts, u32 owner, bool has) {
+    u64 before = 0;
+    u32 left = __ballot_sync(ALL_LANES, has);
+    while (left) {
+        const u32 leader = __ffs(i32(left)) - 1;
+        const u32 one = __shfl_sync(ALL_LANES, owner, leader);
+        const u32 same = __ballot_sync(ALL_LANES, has && owner == one);
+        u64 at = 0;
+        if (lane_index() == leader) at = atomicAdd(counts + one, u64(__popc(same)));
+        at = __shfl_sync(ALL_LANES, at, leader);
+        if (has && owner == one) before = at + __popc(same & lanes_below());
+        left &= ~same;
+    }
+    return before;
+}
+
+// Names pairs between two sets. A thread a pair: 40 bytes read, 16 written.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_name(
+    const Indices* pairs, u64 n, const Name* a, const Name* b, Found* out, u64* counts) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    Found own{};
+    if (i < n) {
+        own = found(a[pairs[i].a], b[pairs[i].b]);
+        out[i] = own;
+    }
+    count_owner(counts, own.owner, i < n);
+}
+
+// Counts the pairs of each block in which both boxes are of this rank.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_kept(
+    const Indices* pairs, u64 n, u64 own, u32* counts) {
+    __shared__ u32 sums[THREADS / WARP];
+    u32 kept = 0, total;
+    for (u32 round = 0; round < ROUNDS; round++) {
+        const u64 i = u64(blockIdx.x) * ITEMS + round * THREADS + threadIdx.x;
+        kept += i < n && pairs[i].b < own;
+    }
+    block_exclusive_sum<THREADS / WARP>(kept, sums, total);
+    if (threadIdx.x == 0) counts[blockIdx.x] = total;
+}
+
+// Divides the pairs among the homes: those of two boxes of this rank stay in order, the others are
+// named. `before` are the kept ones before each block.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_keep(
+    const Indices* pairs, u64 n, const __grid_constant__ Homes homes, const u64* before,
+    Indices* kept, Found* out, u64* counts) {
+    __shared__ u32 sums[THREADS / WARP];
+    u64 at = before[blockIdx.x];
+    for (u32 round = 0; round < ROUNDS; round++) {
+        const u64 i = u64(blockIdx.x) * ITEMS + round * THREADS + threadIdx.x;
+        const Indices pair = i < n ? pairs[i] : Indices{};
+        const bool keeps = i < n && pair.b < homes.own, leaves = i < n && !keeps;
+        u32 total;
+        const u64 place = at + block_exclusive_sum<THREADS / WARP>(u32(keeps), sums, total);
+        Found own{};
+        if (keeps) kept[place] = pair;
+        if (leaves) {
+            own = found(name_of(homes, pair.a), name_of(homes, pair.b));
+            out[i - place] = own;
+        }
+        count_owner(counts, own.owner, leaves);
+        at += total;
+        __syncthreads();
+    }
+}
+
+// Groups pairs by owner. `next` begins with where the group of each owner begins.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_group(
+    const Found* pairs, u64 n, u64* next, Found* out) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    const Found own = i < n ? pairs[i] : Found{};
+    const u64 at = count_owner(next, own.owner, i < n);
+    if (i < n) out[at] = own;
+}
+
+// Takes the pairs that came apart, for the sorts.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_split(
+    const Found* pairs, u64 n, u32* a, u64* b) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= n) return;
+    a[i] = pairs[i].a;
+    b[i] = pairs[i].b;
+}
+
+// Two sorted lists of pairs of this rank: `own` by indices, and `a`, `b` by the index of box a and
+// the id of box b. `first` is the id of the first box of this rank.
+struct Merge {
+    const Indices* own;
+    u64 own_count;
+    const u32* a;
+    const u64* b;
+    u64 count;
+    u64 first;
+    Pair* out;
+
+    DEVICE bool is_before(u64 i, u64 k) const {
+        const Indices pair = own[i];
+        return pair.a < a[k] || (pair.a == a[k] && first + pair.b < b[k]);
+    }
+};
+ASSERT_LAYOUT(Merge, 56,
+    AT(own, 0) AT(own_count, 8) AT(a, 16) AT(b, 24) AT(count, 32) AT(first, 40) AT(out, 48));
+
+// Merges the two lists: each pair goes to its index plus the number of those before it in the other
+// list. The first blocks take 1,024 pairs of `own` each, the others 256 of the second list, which
+// has few. Two warps find the part of the second list that a block of the first kind needs.
+// Bytes a pair: 8 read, 16 written.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_merge(
+    const __grid_constant__ Merge m, u32 own_blocks) {
+    __shared__ u64 part[2];
+    if (blockIdx.x >= own_blocks) {
+        const u64 k = u64(blockIdx.x - own_blocks) * THREADS + threadIdx.x;
+        if (k >= m.count) return;
+        const u64 at =
+            partition_point(u64(0), m.own_count, [&](u64 i) { return m.is_before(i, k); });
+        m.out[k + at] = Pair{m.first + m.a[k], m.b[k]};
+        return;
+    }
+    const u64 from = u64(blockIdx.x) * ITEMS, to = min(from + ITEMS, m.own_count);
+    const u32 warp = threadIdx.x / WARP;
+    if (warp < 2) {
+        const u64 i = warp == 0 ? from : to - 1;
+        const u64 at =
+            warp_partition_point(u64(0), m.count, [&](u64 k) { return !m.is_before(i, k); });
+        if (lane_index() == 0) part[warp] = at;
+    }
+    __syncthreads();
+    for (u64 i = from + threadIdx.x; i < to; i += THREADS) {
+        const u64 at = partition_point(part[0], part[1], [&](u64 k) { return !m.is_before(i, k); });
+        const Indices pair = m.own[i];
+        m.out[i + at] = Pair{m.first + pair.a, m.first + pair.b};
+    }
+}
+
+}  // namespace radsweep::dist

@@ -1,0 +1,158 @@
+// Which boxes go where: counts them by cell, and writes the records that travel.
+//
+// A box whose home is the cell of its own rank needs no record. All others, and every copy, have
+// one for each cell that they reach, the cell of their own rank too. Records are in order of the
+// rank that they go to and of the place in its cell.
+//
+// The two launches have the same blocks, so a block finds its own boxes again: the first leaves the
+// number of its records by rank and place, sap_scan makes offsets of them, the second writes there.
+// Homes, which nearly all boxes are, are counted in registers.
+//
+// A thread a box and round. Bytes a box: 24 read by each launch; 28 written a record (44 with
+// filters, 4 more with worlds).
+#pragma once
+#include "types.cuh"
+
+namespace radsweep::dist {
+
+// Returns the slab of a coordinate: a cut belongs to the slab above it.
+DEVICE u32 slab(const i32* cuts, u32 count, i32 value) {
+    return partition_point(0u, count, [&](u32 k) { return cuts[k] <= value; });
+}
+
+DEVICE i32 pick(const i32 (&of3)[3], u32 axis) {
+    return axis == 0 ? of3[0] : axis == 1 ? of3[1] : of3[2];
+}
+
+// Calls `f` with the rank of every cell that the box reaches, and its place there.
+template <class F>
+DEVICE void for_each_cell(const Cells& cells, const Bounds& box, F f) {
+    const u32 x = cells.axes[0], y = cells.axes[1];
+    const u32 from = slab(cells.cuts, cells.columns - 1, pick(box.min, x)),
+              to = slab(cells.cuts, cells.columns - 1, pick(box.max, x));
+    for (u32 column = from; column <= to; column++) {
+        const u32 first = cells.first[column], count = cells.first[column + 1] - first - 1;
+        const i32* rows = cells.rows + (first - column);
+        const u32 low = slab(rows, count, pick(box.min, y)),
+                  high = slab(rows, count, pick(box.max, y));
+        for (u32 row = low; row <= high; row++) {
+            f(first + row, Place((column == from ? 0 : SECOND) + (row == low ? 0 : FIRST)));
+        }
+    }
+}
+
+// Whether the home of the box is the cell of this rank.
+DEVICE bool is_home(const Cells& cells, const Bounds& box) {
+    const u32 x = cells.axes[0], y = cells.axes[1];
+    const u32 column = slab(cells.cuts, cells.columns - 1, pick(box.min, x));
+    const u32 first = cells.first[column], count = cells.first[column + 1] - first - 1;
+    return first + slab(cells.rows + (first - column), count, pick(box.min, y)) == cells.rank;
+}
+
+// What a rank counts of its boxes.
+struct Survey {
+    u64 invalid;
+    u64 first_invalid;  // ~0 - index of the first one; 0 = none
+    u64 homes;          // boxes whose home is the cell of this rank
+};
+ASSERT_LAYOUT(Survey, 24, AT(invalid, 0) AT(first_invalid, 8) AT(homes, 16));
+
+// `ranks` times PLACES counts for each block: `table` has those of all blocks side by side, and
+// `records` the sums over the blocks.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_survey(
+    const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, u32 ranks,
+    Survey* survey, u64* records, u32* table) {
+    extern __shared__ uint4 shared_memory[];
+    u32* counts = reinterpret_cast<u32*>(shared_memory);
+    const u32 kinds = cells.columns == 0 ? 0 : ranks * PLACES;
+    for (u32 k = threadIdx.x; k < kinds; k += THREADS) counts[k] = 0;
+    __syncthreads();
+    u64 homes = 0, invalid = 0, first_invalid = 0;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < frame.n;
+         i += u64(gridDim.x) * THREADS) {
+        float box[6];
+        bool valid;
+        const bool takes_part = read_box(frame.boxes, i, box, valid);
+        if (!valid) {
+            invalid++;
+            first_invalid = max(first_invalid, ~0ull - i);
+        }
+        if (!takes_part || kinds == 0) continue;
+        for_each_cell(cells, bounds_of(box), [&](u32 rank, Place place) {
+            if (rank == cells.rank && place == HOME) homes++;
+            else atomicAdd(counts + rank * PLACES + place, 1u);
+        });
+    }
+    homes = warp_sum(homes);
+    if (lane_index() == 0 && homes) atomicAdd(&survey->homes, homes);
+    if (invalid) {
+        atomicAdd(&survey->invalid, invalid);
+        atomicMax(&survey->first_invalid, first_invalid);
+    }
+    __syncthreads();
+    for (u32 k = threadIdx.x; k < kinds; k += THREADS) {
+        table[u64(k) * gridDim.x + blockIdx.x] = counts[k];
+        if (counts[k]) atomicAdd(records + k, u64(counts[k]));
+    }
+}
+
+// Writes the records: `words` words each, the box, its index, and its filter and world where the
+// frame has some. `offsets` are the sums of the table before each of its entries.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_write(
+    const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, u32 ranks, u32 words,
+    const u64* offsets, u32* records) {
+    extern __shared__ uint4 shared_memory[];
+    u64* next = reinterpret_cast<u64*>(shared_memory);
+    for (u32 k = threadIdx.x; k < ranks * PLACES; k += THREADS) {
+        next[k] = offsets[u64(k) * gridDim.x + blockIdx.x];
+    }
+    __syncthreads();
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < frame.n;
+         i += u64(gridDim.x) * THREADS) {
+        float box[6];
+        bool valid;
+        if (!read_box(frame.boxes, i, box, valid)) continue;
+        for_each_cell(cells, bounds_of(box), [&](u32 rank, Place place) {
+            if (rank == cells.rank && place == HOME) return;
+            u32* record = records + atomicAdd(next + rank * PLACES + place, 1ull) * words;
+#pragma unroll
+            for (int word = 0; word < 6; word++) record[word] = __float_as_uint(box[word]);
+            record[6] = u32(i);
+            record += 7;
+            if (frame.filters) {
+                const uint4 filter = frame.filters[i];
+                record[0] = filter.x;
+                record[1] = filter.y;
+                record[2] = filter.z;
+                record[3] = filter.w;
+                record += 4;
+            }
+            if (frame.worlds) record[0] = frame.worlds[i];
+        });
+    }
+}
+
+// Copies the boxes whose home is here; the others become empty. A thread a box.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_homes(
+    const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, float* homes) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= frame.n) return;
+    float box[6];
+    bool valid;
+    if (read_box(frame.boxes, i, box, valid) && is_home(cells, bounds_of(box))) {
+        store_box(homes, i, box);
+    } else {
+        store_empty(homes, i);
+    }
+}
+
+// Copies the boxes at some indices. A thread a box.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_sample(
+    const float* boxes, const u64* indices, u32 count, float* samples) {
+    const u32 k = blockIdx.x * THREADS + threadIdx.x;
+    if (k >= count) return;
+#pragma unroll
+    for (int word = 0; word < 6; word++) samples[6ull * k + word] = boxes[6 * indices[k] + word];
+}
+
+}  // namespace radsweep::dist

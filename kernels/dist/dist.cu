@@ -1,0 +1,19 @@
+// A rank of several on its device: which boxes go to which rank, what came from others, and whose
+// the pairs are (docs/distributed.md). The pairs are found by the engine of `sap` (sap/sap.cu).
+//
+// Phases, in the order of the host's launches (crates/sap-dist/src/device/broad_phase.rs):
+//
+//   1 survey   cells.cuh    checks the boxes, counts records by rank and place
+//   2 write    cells.cuh    writes the records; `homes` leaves out boxes of other cells
+//   3 receive  receive.cuh  unpacks what came; `near` gathers the homes that copies may meet
+//   4 name     border.cuh   names the pairs of homes and copies; `keep` those of homes that came
+//   5 group    border.cuh   groups them by owner
+//   6 merge    border.cuh   merges what came, sorted, with the pairs of boxes of this rank
+//   7 missing  events.cuh   finds what started and ended
+//
+// Nearly all boxes are homes of their own rank, and nearly all pairs are of two of these: they are
+// read once by the survey, searched where they lie, and written once by the merge.
+#include "cells.cuh"
+#include "receive.cuh"
+#include "border.cuh"
+#include "events.cuh"

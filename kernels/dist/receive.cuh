@@ -1,0 +1,106 @@
+// The boxes that came from all ranks, and the homes near them.
+#pragma once
+#include "cells.cuh"
+
+namespace radsweep::dist {
+
+// Records that came from one rank for one place in the cell.
+struct Segment {
+    u64 start;  // the index of its first record
+    u64 to;     // where that goes in its set
+    u64 first;  // the first id of the rank
+    u32 origin, home;
+};
+ASSERT_LAYOUT(Segment, 32, AT(start, 0) AT(to, 8) AT(first, 16) AT(origin, 24) AT(home, 28));
+
+// Adds a box of each lane that has one to the bounds in memory. All lanes take part.
+DEVICE void merge_bounds(Bounds* all, const Bounds& box, bool has) {
+#pragma unroll
+    for (int axis = 0; axis < 3; axis++) {
+        const i32 low = warp_min(has ? box.min[axis] : i32(0x7fffffff)),
+                  high = warp_max(has ? box.max[axis] : i32(0x80000000));
+        if (lane_index() == 0 && low <= high) {
+            atomicMin(&all->min[axis], low);
+            atomicMax(&all->max[axis], high);
+        }
+    }
+}
+
+// Unpacks the records: those at home to `homes`, the others to `copies`, whose bounds are merged.
+// A thread a record. Bytes a record: 28 read, 40 written.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_receive(
+    const u32* records, u64 count, u32 words, const Segment* segments, u32 segment_count,
+    const __grid_constant__ Set homes, const __grid_constant__ Set copies, Bounds* bounds) {
+    const u64 j = u64(blockIdx.x) * THREADS + threadIdx.x;
+    float box[6] = {};
+    bool copy = false;
+    if (j < count) {
+        const u32 after =
+            partition_point(0u, segment_count, [&](u32 k) { return segments[k].start <= j; });
+        const Segment segment = segments[after - 1];
+        const u64 at = segment.to + (j - segment.start);
+        const Set& set = segment.home ? homes : copies;
+        const u32* record = records + j * words;
+#pragma unroll
+        for (int word = 0; word < 6; word++) box[word] = __uint_as_float(record[word]);
+        store_box(set.boxes, at, box);
+        const u32 index = record[6];
+        set.names[at] = Name{segment.first + index, segment.origin, index};
+        record += 7;
+        if (set.filters) {
+            set.filters[at] = make_uint4(record[0], record[1], record[2], record[3]);
+            record += 4;
+        }
+        if (set.worlds) set.worlds[at] = record[0];
+        copy = !segment.home;
+    }
+    merge_bounds(bounds, bounds_of(box), copy);
+}
+
+// The homes of the cell: first the boxes of this rank, then those that came.
+struct Homes {
+    Frame all;
+    u64 own;            // boxes of this rank
+    u64 first;          // the id of the first of these
+    const Name* names;  // of the others
+    u32 rank, unused;
+};
+ASSERT_LAYOUT(Homes, 64,
+    AT(all, 0) AT(own, 32) AT(first, 40) AT(names, 48) AT(rank, 56) AT(unused, 60));
+
+DEVICE Name name_of(const Homes& homes, u64 i) {
+    if (i < homes.own) return Name{homes.first + i, homes.rank, u32(i)};
+    return homes.names[i - homes.own];
+}
+
+// Gathers the homes that meet the bounds of the copies, in any order. `count` counts all, those
+// beyond the capacity too. A thread a home: 24 bytes read; 64 written for each near one.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_near(
+    const __grid_constant__ Homes homes, const Bounds* bounds, const __grid_constant__ Set near,
+    u64 capacity, u64* count) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    float box[6] = {};
+    bool meets = false;
+    if (i < homes.all.n) {
+        bool valid;
+        meets = read_box(homes.all.boxes, i, box, valid);
+        const Bounds own = bounds_of(box);
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            meets =
+                meets && own.min[axis] <= bounds->max[axis] && bounds->min[axis] <= own.max[axis];
+        }
+    }
+    const u32 lanes = __ballot_sync(ALL_LANES, meets);
+    if (lanes == 0) return;
+    u64 at = 0;
+    if (lane_index() == 0) at = atomicAdd(count, u64(__popc(lanes)));
+    at = __shfl_sync(ALL_LANES, at, 0) + __popc(lanes & lanes_below());
+    if (!meets || at >= capacity) return;
+    store_box(near.boxes, at, box);
+    near.names[at] = name_of(homes, i);
+    if (near.filters) near.filters[at] = homes.all.filters[i];
+    if (near.worlds) near.worlds[at] = homes.all.worlds[i];
+}
+
+}  // namespace radsweep::dist
