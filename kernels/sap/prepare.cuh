@@ -109,19 +109,32 @@ DEVICE bool holds(const Box& outer, const Box& inner) {
     return all;
 }
 
-template <class Source>
-DEVICE void prepare(const Source& source, const Prepare& p) {
+// What a frame without a neighbour list does besides: nothing. With one see neighbours.cuh.
+struct Unlisted {
+    static constexpr bool LABELS = false;
+    // Runs before the first barrier, and after it.
+    DEVICE void before(u32, bool) {}
+    DEVICE void after() {}
+    // Looks at a box that is present, and at whether it has its last filter and world.
+    DEVICE void look(const Box&, bool) {}
+};
+
+template <class Source, class List>
+DEVICE void prepare(const Source& source, const Prepare& p, List& list) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const bool present = i < p.n;
     Box box = empty_box();
     bool valid = true, held = false, differs = false, rests = false;
     if (present) valid = source.read(i, box);
+    list.before(i, present);
     // Where a block has seen a change, the last boxes tell nothing more. One thread asks for all:
     // reads of one word wait for each other.
     __shared__ bool compares;
     if (threadIdx.x == 0)
-        compares = p.margin > 0.0f || p.filters || load_relaxed(&p.state->changed) == 0;
+        compares = p.margin > 0.0f || p.filters || (List::LABELS && p.worlds) ||
+                   load_relaxed(&p.state->changed) == 0;
     __syncthreads();
+    list.after();
     if (present) {
         if (!valid) box = empty_box();
         for (int axis = 0; axis < 3; axis++) {
@@ -145,15 +158,17 @@ DEVICE void prepare(const Source& source, const Prepare& p) {
             }
         }
         store_box(p.stored + p.base + i, box);
-        bool same = old && same_bits(box, last);
+        bool same = old && same_bits(box, last), same_labels = true;
         if (old && p.filters) {
             const uint4 a = p.filters[i], b = p.last_filters[i];
-            same = same && a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+            same_labels = a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
             rests = ((a.w | b.w) & STATIC_OR_ASLEEP) != 0;
         }
-        if (same && p.worlds) same = p.worlds[i] == p.last_worlds[i];
-        differs = !same;
+        if (p.worlds && (List::LABELS ? old : same && same_labels))
+            same_labels = same_labels && p.worlds[i] == p.last_worlds[i];
+        differs = !(same && same_labels);
         held = p.resting && rests;
+        list.look(box, same_labels);
     }
     const bool changed = __syncthreads_or(differs),
                still_changed = p.filters && __syncthreads_or(differs && rests);
@@ -179,17 +194,20 @@ DEVICE void prepare(const Source& source, const Prepare& p) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_prepare_plain(const Box* boxes, Prepare p) {
-    prepare(Plain{boxes}, p);
+    Unlisted none;
+    prepare(Plain{boxes}, p, none);
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_prepare_swept(
     const Box* start, const Box* end, Prepare p) {
-    prepare(Swept{start, end}, p);
+    Unlisted none;
+    prepare(Swept{start, end}, p, none);
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_prepare_exact(
     const double* boxes, Prepare p) {
-    prepare(Exact{boxes}, p);
+    Unlisted none;
+    prepare(Exact{boxes}, p, none);
 }
 
 }  // namespace radsweep::sap

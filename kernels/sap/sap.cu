@@ -60,6 +60,7 @@
 #include "types.cuh"
 #include "patch.cuh"
 #include "prepare.cuh"
+#include "neighbours.cuh"
 #include "axis.cuh"
 #include "keys.cuh"
 #include "order.cuh"

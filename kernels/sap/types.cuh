@@ -28,6 +28,7 @@ struct State {
     u64 empty;          // boxes that take no part: empty or invalid ones that do not rest
     u64 changed;        // 1 when a box, filter or world differs from the last update
     u64 still_changed;  // 1 when such a box is, or was, static or asleep
+    u64 left;           // 1 when a box left its loosened one, or has another filter or world
     u64 axis;           // the sweep axis
     u64 axis_tests[3];  // candidates among the sampled boxes, by axis
     u64 axis_blocks;    // blocks that have added their candidates
@@ -38,11 +39,12 @@ struct State {
     u64 started;  // pairs that the last update did not have
     u64 ended;    // pairs of the last update that are missing now
 };
-ASSERT_LAYOUT(State, 184,
+ASSERT_LAYOUT(State, 192,
     AT(pairs, 0) AT(work, 8) AT(longest, 16) AT(between, 24) AT(large, 32) AT(stopped, 40)
     AT(tests, 48) AT(invalid, 56) AT(first_invalid, 64) AT(empty, 72) AT(changed, 80)
-    AT(still_changed, 88) AT(axis, 96) AT(axis_tests, 104) AT(axis_blocks, 128) AT(invalid_b, 136)
-    AT(first_invalid_b, 144) AT(levels, 152) AT(placed, 160) AT(started, 168) AT(ended, 176));
+    AT(still_changed, 88) AT(left, 96) AT(axis, 104) AT(axis_tests, 112) AT(axis_blocks, 136)
+    AT(invalid_b, 144) AT(first_invalid_b, 152) AT(levels, 160) AT(placed, 168) AT(started, 176)
+    AT(ended, 184));
 
 // The tests that a sweep may take for each pair found, beyond its limit. The host adds them to the
 // limit of the boxes, which it passes.

@@ -5,8 +5,9 @@
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
-//! pairs a box), not moving, with 99 of 100 boxes static (with and without a resting set), as a
-//! graph, and from the host with one box in 100 moving (with and without [`Frame::changed`]); and
+//! pairs a box), walking by 1 and by 10 % of their size (with events, with a neighbour list and
+//! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph,
+//! and from the host with one box in 100 moving (with and without [`Frame::changed`]); and
 //! the `.npy` scenes of `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these
 //! are left out, and there are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
 //!
@@ -78,6 +79,11 @@ fn main() -> Result<()> {
                 ..Run::new(scene, uniform(n, 1.0))
             };
             measured.push(measure(&run, strategy, runs)?);
+        }
+    }
+    for &n in &sizes {
+        for share in [0.01, 0.1] {
+            measured.extend(walking(n, share, strategy, runs)?);
         }
     }
     if let Some(&n) = sizes.iter().filter(|&&n| n <= 1_000_000).max() {
@@ -152,6 +158,7 @@ struct Run {
     scene: &'static str,
     boxes: Vec<Aabb>,
     filters: Option<Vec<Filter>>,
+    /// `usize::MAX` has all boxes searched in each frame, without a neighbour list too.
     min_resting: Option<usize>,
     motion: Motion,
 }
@@ -162,7 +169,7 @@ impl Run {
             scene,
             boxes,
             filters: None,
-            min_resting: None,
+            min_resting: Some(usize::MAX),
             motion: Motion::One,
         }
     }
@@ -355,6 +362,86 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     })
 }
 
+/// Measures frames in which all boxes walk by up to a share of their size, with events: with the
+/// neighbour list and without one, by turns.
+fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Measured; 2]> {
+    let engine = |min_resting| {
+        BroadPhase::new(Config {
+            backend: Backend::Cuda,
+            strategy,
+            min_resting,
+            ..Config::default()
+        })
+    };
+    let mut engines = [engine(None)?, engine(Some(usize::MAX))?];
+    let mut boxes = uniform(n, 1.0);
+    let mut next = random();
+    let mut reports: [Vec<Report>; 2] = Default::default();
+    let mut wholes: [Vec<f64>; 2] = Default::default();
+    let stream = engines[0].stream().ok_or("no stream")?.clone();
+    for number in 0..WARM_UP + 2 * runs {
+        for b in &mut boxes {
+            let by: [f32; 3] = std::array::from_fn(|k| {
+                (2.0 * next() as f32 - 1.0) * share * (b.max[k] - b.min[k])
+            });
+            let moved = |side: [f32; 3]| std::array::from_fn(|k| side[k] + by[k]);
+            *b = Aabb::new(moved(b.min), moved(b.max));
+        }
+        let on_device = stream.from_slice(&boxes)?;
+        stream.synchronize()?;
+        // The first one of a frame finds neither boxes nor a clock that are warm.
+        for at in [number % 2, 1 - number % 2] {
+            let broad_phase = &mut engines[at];
+            let start = Instant::now();
+            let report = broad_phase.update_device(on_device.slice())?.clone();
+            let whole = start.elapsed().as_secs_f64() * 1e3;
+            if number >= WARM_UP {
+                reports[at].push(report);
+                wholes[at].push(whole);
+            }
+        }
+    }
+    let mut hashes = Vec::new();
+    for broad_phase in &mut engines {
+        broad_phase.download()?;
+        hashes.push(pair_hash(broad_phase.pairs()));
+    }
+    let mut on_cpu = BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        ..Config::default()
+    })?;
+    on_cpu.update(&boxes)?;
+    let expected = pair_hash(on_cpu.pairs());
+    if hashes != [expected; 2] {
+        return Err(format!("{n} walk by {share}: other pairs than on the CPU").into());
+    }
+    let mut measured = Vec::new();
+    for (at, name) in ["", ", searched"].into_iter().enumerate() {
+        let scene = format!("walk by {} %{name}", 100.0 * share);
+        let last = reports[at].last().ok_or("no runs")?;
+        let count = wholes[at].len() as f64;
+        let mean = wholes[at].iter().sum::<f64>() / count;
+        let max = wholes[at].iter().copied().fold(0.0, f64::max);
+        let totals = reports[at].iter().map(|report| report.stats.timings.total);
+        let one = Measured {
+            n,
+            pairs: last.pairs,
+            tests: last.stats.tests,
+            ms: median(totals.collect()),
+            whole_ms: median(wholes[at].clone()),
+            stages: medians_of_stages(&reports[at]),
+            scene,
+        };
+        let line = serde_json::json!({
+            "bench": "sweep", "scene": &one.scene, "n": n, "pairs": one.pairs, "hash": format!("{expected:016x}"), "tests": one.tests,
+            "ms": one.ms, "whole_ms": one.whole_ms, "mean_whole_ms": mean, "max_whole_ms": max, "runs": count,
+        });
+        println!("{line}");
+        measured.push(one);
+    }
+    measured.try_into().map_err(|_| "two rows".into())
+}
+
 /// Returns the name of each stage, and the median of its milliseconds.
 fn medians_of_stages(reports: &[Report]) -> Vec<(&'static str, f64)> {
     let stages = reports[0].stats.timings.stages().enumerate();
@@ -395,11 +482,11 @@ fn variants(n: usize) -> [Run; 4] {
         },
         Run {
             filters: Some(filters.clone()),
+            min_resting: None,
             ..Run::new("uniform, 99 % static", uniform(n, 1.0))
         },
         Run {
             filters: Some(filters),
-            min_resting: Some(usize::MAX),
             ..Run::new("the same, without a resting set", uniform(n, 1.0))
         },
     ]

@@ -66,9 +66,9 @@ pub enum Strategy {
     /// worlds.
     Subdivided,
     /// The fastest of these, chosen by a sample of the frame. If the search takes too many tests, a
-    /// tree of the boxes replaces it (not on `wgpu`). On the CPU there are two more ways, which
-    /// have no names: some hundred boxes are tested all against all, and while boxes move little, a
-    /// neighbour list keeps candidates from frame to frame.
+    /// tree of the boxes replaces it (not on `wgpu`). There are two more ways, which have no names:
+    /// on the CPU some hundred boxes are tested all against all, and while boxes move little, a
+    /// neighbour list keeps candidates from frame to frame (not on `wgpu`).
     #[default]
     Auto,
 }
@@ -175,8 +175,8 @@ pub struct Config {
     /// The min number of unchanged boxes (on CUDA static and sleeping ones) that are neither sorted
     /// nor tested against each other. They must also be a large part of all boxes. `None` means a
     /// number from measurements: 1,024 on the CPU, 32,768 on CUDA. `Some(usize::MAX)` means never.
-    /// If it is set, frames of at most this many boxes have no neighbour list on the CPU. It has no
-    /// effect on `wgpu`. The pairs are the same.
+    /// If it is set, frames of at most this many boxes have no neighbour list. It has no effect on
+    /// `wgpu`. The pairs are the same.
     pub min_resting: Option<usize>,
     /// The number of CPU threads of this broad phase, which makes a pool of its own when it first
     /// needs one. `None` means the pool of `rayon` that the caller is in, else the global one.

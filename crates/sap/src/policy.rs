@@ -65,10 +65,12 @@ impl Hysteresis {
     }
 
     /// Ends the use and the run of quiet frames. The next wait is short if the build lasted, else
-    /// twice as long as this one.
-    pub(crate) fn end(&mut self) {
+    /// twice as long as this one. Returns whether there was one that lasted.
+    pub(crate) fn end(&mut self) -> bool {
         let lasted = self.frames_served >= self.limits.worth * self.required_quiet_frames;
+        let has_lasted = self.in_use && lasted;
         self.reset(lasted);
+        has_lasted
     }
 
     /// Ends the use of a build that was not worth its cost. It counts as one that did not last.

@@ -27,6 +27,7 @@ pub(crate) struct State {
     pub(crate) empty: u64,
     pub(crate) changed: u64,
     pub(crate) still_changed: u64,
+    pub(crate) left: u64,
     pub(crate) axis: u64,
     pub(crate) axis_tests: [u64; 3],
     pub(crate) axis_blocks: u64,
@@ -41,11 +42,11 @@ pub(crate) struct State {
 }
 
 assert_layout!(
-    State, 248:
+    State, 256:
     pairs 0, work 8, longest 16, between 24, large 32, stopped 40, tests 48, invalid 56,
-    first_invalid 64, empty 72, changed 80, still_changed 88, axis 96, axis_tests 104,
-    axis_blocks 128, invalid_b 136, first_invalid_b 144, levels 152, placed 160, started 168,
-    ended 176, sorts 184,
+    first_invalid 64, empty 72, changed 80, still_changed 88, left 96, axis 104, axis_tests 112,
+    axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, placed 168, started 176,
+    ended 184, sorts 192,
 );
 
 /// Indices in [`State::sorts`].
@@ -197,6 +198,62 @@ pub(crate) struct List {
 }
 
 assert_layout!(List, 24: pairs 0, n 8, count 16);
+
+/// What a neighbour list knows of a frame: a bit of each candidate, whether it is a pair, and the
+/// pairs before each block.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Hits {
+    pub(crate) bits: DevicePtr<u32>,
+    pub(crate) before: DevicePtr<u32>,
+}
+
+assert_layout!(Hits, 16: bits 0, before 8);
+
+/// The candidates of a neighbour list, and where pairs and events go.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Candidates {
+    pub(crate) loose: DevicePtr<Aabb>,
+    pub(crate) list: DevicePtr<u64>,
+    pub(crate) n: u32,
+    pub(crate) open: u32,
+    pub(crate) last: Hits,
+    pub(crate) hits: Hits,
+    pub(crate) words: DevicePtr<u64>,
+    pub(crate) next_words: DevicePtr<u64>,
+    pub(crate) pairs: DevicePtr<u64>,
+    /// Started, ended.
+    pub(crate) out: [DevicePtr<Pair>; 2],
+    pub(crate) pairs_capacity: u64,
+    pub(crate) capacity: [u64; 2],
+}
+
+assert_layout!(
+    Candidates, 120:
+    loose 0, list 8, n 16, open 20, last 24, hits 40, words 56, next_words 64, pairs 72, out 80,
+    pairs_capacity 96, capacity 104,
+);
+
+/// What a new neighbour list is made of.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Loosen {
+    pub(crate) boxes: DevicePtr<Aabb>,
+    pub(crate) last: DevicePtr<Aabb>,
+    pub(crate) worlds: DevicePtr<u32>,
+    pub(crate) loose: DevicePtr<Aabb>,
+    pub(crate) loose_worlds: DevicePtr<u32>,
+    pub(crate) n: u32,
+    pub(crate) least: f32,
+    pub(crate) steps: f32,
+    pub(crate) most: f32,
+}
+
+assert_layout!(
+    Loosen, 56:
+    boxes 0, last 8, worlds 16, loose 24, loose_worlds 32, n 40, least 44, steps 48, most 52,
+);
 
 /// Two lists, and where the pairs go that only one of them has, by that list.
 #[derive(Clone, Copy, Pod, Zeroable)]

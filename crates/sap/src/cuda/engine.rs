@@ -12,6 +12,7 @@ use crate::cuda::input::reader::Reader;
 use crate::cuda::input::scene::Scene;
 use crate::cuda::input::source::Source;
 use crate::cuda::memory::{Grow, HostPairs};
+use crate::cuda::neighbours::Neighbours;
 use crate::cuda::order::PairOrder;
 use crate::cuda::query::{Queries, copied, copied_some};
 use crate::cuda::resting::RestingSet;
@@ -40,6 +41,7 @@ pub(crate) struct Engine {
     pub(crate) grid: Grid,
     pub(crate) tree: Tree,
     pub(crate) resting: RestingSet,
+    pub(crate) neighbours: Neighbours,
     /// The bound of `Auto`.
     pub(crate) bound: Bound,
     pub(crate) pair_order: PairOrder,
@@ -102,6 +104,7 @@ impl Engine {
             grid: Grid::new(&device)?,
             tree: Tree::new(&device)?,
             resting: RestingSet::new(&stream, min_resting)?,
+            neighbours: Neighbours::new(&device, config.min_resting)?,
             bound: Bound::default(),
             pair_order: PairOrder::new(&device)?,
             stages: Marks::new(),
@@ -303,6 +306,7 @@ impl crate::engine::Engine for Engine {
     fn clear(&mut self) {
         self.has_last = false;
         self.resting.release();
+        self.neighbours.release();
         self.was_unchanged = false;
         self.pairs = 0;
         self.events.clear();

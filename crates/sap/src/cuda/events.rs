@@ -11,6 +11,21 @@ use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, Stream, args};
 /// Pairs of one list that a block compares.
 const TILE: usize = 1024;
 
+/// Where the pairs started and ended go.
+#[derive(Clone, Copy)]
+pub(crate) struct Space {
+    pub(crate) lists: [DevicePtr<Pair>; 2],
+    pub(crate) capacity: [u64; 2],
+}
+
+impl Space {
+    /// No memory: nothing is written.
+    pub(crate) const NONE: Self = Self {
+        lists: [DevicePtr::NULL; 2],
+        capacity: [0; 2],
+    };
+}
+
 /// The pairs that an update started and ended. Memory is kept from update to update.
 pub(crate) struct Events {
     kernel: Kernel,
@@ -30,6 +45,19 @@ impl Events {
         })
     }
 
+    /// Reserves memory for the differences of two lists of these lengths, for more where there has
+    /// been some.
+    pub(crate) fn reserve(&mut self, stream: &Stream, lens: [usize; 2]) -> Result<Space> {
+        for (list, n) in self.lists.iter_mut().zip(lens) {
+            let capacity = list.capacity().max(n.min(1024 + n / CHANGED_SHARE));
+            list.reserve(stream, capacity)?;
+        }
+        Ok(Space {
+            lists: self.lists.each_ref().map(Grow::ptr),
+            capacity: self.lists.each_ref().map(|list| list.capacity() as u64),
+        })
+    }
+
     /// Finds the pairs of each list that the other lacks, as many as the capacity takes. Their
     /// counts go to the addresses `totals`. O((pairs of both) log), near each other in memory.
     ///
@@ -46,11 +74,7 @@ impl Events {
         let memory = self.words.reserve(stream, words[0] + words[1])?;
         let first = memory.device_ptr();
         stream.fill_bytes(memory, 0)?;
-        for (list, compared) in self.lists.iter_mut().zip(compared) {
-            let n = compared.n as usize;
-            let capacity = list.capacity().max(n.min(1024 + n / CHANGED_SHARE));
-            list.reserve(stream, capacity)?;
-        }
+        let space = self.reserve(stream, compared.map(|list| list.n as usize))?;
         let max = compared.iter().map(|list| list.n).max().unwrap_or(0);
         let launch = Launch {
             grid: (blocks(max as usize, TILE as u32).max(1), 2, 1),
@@ -59,8 +83,8 @@ impl Events {
         let arguments = Differences {
             lists: compared,
             words: [first, first.byte_add((words[0] * size_of::<u64>()) as u64)],
-            out: self.lists.each_ref().map(Grow::ptr),
-            capacity: self.lists.each_ref().map(|list| list.capacity() as u64),
+            out: space.lists,
+            capacity: space.capacity,
             totals,
         };
         // SAFETY: the caller's promise; there is a word more than blocks for each list, zero, and

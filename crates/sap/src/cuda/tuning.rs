@@ -50,6 +50,58 @@ pub(super) const MIN_RESTING_SHARE: usize = 4;
 /// The first capacity for pairs among them: 8 KiB. It grows to at least the count.
 pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
 
+// ---- The neighbour list ----
+
+/// Min boxes of a neighbour list. Below, launches and waits take nearly all of the time. 10,000
+/// boxes that walk by 1 % take 50 to 60 us by a list, 130 to 190 searched.
+pub(super) const MIN_LISTED: usize = 4096;
+/// Sampled boxes whose motion decides about a list. Not measured.
+pub(super) const MOTION_SAMPLE: usize = 512;
+/// The first capacity for candidates, for each box. It grows to the exact count.
+pub(super) const FIRST_CANDIDATES: usize = 4;
+/// The frames for which boxes must move little, and how long a list must serve. Not measured.
+pub(super) const LIST_LIMITS: Limits = Limits {
+    min_quiet_frames: 1,
+    max_quiet_frames: 256,
+    worth: 4,
+};
+/// The cost model, in ps: of a box and a pair in a frame that is searched, without reading boxes.
+/// 10^6 uniform boxes take 330 us with 1.36 pairs each and 550 with 5, 10^7 take 3,300 (H100,
+/// 2026-11-25, `bench_sweep`, as the figures below).
+pub(super) const SEARCHED_BOX_PS: f64 = 250.0;
+/// See [`SEARCHED_BOX_PS`].
+pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
+/// Of a box and a candidate in a frame by a list: 10^6 boxes with 3.2 M candidates take 137 us, and
+/// 29 to be read alone.
+pub(super) const LIST_BOX_PS: f64 = 30.0;
+/// See [`LIST_BOX_PS`]: up to [`LARGE_SCENE`] boxes, which the cache of the device holds, and
+/// beyond. 10^7 boxes with 25.9 M candidates take 1,370 us.
+pub(super) const CANDIDATE_PS: [f64; 2] = [33.0, 42.0];
+/// See [`LIST_BOX_PS`].
+pub(super) const LARGE_SCENE: usize = 3 << 19;
+/// Of a box and a candidate when a list is built: the frames that build one of 3.2 M candidates
+/// take 830 us, of which two tests of the list and the wait of the host are 380.
+pub(super) const BUILT_BOX_PS: f64 = 250.0;
+/// See [`BUILT_BOX_PS`].
+pub(super) const BUILT_CANDIDATE_PS: f64 = 60.0;
+/// A list is expected to take at most this share of the time of a search. Not measured.
+pub(super) const MAX_LIST_SHARE: f64 = 0.8;
+/// The numbers of steps among which a new list chooses. Not measured.
+pub(super) const PLANNED_STEPS: [f64; 7] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0];
+/// The min and the max number of steps. Not measured.
+pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
+/// The step of boxes that have just moved less: this quantile of all steps. Not measured.
+pub(super) const STEPS_QUANTILE: f64 = 0.9;
+/// The min margin, in typical sizes: candidates are 1.1 times the pairs.
+pub(super) const MIN_MARGIN: f64 = 1.0 / 64.0;
+/// The max margin, in sizes of the box. Not measured.
+pub(super) const MAX_MARGIN: f32 = 0.4;
+/// No box of the sample may leave before it has made this many steps. Not measured.
+pub(super) const MIN_STEPS: f64 = 4.0;
+/// A list is replaced when its candidates that are no pairs have cost as much as building it this
+/// many times. Not measured.
+pub(super) const MAX_IN_VAIN: f64 = 4.0;
+
 // ---- The sweep or cells ----
 
 /// The cost model, in ms: fixed, per box, per test, per pair, without putting pairs in order, which

@@ -38,6 +38,10 @@ impl Engine {
         let result = self.run(source);
         if result.is_err() {
             self.drop_marks();
+            // It may be of boxes with other filters than the last ones.
+            if self.neighbours.is_new() {
+                self.neighbours.release();
+            }
         }
         result
     }
@@ -49,31 +53,57 @@ impl Engine {
             compares: self.config.events,
             ..Plan::new(&self.config)
         };
-        let margin = self.config.margin;
+        let sets = [source];
+        let reading = Reading::Frame {
+            margin: self.config.margin,
+        };
+        self.upload(&sets, reading)?;
+        plan.may_skip = self.has_last && self.spare.is_like(&self.scene);
+        if !plan.may_skip {
+            self.resting.release();
+        }
+        let may_have_list = plan.may_skip && self.may_have_list();
+        if !may_have_list {
+            self.neighbours.release();
+        }
+        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
+        let mut waits = plan.may_skip && self.was_unchanged;
         let found = loop {
-            self.upload_and_check(&[source], Reading::Frame { margin })?;
-            plan.may_skip = self.has_last && self.spare.is_like(&self.scene);
-            if !plan.may_skip {
-                self.resting.release();
-            }
             plan.leaves_resting = self.resting.in_use();
-            // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
-            if plan.may_skip && self.was_unchanged {
+            plan.by_list = !waits && self.neighbours.in_use();
+            plan.by_list = self.check(&sets, reading, &plan)?;
+            if mem::take(&mut waits) {
                 let state = self.counters.read(&self.stream)?;
                 if state.changed == 0 {
                     return self.publish_unchanged(source, &state);
+                }
+                if self.neighbours.in_use() {
+                    continue;
                 }
                 if plan.leaves_resting && state.still_changed != 0 {
                     self.resting.release();
                     continue;
                 }
             }
+            if plan.by_list {
+                if let Some(found) = self.read_listed(&plan, source)? {
+                    break found;
+                }
+                plan.by_list = false;
+            }
+            if may_have_list {
+                if self.build_list()? {
+                    continue;
+                }
+                self.neighbours
+                    .watch(&self.stream, &self.spare, &self.scene)?;
+            }
             if plan.leaves_resting {
                 self.resting.gather_active(&self.stream, &self.spare)?;
             }
             self.arrange(&mut plan)?;
             let all = 0..source.len() as u64;
-            match self.find_pairs(&mut plan, &[source], all)? {
+            match self.find_pairs(&mut plan, &sets, all)? {
                 Some(found) => break found,
                 None => self.resting.release(),
             }
@@ -87,7 +117,7 @@ impl Engine {
     /// Builds the resting set from the static and sleeping boxes of the last update, if they have
     /// been unchanged for long enough.
     fn build_resting(&mut self) -> Result<()> {
-        if !self.resting.is_due() {
+        if !self.resting.is_due() || self.neighbours.in_use() {
             return Ok(());
         }
         let accept = self.scene.accept(self.config.rule, 0..self.scene.n as u64);
@@ -102,9 +132,8 @@ impl Engine {
         }
     }
 
-    /// Uploads sets into the spare scene, and checks and stores their boxes: the stages `upload`
-    /// and `bounds`.
-    fn upload_and_check(&mut self, sets: &[Source], reading: Reading) -> Result<()> {
+    /// Uploads sets into the spare scene: the stage `upload`.
+    fn upload(&mut self, sets: &[Source], reading: Reading) -> Result<()> {
         let (stream, reader) = (&self.stream, &mut self.reader);
         reader.start(stream)?;
         if sets.iter().any(Source::is_on_host) {
@@ -114,21 +143,39 @@ impl Engine {
             Reading::Frame { margin } => (margin, self.has_last.then_some(&self.scene)),
             Reading::Alone => (0.0, None),
         };
-        self.spare.upload(stream, reader, sets, margin, last)?;
-        self.stages.mark(stream, "bounds")?;
-        self.counters.reset(stream)?;
+        self.spare.upload(stream, reader, sets, margin, last)
+    }
+
+    /// Checks and stores the boxes that were uploaded, and tests the neighbour list by the plan:
+    /// the stage `bounds`. Returns whether the list was tested.
+    fn check(&mut self, sets: &[Source], reading: Reading, plan: &Plan) -> Result<bool> {
+        self.stages.mark(&self.stream, "bounds")?;
+        self.counters.reset(&self.stream)?;
+        let list = if plan.by_list {
+            self.candidates()?
+        } else {
+            None
+        };
+        let (margin, last) = match reading {
+            Reading::Frame { margin } => (margin, self.has_last.then_some(&self.scene)),
+            Reading::Alone => (0.0, None),
+        };
         let last = last.map(|scene| Last {
             scene,
-            leaves_resting: self.resting.in_use() && self.spare.is_like(scene),
+            leaves_resting: plan.leaves_resting,
+            list,
         });
-        let state = self.counters.ptr();
+        let (stream, state) = (&self.stream, self.counters.ptr());
         self.spare
-            .prepare(stream, reader, state, sets, margin, last)
+            .prepare(stream, &self.reader, state, sets, margin, last)?;
+        Ok(list.is_some())
     }
 
     /// Reads sets into the spare scene on their own, without margin.
     pub(crate) fn read_alone(&mut self, sets: &[Source]) -> Result<()> {
-        self.upload_and_check(sets, Reading::Alone)
+        self.upload(sets, Reading::Alone)?;
+        self.check(sets, Reading::Alone, &Plan::new(&self.config))?;
+        Ok(())
     }
 
     /// Ends an update: downloads what was found, and swaps it with the last result.
@@ -148,7 +195,11 @@ impl Engine {
         unsafe { events.complete(&stream, lists, totals, counts) }
             .map_err(|error| out_of_memory(&self.config, state.pairs, error))?;
         let [started, ended] = [events.started()?, events.ended()?];
-        let found_by = FoundBy::new(plan, state.axis);
+        let found_by = if plan.by_list {
+            self.found_by
+        } else {
+            FoundBy::new(plan, state.axis)
+        };
         let report = found_by.report(source.len(), invalid);
         let mut report = Report {
             pairs: state.pairs,
@@ -189,6 +240,11 @@ impl Engine {
         self.found_by = found_by;
         self.resting
             .record_frame(plan.may_skip && state.still_changed == 0);
+        if plan.by_list {
+            self.neighbours.record_served(report.n, report.pairs);
+        } else {
+            self.neighbours.record_search(report.n, report.pairs);
+        }
         Ok(report)
     }
 

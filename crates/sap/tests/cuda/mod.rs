@@ -9,6 +9,7 @@ mod graph;
 mod hard;
 mod independent;
 mod memory;
+mod neighbours;
 mod queries;
 mod resting;
 mod soak;
@@ -67,6 +68,7 @@ pub fn trials() -> Vec<Trial> {
         .chain(events::ALL)
         .chain(independent::ALL)
         .chain(hard::ALL)
+        .chain(neighbours::ALL)
         .chain(queries::ALL)
         .chain(soak::ALL)
         .chain(changed::ALL);

@@ -10,7 +10,7 @@ mod forecast;
 pub(crate) mod grid;
 mod levels;
 pub(crate) mod plan;
-mod sample;
+pub(crate) mod sample;
 pub(crate) mod search;
 pub(crate) mod sweep;
 pub(crate) mod tree;

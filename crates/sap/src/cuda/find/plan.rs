@@ -11,6 +11,8 @@ pub(crate) struct Plan {
     pub(crate) choice: Option<Choice>,
     /// Whether the resting set is left out of what is sorted.
     pub(crate) leaves_resting: bool,
+    /// Whether the neighbour list has the pairs.
+    pub(crate) by_list: bool,
     /// Whether the sweep may be skipped if the kernels see no change.
     pub(crate) may_skip: bool,
     /// Whether the pairs are compared with those of the last update.
@@ -27,6 +29,7 @@ impl Plan {
             finder: Finder::Axis(config.strategy),
             choice: None,
             leaves_resting: false,
+            by_list: false,
             may_skip: false,
             compares: false,
             is_bounded: matches!(config.strategy, Strategy::Auto),
@@ -44,7 +47,8 @@ impl Plan {
     }
 }
 
-/// The finder of an update, for its report and those of updates without changes after it.
+/// The finder of an update, for its report and those of updates after it that searched nothing.
+#[derive(Clone, Copy)]
 pub(crate) struct FoundBy {
     pub(crate) finder: Finder,
     choice: Option<Choice>,

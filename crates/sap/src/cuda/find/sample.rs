@@ -44,14 +44,14 @@ pub(super) fn side(b: &Aabb, axis: usize) -> f64 {
 }
 
 /// Returns the finite values in order.
-pub(super) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_unstable_by(f64::total_cmp);
     values
 }
 
 /// Returns a quantile of sorted values, 0 of none.
-pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted
         .get((last as f64 * q).round() as usize)

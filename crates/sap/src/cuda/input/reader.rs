@@ -1,13 +1,13 @@
 //! The steps that bring lists of a frame to the device and check its boxes, each as a call.
 
-use crate::cuda::abi::Prepare;
+use crate::cuda::abi::{Candidates, Prepare};
 use crate::cuda::input::patch::Patch;
 use crate::cuda::input::source::{List, Source};
-use crate::cuda::launch::{linear, module};
+use crate::cuda::launch::{LISTED, THREADS, blocks, linear, module};
 use crate::cuda::memory::{Grow, Uploader};
 use crate::{Aabb, Aabb64, Filter, Result};
 use bytemuck::Pod;
-use gpu::{ByValue, Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, SliceMut, Stream, args};
 
 /// The addresses of a set's boxes on the device, in their form.
 #[derive(Clone, Copy)]
@@ -23,6 +23,7 @@ pub(crate) struct Reader {
     prepare_plain: Kernel,
     prepare_swept: Kernel,
     prepare_exact: Kernel,
+    keep: Kernel,
     widen: Kernel,
     patch: Kernel,
     uploader: Uploader,
@@ -35,6 +36,7 @@ impl Reader {
             prepare_plain: module.kernel("sap_prepare_plain")?,
             prepare_swept: module.kernel("sap_prepare_swept")?,
             prepare_exact: module.kernel("sap_prepare_exact")?,
+            keep: module.kernel("sap_keep")?,
             widen: module.kernel("sap_widen")?,
             patch: module.kernel("sap_patch")?,
             uploader: Uploader::default(),
@@ -114,30 +116,39 @@ impl Reader {
     }
 
     /// Queues the stage `bounds` of one set: checks its boxes, and stores them in `f32` with the
-    /// margin.
+    /// margin. Plain boxes are tested by a neighbour list, if there is one.
     ///
     /// # Safety
     ///
     /// At `boxes` are `set.n` boxes, at a multiple of 8, or of 16 for `f64` ones. The addresses in
-    /// `set` are of memory for as many elements as it says.
+    /// `set` and `list` are of memory for as many elements as they say. All candidates are of these
+    /// boxes.
     pub(crate) unsafe fn prepare(
         &self,
         stream: &Stream,
         boxes: RawBoxes,
         set: Prepare,
+        list: Option<Candidates>,
     ) -> Result<()> {
         let launch = linear(set.n as usize);
         let set = ByValue(set);
         // SAFETY: the caller's promise.
         unsafe {
-            match boxes {
-                RawBoxes::Plain(boxes) => {
+            match (boxes, list) {
+                (RawBoxes::Plain(boxes), Some(list)) => {
+                    // One block more clears the last word of the next launch.
+                    let tiles = blocks(list.n as usize, LISTED) + 1;
+                    let launch = Launch::linear(launch.grid.0.max(tiles), THREADS);
+                    let list = ByValue(list);
+                    stream.launch(&self.keep, &launch, &args![boxes, set, list])?;
+                }
+                (RawBoxes::Plain(boxes), None) => {
                     stream.launch(&self.prepare_plain, &launch, &args![boxes, set])?;
                 }
-                RawBoxes::Swept(start, end) => {
+                (RawBoxes::Swept(start, end), _) => {
                     stream.launch(&self.prepare_swept, &launch, &args![start, end, set])?;
                 }
-                RawBoxes::Exact(boxes) => {
+                (RawBoxes::Exact(boxes), _) => {
                     stream.launch(&self.prepare_exact, &launch, &args![boxes, set])?;
                 }
             }

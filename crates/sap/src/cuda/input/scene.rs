@@ -1,7 +1,7 @@
 //! A frame on the device: checked boxes in `f32` with their margin, and the lists that decide about
 //! pairs. It borrows nothing of the caller's.
 
-use crate::cuda::abi::{Accept, Prepare, State};
+use crate::cuda::abi::{Accept, Candidates, Prepare, State};
 use crate::cuda::input::patch::{Patch, patches};
 use crate::cuda::input::reader::{RawBoxes, Reader};
 use crate::cuda::input::source::{BoxLists, List, Source};
@@ -167,7 +167,7 @@ impl Scene {
 
     /// Checks and stores the boxes uploaded. `last` is the scene of the last update, for margins
     /// and to see what changed. Where the search `leaves_resting` boxes out, empty ones among them
-    /// are not counted.
+    /// are not counted. With a neighbour list its candidates are tested too.
     pub(crate) fn prepare(
         &mut self,
         stream: &Stream,
@@ -183,6 +183,7 @@ impl Scene {
             given.reserve(stream, self.n)?;
         }
         let leaves_resting = last.is_some_and(|last| last.leaves_resting);
+        let list = last.and_then(|last| last.list);
         let last = last.map(|last| last.scene);
         let mut p = Prepare {
             n: 0,
@@ -211,7 +212,7 @@ impl Scene {
             if n > 0 {
                 // SAFETY: `upload` left the addresses of the set's boxes. `stored` and `given` have
                 // memory for `base + n` boxes, those of the last update for `known`.
-                unsafe { reader.prepare(stream, boxes, p)? };
+                unsafe { reader.prepare(stream, boxes, p, list)? };
                 // A set that came in f32, where the other is tested in f64.
                 if let Some(exact) = self.exact.as_mut().filter(|_| !set.is_exact()) {
                     let own = base..base + n;
@@ -254,6 +255,11 @@ impl Scene {
             && other.exact.is_none()
     }
 
+    /// Tells whether the boxes came in `f32`, as one set.
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.raw_boxes.as_slice(), [RawBoxes::Plain(_)])
+    }
+
     /// Returns the boxes to sweep.
     pub(crate) fn boxes(&self) -> Result<Slice<'_, Aabb>> {
         self.stored.part(self.n)
@@ -284,11 +290,14 @@ impl Scene {
     }
 }
 
-/// The scene of the last update, and whether the resting set is left out of the search.
+/// The scene of the last update, and what is kept of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Last<'a> {
     pub(crate) scene: &'a Scene,
+    /// Whether the resting set is left out of the search.
     pub(crate) leaves_resting: bool,
+    /// The neighbour list that has the pairs. The boxes are plain, of one set, without margin.
+    pub(crate) list: Option<Candidates>,
 }
 
 /// Returns the address of a list, null for none.

@@ -1,0 +1,304 @@
+//! The neighbour list: frames that move little, against the CPU engine, bit for bit.
+
+use super::{Other, cpu, cuda, engine, holds, sized, text, uniform};
+use crate::common::scenes::Random;
+use crate::common::{equal, same};
+use libtest_mimic::Failed;
+use sap::{
+    Aabb, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair, Strategy,
+};
+
+pub const ALL: &[(&str, Other)] = &[
+    ("neighbours::walk", || walk(Config::default().rule)),
+    ("neighbours::walk_open", || walk(OverlapRule::Open)),
+    ("neighbours::without_events", without_events),
+    ("neighbours::jumps", jumps),
+    ("neighbours::counts", counts),
+    ("neighbours::filters_and_worlds", filters_and_worlds),
+    ("neighbours::bad_boxes", bad_boxes),
+    ("neighbours::more_pairs", more_pairs),
+    ("neighbours::too_many_pairs", too_many_pairs),
+    ("neighbours::stops_and_goes_on", stops_and_goes_on),
+    ("neighbours::fast_boxes_have_none", fast_boxes_have_none),
+];
+
+/// An engine with a list from few boxes on, and the one that it must equal.
+struct Both {
+    ours: BroadPhase,
+    theirs: BroadPhase,
+    by_list: u32,
+}
+
+impl Both {
+    fn new(config: Config) -> Self {
+        let config = Config {
+            min_resting: Some(16),
+            ..config
+        };
+        Self {
+            ours: engine(&config),
+            theirs: engine(&cpu(&config)),
+            by_list: 0,
+        }
+    }
+
+    fn update(&mut self, frame: Frame) -> Result<(), Failed> {
+        let (n, pairs) = (frame.len(), self.theirs.pairs().len() as u64);
+        let ours = self.ours.update(frame).map_err(text)?;
+        // A search has no sort, and more tests than any list here.
+        let tests = ours.stats.tests;
+        self.by_list += u32::from(tests > 0 && tests <= 3 * pairs + n as u64);
+        let found = (ours.pairs, ours.started, ours.ended, ours.invalid);
+        let theirs = self.theirs.update(frame).map_err(text)?;
+        let expected = (theirs.pairs, theirs.started, theirs.ended, theirs.invalid);
+        equal(found, expected)?;
+        same(self.ours.pairs(), self.theirs.pairs())?;
+        same(self.ours.started(), self.theirs.started())?;
+        same(self.ours.ended(), self.theirs.ended())
+    }
+
+    fn used_the_list(&self, frames: u32) -> Result<(), Failed> {
+        holds(self.by_list >= frames, || {
+            format!("{} frames by the list, not {frames}", self.by_list)
+        })
+    }
+}
+
+/// Moves boxes by up to a share of their size.
+fn step(boxes: &mut [Aabb], share: f32, random: &mut Random) {
+    for b in boxes {
+        for k in 0..3 {
+            let by = random.between(-share, share) * (b.max[k] - b.min[k]);
+            if by.is_finite() {
+                b.min[k] += by;
+                b.max[k] += by;
+            }
+        }
+    }
+}
+
+fn scene(random: &mut Random, density: f32) -> Vec<Aabb> {
+    uniform(random, sized(20_000, 700), density)
+}
+
+fn walk(rule: OverlapRule) -> Result<(), Failed> {
+    let mut random = Random::new(1);
+    let mut boxes = scene(&mut random, 1.5);
+    // Some have infinite sides, or none, or are not there.
+    boxes[3] = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY, f32::INFINITY, 0.5]);
+    boxes[4] = Aabb::new(boxes[5].min, boxes[5].min);
+    boxes[6] = Aabb::EMPTY;
+    let mut both = Both::new(Config {
+        rule,
+        ..cuda(Strategy::Auto)
+    });
+    for _ in 0..60 {
+        both.update(Frame::boxes(&boxes))?;
+        step(&mut boxes, 0.01, &mut random);
+    }
+    both.used_the_list(30)
+}
+
+fn without_events() -> Result<(), Failed> {
+    let mut random = Random::new(2);
+    let mut boxes = scene(&mut random, 1.5);
+    let mut both = Both::new(Config {
+        events: false,
+        ..cuda(Strategy::Auto)
+    });
+    for _ in 0..30 {
+        both.update(Frame::boxes(&boxes))?;
+        step(&mut boxes, 0.01, &mut random);
+    }
+    both.used_the_list(10)
+}
+
+/// A box jumps now and then, and others appear and disappear at their indices.
+fn jumps() -> Result<(), Failed> {
+    let mut random = Random::new(3);
+    let mut boxes = scene(&mut random, 1.5);
+    let mut both = Both::new(cuda(Strategy::Auto));
+    for frame in 0..120 {
+        both.update(Frame::boxes(&boxes))?;
+        step(&mut boxes, 0.01, &mut random);
+        if frame % 25 == 20 {
+            let n = boxes.len();
+            boxes[random.below(n)] = boxes[random.below(n)];
+            let i = random.below(n);
+            boxes[i] = if frame % 2 == 0 {
+                Aabb::EMPTY
+            } else {
+                Aabb::new([-1e30; 3], [1e30; 3])
+            };
+            boxes[random.below(n)] = Aabb::new([1.0; 3], [1.5; 3]);
+        }
+    }
+    both.used_the_list(30)
+}
+
+/// The number of boxes grows and shrinks, to nothing too.
+fn counts() -> Result<(), Failed> {
+    let mut random = Random::new(4);
+    let mut boxes = scene(&mut random, 1.5);
+    let mut both = Both::new(cuda(Strategy::Auto));
+    let all = boxes.len();
+    for n in [all, all - 1, 10, all / 2, 0, all] {
+        for _ in 0..12 {
+            both.update(Frame::boxes(&boxes[..n]))?;
+            step(&mut boxes, 0.01, &mut random);
+        }
+    }
+    both.used_the_list(15)
+}
+
+/// Filters, worlds and excluded pairs change while the list is in use.
+fn filters_and_worlds() -> Result<(), Failed> {
+    let mut random = Random::new(5);
+    let mut boxes = scene(&mut random, 3.0);
+    let n = boxes.len();
+    let filter = |random: &mut Random| Filter {
+        layers: 1 << random.below(3),
+        mask: random.bits() as u32 & 7,
+        group: random.below(4) as u32,
+        flags: FilterFlags(random.bits() as u32 & 4),
+    };
+    let mut filters: Vec<Filter> = (0..n).map(|_| filter(&mut random)).collect();
+    let mut worlds: Vec<u32> = (0..n).map(|_| random.below(2) as u32).collect();
+    let mut excluded: Vec<Pair> = Vec::new();
+    let mut both = Both::new(cuda(Strategy::Auto));
+    for frame in 0..150 {
+        let mut now = Frame::boxes(&boxes).excluded(&excluded);
+        if frame < 40 || frame >= 80 {
+            now = now.filters(&filters);
+        }
+        if frame >= 40 {
+            now = now.worlds(&worlds);
+        }
+        both.update(now)?;
+        step(&mut boxes, 0.005, &mut random);
+        match frame % 40 {
+            15 => filters[random.below(n)] = filter(&mut random),
+            25 => worlds[random.below(n)] ^= 1,
+            35 => excluded = both.ours.pairs().iter().step_by(3).copied().collect(),
+            _ => {}
+        }
+    }
+    both.used_the_list(50)
+}
+
+/// Bad boxes are an error that leaves the last result, or in no pair.
+fn bad_boxes() -> Result<(), Failed> {
+    let mut random = Random::new(6);
+    let mut boxes = scene(&mut random, 1.5);
+    let bad = Aabb {
+        min: [2.0; 3],
+        max: [1.0; 3],
+    };
+    let mut skips = Both::new(Config {
+        on_invalid: OnInvalid::Skip,
+        ..cuda(Strategy::Auto)
+    });
+    let mut fails = Both::new(cuda(Strategy::Auto));
+    for frame in 0..60 {
+        fails.update(Frame::boxes(&boxes))?;
+        let good = boxes[7];
+        boxes[7] = if frame % 2 == 0 {
+            bad
+        } else {
+            Aabb::new([f32::NAN; 3], [1.0; 3])
+        };
+        if frame % 10 == 9 {
+            let last = fails.ours.pairs().to_vec();
+            holds(fails.ours.update(&boxes).is_err(), || "no error".to_owned())?;
+            same(fails.ours.pairs(), &last)?;
+        }
+        skips.update(Frame::boxes(&boxes))?;
+        boxes[7] = good;
+        step(&mut boxes, 0.01, &mut random);
+    }
+    skips.used_the_list(20)?;
+    fails.used_the_list(20)
+}
+
+/// Boxes grow within their margins until there are more pairs than at first.
+fn more_pairs() -> Result<(), Failed> {
+    let mut random = Random::new(7);
+    let mut boxes = scene(&mut random, 1.0);
+    let mut both = Both::new(Config {
+        initial_pair_capacity: Some(1),
+        ..cuda(Strategy::Auto)
+    });
+    for frame in 0..120 {
+        both.update(Frame::boxes(&boxes))?;
+        let by = if frame % 60 < 30 { 0.004 } else { -0.004 };
+        for b in &mut boxes {
+            *b = Aabb::new(b.min.map(|x| x - by), b.max.map(|x| x + by));
+        }
+    }
+    both.used_the_list(40)
+}
+
+/// Pairs beyond the limit are the same error by the list, and it leaves the last result.
+fn too_many_pairs() -> Result<(), Failed> {
+    let mut random = Random::new(8);
+    let mut boxes = scene(&mut random, 1.0);
+    let mut free = engine(&cpu(&cuda(Strategy::Auto)));
+    let limit = free.update(&boxes).map_err(text)?.pairs;
+    let mut ours = engine(&Config {
+        pair_memory: Some(8 * limit),
+        min_resting: Some(16),
+        ..cuda(Strategy::Auto)
+    });
+    let (mut fitted, mut failed) = (0, 0);
+    for frame in 0..60 {
+        let pairs = free.update(&boxes).map_err(text)?.pairs;
+        let last = ours.pairs().to_vec();
+        match ours.update(&boxes) {
+            Ok(report) => {
+                equal(report.pairs, pairs)?;
+                same(ours.pairs(), free.pairs())?;
+                fitted += 1;
+            }
+            Err(error) => {
+                let error = format!("{error:?}");
+                let expected = format!("TooManyPairs {{ count: {pairs}, limit: {limit} }}");
+                equal(error, expected)?;
+                same(ours.pairs(), &last)?;
+                failed += 1;
+            }
+        }
+        let shrinks = frame % 20 < 5 || frame % 20 >= 15;
+        let by = if shrinks { -0.001 } else { 0.001 };
+        for b in &mut boxes {
+            *b = Aabb::new(b.min.map(|x| x - by), b.max.map(|x| x + by));
+        }
+    }
+    holds(fitted > 10 && failed > 10, || {
+        format!("{fitted} fitted, {failed} failed")
+    })
+}
+
+/// Frames without any change come between.
+fn stops_and_goes_on() -> Result<(), Failed> {
+    let mut random = Random::new(9);
+    let mut boxes = scene(&mut random, 1.5);
+    let mut both = Both::new(cuda(Strategy::Auto));
+    for frame in 0..60 {
+        both.update(Frame::boxes(&boxes))?;
+        if frame % 12 < 8 {
+            step(&mut boxes, 0.01, &mut random);
+        }
+    }
+    both.used_the_list(15)
+}
+
+fn fast_boxes_have_none() -> Result<(), Failed> {
+    let mut random = Random::new(10);
+    let mut boxes = scene(&mut random, 1.5);
+    let mut both = Both::new(cuda(Strategy::Auto));
+    for _ in 0..40 {
+        both.update(Frame::boxes(&boxes))?;
+        step(&mut boxes, 0.3, &mut random);
+    }
+    equal(both.by_list, 0)
+}
