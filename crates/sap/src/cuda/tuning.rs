@@ -57,7 +57,7 @@ pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
 pub(super) const MIN_LISTED: usize = 4096;
 /// Sampled boxes whose motion decides about a list. Not measured.
 pub(super) const MOTION_SAMPLE: usize = 512;
-/// The first capacity for candidates, for each box. It grows to the exact count.
+/// The first capacity for candidates, for each box. It grows to at least the count.
 pub(super) const FIRST_CANDIDATES: usize = 4;
 /// The frames for which boxes must move little, and how long a list must serve. Not measured.
 pub(super) const LIST_LIMITS: Limits = Limits {
