@@ -168,7 +168,7 @@ fn filters_and_worlds() -> Result<(), Failed> {
     let mut both = Both::new(cuda(Strategy::Auto));
     for frame in 0..150 {
         let mut now = Frame::boxes(&boxes).excluded(&excluded);
-        if frame < 40 || frame >= 80 {
+        if !(40..80).contains(&frame) {
             now = now.filters(&filters);
         }
         if frame >= 40 {
