@@ -194,6 +194,8 @@ impl Owned {
 struct Both {
     device: BroadPhase,
     cpu: BroadPhase,
+    /// Whether both have planned a frame.
+    has_plan: bool,
 }
 
 impl Both {
@@ -201,6 +203,7 @@ impl Both {
         Self {
             device: engine(config),
             cpu: engine(&cpu(config)),
+            has_plan: false,
         }
     }
 
@@ -230,8 +233,10 @@ impl Both {
             })?;
         }
         // With worlds the engines estimate candidates differently and may sweep on different axes.
-        // Cells and columns do not compare at all.
-        let alike = !worlds && self.device.config().strategy != Strategy::Subdivided;
+        // Cells and columns do not compare at all. After its first frame the CPU may follow its
+        // last plan, where the device makes a new one.
+        let is_planned = !std::mem::replace(&mut self.has_plan, true);
+        let alike = is_planned && !worlds && self.device.config().strategy != Strategy::Subdivided;
         let axis = |report: &Report| if alike { report.stats.axis } else { 0 };
         let counts = |report: &Report| {
             (
