@@ -22,7 +22,7 @@
 namespace radsweep::sap {
 
 // Reports the first invalid one as ~0 - index; 0 = none.
-DEVICE void report_bad(u64* bad, u64 index) { atomicMax(bad, ~0ull - index); }
+DEVICE void report_invalid(u64* invalid, u64 index) { atomicMax(invalid, ~0ull - index); }
 
 // Bounds as numbers that order as the bits do.
 struct Bounds {
@@ -119,10 +119,11 @@ struct Bounds {
     }
 };
 
-// A triangle with an index that is not below `vertex_count` is reported in `bad` and gets the box
-// of its other vertices.
+// A triangle with an index that is not below `vertex_count` is reported in `invalid` and gets the
+// box of its other vertices.
 extern "C" __global__ void __launch_bounds__(256) sap_bounds_triangles(
-    const float* vertices, u64 vertex_count, const u32* triangles, u32 n, u32* boxes, u64* bad) {
+    const float* vertices, u64 vertex_count, const u32* triangles, u32 n, u32* boxes,
+    u64* invalid) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Bounds bounds;
@@ -132,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_bounds_triangles(
         if (vertex < vertex_count) {
             bounds.add(vertices + 3ull * vertex);
         } else {
-            report_bad(bad, i);
+            report_invalid(invalid, i);
         }
     }
     bounds.store(boxes + 6ull * i);
@@ -141,12 +142,12 @@ extern "C" __global__ void __launch_bounds__(256) sap_bounds_triangles(
 // Object o has the vertices offsets[o] to offsets[o + 1]. Offsets must not descend nor exceed
 // `vertex_count`; the first one that does is reported.
 extern "C" __global__ void __launch_bounds__(256) sap_bounds_start(
-    const u32* offsets, u32 objects, u64 vertex_count, u32* boxes, u64* bad) {
+    const u32* offsets, u32 objects, u64 vertex_count, u32* boxes, u64* invalid) {
     const u32 o = blockIdx.x * blockDim.x + threadIdx.x;
     if (o >= objects) return;
     const u32 begin = offsets[o], end = offsets[o + 1ull];
-    if (begin > vertex_count) report_bad(bad, o);
-    if (end < begin || end > vertex_count) report_bad(bad, o + 1ull);
+    if (begin > vertex_count) report_invalid(invalid, o);
+    if (end < begin || end > vertex_count) report_invalid(invalid, o + 1ull);
     Bounds().store(boxes + 6ull * o);
 }
 
@@ -173,8 +174,9 @@ struct Vertex {
 
 // `share` vertices a warp.
 extern "C" __global__ void __launch_bounds__(256) sap_bounds_objects(
-    const float* vertices, const u32* offsets, u32 objects, u64 share, u32* boxes, const u64* bad) {
-    if (*bad != 0) return;
+    const float* vertices, const u32* offsets, u32 objects, u64 share, u32* boxes,
+    const u64* invalid) {
+    if (*invalid != 0) return;
     const u64 warp = (u64(blockIdx.x) * blockDim.x + threadIdx.x) / WARP;
     const u64 start = max(warp * share, u64(offsets[0])),
               stop = min((warp + 1) * share, u64(offsets[objects]));

@@ -39,7 +39,7 @@
 // ms. Where x has more candidates than another axis the sweep takes longer.
 #pragma once
 #include "block/scan.cuh"
-#include "order.cuh"
+#include "tiles.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {

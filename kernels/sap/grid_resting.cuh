@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_resting_larg
     }
     emitter.flush();
     if (lane_index() == 0)
-        atomicAdd(&grid.state->between, u64(large) * min(placed - warp_start, WARP));
+        atomicAdd(&grid.state->resting_tests, u64(large) * min(placed - warp_start, WARP));
 }
 
 }  // namespace radsweep::sap

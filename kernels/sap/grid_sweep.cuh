@@ -194,7 +194,7 @@ struct GridWarp {
         return before;
     }
 
-    DEVICE u64* counter() const { return RESTING ? &in.state->between : &in.state->tests; }
+    DEVICE u64* counter() const { return RESTING ? &in.state->resting_tests : &in.state->tests; }
 
     // Counts this warp's tests, with the `next` ones that it is about to make, and gives up if all
     // warps have made more than allowed.

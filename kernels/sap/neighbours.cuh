@@ -11,7 +11,7 @@
 //             does, sees whether one has left its loosened box, and tests 1,024 candidates
 //
 // keep: 256 threads, 4 candidates a thread. These read the caller's boxes, which need not be stored
-// first: a bad or an empty one is in no pair. Blocks learn by look-back (block/look_back.cuh) how
+// first: an invalid or empty one is in no pair. Blocks learn by look-back (block/look_back.cuh) how
 // many pairs those before them started and ended. With the pairs before them in the last frame that
 // says where their own go. The words of the next launch are cleared on the way.
 //
@@ -19,9 +19,13 @@
 // sectors of L2, 48), those of a shared with the candidates beside it, and 8 written for each pair.
 // Instructions of a thread: about 60 for its box, 45 a candidate, 150 for sums and look-back.
 //
-// 10^6 boxes with 3.2 M candidates move 109 MB: 45 us predicted, 137 measured with the clearing of
-// the counters (H100, 2026-11-25). What bounds it is not proven, likely the gathers: three loads of
-// 8 bytes from 32 lines for each b of a warp are 10^7 wavefronts, 45 us on 132 multiprocessors.
+// 10^6 boxes with 3.2 M candidates move 109 MB: 45 us predicted, 96 measured alone (H100,
+// 2026-11-25). L2 is what is busiest, at 61 %, memory at 37 %: a box b is 1.5 sectors of it, and
+// without these gathers the kernel takes 77 us. Warps wait a third of the time at barriers, and as
+// long for loads; a fourth block on a multiprocessor, with 64 registers a thread, took 103 us to
+// 96. Compared in the same run, and no faster: b in two loads instead of three, blocks of 128 and
+// of 512 threads, 2 and 8 candidates a thread, and blocks that only test beside others that only
+// check boxes.
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"
@@ -95,6 +99,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_loosen(const __grid_consta
 }
 
 constexpr u32 KEEP_THREADS = 256;
+constexpr u32 KEEP_BLOCKS = 4;  // on a multiprocessor
 constexpr u32 KEEP_WARPS = KEEP_THREADS / WARP;
 constexpr u32 KEEP_ITEMS = 1024;
 constexpr u32 KEEP_ROUNDS = KEEP_ITEMS / KEEP_THREADS;
@@ -123,7 +128,7 @@ ASSERT_LAYOUT(Candidates, 120,
     AT(loose, 0) AT(list, 8) AT(n, 16) AT(open, 20) AT(last, 24) AT(hits, 40) AT(words, 56)
     AT(next_words, 64) AT(pairs, 72) AT(out, 80) AT(pairs_capacity, 96) AT(capacity, 104));
 
-// Whether two boxes as they came overlap. Bad and empty ones do not.
+// Whether two boxes as they came overlap. Invalid and empty ones do not.
 DEVICE bool overlap(const Box& i, const Box& j, bool open) {
     bool all = in_order(i.min, i.max) && in_order(j.min, j.max);
     for (int axis = 0; axis < 3; axis++) {
@@ -247,7 +252,7 @@ DEVICE void keep(const Source& source, const Prepare& of, const Candidates& p) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(KEEP_THREADS) sap_keep(
+extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep(
     const Box* boxes, const __grid_constant__ Prepare of, const __grid_constant__ Candidates p) {
     keep(Plain{boxes}, of, p);
 }

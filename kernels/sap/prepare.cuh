@@ -171,10 +171,10 @@ DEVICE void prepare(const Source& source, const Prepare& p, List& list) {
         list.look(box, same_labels);
     }
     const bool changed = __syncthreads_or(differs),
-               still_changed = p.filters && __syncthreads_or(differs && rests);
+               resting_changed = p.filters && __syncthreads_or(differs && rests);
     if (threadIdx.x == 0) {
         if (changed && p.state->changed == 0) p.state->changed = 1;
-        if (still_changed && p.state->still_changed == 0) p.state->still_changed = 1;
+        if (resting_changed && p.state->resting_changed == 0) p.state->resting_changed = 1;
     }
     // Empty boxes are few, so these atomics are rare.
     const u32 empty = __ballot_sync(ALL_LANES, present && is_empty(box));

@@ -10,11 +10,11 @@
 
 namespace radsweep::sap {
 
-struct Candidate {
+struct NearBox {
     u32 index, pad;
     Box box;
 };
-ASSERT_LAYOUT(Candidate, 32, AT(index, 0) AT(pad, 4) AT(box, 8));
+ASSERT_LAYOUT(NearBox, 32, AT(index, 0) AT(pad, 4) AT(box, 8));
 
 struct Ray {
     double origin[3], step[3], most;
@@ -22,7 +22,7 @@ struct Ray {
 ASSERT_LAYOUT(Ray, 56, AT(origin, 0) AT(step, 24) AT(most, 48));
 
 // Appends the boxes of the lanes whose `meets` holds.
-DEVICE void take(bool meets, u32 index, const Box& box, Candidate* out, u32 capacity) {
+DEVICE void take(bool meets, u32 index, const Box& box, NearBox* out, u32 capacity) {
     const u32 taken = __ballot_sync(ALL_LANES, meets);
     if (taken == 0) return;
     u64 first = 0;
@@ -36,7 +36,7 @@ DEVICE void take(bool meets, u32 index, const Box& box, Candidate* out, u32 capa
 
 // Comparisons are exact; only the rule for touching boxes is left to the host.
 extern "C" __global__ void __launch_bounds__(256) sap_query_box(
-    const Box* boxes, u32 n, const __grid_constant__ Box query, Candidate* out, u32 capacity) {
+    const Box* boxes, u32 n, const __grid_constant__ Box query, NearBox* out, u32 capacity) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Box box = empty_box();
     if (i < n) box = load_box(boxes + i);
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_query_box(
 
 // The host's slab test, step by step: subtractions and divisions of doubles are rounded alike.
 extern "C" __global__ void __launch_bounds__(256) sap_query_ray(
-    const Box* boxes, u32 n, const __grid_constant__ Ray ray, Candidate* out, u32 capacity) {
+    const Box* boxes, u32 n, const __grid_constant__ Ray ray, NearBox* out, u32 capacity) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Box box = empty_box();
     if (i < n) box = load_box(boxes + i);

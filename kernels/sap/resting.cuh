@@ -10,9 +10,9 @@
 // Each frame:
 //   gather_boxes   the boxes that do not rest, next to each other; bytes a box: 4 + 24 read, 24
 //                  written
-//   number         indices in the order of the sweep to those in the frame; bytes a box: 4 + 4
+//   translate      indices in the order of the sweep to those in the frame; bytes a box: 4 + 4
 //                  read, 4 written
-//   seed           the pairs of the resting set; bytes a pair: 8 read, 8 written, 8 more to count
+//   add_pairs      the pairs of the resting set; bytes a pair: 8 read, 8 written, 8 more to count
 //                  its row
 #pragma once
 #include "block/scan.cuh"
@@ -23,30 +23,30 @@ namespace radsweep::sap {
 
 constexpr u32 SPLIT_THREADS = 256;
 
-DEVICE bool moves(const uint4* filters, u32 i, u32 n) {
+DEVICE bool is_active(const uint4* filters, u32 i, u32 n) {
     return i < n && (filters[i].w & STATIC_OR_ASLEEP) == 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split_count(
     const uint4* filters, u32 n, u32* counts) {
     const int count =
-        __syncthreads_count(moves(filters, blockIdx.x * SPLIT_THREADS + threadIdx.x, n));
+        __syncthreads_count(is_active(filters, blockIdx.x * SPLIT_THREADS + threadIdx.x, n));
     if (threadIdx.x == 0) counts[blockIdx.x] = u32(count);
 }
 
 extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split(
-    const uint4* filters, u32 n, const u64* before, u32* moving, u32* resting) {
+    const uint4* filters, u32 n, const u64* before, u32* active, u32* resting) {
     __shared__ u32 counts[SPLIT_THREADS / WARP];
     const u32 i = blockIdx.x * SPLIT_THREADS + threadIdx.x, warp = threadIdx.x / WARP;
-    const bool free = moves(filters, i, n);
-    const u32 mask = __ballot_sync(ALL_LANES, free);
+    const bool own = is_active(filters, i, n);
+    const u32 mask = __ballot_sync(ALL_LANES, own);
     if (lane_index() == 0) counts[warp] = __popc(mask);
     __syncthreads();
     u32 place = u32(before[blockIdx.x]) + __popc(mask & lanes_below());
     place = add_warps_below<SPLIT_THREADS / WARP>(place, counts, warp);
     if (i >= n) return;
-    if (free) {
-        moving[place] = i;
+    if (own) {
+        active[place] = i;
     } else {
         resting[i - place] = i;
     }
@@ -61,13 +61,13 @@ extern "C" __global__ void __launch_bounds__(256) sap_gather_boxes(
     if (worlds) box_worlds[k] = worlds[i];
 }
 
-extern "C" __global__ void __launch_bounds__(256) sap_number(const u32* ids, u32 n, u32* index) {
+extern "C" __global__ void __launch_bounds__(256) sap_translate(const u32* ids, u32 n, u32* index) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k < n) index[k] = ids[index[k]];
 }
 
 // Writes the first of the frame's pairs, before any is found.
-extern "C" __global__ void __launch_bounds__(256) sap_seed(
+extern "C" __global__ void __launch_bounds__(256) sap_add_pairs(
     const u64* resting, u64 n, const __grid_constant__ Keys to, State* state) {
     const u64 k = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (k == 0) state->pairs = n;

@@ -19,7 +19,7 @@
 //   2 axis     axis.cuh        2,048 boxes      (64, 3) blocks of 256                  8        33
 //   3 keys     keys.cuh        24 r, 4 w        a thread a box                         9
 //   4 sort     ../sort         index sort of 32-bit keys, 4 passes                    80 136 with 5
-//   5 order    order.cuh       28 r, 29 w       a warp a tile of 128 boxes            35
+//   5 tiles    tiles.cuh       28 r, 29 w       a warp a tile of 128 boxes            35
 //     scan     scan.cuh        12 a tile        one block                              6
 //   6 sweep    sweep.cuh       512 a unit       resident blocks of 256             2,050     2,320
 //   cells
@@ -63,7 +63,7 @@
 #include "neighbours.cuh"
 #include "axis.cuh"
 #include "keys.cuh"
-#include "order.cuh"
+#include "tiles.cuh"
 #include "scan.cuh"
 #include "offsets.cuh"
 #include "accept.cuh"

@@ -30,7 +30,7 @@
 #include "accept.cuh"
 #include "common/search.cuh"
 #include "emit.cuh"
-#include "order.cuh"
+#include "tiles.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {

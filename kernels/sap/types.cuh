@@ -16,23 +16,23 @@ ASSERT_LAYOUT(Box, 24, AT(min, 0) AT(max, 12));
 // Counters of one update, which the host zeroes before it. Names and order are those of `State` in
 // Rust, which has the outcomes of the sorts behind them.
 struct State {
-    u64 pairs;          // accepted hits, those beyond the capacity too
-    u64 work;           // the next unit to take; the first fields are zeroed when a sweep repeats
-    u64 longest;        // pairs of the `a` that has the most
-    u64 between;        // tests of boxes against the resting set
-    u64 large;          // boxes too large to look up the resting set by rows
-    u64 stopped;        // 1 when a sweep was given up because it took more tests than allowed
-    u64 tests;          // candidates on the sweep axis
-    u64 invalid;        // bad boxes
-    u64 first_invalid;  // 2^32 - index of the first bad box; 0 = none
-    u64 empty;          // boxes that take no part: empty or invalid ones that do not rest
-    u64 changed;        // 1 when a box, filter or world differs from the last update
-    u64 still_changed;  // 1 when such a box is, or was, static or asleep
-    u64 left;           // 1 when a box left its loosened one, or has another filter or world
-    u64 axis;           // the sweep axis
-    u64 axis_tests[3];  // candidates among the sampled boxes, by axis
-    u64 axis_blocks;    // blocks that have added their candidates
-    u64 invalid_b;      // the same for the second of two sets
+    u64 pairs;            // accepted hits, those beyond the capacity too
+    u64 work;             // the next unit to take; the first fields are zeroed when a sweep repeats
+    u64 longest;          // pairs of the `a` that has the most
+    u64 resting_tests;    // tests of boxes against the resting set
+    u64 large;            // boxes too large to look up the resting set by rows
+    u64 stopped;          // 1 when a sweep was given up because it took more tests than allowed
+    u64 tests;            // candidates on the sweep axis
+    u64 invalid;          // invalid boxes
+    u64 first_invalid;    // 2^32 - index of the first invalid box; 0 = none
+    u64 empty;            // boxes that take no part: empty or invalid ones that do not rest
+    u64 changed;          // 1 when a box, filter or world differs from the last update
+    u64 resting_changed;  // 1 when such a box is, or was, static or asleep
+    u64 left;             // 1 when a box left its loosened one, or has another filter or world
+    u64 axis;             // the sweep axis
+    u64 axis_tests[3];    // candidates among the sampled boxes, by axis
+    u64 axis_blocks;      // blocks that have added their candidates
+    u64 invalid_b;        // the same for the second of two sets
     u64 first_invalid_b;
     u64 levels;   // of the grid: those that hold a box, a bit each
     u64 placed;   // boxes that a grid holds
@@ -40,9 +40,9 @@ struct State {
     u64 ended;    // pairs of the last update that are missing now
 };
 ASSERT_LAYOUT(State, 192,
-    AT(pairs, 0) AT(work, 8) AT(longest, 16) AT(between, 24) AT(large, 32) AT(stopped, 40)
+    AT(pairs, 0) AT(work, 8) AT(longest, 16) AT(resting_tests, 24) AT(large, 32) AT(stopped, 40)
     AT(tests, 48) AT(invalid, 56) AT(first_invalid, 64) AT(empty, 72) AT(changed, 80)
-    AT(still_changed, 88) AT(left, 96) AT(axis, 104) AT(axis_tests, 112) AT(axis_blocks, 136)
+    AT(resting_changed, 88) AT(left, 96) AT(axis, 104) AT(axis_tests, 112) AT(axis_blocks, 136)
     AT(invalid_b, 144) AT(first_invalid_b, 152) AT(levels, 160) AT(placed, 168) AT(started, 176)
     AT(ended, 184));
 

@@ -346,7 +346,7 @@ struct Sort {
         }
         if (threadIdx.x != 0) return;
         args.header->outcome.passes_run = pass;
-        args.header->outcome.early_exit = pass != args.passes;
+        args.header->outcome.flags = pass != args.passes ? EARLY_EXIT : 0;
         args.header->phase = WRITTEN;
     }
 
@@ -361,7 +361,7 @@ struct Sort {
             if (header.lead_in_order && load_relaxed(&header.unsorted) == 0) {
                 if (threadIdx.x == 0) {
                     header.outcome.passes_run = pass;
-                    header.outcome.early_exit = 1;
+                    header.outcome.flags = EARLY_EXIT;
                 }
                 return FINISHED;
             }

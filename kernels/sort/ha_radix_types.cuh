@@ -36,7 +36,7 @@ struct Args {
     u32 flags;
     u32 passes;
     u32 parts;      // that the tiles are divided among
-    u32 algorithm;  // FamilyId
+    u32 algorithm;  // AlgorithmId
 };
 ASSERT_LAYOUT(Args, 136,
     AT(keys, 0) AT(values, 24) AT(header, 48) AT(sums, 56) AT(device_count, 64) AT(n, 72)

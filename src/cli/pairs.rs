@@ -132,7 +132,7 @@ impl<'a> Inputs<'a> {
     /// Puts the name of the file before a message about a box.
     fn blame(&self, error: &Error) -> String {
         let path = match (error, &self.other) {
-            // The first set is checked first. The bad box is in the second only where the first
+            // The first set is checked first. The invalid box is in the second only where the first
             // has none at that index.
             (Error::InvalidAabb { index, .. }, Some((_, path))) if !is_bad(&self.boxes, *index) => {
                 path

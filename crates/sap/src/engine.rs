@@ -4,7 +4,7 @@
 use crate::last::Last;
 use crate::query::Labels;
 #[cfg(cuda)]
-use crate::query::{Candidate, Question};
+use crate::query::{NearBox, Question};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Backend, ChunkReport, Config, Frame, Pair, Report, Result};
 use std::any::Any;
@@ -41,8 +41,8 @@ pub(crate) trait Engine: Any + Send + Sync {
     /// How the last update that looked at all boxes cut the space.
     fn subdivision(&self) -> Option<Subdivision>;
 
-    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded, bad
-    /// ones empty.
+    /// The boxes of the last update as they were given: swept ones merged, `f64` ones rounded,
+    /// invalid ones empty.
     fn boxes(&self) -> Result<Cow<'_, [Aabb]>>;
 
     /// The filters and worlds of these boxes.
@@ -51,7 +51,7 @@ pub(crate) trait Engine: Any + Send + Sync {
     /// At least those of [`Engine::boxes`] that the question asks for. None where a tree of all
     /// boxes is the better way.
     #[cfg(cuda)]
-    fn candidates(&self, _question: Question) -> Result<Option<Vec<Candidate>>> {
+    fn near_boxes(&self, _question: Question) -> Result<Option<Vec<NearBox>>> {
         Ok(None)
     }
 

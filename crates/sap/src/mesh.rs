@@ -33,9 +33,13 @@ pub fn aabbs_from_mesh(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<
 }
 
 fn of_triangles(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aabb>> {
-    let outside = |triangle: &[u32; 3]| bad_corner(triangle, vertices.len()).is_some();
+    let outside = |triangle: &[u32; 3]| invalid_corner(triangle, vertices.len()).is_some();
     if let Some(triangle) = triangles.par_iter().position_first(outside) {
-        return Err(bad_triangle(triangle, triangles[triangle], vertices.len()));
+        return Err(invalid_triangle(
+            triangle,
+            triangles[triangle],
+            vertices.len(),
+        ));
     }
     let mut boxes = Vec::new();
     let of = |triangle: &[u32; 3]| {
@@ -80,7 +84,7 @@ fn of_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
     let wrong = |ends: &[u32]| !fits(ends[0]) || !fits(ends[1]) || ends[1] < ends[0];
     if let Some(object) = offsets.par_windows(2).position_first(wrong) {
         let index = object + usize::from(fits(offsets[object]));
-        return Err(bad_offset(index, offsets[index], vertices.len()));
+        return Err(invalid_offset(index, offsets[index], vertices.len()));
     }
     let of = |ends: &[u32]| reduce(vertices, ends[0] as usize..ends[1] as usize).aabb();
     Ok(offsets.par_windows(2).map(of).collect())
@@ -100,23 +104,23 @@ fn reduce(vertices: &[[f32; 3]], range: Range<usize>) -> Bounds {
 }
 
 /// Returns the first index of a triangle that is out of range.
-fn bad_corner(triangle: &[u32; 3], vertices: usize) -> Option<u32> {
+fn invalid_corner(triangle: &[u32; 3], vertices: usize) -> Option<u32> {
     triangle
         .iter()
         .copied()
         .find(|&vertex| vertex as usize >= vertices)
 }
 
-pub(crate) fn bad_triangle(triangle: usize, corners: [u32; 3], vertices: usize) -> Error {
+pub(crate) fn invalid_triangle(triangle: usize, corners: [u32; 3], vertices: usize) -> Error {
     Error::VertexIndex {
         triangle,
-        // A triangle on the device may have changed since it was found bad.
-        vertex: bad_corner(&corners, vertices).unwrap_or(corners[0]),
+        // A triangle on the device may have changed since it was found invalid.
+        vertex: invalid_corner(&corners, vertices).unwrap_or(corners[0]),
         vertices,
     }
 }
 
-pub(crate) const fn bad_offset(index: usize, offset: u32, vertices: usize) -> Error {
+pub(crate) const fn invalid_offset(index: usize, offset: u32, vertices: usize) -> Error {
     Error::Offset {
         index,
         offset,

@@ -246,7 +246,7 @@ impl<'a> Query<'a> {
         if broad_phase.lookup.takes_scan()
             && let Some(near) = broad_phase
                 .engine()
-                .candidates(Question::from(&self.shape))?
+                .near_boxes(Question::from(&self.shape))?
         {
             return Ok(Source::List(hits(&near, &probe, sieve()?.as_ref())?));
         }

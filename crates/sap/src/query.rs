@@ -18,7 +18,7 @@ pub(crate) use labels::Labels;
 pub(crate) use lookup::Lookup;
 pub(crate) use probe::Probe;
 #[cfg(cuda)]
-pub(crate) use scan::{Candidate, Question, hits};
+pub(crate) use scan::{NearBox, Question, hits};
 pub(crate) use search::Search;
 pub use shape::{Hit, Shape};
 pub(crate) use sieve::Sieve;

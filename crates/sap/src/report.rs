@@ -1,7 +1,7 @@
 //! What an update found, and what it did to find it.
 
 use crate::choice::Choice;
-use crate::{Backend, InvalidReason, Strategy};
+use crate::{Backend, Error, InvalidReason, OnInvalid, Result, Strategy};
 use std::ops::AddAssign;
 
 /// The invalid boxes that an update skipped ([`OnInvalid::Skip`](crate::OnInvalid::Skip)).
@@ -14,6 +14,19 @@ pub struct Invalid {
     pub first: usize,
     /// What is wrong with the first.
     pub reason: InvalidReason,
+}
+
+impl Invalid {
+    /// Fails for invalid boxes, unless they are skipped.
+    pub(crate) fn check(invalid: Option<Self>, on_invalid: OnInvalid) -> Result<()> {
+        match (on_invalid, invalid) {
+            (OnInvalid::Error, Some(Self { first, reason, .. })) => Err(Error::InvalidAabb {
+                index: first,
+                reason,
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The milliseconds of each stage: host time on the CPU and on `wgpu`, device time on CUDA. A stage
@@ -131,7 +144,7 @@ pub struct Report {
     pub started: u64,
     /// Pairs that only the update before had; 0 with events off.
     pub ended: u64,
-    /// Bad boxes, if there were any.
+    /// Invalid boxes, if there were any.
     pub invalid: Option<Invalid>,
     /// How the pairs were found, and at what cost.
     pub stats: Stats,
@@ -215,7 +228,7 @@ pub struct ChunkReport {
     pub pairs: u64,
     /// Calls that delivered them.
     pub chunks: u64,
-    /// Bad boxes, if there were any.
+    /// Invalid boxes, if there were any.
     pub invalid: Option<Invalid>,
     /// Interval tests.
     pub tests: u64,

@@ -32,7 +32,7 @@ const ABSENT: u32 = 0xffffffffu;
 
 // Where the counters have the number of invalid boxes, the complement of the index of the first,
 // and whether a word has changed.
-const BAD: u32 = 0u;
+const INVALID: u32 = 0u;
 const FIRST_BAD: u32 = 1u;
 const CHANGED: u32 = 2u;
 
@@ -125,7 +125,7 @@ fn check_and_compare(
 fn check_box(index: u32) -> bool {
     let is_valid = is_valid_box(given_bounds(index));
     if !is_valid {
-        atomicAdd(&counters[BAD], 1u);
+        atomicAdd(&counters[INVALID], 1u);
         atomicMax(&counters[FIRST_BAD], ~index);
     }
     return is_valid;

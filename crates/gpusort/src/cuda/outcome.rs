@@ -43,7 +43,7 @@ pub struct SortOutcome {
     /// The number of passes that moved keys.
     passes_run: u32,
     /// The bits [`EARLY_EXIT`] and [`ADAPTIVE`].
-    early_exit: u32,
+    flags: u32,
     /// The number of keys.
     n: u64,
     /// A figure of the family, for one of the fields of [`SortReport`] that are 0 for other sorts.
@@ -51,11 +51,11 @@ pub struct SortOutcome {
     detail: u64,
 }
 
-assert_layout!(SortOutcome, 32: algorithm 0, passes 4, passes_run 8, early_exit 12, n 16, detail 24);
+assert_layout!(SortOutcome, 32: algorithm 0, passes 4, passes_run 8, flags 12, n 16, detail 24);
 
-/// Bit of `early_exit`: the keys were found in order before all passes had run.
+/// Bit of `flags`: the keys were found in order before all passes had run.
 const EARLY_EXIT: u32 = 1;
-/// Bit of `early_exit`: the kernel for nearly sorted input has sorted.
+/// Bit of `flags`: the kernel for nearly sorted input has sorted.
 const ADAPTIVE: u32 = 2;
 
 impl SortOutcome {
@@ -88,12 +88,12 @@ impl SortOutcome {
     /// Returns [`SortReport::early_exit`].
     #[must_use]
     pub fn early_exit(&self) -> bool {
-        self.early_exit & EARLY_EXIT != 0
+        self.flags & EARLY_EXIT != 0
     }
 
     /// Returns the report, with the times of the stages.
     pub(super) fn report(&self, stages: Vec<(&'static str, f64)>) -> SortReport {
-        let adaptive = self.early_exit & ADAPTIVE != 0;
+        let adaptive = self.flags & ADAPTIVE != 0;
         let ran = self.algorithm();
         let detail_of = |algorithm| {
             if ran == Some(algorithm) {
@@ -173,7 +173,7 @@ mod tests {
         let outcome = SortOutcome {
             passes: 4,
             passes_run: 1,
-            early_exit: EARLY_EXIT | ADAPTIVE,
+            flags: EARLY_EXIT | ADAPTIVE,
             n: 9,
             detail: 3,
             ..SortOutcome::default()

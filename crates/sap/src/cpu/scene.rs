@@ -36,31 +36,21 @@ impl Scene {
         margin: f32,
         last: &Self,
     ) -> Result<()> {
-        let bad = InvalidBoxes::default();
+        let invalid = InvalidBoxes::default();
         match frame.boxes {
             Boxes::Plain(boxes) => self.fill(boxes.len(), |i| {
-                bad.or_empty(i, boxes[i].check(), || boxes[i])
+                invalid.or_empty(i, boxes[i].check(), || boxes[i])
             })?,
             Boxes::Swept(start, end) => self.fill(start.len(), |i| {
                 let reason = start[i].check().and_then(|()| end[i].check());
-                bad.or_empty(i, reason, || start[i].merged(&end[i]))
+                invalid.or_empty(i, reason, || start[i].merged(&end[i]))
             })?,
             Boxes::Exact(boxes) => self.fill(boxes.len(), |i| {
-                bad.or_empty(i, boxes[i].check(), || boxes[i].outward())
+                invalid.or_empty(i, boxes[i].check(), || boxes[i].outward())
             })?,
         }
-        self.invalid = bad.report(frame);
-        if let (
-            OnInvalid::Error,
-            Some(Invalid {
-                first: index,
-                reason,
-                ..
-            }),
-        ) = (on_invalid, self.invalid)
-        {
-            return Err(Error::InvalidAabb { index, reason });
-        }
+        self.invalid = invalid.report(frame);
+        Invalid::check(self.invalid, on_invalid)?;
         let exact = match frame.boxes {
             Boxes::Exact(boxes) if margin == 0.0 => Some(boxes),
             _ => None,

@@ -18,7 +18,7 @@ pub(crate) struct State {
     pub(crate) pairs: u64,
     pub(crate) work: u64,
     pub(crate) longest: u64,
-    pub(crate) between: u64,
+    pub(crate) resting_tests: u64,
     pub(crate) large: u64,
     pub(crate) stopped: u64,
     pub(crate) tests: u64,
@@ -26,7 +26,7 @@ pub(crate) struct State {
     pub(crate) first_invalid: u64,
     pub(crate) empty: u64,
     pub(crate) changed: u64,
-    pub(crate) still_changed: u64,
+    pub(crate) resting_changed: u64,
     pub(crate) left: u64,
     pub(crate) axis: u64,
     pub(crate) axis_tests: [u64; 3],
@@ -43,10 +43,10 @@ pub(crate) struct State {
 
 assert_layout!(
     State, 256:
-    pairs 0, work 8, longest 16, between 24, large 32, stopped 40, tests 48, invalid 56,
-    first_invalid 64, empty 72, changed 80, still_changed 88, left 96, axis 104, axis_tests 112,
-    axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, placed 168, started 176,
-    ended 184, sorts 192,
+    pairs 0, work 8, longest 16, resting_tests 24, large 32, stopped 40, tests 48,
+    invalid 56, first_invalid 64, empty 72, changed 80, resting_changed 88, left 96, axis 104,
+    axis_tests 112, axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, placed 168,
+    started 176, ended 184, sorts 192,
 );
 
 /// Indices in [`State::sorts`].

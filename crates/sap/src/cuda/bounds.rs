@@ -2,7 +2,7 @@
 
 use crate::cuda::launch::{THREADS, WARP, blocks, linear, module};
 use crate::cuda::tuning::{MESH_SHARE, MESH_WARPS};
-use crate::mesh::{bad_offset, bad_triangle};
+use crate::mesh::{invalid_offset, invalid_triangle};
 use crate::{Aabb, Error, Result};
 use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
 
@@ -65,7 +65,7 @@ impl MeshBounds {
         if n == 0 {
             return Ok(());
         }
-        let bad = stream.alloc_zeroed::<u64>(1)?;
+        let invalid = stream.alloc_zeroed::<u64>(1)?;
         // SAFETY: there is a box for each triangle, and the kernel checks the indices of vertices.
         unsafe {
             stream.launch(
@@ -77,15 +77,15 @@ impl MeshBounds {
                     triangles,
                     count,
                     boxes,
-                    bad.slice()
+                    invalid.slice()
                 ],
             )?
         };
-        match first_bad(stream, &bad)? {
+        match first_invalid(stream, &invalid)? {
             None => Ok(()),
             Some(triangle) => {
                 let corners = stream.to_vec(triangles.range(triangle..=triangle)?)?[0];
-                Err(bad_triangle(triangle, corners, vertices.len()))
+                Err(invalid_triangle(triangle, corners, vertices.len()))
             }
         }
     }
@@ -111,7 +111,7 @@ impl MeshBounds {
         if n == 0 {
             return Ok(());
         }
-        let bad = stream.alloc_zeroed::<u64>(1)?;
+        let invalid = stream.alloc_zeroed::<u64>(1)?;
         // Offsets of 32 bits reach no vertex beyond these.
         let reached = vertices.len().min(u32::MAX as usize);
         let warps = stream.device().info().multiprocessors as usize * MESH_WARPS;
@@ -134,20 +134,27 @@ impl MeshBounds {
                     count,
                     vertices.len() as u64,
                     boxes.reborrow(),
-                    bad.slice()
+                    invalid.slice()
                 ],
             )?;
             stream.launch(
                 &self.objects,
                 &launch,
-                &args![vertices, offsets, count, share as u64, boxes, bad.slice()],
+                &args![
+                    vertices,
+                    offsets,
+                    count,
+                    share as u64,
+                    boxes,
+                    invalid.slice()
+                ],
             )?;
         }
-        match first_bad(stream, &bad)? {
+        match first_invalid(stream, &invalid)? {
             None => Ok(()),
             Some(index) => {
                 let offset = stream.to_vec(offsets.range(index..=index)?)?[0];
-                Err(bad_offset(index, offset, vertices.len()))
+                Err(invalid_offset(index, offset, vertices.len()))
             }
         }
     }
@@ -164,8 +171,8 @@ fn checked_count(what: &'static str, given: usize, boxes: usize) -> Result<u32> 
     })
 }
 
-/// Waits for the stream and reads what `report_bad` left.
-fn first_bad(stream: &Stream, bad: &Buffer<u64>) -> Result<Option<usize>> {
-    let code = stream.to_vec(bad.slice())?[0];
+/// Waits for the stream and reads what `report_invalid` left.
+fn first_invalid(stream: &Stream, invalid: &Buffer<u64>) -> Result<Option<usize>> {
+    let code = stream.to_vec(invalid.slice())?[0];
     Ok((code != 0).then_some(!code as usize))
 }

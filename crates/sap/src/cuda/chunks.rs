@@ -42,7 +42,7 @@ impl Engine {
         let state = self.count_by_a(&mut plan, by_a.slice_mut())?;
         // A group has few of the pairs, and all of the tests.
         plan.is_bounded = false;
-        let invalid = self.refuse_invalid(&sets, &state)?;
+        let invalid = self.check_invalid(&sets, &state)?;
         let counts = stream.to_vec(by_a.slice())?;
         drop(by_a);
 

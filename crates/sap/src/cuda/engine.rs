@@ -21,12 +21,10 @@ use crate::cuda::stages::Marks;
 use crate::cuda::tuning::MIN_RESTING;
 use crate::engine::assert_downloaded;
 use crate::last::Last;
-use crate::query::{Candidate, Labels, Question};
+use crate::query::{Labels, NearBox, Question};
 use crate::subdivision::Subdivision;
 use crate::try_alloc::{concat, zeros};
-use crate::{
-    Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, OnInvalid, Pair, Report, Result,
-};
+use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result};
 use gpu::{Device, DevicePtr, Slice, Stream};
 use std::borrow::Cow;
 
@@ -177,9 +175,9 @@ impl Engine {
         let _ = self.stages.timings(&self.stream);
     }
 
-    /// Returns the bad boxes of the first set, or of the second, or an error unless bad boxes are
+    /// Returns the invalid boxes of the first set, or of the second, or an error unless these are
     /// skipped.
-    pub(crate) fn refuse_invalid(&self, sets: &[Source], state: &State) -> Result<Option<Invalid>> {
+    pub(crate) fn check_invalid(&self, sets: &[Source], state: &State) -> Result<Option<Invalid>> {
         let counted = [
             (state.invalid, state.first_invalid),
             (state.invalid_b, state.first_invalid_b),
@@ -187,7 +185,7 @@ impl Engine {
         let mut first = None;
         for (set, (count, first_code)) in sets.iter().zip(counted) {
             let invalid = set.invalid(&self.stream, count, first_code)?;
-            refuse(&self.config, invalid)?;
+            Invalid::check(invalid, self.config.on_invalid)?;
             first = first.or(invalid);
         }
         Ok(first)
@@ -266,7 +264,7 @@ impl crate::engine::Engine for Engine {
 
     /// Looks at all boxes on the device. Returns none where it finds too many, or memory for them
     /// is refused.
-    fn candidates(&self, question: Question) -> Result<Option<Vec<Candidate>>> {
+    fn near_boxes(&self, question: Question) -> Result<Option<Vec<NearBox>>> {
         if !self.has_last {
             return Ok(Some(Vec::new()));
         }
@@ -336,20 +334,5 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // Host memory must outlive the copies to and from it. A device that has failed makes none.
         let _ = self.stream.synchronize();
-    }
-}
-
-/// Returns an error for bad boxes, unless they are skipped.
-pub(crate) fn refuse(config: &Config, invalid: Option<Invalid>) -> Result<()> {
-    match (config.on_invalid, invalid) {
-        (
-            OnInvalid::Error,
-            Some(Invalid {
-                first: index,
-                reason,
-                ..
-            }),
-        ) => Err(Error::InvalidAabb { index, reason }),
-        _ => Ok(()),
     }
 }

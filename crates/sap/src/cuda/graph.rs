@@ -144,12 +144,12 @@ impl FrameGraph {
     /// # Errors
     ///
     /// [`Error::TooManyPairs`] beyond the capacity, which [`FrameGraph::renew`] raises.
-    /// [`Error::InvalidAabb`] unless bad boxes are skipped. Else what the driver reports.
+    /// [`Error::InvalidAabb`] unless invalid boxes are skipped. Else what the driver reports.
     pub fn report(&mut self) -> Result<Report> {
         let state = self.engine.counters.read(&self.engine.stream)?;
         let frame = frame(&self.boxes, self.filters.as_ref(), self.worlds.as_ref());
         let sets = [frame.source];
-        let invalid = self.engine.refuse_invalid(&sets, &state)?;
+        let invalid = self.engine.check_invalid(&sets, &state)?;
         let limit = self.capacity as u64;
         if state.pairs > limit {
             return Err(Error::TooManyPairs {

@@ -61,7 +61,7 @@ impl Engine {
             self.neighbours.record_left();
             return Ok(None);
         }
-        self.refuse_invalid(&[source], &state)?;
+        self.check_invalid(&[source], &state)?;
         if state.changed != 0 {
             state.tests = self.neighbours.len() as u64;
         }

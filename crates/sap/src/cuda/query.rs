@@ -3,14 +3,14 @@
 use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
 use crate::cuda::tuning::{QUERY_CAPACITY, QUERY_FIRST};
-use crate::query::{Candidate, Question};
+use crate::query::{NearBox, Question};
 use crate::try_alloc::zeros;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Kernel, Slice, Stream, args, assert_layout};
 use std::sync::{Mutex, PoisonError};
 
-assert_layout!(Candidate, 32: index 0, pad 4, bounds 8);
+assert_layout!(NearBox, 32: index 0, pad 4, bounds 8);
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -31,7 +31,7 @@ pub(crate) struct Queries(Mutex<Scratch>);
 struct Scratch {
     kernels: Option<[Kernel; 2]>,
     /// The count of candidates in the first entry, then the candidates.
-    found: Grow<Candidate>,
+    found: Grow<NearBox>,
 }
 
 impl Queries {
@@ -42,7 +42,7 @@ impl Queries {
         stream: &Stream,
         boxes: Slice<Aabb>,
         question: Question,
-    ) -> Result<Option<Vec<Candidate>>> {
+    ) -> Result<Option<Vec<NearBox>>> {
         // What a thread that panicked has left is replaced by the next question.
         let mut scratch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         scratch.ask(stream, boxes, question)
@@ -55,7 +55,7 @@ impl Scratch {
         stream: &Stream,
         boxes: Slice<Aabb>,
         question: Question,
-    ) -> Result<Option<Vec<Candidate>>> {
+    ) -> Result<Option<Vec<NearBox>>> {
         if self.kernels.is_none() {
             let module = module(stream.device())?;
             let kernels = [
@@ -96,7 +96,7 @@ impl Scratch {
             }
         }
         let mut found = stream.to_vec(self.found.part(1 + QUERY_FIRST)?)?;
-        let Candidate { index, pad, .. } = found.remove(0);
+        let NearBox { index, pad, .. } = found.remove(0);
         let count = (u64::from(pad) << 32 | u64::from(index)) as usize;
         if count > QUERY_CAPACITY {
             return Ok(None);

@@ -6,7 +6,7 @@
 //! [`Engine::publish`], the last step.
 
 use crate::cuda::abi::State;
-use crate::cuda::engine::{Engine, refuse};
+use crate::cuda::engine::Engine;
 use crate::cuda::find::attempt::Found;
 use crate::cuda::find::plan::{FoundBy, Plan};
 use crate::cuda::input::device_frame::DeviceFrame;
@@ -15,7 +15,7 @@ use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
 use crate::cuda::memory::HostPairs;
 use crate::engine::Engine as _;
-use crate::{Error, Report, Result, Stats};
+use crate::{Error, Invalid, Report, Result, Stats};
 use std::mem;
 
 /// The context in which sets of boxes are read.
@@ -80,7 +80,7 @@ impl Engine {
                 if self.neighbours.in_use() {
                     continue;
                 }
-                if plan.leaves_resting && state.still_changed != 0 {
+                if plan.leaves_resting && state.resting_changed != 0 {
                     self.resting.release();
                     continue;
                 }
@@ -206,7 +206,7 @@ impl Engine {
             started: started.len() as u64,
             ended: ended.len() as u64,
             stats: Stats {
-                tests: state.tests + state.between + plan.wasted,
+                tests: state.tests + state.resting_tests + plan.wasted,
                 resting: self.resting.len() as u64,
                 regrown: found.regrown,
                 sorts: state.sorts(),
@@ -239,7 +239,7 @@ impl Engine {
         self.was_unchanged = false;
         self.found_by = found_by;
         self.resting
-            .record_frame(plan.may_skip && state.still_changed == 0);
+            .record_frame(plan.may_skip && state.resting_changed == 0);
         if plan.by_list {
             self.neighbours.record_served(report.n, report.pairs);
         } else {
@@ -251,7 +251,7 @@ impl Engine {
     /// Ends an update that found everything unchanged: the last result is this one's.
     fn publish_unchanged(&mut self, source: Source, state: &State) -> Result<Report> {
         let invalid = source.invalid(&self.stream, state.invalid, state.first_invalid)?;
-        refuse(&self.config, invalid)?;
+        Invalid::check(invalid, self.config.on_invalid)?;
         if source.is_on_host() {
             self.download()?;
         }

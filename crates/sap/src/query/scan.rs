@@ -9,7 +9,7 @@ use crate::{Aabb, Hit, Result, Shape, try_alloc};
 /// A box that a device found to be near, with its index.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(crate) struct Candidate {
+pub(crate) struct NearBox {
     pub(crate) index: u32,
     pub(crate) pad: u32,
     pub(crate) bounds: Aabb,
@@ -70,11 +70,11 @@ fn widened(b: &Aabb, below: [f64; 3], above: [f64; 3]) -> Aabb {
     )
 }
 
-/// Those candidates that are hits, by distance, then index.
-pub(crate) fn hits(near: &[Candidate], probe: &Probe, sieve: Option<&Sieve>) -> Result<Vec<Hit>> {
+/// Returns those boxes that are hits, by distance, then index.
+pub(crate) fn hits(near: &[NearBox], probe: &Probe, sieve: Option<&Sieve>) -> Result<Vec<Hit>> {
     let mut hits = Vec::new();
     for some in near.chunks(BRANCH) {
-        let node = Node::new(some.iter().map(|candidate| candidate.bounds));
+        let node = Node::new(some.iter().map(|near| near.bounds));
         let mut nearest = [0.0; BRANCH];
         let met = probe.meets(&node, Level::Leaf, &mut nearest)
             & u32::MAX >> (u32::BITS as usize - some.len());

@@ -16,8 +16,8 @@ use crate::query::Labels;
 use crate::subdivision::Subdivision;
 use crate::try_alloc::{self, concat};
 use crate::{
-    Aabb, Aabb64, Backend, ChunkReport, Config, Error, Filter, Frame, Invalid, OnInvalid, Pair,
-    Report, Result, Sorts, Stats, Strategy,
+    Aabb, Aabb64, Backend, ChunkReport, Config, Error, Filter, Frame, Invalid, Pair, Report,
+    Result, Sorts, Stats, Strategy,
 };
 use std::borrow::Cow;
 use std::time::Instant;
@@ -443,17 +443,6 @@ fn check_strategy(strategy: Strategy) -> Result<()> {
 /// Fails if an update found more pairs, of at most `max`, than may be listed.
 pub(super) fn check_listed(config: &Config, boxes: usize, max: u64, count: u64) -> Result<()> {
     Memory::of_update(config, boxes, max).check(count, 0)
-}
-
-/// Fails for bad boxes, unless they are skipped.
-pub(super) fn refuse(config: &Config, invalid: Option<Invalid>) -> Result<()> {
-    match (config.on_invalid, invalid) {
-        (OnInvalid::Error, Some(Invalid { first, reason, .. })) => Err(Error::InvalidAabb {
-            index: first,
-            reason,
-        }),
-        _ => Ok(()),
-    }
 }
 
 /// Returns the boxes of two sets, one after the other. What only one set has is the default for the

@@ -34,9 +34,9 @@ struct ReadParams {
 #[repr(C)]
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 struct Counted {
-    bad: u32,
-    /// The complement of the index of the first bad box.
-    first_bad: u32,
+    invalid: u32,
+    /// The complement of the index of the first invalid box.
+    first_invalid: u32,
     changed: u32,
 }
 
@@ -58,7 +58,7 @@ const _: () = {
     assert!(offset_of!(ReadParams, drawn) == 24);
     assert!(offset_of!(ReadParams, worlds_at) == 28);
     assert!(size_of::<Counted>() == 12);
-    assert!(offset_of!(Counted, first_bad) == 4);
+    assert!(offset_of!(Counted, first_invalid) == 4);
     assert!(offset_of!(Counted, changed) == 8);
     assert!(size_of::<Drawn>() == 28);
     assert!(offset_of!(Drawn, world) == 24);
@@ -69,8 +69,8 @@ const CUT_BYTES: usize = 2 * 255 * size_of::<f32>();
 
 /// What was found while a frame was read.
 pub(super) struct Reading {
-    /// The number of bad boxes, and the index of the first.
-    pub(super) bad: Option<(u64, usize)>,
+    /// The number of invalid boxes, and the index of the first.
+    pub(super) invalid: Option<(u64, usize)>,
     /// Whether all is as in the last frame.
     pub(super) is_same: bool,
 }
@@ -83,7 +83,8 @@ impl Reading {
     pub(super) fn new(counted: &[u8], is_like: bool) -> Self {
         let counted: Counted = bytemuck::pod_read_unaligned(counted);
         Self {
-            bad: (counted.bad > 0).then_some((counted.bad.into(), !counted.first_bad as usize)),
+            invalid: (counted.invalid > 0)
+                .then_some((counted.invalid.into(), !counted.first_invalid as usize)),
             is_same: is_like && counted.changed == 0,
         }
     }
@@ -196,14 +197,14 @@ impl Reader {
         Ok(drawn_boxes(&drawn))
     }
 
-    /// Says what is wrong with the first bad box of a frame.
+    /// Says what is wrong with the first invalid box of a frame.
     pub(super) fn invalid(
         &mut self,
         batch: &mut Batch,
         frame: &WgpuFrame,
-        bad: Option<(u64, usize)>,
+        invalid: Option<(u64, usize)>,
     ) -> Result<Option<Invalid>> {
-        let Some((count, first)) = bad else {
+        let Some((count, first)) = invalid else {
             return Ok(None);
         };
         let reason = match frame.boxes {
@@ -482,7 +483,7 @@ mod tests {
             list.expect("there is memory")
         }
 
-        /// Fails unless a frame without bad boxes is the same scene on both, bit for bit.
+        /// Fails unless a frame without invalid boxes is the same scene on both, bit for bit.
         fn check(&mut self, given: &WgpuFrame, frame: &Frame, margin: f32) {
             let device = self.gpu.device();
             let (last, mut scene) = (DeviceScene::default(), DeviceScene::default());
@@ -494,7 +495,7 @@ mod tests {
             let counted = batch.submit_and_download(device, &[part]);
             let counted = counted.and_then(|counted| Ok(counted.wait::<u8>()?));
             let reading = Reading::new(&counted.expect("the device answers"), false);
-            assert_eq!(reading.bad, None);
+            assert_eq!(reading.invalid, None);
             let found = scene.download(device, None).expect("the device answers");
             let mut expected = Scene::default();
             let read = expected.read(frame, OnInvalid::Error, margin, &Scene::default());

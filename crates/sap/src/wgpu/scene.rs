@@ -17,7 +17,7 @@ pub(super) const FILTER_WORDS: usize = size_of::<Filter>() / size_of::<u32>();
 /// nothing of the caller's.
 pub(super) struct DeviceScene {
     pub(super) n: usize,
-    /// The boxes that are swept; bad ones are empty.
+    /// The boxes that are swept; invalid ones are empty.
     pub(super) stored: Grow,
     /// With a margin, the boxes without it.
     pub(super) tight: Grow,

@@ -1,14 +1,15 @@
 //! An update whose boxes are on the device, and whose pairs stay there.
 //!
-//! The host reads counters only: the bad boxes and whether any has changed, the copies in columns,
-//! the tests, the pairs, and those that both the last lists have. Every few frames it also reads a
-//! sample of the boxes for a new plan. The lists of events are made where they are downloaded.
+//! The host reads counters only: the invalid boxes and whether any has changed, the copies in
+//! columns, the tests, the pairs, and those that both the last lists have. Every few frames it also
+//! reads a sample of the boxes for a new plan. The lists of events are made where they are
+//! downloaded.
 //!
 //! A frame like the last is one submission and one wait ([`ahead`](super::ahead)). Where the last
 //! says too little about it, or it has outgrown what that promised, the host waits for each number.
 
 use super::counts::Counts;
-use super::engine::{Cost, Engine, check_listed, refuse, unchanged};
+use super::engine::{Cost, Engine, check_listed, unchanged};
 use super::frame::WgpuFrame;
 use super::lists::Lists;
 use super::reader::Reading;
@@ -16,7 +17,7 @@ use super::resident::KeptPlan;
 use super::scene::DeviceScene;
 use super::search::Arranged;
 use crate::cpu::shared::{Clock, max_pairs};
-use crate::{Report, Result};
+use crate::{Invalid, Report, Result};
 
 impl Engine {
     /// Finds all pairs of a frame on the device, and leaves them there.
@@ -85,9 +86,9 @@ impl Engine {
         clock.lap(|timings| &mut timings.sweep);
         let (counted, outcome) = outcome.split_at(Reading::BYTES as usize);
         let reading = Reading::new(counted, is_like);
-        let invalid = (self.resident.reader).invalid(&mut batch, frame, reading.bad)?;
+        let invalid = (self.resident.reader).invalid(&mut batch, frame, reading.invalid)?;
         self.search.batch = batch;
-        refuse(&self.config, invalid)?;
+        Invalid::check(invalid, self.config.on_invalid)?;
         if let (true, Some(last)) = (reading.is_same, &self.last) {
             let report = unchanged(last, invalid, clock);
             self.started.clear();

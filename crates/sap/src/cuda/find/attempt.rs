@@ -124,7 +124,7 @@ impl Engine {
     /// Finds the pairs of the arranged frame with `a` in a range and puts them in order in
     /// `ordered`, whose capacity grows until all fit: the stages `sweep`, `order` and `events`.
     /// Waits once for each attempt. Returns none where the resting set must be searched with the
-    /// other boxes. Bad boxes of the `sets` are an error first.
+    /// other boxes. Invalid boxes of the `sets` are an error first.
     pub(crate) fn find_pairs(
         &mut self,
         plan: &mut Plan,
@@ -166,10 +166,10 @@ impl Engine {
             let active = active(&self.resting, &self.spare, plan);
             self.grid.record_work(plan.finder, active.scene.n, &state);
         }
-        if plan.leaves_resting && state.still_changed != 0 {
+        if plan.leaves_resting && state.resting_changed != 0 {
             return Ok(Attempt::Whole);
         }
-        self.refuse_invalid(sets, &state)?;
+        self.check_invalid(sets, &state)?;
         if state.stopped != 0 {
             self.take_tree(plan, &state)?;
             return Ok(if plan.leaves_resting {

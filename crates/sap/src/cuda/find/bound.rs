@@ -39,7 +39,7 @@ impl Finder {
             Self::Axis(_) => state.tests.min(state.work.saturating_mul(UNIT)),
             Self::Cells | Self::Tree => state.tests,
         };
-        of_boxes + state.between
+        of_boxes + state.resting_tests
     }
 
     /// Returns the max tests that it may make for `n` boxes.

@@ -17,7 +17,7 @@ pub(crate) struct Scene {
     pub(crate) n: usize,
     /// The boxes of the first of two sets; 0 = one set.
     pub(crate) split: usize,
-    /// The boxes that are swept; bad ones are empty.
+    /// The boxes that are swept; invalid ones are empty.
     stored: Grow<Aabb>,
     /// With a margin, the boxes without it.
     given: Option<Grow<Aabb>>,
@@ -31,7 +31,7 @@ pub(crate) struct Scene {
     raw: [[Grow<u64>; 2]; 2],
     raw_boxes: Vec<RawBoxes>,
     patches: Grow<Patch>,
-    /// Whether some boxes were bad: they are stored as empty ones.
+    /// Whether some boxes were invalid: they are stored as empty ones.
     pub(crate) has_bad: bool,
 }
 

@@ -97,8 +97,8 @@ impl<'a> Source<'a> {
         matches!(self.boxes, BoxLists::Exact(_))
     }
 
-    /// Returns what is known of the bad boxes, from the counters of the kernels: their count, and
-    /// `2^32` less the index of the first.
+    /// Returns what is known of the invalid boxes, from the counters of the kernels: their count,
+    /// and `2^32` less the index of the first.
     pub(crate) fn invalid(
         &self,
         stream: &Stream,
@@ -113,11 +113,11 @@ impl<'a> Source<'a> {
             BoxLists::Plain(boxes) => boxes.get(stream, first)?.check(),
             BoxLists::Swept(start, end) => match start.get(stream, first)?.check() {
                 Ok(()) => end.get(stream, first)?.check(),
-                bad => bad,
+                reason => reason,
             },
             BoxLists::Exact(boxes) => boxes.get(stream, first)?.check(),
         };
-        // A box on the device may have been mended since, but it was bad in this update.
+        // A box on the device may have been mended since, but it was invalid in this update.
         let reason = checked.err().unwrap_or(InvalidReason::NanMin { axis: 0 });
         Ok(Some(Invalid {
             count,
