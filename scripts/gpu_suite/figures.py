@@ -1,11 +1,12 @@
 """Compares the GPU figures of docs/benchmarks.md with those of gpu-suite.json, or copies them.
 
 A table is found by its head. Its rows are named by their first cell; one without a name is the next
-size of the row above. What is not recorded stays as it is.
+size of the row above. What is not recorded on the GPU of the page stays as it is.
 """
 from .parts import BENCH, ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
+GPU = "H200"
 UPDATES = {
     "`uniform`, random boxes": "uniform",
     "the same, 99 of 100 static": "uniform, 99 % static",
@@ -37,11 +38,11 @@ def sort(cells, name, lines):
 
 def filled(page, record):
     """Returns the page with the figures of the record."""
-    lines = {name: entry["lines"] for name, entry in record.get(BENCH, {}).items()}
+    lines = {name: entry["lines"] for name, entry in record.get(BENCH, {}).items() if GPU in entry["device"]}
     fill, name, rows = None, "", []
     for row in page.splitlines():
         cells = row.split("|")
-        if "NVIDIA H200 (boxes on the device)" in row or "pairs, H200, G/s" in row:
+        if f"NVIDIA {GPU} (boxes on the device)" in row or f"pairs, {GPU}, G/s" in row:
             fill = update if "boxes" in cells[1] else sort
         elif not row.startswith("|"):
             fill = None

@@ -236,12 +236,14 @@ class Figures(unittest.TestCase):
         sweep = [{"scene": scene + graph, "n": n, "ms": 1.234} for scene in figures.UPDATES.values() for n in (10**4, 92_230, 10**6) for graph in ("", ", as a graph")]
         rates = [{"what": what, "n": 1 << 20, "gkeys": 56.78} for what in ("keys_u32", "pairs_u32_u32")]
         lines = {"bench_sweep": sweep, **dict.fromkeys(figures.SORTS.values(), rates)}
-        now = figures.filled(page, {BENCH: {name: {"lines": each} for name, each in lines.items()}})
+        record_of = lambda device: {BENCH: {name: {"device": device, "lines": each} for name, each in lines.items()}}
+        now = figures.filled(page, record_of(f"NVIDIA {figures.GPU}"))
         for name in (*figures.UPDATES, *figures.SORTS):
             rows = [row for row in now.splitlines() if row.startswith(f"| {name} |")]
             self.assertTrue(len(rows) == 1 and ("1.2 ms" in rows[0] or "57 / 57" in rows[0]), name)
         self.assertRegex(now, r"\n\| \| 1,000,000 \|.*\| 1\.2 ms \| 1\.2 ms \|")
         self.assertEqual(figures.filled(page, {}), page)
+        self.assertEqual(figures.filled(page, record_of("NVIDIA of another page")), page)
 
 
 class WholeRun(unittest.TestCase):
