@@ -56,7 +56,6 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             "{frame:5} {:8} {:8} {:8} {:7.3}",
             report.pairs, report.started, report.ended, report.stats.timings.total
         );
-        ours.wait(&theirs.record()?)?; // before the boxes are written again
     }
 
     // The pairs in device memory, for a kernel that uses them.

@@ -6,9 +6,12 @@
 //   1 survey   cells.cuh    checks the boxes, counts records by rank and place
 //   2 write    cells.cuh    writes the records; `homes` leaves out boxes of other cells
 //   3 receive  receive.cuh  unpacks what came; `near` gathers the homes that copies may meet
-//   4 name     border.cuh   names the pairs of homes and copies; `keep` those of homes that came
-//   5 group    border.cuh   groups them by owner
-//   6 merge    border.cuh   merges what came, sorted, with the pairs of boxes of this rank
+//   4 name     border.cuh   names the pairs of homes and copies
+//     keep     border.cuh   parts the pairs among the homes, which `kept` has counted: those of two
+//                           boxes of this rank stay in order, the others are named
+//   5 group    border.cuh   groups the named pairs by owner
+//   6 split    border.cuh   takes what came apart, for the sorts
+//     merge    border.cuh   merges it, sorted, with the pairs of boxes of this rank
 //   7 missing  events.cuh   finds what started and ended
 //
 // Nearly all boxes are homes of their own rank, and nearly all pairs are of two of these: they are

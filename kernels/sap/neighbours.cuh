@@ -22,10 +22,10 @@
 // 10^6 boxes with 3.2 M candidates move 109 MB: 45 us predicted, 96 measured alone (H100,
 // 2026-11-25). L2 is what is busiest, at 61 %, memory at 37 %: a box b is 1.5 sectors of it, and
 // without these gathers the kernel takes 77 us. Warps wait a third of the time at barriers, and as
-// long for loads; a fourth block on a multiprocessor, with 64 registers a thread, took 103 us to
-// 96. Compared in the same run, and no faster: b in two loads instead of three, blocks of 128 and
-// of 512 threads, 2 and 8 candidates a thread, and blocks that only test beside others that only
-// check boxes.
+// long for loads; a fourth block on a multiprocessor, with 64 registers a thread, reduced the time
+// from 103 us to 96. Compared in the same run, and no faster: b in two loads instead of three,
+// blocks of 128 and of 512 threads, 2 and 8 candidates a thread, and blocks that only test beside
+// others that only check boxes.
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"

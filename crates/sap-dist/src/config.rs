@@ -3,8 +3,8 @@
 use sap::{Backend, OnInvalid, OverlapRule, Strategy};
 use std::num::NonZero;
 
-/// How a [`Distributed`](crate::Distributed) works. It is the same on all ranks, except for memory
-/// and threads.
+/// How a [`Distributed`](crate::Distributed) works. The rule, what becomes of invalid boxes and
+/// whether there are events must be the same on all ranks.
 ///
 /// ```
 /// use sap_dist::Config;

@@ -154,15 +154,16 @@ impl Layout {
         })
     }
 
+    /// Returns the cells as the kernels take them.
     #[cfg(cuda)]
-    pub(crate) fn flat(&self, ranks: usize) -> FlatCells {
+    pub(crate) fn flat(&self) -> FlatCells {
         let columns = || self.columns.iter();
         FlatCells {
             axes: self.axes.map(|axis| axis as u32),
             cuts: self.cuts.clone(),
             first: columns()
                 .map(|column| column.first)
-                .chain([ranks])
+                .chain([self.ranks()])
                 .map(|rank| rank as u32)
                 .collect(),
             rows: columns().flat_map(|column| &column.cuts).copied().collect(),

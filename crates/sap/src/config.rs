@@ -175,8 +175,8 @@ pub struct Config {
     /// The min number of unchanged boxes (on CUDA static and sleeping ones) that are neither sorted
     /// nor tested against each other. They must also be a large part of all boxes. `None` means a
     /// number from measurements: 1,024 on the CPU, 32,768 on CUDA. `Some(usize::MAX)` means never.
-    /// If it is set, frames of at most this many boxes have no neighbour list. It has no effect on
-    /// `wgpu`. The pairs are the same.
+    /// Only frames of more boxes than this have a neighbour list; with `None` any number on the
+    /// CPU, more than 4,096 on CUDA. It has no effect on `wgpu`. The pairs are the same.
     pub min_resting: Option<usize>,
     /// The number of CPU threads of this broad phase, which makes a pool of its own when it first
     /// needs one. `None` means the pool of `rayon` that the caller is in, else the global one.

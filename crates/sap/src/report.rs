@@ -41,7 +41,7 @@ pub struct Timings {
     /// Copying the boxes to the device.
     pub upload: f64,
     /// Checking the boxes, margins, statistics. On the CPU also the choice of strategy, axis and
-    /// columns.
+    /// columns; on CUDA also the whole of a frame by a neighbour list.
     pub bounds: f64,
     /// Making the keys. On CUDA also the choice of strategy, axis and cells.
     pub keys: f64,

@@ -232,7 +232,7 @@ impl DeviceDistributed {
             let survey = if has_cells {
                 survey?
             } else {
-                self.cells = Some(DeviceCells::new(&self.kernels.stream, &cuts.0, ranks)?);
+                self.cells = Some(DeviceCells::new(&self.kernels.stream, &cuts.0)?);
                 self.survey(frame, (rank, ranks))?
             };
             self.write(frame, survey, words_of(outline.lists))

@@ -14,8 +14,8 @@ pub(crate) struct DeviceCells {
 }
 
 impl DeviceCells {
-    pub(crate) fn new(stream: &Stream, layout: &Layout, ranks: usize) -> gpu::Result<Self> {
-        let flat = layout.flat(ranks);
+    pub(crate) fn new(stream: &Stream, layout: &Layout) -> gpu::Result<Self> {
+        let flat = layout.flat();
         Ok(Self {
             layout: layout.clone(),
             axes: flat.axes,

@@ -11,7 +11,7 @@ pub(crate) const CHUNK: usize = 32;
 pub(crate) const THREADS: u32 = 256;
 pub(crate) const WARP: u32 = 32;
 /// Candidates of a neighbour list that a block tests: `KEEP_ITEMS` of the kernels.
-pub(crate) const LISTED: u32 = 1024;
+pub(crate) const KEEP_ITEMS: u32 = 1024;
 /// Threads of the blocks whose warps take a tile each.
 const TILE_THREADS: u32 = 128;
 

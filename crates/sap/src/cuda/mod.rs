@@ -4,7 +4,8 @@
 //!
 //! - `upload` ([`input`]): the frame, or only its changed boxes, goes to the spare scene.
 //! - `bounds` ([`input`]): its boxes are checked and stored, and compared with those of the last
-//!   update. The [`resting`] set is left out of what follows.
+//!   update. The [`resting`] set is left out of what follows. With a list of [`neighbours`] the
+//!   same launch finds pairs and events in order, and the rest is left out ([`listed`]).
 //! - `keys` and `sort` ([`find`]): a finder is planned, and the boxes are arranged for it: along
 //!   one axis, in cells of several sizes, or in a tree.
 //! - `sweep` ([`find`]): the finder searches for pairs. [`crate::Strategy::Auto`] is bounded:
@@ -14,9 +15,9 @@
 //! - `download` ([`memory`]): for updates from the host, the lists are copied there.
 //!
 //! The host waits once, after `events`, for the [`counters`]; before that only where cells are
-//! planned or a resting set is built. If the capacity was too small, it
-//! grows and the search repeats. The results of the last update are in other memory and are swapped
-//! with the new ones at the very end: an update that fails changes nothing that can be seen.
+//! planned, or a resting set or a neighbour list is built. If the capacity was too small, it grows
+//! and the search repeats. The results of the last update are in other memory and are swapped with
+//! the new ones at the very end: an update that fails changes nothing that can be seen.
 
 mod abi;
 mod between;

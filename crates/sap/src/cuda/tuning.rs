@@ -98,8 +98,8 @@ pub(super) const MIN_MARGIN: f64 = 1.0 / 64.0;
 pub(super) const MAX_MARGIN: f32 = 0.4;
 /// No box of the sample may leave before it has made this many steps. Not measured.
 pub(super) const MIN_STEPS: f64 = 4.0;
-/// A list is replaced when its candidates that are no pairs have cost as much as building it this
-/// many times. Not measured.
+/// A list is replaced when its candidates that are no pairs have cost this many times what building
+/// it cost. Not measured.
 pub(super) const MAX_IN_VAIN: f64 = 4.0;
 
 // ---- The sweep or cells ----

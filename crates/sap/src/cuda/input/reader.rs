@@ -3,7 +3,7 @@
 use crate::cuda::abi::{Candidates, Prepare};
 use crate::cuda::input::patch::Patch;
 use crate::cuda::input::source::{List, Source};
-use crate::cuda::launch::{LISTED, THREADS, blocks, linear, module};
+use crate::cuda::launch::{KEEP_ITEMS, THREADS, blocks, linear, module};
 use crate::cuda::memory::{Grow, Uploader};
 use crate::{Aabb, Aabb64, Filter, Result};
 use bytemuck::Pod;
@@ -137,7 +137,7 @@ impl Reader {
             match (boxes, list) {
                 (RawBoxes::Plain(boxes), Some(list)) => {
                     // One block more clears the last word of the next launch.
-                    let tiles = blocks(list.n as usize, LISTED) + 1;
+                    let tiles = blocks(list.n as usize, KEEP_ITEMS) + 1;
                     let launch = Launch::linear(launch.grid.0.max(tiles), THREADS);
                     let list = ByValue(list);
                     stream.launch(&self.keep, &launch, &args![boxes, set, list])?;

@@ -18,7 +18,7 @@ mod policy;
 use crate::cuda::abi::{Candidates, Hits};
 use crate::cuda::events::Space;
 use crate::cuda::input::scene::Scene;
-use crate::cuda::launch::{LISTED, linear, module};
+use crate::cuda::launch::{KEEP_ITEMS, linear, module};
 use crate::cuda::memory::{Grow, HostBuffer};
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{MIN_LISTED, MOTION_SAMPLE};
@@ -29,9 +29,9 @@ use gpu::{Device, DevicePtr, Kernel, SliceMut, Stream, args};
 use policy::{Margin, Motion, Policy, Size};
 
 /// Candidates that a block tests.
-const TILE: usize = LISTED as usize;
+const ITEMS: usize = KEEP_ITEMS as usize;
 /// Words of bits of a block.
-const WORDS: usize = TILE / u32::BITS as usize;
+const WORDS: usize = ITEMS / u32::BITS as usize;
 
 /// What the list knows of a frame, on the device.
 #[derive(Default)]
@@ -223,7 +223,7 @@ impl Neighbours {
         let Some(len) = found else {
             return Ok(None);
         };
-        let tiles = (len as usize).div_ceil(TILE);
+        let tiles = (len as usize).div_ceil(ITEMS);
         for frame in &mut self.frames {
             frame.bits.reserve(stream, tiles * WORDS)?;
             frame.before.reserve(stream, tiles)?;
