@@ -124,6 +124,11 @@ impl Margin {
         if moves { self.loosen(b, before) } else { *b }
     }
 
+    /// Returns how many boxes that had a margin were loosened again in this frame.
+    pub(super) const fn loosened_now(&self) -> u64 {
+        self.loosened_now
+    }
+
     /// Ends a frame: what the candidates that are no pairs cost, what a box that left costs, and
     /// the tests that the search for these took.
     pub(super) fn end_frame(&mut self, in_vain: u64, left_cost: u64, searched: u64) {

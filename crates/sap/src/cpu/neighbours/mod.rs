@@ -32,7 +32,8 @@ use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
     FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN, MAX_LEFT,
-    MAX_PLANNED_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+    MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
+    STREAM_TASK,
 };
 use crate::policy::Hysteresis;
 use crate::threads::{in_pool, on_threads};
@@ -69,6 +70,8 @@ pub(in crate::cpu) struct Neighbours {
     /// What the candidates that are no pairs have cost since the list was built, beyond the cost of
     /// the boxes that left.
     in_vain: u64,
+    /// The frames in a row in which the list has cost more than another way would.
+    slow_frames: u32,
     /// Set where the list ended because its margins were too wide. The next one is due at once.
     was_loose: bool,
 }
@@ -89,6 +92,7 @@ impl Default for Neighbours {
             full_cost: u64::MAX / 8,
             excess: 0,
             in_vain: 0,
+            slow_frames: 0,
             was_loose: false,
         }
     }
@@ -100,6 +104,8 @@ pub(in crate::cpu) struct Step<'a> {
     pub(in crate::cpu) scene: &'a Scene,
     pub(in crate::cpu) last: Last<'a>,
     pub(in crate::cpu) rule: OverlapRule,
+    /// What the frame is expected to cost another way, in tests of two boxes.
+    pub(in crate::cpu) rival: u64,
 }
 
 /// The boxes of the frame before.
@@ -201,7 +207,7 @@ impl Neighbours {
         let found = std::mem::take(&mut self.found);
         self.test(step, New::All(&found))?;
         self.policy.begin();
-        (self.excess, self.in_vain) = (0, 0);
+        (self.excess, self.in_vain, self.slow_frames) = (0, 0, 0);
         Ok(Some(Updated {
             pairs: self.candidates.hits(),
             tests: searched + self.candidates.len() as u64,
@@ -209,7 +215,8 @@ impl Neighbours {
     }
 
     /// Brings the list up to date with a frame. Returns None where it is better done in full: too
-    /// many boxes left, or the form of the frame is another.
+    /// many boxes left, or the form of the frame is another. The list ends where boxes leave their
+    /// margins so often that it costs more than its rival, frame after frame.
     pub(in crate::cpu) fn update(
         &mut self,
         step: &Step,
@@ -240,6 +247,13 @@ impl Neighbours {
         let left_cost = costs.left(candidates_per_box) as u64;
         let candidate_cost = costs.candidate(candidates_per_box) as u64;
         let in_vain = candidate_cost * (candidates - hits);
+        let leaving = self.margin.loosened_now();
+        let steady_cost = LIST_BOX_COST * n as u64
+            + candidate_cost * candidates
+            + costs.leaving(candidates_per_box) as u64 * leaving
+            + searched * leaving / left.max(1) as u64;
+        let is_slow = steady_cost as f32 > MAX_STEADY_COST * step.rival as f32;
+        self.slow_frames = if is_slow { self.slow_frames + 1 } else { 0 };
         self.margin.end_frame(in_vain, left_cost, searched);
         self.in_vain = (self.in_vain + in_vain).saturating_sub(left_cost * left as u64 + searched);
         let cost = LIST_BOX_COST * n as u64
@@ -247,7 +261,8 @@ impl Neighbours {
             + left_cost * left as u64
             + searched;
         self.excess = (self.excess + cost).saturating_sub(self.full_cost);
-        if self.excess > self.full_cost.saturating_mul(MAX_EXCESS) {
+        let costs_more = self.excess > self.full_cost.saturating_mul(MAX_EXCESS);
+        if costs_more || self.slow_frames >= MAX_SLOW_FRAMES {
             self.policy.reject();
         } else {
             self.policy.count_quiet();
