@@ -31,10 +31,11 @@ use crate::cpu::lanes::{MARK, prefetch};
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN, MAX_LEFT,
-    MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
+    CANDIDATE_SAMPLE, FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN,
+    MAX_LEFT, MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
     STREAM_TASK,
 };
+use crate::draw::draw;
 use crate::policy::Hysteresis;
 use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
@@ -175,7 +176,7 @@ impl Neighbours {
     }
 
     /// Builds the list of a frame and tests it. Returns None where it would have more than `max`
-    /// candidates.
+    /// candidates, or is expected to cost more than its rival.
     pub(in crate::cpu) fn build(
         &mut self,
         step: &Step,
@@ -193,6 +194,11 @@ impl Neighbours {
             let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
             on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))?;
         }
+        if step.rival < u64::MAX && self.sampled_cost(step) > step.rival as f32 {
+            self.policy.decline();
+            return Ok(None);
+        }
+        let loose = &mut self.loose;
         loose.copy_tags(step.scene)?;
         let found = self
             .searcher
@@ -212,6 +218,31 @@ impl Neighbours {
             pairs: self.candidates.hits(),
             tests: searched + self.candidates.len() as u64,
         }))
+    }
+
+    /// Returns what a frame will cost, in tests of two boxes. Candidates of a sample are counted
+    /// among all loosened boxes: the number of pairs says little about them where boxes are near
+    /// each other and do not overlap, or a few are so large that they reach all others.
+    fn sampled_cost(&self, step: &Step) -> f32 {
+        let (boxes, loose) = (&step.scene.boxes, &self.loose.boxes);
+        let costs = Costs::of(boxes.len());
+        let of_one = |i: usize| {
+            let Some(before) = step.last.get(i as u32) else {
+                return 0.0;
+            };
+            let near = loose.iter().filter(|other| other.overlaps(&loose[i], RULE));
+            // Each candidate has two boxes.
+            let candidates = near.count().saturating_sub(1) as f32 / 2.0;
+            costs.candidate(candidates) * candidates
+                + costs.leaving(candidates) * self.margin.leaving(&boxes[i], before)
+        };
+        let samples = boxes.len().min(CANDIDATE_SAMPLE);
+        let mut each: Vec<f32> = draw(boxes.len(), samples, 0).map(of_one).collect();
+        each.sort_unstable_by(f32::total_cmp);
+        // Without the highest: one that is so large has its candidates at the others too.
+        each.pop();
+        let mean = each.iter().sum::<f32>() / each.len().max(1) as f32;
+        (LIST_BOX_COST as f32 + mean) * boxes.len() as f32
     }
 
     /// Brings the list up to date with a frame. Returns None where it is better done in full: too
