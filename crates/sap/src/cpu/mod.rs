@@ -72,8 +72,8 @@ use scene::Scene;
 use std::borrow::Cow;
 use std::time::Instant;
 use tuning::{
-    MAX_TREE_FRAMES, MEDIUM_FRAME, MIN_ROUND_PAIRS, MIN_TREE_FRAMES, ROUND_PAIRS_PER_BOX,
-    SMALL_FRAME, SMALL_LIST, STREAM_TASK,
+    MAX_TREE_FRAMES, MEDIUM_FRAME, MIN_ROUND_PAIRS, MIN_TREE_FRAMES, READ_HERE,
+    ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST, STREAM_TASK,
 };
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
@@ -172,10 +172,10 @@ impl Engine {
         n: usize,
         update: impl FnOnce(&mut Self) -> Result<T> + Send,
     ) -> Result<T> {
-        let max_here = if self.pool_threads == 1 {
-            STREAM_TASK
-        } else {
-            MEDIUM_FRAME
+        let max_here = match self.pool_threads {
+            1 if self.kept.in_use() => READ_HERE,
+            1 => STREAM_TASK,
+            _ => MEDIUM_FRAME,
         };
         match n {
             ..=SMALL_FRAME => update(self),
