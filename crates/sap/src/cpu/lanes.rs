@@ -48,6 +48,20 @@ pub(super) trait Lanes {
         probe: [&[i32; K]; 2],
     ) -> u32;
 
+    /// Returns the least of eight numbers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::overlap_eight`].
+    unsafe fn least(numbers: &[i32; LANES]) -> i32;
+
+    /// Returns the greatest of eight numbers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::overlap_eight`].
+    unsafe fn greatest(numbers: &[i32; LANES]) -> i32;
+
     /// Returns the keys that are at most `limit`.
     ///
     /// # Safety
@@ -157,6 +171,16 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    unsafe fn least(numbers: &[i32; LANES]) -> i32 {
+        numbers.iter().fold(i32::MAX, |x, &y| x.min(y))
+    }
+
+    #[inline(always)]
+    unsafe fn greatest(numbers: &[i32; LANES]) -> i32 {
+        numbers.iter().fold(i32::MIN, |x, &y| x.max(y))
+    }
+
+    #[inline(always)]
     unsafe fn at_most(keys: &[i64], start: usize, limit: i64) -> u32 {
         // SAFETY: the caller keeps `start + LANES` within the length.
         let keys = unsafe { keys.get_unchecked(start..start + LANES) };
@@ -237,6 +261,18 @@ mod avx2 {
     use crate::Pair;
     use std::arch::x86_64::*;
 
+    /// Loads four numbers and the other four.
+    #[inline(always)]
+    fn halves(numbers: &[i32; LANES]) -> [__m128i; 2] {
+        // SAFETY: SSE2 is part of x86-64; both loads are of half the numbers.
+        unsafe {
+            [
+                _mm_loadu_si128(numbers.as_ptr().cast()),
+                _mm_loadu_si128(numbers.as_ptr().add(4).cast()),
+            ]
+        }
+    }
+
     impl Lanes for Avx2 {
         #[inline(always)]
         unsafe fn overlap_eight<const K: usize>(
@@ -255,6 +291,30 @@ mod avx2 {
                     disjoint = _mm256_or_si256(disjoint, _mm256_or_si256(behind, before));
                 }
                 !(_mm256_movemask_ps(_mm256_castsi256_ps(disjoint)) as u32) & 0xff
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn least(numbers: &[i32; LANES]) -> i32 {
+            // SAFETY: the caller's promise; the loads need no alignment.
+            unsafe {
+                let [low, high] = halves(numbers);
+                let four = _mm_min_epi32(low, high);
+                let two = _mm_min_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
+                let one = _mm_min_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
+                _mm_cvtsi128_si32(one)
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn greatest(numbers: &[i32; LANES]) -> i32 {
+            // SAFETY: the caller's promise; the loads need no alignment.
+            unsafe {
+                let [low, high] = halves(numbers);
+                let four = _mm_max_epi32(low, high);
+                let two = _mm_max_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
+                let one = _mm_max_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
+                _mm_cvtsi128_si32(one)
             }
         }
 
@@ -511,7 +571,9 @@ mod tests {
                 let marked = L::marked(&candidates, start, pairs.as_mut_ptr());
                 made.extend(pairs[..marked].iter().map(|pair| pair.code()));
                 let marks = L::marks(&candidates, start);
-                [overlap, at_most, here, within, marks]
+                let eight = std::array::from_fn(|lane| number(start + lane) as i32);
+                let bounds = [L::least(&eight) as u32, L::greatest(&eight) as u32];
+                [overlap, at_most, here, within, marks, bounds[0], bounds[1]]
             };
             made.extend(masks.map(u64::from));
         }

@@ -7,8 +7,8 @@
 //! 2. There is a neighbour list: it tests its candidates ([`neighbours`]).
 //! 3. Few boxes changed: it searches for the pairs of these boxes only ([`incremental`]).
 //! 4. Boxes moved little: it builds a neighbour list.
-//! 5. Otherwise it finds all pairs ([`full`]): a few boxes all against all, more by a planned
-//!    sweep.
+//! 5. Otherwise it finds all pairs ([`full`]): a few boxes all against all, more by a tree that is
+//!    kept while boxes move, or by a planned sweep.
 //!
 //! The neighbour list has its pairs in order, and knows what changed. After the other ways the
 //! pairs are put in order and compared with those of the last update ([`output`]). An update that
@@ -30,6 +30,7 @@ mod scene;
 mod small_sort;
 pub(crate) mod tuning;
 mod update;
+mod update_large;
 
 /// What the engine on `wgpu` does on the host in the same way.
 #[cfg(feature = "wgpu")]
@@ -57,6 +58,7 @@ use clock::Clock;
 use full::arrange::MAX_COLUMNS;
 use full::brute::Sides;
 use full::columns::Cuts;
+use full::kept::Kept;
 use full::plan::{Planned, plan};
 use full::two_sets::TwoSets;
 use full::{FullSearch, Scratch, records};
@@ -70,8 +72,8 @@ use scene::Scene;
 use std::borrow::Cow;
 use std::time::Instant;
 use tuning::{
-    MAX_TREE_FRAMES, MEDIUM_FRAME, MIN_ROUND_PAIRS, MIN_TREE_FRAMES, ROUND_PAIRS_PER_BOX,
-    SMALL_FRAME, SMALL_LIST, STREAM_TASK,
+    MAX_TREE_FRAMES, MEDIUM_FRAME, MIN_ROUND_PAIRS, MIN_TREE_FRAMES, READ_HERE,
+    ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST, STREAM_TASK,
 };
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
@@ -91,8 +93,10 @@ pub(crate) struct Engine {
     listed: Vec<u32>,
     /// Memory for a small frame that is tested all against all.
     sides: Sides,
-    /// The plan of the last full update; None after all against all.
+    /// The plan of the last full update; None after all against all, or by the kept tree.
     planned: Option<Planned>,
+    /// The tree that is kept while boxes move.
+    kept: Kept,
     /// The number of threads of the pool, once an update has used it.
     pool_threads: usize,
     /// Has the tree used instead of plans, after a sweep that exceeded its budget and was wasted.
@@ -125,6 +129,7 @@ impl Engine {
             listed: Vec::new(),
             sides: Sides::default(),
             planned: None,
+            kept: Kept::default(),
             pool_threads: 0,
             plan_backoff: Backoff::new(MIN_TREE_FRAMES, MAX_TREE_FRAMES),
             last_between: None,
@@ -167,10 +172,10 @@ impl Engine {
         n: usize,
         update: impl FnOnce(&mut Self) -> Result<T> + Send,
     ) -> Result<T> {
-        let max_here = if self.pool_threads == 1 {
-            STREAM_TASK
-        } else {
-            MEDIUM_FRAME
+        let max_here = match self.pool_threads {
+            1 if self.kept.in_use() => READ_HERE,
+            1 => STREAM_TASK,
+            _ => MEDIUM_FRAME,
         };
         match n {
             ..=SMALL_FRAME => update(self),

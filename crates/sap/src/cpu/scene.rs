@@ -1,6 +1,6 @@
 //! A frame as the engine stores it: checked, in `f32`, with margins, owned.
 
-use super::tuning::STREAM_TASK;
+use super::tuning::{READ_HERE, STREAM_TASK};
 use crate::frame::Boxes;
 use crate::query::Labels;
 use crate::threads::on_threads;
@@ -202,7 +202,7 @@ impl Scene {
     }
 
     fn fill(&mut self, n: usize, of: impl Fn(usize) -> Aabb + Send + Sync) -> Result<()> {
-        if n <= STREAM_TASK {
+        if n <= READ_HERE {
             return try_alloc::refill(&mut self.boxes, (0..n).map(of));
         }
         let boxes = (0..n).into_par_iter().with_min_len(STREAM_TASK).map(of);

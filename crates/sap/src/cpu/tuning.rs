@@ -27,6 +27,10 @@ pub(super) const SMALL_FRAME: usize = 1000;
 /// and 190 with 2,029 of 6,199.
 pub(super) const MEDIUM_FRAME: usize = 2048;
 
+/// Max boxes that one thread reads, in 13 us; two changes of threads take 15 to 20. Where the pool
+/// has one thread, a frame of so many stays on the caller's thread while there is a kept tree.
+pub(super) const READ_HERE: usize = 2 * STREAM_TASK;
+
 /// Max boxes of a neighbour list that is updated on the caller's thread: with 3,000, waking the
 /// pool took 60 of 100 us. Larger lists have parallel steps.
 pub(super) const SMALL_LIST: usize = STREAM_TASK;
@@ -157,6 +161,41 @@ pub(super) const BOX_BUDGET: i64 = 700;
 pub(super) const PAIR_BUDGET: i64 = 30;
 /// The cost of an overlap that filters drop: 7 to 9 ns.
 pub(super) const DROPPED_COST: u64 = 25;
+
+// ---- The kept tree ----
+
+/// Pairs of nodes of 64 boxes that one task joins. Not measured.
+pub(super) const JOIN_TASK: usize = 32;
+
+/// A box is large, and in a leaf of large ones, beyond this many times the typical size. Not
+/// measured.
+pub(super) const LARGE_BOX: f32 = 8.0;
+
+/// The tree is due after one frame of boxes near where they were, and one that did not serve 8
+/// frames for each frame waited doubles the wait, up to 256. Not measured.
+pub(super) const KEPT_LIMITS: Limits = Limits {
+    min_quiet_frames: 1,
+    max_quiet_frames: 256,
+    worth: 8,
+};
+
+/// The costs of a frame by the tree, in tests of two boxes, of one thread: of a box, which is read
+/// and written to its leaf, 5.4 ns; of two tests in nodes, 1.5 ns (0.9 ns in 8,041 boxes of few
+/// pairs, 2.6 ns in 10^5 uniform ones); of a pair, 3 ns.
+pub(super) const KEPT_BOX_COST: u64 = 18;
+/// See [`KEPT_BOX_COST`].
+pub(super) const JOINED_COST: u64 = 5;
+/// See [`KEPT_BOX_COST`].
+pub(super) const KEPT_PAIR_COST: u64 = 10;
+/// The tests in nodes that a tree is expected to take, for each box and for each pair. A box takes
+/// 25 where it has hardly a pair, 33 with 1.3 pairs and 32 with 4 in a plane, 53 with 3.3, 140 with
+/// 37.
+pub(super) const JOINED_TESTS: [u64; 2] = [25, 3];
+/// What a frame by a tree may be expected to cost, in frames by a plan: building it costs several
+/// of these. Not measured.
+pub(super) const MAX_KEPT_COST: f32 = 0.8;
+/// The cost of building the tree for each box, in tests in nodes: 100 to 130 ns.
+pub(super) const HALVED_COST: u64 = 150;
 
 // ---- Pairs and their order ----
 
@@ -374,6 +413,20 @@ pub(super) const LONG_LIST_COST: f32 = 7.0;
 /// What each candidate of a box that left adds to that: 48 ns, most of it for the order of the
 /// list. In a cloth of 49 pairs for each box, a box that left takes 10 us.
 pub(super) const LEFT_CANDIDATE_COST: f32 = 160.0;
+
+/// The cost of a box that left beside the tests that find its candidates and what these add: 0.2 us
+/// in 20,000 boxes that have hardly any. It decides whether to go on with a list; [`LEFT_COSTS`]
+/// decides how wide margins are.
+pub(super) const LEAVING_COST: f32 = 600.0;
+/// Sampled boxes whose candidates are counted among all others before a list is built, where the
+/// kept tree is its rival. Building a list takes ten times as long. Not measured.
+pub(super) const CANDIDATE_SAMPLE: usize = 16;
+/// A list ends once it has cost more than this many frames by the kept tree, in so many frames in a
+/// row. Of 8,041 boxes of a washer that walk by a tenth, one in 25 leaves its margin in each frame,
+/// which takes 520 us by the list and 170 by the tree.
+pub(super) const MAX_STEADY_COST: f32 = 1.25;
+/// See [`MAX_STEADY_COST`]. Not measured.
+pub(super) const MAX_SLOW_FRAMES: u32 = 3;
 
 /// What a list may cost beyond full updates before it is dropped, in full updates. Boxes that move
 /// in turns all leave once, before all have a margin. If a fifth of 3,000 boxes moves in each

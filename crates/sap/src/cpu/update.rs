@@ -18,9 +18,10 @@ use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
-    BRUTE_BOX_COST, FULL_BOX_COSTS, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES,
-    MAX_JUMP_TESTS, SEARCH_TASK, SPLICE_PART, SPLICED_SHARE, STREAM_TASK, UNCHECKED_PAIRS,
+    BRUTE_BOX_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, MAX_JUMP_TESTS, SEARCH_TASK, SPLICE_PART,
+    SPLICED_SHARE, STREAM_TASK, UNCHECKED_PAIRS,
 };
+use super::update_large::rival_cost;
 use crate::threads::{in_pool, on_threads};
 use crate::{
     Aabb, Backend, Config, Error, Frame, Invalid, OverlapRule, Pair, Report, Result, Sorts, Stats,
@@ -134,6 +135,7 @@ impl Engine {
         if !few_changed {
             self.incremental.drop_tree();
             if has_last && let Some(report) = self.update_neighbours(scene, clock)? {
+                self.kept.drop_tree();
                 return Ok(report);
             }
         }
@@ -142,18 +144,9 @@ impl Engine {
         let report = if is_small {
             self.update_brute(scene, clock)?
         } else {
-            self.update_full(scene, clock)?
+            self.update_large(scene, clock)?
         };
         self.incremental.end_full(&report);
-        let (n, tests) = (report.n as u64, report.stats.tests);
-        let (box_cost, pair_cost) = if is_small {
-            (BRUTE_BOX_COST, 0)
-        } else {
-            let in_columns = report.stats.strategy != Strategy::Sweep;
-            (FULL_BOX_COSTS[usize::from(in_columns)], FULL_PAIR_COST)
-        };
-        self.neighbours
-            .record_full(tests + box_cost * n + pair_cost * report.pairs);
         Ok(report)
     }
 
@@ -209,8 +202,12 @@ impl Engine {
             self.neighbours.drop_list();
             return Ok(None);
         }
-        let rule = self.config.rule;
-        let step = Step { scene, last, rule };
+        let step = Step {
+            scene,
+            last,
+            rule: self.config.rule,
+            rival: rival_cost(scene, self.lists.pairs.len()),
+        };
         let (lists, neighbours) = (&mut self.lists, &mut self.neighbours);
         let is_new = !neighbours.in_use();
         let updated = match last {
@@ -263,23 +260,39 @@ impl Engine {
         if is_new {
             std::mem::swap(&mut lists.pairs, &mut lists.next);
         }
-        let [started, ended] = [&lists.started, &lists.ended].map(|list| list.len() as u64);
+        Ok(Some(self.report_without_plan(
+            scene,
+            updated.tests,
+            0,
+            clock,
+        )))
+    }
+
+    /// Returns the report of an update that found all pairs without a plan, and whose lists are in
+    /// place. The strategy stays that of the last plan.
+    pub(super) fn report_without_plan(
+        &self,
+        scene: &Scene,
+        tests: u64,
+        sorted: u64,
+        clock: &mut Clock,
+    ) -> Report {
         let last = self.last_report();
-        Ok(Some(Report {
-            n,
+        let report = Report {
+            n: scene.boxes.len(),
             invalid: scene.invalid,
-            pairs: count,
-            started,
-            ended,
             stats: Stats {
-                tests: updated.tests,
+                tests,
                 resting: 0,
-                sorts: Sorts::default(),
-                timings: clock.finish(),
+                sorts: Sorts {
+                    keys: sorted,
+                    ..Sorts::default()
+                },
                 ..last.stats
             },
             ..last
-        }))
+        };
+        self.complete(report, clock)
     }
 
     /// Completes an update in which nothing changed.
@@ -340,6 +353,7 @@ impl Engine {
             std::mem::swap(&mut self.lists.ended, &mut differences.ended);
         }
         self.incremental.end_incremental(differences.tests);
+        self.kept.drop_tree();
         let last = self.last_report();
         let report = Report {
             n,
@@ -437,7 +451,7 @@ impl Engine {
     }
 
     /// Finds all pairs.
-    fn update_full(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+    pub(super) fn update_full(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
         let n = scene.boxes.len();
         let mut planned = match self.planned.take() {
             Some(last) if last.suits(scene, &self.scene) => last,
@@ -510,6 +524,9 @@ impl Engine {
         clock.lap(|timings| &mut timings.sweep);
         self.compare_lists(clock)?;
         self.planned = None;
+        self.kept.drop_tree();
+        self.neighbours
+            .record_full(max_pairs(n) + BRUTE_BOX_COST * n as u64);
         let none = Report::none(Backend::Cpu, Strategy::Sweep);
         let report = Report {
             n,
@@ -525,7 +542,7 @@ impl Engine {
 
     /// Finds which pairs of the next list started and which of the last ended, if events are
     /// wanted.
-    fn compare_lists(&mut self, clock: &mut Clock) -> Result<()> {
+    pub(super) fn compare_lists(&mut self, clock: &mut Clock) -> Result<()> {
         if self.config.events {
             self.lists.compare()?;
             clock.lap(|timings| &mut timings.events);
@@ -558,7 +575,7 @@ impl Engine {
     }
 
     /// Returns what limits the pairs of an update.
-    fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> Memory<'a> {
+    pub(super) fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> Memory<'a> {
         Memory {
             last: self.last.as_ref().map(|_| self.lists.pairs.len() as u64),
             owned: self.lists.bytes(),

@@ -6,6 +6,7 @@ mod column;
 pub(super) mod columns;
 mod endpoints;
 mod entry;
+pub(super) mod kept;
 mod partition;
 pub(super) mod plan;
 pub(super) mod records;

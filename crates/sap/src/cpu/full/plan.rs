@@ -105,11 +105,10 @@ impl Planned {
     /// Tells whether a frame, which follows `last`, is to follow this plan too.
     pub(in crate::cpu) fn suits(&self, scene: &Scene, last: &Scene) -> bool {
         let is_like = self.n == scene.boxes.len()
-            && self.n == last.boxes.len()
             && scene.worlds == last.worlds
             && !self.plan.by_tree
             && !self.is_worse;
-        is_like && self.frames < PLANNED_FRAMES && keeps_places(&scene.boxes, &last.boxes)
+        is_like && self.frames < PLANNED_FRAMES && keeps_places(scene, last)
     }
 
     /// Ends a frame that followed the plan, with the tests that it took.
@@ -122,8 +121,13 @@ impl Planned {
     }
 }
 
-/// Tells whether nearly all boxes of a sample overlap those that they were.
-fn keeps_places(boxes: &[Aabb], last: &[Aabb]) -> bool {
+/// Tells whether a scene has as many boxes as the last, and nearly all of a sample overlap those
+/// that they were.
+pub(in crate::cpu) fn keeps_places(scene: &Scene, last: &Scene) -> bool {
+    let (boxes, last) = (&scene.boxes, &last.boxes);
+    if boxes.len() != last.len() {
+        return false;
+    }
     let samples = boxes.len().min(MOTION_SAMPLE);
     let keeps_place = |&i: &usize| {
         let (b, before) = (&boxes[i], &last[i]);

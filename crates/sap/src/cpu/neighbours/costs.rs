@@ -1,8 +1,8 @@
 //! The cost of each step of an update by the neighbour list.
 
 use crate::cpu::tuning::{
-    CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEFT_CANDIDATE_COST, LEFT_COSTS, LONG_LIST,
-    LONG_LIST_COST, MAX_BRUTE,
+    CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEAVING_COST, LEFT_CANDIDATE_COST, LEFT_COSTS,
+    LONG_LIST, LONG_LIST_COST, MAX_BRUTE,
 };
 
 /// What steps of an update by the list cost, in tests of two boxes.
@@ -35,5 +35,10 @@ impl Costs {
     /// two boxes.
     pub(super) fn left(self, candidates_per_box: f32) -> f32 {
         self.left + 2.0 * LEFT_CANDIDATE_COST * candidates_per_box
+    }
+
+    /// Returns the cost of a box that left beside the tests that find its candidates.
+    pub(super) fn leaving(self, candidates_per_box: f32) -> f32 {
+        LEAVING_COST + 2.0 * LEFT_CANDIDATE_COST * candidates_per_box
     }
 }

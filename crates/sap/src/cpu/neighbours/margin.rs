@@ -101,10 +101,23 @@ impl Margin {
         let Some(before) = before.filter(|before| !before.is_empty()) else {
             return *b;
         };
-        let margin = (self.steps * step(b, before))
+        b.loosened(self.margin(b, before))
+    }
+
+    fn margin(&self, b: &Aabb, before: &Aabb) -> f32 {
+        (self.steps * step(b, before))
             .min(MAX_MARGIN * size(b))
-            .min(f32::MAX);
-        b.loosened(margin)
+            .min(f32::MAX)
+    }
+
+    /// Returns the share of frames in which a box that walks at random will leave its margin.
+    pub(super) fn leaving(&self, b: &Aabb, before: &Aabb) -> f32 {
+        let (step, margin) = (step(b, before), self.margin(b, before));
+        if step > 0.0 {
+            (step / margin).powi(2).min(1.0)
+        } else {
+            0.0
+        }
     }
 
     /// Loosens again a box that has left `loose`, but for one that seldom moves: it is not
@@ -122,6 +135,11 @@ impl Margin {
         self.loosened_now += u64::from(had_margin);
         let moves = had_margin || self.frame - time <= MOVING_FRAMES;
         if moves { self.loosen(b, before) } else { *b }
+    }
+
+    /// Returns how many boxes that had a margin were loosened again in this frame.
+    pub(super) const fn loosened_now(&self) -> u64 {
+        self.loosened_now
     }
 
     /// Ends a frame: what the candidates that are no pairs cost, what a box that left costs, and

@@ -31,9 +31,11 @@ use crate::cpu::lanes::{MARK, prefetch};
 use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
-    FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN, MAX_LEFT,
-    MAX_PLANNED_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE, STREAM_TASK,
+    CANDIDATE_SAMPLE, FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN,
+    MAX_LEFT, MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
+    STREAM_TASK,
 };
+use crate::draw::draw;
 use crate::policy::Hysteresis;
 use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
@@ -69,6 +71,8 @@ pub(in crate::cpu) struct Neighbours {
     /// What the candidates that are no pairs have cost since the list was built, beyond the cost of
     /// the boxes that left.
     in_vain: u64,
+    /// The frames in a row in which the list has cost more than another way would.
+    slow_frames: u32,
     /// Set where the list ended because its margins were too wide. The next one is due at once.
     was_loose: bool,
 }
@@ -89,6 +93,7 @@ impl Default for Neighbours {
             full_cost: u64::MAX / 8,
             excess: 0,
             in_vain: 0,
+            slow_frames: 0,
             was_loose: false,
         }
     }
@@ -100,6 +105,8 @@ pub(in crate::cpu) struct Step<'a> {
     pub(in crate::cpu) scene: &'a Scene,
     pub(in crate::cpu) last: Last<'a>,
     pub(in crate::cpu) rule: OverlapRule,
+    /// What the frame is expected to cost another way, in tests of two boxes.
+    pub(in crate::cpu) rival: u64,
 }
 
 /// The boxes of the frame before.
@@ -169,7 +176,7 @@ impl Neighbours {
     }
 
     /// Builds the list of a frame and tests it. Returns None where it would have more than `max`
-    /// candidates.
+    /// candidates, or is expected to cost more than its rival.
     pub(in crate::cpu) fn build(
         &mut self,
         step: &Step,
@@ -187,6 +194,11 @@ impl Neighbours {
             let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
             on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))?;
         }
+        if step.rival < u64::MAX && self.sampled_cost(step) > step.rival as f32 {
+            self.policy.decline();
+            return Ok(None);
+        }
+        let loose = &mut self.loose;
         loose.copy_tags(step.scene)?;
         let found = self
             .searcher
@@ -201,15 +213,41 @@ impl Neighbours {
         let found = std::mem::take(&mut self.found);
         self.test(step, New::All(&found))?;
         self.policy.begin();
-        (self.excess, self.in_vain) = (0, 0);
+        (self.excess, self.in_vain, self.slow_frames) = (0, 0, 0);
         Ok(Some(Updated {
             pairs: self.candidates.hits(),
             tests: searched + self.candidates.len() as u64,
         }))
     }
 
+    /// Returns what a frame will cost, in tests of two boxes. Candidates of a sample are counted
+    /// among all loosened boxes: the number of pairs says little about them where boxes are near
+    /// each other and do not overlap, or a few are so large that they reach all others.
+    fn sampled_cost(&self, step: &Step) -> f32 {
+        let (boxes, loose) = (&step.scene.boxes, &self.loose.boxes);
+        let costs = Costs::of(boxes.len());
+        let of_one = |i: usize| {
+            let Some(before) = step.last.get(i as u32) else {
+                return 0.0;
+            };
+            let near = loose.iter().filter(|other| other.overlaps(&loose[i], RULE));
+            // Each candidate has two boxes.
+            let candidates = near.count().saturating_sub(1) as f32 / 2.0;
+            costs.candidate(candidates) * candidates
+                + costs.leaving(candidates) * self.margin.leaving(&boxes[i], before)
+        };
+        let samples = boxes.len().min(CANDIDATE_SAMPLE);
+        let mut each: Vec<f32> = draw(boxes.len(), samples, 0).map(of_one).collect();
+        each.sort_unstable_by(f32::total_cmp);
+        // Without the highest: one that is so large has its candidates at the others too.
+        each.pop();
+        let mean = each.iter().sum::<f32>() / each.len().max(1) as f32;
+        (LIST_BOX_COST as f32 + mean) * boxes.len() as f32
+    }
+
     /// Brings the list up to date with a frame. Returns None where it is better done in full: too
-    /// many boxes left, or the form of the frame is another.
+    /// many boxes left, or the form of the frame is another. The list ends where boxes leave their
+    /// margins so often that it costs more than its rival, frame after frame.
     pub(in crate::cpu) fn update(
         &mut self,
         step: &Step,
@@ -240,6 +278,13 @@ impl Neighbours {
         let left_cost = costs.left(candidates_per_box) as u64;
         let candidate_cost = costs.candidate(candidates_per_box) as u64;
         let in_vain = candidate_cost * (candidates - hits);
+        let leaving = self.margin.loosened_now();
+        let steady_cost = LIST_BOX_COST * n as u64
+            + candidate_cost * candidates
+            + costs.leaving(candidates_per_box) as u64 * leaving
+            + searched * leaving / left.max(1) as u64;
+        let is_slow = steady_cost as f32 > MAX_STEADY_COST * step.rival as f32;
+        self.slow_frames = if is_slow { self.slow_frames + 1 } else { 0 };
         self.margin.end_frame(in_vain, left_cost, searched);
         self.in_vain = (self.in_vain + in_vain).saturating_sub(left_cost * left as u64 + searched);
         let cost = LIST_BOX_COST * n as u64
@@ -247,7 +292,8 @@ impl Neighbours {
             + left_cost * left as u64
             + searched;
         self.excess = (self.excess + cost).saturating_sub(self.full_cost);
-        if self.excess > self.full_cost.saturating_mul(MAX_EXCESS) {
+        let costs_more = self.excess > self.full_cost.saturating_mul(MAX_EXCESS);
+        if costs_more || self.slow_frames >= MAX_SLOW_FRAMES {
             self.policy.reject();
         } else {
             self.policy.count_quiet();

@@ -1,0 +1,138 @@
+//! The sides of eight boxes as integers, one array for each.
+
+use crate::Aabb;
+use crate::cpu::lanes::LANES;
+
+/// The min and the max of boxes on three axes.
+pub(super) type Sides = [[[i32; LANES]; 3]; 2];
+
+/// Returns the sides of eight boxes, the mins with `lift` added, and a bit for each that is empty.
+#[inline(always)]
+pub(super) fn sides(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        sse::sides(boxes, lift)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        one_by_one(boxes, lift)
+    }
+}
+
+/// The implementation for any processor.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn one_by_one(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
+    use crate::cpu::key::ordered;
+    let of = |side: fn(&Aabb) -> [f32; 3], more: i32| {
+        [0, 1, 2].map(|k| boxes.map(|b| ordered(side(b)[k]) + more))
+    };
+    let is_empty = boxes.map(|b| u32::from(b.is_empty()));
+    let empty = (0..LANES).fold(0, |all, lane| all | is_empty[lane] << lane);
+    ([of(|b| b.min, lift), of(|b| b.max, 0)], empty)
+}
+
+/// Four boxes at once, with what every x86-64 processor has.
+#[cfg(target_arch = "x86_64")]
+mod sse {
+    use super::Sides;
+    use crate::Aabb;
+    use crate::cpu::lanes::LANES;
+    use std::arch::x86_64::*;
+
+    /// Returns numbers as integers of the same order: see [`crate::cpu::key::ordered`].
+    #[inline(always)]
+    fn ordered(numbers: __m128) -> __m128i {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe {
+            let bits = _mm_castps_si128(numbers);
+            let sign = _mm_srai_epi32::<31>(bits);
+            let size = _mm_and_si128(bits, _mm_set1_epi32(i32::MAX));
+            _mm_sub_epi32(_mm_xor_si128(size, sign), sign)
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn sides(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
+        let mut all = [[[0; LANES]; 3]; 2];
+        let mut empty = 0;
+        for half in [0, 4] {
+            let ([mut x, mut y, mut z, mut w], [a, b, c, d]) = (
+                [0, 1, 2, 3].map(|lane| load(boxes[half + lane])[0]),
+                [0, 1, 2, 3].map(|lane| load(boxes[half + lane])[1]),
+            );
+            // SAFETY: SSE2 is part of x86-64; each of the six stores is of half a list.
+            unsafe {
+                // Four times min x y z, max x become one of these for four boxes.
+                _MM_TRANSPOSE4_PS(&mut x, &mut y, &mut z, &mut w);
+                let (low, high) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
+                let min = [x, y, z].map(ordered);
+                let max = [w, _mm_movelh_ps(low, high), _mm_movehl_ps(high, low)];
+                let max = max.map(ordered);
+                let is_empty = _mm_castsi128_ps(_mm_cmpgt_epi32(min[0], max[0]));
+                empty |= (_mm_movemask_ps(is_empty) as u32) << half;
+                let min = min.map(|side| _mm_add_epi32(side, _mm_set1_epi32(lift)));
+                for (to, from) in all.iter_mut().zip([min, max]) {
+                    for (to, from) in to.iter_mut().zip(from) {
+                        _mm_storeu_si128(to[half..].as_mut_ptr().cast(), from);
+                    }
+                }
+            }
+        }
+        (all, empty)
+    }
+
+    /// Returns the first four of a box's six numbers, and the last four.
+    #[inline(always)]
+    fn load(b: &Aabb) -> [__m128; 2] {
+        let numbers: &[f32; 6] = bytemuck::cast_ref(b);
+        // SAFETY: SSE is part of x86-64; both loads lie within the six numbers and need no
+        // alignment.
+        unsafe {
+            [
+                _mm_loadu_ps(numbers.as_ptr()),
+                _mm_loadu_ps(numbers.as_ptr().add(2)),
+            ]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_those_of_the_boxes() {
+        let values = [
+            f32::NEG_INFINITY,
+            f32::MIN,
+            -1.0,
+            -1e-45,
+            -0.0,
+            0.0,
+            1e-45,
+            2.5,
+            f32::INFINITY,
+        ];
+        let mut state = 5_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            values[(state >> 16) as usize % values.len()]
+        };
+        for _ in 0..2000 {
+            let boxes: [Aabb; LANES] = std::array::from_fn(|_| {
+                let (a, b) = ([(); 3].map(|()| next()), [(); 3].map(|()| next()));
+                if a == b {
+                    return Aabb::EMPTY;
+                }
+                Aabb::new(
+                    std::array::from_fn(|k| a[k].min(b[k])),
+                    std::array::from_fn(|k| a[k].max(b[k])),
+                )
+            });
+            for lift in [0, 1] {
+                let boxes = boxes.each_ref();
+                assert_eq!(sides(boxes, lift), one_by_one(boxes, lift), "{boxes:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A full update of a frame that is too large to test all against all: by the tree that is kept
+//! while boxes move, or by a plan.
+
+use super::Engine;
+use super::accept::{Accept, WorldTest};
+use super::clock::Clock;
+use super::full::Scratch;
+use super::full::kept::expected_cost;
+use super::full::plan::keeps_places;
+use super::memory::max_pairs;
+use super::output::collect::Collector;
+use super::scene::Scene;
+use super::tuning::{FULL_BOX_COSTS, FULL_PAIR_COST, MAX_BRUTE};
+use crate::{Report, Result, Strategy};
+
+/// Returns what a frame by the kept tree is expected to cost, or the max where there is no such way
+/// or a neighbour list is cheaper: up to [`MAX_BRUTE`] boxes, it needs no tree for those that left.
+pub(super) fn rival_cost(scene: &Scene, pairs: usize) -> u64 {
+    let n = scene.boxes.len();
+    if n <= MAX_BRUTE || scene.worlds.is_some() {
+        return u64::MAX;
+    }
+    expected_cost(n, pairs) + FULL_PAIR_COST * pairs as u64
+}
+
+impl Engine {
+    /// Finds all pairs of a frame that is too large to test all against all.
+    pub(super) fn update_large(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+        let n = scene.boxes.len();
+        let may_keep = self.config.strategy == Strategy::Auto && scene.worlds.is_none();
+        let is_like = self.last.is_some() && keeps_places(scene, &self.scene);
+        if !may_keep || !is_like {
+            self.kept.drop_tree();
+        } else if self.kept.is_due(n, self.lists.pairs.len())
+            && let Some(report) = self.update_kept(scene, clock)?
+        {
+            return Ok(report);
+        }
+        let report = self.update_full(scene, clock)?;
+        let in_columns = report.stats.strategy != Strategy::Sweep;
+        let cost = report.stats.tests + FULL_BOX_COSTS[usize::from(in_columns)] * n as u64;
+        self.kept.record_planned(cost);
+        self.neighbours
+            .record_full(cost + FULL_PAIR_COST * report.pairs);
+        Ok(report)
+    }
+
+    /// Finds all pairs by the kept tree. Returns None where a plan is better.
+    fn update_kept(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Option<Report>> {
+        let (n, rule) = (scene.boxes.len(), self.config.rule);
+        if !self.kept.in_use() {
+            // The tree takes the place of both.
+            (self.scratch, self.planned) = (Scratch::default(), None);
+        }
+        if self.kept.refit(scene, rule).is_err() {
+            self.kept.reject();
+            return Ok(None);
+        }
+        clock.lap(|timings| &mut timings.sort);
+        let memory = self.memory(&self.config, n, max_pairs(n));
+        let (accept, blocks) = (
+            Accept::new(scene, scene, rule, WorldTest::PerPair),
+            &self.lists.blocks,
+        );
+        let mut is_exceeded = false;
+        let (found, limit) = memory.collect(|limit| {
+            let collector = Collector::new(limit, blocks).bounded(n);
+            let found = self.kept.pairs(&accept, &collector);
+            is_exceeded |= collector.is_exceeded();
+            found.stored()
+        })?;
+        clock.lap(|timings| &mut timings.sweep);
+        if is_exceeded {
+            found
+                .blocks
+                .into_iter()
+                .for_each(|block| blocks.give(block));
+            self.kept.reject();
+            return Ok(None);
+        }
+        let (tests, count) = (found.tests, found.count);
+        self.lists.order(found.within(limit)?, n)?;
+        clock.lap(|timings| &mut timings.order);
+        self.compare_lists(clock)?;
+        let cost = self.kept.end_frame(n, tests, count);
+        self.neighbours.record_full(cost + FULL_PAIR_COST * count);
+        self.lists.publish();
+        Ok(Some(self.report_without_plan(scene, tests, count, clock)))
+    }
+}
