@@ -61,11 +61,11 @@ fn enter(test: u32, count: u32, tests: u32) {
 
 // Tells whether two entries are a pair.
 fn is_pair(own: vec4<u32>, name: vec4<u32>, other: u32) -> bool {
-    let b = entries[2u * other];
+    let b = entries[other];
     if own.x > b.y || b.x > own.y || own.z > b.w || b.z > own.w {
         return false;
     }
-    let mate = name_of(other);
+    let mate = names[other];
     if name.y > mate.z || mate.y > name.z || ((name.x | mate.x) & FIRST_COLUMNS) != FIRST_COLUMNS {
         return false;
     }
@@ -82,18 +82,18 @@ fn find_own(test: u32, end: u32, count: u32, tests: u32) -> u32 {
         return pairs;
     }
     enter(test, count, tests);
-    var own = entries[2u * entry];
-    var name = name_of(entry);
+    var own = entries[entry];
+    var name = names[entry];
     for (var at = test; at < end; at += 1u) {
         if at >= end_test {
             go_to(at, count, tests);
-            own = entries[2u * entry];
-            name = name_of(entry);
+            own = entries[entry];
+            name = names[entry];
         }
         // The host discards the pairs where a sum was too large, which this is for.
         let other = min(entry + 1u + (at - first_test), count - 1u);
         if is_pair(own, name, other) {
-            own_pairs[pairs] = pair_of(name.x & ~FIRST_COLUMNS, name_of(other).x & ~FIRST_COLUMNS);
+            own_pairs[pairs] = pair_of(name.x & ~FIRST_COLUMNS, names[other].x & ~FIRST_COLUMNS);
             pairs += 1u;
         }
     }

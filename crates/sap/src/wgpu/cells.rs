@@ -12,9 +12,6 @@ use radsweep_kernels::wgsl::{Cells, SWEEP_ITEMS, WORKGROUP};
 use std::ops::Range;
 use wgpu_device::wgpu::Buffer;
 
-/// The bytes of an entry.
-const ENTRY_BYTES: u64 = 32;
-
 /// Searches one after the other, with the memory that only they use.
 pub(super) struct CellSearch {
     gpu: Gpu,
@@ -97,10 +94,6 @@ impl CellSearch {
         (stored, last): (&Buffer, Option<(&Buffer, u64)>),
     ) -> Result<bool> {
         let capacity = task.capacity;
-        let limit = self.gpu.device().limits().max_storage_buffer_binding_size;
-        if ENTRY_BYTES * capacity.copies > limit {
-            return Ok(false);
-        }
         let columns = (task.params.cut_counts.iter())
             .map(|&cuts| u64::from(cuts) + 1)
             .product();
@@ -163,7 +156,10 @@ impl CellSearch {
         let scanned = [(2, counts), (6, cell_sums), (10, tallies)];
         batch.step(device, &kernels.scan_counts, params, &scanned, cell_blocks)?;
         let params = params.entering(cell_blocks);
-        let entries = memory.entries.reserve(device, ENTRY_BYTES * copies)?;
+        let (entries, names) = (
+            memory.entries.reserve(device, 16 * copies)?,
+            memory.names.reserve(device, 16 * copies)?,
+        );
         let rows = memory
             .rows
             .reserve(device, 4 * u64::from(params.entries).next_multiple_of(4))?;
@@ -171,6 +167,7 @@ impl CellSearch {
             (1, boxes),
             (2, counts),
             (4, entries),
+            (5, names),
             (7, cell_sums),
             (9, tags),
             (10, tallies),
@@ -180,7 +177,7 @@ impl CellSearch {
         let starts = memory.starts.reserve(device, 4 * copies)?;
         let numbered = [
             (2, counts),
-            (4, entries),
+            (5, names),
             (6, test_sums),
             (7, cell_sums),
             (8, starts),
@@ -212,6 +209,7 @@ impl CellSearch {
         let [_, test_sums, _] = &mut self.sums;
         let found = [
             (4, memory.entries.reserve(device, 0)?),
+            (5, memory.names.reserve(device, 0)?),
             (7, test_sums.reserve(device, 0)?),
             (8, memory.starts.reserve(device, 0)?),
             (9, tags),
