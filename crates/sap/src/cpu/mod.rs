@@ -22,7 +22,7 @@ mod full;
 mod incremental;
 mod key;
 mod lanes;
-mod memory;
+mod limits;
 mod neighbours;
 mod output;
 mod scatter;
@@ -41,7 +41,7 @@ pub(crate) mod shared {
     pub(crate) use super::full::plan::{plan_by_sample, plan_without_tree, sample_size};
     pub(crate) use super::full::records::axes;
     pub(crate) use super::full::split::max_copies;
-    pub(crate) use super::memory::{Memory, max_pairs};
+    pub(crate) use super::limits::{PairLimit, max_pairs};
     pub(crate) use super::output::events::difference;
     pub(crate) use super::scene::Scene;
     pub(crate) use super::tuning::{MIN_ROUND_PAIRS, ROUND_PAIRS_PER_BOX};
@@ -64,7 +64,7 @@ use full::two_sets::TwoSets;
 use full::{FullSearch, Scratch, records};
 use incremental::Incremental;
 use incremental::policy::resting_threshold;
-use memory::{Memory, max_pairs};
+use limits::{PairLimit, max_pairs};
 use neighbours::Neighbours;
 use output::lists::Lists;
 use output::order::order;
@@ -195,7 +195,7 @@ impl Engine {
 
     /// Updates by a frame that may differ from the last.
     #[inline(never)]
-    fn update_changed_frame(&mut self, frame: &Frame) -> Result<Report> {
+    fn update_frame(&mut self, frame: &Frame) -> Result<Report> {
         check_count(frame)?;
         // With a list of changed boxes, the others need not be read.
         let listed = frame.changed.filter(|_| {
@@ -238,9 +238,9 @@ impl Engine {
             second.make_exact()?;
         }
         let sets = TwoSets::new(&self.config, &first, &second)?;
-        let memory = Memory {
+        let memory = PairLimit {
             last: self.last_between,
-            ..Memory::new(
+            ..PairLimit::new(
                 &self.config,
                 a.len() + b.len(),
                 a.len() as u64 * b.len() as u64,
@@ -266,7 +266,7 @@ impl crate::engine::Engine for Engine {
     fn update(&mut self, frame: &Frame) -> Result<Report> {
         match self.keep_by_list(frame) {
             Some(report) => Ok(report),
-            None => self.update_changed_frame(frame),
+            None => self.update_frame(frame),
         }
     }
 
@@ -333,7 +333,7 @@ impl crate::engine::Engine for Engine {
         let scene = read_alone(&self.config, frame)?;
         let (n, pairs) = (frame.len(), max_pairs(frame.len()));
         let round = MIN_ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * n as u64);
-        let limit = Memory::new(&self.config, n, pairs).round(round);
+        let limit = PairLimit::new(&self.config, n, pairs).round(round);
         let search = FullSearch {
             config: &self.config,
             scene: &scene,

@@ -344,7 +344,7 @@ pub(super) const MAX_BRUTE_FRAME: usize = 480;
 
 /// Boxes up to which the boxes that left are tested against all others; beyond, a tree is searched.
 /// Not measured.
-pub(super) const MAX_BRUTE: usize = SMALL_FRAME;
+pub(super) const MAX_LEFT_BRUTE: usize = SMALL_FRAME;
 
 /// The max share of boxes that may leave their loosened ones in a frame. Not measured.
 pub(super) const MAX_LEFT: f64 = 0.25;

@@ -9,7 +9,7 @@ use super::full::FullSearch;
 use super::full::plan::Planned;
 use super::incremental::splice::{pairs_of, splice};
 use super::lanes::MARK;
-use super::memory::{Memory, max_pairs};
+use super::limits::{PairLimit, max_pairs};
 use super::neighbours::test::ignores_denormals;
 use super::neighbours::{Last, Neighbours, Step};
 use super::output::collect::Found;
@@ -423,7 +423,7 @@ impl Engine {
     fn compare_changed(
         &self,
         scene: &Scene,
-        memory: &Memory,
+        memory: &PairLimit,
         clock: &mut Clock,
     ) -> Result<Differences> {
         let (lists, changed) = (&self.lists, self.incremental.changed());
@@ -519,7 +519,7 @@ impl Engine {
         if accept.tests_anything() {
             pairs.retain(|pair| accept.keeps(pair.a, pair.b));
         }
-        let memory = Memory::of_update(&self.config, n, max_pairs(n));
+        let memory = PairLimit::of_update(&self.config, n, max_pairs(n));
         memory.check(pairs.len() as u64, pairs.capacity())?;
         clock.lap(|timings| &mut timings.sweep);
         self.compare_lists(clock)?;
@@ -575,11 +575,11 @@ impl Engine {
     }
 
     /// Returns what limits the pairs of an update.
-    pub(super) fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> Memory<'a> {
-        Memory {
+    pub(super) fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> PairLimit<'a> {
+        PairLimit {
             last: self.last.as_ref().map(|_| self.lists.pairs.len() as u64),
             owned: self.lists.bytes(),
-            ..Memory::of_update(config, boxes, max)
+            ..PairLimit::of_update(config, boxes, max)
         }
     }
 

@@ -7,17 +7,17 @@ use super::clock::Clock;
 use super::full::Scratch;
 use super::full::kept::expected_cost;
 use super::full::plan::keeps_places;
-use super::memory::max_pairs;
+use super::limits::max_pairs;
 use super::output::collect::Collector;
 use super::scene::Scene;
-use super::tuning::{FULL_BOX_COSTS, FULL_PAIR_COST, MAX_BRUTE};
+use super::tuning::{FULL_BOX_COSTS, FULL_PAIR_COST, MAX_LEFT_BRUTE};
 use crate::{Report, Result, Strategy};
 
 /// Returns what a frame by the kept tree is expected to cost, or the max where there is no such way
-/// or a neighbour list is cheaper: up to [`MAX_BRUTE`] boxes, it needs no tree for those that left.
+/// or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree for those that left.
 pub(super) fn rival_cost(scene: &Scene, pairs: usize) -> u64 {
     let n = scene.boxes.len();
-    if n <= MAX_BRUTE || scene.worlds.is_some() {
+    if n <= MAX_LEFT_BRUTE || scene.worlds.is_some() {
         return u64::MAX;
     }
     expected_cost(n, pairs) + FULL_PAIR_COST * pairs as u64

@@ -7,8 +7,8 @@ use super::pairs::WgpuPairs;
 use super::resident::Resident;
 use super::search::Search;
 use crate::cpu::shared::{
-    Clock, Cuts, Delivery, MIN_ROUND_PAIRS, Memory, ROUND_PAIRS_PER_BOX, Scene, axes, check_count,
-    difference, max_pairs, plan_without_tree, read_alone,
+    Clock, Cuts, Delivery, MIN_ROUND_PAIRS, PairLimit, ROUND_PAIRS_PER_BOX, Scene, axes,
+    check_count, difference, max_pairs, plan_without_tree, read_alone,
 };
 use crate::engine::assert_downloaded;
 use crate::last::Last;
@@ -222,8 +222,8 @@ impl Engine {
     ) -> Result<(Vec<Pair>, Cost)> {
         let boxes = scene.boxes.len();
         let memory = match first_set {
-            0 => Memory::of_update(&self.config, boxes, max_pairs(boxes)),
-            first => Memory::new(&self.config, boxes, first as u64 * (boxes - first) as u64),
+            0 => PairLimit::of_update(&self.config, boxes, max_pairs(boxes)),
+            first => PairLimit::new(&self.config, boxes, first as u64 * (boxes - first) as u64),
         };
         let max = memory.max;
         let mut pairs = Vec::new();
@@ -388,7 +388,7 @@ impl crate::engine::Engine for Engine {
             let input = self.input(&scene, &scene.excluded, 0);
             let arranged = self.search.arrange(&input, clock)?;
             let round = MIN_ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * boxes as u64);
-            let round = Memory::new(&self.config, boxes, max_pairs(boxes)).round(round);
+            let round = PairLimit::new(&self.config, boxes, max_pairs(boxes)).round(round);
             let expected = round.min(boxes as u64);
             let mut lists = Lists::new(&mut self.search, arranged, expected)?;
             lists.deliver(round, clock, |search, listed, clock| {
@@ -442,7 +442,7 @@ fn check_strategy(strategy: Strategy) -> Result<()> {
 
 /// Fails if an update found more pairs, of at most `max`, than may be listed.
 pub(super) fn check_listed(config: &Config, boxes: usize, max: u64, count: u64) -> Result<()> {
-    Memory::of_update(config, boxes, max).check(count, 0)
+    PairLimit::of_update(config, boxes, max).check(count, 0)
 }
 
 /// Returns the boxes of two sets, one after the other. What only one set has is the default for the

@@ -7,7 +7,6 @@ use crate::draw::draw;
 use crate::{Aabb, OverlapRule};
 
 /// Returns the number of boxes to draw from `n`.
-#[cfg(feature = "wgpu")]
 pub(crate) fn sample_size(n: usize) -> usize {
     (n / BOXES_PER_SAMPLED)
         .clamp(MIN_PLAN_SAMPLE, MAX_PLAN_SAMPLE)
@@ -24,9 +23,7 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn new(boxes: &[Aabb], worlds: Option<&[u32]>) -> Self {
-        let size = (boxes.len() / BOXES_PER_SAMPLED)
-            .clamp(MIN_PLAN_SAMPLE, MAX_PLAN_SAMPLE)
-            .min(boxes.len());
+        let size = sample_size(boxes.len());
         let drawn = draw(boxes.len(), size, 0).filter(|&i| !boxes[i].is_empty());
         let (drawn, worlds): (Vec<_>, Vec<_>) = drawn
             .map(|i| (boxes[i], worlds.map_or(0, |worlds| worlds[i])))

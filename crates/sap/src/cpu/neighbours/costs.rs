@@ -2,7 +2,7 @@
 
 use crate::cpu::tuning::{
     CANDIDATE_COSTS, HUGE_LIST, LARGE_LIST, LEAVING_COST, LEFT_CANDIDATE_COST, LEFT_COSTS,
-    LONG_LIST, LONG_LIST_COST, MAX_BRUTE,
+    LONG_LIST, LONG_LIST_COST, MAX_LEFT_BRUTE,
 };
 
 /// What steps of an update by the list cost, in tests of two boxes.
@@ -21,7 +21,7 @@ impl Costs {
         Self {
             boxes: n,
             candidate: CANDIDATE_COSTS[usize::from(n > LARGE_LIST) + usize::from(n > HUGE_LIST)],
-            left: LEFT_COSTS[usize::from(n > MAX_BRUTE) + usize::from(n > LARGE_LIST)],
+            left: LEFT_COSTS[usize::from(n > MAX_LEFT_BRUTE) + usize::from(n > LARGE_LIST)],
         }
     }
 

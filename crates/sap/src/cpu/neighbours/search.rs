@@ -11,7 +11,7 @@ use crate::cpu::incremental::tree::Tree;
 use crate::cpu::output::collect::{Collector, SpareBlocks};
 use crate::cpu::output::order::order;
 use crate::cpu::scene::Scene;
-use crate::cpu::tuning::MAX_BRUTE;
+use crate::cpu::tuning::MAX_LEFT_BRUTE;
 use crate::threads::with_threads;
 use crate::{Aabb, Config, OverlapRule, Pair, Result, Strategy, try_alloc};
 
@@ -45,7 +45,7 @@ impl Searcher {
         pairs: &mut Vec<Pair>,
     ) -> Result<Option<u64>> {
         let n = loose.boxes.len();
-        if n <= MAX_BRUTE {
+        if n <= MAX_LEFT_BRUTE {
             if !matches!(self, Self::Brute(_)) {
                 *self = Self::Brute(Sides::default());
             }

@@ -15,7 +15,7 @@ pub(crate) const fn max_pairs(boxes: usize) -> u64 {
 }
 
 /// What decides how many pairs a call may keep.
-pub(crate) struct Memory<'a> {
+pub(crate) struct PairLimit<'a> {
     pub(super) config: &'a Config,
     /// The number of boxes, whose memory is not available for pairs.
     pub(super) boxes: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Memory<'a> {
     pub(super) events: bool,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> PairLimit<'a> {
     /// Creates the limits of a call that lists pairs, but no events, and has no call before it.
     pub(crate) const fn new(config: &'a Config, boxes: usize, max: u64) -> Self {
         Self {
@@ -174,9 +174,9 @@ mod tests {
                 events,
                 ..Config::default()
             };
-            let memory = Memory {
+            let memory = PairLimit {
                 owned: 1 << 60,
-                ..Memory::of_update(&config, 0, u64::MAX)
+                ..PairLimit::of_update(&config, 0, u64::MAX)
             };
             match memory.check(u64::MAX, 0) {
                 Err(Error::TooManyPairs { limit, .. }) => limit >> 50,
