@@ -401,6 +401,9 @@ impl Screen {
         {
             self.renderer = Shaders::Ready(Box::new(renderer));
         }
+        if self.save_to.is_some() {
+            viewer.message = None; // it is no part of the picture
+        }
         let again = self.panels(viewer, &mut encoder, size);
         let scale = self.input.egui_ctx().pixels_per_point();
         let [_, _, wide, high] = viewer.area(size, scale);
@@ -454,7 +457,7 @@ impl Screen {
         let context = self.input.egui_ctx().clone();
         let compiling = matches!(self.renderer, Shaders::Compiling(_));
         if compiling && viewer.starting.is_none() {
-            viewer.starting = Some("compiling shaders");
+            viewer.starting = Some("compiling shaders".into());
         }
         let output = context.run_ui(input, |ui| viewer.ui(ui));
         self.input
