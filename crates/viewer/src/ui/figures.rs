@@ -76,14 +76,7 @@ impl Viewer {
             .show_y(false)
             .set_margin_fraction(vec2(0.0, 0.0))
             .grid_spacing(Rangef::new(1.0, 300.0))
-            .x_grid_spacer(|axis| {
-                let mut marks = marks(&axis, 80.0);
-                // Frames are whole. The label of a mark at the very left would reach those of the
-                // other axis.
-                let first = axis.bounds.0 + 20.0 * axis.base_step_size;
-                marks.retain(|mark| mark.value >= first && mark.value.fract() == 0.0);
-                marks
-            })
+            .x_grid_spacer(|axis| frame_marks(&axis))
             .y_grid_spacer(|axis| {
                 let mut marks = marks(&axis, 32.0);
                 // The label of a mark at the very top would be cut off.
@@ -91,7 +84,7 @@ impl Viewer {
                 marks.retain(|mark| mark.value <= highest);
                 marks
             })
-            .x_axis_formatter(|mark, _| label(mark))
+            .x_axis_formatter(|mark, _| mark.value.to_string())
             .y_axis_formatter(|mark, _| label(mark))
             .y_axis_label("ms");
         let inspected = self.inspected;
@@ -212,6 +205,16 @@ fn marks(axis: &GridInput, apart: f64) -> Vec<GridMark> {
         marks.push(GridMark { value, step_size });
         value += step_size;
     }
+    marks
+}
+
+/// Returns the marks of the axis of frames, which are whole. The label of one at the very left would
+/// reach those of the other axis, and at the very right it would be cut off.
+fn frame_marks(axis: &GridInput) -> Vec<GridMark> {
+    let (point, (low, high)) = (axis.base_step_size, axis.bounds);
+    let inner = low + 20.0 * point..=high - 12.0 * point;
+    let mut marks = marks(axis, 80.0);
+    marks.retain(|mark| inner.contains(&mark.value) && mark.value.fract() == 0.0);
     marks
 }
 
@@ -418,6 +421,22 @@ mod tests {
                 "{high}: {labels:?}"
             );
         }
+    }
+
+    #[test]
+    fn labels_of_frames_are_whole_and_away_from_the_corners() {
+        let at = |bounds: (f64, f64)| {
+            let base_step_size = (bounds.1 - bounds.0) / 700.0;
+            let axis = GridInput {
+                bounds,
+                base_step_size,
+            };
+            let marks = frame_marks(&axis).into_iter();
+            marks.map(|mark| mark.value).collect::<Vec<_>>()
+        };
+        assert_eq!(at((120.0, 300.0)), [150.0, 200.0, 250.0]);
+        assert_eq!(at((0.0, 45.0)), [10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(at((6.0, 10.0)), [7.0, 8.0, 9.0]);
     }
 
     #[test]

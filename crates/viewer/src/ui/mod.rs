@@ -650,6 +650,25 @@ mod tests {
     }
 
     #[test]
+    fn labels_quoted_in_the_page_of_the_viewer_exist() {
+        let page = include_str!("../../../../docs/viewer.md");
+        let quoted = page.split('`').skip(1).step_by(2);
+        // A label has a capital letter, then small ones; names of files and variables do not.
+        let is_label = |text: &&str| {
+            let mut chars = text.chars();
+            chars.next().is_some_and(char::is_uppercase)
+                && chars.all(|c| c.is_lowercase() || c == ' ')
+        };
+        let (window, mut viewer) = (Window::new(), viewer());
+        let texts = window.texts(&mut viewer, [1280.0, 800.0]);
+        let labels: Vec<&str> = quoted.filter(is_label).collect();
+        assert!(labels.len() >= 5, "{labels:?}");
+        for label in labels {
+            assert!(texts.iter().any(|text| text == label), "{label}");
+        }
+    }
+
+    #[test]
     fn no_text_is_too_small_to_read() {
         let context = Window::new().0;
         for theme in [egui::Theme::Dark, egui::Theme::Light] {
