@@ -401,9 +401,6 @@ impl Screen {
         {
             self.renderer = Shaders::Ready(Box::new(renderer));
         }
-        if self.save_to.is_some() {
-            viewer.message = None; // it is no part of the picture
-        }
         let again = self.panels(viewer, &mut encoder, size);
         let scale = self.input.egui_ctx().pixels_per_point();
         let [_, _, wide, high] = viewer.area(size, scale);
@@ -456,6 +453,9 @@ impl Screen {
         let input = self.input.take_egui_input(&self.window);
         let context = self.input.egui_ctx().clone();
         let compiling = matches!(self.renderer, Shaders::Compiling(_));
+        if self.save_to.is_some() {
+            viewer.message = None; // it is no part of the picture
+        }
         if compiling && viewer.starting.is_none() {
             viewer.starting = Some("compiling shaders".into());
         }

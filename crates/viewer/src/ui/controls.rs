@@ -96,8 +96,8 @@ impl Viewer {
 
     fn simulated(&mut self, ui: &mut Ui) {
         let mut wanted = self.settings.clone();
-        // Reads a typed number, or keeps why it is refused. After Escape it is dropped: egui takes it
-        // one pass later.
+        // Reads a typed number, or keeps why it is refused. After Escape it is dropped, which egui
+        // forgets one pass later.
         let (dropped, refused) = (self.escaped, Cell::new(None));
         let read = |text: &str, range| match count(text.trim(), range) {
             _ if dropped => None,

@@ -208,8 +208,8 @@ fn marks(axis: &GridInput, apart: f64) -> Vec<GridMark> {
     marks
 }
 
-/// Returns the marks of the axis of frames, which are whole. The label of one at the very left would
-/// reach those of the other axis, and at the very right it would be cut off.
+/// Returns the marks of the axis of frames, which are whole. The label of one at the very left
+/// would reach those of the other axis, and at the very right it would be cut off.
 fn frame_marks(axis: &GridInput) -> Vec<GridMark> {
     let (point, (low, high)) = (axis.base_step_size, axis.bounds);
     let inner = low + 20.0 * point..=high - 12.0 * point;
