@@ -166,9 +166,10 @@ fn unknown(error: &clap::Error) -> clap::Error {
     let text = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let given = text(ContextKind::InvalidSubcommand);
     let is_of_bench = text(ContextKind::Usage).contains("radsweep bench");
+    let args: Vec<OsString> = std::env::args_os().collect();
     // `help` takes no scene.
-    let has_scenes = !is_of_bench && !std::env::args().any(|arg| arg == "help");
-    let mut program = args::program(ColorChoice::Auto);
+    let has_scenes = !is_of_bench && !args.iter().any(|arg| arg == "help");
+    let mut program = args::program(colour(&args));
     let command = match program.find_subcommand_mut("bench").filter(|_| is_of_bench) {
         Some(bench) => bench,
         None => &mut program,

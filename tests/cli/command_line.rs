@@ -270,6 +270,8 @@ fn colours_are_used_where_they_are_asked_for() {
         (&["pairs", "no.npy", "--color=always"], true),
         (&["pairs", "no.npy", "--colour=always"], true),
         (&["--color", "never", "info", "--dance"], false),
+        (&["--color", "always", "dance"], true),
+        (&["dance"], false),
         (&["info", "--dance"], false),
         (&["pairs", "no.npy"], false),
     ] {
