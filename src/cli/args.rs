@@ -1,7 +1,7 @@
 //! The arguments of every command, and their help texts.
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, Parser, Subcommand};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
@@ -360,6 +360,23 @@ pub(crate) fn names(command: &clap::Command) -> String {
         .map(clap::Command::get_name)
         .collect();
     names.join(", ")
+}
+
+/// Returns those of the names that are like this one.
+pub(crate) fn similar<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // Clap's suggestions for the value of an argument.
+    let known: Vec<String> = known.map(str::to_owned).collect();
+    let name = clap::Arg::new("name").value_parser(PossibleValuesParser::new(known));
+    let parsed = clap::Command::new("").no_binary_name(true).arg(name);
+    let given = given.to_lowercase();
+    match parsed.try_get_matches_from([&given]) {
+        Ok(_) => vec![given],
+        Err(error) => match error.get(ContextKind::SuggestedValue) {
+            Some(ContextValue::String(one)) => vec![one.clone()],
+            Some(ContextValue::Strings(some)) => some.clone(),
+            _ => Vec::new(),
+        },
+    }
 }
 
 fn backends() -> impl TypedValueParser<Value = Backend> {

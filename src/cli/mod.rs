@@ -12,8 +12,7 @@ mod sort;
 mod table;
 mod view;
 
-use args::{Cli, Command, names};
-use clap::builder::PossibleValuesParser;
+use args::{Cli, Command, names, similar};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, ColorChoice, FromArgMatches, ValueEnum};
 use radsweep_common::{Result, npy, output, terminal};
@@ -193,23 +192,6 @@ fn unknown(error: &clap::Error) -> clap::Error {
         message += &format!("\n  tip: the scenes are {}", scenes.join(", "));
     }
     clap::Error::raw(ErrorKind::InvalidSubcommand, message).format(command)
-}
-
-/// Returns those of the names that are like this one.
-fn similar<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // Clap's suggestions for the value of an argument.
-    let known: Vec<String> = known.map(str::to_owned).collect();
-    let name = clap::Arg::new("name").value_parser(PossibleValuesParser::new(known));
-    let parsed = clap::Command::new("").no_binary_name(true).arg(name);
-    let given = given.to_lowercase();
-    match parsed.try_get_matches_from([&given]) {
-        Ok(_) => vec![given],
-        Err(error) => match error.get(ContextKind::SuggestedValue) {
-            Some(ContextValue::String(one)) => vec![one.clone()],
-            Some(ContextValue::Strings(some)) => some.clone(),
-            _ => Vec::new(),
-        },
-    }
 }
 
 /// Prints the help, the version, or what is wrong with the command line.

@@ -1,6 +1,6 @@
 //! `radsweep completions` and `radsweep man`: what a shell and `man` need, made from the arguments.
 
-use super::args::{Cli, Completions, Man, misuse, names, program};
+use super::args::{Cli, Completions, Man, misuse, names, program, similar};
 use clap::{ColorChoice, CommandFactory, value_parser};
 use radsweep_common::Result;
 use radsweep_scenes::Kind;
@@ -27,7 +27,14 @@ pub(super) fn man(args: &Man) -> Result<()> {
     for name in &args.command {
         command = command.find_subcommand(name).ok_or_else(|| {
             misuse(match command.has_subcommands() {
-                true => format!("unknown command `{name}`: known are {}", names(command)),
+                true => {
+                    let known = names(command);
+                    let mut message = format!("unknown command `{name}`: known are {known}");
+                    for similar in similar(name, known.split(", ")) {
+                        message += &format!("\n\n  tip: a similar name exists: '{similar}'");
+                    }
+                    message
+                }
                 false => format!("`{}` has no commands", command.get_name()),
             })
         })?;

@@ -51,7 +51,11 @@ fn unknown_commands_options_and_names_are_errors() {
         let usage = "Usage: radsweep [OPTIONS] <COMMAND>";
         refuses_naming(2, &[given], &[&is, &tip, "the scenes are", usage]);
     }
-    for (args, similar) in [(["help", "pare"], "pairs"), (["bench", "sor"], "sort")] {
+    for (args, similar) in [
+        (["help", "pare"], "pairs"),
+        (["bench", "sor"], "sort"),
+        (["man", "pare"], "pairs"),
+    ] {
         let message = refuses(2, &args);
         let tip = format!("a similar name exists: '{similar}'");
         assert!(message.contains(&tip), "{message}");
