@@ -3,6 +3,7 @@
 //! 1000000 on a GPU.
 
 use radsweep::{BroadPhase, Config};
+use radsweep_common::numbers::count;
 use radsweep_scenes::{Kind, Options, Picture, Scene};
 
 fn main() {
@@ -15,9 +16,7 @@ fn main() {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = Options::default();
     if let Some(n) = std::env::args().nth(1) {
-        let bodies = n.parse::<usize>();
-        options.bodies =
-            Some(bodies.map_err(|error| format!("{n} is no number of bodies: {error}"))?);
+        options.bodies = Some(count(&n, 1..=Options::MAX_BOXES as u64)? as usize);
     }
     let mut broad_phase = BroadPhase::new(Config::default())?;
     let mut scene = Scene::new_on(Kind::Particles, &options, &broad_phase)?;

@@ -1,14 +1,15 @@
 //! The arguments of every command, and their help texts.
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::error::ErrorKind;
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, Args, ColorChoice, CommandFactory, Parser, Subcommand};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
 #[cfg(feature = "viewer")]
 use radsweep_bench::ending;
 use radsweep_bench::{Calibrate, Command as Bench, one_of, sort_backends};
 use radsweep_common::numbers::count;
+use radsweep_common::output::is_text;
 use radsweep_common::terminal::note;
 use radsweep_scenes::{Kind, Options};
 #[cfg(feature = "viewer")]
@@ -25,6 +26,8 @@ use std::path::PathBuf;
     name = "radsweep",
     version,
     max_term_width = 100,
+    disable_help_flag = true,
+    disable_version_flag = true,
     override_usage = "radsweep [OPTIONS] <COMMAND>\n       radsweep [SCENE] [OPTIONS OF view]"
 )]
 pub(crate) struct Cli {
@@ -34,8 +37,14 @@ pub(crate) struct Cli {
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
     pub threads: Option<usize>,
     /// When to colour messages and help
-    #[arg(long, global = true, help_heading = FOR_ALL, value_name = "WHEN", default_value = "auto")]
-    pub color: ColorChoice,
+    #[arg(long = "colour", alias = "color", global = true, help_heading = FOR_ALL, value_name = "WHEN", default_value = "auto")]
+    pub colour: ColorChoice,
+    /// Prints help: -h in short, --help in full
+    #[arg(short, long, global = true, help_heading = FOR_ALL, action = ArgAction::Help)]
+    help: Option<bool>,
+    /// Prints the version
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
 }
 
 const FOR_ALL: &str = "Options of all commands";
@@ -78,7 +87,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub simulation: Simulation,
     /// Prints one JSON object per frame, each on its own line: `ms` has the stages, `sorts` what
-    /// the sorts of the frame did, `tests` the tests of two boxes
+    /// the sorts of the frame did, `tests` how many pairs of boxes were tested
     #[arg(long)]
     pub json: bool,
 }
@@ -88,7 +97,7 @@ pub(crate) struct View {
     #[command(flatten)]
     pub simulation: Simulation,
     #[cfg(feature = "viewer")]
-    #[command(flatten, next_help_heading = "Options of --screenshot, which need it")]
+    #[command(flatten, next_help_heading = "Picture options (with --screenshot)")]
     pub picture: Picture,
 }
 
@@ -158,8 +167,8 @@ pub(crate) struct Picture {
     #[arg(long, requires = "screenshot")]
     pub no_shadows: bool,
     /// What the colours show [default: depends on the scene]
-    #[arg(long = "colour-by", visible_alias = "color-by", value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
-    pub colour: Option<Colour>,
+    #[arg(long = "colour-by", alias = "color-by", value_name = "C", requires = "screenshot", value_parser = one_of::<Colour>(Colour::ALL.map(Colour::name)))]
+    pub colour_by: Option<Colour>,
     /// Draws the boxes that the broad phase sees
     #[arg(long, requires = "screenshot")]
     pub boxes: bool,
@@ -191,11 +200,9 @@ fn parse_pixels(text: &str) -> Result<[u32; 2], String> {
 
 /// Parses the path of an array, which is written as `.npy` whatever its name; text is refused.
 fn array() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| match path.extension() {
-        Some(end) if end.eq_ignore_ascii_case("csv") => {
-            Err("`sort` writes no text, only .npy files")
-        }
-        _ => Ok(path),
+    PathBufValueParser::new().try_map(|path| match is_text(&path) {
+        true => Err("`sort` writes no text, only .npy files"),
+        false => Ok(path),
     })
 }
 
@@ -223,9 +230,13 @@ fn seed(text: &str) -> Result<u64, String> {
 
 fn density(text: &str) -> Result<f32, String> {
     let (low, high) = Options::DENSITIES;
-    let density = text.parse().ok();
-    let density = density.filter(|density| (low..=high).contains(density));
-    density.ok_or_else(|| format!("`{text}` is not between {low} and {high}"))
+    let density = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number such as 0.5 or 2"))?;
+    match (low..=high).contains(&density) {
+        true => Ok(density),
+        false => Err(format!("`{text}` is not between {low} and {high}")),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -320,6 +331,23 @@ pub(crate) struct Engine {
     pub sort: Algorithm,
 }
 
+/// Returns the program's commands and options, with help in our words.
+pub(crate) fn program(colour: ColorChoice) -> clap::Command {
+    fn worded(command: &mut clap::Command) {
+        for command in command.get_subcommands_mut() {
+            if command.get_name() == "help" {
+                *command = command.clone().about("Prints the help of a command");
+            }
+            worded(command);
+        }
+    }
+    let mut program = Cli::command().color(colour);
+    // This adds clap's commands, and options of all commands to each.
+    program.build();
+    worded(&mut program);
+    program
+}
+
 /// Returns an error of the command line that clap's parser does not see.
 pub(crate) fn misuse(message: impl Display) -> Box<dyn std::error::Error> {
     clap::Error::raw(ErrorKind::ValueValidation, message).into()
@@ -334,21 +362,29 @@ pub(crate) fn names(command: &clap::Command) -> String {
     names.join(", ")
 }
 
+/// Returns those of the names that are like this one.
+pub(crate) fn similar<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // Clap's suggestions for the value of an argument.
+    let known: Vec<String> = known.map(str::to_owned).collect();
+    let name = clap::Arg::new("name").value_parser(PossibleValuesParser::new(known));
+    let parsed = clap::Command::new("").no_binary_name(true).arg(name);
+    let given = given.to_lowercase();
+    match parsed.try_get_matches_from([&given]) {
+        Ok(_) => vec![given],
+        Err(error) => match error.get(ContextKind::SuggestedValue) {
+            Some(ContextValue::String(one)) => vec![one.clone()],
+            Some(ContextValue::Strings(some)) => some.clone(),
+            _ => Vec::new(),
+        },
+    }
+}
+
 fn backends() -> impl TypedValueParser<Value = Backend> {
     one_of(Backend::ALL.iter().map(|backend| backend.name()))
 }
 
 fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
     one_of(Algorithm::ALL.iter().map(|algorithm| algorithm.name()))
-}
-
-/// Notes a sort that was asked for and is not used: only CUDA has more than one.
-pub(crate) fn note_sort(sort: Algorithm, backend: Backend) {
-    if sort != Algorithm::Auto && backend != Backend::Cuda {
-        note(&format!(
-            "--sort {sort} has no effect: {backend} has one sort"
-        ));
-    }
 }
 
 impl Engine {
@@ -365,7 +401,6 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -2,6 +2,7 @@
 
 use super::args::Info;
 use radsweep::Backend;
+use radsweep_common::numbers::counted;
 use radsweep_common::{Result, backend};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -28,7 +29,8 @@ pub(super) fn run(args: &Info) -> Result<()> {
     }
     writeln!(out, "radsweep {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "backend  {}: {why}", backend.unwrap_or("none"))?;
-    writeln!(out, "cpu      {threads} threads")?;
+    let counted = counted(threads as u64, "thread", "threads");
+    writeln!(out, "cpu      {counted}")?;
     if let Some(driver) = cuda["driver"].as_str() {
         writeln!(out, "driver   CUDA {driver}")?;
     }

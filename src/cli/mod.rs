@@ -12,9 +12,9 @@ mod sort;
 mod table;
 mod view;
 
-use args::{Cli, Command, names};
+use args::{Cli, Command, names, similar};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, ColorChoice, FromArgMatches, ValueEnum};
 use radsweep_common::{Result, npy, output, terminal};
 use radsweep_scenes::Kind;
 use std::error::Error;
@@ -25,13 +25,13 @@ use std::process::ExitCode;
 pub(crate) fn main() -> ExitCode {
     output::remove_on_signals();
     let args: Vec<OsString> = std::env::args_os().collect();
-    let color = color(&args);
-    match color {
+    let colour = colour(&args);
+    match colour {
         ColorChoice::Auto => {}
         ColorChoice::Always => terminal::set_colors(true),
         ColorChoice::Never => terminal::set_colors(false),
     }
-    let mut program = Cli::command().color(color);
+    let mut program = args::program(colour);
     let matches = program.try_get_matches_from_mut(with_view(args));
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
@@ -103,7 +103,7 @@ fn dispatch(cli: Cli) -> Result<()> {
 }
 
 /// The options that stand before a command, each with a value.
-const GLOBAL: [&str; 2] = ["--threads", "--color"];
+const GLOBAL: [&str; 3] = ["--threads", "--colour", "--color"];
 
 /// Inserts the command `view` where a scene or an option stands in its place, or nothing.
 fn with_view(mut args: Vec<OsString>) -> Vec<OsString> {
@@ -129,14 +129,18 @@ fn with_view(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Returns the choice of `--color`, which is needed before the command line is parsed: its errors
+/// Returns the choice of `--colour`, which is needed before the command line is parsed: its errors
 /// are coloured too.
-fn color(args: &[OsString]) -> ColorChoice {
+fn colour(args: &[OsString]) -> ColorChoice {
     let texts = args.iter().filter_map(|arg| arg.to_str());
     let nexts = texts.clone().skip(1).chain([""]);
     let values = texts.zip(nexts).filter_map(|(arg, next)| {
-        let same = arg.strip_prefix("--color=");
-        same.or_else(|| (arg == "--color").then_some(next))
+        let value = arg.strip_prefix("--colour");
+        let value = value.or_else(|| arg.strip_prefix("--color"))?;
+        match value.strip_prefix('=') {
+            None => value.is_empty().then_some(next),
+            same => same,
+        }
     });
     let choice = values
         .last()
@@ -155,30 +159,45 @@ fn with_usage(error: clap::Error, command: &mut clap::Command, given: &ArgMatche
     }
 }
 
+/// Returns the error of an unknown command, with what is similar and what there is. Clap lists no
+/// commands and knows no scenes.
+fn unknown(error: &clap::Error) -> clap::Error {
+    let text = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let given = text(ContextKind::InvalidSubcommand);
+    let is_of_bench = text(ContextKind::Usage).contains("radsweep bench");
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // `help` takes no scene.
+    let has_scenes = !is_of_bench && !args.iter().any(|arg| arg == "help");
+    let mut program = args::program(colour(&args));
+    let command = match program.find_subcommand_mut("bench").filter(|_| is_of_bench) {
+        Some(bench) => bench,
+        None => &mut program,
+    };
+    let scenes = Kind::ALL
+        .iter()
+        .map(|kind| kind.name())
+        .filter(|_| has_scenes);
+    let scenes: Vec<&str> = scenes.collect();
+    let commands = names(command);
+    let known = commands.split(", ").chain(scenes.iter().copied());
+    let mut message = match has_scenes {
+        true => format!("`{given}` is neither a command nor a scene\n"),
+        false => format!("`{given}` is not a command\n"),
+    };
+    for similar in similar(&given, known) {
+        message += &format!("\n  tip: a similar name exists: '{similar}'");
+    }
+    message += &format!("\n  tip: the commands are {commands}");
+    if has_scenes {
+        message += &format!("\n  tip: the scenes are {}", scenes.join(", "));
+    }
+    clap::Error::raw(ErrorKind::InvalidSubcommand, message).format(command)
+}
+
 /// Prints the help, the version, or what is wrong with the command line.
 fn explain(mut error: clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::InvalidSubcommand {
-        // Clap suggests similar commands, lists none, and knows no scene.
-        let program = Cli::command();
-        let bench = program.find_subcommand("bench").filter(|_| {
-            let usage = error.get(ContextKind::Usage);
-            usage.is_some_and(|usage| usage.to_string().contains("radsweep bench"))
-        });
-        let mut tips = vec![format!(
-            "the commands are {}",
-            names(bench.unwrap_or(&program))
-        )];
-        if bench.is_none() {
-            let scenes: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-            tips.push(format!("the scenes are {}", scenes.join(", ")));
-        }
-        let known = match error.remove(ContextKind::Suggested) {
-            Some(ContextValue::StyledStrs(known)) => known,
-            _ => Vec::new(),
-        };
-        let tips = known.into_iter().chain(tips.into_iter().map(Into::into));
-        let tips = ContextValue::StyledStrs(tips.collect());
-        error.insert(ContextKind::Suggested, tips);
+        error = unknown(&error);
     }
     let has = |kind, part: &str| {
         let found = error.get(kind);
@@ -269,13 +288,17 @@ mod tests {
     #[test]
     fn the_last_choice_of_colours_counts() {
         assert_eq!(
-            color(&strings("radsweep --color=always run --color never")),
+            colour(&strings("radsweep --color=always run --colour never")),
             ColorChoice::Never
         );
         assert_eq!(
-            color(&strings("radsweep run --color=always")),
+            colour(&strings("radsweep run --colour=always")),
             ColorChoice::Always
         );
-        assert_eq!(color(&strings("radsweep --color=loud")), ColorChoice::Auto);
+        assert_eq!(colour(&strings("radsweep --color=loud")), ColorChoice::Auto);
+        assert_eq!(
+            colour(&strings("radsweep --colour-by speed")),
+            ColorChoice::Auto
+        );
     }
 }

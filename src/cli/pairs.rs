@@ -2,18 +2,18 @@
 
 mod sink;
 
-use super::args::{Pairs, misuse, note_sort};
+use super::args::{Pairs, misuse};
 use super::table::{Stages, hex, sorts};
 use radsweep::internals::PairHasher;
 use radsweep::{
-    Aabb, Aabb64, BroadPhase, ChunkReport, Config, Error, Frame, Invalid, OnInvalid, OverlapRule,
-    Pair, Sorts,
+    Aabb, Aabb64, BroadPhase, ChunkReport, Config, Error, Frame, InvalidReason, OnInvalid,
+    OverlapRule, Pair, Sorts,
 };
 use radsweep_common::Result;
-use radsweep_common::backend::{self, Fallback};
+use radsweep_common::backend::{self, Fallback, note_sort};
 use radsweep_common::npy::{self, Boxes};
 use radsweep_common::numbers::counted;
-use radsweep_common::output::{self, beside, is_dash, is_same};
+use radsweep_common::output::{self, beside, is_dash, is_same, is_text};
 use radsweep_common::terminal::{ProgressBar, note, progress, spinner};
 use serde_json::{Value, json};
 use sink::Sink;
@@ -47,10 +47,18 @@ struct Found {
     first: Vec<Pair>,
     stages: Stages,
     total_ms: f64,
-    invalid: Option<Invalid>,
     /// The strategy and the sorts of an update; `None` for other calls, which do not report them.
     strategy: Option<&'static str>,
     sorts: Option<Sorts>,
+}
+
+/// The invalid boxes that were skipped.
+struct Skipped {
+    count: u64,
+    /// The file of the first, its index, and what is wrong with it.
+    file: String,
+    first: usize,
+    reason: InvalidReason,
 }
 
 pub(super) fn run(args: &Pairs) -> Result<()> {
@@ -80,12 +88,25 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
                 "--output names {name}, a file of boxes to read"
             )));
         }
+        let name = output.display();
+        if args.csv
+            && output
+                .extension()
+                .is_some_and(|end| end.eq_ignore_ascii_case("npy"))
+        {
+            return Err(misuse(format!(
+                "--csv writes text, but {name} ends in .npy: leave out --csv, or name a .csv file"
+            )));
+        }
+        if !args.csv && is_text(output) && !sink::is_csv(output) {
+            return Err(misuse(format!("to write text to {name}, add --csv")));
+        }
     }
     // Missing devices and unwritable outputs fail before the work starts.
     let mut broad_phase = backend::broad_phase(config)?;
     let mut fallback = Fallback::default();
     fallback.report(&broad_phase);
-    note_sort(args.engine.sort, broad_phase.report().stats.backend);
+    note_sort(&[args.engine.sort], broad_phase.report().stats.backend);
     let mut sink = Sink::create(args)?;
     let bar = spinner("reading");
     let inputs = Inputs::read(args)?;
@@ -134,12 +155,33 @@ impl<'a> Inputs<'a> {
         let path = match (error, &self.other) {
             // The first set is checked first. The invalid box is in the second only where the first
             // has none at that index.
-            (Error::InvalidAabb { index, .. }, Some((_, path))) if !is_bad(&self.boxes, *index) => {
+            (Error::InvalidAabb { index, .. }, Some((_, path)))
+                if fault(&self.boxes, *index).is_none() =>
+            {
                 path
             }
             _ => self.path,
         };
         format!("{}: {error}", output::name(path, "stdin").display())
+    }
+
+    /// Counts the invalid boxes.
+    fn skipped(&self) -> Option<Skipped> {
+        let other = self.other.as_ref().map(|(boxes, path)| (boxes, *path));
+        let mut skipped: Option<Skipped> = None;
+        for (boxes, path) in [(&self.boxes, self.path)].into_iter().chain(other) {
+            for (index, reason) in (0..boxes.len()).filter_map(|at| Some((at, fault(boxes, at)?))) {
+                skipped
+                    .get_or_insert_with(|| Skipped {
+                        count: 0,
+                        file: output::name(path, "stdin").display().to_string(),
+                        first: index,
+                        reason,
+                    })
+                    .count += 1;
+            }
+        }
+        skipped
     }
 }
 
@@ -148,12 +190,13 @@ fn widened(boxes: &[Aabb]) -> Boxes {
     Boxes::F64(boxes.iter().map(wide).collect())
 }
 
-/// Returns whether there is a box of this index and it is invalid.
-fn is_bad(boxes: &Boxes, index: usize) -> bool {
-    match boxes {
-        Boxes::F32(boxes) => boxes.get(index).is_some_and(|one| one.check().is_err()),
-        Boxes::F64(boxes) => boxes.get(index).is_some_and(|one| one.check().is_err()),
-    }
+/// Returns what is wrong with the box of this index, if there is one and it is invalid.
+fn fault(boxes: &Boxes, index: usize) -> Option<InvalidReason> {
+    let checked = match boxes {
+        Boxes::F32(boxes) => boxes.get(index)?.check(),
+        Boxes::F64(boxes) => boxes.get(index)?.check(),
+    };
+    checked.err()
 }
 
 fn frame(boxes: &Boxes, range: Range<usize>) -> Frame<'_> {
@@ -182,7 +225,6 @@ impl Work<'_> {
         tally.take(self.broad_phase.pairs())?;
         Ok(Found {
             stages: report.stats.timings.stages().collect(),
-            invalid: report.invalid,
             strategy: Some(report.stats.strategy.name()),
             sorts: Some(report.stats.sorts),
             ..tally.found(report.stats.timings.total)
@@ -198,10 +240,7 @@ impl Work<'_> {
             tally.take(pairs)
         })?;
         bar.finish_and_clear();
-        Ok(Found {
-            invalid: report.invalid,
-            ..tally.found(report.ms)
-        })
+        Ok(tally.found(report.ms))
     }
 
     fn between(&mut self, inputs: &Inputs<'_>, other: &Boxes) -> Result<Found> {
@@ -229,14 +268,7 @@ impl Work<'_> {
             }
             Err(error) => return Err(inputs.blame(&error).into()),
         };
-        let total_ms = start.elapsed().as_secs_f64() * 1e3;
-        let bad = |boxes: &Boxes| (0..boxes.len()).filter(|&at| is_bad(boxes, at)).count();
-        let skipped = (bad(&inputs.boxes) + bad(other)) as u64;
-        if skipped > 0 {
-            self.bar
-                .suspend(|| note(&format!("skipped {}", invalid_boxes(skipped))));
-        }
-        Ok(tally.found(total_ms))
+        Ok(tally.found(start.elapsed().as_secs_f64() * 1e3))
     }
 
     /// Says that there are more pairs than are held in memory, and shows their progress.
@@ -284,7 +316,6 @@ impl<'a> Tally<'a> {
             first: self.first,
             stages: Stages::default(),
             total_ms,
-            invalid: None,
             strategy: None,
             sorts: None,
         }
@@ -340,19 +371,16 @@ fn in_parts(
     Ok(())
 }
 
-fn invalid_boxes(count: u64) -> String {
-    counted(count, "invalid box", "invalid boxes")
-}
-
 fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Result<()> {
     let n = inputs.boxes.len();
     let other = inputs.other.as_ref().map(|(boxes, _)| boxes.len());
     let hash = hex(found.hash);
     let file = sink::file(args);
     let mut out = beside([file]);
+    let skipped = inputs.skipped();
     if args.json {
-        let invalid = found.invalid.map_or(Value::Null, |invalid| {
-            json!({"count": invalid.count, "first": invalid.first, "reason": invalid.reason.to_string()})
+        let invalid = skipped.map_or(Value::Null, |skipped| {
+            json!({"count": skipped.count, "file": skipped.file, "first": skipped.first, "reason": skipped.reason.to_string()})
         });
         let record = json!({
             "n": n,
@@ -368,10 +396,11 @@ fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Res
         });
         return Ok(writeln!(out, "{record}")?);
     }
-    if let Some(invalid) = found.invalid {
-        let (count, first, reason) = (invalid_boxes(invalid.count), invalid.first, invalid.reason);
+    if let Some(skipped) = skipped {
+        let count = counted(skipped.count, "invalid box", "invalid boxes");
+        let (file, first, reason) = (skipped.file, skipped.first, skipped.reason);
         note(&format!(
-            "skipped {count}; the first is box {first}: {reason}"
+            "skipped {count}; the first is box {first} of {file}: {reason}"
         ));
     }
     if file.is_some_and(is_dash) {

@@ -1,9 +1,9 @@
 //! `radsweep run`: runs a scene without a window.
 
-use super::args::{Run, note_sort};
+use super::args::Run;
 use super::table::{Stages, hex, sorts};
 use radsweep_common::Result;
-use radsweep_common::backend::{self, Fallback};
+use radsweep_common::backend::{self, Fallback, note_sort};
 use radsweep_common::numbers::counted;
 use radsweep_common::terminal::progress;
 use radsweep_scenes::{Scene, Step};
@@ -17,7 +17,10 @@ pub(super) fn run(args: &Run, every: u32) -> Result<()> {
     let mut broad_phase = backend::broad_phase(simulation.engine.config())?;
     let mut fallback = Fallback::default();
     fallback.report(&broad_phase);
-    note_sort(simulation.engine.sort, broad_phase.report().stats.backend);
+    note_sort(
+        &[simulation.engine.sort],
+        broad_phase.report().stats.backend,
+    );
     let mut scene = Scene::new_on(simulation.scene, &simulation.options(), &broad_phase)?;
     let frames = simulation.frames();
     let bar = progress(frames.into(), "frames");

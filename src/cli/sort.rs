@@ -1,11 +1,11 @@
 //! `radsweep sort`: sorts the keys of a file and writes them, their argsort, or both.
 
-use super::args::{Sort, misuse, note_sort};
+use super::args::{Sort, misuse};
 use super::table::{Stages, round};
 use radsweep::Backend;
 use radsweep::sort::{Order, SortOptions, SortReport, cpu};
 use radsweep_common::Result;
-use radsweep_common::backend::{self, Device};
+use radsweep_common::backend::{self, Device, note_sort};
 use radsweep_common::npy::{self, Element, Keys, Writer};
 use radsweep_common::numbers::counted;
 use radsweep_common::output::beside;
@@ -20,7 +20,7 @@ pub(super) fn run(args: &Sort) -> Result<()> {
     let output = args.output.as_deref().map(Writer::create).transpose()?;
     let index = args.index.as_deref().map(Writer::create).transpose()?;
     let choice = backend::choose(args.backend)?;
-    note_sort(args.sort, choice.backend());
+    note_sort(&[args.sort], choice.backend());
     let bar = spinner("reading");
     let keys = npy::read_keys(&args.keys)?;
     bar.set_message("sorting");

@@ -5,7 +5,11 @@
 use super::args::misuse;
 use super::args::{Run, View};
 use super::run;
+#[cfg(feature = "viewer")]
+use radsweep::{Backend, sort::Algorithm};
 use radsweep_common::Result;
+#[cfg(feature = "viewer")]
+use radsweep_common::backend::{self, note_sort};
 #[cfg(feature = "viewer")]
 use radsweep_common::output::is_dash;
 use radsweep_common::terminal::note;
@@ -19,6 +23,16 @@ const PRINTED_EVERY: u32 = 20;
 
 #[cfg(feature = "viewer")]
 pub(super) fn view(args: View) -> Result<()> {
+    let mut args = args;
+    let engine = &mut args.simulation.engine;
+    // An unused sort is noted once, before the window opens. A missing backend is an error later.
+    if engine.sort != Algorithm::Auto
+        && let Ok((chosen, _)) = backend::of_pairs(engine.backend, &backend::adapters())
+        && chosen != Backend::Cuda
+    {
+        note_sort(&[engine.sort], chosen);
+        engine.sort = Algorithm::Auto;
+    }
     let simulation = &args.simulation;
     let settings = Settings {
         kind: simulation.scene,
@@ -45,7 +59,7 @@ pub(super) fn view(args: View) -> Result<()> {
         size: picture.size,
         overlay: !picture.no_overlay,
         shadows: !picture.no_shadows,
-        colour: picture.colour,
+        colour: picture.colour_by,
         wireframes: picture.boxes,
         cells: picture.cells,
         body: picture.body,

@@ -122,7 +122,7 @@ fn boxes_of_a_file_or_of_stdin_are_measured_and_a_plot_goes_to_stdout() {
     assert!(table.contains("stdin of 4 boxes"), "{table}");
     for column in [
         "spread: of the middle",
-        "tests/pair: boxes",
+        "tests/pair: pairs of boxes tested",
         "limit: the time",
     ] {
         assert!(table.contains(column), "{column}: {table}");
@@ -157,7 +157,8 @@ fn the_cpu_notes_that_it_has_one_sort() {
     ]);
     assert!(output.status.success());
     assert!(
-        text(&output.stderr).contains("one sort"),
+        text(&output.stderr)
+            .starts_with("note: --sort quicksort,bucket has no effect: cpu has one sort\n"),
         "{}",
         text(&output.stderr)
     );
@@ -187,7 +188,7 @@ fn figures_of_the_papers_on_the_cpu() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let notes = text(&output.stderr);
     assert!(
-        notes.starts_with("note: on the CPU: ")
+        notes.starts_with("note: the CPU has one sort: it is measured in place of each\n")
             && notes.contains("note: dehne-steps needs a GPU and is left out"),
         "{notes}"
     );

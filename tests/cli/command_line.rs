@@ -40,7 +40,33 @@ fn unknown_commands_options_and_names_are_errors() {
         ],
     );
     refuses_naming(2, &["man", "dance"], &["known are view, run,"]);
-    refuses_naming(2, &["pair"], &["similar subcommand exists: 'pairs'"]);
+    for (given, similar) in [
+        ("pair", "pairs"),
+        ("PAIRS", "pairs"),
+        ("stak", "stack"),
+        ("falling-chair", "falling-chairs"),
+    ] {
+        let is = format!("`{given}` is neither a command nor a scene");
+        let tip = format!("a similar name exists: '{similar}'");
+        let usage = "Usage: radsweep [OPTIONS] <COMMAND>";
+        refuses_naming(2, &[given], &[&is, &tip, "the scenes are", usage]);
+    }
+    for (args, similar) in [
+        (["help", "pare"], "pairs"),
+        (["bench", "sor"], "sort"),
+        (["man", "pare"], "pairs"),
+    ] {
+        let message = refuses(2, &args);
+        let tip = format!("a similar name exists: '{similar}'");
+        assert!(message.contains(&tip), "{message}");
+        assert!(!message.contains("the scenes are"), "{message}");
+    }
+    let args = ["bench", "sap", "--scenes", "unifrm"];
+    refuses_naming(
+        2,
+        &args,
+        &["'uniform'", "falling-chairs, particles", "FILE.npy"],
+    );
     let message = refuses(2, &["bench", "dance"]);
     assert!(message.contains("the commands are sort, sap, paper") && !message.contains("scenes"));
     let message = refuses(2, &["view", "--json"]);
@@ -111,6 +137,13 @@ fn numbers_are_read_as_people_write_them_and_have_ranges() {
     ] {
         let message = format!("`-3` is not between {range}");
         refuses_naming(2, &["run", "uniform", option, "-3"], &[option, &message]);
+    }
+    for (density, message) in [
+        ("2k", "`2k` is not a number such as"),
+        ("1e9", "`1e9` is not between 0.001 and 1000"),
+        ("nan", "`nan` is not between"),
+    ] {
+        refuses_naming(2, &["run", "uniform", "--density", density], &[message]);
     }
 }
 
@@ -185,6 +218,13 @@ fn options_without_effect_are_noted() {
     );
     let note = "note: --sort bucket has no effect: cpu has one sort\n";
     assert_eq!(run(&["--sort", "bucket"]), note);
+    // Without a display, as a table.
+    let mut view = command();
+    view.args(["view", "stack", "--bodies", "9", "--frames", "1"]);
+    view.args(["--backend", "cpu", "--sort", "bucket"]);
+    view.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    let noted = text(&view.output().expect("the program starts").stderr);
+    assert_eq!(noted.matches(note).count(), 1, "{noted}");
     let folder = Folder::new();
     let boxes = folder.boxes("boxes.npy", &ROW);
     let keys = folder.array("keys.npy", &[1], &[3_u32]);
@@ -214,7 +254,7 @@ fn help_says_what_options_and_columns_mean() {
     if cfg!(feature = "viewer") {
         let view = help(&["view"]);
         let (before, after) = view
-            .split_once("Options of --screenshot")
+            .split_once("Picture options (with --screenshot)")
             .expect("a heading");
         assert!(
             after.contains("--every <K>") && before.contains("--frames <N>"),
@@ -232,7 +272,10 @@ fn colours_are_used_where_they_are_asked_for() {
     for (args, has) in [
         (["--color", "always", "info", "--dance"].as_slice(), true),
         (&["pairs", "no.npy", "--color=always"], true),
+        (&["pairs", "no.npy", "--colour=always"], true),
         (&["--color", "never", "info", "--dance"], false),
+        (&["--color", "always", "dance"], true),
+        (&["dance"], false),
         (&["info", "--dance"], false),
         (&["pairs", "no.npy"], false),
     ] {
@@ -249,6 +292,16 @@ fn shells_get_completions_and_man_gets_pages() {
         for name in ["radsweep", "pairs", "skip-invalid", "subdivided"] {
             assert!(script.contains(name), "{name} is missing for {shell}");
         }
+    }
+    // A scene in the place of a command completes too, with the options of `view`.
+    let script = succeeds(&["completions", "bash"]);
+    assert!(script.contains("radsweep,falling-chairs)"), "{script}");
+    let fish = succeeds(&["completions", "fish"]);
+    for part in [
+        "-a \"stack\"",
+        "__fish_radsweep_using_subcommand stack\" -l bodies",
+    ] {
+        assert!(fish.contains(part), "{part}: {fish}");
     }
     refuses_naming(2, &["completions", "basic"], &["basic", "zsh"]);
     let page = succeeds(&["man"]);
@@ -345,8 +398,9 @@ fn the_environment_decides_the_backend() {
         }
     }
     let sorted = with("wgpu", &["sort", &keys]);
-    let message = "`wgpu`: use the backend cpu or cuda (requested by RADSWEEP_BACKEND)\n";
-    assert!(text(&sorted.stderr).ends_with(message));
+    let message = "error: RADSWEEP_BACKEND asks for wgpu, but `sort` and `bench` do not run on \
+                   `wgpu`: use the backend cpu or cuda\n";
+    assert_eq!(text(&sorted.stderr), message);
     // A backend that is missing is no reason for `info` to fail.
     for (value, part) in [
         ("cpu", "\nbackend  cpu: requested by RADSWEEP_BACKEND\n"),
@@ -395,12 +449,14 @@ fn info_says_which_backend_and_why() {
     if info["backend"] == "cpu" && !adapters.is_empty() && !adapters.iter().any(is_real) {
         let why = info["why"].as_str().expect("text");
         assert!(
-            why.ends_with("auto takes no software driver of wgpu"),
+            why.ends_with("auto does not use software drivers of wgpu"),
             "{why}"
         );
     }
     let printed = said(&["info"]);
     assert!(printed.contains("\nbackend "), "{printed}");
+    let single = said(&["info", "--threads", "1"]);
+    assert!(single.contains("\ncpu      1 thread\n"), "{single}");
 }
 
 #[test]

@@ -185,7 +185,8 @@ fn skip_invalid_pairs_the_others_and_reports_the_skipped() {
     assert!(human.status.success());
     let note = text(&human.stderr);
     assert!(
-        note.contains("skipped 1 invalid box") && note.contains("box 3"),
+        note.contains("skipped 1 invalid box; the first is box 3 of ")
+            && note.contains("boxes.npy: "),
         "{note}"
     );
 }
@@ -199,22 +200,55 @@ fn skipped_boxes_between_two_files_are_counted() {
         folder.boxes("good.npy", &ROW),
         folder.boxes("bad.npy", &boxes),
     );
-    let output = run(&[
+    let args = ["pairs", &good, "--between", &bad, "--skip-invalid"];
+    let note = text(&run(&args).stderr);
+    let end = "bad.npy: min x is NaN\n";
+    assert!(
+        note.contains("skipped 1 invalid box; the first is box 3 of ") && note.ends_with(end),
+        "{note}"
+    );
+    let record = json(&[&args[..], &["--json"]].concat());
+    assert_eq!(record["pairs"], 7); // 3 with themselves, 2 with each neighbour
+    let invalid = |file: &str, count| serde_json::json!({"count": count, "file": file, "first": 3, "reason": "min x is NaN"});
+    assert_eq!(record["invalid"], invalid(&bad, 1));
+    // Those of both files count; the first is in the first file that has one.
+    let args = ["pairs", &bad, "--between", &bad, "--skip-invalid", "--json"];
+    assert_eq!(json(&args)["invalid"], invalid(&bad, 2));
+    let args = [
         "pairs",
         &good,
         "--between",
-        &bad,
+        &good,
         "--skip-invalid",
         "--json",
-    ]);
-    assert!(output.status.success());
-    assert!(
-        text(&output.stderr).contains("skipped 1 invalid box"),
-        "{}",
-        text(&output.stderr)
+    ];
+    assert_eq!(json(&args)["invalid"], Value::Null);
+}
+
+#[test]
+fn names_and_formats_of_the_output_agree() {
+    let folder = Folder::new();
+    let boxes = folder.boxes("boxes.npy", &ROW);
+    let (npy, txt) = (folder.string("p.npy"), folder.string("p.txt"));
+    let named = "ends in .npy: leave out --csv, or name a .csv file";
+    refuses_naming(
+        2,
+        &["pairs", &boxes, "--csv", "-o", &npy],
+        &[named, "Usage: radsweep pairs"],
     );
-    let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(record["pairs"], 7); // 3 with themselves, 2 with each neighbour
+    refuses_naming(
+        2,
+        &["pairs", &boxes, "-o", &txt],
+        &["to write text to", "add --csv"],
+    );
+    assert!(!Path::new(&npy).exists() && !Path::new(&txt).exists());
+    succeeds(&["pairs", &boxes, "--csv", "-o", &txt]);
+    assert!(
+        fs::read_to_string(&txt)
+            .expect("written")
+            .starts_with("a,b\n")
+    );
+    refuses_naming(2, &["sort", &boxes, "-o", &txt], &["`sort` writes no text"]);
 }
 
 #[test]

@@ -5,14 +5,16 @@ use crate::input::Distribution;
 use crate::measure::Load;
 use crate::sap::{Motion, Peer, Source};
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use radsweep::sort::{Algorithm, KeyType};
 use radsweep::{Backend, Strategy};
 use radsweep_common::backend::NOT_ON_WGPU;
 use radsweep_common::numbers::count;
 use radsweep_common::output::is_dash;
+use radsweep_scenes::Kind;
 use std::error::Error;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// The commands of `radsweep bench`.
@@ -76,7 +78,7 @@ pub struct Sap {
     /// Scenes: falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack; or .npy
     /// files of boxes, as of the command pairs (- for stdin); float64 is rounded outward to float32
     /// [default: uniform,clustered,mixed-sizes,stack,falling-chairs]
-    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = Source::from_str)]
+    #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = SourceParser)]
     pub(crate) scenes: Vec<Source>,
     /// Numbers of boxes, such as 1000, 10k, 1e6 or 2^20 [default: 1000,10000,100000]
     #[arg(long, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_size)]
@@ -161,6 +163,32 @@ where
     PossibleValuesParser::new(names).try_map(|name| T::from_str(&name))
 }
 
+/// How the list of scenes has a file of boxes.
+const FILE: &str = "FILE.npy";
+
+/// Parses the name of a scene, or the path of a file of boxes.
+#[derive(Clone)]
+struct SourceParser;
+
+impl TypedValueParser for SourceParser {
+    type Value = Source;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&Arg>,
+        name: &OsStr,
+    ) -> Result<Source, clap::Error> {
+        let path = Path::new(name);
+        if is_dash(path) || path.extension().is_some_and(|end| end == "npy") {
+            return Ok(Source::File(path.into()));
+        }
+        let names = Kind::ALL.iter().map(|kind| kind.name());
+        let kind = one_of::<Kind>(names.chain([FILE])).parse_ref(command, arg, name);
+        kind.map(Source::Scene)
+    }
+}
+
 /// Parses the path of a file whose name must have this ending, or `-`.
 pub fn ending(ending: &'static str) -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(move |path| {
@@ -203,6 +231,22 @@ fn key_type(name: &str) -> KeyType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_a_scene_or_a_file() {
+        let parse = |name: &str| {
+            let name = OsStr::new(name);
+            SourceParser.parse_ref(&clap::Command::new("bench"), None, name)
+        };
+        let scene = parse("uniform").expect("a scene");
+        assert_eq!(scene, Source::Scene(Kind::Uniform));
+        let file = parse("data/some_boxes.npy").expect("a file");
+        assert_eq!(file.to_string(), "some_boxes");
+        let error = parse("unifrm").expect_err("unknown").to_string();
+        for part in ["stack", FILE, "a similar value exists: 'uniform'"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
 
     #[test]
     fn sizes_are_numbers_or_powers() {

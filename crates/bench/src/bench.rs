@@ -8,6 +8,7 @@ use radsweep::Backend;
 use radsweep::sort::Algorithm;
 use radsweep_common::Result;
 use radsweep_common::backend::{self, Device};
+use radsweep_common::numbers::counted;
 
 /// Measures sorts on one backend.
 pub(crate) enum Bench {
@@ -38,13 +39,19 @@ impl Bench {
         matches!(self, Self::Cpu(_))
     }
 
-    pub fn backend(&self) -> &'static str {
-        if self.is_cpu() { "cpu" } else { "cuda" }
+    pub fn backend(&self) -> Backend {
+        match self.is_cpu() {
+            true => Backend::Cpu,
+            false => Backend::Cuda,
+        }
     }
 
     pub fn device(&self) -> String {
         match self {
-            Self::Cpu(_) => format!("{} CPU threads", rayon::current_num_threads()),
+            Self::Cpu(_) => {
+                let threads = rayon::current_num_threads() as u64;
+                counted(threads, "CPU thread", "CPU threads")
+            }
             #[cfg(cuda)]
             Self::Cuda(bench) => bench.device(),
         }

@@ -50,7 +50,7 @@ pub(super) fn head(bench: &Bench, what: &str, busy: Option<&str>) -> Value {
     json!({
         "bench": what,
         "version": env!("CARGO_PKG_VERSION"),
-        "backend": bench.backend(),
+        "backend": bench.backend().name(),
         "device": bench.device(),
         "copy_gb_per_s": digits(bench.copy_rate()),
         "busy": busy,

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Paper) -> Result<()> {
     let busy = Busy::before();
     let mut bench = Bench::new(args.common.backend)?;
     if bench.is_cpu() {
-        note("on the CPU: its one sort stands for all others");
+        note("the CPU has one sort: it is measured in place of each");
     }
     let plan: Vec<_> = figures
         .into_iter()

@@ -8,8 +8,9 @@ use super::output::{self, Line};
 use super::plot::{self, Panel};
 use radsweep::sort::Algorithm;
 use radsweep_common::Result;
+use radsweep_common::backend::note_sort;
 use radsweep_common::output::beside;
-use radsweep_common::terminal::{note, steps};
+use radsweep_common::terminal::steps;
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -18,9 +19,7 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
     plot::check(args.plot.as_deref())?;
     let busy = Busy::before();
     let mut bench = Bench::new(args.common.backend)?;
-    if bench.is_cpu() && !args.algorithms.is_empty() {
-        note("the CPU has one sort; --sort is ignored");
-    }
+    note_sort(&args.algorithms, bench.backend());
     let contenders: Vec<Contender> = match (bench.is_cpu(), &args.algorithms[..]) {
         (true, _) => vec![Contender::Cpu],
         (false, []) => all().collect(),

@@ -2,6 +2,8 @@
 //! no environment variable to choose one.
 
 use super::Result;
+use super::terminal::note;
+use radsweep::sort::Algorithm;
 use radsweep::{Backend, BroadPhase, Config, Error};
 use std::fmt;
 
@@ -139,7 +141,7 @@ pub fn adapters() -> Vec<Adapter> {
 }
 
 /// Returns the backend of a command that finds pairs, and why: as [`choose`] does, or `wgpu`, where
-/// [`Backend::Auto`] takes no software driver.
+/// [`Backend::Auto`] uses no software driver.
 ///
 /// # Errors
 ///
@@ -159,7 +161,7 @@ pub fn of_pairs(asked: Backend, adapters: &[Adapter]) -> Result<(Backend, String
     match real.filter(|_| wanted == Backend::Auto && choice.device.is_none()) {
         Some(adapter) => Ok((Backend::Wgpu, format!("{adapter}; {}", choice.why))),
         None if wanted == Backend::Auto && choice.device.is_none() && !adapters.is_empty() => {
-            let why = format!("{}; auto takes no software driver of wgpu", choice.why);
+            let why = format!("{}; auto does not use software drivers of wgpu", choice.why);
             Ok((choice.backend(), why))
         }
         None => Ok((choice.backend(), choice.why)),
@@ -176,6 +178,21 @@ pub fn broad_phase(mut config: Config) -> radsweep::Result<BroadPhase> {
         config.backend = backend;
     }
     BroadPhase::new(config)
+}
+
+/// Notes the sorts that were asked for, if they are not used: only CUDA has more than one.
+pub fn note_sort(sorts: &[Algorithm], backend: Backend) {
+    let asked: Vec<&str> = sorts
+        .iter()
+        .filter(|&&sort| sort != Algorithm::Auto)
+        .map(|sort| sort.name())
+        .collect();
+    if !asked.is_empty() && backend != Backend::Cuda {
+        let asked = asked.join(",");
+        note(&format!(
+            "--sort {asked} has no effect: {backend} has one sort"
+        ));
+    }
 }
 
 /// Why a command that sorts keys refuses the backend `wgpu`.
@@ -200,7 +217,10 @@ pub fn choose(asked: Backend) -> Result<Choice> {
             why: asked_by.into(),
         }),
         (Backend::Cuda, Err(looked_for)) => Err(Error::NoCuda { looked_for }.into()),
-        (Backend::Wgpu, _) => Err(format!("{NOT_ON_WGPU} ({asked_by})").into()),
+        (Backend::Wgpu, _) if asked == Backend::Auto => {
+            Err(format!("RADSWEEP_BACKEND asks for wgpu, but {NOT_ON_WGPU}").into())
+        }
+        (Backend::Wgpu, _) => Err(NOT_ON_WGPU.into()),
         (_, Ok(device)) => Ok(Choice {
             device: Some(device),
             why: "a CUDA device was found".into(),

@@ -30,6 +30,21 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// Formats a number with commas.
+///
+/// ```
+/// use radsweep_common::numbers::grouped;
+///
+/// let numbers = [0, 999, 1000, 1_234_567].map(grouped);
+/// assert_eq!(numbers, ["0", "999", "1,000", "1,234,567"]);
+/// ```
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let threes: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8_lossy(&threes.join(&b',')).into_owned()
+}
+
 /// Returns the value of a whole number; the largest value for anything beyond.
 fn value(text: &str) -> Option<u128> {
     if let Some((base, power)) = text.split_once('^') {

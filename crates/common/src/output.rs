@@ -40,6 +40,14 @@ pub fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// Returns whether the name of a file is that of a text.
+#[must_use]
+pub fn is_text(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let is = |text: &&str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(text));
+    ["csv", "json", "tsv", "txt"].iter().any(is)
+}
+
 /// Returns whether two paths lead to one regular file.
 #[must_use]
 pub fn is_same(a: &Path, b: &Path) -> bool {

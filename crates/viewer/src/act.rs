@@ -50,8 +50,10 @@ impl Sizes {
     }
 }
 
-/// Max seconds of a ball's flight to its target: it starts that far before it, or at the eye.
+/// Max seconds of a ball's flight to its target: it starts that far before it, or beside the eye.
 const FLIGHT: f32 = 0.6;
+/// Distance of a ball that starts beside the eye, in radii: it is outside of the picture.
+const BESIDE: f32 = 3.0;
 
 impl Viewer {
     /// Returns why the scene takes no actions, if so.
@@ -64,11 +66,16 @@ impl Viewer {
         let sizes = Sizes::of(self.settings.kind);
         let [radius, speed] = sizes.ball;
         let target = self.target(ray);
-        let reach = target.distance(ray.origin).min(FLIGHT * speed);
+        let mut from = target - ray.dir * target.distance(ray.origin).min(FLIGHT * speed);
+        // A ball at the eye would fill the picture.
+        if from.distance(ray.origin) < BESIDE * radius {
+            from = ray.origin + self.camera.right() * (BESIDE * radius);
+        }
+        let (way, reach) = (target - from).normalize_and_length();
         let lift = Vec3::Y * (sizes.gravity * reach / speed / 2.0);
         self.act(Action::Throw {
-            from: (target - ray.dir * reach).into(),
-            velocity: (ray.dir * speed + lift).into(),
+            from: from.into(),
+            velocity: (way * speed + lift).into(),
             radius,
         });
     }
@@ -145,7 +152,7 @@ impl Viewer {
     /// where it is.
     fn act(&mut self, action: Action) {
         if let Some(refusal) = self.refusal() {
-            self.message = Some(refusal.to_string());
+            self.say(refusal.to_string());
             return;
         }
         self.aim = Aim::Free;
@@ -195,6 +202,25 @@ mod tests {
             assert!(there.distance(point) < 0.1, "{kind}: {there} {point}");
         }
         assert_eq!(viewer.aim, Aim::Free, "the camera stays");
+    }
+
+    #[test]
+    fn a_ball_does_not_start_in_the_middle_of_the_picture() {
+        let mut viewer = viewer();
+        let far = viewer.camera.distance;
+        let mut beside = 0;
+        for part in [1.0, 0.5, 0.1, 0.01] {
+            viewer.camera.distance = far * part;
+            let ray = viewer.camera.ray(Vec2::new(0.1, 0.2), 1.6);
+            viewer.throw(ray);
+            let [Action::Throw { from, radius, .. }] = actions(&mut viewer)[..] else {
+                panic!("a throw");
+            };
+            let from = Vec3::from(from) - viewer.camera.eye();
+            assert!(from.length() >= 2.9 * radius, "{part}: {from}");
+            beside += u32::from(from.dot(viewer.camera.right()) > 2.9 * radius);
+        }
+        assert!(beside > 0, "none started beside the eye");
     }
 
     #[test]

@@ -12,8 +12,11 @@ use super::snapshot::{Snapshot, Watch, World};
 use super::timeline::{Record, Span, Timeline};
 use egui::{Pos2, Rect, vec2};
 use glam::{Quat, Vec2, Vec3};
+use radsweep::sort::Algorithm;
+use radsweep::{Backend, Config, Strategy};
 use radsweep_scenes::{Mesh, chair_mesh};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A request of the viewer to the code that runs it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +25,24 @@ pub(super) enum Request {
     SaveCsv,
     SavePicture,
     Quit,
+}
+
+/// A setting that a key changes to the next in its list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Cycle {
+    Strategy,
+    Sort,
+    Backend,
+}
+
+impl Cycle {
+    fn step(self, config: &mut Config) {
+        match self {
+            Self::Strategy => config.strategy = next(Strategy::ALL, config.strategy),
+            Self::Sort => config.sort = next(Algorithm::ALL, config.sort),
+            Self::Backend => config.backend = next(Backend::ALL, config.backend),
+        }
+    }
 }
 
 /// The colour of the line from a held body to the pointer.
@@ -78,10 +99,16 @@ pub(super) struct Viewer {
     /// Whether the panels on the left, on the right and below are folded.
     pub folded: [bool; 3],
     pub help: bool,
-    /// The current step before the first frame.
-    pub starting: Option<&'static str>,
+    /// The current step before the first frame of a scene.
+    pub starting: Option<String>,
+    /// When its first step began.
+    pub starting_since: Option<Instant>,
     /// The last message to the user.
     pub message: Option<String>,
+    /// Whether Escape was pressed in the last pass of the panels.
+    pub escaped: bool,
+    /// When the message goes away by itself.
+    pub message_ends: Option<Instant>,
     /// The name of the graphics device.
     pub device: String,
     /// Whether the stacked bars include drawing.
@@ -100,6 +127,8 @@ pub(super) struct Viewer {
     /// The last requested max number of steps for each picture; the simulation starts with the
     /// first.
     pub paced: u32,
+    /// What a key changed last, unless another setting was changed since.
+    cycled: Option<Cycle>,
     scene: u64,
     /// The world that the camera was last fitted to.
     fitted: Option<World>,
@@ -116,6 +145,8 @@ impl Viewer {
     const FOLLOWING: f32 = 0.06;
     /// The aspect of the picture before the first.
     const ASPECT: f32 = 1.6;
+    /// How long the message of a success is shown.
+    const BRIEFLY: Duration = Duration::from_secs(4);
     /// Frames per second at speed 1.
     const RATE: f64 = 60.0;
 
@@ -144,8 +175,11 @@ impl Viewer {
             panels: true,
             folded: [false; 3],
             help: false,
-            starting: Some("starting"),
+            starting: Some("starting".into()),
+            starting_since: None,
             message: None,
+            escaped: false,
+            message_ends: None,
             device: String::new(),
             drawing: true,
             broad_phase_only: false,
@@ -154,6 +188,7 @@ impl Viewer {
             software: false,
             held: true,
             paced: Simulation::STEPS,
+            cycled: None,
             scene: 0,
             fitted: None,
             aimed: (0, 1.0),
@@ -181,15 +216,19 @@ impl Viewer {
             self.timeline.push(record);
         }
         match update.state {
-            State::Starting(what) => self.starting = Some(what),
-            State::Running => self.starting = None,
+            State::Starting(what) => {
+                self.starting = Some(what);
+                self.starting_since.get_or_insert_with(Instant::now);
+            }
+            State::Running => (self.starting, self.starting_since) = (None, None),
             State::Failed(message, _) if update.snapshot.is_none() => {
                 return Err(Error::Start(message));
             }
             State::Failed(message, settings) => {
-                self.message = Some(message);
-                self.settings = *settings;
-                self.starting = None;
+                self.say(message);
+                (self.starting, self.starting_since) = (None, None);
+                let refused = std::mem::replace(&mut self.settings, *settings);
+                self.skip(refused);
             }
         }
         self.show(update.snapshot);
@@ -363,14 +402,41 @@ impl Viewer {
             self.settings.options.bodies = None;
         }
         if self.settings != old {
-            self.message = None;
+            (self.message, self.cycled) = (None, None);
             self.command(Command::Settings(Box::new(self.settings.clone())));
         }
     }
 
-    /// Picks the first body that the ray hits, or none.
+    /// Goes on to the next strategy, sort or backend that works.
+    pub fn cycle(&mut self, what: Cycle) {
+        self.change(|settings| what.step(&mut settings.config));
+        self.cycled = Some(what);
+    }
+
+    /// Goes on after the settings that were refused, if a key chose them, unless none is left.
+    fn skip(&mut self, refused: Settings) {
+        let Some(what) = self.cycled.filter(|_| refused != self.settings) else {
+            return;
+        };
+        let mut after = refused;
+        what.step(&mut after.config);
+        if after != self.settings {
+            self.change(|settings| *settings = after);
+            self.cycled = Some(what);
+        }
+    }
+
+    /// Shows a message until it is closed or another one comes.
+    pub fn say(&mut self, message: String) {
+        (self.message, self.message_ends) = (Some(message), None);
+    }
+
+    /// Picks the first body that the ray hits, or none. The ground is no body to pick: it pairs
+    /// with half of the scene.
     pub fn pick(&mut self, ray: Ray) {
-        self.picked = self.hit(ray).map(|hit| hit.body);
+        let hit = self.hit(ray).map(|hit| hit.body);
+        let is_ground = |&body: &u32| self.shown().is_some_and(|shown| shown.is_static(body));
+        self.picked = hit.filter(|body| !is_ground(body));
     }
 
     /// Returns the first body that the ray hits.
@@ -427,10 +493,13 @@ impl Viewer {
 
     /// Reports whether a file was saved.
     pub fn saved(&mut self, path: &Path, result: Result<(), Error>) {
-        self.message = Some(match result {
-            Ok(()) => format!("saved {}", path.display()),
-            Err(error) => error.to_string(),
-        });
+        match result {
+            Ok(()) => {
+                self.say(format!("saved {}", path.display()));
+                self.message_ends = Some(Instant::now() + Self::BRIEFLY);
+            }
+            Err(error) => self.say(error.to_string()),
+        }
     }
 
     /// Returns the area of the scene in a picture of this size, in pixels: left, top, width,
@@ -463,10 +532,11 @@ pub(super) fn next<T: Copy + PartialEq>(all: &[T], now: T) -> T {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::look::Colour;
+    use super::super::snapshot::mark;
     use super::super::sorting::SortLimit;
     use super::super::timeline::tests::record;
     use super::*;
-    use radsweep::{Backend, BroadPhase, Config, Strategy};
+    use radsweep::BroadPhase;
     use radsweep_scenes::{Kind, Options, Scene};
 
     pub fn settings() -> Settings {
@@ -631,6 +701,53 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn keys_skip_what_is_refused() {
+        let mut viewer = viewer();
+        let refuse = |viewer: &mut Viewer, kept: &Settings| {
+            let update = Update {
+                snapshot: viewer.snapshot.take(),
+                records: Default::default(),
+                state: State::Failed("refused".into(), Box::new(kept.clone())),
+            };
+            viewer.take(update).expect("there is a frame");
+        };
+        let sent = |viewer: &mut Viewer| match &commands(viewer)[..] {
+            [Command::Settings(settings)] => {
+                Some((settings.config.backend, settings.config.strategy))
+            }
+            [] => None,
+            others => panic!("{others:?}"),
+        };
+        let auto = Strategy::Auto;
+        let kept = viewer.settings.clone();
+        viewer.cycle(Cycle::Backend);
+        assert_eq!(sent(&mut viewer), Some((Backend::Cuda, auto)));
+        refuse(&mut viewer, &kept);
+        assert_eq!(sent(&mut viewer), Some((Backend::Wgpu, auto)));
+        assert_eq!(viewer.message, None, "the key did something");
+        refuse(&mut viewer, &kept);
+        assert_eq!(sent(&mut viewer), Some((Backend::Auto, auto)));
+        // It goes around once.
+        refuse(&mut viewer, &kept);
+        assert_eq!(sent(&mut viewer), None);
+        assert_eq!(viewer.message.as_deref(), Some("refused"));
+        assert_eq!(viewer.settings, kept);
+        viewer.cycle(Cycle::Strategy);
+        assert_eq!(sent(&mut viewer), Some((Backend::Cpu, Strategy::Endpoints)));
+        refuse(&mut viewer, &kept);
+        assert_eq!(sent(&mut viewer), Some((Backend::Cpu, Strategy::Sweep)));
+        // Another failure is none of the settings, and a choice from a list is not replaced.
+        let kept = viewer.settings.clone();
+        refuse(&mut viewer, &kept);
+        assert_eq!(sent(&mut viewer), None);
+        viewer.change(|settings| settings.config.backend = Backend::Cuda);
+        assert!(sent(&mut viewer).is_some());
+        refuse(&mut viewer, &kept);
+        assert_eq!(sent(&mut viewer), None);
+        assert_eq!(viewer.settings, kept);
+    }
+
+    #[test]
     fn a_picked_body_is_watched_and_focused() {
         let mut viewer = viewer();
         let middle = viewer.camera.ray(glam::Vec2::ZERO, 1.0);
@@ -655,6 +772,15 @@ pub(super) mod tests {
         };
         viewer.pick(away);
         assert_eq!(viewer.picked, None);
+        viewer.look.cut = 0.0;
+        viewer
+            .snapshot
+            .as_mut()
+            .expect("a frame")
+            .by_body
+            .fill(mark::STATIC);
+        viewer.pick(middle);
+        assert_eq!(viewer.picked, None, "the ground");
     }
 
     #[test]

@@ -453,8 +453,11 @@ impl Screen {
         let input = self.input.take_egui_input(&self.window);
         let context = self.input.egui_ctx().clone();
         let compiling = matches!(self.renderer, Shaders::Compiling(_));
+        if self.save_to.is_some() {
+            viewer.message = None; // it is no part of the picture
+        }
         if compiling && viewer.starting.is_none() {
-            viewer.starting = Some("compiling shaders");
+            viewer.starting = Some("compiling shaders".into());
         }
         let output = context.run_ui(input, |ui| viewer.ui(ui));
         self.input

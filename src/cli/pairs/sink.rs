@@ -26,14 +26,19 @@ pub(super) fn file(args: &Pairs) -> Option<&Path> {
     args.output.as_deref().or(stdout)
 }
 
+/// Returns whether the name of a file asks for comma-separated values.
+pub(super) fn is_csv(path: &Path) -> bool {
+    let ending = path.extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+}
+
 impl Sink {
     /// Opens the output, and checks that it can be written without changing it.
     pub fn create(args: &Pairs) -> Result<Self> {
         let Some(path) = file(args) else {
             return Ok(Self::None);
         };
-        let ending = path.extension();
-        if args.csv || ending.is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+        if args.csv || is_csv(path) {
             return Csv::create(path).map(Self::Csv);
         }
         Writer::create(path).map(Self::Npy)

@@ -8,8 +8,7 @@ use radsweep_common::output::{is_dash, name};
 use radsweep_scenes::{Kind, Options, Scene};
 use std::error::Error;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::PathBuf;
 
 /// Boxes per chair of `falling-chairs`.
 const CHAIR: usize = 9;
@@ -31,20 +30,6 @@ impl fmt::Display for Source {
             _ if self.is_stdin() => f.pad("stdin"),
             Self::File(path) => f.pad(&path.file_stem().unwrap_or_default().to_string_lossy()),
         }
-    }
-}
-
-impl FromStr for Source {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let path = Path::new(name);
-        if is_dash(path) || path.extension().is_some_and(|end| end == "npy") {
-            return Ok(Self::File(name.into()));
-        }
-        let kind = name.parse::<Kind>();
-        kind.map(Self::Scene)
-            .map_err(|error| format!("{error}, or a file of boxes that ends in .npy"))
     }
 }
 
@@ -105,15 +90,6 @@ fn of_scene(kind: Kind, n: usize, count: usize) -> Result<Vec<Vec<Aabb>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_is_a_scene_or_a_file() {
-        assert_eq!("uniform".parse(), Ok(Source::Scene(Kind::Uniform)));
-        let file: Source = "data/some_boxes.npy".parse().expect("a file");
-        assert_eq!(file.to_string(), "some_boxes");
-        let error = "cubes".parse::<Source>().expect_err("unknown");
-        assert!(error.contains("stack") && error.contains(".npy"), "{error}");
-    }
 
     #[test]
     fn frames_are_similar_and_repeatable() {

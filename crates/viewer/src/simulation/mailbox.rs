@@ -42,8 +42,8 @@ pub enum Command {
 /// The state of the simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// The current step before the first frame.
-    Starting(&'static str),
+    /// The current step before the first frame of a scene.
+    Starting(String),
     Running,
     /// An error, and the settings of the last good frame, which stays. Reported once.
     Failed(String, Box<Settings>),

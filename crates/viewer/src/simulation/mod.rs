@@ -67,7 +67,7 @@ impl Simulation {
             past: Past::default(),
             spare: None,
             records: VecDeque::new(),
-            state: State::Starting("starting"),
+            state: State::Starting("starting".into()),
         }));
         let shared = Arc::clone(&outbox);
         let work = move || {
@@ -357,6 +357,29 @@ mod tests {
             seen.snapshot.as_ref().expect("a frame").picture.boxes,
             first
         );
+    }
+
+    #[test]
+    fn a_large_scene_says_what_is_built_while_the_last_one_stays() {
+        let mut seen = Seen::start(false);
+        seen.wait(|seen| seen.frame() == (1, 1));
+        let large = Box::new(settings(300_000));
+        seen.simulation.send(Command::Settings(large));
+        let later = Instant::now() + Duration::from_secs(60);
+        let mut said = Vec::new();
+        while seen.frame() != (2, 1) {
+            assert!(Instant::now() < later);
+            let update = seen.simulation.take(seen.snapshot.take());
+            seen.snapshot = update.snapshot;
+            assert!(seen.snapshot.is_some());
+            if let State::Starting(what) = update.state {
+                said.push(what);
+            }
+        }
+        said.dedup();
+        let expected = ["building 300,000 bodies", "finding the first pairs"];
+        assert_eq!(said, expected);
+        assert_eq!(seen.simulation.take(None).state, State::Running);
     }
 
     #[test]

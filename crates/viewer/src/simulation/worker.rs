@@ -7,6 +7,7 @@ use crate::snapshot::Watch;
 use crate::sorting::SortLimit;
 use crate::timeline::Record;
 use radsweep::BroadPhase;
+use radsweep_common::numbers::grouped;
 use radsweep_scenes::{Landscape, Scene};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -136,13 +137,13 @@ impl Worker<'_> {
     fn try_rebuild(&mut self, settings: Settings, changed: Changed) -> Result<(), String> {
         let first = self.scene.is_none();
         let say = |what| {
-            if first {
-                lock(self.outbox).state = State::Starting(what);
-                (self.wake)();
-            }
+            lock(self.outbox).state = State::Starting(what);
+            (self.wake)();
         };
         let broad_phase = (changed.broad_phase || first).then(|| {
-            say("loading the broad phase");
+            if first {
+                say("loading the broad phase".into());
+            }
             self.home
                 .broad_phase(&settings.config)
                 .map_err(|error| error.to_string())
@@ -155,12 +156,17 @@ impl Worker<'_> {
         let moved = broad_phase.is_some() && moved;
         let on = broad_phase.as_ref().or(old);
         let scene = on.filter(|_| changed.scene || first || moved).map(|on| {
-            say("building the scene");
+            // A large scene takes many seconds, in which the last one stays.
+            let default = settings.kind.default_bodies();
+            let bodies = grouped(settings.options.bodies.unwrap_or(default) as u64);
+            say(format!("building {bodies} bodies"));
             let scene = self.home.scene(settings.kind, &settings.options, on);
             scene.map_err(|error| error.to_string())
         });
         let scene = scene.transpose()?;
-        say("finding the first pairs");
+        if scene.is_some() {
+            say("finding the first pairs".into());
+        }
         self.settings = settings;
         if let Some(broad_phase) = broad_phase {
             self.limit = SortLimit::new(&self.settings.config, &broad_phase);

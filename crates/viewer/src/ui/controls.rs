@@ -2,10 +2,12 @@
 
 use crate::look::Colour;
 use crate::state::{Request, Viewer};
-use egui::{Button, Checkbox, ComboBox, DragValue, Slider, Ui};
+use egui::{Button, Checkbox, ComboBox, DragValue, Slider, TextStyle, Ui};
 use radsweep::sort::Algorithm;
 use radsweep::{Backend, Strategy};
+use radsweep_common::numbers::count;
 use radsweep_scenes::{Kind, Options};
+use std::cell::Cell;
 use std::fmt::Display;
 
 impl Viewer {
@@ -94,13 +96,27 @@ impl Viewer {
 
     fn simulated(&mut self, ui: &mut Ui) {
         let mut wanted = self.settings.clone();
+        // Reads a typed number, or keeps why it is refused. After Escape it is dropped, which egui
+        // forgets one pass later.
+        let (dropped, refused) = (self.escaped, Cell::new(None));
+        let read = |text: &str, range| match count(text.trim(), range) {
+            _ if dropped => None,
+            Ok(number) => Some(number),
+            Err(why) => {
+                refused.set(Some(why));
+                None
+            }
+        };
         choice(ui, "Scene", &mut wanted.kind, Kind::ALL);
         let (config, options) = (&mut wanted.config, &mut wanted.options);
         ui.horizontal(|ui| {
             ui.label("Bodies");
-            let mut bodies = options.bodies.unwrap_or(wanted.kind.default_bodies());
+            let mut bodies = options.bodies.unwrap_or(wanted.kind.default_bodies()) as u64;
             let speed = (bodies as f64 / 50.0).max(1.0);
-            let drag = DragValue::new(&mut bodies).range(1..=Options::MAX_BOXES);
+            let largest = Options::MAX_BOXES as u64;
+            let drag = DragValue::new(&mut bodies)
+                .range(1..=largest)
+                .custom_parser(|text| read(text, 1..=largest).map(|bodies| bodies as f64));
             // Updates while dragging or typing would build a scene for every value in between.
             let response = ui.add(drag.speed(speed).update_while_editing(false));
             let id = response.id.with("bodies");
@@ -108,19 +124,42 @@ impl Viewer {
                 ui.data_mut(|data| data.insert_temp(id, bodies));
             }
             if !response.dragged()
-                && let Some(bodies) = ui.data_mut(|data| data.remove_temp(id))
+                && let Some(bodies) = ui.data_mut(|data| data.remove_temp::<u64>(id))
             {
-                options.bodies = Some(bodies);
+                options.bodies = usize::try_from(bodies).ok();
             }
         });
         ui.horizontal(|ui| {
             ui.label("Seed");
-            ui.add(DragValue::new(&mut options.seed).update_while_editing(false));
+            // Numbers of egui are f64, which does not hold every seed.
+            let (seed, typed) = (options.seed, Cell::new(None));
+            let drag = DragValue::new(&mut options.seed)
+                .custom_formatter(|value, _| match value == seed as f64 {
+                    true => seed.to_string(),
+                    false => format!("{value:.0}"),
+                })
+                .custom_parser(|text| {
+                    typed.set(read(text, 0..=u64::MAX));
+                    typed.get().map(|seed| seed as f64)
+                });
+            if seed > 1 << 40 {
+                // So that 20 digits fit.
+                ui.style_mut().drag_value_text_style = TextStyle::Small;
+            }
+            ui.add(drag.update_while_editing(false));
+            if let Some(seed) = typed.get() {
+                options.seed = seed;
+            }
         });
         choice(ui, "Backend", &mut config.backend, Backend::ALL);
-        choice(ui, "Strategy", &mut config.strategy, Strategy::ALL);
-        choice(ui, "Sort", &mut config.sort, Algorithm::ALL);
+        let strategies = with_first(Strategy::Auto, Strategy::ALL);
+        choice(ui, "Strategy", &mut config.strategy, &strategies);
+        let sorts = with_first(Algorithm::Auto, Algorithm::ALL);
+        choice(ui, "Sort", &mut config.sort, &sorts);
         self.change(|settings| *settings = wanted);
+        if let Some(why) = refused.take() {
+            self.say(why);
+        }
     }
 
     fn drawn(&mut self, ui: &mut Ui) {
@@ -145,6 +184,12 @@ impl Viewer {
         ui.checkbox(&mut self.drawing, "Include drawing in bars");
         ui.checkbox(&mut self.broad_phase_only, "Only broad phase in bars");
     }
+}
+
+/// Returns a list with this entry first.
+fn with_first<T: Copy + PartialEq>(first: T, all: &[T]) -> Vec<T> {
+    let others = all.iter().copied().filter(|&one| one != first);
+    std::iter::once(first).chain(others).collect()
 }
 
 /// Adds a choice from a list of names.

@@ -1,11 +1,11 @@
 //! The figures: stage times as stacked bars and as a table, and the report of a frame.
 
-use super::grouped;
 use super::style::set_gaps;
 use crate::state::Viewer;
 use crate::timeline::{DRAW, RENDER, Record, Span, axis_name};
 use egui::{Color32, Grid, Rangef, Stroke, Ui, vec2};
 use egui_plot::{Bar, BarChart, GridInput, GridMark, Plot, VLine};
+use radsweep_common::numbers::grouped;
 
 /// Returns the colour of a stage by its index; neighbours differ.
 fn colour(index: usize) -> Color32 {
@@ -76,7 +76,7 @@ impl Viewer {
             .show_y(false)
             .set_margin_fraction(vec2(0.0, 0.0))
             .grid_spacing(Rangef::new(1.0, 300.0))
-            .x_grid_spacer(|axis| marks(&axis, 80.0))
+            .x_grid_spacer(|axis| frame_marks(&axis))
             .y_grid_spacer(|axis| {
                 let mut marks = marks(&axis, 32.0);
                 // The label of a mark at the very top would be cut off.
@@ -84,6 +84,8 @@ impl Viewer {
                 marks.retain(|mark| mark.value <= highest);
                 marks
             })
+            .x_axis_formatter(|mark, _| mark.value.to_string())
+            .y_axis_formatter(|mark, _| label(mark))
             .y_axis_label("ms");
         let inspected = self.inspected;
         let response = plot.show(ui, |plot| {
@@ -204,6 +206,22 @@ fn marks(axis: &GridInput, apart: f64) -> Vec<GridMark> {
         value += step_size;
     }
     marks
+}
+
+/// Returns the marks of the axis of frames, which are whole. The label of one at the very left
+/// would reach those of the other axis, and at the very right it would be cut off.
+fn frame_marks(axis: &GridInput) -> Vec<GridMark> {
+    let (point, (low, high)) = (axis.base_step_size, axis.bounds);
+    let inner = low + 20.0 * point..=high - 12.0 * point;
+    let mut marks = marks(axis, 80.0);
+    marks.retain(|mark| inner.contains(&mark.value) && mark.value.fract() == 0.0);
+    marks
+}
+
+/// Returns the label of a mark, with the decimals that its step needs.
+fn label(mark: GridMark) -> String {
+    let decimals = (-mark.step_size.log10() - 1e-9).ceil().clamp(0.0, 12.0) as usize;
+    format!("{:.decimals$}", mark.value)
 }
 
 /// Returns the bars of each stage, in the order of the stages, one on top of the other.
@@ -373,6 +391,52 @@ mod tests {
         assert_eq!(at(4e-3, 147.0), [0.0, 1e-3, 2e-3, 3e-3, 4e-3]);
         assert!(at(1e-6, 147.0).len() > 1 && at(1e9, 147.0).len() > 1);
         assert!(at(f64::NAN, 147.0).is_empty());
+    }
+
+    #[test]
+    fn labels_of_marks_are_their_values() {
+        let at = |high: f64| {
+            let axis = GridInput {
+                bounds: (0.0, high),
+                base_step_size: high / 100.0,
+            };
+            marks(&axis, 32.0)
+                .into_iter()
+                .map(label)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(at(1.5), ["0.0", "0.5", "1.0", "1.5"]);
+        assert_eq!(at(0.14), ["0.00", "0.05", "0.10"]);
+        assert_eq!(at(0.31), ["0.0", "0.1", "0.2", "0.3"]);
+        assert_eq!(at(3.0), ["0", "1", "2", "3"]);
+        assert_eq!(at(6000.0), ["0", "2000", "4000", "6000"]);
+        for high in (1..400).map(|n| f64::from(n) * 0.0137) {
+            let labels = at(high);
+            let parsed: Vec<f64> = labels
+                .iter()
+                .map(|l| l.parse().expect("a number"))
+                .collect();
+            assert!(
+                parsed.windows(2).all(|two| two[0] < two[1]),
+                "{high}: {labels:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn labels_of_frames_are_whole_and_away_from_the_corners() {
+        let at = |bounds: (f64, f64)| {
+            let base_step_size = (bounds.1 - bounds.0) / 700.0;
+            let axis = GridInput {
+                bounds,
+                base_step_size,
+            };
+            let marks = frame_marks(&axis).into_iter();
+            marks.map(|mark| mark.value).collect::<Vec<_>>()
+        };
+        assert_eq!(at((120.0, 300.0)), [150.0, 200.0, 250.0]);
+        assert_eq!(at((0.0, 45.0)), [10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(at((6.0, 10.0)), [7.0, 8.0, 9.0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::style::set_gaps;
 use egui::{Context, Id, Pos2, ScrollArea};
 
 /// The keys and pointer actions with their effects.
-const HELP: [(&str, &str); 28] = [
+const HELP: [(&str, &str); 29] = [
     ("drag", "orbit"),
     ("right drag", "look around"),
     ("middle or shift drag", "pan"),
@@ -16,6 +16,7 @@ const HELP: [(&str, &str); 28] = [
         "Escape",
         "deselect, return to the newest frame, close the message",
     ),
+    ("bars: click, wheel, drag", "select a frame, zoom, scroll"),
     (
         "O  Z",
         "throw a ball at the pointer, set off an explosion there",
@@ -38,7 +39,7 @@ const HELP: [(&str, &str); 28] = [
     ("[  ]", "cut away less, more of the scene from the front"),
     ("H  F1", "panels, this list"),
     ("1  2  3", "panel on the left, on the right, below"),
-    ("Ctrl Q", "close"),
+    ("Ctrl Q, Ctrl W", "close"),
 ];
 
 /// Shows the list, at first here.

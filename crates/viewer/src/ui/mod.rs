@@ -10,13 +10,18 @@ mod style;
 pub(super) use style::style;
 
 use super::look::Colour;
-use super::state::{Aim, Request, Viewer, next};
+use super::state::{Aim, Cycle, Request, Viewer, next};
 use egui::{
     Align2, CentralPanel, Color32, Context, Event, Frame, Key, Panel, PointerButton, Pos2,
     Response, ScrollArea, Sense, Ui, vec2,
 };
 use glam::{Vec2, Vec3};
-use radsweep::{Backend, Strategy};
+use std::time::{Duration, Instant};
+
+/// Width of a window, in points, below which there is room for one panel beside the scene.
+const NARROW: f32 = 700.0;
+/// Time after which a step before the first frame of another scene is shown: most take less.
+const LONG: Duration = Duration::from_millis(300);
 
 impl Viewer {
     /// Runs one pass: the panels, then the scene's area of the window.
@@ -26,6 +31,9 @@ impl Viewer {
         if self.panels {
             let frame = Frame::side_top_panel(ui.style());
             let [left, right, below] = self.folded;
+            // Two panels would leave no room for the scene: the figures wait until the other one is
+            // folded.
+            let right = right || !left && ui.max_rect().width() < NARROW;
             if !left {
                 Panel::left("controls")
                     .exact_size(206.0)
@@ -58,6 +66,7 @@ impl Viewer {
             let at = self.area.map_or(Pos2::ZERO, |area| area.left_top());
             help::show(ui.ctx(), &mut self.help, at + vec2(16.0, 16.0));
         }
+        self.escaped = ui.input(|input| input.key_pressed(Key::Escape));
         if self.camera != before {
             self.aim = Aim::Free;
         }
@@ -100,12 +109,7 @@ impl Viewer {
         if response.double_clicked() {
             self.focus();
         }
-        let note = self
-            .starting
-            .map(str::to_owned)
-            .map(|what| format!("{what} …"));
-        let note = note.or_else(|| self.message.clone());
-        if let Some(note) = note {
+        if let Some(note) = self.note(ui.ctx()) {
             let painter = ui.painter_at(response.rect);
             let font = egui::FontId::proportional(16.0);
             let color = Color32::from_gray(235);
@@ -120,6 +124,28 @@ impl Viewer {
             painter.rect_filled(at.expand(10.0), 6.0, Color32::from_black_alpha(200));
             painter.galley(at.min, text, color);
         }
+    }
+
+    /// Returns what is shown over the scene: the step before its first frame, or a message.
+    fn note(&mut self, context: &Context) -> Option<String> {
+        // Returns whether it is time, else sees to another pass then.
+        let is_time = |then: Instant| {
+            let wait = then.saturating_duration_since(Instant::now());
+            if !wait.is_zero() {
+                context.request_repaint_after(wait);
+            }
+            wait.is_zero()
+        };
+        let since = self.starting_since.filter(|_| self.snapshot.is_some());
+        if let Some(what) = &self.starting
+            && since.is_none_or(|since| is_time(since + LONG))
+        {
+            return Some(format!("{what} …"));
+        }
+        if self.message_ends.is_some_and(is_time) {
+            (self.message, self.message_ends) = (None, None);
+        }
+        self.message.clone()
     }
 
     /// Drags a body, if Ctrl was down when the pointer took it. Returns whether one is held.
@@ -160,7 +186,9 @@ impl Viewer {
                 else {
                     return false;
                 };
-                let once = !repeat || wanted == Key::Period;
+                // With Shift down a `+` may end as a `=`, so that egui takes the next for a repeat.
+                let repeats = [Key::Period, Key::Plus, Key::Equals, Key::Minus];
+                let once = !repeat || repeats.contains(&wanted);
                 key == wanted && pressed && once && modifiers.command == command
             })
         };
@@ -192,19 +220,13 @@ impl Viewer {
             self.set_speed(self.speed / 2.0);
         }
         if pressed(Key::T) {
-            self.change(|settings| {
-                settings.config.strategy = next(Strategy::ALL, settings.config.strategy);
-            });
+            self.cycle(Cycle::Strategy);
         }
         if pressed(Key::Y) {
-            self.change(|settings| {
-                settings.config.sort = next(radsweep::sort::Algorithm::ALL, settings.config.sort);
-            });
+            self.cycle(Cycle::Sort);
         }
         if pressed(Key::B) {
-            self.change(|settings| {
-                settings.config.backend = next(Backend::ALL, settings.config.backend);
-            });
+            self.cycle(Cycle::Backend);
         }
     }
 
@@ -298,13 +320,6 @@ impl Viewer {
     }
 }
 
-/// Formats a number with commas: 1,234,567.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let threes: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
-    String::from_utf8_lossy(&threes.join(&b',')).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::simulation::{Command, Simulation};
@@ -335,6 +350,24 @@ mod tests {
             assert!(!output.shapes.is_empty());
         }
 
+        /// Returns the texts that a pass shows.
+        fn texts(&self, viewer: &mut Viewer, size: [f32; 2]) -> Vec<String> {
+            let input = RawInput {
+                screen_rect: Some(egui::Rect::from_min_size(pos2(0.0, 0.0), size.into())),
+                ..RawInput::default()
+            };
+            let mut output = self.0.run_ui(input, |ui| viewer.ui(ui));
+            output.textures_delta.clear(); // nothing draws
+            let shown = output
+                .shapes
+                .into_iter()
+                .filter_map(|shown| match shown.shape {
+                    egui::Shape::Text(text) => Some(text.galley.text().to_owned()),
+                    _ => None,
+                });
+            shown.collect()
+        }
+
         fn press(&self, viewer: &mut Viewer, key: Key, modifiers: Modifiers) {
             let event = |pressed| Event::Key {
                 key,
@@ -362,6 +395,9 @@ mod tests {
         }
     }
 
+    /// The fields of the panel on the left.
+    const BODIES: [f32; 2] = [80.0, 160.0];
+    const SEED: [f32; 2] = [66.0, 183.0];
     /// The centre of the scene's area.
     const MIDDLE: [f32; 2] = [600.0, 300.0];
 
@@ -438,6 +474,110 @@ mod tests {
     }
 
     #[test]
+    fn a_plus_counts_again_where_it_ended_as_another_key() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        let event = |key, pressed| Event::Key {
+            key,
+            physical_key: Some(Key::Equals),
+            pressed,
+            repeat: false,
+            modifiers: Modifiers::SHIFT,
+        };
+        for speed in [2.0, 4.0, 8.0] {
+            window.pass(&mut viewer, vec![event(Key::Plus, true)]);
+            window.pass(&mut viewer, vec![event(Key::Equals, false)]);
+            assert_eq!(viewer.speed, speed);
+        }
+    }
+
+    #[test]
+    fn numbers_are_typed_as_on_the_command_line() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        window.pass(&mut viewer, Vec::new());
+        let key = |key, pressed| Event::Key {
+            key,
+            physical_key: None,
+            pressed,
+            repeat: false,
+            modifiers: Modifiers::NONE,
+        };
+        let entered = |viewer: &mut Viewer, at: [f32; 2], text: &str, end: Key| {
+            viewer.message = None;
+            window.drag(viewer, PointerButton::Primary, at, at);
+            window.pass(viewer, Vec::new());
+            window.pass(viewer, vec![Event::Text(text.into())]);
+            window.pass(viewer, vec![key(end, true)]);
+            window.pass(viewer, vec![key(end, false)]);
+            window.pass(viewer, Vec::new());
+        };
+        let bodies = |viewer: &Viewer| viewer.settings.options.bodies;
+        for (text, end, expected) in [
+            ("300", Key::Enter, 300),
+            ("400", Key::Escape, 300),
+            ("10k", Key::Enter, 10_000),
+            ("1e4x", Key::Enter, 10_000),
+            ("99999999999", Key::Enter, 10_000),
+            ("99999999999", Key::Escape, 10_000),
+            ("1e2", Key::Enter, 100),
+        ] {
+            entered(&mut viewer, BODIES, text, end);
+            assert_eq!(bodies(&viewer), Some(expected), "{text} {end:?}");
+            let is_refused = end == Key::Enter && (text.contains('x') || text.len() > 9);
+            assert_eq!(viewer.message.is_some(), is_refused, "{text} {end:?}");
+        }
+        for seed in [7, u64::MAX, u64::MAX - 1, (1 << 53) + 1] {
+            entered(&mut viewer, SEED, &seed.to_string(), Key::Enter);
+            assert_eq!(viewer.settings.options.seed, seed);
+            let texts = window.texts(&mut viewer, [1280.0, 800.0]);
+            assert!(texts.contains(&seed.to_string()), "{texts:?}");
+            assert!(viewer.area.expect("drawn").left() < 210.0);
+        }
+    }
+
+    #[test]
+    fn messages_of_success_go_away_and_others_stay() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        let path = std::path::Path::new("f.png");
+        let shown = |viewer: &mut Viewer| window.texts(viewer, [1280.0, 800.0]);
+        viewer.saved(path, Ok(()));
+        assert!(shown(&mut viewer).contains(&"saved f.png".to_owned()));
+        viewer.message_ends = Some(Instant::now());
+        assert!(!shown(&mut viewer).contains(&"saved f.png".to_owned()));
+        viewer.message_ends = Some(Instant::now());
+        viewer.say("no CUDA".into());
+        assert!(shown(&mut viewer).contains(&"no CUDA".to_owned()));
+        // A step is shown once it takes long, or if there is no picture yet.
+        let step = "building 9 bodies …".to_owned();
+        viewer.starting = Some("building 9 bodies".into());
+        viewer.starting_since = Some(Instant::now());
+        assert!(!shown(&mut viewer).contains(&step));
+        viewer.starting_since = Instant::now().checked_sub(LONG);
+        assert!(shown(&mut viewer).contains(&step));
+        viewer.starting_since = Some(Instant::now());
+        viewer.snapshot = None;
+        assert!(shown(&mut viewer).contains(&step));
+    }
+
+    #[test]
+    fn a_narrow_window_has_one_panel_beside_the_scene() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        let shown = |viewer: &mut Viewer, width| {
+            window.texts(viewer, [width, 320.0]);
+            let texts = window.texts(viewer, [width, 320.0]);
+            let has = |text: &str| texts.iter().any(|shown| shown == text);
+            let area = viewer.area.expect("drawn");
+            assert!(area.width() > 150.0, "{area:?}");
+            [has("Scene"), has("Frame 1")]
+        };
+        assert_eq!(shown(&mut viewer, 710.0), [true, true]);
+        assert_eq!(shown(&mut viewer, 480.0), [true, false]);
+        viewer.folded[0] = true;
+        assert_eq!(shown(&mut viewer, 480.0), [false, true]);
+        viewer.folded[1] = true;
+        assert_eq!(shown(&mut viewer, 480.0), [false, false]);
+    }
+
+    #[test]
     fn the_pointer_orbits_looks_pans_and_picks() {
         let (window, mut viewer) = (Window::new(), viewer());
         let to = [MIDDLE[0] + 80.0, MIDDLE[1] + 40.0];
@@ -510,6 +650,25 @@ mod tests {
     }
 
     #[test]
+    fn labels_quoted_in_the_page_of_the_viewer_exist() {
+        let page = include_str!("../../../../docs/viewer.md");
+        let quoted = page.split('`').skip(1).step_by(2);
+        // A label has a capital letter, then small ones; names of files and variables do not.
+        let is_label = |text: &&str| {
+            let mut chars = text.chars();
+            chars.next().is_some_and(char::is_uppercase)
+                && chars.all(|c| c.is_lowercase() || c == ' ')
+        };
+        let (window, mut viewer) = (Window::new(), viewer());
+        let texts = window.texts(&mut viewer, [1280.0, 800.0]);
+        let labels: Vec<&str> = quoted.filter(is_label).collect();
+        assert!(labels.len() >= 5, "{labels:?}");
+        for label in labels {
+            assert!(texts.iter().any(|text| text == label), "{label}");
+        }
+    }
+
+    #[test]
     fn no_text_is_too_small_to_read() {
         let context = Window::new().0;
         for theme in [egui::Theme::Dark, egui::Theme::Light] {
@@ -525,15 +684,9 @@ mod tests {
         viewer.help = true;
         window.pass(&mut viewer, Vec::new());
         viewer.snapshot = None;
-        viewer.starting = Some("compiling shaders");
+        viewer.starting = Some("compiling shaders".into());
         viewer.timeline = Default::default();
         window.pass(&mut viewer, Vec::new());
         assert_eq!(viewer.requests(), [], "looking changes nothing");
-    }
-
-    #[test]
-    fn numbers_are_grouped_by_threes() {
-        let numbers = [0, 999, 1000, 1_234_567];
-        assert_eq!(numbers.map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -38,6 +38,9 @@ impl Viewer {
                 ui.small(described(&filter));
             }
         }
+        if pairs > 0 {
+            ui.monospace("own box - box of body");
+        }
         for pair in picked.pairs.iter().take(LISTED) {
             let text = format!("{} - {} of body {}", pair.own, pair.other, pair.other_body);
             let text = RichText::new(text).monospace();
