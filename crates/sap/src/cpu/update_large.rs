@@ -14,7 +14,8 @@ use super::tuning::{FULL_BOX_COSTS, FULL_PAIR_COST, MAX_LEFT_BRUTE};
 use crate::{Report, Result, Strategy};
 
 /// Returns what a frame by the kept tree is expected to cost, or the max where there is no such way
-/// or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree for those that left.
+/// or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree for those that
+/// left.
 pub(super) fn rival_cost(scene: &Scene, pairs: usize) -> u64 {
     let n = scene.boxes.len();
     if n <= MAX_LEFT_BRUTE || scene.worlds.is_some() {
