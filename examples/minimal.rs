@@ -11,7 +11,8 @@ fn main() {
 }
 
 fn run() -> Result<(), radsweep::Error> {
-    // CUDA if there is a device, else all CPU threads; the strategy depends on the boxes.
+    // A GPU if the build has a feature for it and finds one, else the CPU. The strategy depends on
+    // the boxes.
     let mut broad_phase = BroadPhase::new(Config::default())?;
     for frame in 1..=5 {
         let boxes: Vec<Aabb> = (0..1000).map(|index| swinging_box(index, frame)).collect();

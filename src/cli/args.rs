@@ -56,10 +56,11 @@ pub(crate) enum Command {
     /// A window runs until it is closed. --frames is for pictures (--screenshot), and for the table
     /// that is printed where there is no display or no graphics driver.
     View(View),
-    /// Runs a scene without a window and prints one record per frame
+    /// Runs a scene without a window and prints a line per frame, then the mean of each stage
     ///
-    /// `ms` is the time of the whole frame; `hash` is one number for all pairs of the frame, equal
-    /// on every backend and for any number of threads.
+    /// The column `ms` is the time of the whole frame. `hash` is one number for all pairs of the
+    /// frame, equal for any number of threads, and on every backend but for `galaxy`, whose bodies
+    /// a GPU moves otherwise by rounding.
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
     Pairs(Pairs),

@@ -65,10 +65,11 @@ pub enum Strategy {
     /// tests. On CUDA there are cells of several sizes, on `wgpu` columns, but none in frames with
     /// worlds.
     Subdivided,
-    /// The fastest of these, chosen by a sample of the frame. If the search takes too many tests, a
-    /// tree of the boxes replaces it (not on `wgpu`). There are two more ways, which have no names:
-    /// on the CPU some hundred boxes are tested all against all, and while boxes move little, a
-    /// neighbour list keeps candidates from frame to frame (not on `wgpu`).
+    /// The faster one of `Sweep` and `Subdivided`, by a sample of the frame. If the search takes
+    /// too many tests, a tree of the boxes replaces it (not on `wgpu`). Other ways have no names.
+    /// On the CPU some hundred boxes are tested all against all, and a tree is kept while boxes
+    /// move by less than their size. While they move little, a neighbour list keeps candidates from
+    /// frame to frame (not on `wgpu`).
     #[default]
     Auto,
 }
