@@ -190,8 +190,9 @@ impl Report {
 pub struct Stats {
     /// The backend that ran.
     pub backend: Backend,
-    /// The strategy that ran. After an update that reused the last pairs or the neighbour list, it
-    /// is that of the last full update. Boxes tested all against all count as [`Strategy::Sweep`].
+    /// The strategy that ran. After an update that reused the last pairs, the neighbour list or the
+    /// kept tree, it is that of the last planned update. Boxes tested all against all count as
+    /// [`Strategy::Sweep`].
     pub strategy: Strategy,
     /// Why [`Strategy::Auto`] took this strategy.
     #[doc(hidden)]
