@@ -13,7 +13,7 @@ use radsweep_common::Result;
 use radsweep_common::backend::{self, Fallback, note_sort};
 use radsweep_common::npy::{self, Boxes};
 use radsweep_common::numbers::counted;
-use radsweep_common::output::{self, beside, is_dash, is_same, is_text};
+use radsweep_common::output::{self, beside, has_ending, is_dash, is_same, is_text};
 use radsweep_common::terminal::{ProgressBar, note, progress, spinner};
 use serde_json::{Value, json};
 use sink::Sink;
@@ -89,11 +89,7 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
             )));
         }
         let name = output.display();
-        if args.csv
-            && output
-                .extension()
-                .is_some_and(|end| end.eq_ignore_ascii_case("npy"))
-        {
+        if args.csv && has_ending(output, &["npy"]) {
             return Err(misuse(format!(
                 "--csv writes text, but {name} ends in .npy: leave out --csv, or name a .csv file"
             )));
@@ -377,7 +373,8 @@ fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Res
     let hash = hex(found.hash);
     let file = sink::file(args);
     let mut out = beside([file]);
-    let skipped = inputs.skipped();
+    // Without the option an invalid box would have been an error.
+    let skipped = args.skip_invalid.then(|| inputs.skipped()).flatten();
     if args.json {
         let invalid = skipped.map_or(Value::Null, |skipped| {
             json!({"count": skipped.count, "file": skipped.file, "first": skipped.first, "reason": skipped.reason.to_string()})

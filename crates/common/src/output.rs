@@ -40,12 +40,18 @@ pub fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// Returns whether the name of a file ends in one of these extensions, in any case.
+#[must_use]
+pub fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    let of_path = path.extension();
+    let is = |ending: &&str| of_path.is_some_and(|own| own.eq_ignore_ascii_case(ending));
+    endings.iter().any(is)
+}
+
 /// Returns whether the name of a file is that of a text.
 #[must_use]
 pub fn is_text(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    let is = |text: &&str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(text));
-    ["csv", "json", "tsv", "txt"].iter().any(is)
+    has_ending(path, &["csv", "json", "tsv", "txt"])
 }
 
 /// Returns whether two paths lead to one regular file.

@@ -3,7 +3,7 @@
 use super::super::args::Pairs;
 use radsweep::Pair;
 use radsweep_common::npy::{Result, Writer, write_error};
-use radsweep_common::output::{self, Output};
+use radsweep_common::output::{self, Output, has_ending};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,7 @@ pub(super) fn file(args: &Pairs) -> Option<&Path> {
 
 /// Returns whether the name of a file asks for comma-separated values.
 pub(super) fn is_csv(path: &Path) -> bool {
-    let ending = path.extension();
-    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+    has_ending(path, &["csv"])
 }
 
 impl Sink {

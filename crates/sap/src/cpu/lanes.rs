@@ -1,6 +1,10 @@
 //! The inner loop of all searches: tests one box against eight at once, into a bit mask.
 
+#[cfg(target_arch = "x86_64")]
+use crate::Aabb;
 use crate::Pair;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m128, _mm_loadu_ps};
 
 /// Number of boxes tested at once.
 pub(super) const LANES: usize = 8;
@@ -482,6 +486,21 @@ pub(super) fn prefetch<T>(values: &[T], index: Option<&u32>) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (values, index);
+}
+
+/// Returns the first four of a box's six numbers, and the last four: min x y z, max x; min z, max x
+/// y z.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn load_box(b: &Aabb) -> [__m128; 2] {
+    let numbers: &[f32; 6] = bytemuck::cast_ref(b);
+    // SAFETY: SSE is part of x86-64; both loads lie within the six numbers and need no alignment.
+    unsafe {
+        [
+            _mm_loadu_ps(numbers.as_ptr()),
+            _mm_loadu_ps(numbers.as_ptr().add(2)),
+        ]
+    }
 }
 
 /// An inner loop, written once for all processors. Implementations of `run` are

@@ -167,7 +167,7 @@ impl Margin {
 }
 
 /// Returns the longest side of a box.
-pub(super) fn size(b: &Aabb) -> f32 {
+pub(in crate::cpu) fn size(b: &Aabb) -> f32 {
     (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]))
 }
 

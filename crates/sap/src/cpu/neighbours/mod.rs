@@ -20,7 +20,7 @@
 
 mod costs;
 mod list;
-mod margin;
+pub(super) mod margin;
 mod search;
 pub(super) mod test;
 

@@ -65,24 +65,10 @@ pub(super) fn is_within(b: &Aabb, outer: &Aabb) -> bool {
 /// All axes at once, with what every x86-64 processor has.
 #[cfg(target_arch = "x86_64")]
 mod sse {
-    use crate::cpu::lanes::MARK;
+    use crate::cpu::lanes::{MARK, load_box};
     use crate::cpu::tuning::CANDIDATE_GROUP;
     use crate::{Aabb, Pair};
     use std::arch::x86_64::*;
-
-    /// The first four of a box's six numbers and the last four: min x y z, max x; min z, max x y z.
-    #[inline(always)]
-    fn load(b: &Aabb) -> [__m128; 2] {
-        let numbers: &[f32; 6] = bytemuck::cast_ref(b);
-        // SAFETY: SSE is part of x86-64; both loads lie within the six numbers and need no
-        // alignment.
-        unsafe {
-            [
-                _mm_loadu_ps(numbers.as_ptr()),
-                _mm_loadu_ps(numbers.as_ptr().add(2)),
-            ]
-        }
-    }
 
     /// Moves max x y z to the lanes of min x y z.
     #[inline(always)]
@@ -113,7 +99,7 @@ mod sse {
         let mut axes = [0_u8; CANDIDATE_GROUP];
         for (axes, pair) in axes.iter_mut().zip(candidates) {
             let (a, b) = (pair.a as usize, (pair.b & !MARK) as usize);
-            let ([a_min, a_max], [b_min, b_max]) = (load(&boxes[a]), load(&boxes[b]));
+            let ([a_min, a_max], [b_min, b_max]) = (load_box(&boxes[a]), load_box(&boxes[b]));
             let (begins, ends) = (is_before(a_min, max(b_max)), is_before(b_min, max(a_max)));
             // SAFETY: SSE is part of x86-64.
             *axes = unsafe { _mm_movemask_ps(_mm_and_ps(begins, ends)) } as u8;
@@ -130,7 +116,7 @@ mod sse {
 
     #[inline(always)]
     pub(super) fn is_within(b: &Aabb, outer: &Aabb) -> bool {
-        let ([b_min, b_max], [outer_min, outer_max]) = (load(b), load(outer));
+        let ([b_min, b_max], [outer_min, outer_max]) = (load_box(b), load_box(outer));
         // SAFETY: SSE is part of x86-64.
         let [min, max] = unsafe {
             [

@@ -5,6 +5,7 @@
 //! among themselves.
 
 use crate::cpu::lanes::LANES;
+use crate::cpu::neighbours::margin::size;
 use crate::cpu::tuning::{LARGE_BOX, STREAM_TASK};
 use crate::draw::draw;
 use crate::threads::in_pool;
@@ -18,7 +19,6 @@ const SIZES: usize = 63;
 
 /// Returns the boxes in leaf order. O(n log n), on all threads.
 pub(super) fn leaf_order(boxes: &[Aabb]) -> Result<Vec<u32>> {
-    let size = |b: &Aabb| (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]));
     let mut sizes: Vec<f32> = draw(boxes.len(), boxes.len().min(SIZES), 0)
         .map(|i| size(&boxes[i]))
         .collect();

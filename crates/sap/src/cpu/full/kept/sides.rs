@@ -36,7 +36,7 @@ fn one_by_one(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
 mod sse {
     use super::Sides;
     use crate::Aabb;
-    use crate::cpu::lanes::LANES;
+    use crate::cpu::lanes::{LANES, load_box};
     use std::arch::x86_64::*;
 
     /// Returns numbers as integers of the same order: see [`crate::cpu::key::ordered`].
@@ -57,8 +57,8 @@ mod sse {
         let mut empty = 0;
         for half in [0, 4] {
             let ([mut x, mut y, mut z, mut w], [a, b, c, d]) = (
-                [0, 1, 2, 3].map(|lane| load(boxes[half + lane])[0]),
-                [0, 1, 2, 3].map(|lane| load(boxes[half + lane])[1]),
+                [0, 1, 2, 3].map(|lane| load_box(boxes[half + lane])[0]),
+                [0, 1, 2, 3].map(|lane| load_box(boxes[half + lane])[1]),
             );
             // SAFETY: SSE2 is part of x86-64; each of the six stores is of half a list.
             unsafe {
@@ -79,20 +79,6 @@ mod sse {
             }
         }
         (all, empty)
-    }
-
-    /// Returns the first four of a box's six numbers, and the last four.
-    #[inline(always)]
-    fn load(b: &Aabb) -> [__m128; 2] {
-        let numbers: &[f32; 6] = bytemuck::cast_ref(b);
-        // SAFETY: SSE is part of x86-64; both loads lie within the six numbers and need no
-        // alignment.
-        unsafe {
-            [
-                _mm_loadu_ps(numbers.as_ptr()),
-                _mm_loadu_ps(numbers.as_ptr().add(2)),
-            ]
-        }
     }
 }
 
