@@ -33,6 +33,11 @@ pub(crate) trait Engine: Any + Send + Sync {
     /// The pairs that the last update ended.
     fn ended(&self) -> &[Pair];
 
+    /// The excluded pairs of the last update, where an engine on the host has them.
+    fn excluded(&self) -> &[Pair] {
+        &[]
+    }
+
     /// Copies the lists to the host, where they are only on a device.
     fn download(&mut self) -> Result<()> {
         Ok(())

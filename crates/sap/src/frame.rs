@@ -150,6 +150,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Returns the number of boxes.
+    #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         match self.boxes {
@@ -164,14 +165,24 @@ impl<'a> Frame<'a> {
         self.len() == 0
     }
 
+    /// Returns the lengths of the lists beside the boxes: ends, filters and worlds.
+    #[inline]
+    fn other_lengths(&self) -> [Option<usize>; 3] {
+        let ends = match self.boxes {
+            Boxes::Swept(_, ends) => Some(ends.len()),
+            _ => None,
+        };
+        [
+            ends,
+            self.filters.map(<[_]>::len),
+            self.worlds.map(<[_]>::len),
+        ]
+    }
+
     /// Checks the number of boxes, the lengths of all lists and the changed indices. It does not
     /// read the boxes.
     pub(crate) fn check_lengths(&self) -> Result<()> {
-        let ends = match self.boxes {
-            Boxes::Swept(_, end) => Some(end.len()),
-            _ => None,
-        };
-        let (filters, worlds) = (self.filters.map(<[_]>::len), self.worlds.map(<[_]>::len));
+        let [ends, filters, worlds] = self.other_lengths();
         check_lists(self.len(), ends, filters, worlds)?;
         let boxes = self.len();
         let beyond = |&&index: &&u32| index as usize >= boxes;
@@ -189,6 +200,32 @@ impl<'a> Frame<'a> {
     /// Checks that the excluded pairs of this set with another are sorted.
     pub(crate) fn check_excluded_between(&self) -> Result<()> {
         check_order(self.excluded, |_| true)
+    }
+}
+
+/// What can be told of a frame without its lists. Two frames that differ only in boxes that are
+/// listed as changed have the same form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Form {
+    boxes: usize,
+    /// Whether there are ends, filters, worlds, `f64` boxes and excluded pairs, a bit each.
+    kinds: u32,
+}
+
+impl Form {
+    /// Returns None if a list does not have one entry for each box.
+    #[inline]
+    pub(crate) fn of(frame: &Frame) -> Option<Self> {
+        let boxes = frame.len();
+        let [ends, filters, worlds] = frame.other_lengths();
+        let is_exact = matches!(frame.boxes, Boxes::Exact(_));
+        let kinds = u32::from(ends.is_some())
+            | u32::from(filters.is_some()) << 1
+            | u32::from(worlds.is_some()) << 2
+            | u32::from(is_exact) << 3
+            | u32::from(!frame.excluded.is_empty()) << 4;
+        let fits = |given: Option<usize>| given.unwrap_or(boxes) == boxes;
+        (fits(ends) & fits(filters) & fits(worlds)).then_some(Self { boxes, kinds })
     }
 }
 

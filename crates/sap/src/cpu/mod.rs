@@ -193,9 +193,39 @@ impl Engine {
         self.neighbours.in_use() && frame.len() <= SMALL_LIST
     }
 
-    /// Updates by a frame that may differ from the last.
-    #[inline(never)]
-    fn update_frame(&mut self, frame: &Frame) -> Result<Report> {
+    fn between(&self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
+        let (mut first, mut second) = (read_alone(&self.config, a)?, read_alone(&self.config, b)?);
+        if first.exact.is_some() || second.exact.is_some() {
+            first.make_exact()?;
+            second.make_exact()?;
+        }
+        let sets = TwoSets::new(&self.config, &first, &second)?;
+        let memory = PairLimit {
+            last: self.last_between,
+            ..PairLimit::new(
+                &self.config,
+                a.len() + b.len(),
+                a.len() as u64 * b.len() as u64,
+            )
+        };
+        let blocks = &self.lists.blocks;
+        let (found, limit) = memory.collect(|limit| sets.find(limit, blocks))?;
+        let mut pairs = Vec::new();
+        order(found.within(limit)?.blocks, a.len(), &mut pairs, blocks)?;
+        Ok(pairs)
+    }
+}
+
+impl crate::engine::Engine for Engine {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn backend(&self) -> Backend {
+        Backend::Cpu
+    }
+
+    fn update(&mut self, frame: &Frame) -> Result<Report> {
         check_count(frame)?;
         // With a list of changed boxes, the others need not be read.
         let listed = frame.changed.filter(|_| {
@@ -231,61 +261,20 @@ impl Engine {
         Ok(report)
     }
 
-    fn between(&self, a: &Frame, b: &Frame) -> Result<Vec<Pair>> {
-        let (mut first, mut second) = (read_alone(&self.config, a)?, read_alone(&self.config, b)?);
-        if first.exact.is_some() || second.exact.is_some() {
-            first.make_exact()?;
-            second.make_exact()?;
-        }
-        let sets = TwoSets::new(&self.config, &first, &second)?;
-        let memory = PairLimit {
-            last: self.last_between,
-            ..PairLimit::new(
-                &self.config,
-                a.len() + b.len(),
-                a.len() as u64 * b.len() as u64,
-            )
-        };
-        let blocks = &self.lists.blocks;
-        let (found, limit) = memory.collect(|limit| sets.find(limit, blocks))?;
-        let mut pairs = Vec::new();
-        order(found.within(limit)?.blocks, a.len(), &mut pairs, blocks)?;
-        Ok(pairs)
-    }
-}
-
-impl crate::engine::Engine for Engine {
-    fn config(&self) -> &Config {
-        &self.config
-    }
-
-    fn backend(&self) -> Backend {
-        Backend::Cpu
-    }
-
-    fn update(&mut self, frame: &Frame) -> Result<Report> {
-        match self.keep_by_list(frame) {
-            Some(report) => Ok(report),
-            None => self.update_frame(frame),
-        }
-    }
-
     fn pairs(&self) -> &[Pair] {
         &self.lists.pairs
     }
 
     fn started(&self) -> &[Pair] {
-        match &self.last {
-            Some(last) if last.started == 0 => &[],
-            _ => &self.lists.started,
-        }
+        &self.lists.started
     }
 
     fn ended(&self) -> &[Pair] {
-        match &self.last {
-            Some(last) if last.ended == 0 => &[],
-            _ => &self.lists.ended,
-        }
+        &self.lists.ended
+    }
+
+    fn excluded(&self) -> &[Pair] {
+        &self.scene.excluded
     }
 
     /// Returns the cuts of the last update, if it had several columns and no worlds.

@@ -25,33 +25,11 @@ use super::update_large::rival_cost;
 use crate::threads::{in_pool, on_threads};
 use crate::{
     Aabb, Backend, Config, Error, Frame, Invalid, OverlapRule, Pair, Report, Result, Sorts, Stats,
-    Strategy, Timings, try_alloc,
+    Strategy, try_alloc,
 };
 use rayon::prelude::*;
 
 impl Engine {
-    /// Completes an update whose list of changed boxes is empty. Returns None if the frame may
-    /// differ from the last nevertheless.
-    ///
-    /// A game comes here with cold caches, where each line of memory costs 0.1 us. So this reads
-    /// little beside the last report, writes nothing else, and leaves the stages at zero: reading
-    /// the clock would take as long as all of it. The lists of events, which another thread may
-    /// have written, stay: without events in the report they are not shown.
-    pub(super) fn keep_by_list(&mut self, frame: &Frame) -> Option<Report> {
-        let last = self.last.as_mut()?;
-        let is_same = frame.changed?.is_empty()
-            && frame.len() == last.n
-            && self.scene.has_form_of(frame, &self.config);
-        if !is_same {
-            return None;
-        }
-        (last.started, last.ended) = (0, 0);
-        last.stats.tests = 0;
-        last.stats.sorts = Sorts::default();
-        last.stats.timings = Timings::default();
-        Some(last.clone())
-    }
-
     /// Updates by the caller's list of changed boxes, and reads no others. Returns None if that is
     /// not possible or too many boxes changed.
     pub(super) fn update_listed(

@@ -29,6 +29,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("listed_swept", |setup| run(setup, Kind::Swept, true)),
     ("listed_margins", |setup| run(setup, Kind::Margin, true)),
     ("only_listed_boxes_are_read", only_listed_boxes_are_read),
+    ("empty_lists", empty_lists),
     ("jumps", jumps),
     ("few_boxes", few_boxes),
     ("thresholds", thresholds),
@@ -614,6 +615,71 @@ fn only_listed_boxes_are_read(setup: &Setup) -> Result<(), Failed> {
     boxes[5] = Aabb::EMPTY;
     engine.update(&boxes)?;
     same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))
+}
+
+/// An empty list says that the frame is the last one again, unless the frame shows that it is not:
+/// by other kinds of lists, other excluded pairs, or another number of boxes.
+fn empty_lists(setup: &Setup) -> Result<(), Failed> {
+    let n = 3000;
+    let boxes = uniform_in(n, [12.0; 3], 14);
+    let wide = |given: &Aabb| Aabb64::new(given.min.map(f64::from), given.max.map(f64::from));
+    let exact: Vec<Aabb64> = boxes.iter().map(wide).collect();
+    let flagged = |flags| Filter {
+        flags,
+        ..Filter::default()
+    };
+    let filters: Vec<Filter> = [STATIC, FilterFlags::NONE, STATIC]
+        .map(flagged)
+        .repeat(n / 3);
+    let worlds: Vec<u32> = (0..n as u32).map(|i| i % 2).collect();
+    let all = {
+        let mut engine = setup.broad_phase();
+        engine.update(&boxes)?;
+        engine.pairs().to_vec()
+    };
+    let plain = Frame::boxes(&boxes);
+    let frames = [
+        plain,
+        plain.filters(&filters),
+        plain.worlds(&worlds),
+        plain.filters(&filters).worlds(&worlds),
+        plain.excluded(&all[..9]),
+        plain.excluded(&all[1..10]),
+        plain.excluded(&all[..5]),
+        Frame::exact(&exact),
+        Frame::swept(&boxes, &boxes),
+        Frame::boxes(&boxes[..n - 1]),
+        plain,
+    ];
+    let mut engine = setup.broad_phase();
+    for frame in frames {
+        let mut fresh = setup.broad_phase();
+        fresh.update(frame)?;
+        engine.update(frame.changed(&[]))?;
+        same(engine.pairs(), fresh.pairs())?;
+        for _ in 0..2 {
+            let report = engine.update(frame.changed(&[]))?;
+            let found = (report.n, report.pairs, report.started, report.ended);
+            equal(found, (frame.len(), fresh.pairs().len() as u64, 0, 0))?;
+            equal(report.stats.tests, 0)?;
+            same(engine.pairs(), fresh.pairs())?;
+            same(engine.started(), &[])?;
+            same(engine.ended(), &[])?;
+        }
+    }
+    // A list that does not fit is an error, and what was there stays.
+    for wrong in [
+        plain.filters(&filters[1..]),
+        plain.worlds(&[]),
+        Frame::swept(&boxes, &boxes[1..]),
+    ] {
+        let failed = engine.update(wrong.changed(&[]));
+        equal(matches!(failed, Err(Error::LengthMismatch { .. })), true)?;
+        same(engine.pairs(), &all)?;
+    }
+    engine.clear();
+    engine.update(plain.changed(&[]))?;
+    same(engine.started(), &all)
 }
 
 /// Boxes jump anywhere in each frame, which wears the tree out. The costs stay small.
