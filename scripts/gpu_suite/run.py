@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 import tempfile
 import threading
@@ -22,6 +23,8 @@ from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
 BUNDLE = PACK / "pack.tar.xz"
+IMAGES = ROOT / "kernels" / "prebuilt"
+COMPILER = Path(__file__).with_name("compile_image.py")
 # The options of each tool, and its summary of a clean run, which each process of a job prints. API
 # errors that a test provokes are no findings.
 TOOLS = {
@@ -117,6 +120,17 @@ class Run:
             raise SystemExit(f"gpu-suite: nvidia-smi found no device: {done.err.strip()}")
         self.devices = len(done.out.splitlines())
         return [word.strip() for word in done.out.splitlines()[0].split(",")]
+
+    def compile_images(self):
+        """Has the driver compile each image once. Without that, each process that starts before the
+        first one is done compiles what it loads again."""
+        images = sorted(IMAGES.glob("*.ptx"), key=lambda image: -image.stat().st_size)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = list(pool.map(lambda image: self.call("device", [sys.executable, "-B", COMPILER, image]), images))
+        for one in done:
+            if one.code != 0:
+                self.fail(f"an image does not compile: {one.why()} {last(one.err)}")
+        self.say(f"{len(images)} images compiled, {sum(one.seconds for one in done):.0f} s together")
 
     # Trials
 
@@ -337,6 +351,7 @@ def run(options):
         for place in {records.RECORD, suite.logs / records.RECORD.name}:
             records.write(record, place)
 
+    suite.compile_images()
     suite.trials([kind for kind in kinds if kind not in (SCENES, BENCH)], record, enter)
     if SCENES in kinds and suite.due(record, SCENES, SCENE_PROGRAM) and suite.chosen([SCENE_PROGRAM]) and suite.remaining() > 0:
         results = suite.scenes()

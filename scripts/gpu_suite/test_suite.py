@@ -259,9 +259,12 @@ class WholeRun(unittest.TestCase):
         self.put(self.pack / "radsweep", "#!/bin/sh\n")
         self.put(self.folder / "nvidia-smi", "#!/bin/sh\necho 'Stand-in, 1.0'\necho 'Stand-in, 1.0'\n")
         self.tool("0")
+        self.put(self.folder / "compiler", "import sys; print('x', file=open(sys.argv[1] + '.log', 'a')); sys.exit('bad' in sys.argv[1])")
+        self.put(self.folder / "sap.ptx", "")
         binaries = {SORT: parts.BINARIES[SORT], GPU: parts.BINARIES[GPU]}
         for module, name, value in [
-            (run, "PACK", self.pack), (run, "BUNDLE", self.pack / "none"), (record, "RECORD", self.folder / "record.json"),
+            (run, "PACK", self.pack), (run, "IMAGES", self.folder), (run, "COMPILER", self.folder / "compiler"),
+            (run, "BUNDLE", self.pack / "none"), (record, "RECORD", self.folder / "record.json"),
             (run, "unpack", lambda hashes: {"missing": []}), (run, "BINARIES", binaries), (record, "read", lambda: self.read()),
         ]:
             patch = mock.patch.object(module, name, value)
@@ -310,6 +313,16 @@ class WholeRun(unittest.TestCase):
         code, said = self.run_suite("tests,sanitizer", stale=True)
         self.assertEqual((code, self.read()), (0, found))
         self.assertNotIn("trials", said)
+
+    def test_each_image_is_compiled_once_before_the_trials(self):
+        self.binaries()
+        code, said = self.run_suite("tests")
+        self.assertEqual((code, (self.folder / "sap.ptx.log").read_text()), (0, "x\n"), said)
+        self.assertLess(said.index("1 images compiled"), said.index("passed"), said)
+        self.put(self.folder / "bad.ptx", "")
+        code, said = self.run_suite("tests")
+        self.assertEqual(code, 1)
+        self.assertIn("an image does not compile: exit 1", said)
 
     def test_failures_and_findings_are_recorded(self):
         self.binaries(["broken one"])

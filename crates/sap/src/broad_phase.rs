@@ -137,8 +137,8 @@ impl BroadPhase {
     ///
     /// A game comes here with cold caches, where each line and each page costs 0.1 us. So this and
     /// [`BroadPhase::is_unchanged`] read and write this struct only, and leave the times at zero:
-    /// reading the clock would take as long. Lists of events, which another thread may have written,
-    /// stay: without events in the report they are not shown.
+    /// reading the clock would take as long. The engine's lists of events stay: without events in
+    /// the report they are not shown.
     #[inline]
     fn keep_all(&mut self) {
         (self.report.started, self.report.ended) = (0, 0);
