@@ -12,7 +12,7 @@ use radsweep::{Backend, BroadPhase, Config, Strategy};
 use radsweep_common::npy::{self, Element};
 use radsweep_scenes::{Instance, Kind, Options, Picture, Scene};
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{Rng, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -286,6 +286,46 @@ fn printed(config: &Path, args: &[&str]) -> Result<[String; 2], Failed> {
     }
 }
 
+/// Finds the same pairs on all devices together as on the CPU.
+fn program_finds_pairs_on_all_devices() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let n = if quick() { 1000 } else { 1_000_000 };
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    let side = (n as f32).cbrt();
+    let mut boxes = Vec::with_capacity(6 * n);
+    for _ in 0..n {
+        let min = [(); 3].map(|()| side * random.random::<f32>());
+        boxes.extend(min);
+        boxes.extend(min.map(|min| min + 1.5 * random.random::<f32>()));
+    }
+    let file = path("boxes.npy");
+    npy::write(Path::new(&file), &[n as u64, 6], &boxes)?;
+    let found = |options: &[&str], pairs: &str| {
+        let args = [&["pairs", &file, "-o", pairs, "--json"], options].concat();
+        let [out, _] = printed(folder.path(), &args)?;
+        let record: serde_json::Value = serde_json::from_str(&out)?;
+        Ok::<_, Failed>((record, std::fs::read(pairs)?))
+    };
+    for rule in [&[][..], &["--open"]] {
+        let all = found(&[&["--devices", "all"], rule].concat(), &path("all.npy"))?;
+        let one = found(&[&["--backend", "cpu"], rule].concat(), &path("one.npy"))?;
+        if all.1 != one.1 || all.0["hash"] != one.0["hash"] || all.0["pairs"] != one.0["pairs"] {
+            return Err(format!("{rule:?}: {} and on the CPU {}", all.0, one.0).into());
+        }
+        let ranks = all.0["ranks"].as_array().ok_or("no ranks")?;
+        let boxes: Option<u64> = ranks.iter().map(|rank| rank["boxes"].as_u64()).sum();
+        if boxes != Some(n as u64) {
+            return Err(format!("{boxes:?} boxes of {n}: {}", all.0).into());
+        }
+    }
+    let [out, _] = printed(folder.path(), &["pairs", &file, "--devices", "1"])?;
+    if !out.contains("found on cuda") || !out.contains("balance 1.00") {
+        return Err(out.into());
+    }
+    Ok(())
+}
+
 /// Measures all algorithms and payloads. The program itself compares the results with the CPU.
 fn program_measures() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
@@ -414,6 +454,10 @@ fn main() {
             );
         }
     }
+    trial(
+        "program/pairs on all devices".into(),
+        Box::new(program_finds_pairs_on_all_devices),
+    );
     trial(
         "on the device/particles".into(),
         Box::new(particles_live_on_the_device),

@@ -240,6 +240,21 @@ fn density(text: &str) -> Result<f32, String> {
     }
 }
 
+/// The CUDA devices of a command.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(cuda), expect(dead_code, reason = "there are none"))]
+pub(crate) enum Devices {
+    All,
+    First(usize),
+}
+
+fn devices(text: &str) -> Result<Devices, String> {
+    match text {
+        "all" => Ok(Devices::All),
+        number => count(number, 1..=1024).map(|count| Devices::First(count as usize)),
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Pairs {
     /// File of boxes, or - for stdin: float32 or float64 of shape (n, 6), min x y z then max x y z,
@@ -263,10 +278,15 @@ pub(crate) struct Pairs {
     /// Skips boxes with a NaN or with min above max, instead of failing
     #[arg(long)]
     pub skip_invalid: bool,
+    /// Finds the pairs on several CUDA devices of this machine together: `all`, or the first N. It
+    /// takes float32 boxes
+    #[arg(long, value_name = "all|N", allow_negative_numbers = true, value_parser = devices, conflicts_with_all = ["between", "sort"])]
+    pub devices: Option<Devices>,
     #[command(flatten)]
     pub engine: Engine,
     /// Prints one JSON object, without the pairs: `hash` is one number for all of them, equal on
-    /// every backend; `ms` has the stages, `sorts` what the sorts did
+    /// every backend; `ms` has the stages, `sorts` what the sorts did, `ranks` what each of several
+    /// devices did
     #[arg(long)]
     pub json: bool,
 }

@@ -1,8 +1,10 @@
 //! `radsweep pairs`: reads boxes from a file, finds their pairs, shows the first and writes all.
 
+#[cfg(cuda)]
+mod devices;
 mod sink;
 
-use super::args::{Pairs, misuse};
+use super::args::{Devices, Pairs, misuse};
 use super::table::{Stages, hex, sorts};
 use radsweep::internals::PairHasher;
 use radsweep::{
@@ -50,6 +52,8 @@ struct Found {
     /// The strategy and the sorts of an update; `None` for other calls, which do not report them.
     strategy: Option<&'static str>,
     sorts: Option<Sorts>,
+    /// What each of several devices did, as a table and as JSON.
+    ranks: Option<(String, Value)>,
 }
 
 /// The invalid boxes that were skipped.
@@ -99,6 +103,9 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
         }
     }
     // Missing devices and unwritable outputs fail before the work starts.
+    if let Some(devices) = args.devices {
+        return on_devices(args, devices, &config);
+    }
     let mut broad_phase = backend::broad_phase(config)?;
     let mut fallback = Fallback::default();
     fallback.report(&broad_phase);
@@ -121,6 +128,43 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
     sink.finish()?;
     let backend = broad_phase.report().stats.backend.name();
     print(args, &found, &inputs, backend)
+}
+
+/// Finds the pairs on several devices.
+#[cfg(cuda)]
+fn on_devices(args: &Pairs, devices: Devices, config: &Config) -> Result<()> {
+    use radsweep::Backend;
+
+    if !matches!(config.backend, Backend::Auto | Backend::Cuda) {
+        let backend = config.backend;
+        return Err(misuse(format!(
+            "--devices finds pairs on CUDA: leave out --backend {backend}"
+        )));
+    }
+    let mut work = devices::Work::new(devices, config)?;
+    let mut sink = Sink::create(args)?;
+    let bar = spinner("reading");
+    let inputs = Inputs::read(args)?;
+    bar.set_message("finding pairs");
+    let name = output::name(inputs.path, "stdin").display().to_string();
+    let (ms, ranks) = work.update(&inputs.boxes, &name)?;
+    let pairs: Result<Vec<_>> = work.pairs().collect();
+    let pairs = pairs?;
+    let mut tally = Tally::begin(&mut sink, pairs.iter().map(|list| list.len() as u64).sum())?;
+    for list in &pairs {
+        tally.take(list)?;
+    }
+    let found = Found {
+        ranks: Some(ranks),
+        ..tally.found(ms)
+    };
+    bar.finish_and_clear();
+    sink.finish()?;
+    print(args, &found, &inputs, Backend::Cuda.name())
+}
+#[cfg(not(cuda))]
+fn on_devices(_: &Pairs, _: Devices, _: &Config) -> Result<()> {
+    backend::device().map(drop).map_err(Into::into)
 }
 
 impl<'a> Inputs<'a> {
@@ -314,6 +358,7 @@ impl<'a> Tally<'a> {
             total_ms,
             strategy: None,
             sorts: None,
+            ranks: None,
         }
     }
 }
@@ -389,6 +434,7 @@ fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Res
             "rule": if args.open { "open" } else { "closed" },
             "invalid": invalid,
             "sorts": found.sorts.as_ref().map(sorts),
+            "ranks": found.ranks.as_ref().map(|(_, json)| json),
             "ms": found.stages.json(found.total_ms),
         });
         return Ok(writeln!(out, "{record}")?);
@@ -431,6 +477,9 @@ fn print(args: &Pairs, found: &Found, inputs: &Inputs<'_>, backend: &str) -> Res
     }
     if !found.first.is_empty() {
         writeln!(out)?;
+    }
+    if let Some((table, _)) = &found.ranks {
+        writeln!(out, "{table}\n")?;
     }
     Ok(found.stages.print(&mut out, ("total", found.total_ms), 1)?)
 }

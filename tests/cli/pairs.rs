@@ -154,6 +154,28 @@ fn an_invalid_box_is_reported_and_nothing_is_written() {
 }
 
 #[test]
+fn several_devices_find_pairs_within_a_file_on_cuda_only() {
+    let folder = Folder::new();
+    let boxes = folder.boxes("boxes.npy", &ROW);
+    for (more, part) in [
+        (&["--between", &boxes][..], "--between"),
+        (&["--sort", "onesweep"], "--sort"),
+    ] {
+        refuses_naming(
+            2,
+            &[&["pairs", &boxes, "--devices", "all"], more].concat(),
+            &[part],
+        );
+    }
+    for count in ["0", "-1", "both"] {
+        refuses_naming(2, &["pairs", &boxes, "--devices", count], &["--devices"]);
+    }
+    // Without the feature `cuda` or without a device it fails before.
+    let error = refuses(1, &["pairs", &boxes, "--devices", "1024"]);
+    assert!(error.contains("CUDA") || error.contains("cuda"), "{error}");
+}
+
+#[test]
 fn an_invalid_box_between_two_files_is_reported_with_its_file() {
     let folder = Folder::new();
     let good = folder.boxes("good.npy", &ROW);

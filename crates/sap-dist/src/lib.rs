@@ -35,8 +35,9 @@
 //! ```
 //!
 //! The engine of a rank works on the CPU, or with the feature `cuda` on a device
-//! (`DeviceDistributed`). Margins are not supported. `docs/distributed.md`
-//! describes how boxes and pairs travel, what that costs, and where it stops scaling.
+//! (`DeviceDistributed`; `Devices` takes boxes of the host to the devices of a machine). Margins are
+//! not supported. `docs/distributed.md` describes how boxes and pairs travel, what that costs, and
+//! where it stops scaling.
 
 mod config;
 #[cfg(cuda)]
@@ -58,7 +59,9 @@ mod wire;
 
 pub use config::Config;
 #[cfg(cuda)]
-pub use device::{DeviceDistributed, DeviceFrame, DeviceTransport, Incoming, Outgoing, Staged};
+pub use device::{
+    DeviceDistributed, DeviceFrame, DeviceTransport, Devices, Incoming, Outgoing, Staged,
+};
 pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};
 pub use frame::Frame;

@@ -4,6 +4,7 @@
 mod abi;
 mod broad_phase;
 mod cells;
+mod devices;
 mod exchange;
 mod frame;
 mod kernels;
@@ -13,5 +14,6 @@ mod survey;
 mod transport;
 
 pub use broad_phase::DeviceDistributed;
+pub use devices::Devices;
 pub use frame::DeviceFrame;
 pub use transport::{DeviceTransport, Incoming, Outgoing, Staged};

@@ -75,11 +75,21 @@ pub struct Staged<T> {
 impl<T: Transport> Staged<T> {
     /// A transport over `transport`. It allocates its pinned memory, 16 MiB, when it is used first.
     pub const fn new(transport: T) -> Self {
+        Self::with(transport, None)
+    }
+
+    /// A transport that uses the pinned memory of one that was used before.
+    pub(super) const fn with(transport: T, staging: Option<Pinned<u8>>) -> Self {
         Self {
             transport,
-            staging: None,
+            staging,
             broken: None,
         }
+    }
+
+    /// Returns the pinned memory, for the next transport.
+    pub(super) fn into_staging(self) -> Option<Pinned<u8>> {
+        self.staging
     }
 
     fn staging(&mut self, stream: &Stream) -> gpu::Result<&mut Pinned<u8>> {

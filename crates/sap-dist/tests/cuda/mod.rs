@@ -1,6 +1,7 @@
 //! The trials of ranks on devices. Without a device all are ignored, and the reason is printed;
 //! with `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
 
+mod devices;
 mod faults;
 mod pairs;
 
@@ -14,7 +15,7 @@ use sap_dist::{
 type Check = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let all = pairs::ALL.iter().chain(faults::ALL);
+    let all = pairs::ALL.iter().chain(faults::ALL).chain(devices::ALL);
     let trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
     let Err(error) = gpu::Device::first() else {
         return trials;

@@ -1,0 +1,196 @@
+//! Several devices of one machine behind one call: boxes come from the host, pairs go back to it.
+
+use super::broad_phase::DeviceDistributed;
+use super::frame::DeviceFrame;
+use super::transport::Staged;
+use crate::{Cause, Config, Error, Pair, Report, Result, Threads, Transport};
+use gpu::{Buffer, Pinned, Slice};
+use sap::Aabb;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The time that a device waits for the others within an update.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Finds the overlapping pairs of boxes of the host on several CUDA devices of this machine, a rank
+/// each: the same pairs, bit for bit, as one [`sap::BroadPhase`] finds.
+///
+/// The ids of boxes are their indices. Each device takes an equal part of them and has a thread of
+/// its own while an update runs. What goes from device to device goes through the host
+/// ([`Staged`]). It is for scenes that are too large or too slow for one device;
+/// [`DeviceDistributed`] takes boxes that lie on the devices. A call that fails leaves the last
+/// result unchanged.
+///
+/// ```
+/// use sap::Aabb;
+/// use sap_dist::{Config, Devices, Pair};
+///
+/// let Ok(count @ 1..) = Devices::count() else { return Ok(()) }; // no GPU here
+/// let mut devices = Devices::new(Config::default(), 0..count)?;
+/// let report = devices.update(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+/// assert_eq!((report.pairs, report.ranks.len()), (3, count));
+/// let pairs = devices.pairs().collect::<Result<Vec<_>, _>>()?.concat();
+/// assert_eq!(pairs[2], Pair { a: 1, b: 2 });
+/// # Ok::<(), sap_dist::Error>(())
+/// ```
+pub struct Devices {
+    /// Each is locked by its thread during an update.
+    ranks: Vec<Mutex<Rank>>,
+    report: Report,
+}
+
+/// A device, and its part of the boxes.
+struct Rank {
+    broad_phase: DeviceDistributed,
+    boxes: Buffer<Aabb>,
+    staging: Option<Pinned<u8>>,
+}
+
+impl Devices {
+    /// Returns the number of CUDA devices of this machine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the rank 0 where there is no driver.
+    pub fn count() -> Result<usize> {
+        gpu::Device::count().map_err(failed(0))
+    }
+
+    /// Makes a broad phase on the devices of these numbers. One that is named twice has two ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the rank of a device that does not exist or refuses memory, and if no
+    /// device is named.
+    pub fn new(config: Config, devices: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let one = |(rank, device)| {
+            let named = |error| match error {
+                Error::Rank { cause, .. } => Error::Rank { rank, cause },
+                other => other,
+            };
+            let broad_phase = DeviceDistributed::new(config.clone(), device).map_err(named)?;
+            Ok(Mutex::new(Rank {
+                boxes: broad_phase.stream().alloc(0).map_err(failed(rank))?,
+                broad_phase,
+                staging: None,
+            }))
+        };
+        let ranks: Result<Vec<_>> = devices.into_iter().enumerate().map(one).collect();
+        let ranks = ranks?;
+        if ranks.is_empty() {
+            let detail = "no device was named".to_owned();
+            let cause = Cause::Engine { detail };
+            return Err(Error::Rank { rank: 0, cause });
+        }
+        Ok(Self {
+            ranks,
+            report: Report::default(),
+        })
+    }
+
+    /// Finds the overlapping pairs of these boxes and, with [`Config::events`], which of them
+    /// started and ended. It takes the time of [`DeviceDistributed::update`], and the upload of 24
+    /// bytes a box.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the device that failed and the cause, such as an invalid box, whose id
+    /// is its index; [`Error::Transport`] if the system starts no thread for a device.
+    pub fn update(&mut self, boxes: &[Aabb]) -> Result<&Report> {
+        let (n, count) = (boxes.len(), self.ranks.len());
+        let border = |rank: usize| (n as u128 * rank as u128 / count as u128) as usize;
+        let ranks = &self.ranks;
+        let results = Threads::run(count, LIMIT, |threads| {
+            let rank = threads.rank();
+            let first = border(rank);
+            let part = &boxes[first..border(rank + 1)];
+            // A thread that panicked left nothing half done: an update stores its result at the end.
+            let mut one = ranks[rank].lock().unwrap_or_else(PoisonError::into_inner);
+            one.update(threads, first as u64, part)
+        })?;
+        // A rank that fails alone has the others miss it, so its error says more.
+        let mut failed: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
+        failed.sort_by_key(|error| matches!(error, Error::Transport(_)));
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error);
+        }
+        if let Some(first) = self.ranks.first_mut() {
+            let first = first.get_mut().unwrap_or_else(PoisonError::into_inner);
+            self.report = first.broad_phase.report().clone();
+        }
+        Ok(&self.report)
+    }
+
+    /// Copies the pairs of the last update to the host: a list from each device, sorted over all
+    /// lists.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] for a device that fails.
+    pub fn pairs(&self) -> impl Iterator<Item = Result<Vec<Pair>>> {
+        self.lists(DeviceDistributed::pairs)
+    }
+
+    /// Copies the pairs that the update before did not have, as [`Devices::pairs`]; none with
+    /// [`Config::events`] off.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] for a device that fails.
+    pub fn started(&self) -> impl Iterator<Item = Result<Vec<Pair>>> {
+        self.lists(DeviceDistributed::started)
+    }
+
+    /// Copies the pairs that only the update before had, as [`Devices::pairs`]; none with
+    /// [`Config::events`] off.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] for a device that fails.
+    pub fn ended(&self) -> impl Iterator<Item = Result<Vec<Pair>>> {
+        self.lists(DeviceDistributed::ended)
+    }
+
+    fn lists(
+        &self,
+        list: fn(&DeviceDistributed) -> Slice<'_, Pair>,
+    ) -> impl Iterator<Item = Result<Vec<Pair>>> {
+        self.ranks.iter().enumerate().map(move |(rank, one)| {
+            let one = one.lock().unwrap_or_else(PoisonError::into_inner);
+            let stream = one.broad_phase.stream();
+            stream.to_vec(list(&one.broad_phase)).map_err(failed(rank))
+        })
+    }
+
+    /// Returns the report of the last update.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+}
+
+impl Rank {
+    /// Updates by this rank's part of the boxes, the first of which has the id `first`.
+    fn update(&mut self, threads: &mut Threads, first: u64, part: &[Aabb]) -> Result<()> {
+        let rank = threads.rank();
+        let stream = self.broad_phase.stream();
+        if self.boxes.len() != part.len() {
+            self.boxes = stream.alloc(part.len()).map_err(failed(rank))?;
+        }
+        let to = self.boxes.slice_mut();
+        stream.upload(to, part).map_err(failed(rank))?;
+        let mut transport = Staged::with(threads, self.staging.take());
+        let frame = DeviceFrame::from_id(first, self.boxes.slice());
+        let done = self.broad_phase.update(&mut transport, frame).map(drop);
+        self.staging = transport.into_staging();
+        done
+    }
+}
+
+/// Says that the device of a rank failed.
+fn failed(rank: usize) -> impl Fn(gpu::Error) -> Error {
+    move |error| Error::Rank {
+        rank,
+        cause: error.into(),
+    }
+}
