@@ -35,9 +35,9 @@
 //! ```
 //!
 //! The engine of a rank works on the CPU, or with the feature `cuda` on a device
-//! (`DeviceDistributed`; `Devices` takes boxes of the host to the devices of a machine). Margins are
-//! not supported. `docs/distributed.md` describes how boxes and pairs travel, what that costs, and
-//! where it stops scaling.
+//! (`DeviceDistributed`, and `Devices` for boxes of the host). Margins are not supported.
+//! `docs/distributed.md` describes how boxes and pairs travel, what that costs, and where it stops
+//! scaling.
 
 mod config;
 #[cfg(cuda)]
