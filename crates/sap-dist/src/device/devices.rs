@@ -104,7 +104,7 @@ impl Devices {
             let rank = threads.rank();
             let first = border(rank);
             let part = &boxes[first..border(rank + 1)];
-            // A thread that panicked left nothing half done: an update stores its result at the end.
+            // A thread that panicked left nothing half done: the result is stored at the end.
             let mut one = ranks[rank].lock().unwrap_or_else(PoisonError::into_inner);
             one.update(threads, first as u64, part)
         })?;
