@@ -46,10 +46,36 @@ impl fmt::Display for Choice {
             Reason::LeastCost => "expected to cost the least",
             Reason::TooManyTests => "a tree, after too many tests",
         };
-        write!(f, "{why}: sweep {:.2} ms", self.sweep_ms)?;
+        let sweep = self.sweep_ms;
         match self.subdivided_ms {
-            Some(ms) => write!(f, ", subdivided {ms:.2} ms"),
-            None => Ok(()),
+            Some(ms) => write!(
+                f,
+                "{why} (estimates: sweep {sweep:.2} ms, subdivided {ms:.2} ms)"
+            ),
+            None => write!(f, "{why} (estimate: sweep {sweep:.2} ms)"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_times_are_marked_as_estimates() {
+        let mut choice = Choice {
+            reason: Reason::LeastCost,
+            sweep_ms: 1.204,
+            subdivided_ms: Some(3.4),
+        };
+        assert_eq!(
+            choice.to_string(),
+            "expected to cost the least (estimates: sweep 1.20 ms, subdivided 3.40 ms)"
+        );
+        (choice.reason, choice.subdivided_ms) = (Reason::FewCandidates, None);
+        assert_eq!(
+            choice.to_string(),
+            "few candidates on one axis (estimate: sweep 1.20 ms)"
+        );
     }
 }

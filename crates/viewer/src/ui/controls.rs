@@ -36,7 +36,11 @@ impl Viewer {
                 self.set_speed(speed);
             }
         });
-        ui.checkbox(&mut self.held, "No faster than the screen");
+        let held = ui.checkbox(&mut self.held, "Wait for the screen");
+        held.on_hover_text(
+            "the simulation waits for pictures: at most one step for each, four on a GPU, \
+             times the speed",
+        );
         ui.separator();
         self.simulated(ui);
         ui.separator();
@@ -178,7 +182,8 @@ impl Viewer {
         ui.checkbox(&mut look.pairs, "Pairs of the picked body");
         ui.checkbox(&mut look.links, "Pairs of all bodies");
         ui.horizontal(|ui| {
-            ui.label("Cut");
+            ui.label("Cut")
+                .on_hover_text("leaves out what is nearer than a plane; [ and ] move it");
             ui.add(Slider::new(&mut look.cut, 0.0..=1.0).max_decimals(2));
         });
         ui.checkbox(&mut self.drawing, "Include drawing in bars");

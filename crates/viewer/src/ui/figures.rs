@@ -2,7 +2,7 @@
 
 use super::style::set_gaps;
 use crate::state::Viewer;
-use crate::timeline::{DRAW, RENDER, Record, Span, axis_name};
+use crate::timeline::{DRAW, RENDER, Record, Span, Timeline, axis_name};
 use egui::{Color32, Grid, Rangef, Stroke, Ui, vec2};
 use egui_plot::{Bar, BarChart, GridInput, GridMark, Plot, VLine};
 use radsweep_common::numbers::grouped;
@@ -28,6 +28,34 @@ fn colour(index: usize) -> Color32 {
     let [r, g, b] = COLOURS[index % COLOURS.len()];
     Color32::from_rgb(r, g, b)
 }
+
+/// What the rows of a frame mean, where a name does not say it.
+const ABOUT: [(&str, &str); 7] = [
+    (
+        "pairs",
+        "what the broad phase found; resting are those of two sleeping boxes, which it leaves out",
+    ),
+    (
+        "started, ended",
+        "pairs that the frame before lacked, and that only it had",
+    ),
+    ("tests", "how many times two boxes were tested"),
+    (
+        "last plan",
+        "the strategy of the last planned search; a frame that is like the last one reuses its \
+         pairs, its candidates or a tree",
+    ),
+    ("sorted", "boxes or their ends, and pairs"),
+    ("rate", "of the largest sort whose time is known"),
+    (
+        "of the byte limit",
+        "the rate, compared with a plain copy of the bytes that the sort must move",
+    ),
+];
+
+/// What the times in the reason of `Auto` are.
+const ESTIMATES: &str = "estimates by a sample of the boxes, not measured: the time of one thread on \
+                         the CPU, of the device on a GPU";
 
 impl Viewer {
     /// Returns the stages of the bars with the index of their colour.
@@ -156,8 +184,13 @@ impl Viewer {
             .striped(true)
             .show(ui, |ui| {
                 ui.strong("ms");
-                for heading in ["this", "median", "99 %"] {
-                    ui.monospace(format!("{heading:>8}"));
+                let last = format!("the last {} frames", Timeline::CAPACITY);
+                for (heading, about) in [
+                    ("this", "of this frame".into()),
+                    ("median", format!("half of {last} took less")),
+                    ("p99", format!("99th percentile: 99 % of {last} took less")),
+                ] {
+                    ui.monospace(format!("{heading:>8}")).on_hover_text(about);
                 }
                 ui.end_row();
                 for row in self.timeline.summary() {
@@ -254,13 +287,16 @@ fn about(record: &Record, stages: &[(usize, &'static str)]) -> String {
 /// Shows what the broad phase found in a frame, and how.
 fn found(ui: &mut Ui, record: &Record) {
     let (report, stats) = (&record.report, &record.report.stats);
-    let ran = format!("{} on {}", stats.strategy, stats.backend);
+    let plan = format!("{} on {}", stats.strategy, stats.backend);
     Grid::new("found")
         .num_columns(2)
         .striped(true)
         .show(ui, |ui| {
             let mut row = |name: &str, value: String| {
-                ui.label(name);
+                let label = ui.label(name);
+                if let Some(&(_, about)) = ABOUT.iter().find(|about| about.0 == name.trim()) {
+                    label.on_hover_text(about);
+                }
                 ui.monospace(value);
                 ui.end_row();
             };
@@ -277,7 +313,7 @@ fn found(ui: &mut Ui, record: &Record) {
                     format!("{:.1}", stats.tests as f64 / report.pairs as f64),
                 );
             }
-            row("ran", ran);
+            row("last plan", plan);
             row("sweep axis", axis_name(stats.axis).into());
             let sorts = &stats.sorts;
             if sorts.keys > 0 {
@@ -299,7 +335,8 @@ fn found(ui: &mut Ui, record: &Record) {
             }
         });
     if let Some(choice) = &stats.choice {
-        ui.small(format!("{}: {choice}", stats.strategy));
+        ui.small(format!("{}: {choice}", stats.strategy))
+            .on_hover_text(ESTIMATES);
     }
 }
 

@@ -368,6 +368,40 @@ mod tests {
             shown.collect()
         }
 
+        /// Returns the text that appears while the pointer rests on this label.
+        fn tooltip(&self, viewer: &mut Viewer, label: &str) -> String {
+            let pass = |viewer: &mut Viewer, time, events| {
+                let input = RawInput {
+                    screen_rect: Some(egui::Rect::from_min_size(Pos2::ZERO, vec2(1280.0, 800.0))),
+                    time: Some(time),
+                    events,
+                    ..RawInput::default()
+                };
+                let mut output = self.0.run_ui(input, |ui| viewer.ui(ui));
+                output.textures_delta.clear(); // nothing draws
+                let shown = output.shapes.into_iter();
+                let texts = shown.filter_map(|shown| match shown.shape {
+                    egui::Shape::Text(text) => {
+                        let middle = text.visual_bounding_rect().center();
+                        Some((text.galley.text().to_owned(), middle))
+                    }
+                    _ => None,
+                });
+                texts.collect::<Vec<_>>()
+            };
+            let before = pass(viewer, 0.0, Vec::new());
+            let found = before.iter().find(|(text, _)| text.trim() == label);
+            let (_, at) = *found.unwrap_or_else(|| panic!("no {label} in {before:?}"));
+            pass(viewer, 1.0, vec![Event::PointerMoved(at)]);
+            let mut after = Vec::new();
+            for time in 2..6 {
+                after = pass(viewer, f64::from(time), Vec::new());
+            }
+            let mut new = after.into_iter().map(|(text, _)| text);
+            let new = new.find(|text| before.iter().all(|(known, _)| known != text));
+            new.unwrap_or_default()
+        }
+
         fn press(&self, viewer: &mut Viewer, key: Key, modifiers: Modifiers) {
             let event = |pressed| Event::Key {
                 key,
@@ -665,6 +699,30 @@ mod tests {
         assert!(labels.len() >= 5, "{labels:?}");
         for label in labels {
             assert!(texts.iter().any(|text| text == label), "{label}");
+        }
+    }
+
+    #[test]
+    fn names_that_do_not_explain_themselves_have_tooltips() {
+        let mut viewer = viewer();
+        let mut record = viewer.timeline.last().expect("a frame").clone();
+        record.frame += 1;
+        record.sorting = Some(crate::sorting::Sorting {
+            rate: 1e9,
+            share: Some(0.9),
+        });
+        record.report.stats.sorts.keys = 9868;
+        viewer.timeline.push(record);
+        for (label, expected) in [
+            ("Wait for the screen", "waits for pictures"),
+            ("Cut", "nearer than a plane"),
+            ("last plan", "last planned search"),
+            ("of the byte limit", "a plain copy of the bytes"),
+            ("pairs", "two sleeping boxes"),
+            ("p99", "99th percentile"),
+        ] {
+            let text = Window::new().tooltip(&mut viewer, label);
+            assert!(text.contains(expected), "{label}: {text}");
         }
     }
 
