@@ -97,6 +97,7 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
         })?;
         if every || last {
             if wanted.body.is_some() {
+                viewer.picked = wanted.body;
                 viewer.focus();
             }
             let mut pixels = Vec::new();

@@ -56,6 +56,8 @@ pub(super) enum Aim {
     Fit(Option<u64>),
     /// It follows the bodies, so that all stay in the picture.
     Follow,
+    /// It goes to the picked body, once a frame has its boxes.
+    Picked,
     /// The user has moved it.
     Free,
 }
@@ -281,13 +283,14 @@ impl Viewer {
     /// Moves the camera for a picture of this aspect, unless the user has moved it.
     pub fn aim(&mut self, aspect: f32) {
         self.aspect = aspect;
+        self.aim_at_picked();
         let Some(snapshot) = self.shown() else {
             return;
         };
         let serial = snapshot.serial;
         let (seen, before) = self.aimed;
         let jump = match self.aim {
-            Aim::Free => return,
+            Aim::Picked | Aim::Free => return,
             Aim::Fit(fitted) => fitted.is_none_or(|fitted| fitted == serial),
             Aim::Follow => false,
         };
@@ -464,10 +467,23 @@ impl Viewer {
 
     /// Moves the camera to the picked body, or to all bodies, which it then follows.
     pub fn focus(&mut self) {
-        let Some(snapshot) = self.shown() else {
+        self.aim = Aim::Picked;
+        self.aim_at_picked();
+    }
+
+    /// Moves the camera as [`Self::focus`] says, if it waits for a frame with the boxes of the
+    /// picked body. A past frame has those of the body that was picked then.
+    fn aim_at_picked(&mut self) {
+        let Some(snapshot) = self.shown().filter(|_| self.aim == Aim::Picked) else {
             return;
         };
-        let boxes = snapshot.picked.iter().flat_map(|picked| &picked.boxes);
+        let picked = snapshot.picked.as_ref();
+        let picked =
+            picked.filter(|picked| self.past.is_some() || Some(picked.body) == self.picked);
+        if picked.is_none() && self.picked.is_some() && self.past.is_none() {
+            return;
+        }
+        let boxes = picked.iter().flat_map(|picked| &picked.boxes);
         let ends = boxes.map(|own| [Vec3::from(own.aabb.min), Vec3::from(own.aabb.max)]);
         let around = ends.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
         self.aim = match around {
@@ -762,6 +778,11 @@ pub(super) mod tests {
         assert_eq!(commands(&mut viewer), [], "once");
         let far = viewer.camera.distance;
         viewer.focus(); // the frame has the details of body 5
+        assert_eq!((viewer.camera.distance, viewer.aim), (far, Aim::Picked));
+        let snapshot = viewer.snapshot.as_mut().expect("a frame");
+        snapshot.picked.as_mut().expect("details").body = body;
+        viewer.aim(1.0);
+        assert_eq!(viewer.aim, Aim::Free);
         assert!(viewer.camera.distance < far);
         viewer.look.cut = 1.0;
         viewer.pick(middle);
