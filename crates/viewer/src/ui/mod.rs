@@ -172,33 +172,35 @@ impl Viewer {
         if context.egui_wants_keyboard_input() {
             return;
         }
-        // Read the events themselves: a quick press may be over before this pass.
-        let events = context.input(|input| input.events.clone());
-        let with = |wanted, command| {
-            events.iter().any(|event| {
-                let &Event::Key {
-                    key,
-                    pressed,
-                    repeat,
-                    modifiers,
-                    ..
-                } = event
-                else {
-                    return false;
-                };
-                // With Shift down a `+` may end as a `=`, so that egui takes the next for a repeat.
-                let repeats = [Key::Period, Key::Plus, Key::Equals, Key::Minus];
-                let once = !repeat || repeats.contains(&wanted);
-                key == wanted && pressed && once && modifiers.command == command
-            })
-        };
-        if with(Key::Q, true) || with(Key::W, true) {
-            self.request(Request::Quit);
+        // Read the events themselves, one by one: while a picture is drawn a key may be pressed and
+        // released, more than once.
+        for event in context.input(|input| input.events.clone()) {
+            let Event::Key {
+                key,
+                pressed: true,
+                repeat,
+                modifiers,
+                ..
+            } = event
+            else {
+                continue;
+            };
+            // With Shift down a `+` may end as a `=`, so that egui takes the next for a repeat.
+            let repeats = [Key::Period, Key::Plus, Key::Equals, Key::Minus];
+            if repeat && !repeats.contains(&key) {
+                continue;
+            }
+            if modifiers.command {
+                if [Key::Q, Key::W].contains(&key) {
+                    self.request(Request::Quit);
+                }
+                continue;
+            }
+            let pressed = |wanted| key == wanted;
+            self.simulation_keys(&pressed);
+            self.view_keys(&pressed);
+            self.action_keys(&pressed, context.pointer_latest_pos());
         }
-        let pressed = |key| with(key, false);
-        self.simulation_keys(&pressed);
-        self.view_keys(&pressed);
-        self.action_keys(&pressed, context.pointer_latest_pos());
         self.fly(context);
     }
 
@@ -505,6 +507,30 @@ mod tests {
         viewer.picked = Some(3);
         sent(&mut viewer, Key::Escape);
         assert_eq!((viewer.message, viewer.picked), (None, None));
+    }
+
+    #[test]
+    fn keys_count_as_often_as_they_are_pressed_and_in_order() {
+        let (window, mut viewer) = (Window::new(), viewer());
+        let event = |key, pressed| Event::Key {
+            key,
+            physical_key: None,
+            pressed,
+            repeat: false,
+            modifiers: Modifiers::NONE,
+        };
+        let press = |key| [event(key, true), event(key, false)];
+        let strategy = viewer.settings.config.strategy;
+        window.pass(&mut viewer, [Key::T; 4].map(press).concat());
+        assert_eq!(viewer.settings.config.strategy, strategy);
+        window.pass(&mut viewer, [Key::T; 3].map(press).concat());
+        assert_ne!(viewer.settings.config.strategy, strategy);
+        window.pass(&mut viewer, [Key::CloseBracket; 4].map(press).concat());
+        assert!((viewer.look.cut - 0.2).abs() < 1e-6, "{}", viewer.look.cut);
+        // Deselected first, so that all bodies are in the focus.
+        viewer.picked = Some(3);
+        window.pass(&mut viewer, [Key::Escape, Key::F].map(press).concat());
+        assert!(matches!(viewer.aim, Aim::Fit(_)));
     }
 
     #[test]
