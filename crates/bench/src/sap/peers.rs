@@ -5,7 +5,7 @@
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
-use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
+use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhLeafUpdateStatus, BvhWorkspace};
 use radsweep::{Aabb, Pair};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -215,7 +215,13 @@ impl ParryChanged {
         for &leaf in changed {
             // A leaf counts as changed only if there is a margin. This one is lost by rounding.
             let margin = f32::MIN_POSITIVE;
-            tree.insert_or_update_partially(parry(&boxes[leaf as usize]), leaf, margin);
+            let aabb = parry(&boxes[leaf as usize]);
+            let status = tree.insert_or_update_partially(aabb, leaf, margin);
+            if status == BvhLeafUpdateStatus::Unchanged {
+                // It lies within the last one, which was kept; nothing lies within an invalid one.
+                tree.insert_or_update_partially(ParryAabb::new_invalid(), leaf, 0.0);
+                tree.insert_or_update_partially(aabb, leaf, margin);
+            }
         }
         tree.optimize_incremental(workspace);
         tree.refit(workspace);
@@ -384,13 +390,14 @@ mod tests {
     use super::*;
     use radsweep::{Backend, BroadPhase, Config};
 
-    /// Returns a lattice of touching boxes, with some inside others.
-    fn boxes(shift: f32) -> Vec<Aabb> {
+    /// Returns a lattice of touching boxes, with some inside others. Every third grows.
+    fn boxes(shift: f32, grown: f32) -> Vec<Aabb> {
         (0..600_u16)
             .map(|i| {
                 let at = [i % 10, i / 10 % 10, i / 100].map(|k| f32::from(k) + shift);
                 let side = if i % 7 == 0 { 1.5 } else { 1.0 };
-                Aabb::new(at, at.map(|x| x + side))
+                let grown = if i % 3 == 0 { grown } else { 0.0 };
+                Aabb::new(at.map(|x| x - grown), at.map(|x| x + side + grown))
             })
             .collect()
     }
@@ -407,14 +414,22 @@ mod tests {
                 assert!(!peer.is_here());
                 continue;
             };
-            for shift in [0.0, 0.25, 8.0, 0.5] {
-                let boxes = boxes(shift);
+            // The last frames grow and shrink boxes in their places.
+            for (shift, grown) in [
+                (0.0, 0.0),
+                (0.25, 0.0),
+                (8.0, 0.0),
+                (0.5, 0.0),
+                (0.5, 0.75),
+                (0.5, 0.25),
+            ] {
+                let boxes = boxes(shift, grown);
                 let all: Vec<u32> = (0..boxes.len() as u32).collect();
                 let found = running.find(&boxes, &all);
                 let mut pairs = running.kept().unwrap_or(found);
                 pairs.sort_unstable();
                 broad_phase.update(&boxes).expect("pairs");
-                assert!(pairs == broad_phase.pairs(), "{peer} at {shift}");
+                assert!(pairs == broad_phase.pairs(), "{peer} at {shift} {grown}");
             }
         }
     }
