@@ -22,6 +22,8 @@ const GAP: u32 = 10;
 const AROUND_BARS: u32 = 110;
 /// Pixels of a letter of the labels, about.
 const LETTER: u32 = 7;
+/// The font of labels. The library's own is smaller in a low panel.
+const LABEL: (&str, u32) = ("sans-serif", 14);
 /// Colours that colour-blind readers can distinguish (Okabe and Ito); they repeat.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
@@ -128,7 +130,7 @@ impl Panel {
     }
 
     fn draw_legend(&self, area: &Area<'_>) -> Result<()> {
-        let style = ("sans-serif", 13).into_text_style(area);
+        let style = LABEL.into_text_style(area);
         let style = style.pos(Pos::new(HPos::Left, VPos::Center));
         for (index, (name, _, colour)) in self.coloured().enumerate() {
             let y = 24 + 20 * index as i32;
@@ -150,6 +152,8 @@ impl Panel {
             .configure_mesh()
             .x_desc(&self.x)
             .y_desc(&self.y)
+            .label_style(LABEL)
+            .axis_desc_style(LABEL)
             .light_line_style(TRANSPARENT)
             .draw()?;
         for (_, points, colour) in self.coloured() {
@@ -177,6 +181,8 @@ impl Panel {
             .configure_mesh()
             .x_desc(&self.y)
             .y_desc(&self.x)
+            .label_style(LABEL)
+            .axis_desc_style(LABEL)
             .light_line_style(TRANSPARENT)
             .disable_y_mesh()
             .draw()?;
@@ -394,6 +400,12 @@ mod tests {
             assert!(bars.contains(&format!("\n{text}\n")), "{text} is missing");
         }
         assert_eq!(bars.matches("<circle").count(), 0);
+        let low = drawn(&[panel(&["tuned"])]);
+        for svg in [&lines, &bars, &low] {
+            let sizes = svg.split("font-size=\"").skip(1);
+            let sizes = sizes.filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+            assert!(sizes.clone().count() > 5 && sizes.clone().all(|size| size > 11.0));
+        }
         // The picture's ground, two in the legend, five bars.
         assert_eq!(bars.matches("<rect").count(), 8);
         let both = drawn(&[sizes, names]);
