@@ -229,5 +229,8 @@ fn no_driver() -> Result {
         error.contains("mesa-vulkan-drivers") && error.lines().count() == 1,
         &error,
     )?;
+    let output = command.env("WGPU_BACKEND", "metal").output()?;
+    let error = error_of(&output);
+    check(error.contains("(WGPU_BACKEND is metal)"), &error)?;
     check(!path.exists(), "nothing was written")
 }

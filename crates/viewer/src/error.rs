@@ -8,8 +8,9 @@ use std::path::PathBuf;
 pub enum Error {
     /// No graphics driver was found.
     #[error(
-        "no graphics driver was found: install the Vulkan or OpenGL driver of your GPU, or a software one (Debian, \
-         Ubuntu: apt install mesa-vulkan-drivers libvulkan1)"
+        "no graphics driver was found{}: install the Vulkan or OpenGL driver of your GPU, or a software one (Debian, \
+         Ubuntu: apt install mesa-vulkan-drivers libvulkan1)",
+        restriction()
     )]
     NoAdapter,
     /// The graphics device failed.
@@ -69,5 +70,13 @@ impl Error {
     /// without a window.
     pub const fn is_headless(&self) -> bool {
         matches!(self, Self::NoAdapter | Self::NoDisplay(_))
+    }
+}
+
+/// Returns the restriction to some graphics APIs, if there is one.
+fn restriction() -> String {
+    match std::env::var("WGPU_BACKEND") {
+        Ok(names) if !names.is_empty() => format!(" (WGPU_BACKEND is {names})"),
+        _ => String::new(),
     }
 }
