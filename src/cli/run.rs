@@ -123,6 +123,10 @@ impl Sums {
             })
             .collect();
         let pairs = self.pairs as f64 / f64::from(frames);
-        writeln!(out, "{pairs:.1} pairs per frame by {}", ran.join(", "))
+        writeln!(
+            out,
+            "{pairs:.1} pairs per frame, planned as {}",
+            ran.join(", ")
+        )
     }
 }

@@ -151,7 +151,7 @@ fn text_output_has_a_row_per_frame_and_a_table_of_times() {
     }
     let last = lines.last().expect("a line");
     assert!(
-        last.contains("pairs per frame by ") && last.contains(" on cpu (3 frames)"),
+        last.contains("pairs per frame, planned as ") && last.contains(" on cpu (3 frames)"),
         "{last}"
     );
 }

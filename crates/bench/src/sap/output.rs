@@ -111,7 +111,7 @@ pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line], busy: Option<&str
     let events = if args.no_events { "off" } else { "on" };
     writeln!(
         out,
-        "{}, events {events}\nms: median time from boxes to all pairs; best: the fastest; sorted: the median with the pairs sorted, as radsweep's always are\nspread: of the middle half of the times, relative to the median; tests/pair: pairs of boxes tested for each pair found; limit: the time to copy the bytes that must move, as a share of the median",
+        "{}, events {events}\nms: median time from boxes to all pairs; best: the fastest; sorted: the median with the pairs sorted, as radsweep's always are\nspread: of the middle half of the times, relative to the median; tests/pair: pairs of boxes tested for each pair found; limit: the time to copy the bytes that must move, as a share of the median (above 1 where they are in cache)",
         output::heading(bench)
     )?;
     let mut group = String::new();
@@ -127,7 +127,7 @@ pub(super) fn print(args: &Sap, bench: &Bench, lines: &[Line], busy: Option<&str
         if this != group {
             writeln!(
                 out,
-                "\n{this}, {pairs}\n{:<15} {:>10} {:>10} {:>10} {:>7} {:>10} {:>6}  ran: stages, ms",
+                "\n{this}, {pairs}\n{:<15} {:>10} {:>10} {:>10} {:>7} {:>10} {:>6}  plan: stages, ms",
                 "contender", "ms", "best", "sorted", "spread", "tests/pair", "limit"
             )?;
             group = this;
