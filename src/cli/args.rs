@@ -1,6 +1,6 @@
 //! The arguments of every command, and their help texts.
 
-use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, Parser, Subcommand};
 use radsweep::sort::Algorithm;
@@ -33,10 +33,11 @@ use std::path::PathBuf;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Number of CPU threads [default: one per core]. Results do not depend on it
+    /// Number of CPU threads. Results do not depend on it [env: RAYON_NUM_THREADS] [default: one
+    /// per core]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
     pub threads: Option<usize>,
-    /// When to colour messages and help
+    /// When to colour messages and help; auto: on a terminal [env: NO_COLOR]
     #[arg(long = "colour", alias = "color", global = true, help_heading = FOR_ALL, value_name = "WHEN", default_value = "auto")]
     pub colour: ColorChoice,
     /// Prints help: -h in short, --help in full
@@ -60,7 +61,7 @@ pub(crate) enum Command {
     ///
     /// The column `ms` is the time of the whole frame. `hash` is one number for all pairs of the
     /// frame, equal for any number of threads, and on every backend but for `galaxy`, whose bodies
-    /// a GPU moves otherwise by rounding.
+    /// a GPU moves with other rounding.
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
     Pairs(Pairs),
@@ -105,7 +106,7 @@ pub(crate) struct View {
 /// A scene and how it is run.
 #[derive(Debug, Args)]
 pub(crate) struct Simulation {
-    /// Scene
+    /// What moves
     #[arg(value_name = "SCENE", default_value = Kind::FallingChairs.name(), value_parser = scenes())]
     pub scene: Kind,
     /// Number of chairs, or of boxes in the other scenes, such as 1000, 10k, 1e6 or 2^20 [default:
@@ -209,7 +210,11 @@ fn array() -> impl TypedValueParser<Value = PathBuf> {
 
 /// Parses the name of a scene.
 fn scenes() -> impl TypedValueParser<Value = Kind> {
-    one_of(Kind::ALL.iter().map(|kind| kind.name()))
+    let scene = |kind: &Kind| {
+        let about = kind.about().trim_end_matches('.');
+        PossibleValue::new(kind.name()).help(about)
+    };
+    one_of(Kind::ALL.iter().map(scene))
 }
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -309,7 +314,8 @@ pub(crate) struct Sort {
     /// Sorts the largest key first
     #[arg(long)]
     pub descending: bool,
-    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU
+    /// Where the work is done; auto: on CUDA if there is a device, else on the CPU [env:
+    /// RADSWEEP_BACKEND]
     #[arg(long, value_name = "B", default_value_t, value_parser = sort_backends())]
     pub backend: Backend,
     /// Prints one JSON object, without the keys
@@ -341,7 +347,7 @@ pub(crate) struct Man {
 #[derive(Debug, Default, Args)]
 pub(crate) struct Engine {
     /// Where the work is done; auto: on CUDA if there is a device, else on wgpu if there is another
-    /// GPU, else on the CPU
+    /// GPU, else on the CPU [env: RADSWEEP_BACKEND]
     #[arg(long, value_name = "B", default_value_t, value_parser = backends())]
     pub backend: Backend,
     /// How the broad phase finds pairs; auto chooses by a sample of the boxes

@@ -246,8 +246,26 @@ fn help_says_what_options_and_columns_mean() {
             "A NaN without sign is above all other numbers",
         ),
         (&["run"], "`hash` is one number for all pairs"),
+        (&["run"], "- galaxy: Two galaxies that meet"),
         (&["pairs"], "`hash` is one number for all of them"),
+        (&["bench"], "(sap: sweep and prune)"),
+        (&["bench", "sap"], "(sap: sweep and prune)"),
+        (&["info"], "[env: RAYON_NUM_THREADS]"),
+        (&["info"], "[env: NO_COLOR]"),
     ] {
+        assert!(help(args).contains(part), "{args:?} {}", help(args));
+    }
+    // Every option that a variable replaces names it, in the same form.
+    for args in [
+        &["view"][..],
+        &["run"],
+        &["pairs"],
+        &["sort"],
+        &["bench", "sort"],
+        &["bench", "sap"],
+        &["bench", "paper"],
+    ] {
+        let part = "[env: RADSWEEP_BACKEND]";
         assert!(help(args).contains(part), "{args:?} {}", help(args));
     }
     assert!(!help(&["run"]).contains("window runs"));

@@ -22,7 +22,8 @@ use std::str::FromStr;
 pub enum Command {
     /// Measures the sorts by size, key type, payload and distribution
     Sort(Sort),
-    /// Measures the broad phase by scene, size and strategy, and compares it with other libraries
+    /// Measures the broad phase (sap: sweep and prune) by scene, size and strategy, and compares it
+    /// with other libraries
     Sap(Sap),
     /// Reproduces the figures and tables of the five papers on this machine
     Paper(Paper),
@@ -31,7 +32,8 @@ pub enum Command {
 /// The options of every bench: the backend and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Where radsweep runs; auto: on CUDA if there is a device, else on the CPU
+    /// Where radsweep runs; auto: on CUDA if there is a device, else on the CPU [env:
+    /// RADSWEEP_BACKEND]
     #[arg(long, value_name = "B", default_value_t, value_parser = sort_backends())]
     pub(crate) backend: Backend,
     /// Prints one JSON object

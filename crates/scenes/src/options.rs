@@ -3,17 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines [`Kind`] and its methods from a table with an entry for each scene: its name, default
-/// bodies and frames, and the boxes that a body counts for in the limit.
+/// Defines [`Kind`] and its methods from a table with an entry for each scene: a sentence about it,
+/// its name, default bodies and frames, and the boxes that a body counts for in the limit.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident($name:literal) {
+    ($(#[doc = $about:literal] $kind:ident($name:literal) {
         bodies: $bodies:literal, frames: $frames:literal, boxes: $boxes:literal
     })*) => {
         /// A scene. It parses from and displays as its name on the command line.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Kind {
-            $($(#[$doc])* $kind,)*
+            $(#[doc = $about] $kind,)*
         }
 
         impl Kind {
@@ -24,6 +24,12 @@ macro_rules! kinds {
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
+            }
+
+            /// Returns a sentence about what moves.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$kind => $about.trim_ascii(),)* }
             }
 
             /// Returns the default number of bodies.
