@@ -150,7 +150,7 @@ fn count_cells(
     if index < TALLIES {
         atomicStore(&tallies[index], 0u);
     }
-    if index >= params.entries || is_empty_box(index) {
+    if index >= params.entries || is_inverted(index) {
         return;
     }
     let step = step_of(bound(index, params.axis));
@@ -178,7 +178,7 @@ fn place_entries(
         atomicStore(&tallies[TALLY_COPIES], copies);
     }
     note_over();
-    if index >= params.entries || is_empty_box(index) {
+    if index >= params.entries || is_inverted(index) {
         return;
     }
     let low = bound(index, params.axis);

@@ -26,6 +26,7 @@ fn parts_of(index: u32, axis_cuts: u32) -> vec2<u32> {
     );
 }
 
-fn is_empty_box(index: u32) -> bool {
+// Tells whether a box ends before it begins. Of the boxes that are stored only empty ones do.
+fn is_inverted(index: u32) -> bool {
     return bound(index, params.axis) > bound(index, params.axis + 3u);
 }

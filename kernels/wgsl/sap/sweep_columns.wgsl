@@ -29,7 +29,7 @@ fn count_copies(
     let index = block * WORKGROUP + lid;
     var count = 0u;
     if index < params.entries {
-        if !is_empty_box(index) {
+        if !is_inverted(index) {
             let u = parts_of(index, 0u);
             let v = parts_of(index, 1u);
             count = (u.y + 1u - u.x) * (v.y + 1u - v.x);
@@ -55,7 +55,7 @@ fn make_copies(
     let first = first_copies[index];
     // Beyond the memory is beyond it, with a high word too.
     var at = select(first.x, params.copy_capacity, first.y != 0u);
-    if !is_empty_box(index) {
+    if !is_inverted(index) {
         let low = bound(index, params.axis);
         let u = parts_of(index, 0u);
         let v = parts_of(index, 1u);
