@@ -88,7 +88,7 @@ pub(crate) enum Place {
 
 /// A slab of the first axis, cut into rows of the second.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Column {
+struct Slab {
     /// The rank of the first row.
     first: usize,
     cuts: Vec<i32>,
@@ -99,7 +99,7 @@ struct Column {
 pub(crate) struct Layout {
     axes: [usize; 2],
     cuts: Vec<i32>,
-    columns: Vec<Column>,
+    slabs: Vec<Slab>,
 }
 
 /// The cells as the kernels take them (`Cells` in `kernels/dist/types.cuh`).
@@ -107,40 +107,40 @@ pub(crate) struct Layout {
 pub(crate) struct FlatCells {
     pub(crate) axes: [u32; 2],
     pub(crate) cuts: Vec<i32>,
-    /// The rank of the first row of each column, and the number of ranks.
+    /// The rank of the first row of each slab, and the number of ranks.
     pub(crate) first: Vec<u32>,
-    /// The cuts of all columns, those of column `c` from `first[c] - c` on.
+    /// The cuts of all slabs, those of slab `s` from `first[s] - s` on.
     pub(crate) rows: Vec<i32>,
 }
 
-/// Returns the index of the slab of a coordinate: the cut belongs to the slab above it.
-fn slab(cuts: &[i32], value: i32) -> usize {
+/// Returns the index of the slab or row of a coordinate: a cut belongs to the one above it.
+fn part(cuts: &[i32], value: i32) -> usize {
     cuts.partition_point(|&cut| cut <= value)
 }
 
 impl Layout {
     /// Returns the number of slabs on the first axis.
-    pub(crate) const fn columns(&self) -> usize {
-        self.columns.len()
+    pub(crate) const fn slabs(&self) -> usize {
+        self.slabs.len()
     }
 
     /// Returns the number of cells.
     pub(crate) fn ranks(&self) -> usize {
-        let last = self.columns.last();
-        last.map_or(0, |column| column.first + column.cuts.len() + 1)
+        let last = self.slabs.last();
+        last.map_or(0, |slab| slab.first + slab.cuts.len() + 1)
     }
 
     /// Returns the axes that are cut: one, or two if slabs have rows.
     pub(crate) fn axes(&self) -> &[usize] {
-        let rows = self.columns.iter().any(|column| !column.cuts.is_empty());
+        let rows = self.slabs.iter().any(|slab| !slab.cuts.is_empty());
         &self.axes[..1 + usize::from(rows)]
     }
 
     /// Returns a number that differs, as a rule, from that of another layout.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let columns = self.columns.iter();
-        let rows = columns
-            .flat_map(|column| std::iter::once(column.first as u64).chain(words(&column.cuts)));
+        let slabs = self.slabs.iter();
+        let rows =
+            slabs.flat_map(|slab| std::iter::once(slab.first as u64).chain(words(&slab.cuts)));
         let all = self
             .axes
             .iter()
@@ -157,47 +157,47 @@ impl Layout {
     /// Returns the cells as the kernels take them.
     #[cfg(cuda)]
     pub(crate) fn flat(&self) -> FlatCells {
-        let columns = || self.columns.iter();
+        let slabs = || self.slabs.iter();
         FlatCells {
             axes: self.axes.map(|axis| axis as u32),
             cuts: self.cuts.clone(),
-            first: columns()
-                .map(|column| column.first)
+            first: slabs()
+                .map(|slab| slab.first)
                 .chain([self.ranks()])
                 .map(|rank| rank as u32)
                 .collect(),
-            rows: columns().flat_map(|column| &column.cuts).copied().collect(),
+            rows: slabs().flat_map(|slab| &slab.cuts).copied().collect(),
         }
     }
 
     /// Returns the rank that is the home of a box.
     pub(crate) fn home(&self, bounds: &Bounds) -> usize {
-        let column = &self.columns[slab(&self.cuts, bounds.min[self.axes[0]])];
-        column.first + slab(&column.cuts, bounds.min[self.axes[1]])
+        let slab = &self.slabs[part(&self.cuts, bounds.min[self.axes[0]])];
+        slab.first + part(&slab.cuts, bounds.min[self.axes[1]])
     }
 
     /// Calls `f` with every rank whose cell the box reaches.
     pub(crate) fn for_each_rank(&self, bounds: &Bounds, mut f: impl FnMut(usize)) {
         let [x, y] = self.axes;
-        let columns = slab(&self.cuts, bounds.min[x])..=slab(&self.cuts, bounds.max[x]);
-        for column in &self.columns[columns] {
+        let slabs = part(&self.cuts, bounds.min[x])..=part(&self.cuts, bounds.max[x]);
+        for slab in &self.slabs[slabs] {
             let (from, to) = (
-                slab(&column.cuts, bounds.min[y]),
-                slab(&column.cuts, bounds.max[y]),
+                part(&slab.cuts, bounds.min[y]),
+                part(&slab.cuts, bounds.max[y]),
             );
-            (from..=to).for_each(|row| f(column.first + row));
+            (from..=to).for_each(|row| f(slab.first + row));
         }
     }
 
     /// Returns where a box is in the cell of a rank that it reaches.
     pub(crate) fn place(&self, rank: usize, bounds: &Bounds) -> Place {
         let index = self
-            .columns
-            .partition_point(|column| column.first <= rank)
+            .slabs
+            .partition_point(|slab| slab.first <= rank)
             .saturating_sub(1);
-        let column = &self.columns[index];
-        let first = slab(&self.cuts, bounds.min[self.axes[0]]) == index;
-        let second = column.first + slab(&column.cuts, bounds.min[self.axes[1]]) == rank;
+        let slab = &self.slabs[index];
+        let first = part(&self.cuts, bounds.min[self.axes[0]]) == index;
+        let second = slab.first + part(&slab.cuts, bounds.min[self.axes[1]]) == rank;
         match (first, second) {
             (true, true) => Place::Home,
             (true, false) => Place::First,
@@ -209,11 +209,11 @@ impl Layout {
     /// Chooses the cells for boxes like the samples: slabs of the axis on which they cost least,
     /// or rows in slabs where even those slabs take many copies.
     pub(crate) fn choose(samples: &[Sample], ranks: usize) -> Self {
-        let slabs = (0..3).map(|axis| Self::new(samples, [axis, (axis + 1) % 3], [ranks, ranks]));
-        let mut slabs: Vec<Self> = slabs.collect();
-        slabs.sort_by_cached_key(|layout| layout.cost(samples, ranks));
-        let axes = [slabs[0].axes[0], slabs[1].axes[0]];
-        let best = slabs.swap_remove(0);
+        let layout = |axis| Self::new(samples, [axis, (axis + 1) % 3], [ranks, ranks]);
+        let mut layouts = [0, 1, 2].map(layout);
+        layouts.sort_by_cached_key(|layout| layout.cost(samples, ranks));
+        let axes = [layouts[0].axes[0], layouts[1].axes[0]];
+        let [best, ..] = layouts;
         let boxes: u128 = samples.iter().map(|sample| u128::from(sample.boxes)).sum();
         if best.copies(samples) * THIN <= boxes {
             return best;
@@ -236,33 +236,29 @@ impl Layout {
         self.heaviest(samples, ranks) * ranks as u128 + self.copies(samples)
     }
 
-    /// Cuts the first axis into `columns` slabs, and these into rows so that there is one cell for
+    /// Cuts the first axis into `slabs` slabs, and these into rows so that there is one cell for
     /// each rank and each has the same work.
-    fn new(samples: &[Sample], axes: [usize; 2], [columns, ranks]: [usize; 2]) -> Self {
-        let first = |column: usize| column * ranks / columns;
+    fn new(samples: &[Sample], axes: [usize; 2], [slabs, ranks]: [usize; 2]) -> Self {
+        let first = |slab: usize| slab * ranks / slabs;
         let mut all: Vec<(i32, u64)> = Vec::with_capacity(samples.len());
         let key = |axis: usize| move |sample: &Sample| (sample.bounds.min[axes[axis]], sample.work);
         all.extend(samples.iter().map(key(0)));
-        let cuts = quantiles(&mut all, (1..columns).map(first), ranks);
-        let column = |index: usize| {
+        let cuts = quantiles(&mut all, (1..slabs).map(first), ranks);
+        let slab = |index: usize| {
             let mut rows: Vec<(i32, u64)> = Vec::new();
             let rows_of = first(index + 1) - first(index);
             if rows_of > 1 {
                 let inside = samples.iter();
-                let inside = inside.filter(|s| slab(&cuts, s.bounds.min[axes[0]]) == index);
+                let inside = inside.filter(|s| part(&cuts, s.bounds.min[axes[0]]) == index);
                 rows.extend(inside.map(key(1)));
             }
-            Column {
+            Slab {
                 first: first(index),
                 cuts: quantiles(&mut rows, 1..rows_of, rows_of),
             }
         };
-        let columns = (0..columns).map(column).collect();
-        Self {
-            axes,
-            cuts,
-            columns,
-        }
+        let slabs = (0..slabs).map(slab).collect();
+        Self { axes, cuts, slabs }
     }
 
     /// Returns the number of copies of the boxes that the samples stand for.
@@ -335,7 +331,7 @@ mod tests {
     fn slabs_follow_the_axis_with_the_fewest_copies() {
         let samples: Vec<_> = (0..400).map(|i| sample([i % 3, i, i % 5], 1)).collect();
         let layout = Layout::choose(&samples, 4);
-        assert_eq!((layout.axes(), layout.columns()), (&[1][..], 4));
+        assert_eq!((layout.axes(), layout.slabs()), (&[1][..], 4));
         assert_eq!(layout.cuts, [100, 200, 300]);
     }
 

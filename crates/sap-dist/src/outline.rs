@@ -117,7 +117,7 @@ impl Outline {
             ended: sum(|rank| rank.ended),
             invalid: self.invalid,
             axes: layout.axes().to_vec(),
-            slabs: layout.columns(),
+            slabs: layout.slabs(),
             new_cuts,
             ranks,
         }

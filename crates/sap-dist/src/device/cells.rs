@@ -37,7 +37,7 @@ impl DeviceCells {
     pub(crate) fn abi(&self, rank: usize) -> abi::Cells {
         abi::Cells {
             axes: self.axes,
-            columns: self.layout.columns() as u32,
+            columns: self.layout.slabs() as u32,
             rank: rank as u32,
             cuts: self.cuts.slice().device_ptr(),
             first: self.first.slice().device_ptr(),
