@@ -5,7 +5,7 @@
 //! - `upload` ([`input`]): the frame, or only its changed boxes, goes to the spare scene.
 //! - `bounds` ([`input`]): its boxes are checked and stored, and compared with those of the last
 //!   update. The [`resting`] set is left out of what follows. With a list of [`neighbours`] the
-//!   same launch finds pairs and events in order, and the rest is left out ([`listed`]).
+//!   same launch finds pairs and events in order, and the rest is left out ([`neighbour_frames`]).
 //! - `keys` and `sort` ([`find`]): a finder is planned, and the boxes are arranged for it: along
 //!   one axis, in cells of several sizes, or in a tree.
 //! - `sweep` ([`find`]): the finder searches for pairs. [`crate::Strategy::Auto`] is bounded:
@@ -31,8 +31,8 @@ mod graph;
 mod input;
 mod launch;
 mod limits;
-mod listed;
 mod memory;
+mod neighbour_frames;
 mod neighbours;
 mod offsets;
 mod order;

@@ -86,7 +86,7 @@ impl Engine {
                 }
             }
             if plan.by_list {
-                if let Some(found) = self.read_listed(&plan, source)? {
+                if let Some(found) = self.read_neighbours(&plan, source)? {
                     break found;
                 }
                 plan.by_list = false;

@@ -5,12 +5,12 @@
 
 use super::cells::{Tallies, Task};
 use super::counts::Counts;
-use super::engine::{Cost, Engine, check_listed, columns};
+use super::engine::{Cost, Engine, check_pairs, columns};
 use super::launch::Batch;
 use super::reader::drawn_boxes;
 use super::resident::KeptPlan;
 use super::scene::DeviceScene;
-use super::search::{Listed, Prepared};
+use super::search::{PackedList, Prepared};
 use super::steps::Steps;
 use crate::cpu::shared::{max_copies, max_pairs};
 use crate::{Config, Result, Sorts};
@@ -119,7 +119,7 @@ impl Engine {
         search.clear_pairs(batch)?;
         let rows = prepared.rows();
         search.find_piece(batch, prepared, 0..capacity.tests, &rows, capacity.pairs)?;
-        let max = Listed {
+        let max = PackedList {
             pairs: capacity.pairs,
             index_bits: prepared.index_bits(),
         };
@@ -188,7 +188,7 @@ impl Engine {
             return Ok(None);
         }
         let (resident, pairs) = (&mut self.resident, counts.pairs);
-        check_listed(&self.config, scene.n, max_pairs(scene.n), pairs)?;
+        check_pairs(&self.config, scene.n, max_pairs(scene.n), pairs)?;
         resident.next.set_count(pairs);
         let cost = Cost {
             tests: counts.tests,

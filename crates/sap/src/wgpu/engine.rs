@@ -237,8 +237,8 @@ impl Engine {
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
         memory.check(count, 0)?;
-        lists.deliver(count, clock, |search, listed, clock| {
-            let list = search.read_pairs(listed, clock)?;
+        lists.deliver(count, clock, |search, packed, clock| {
+            let list = search.read_pairs(packed, clock)?;
             if pairs.is_empty() {
                 pairs = list;
                 return Ok(());
@@ -391,8 +391,8 @@ impl crate::engine::Engine for Engine {
             let round = PairLimit::new(&self.config, boxes, max_pairs(boxes)).round(round);
             let expected = round.min(boxes as u64);
             let mut lists = Lists::new(&mut self.search, arranged, expected)?;
-            lists.deliver(round, clock, |search, listed, clock| {
-                delivery.deliver(&search.read_pairs(listed, clock)?);
+            lists.deliver(round, clock, |search, packed, clock| {
+                delivery.deliver(&search.read_pairs(packed, clock)?);
                 Ok(())
             })?;
             tests = lists.tests();
@@ -441,7 +441,7 @@ fn check_strategy(strategy: Strategy) -> Result<()> {
 }
 
 /// Fails if an update found more pairs, of at most `max`, than may be listed.
-pub(super) fn check_listed(config: &Config, boxes: usize, max: u64, count: u64) -> Result<()> {
+pub(super) fn check_pairs(config: &Config, boxes: usize, max: u64, count: u64) -> Result<()> {
     PairLimit::of_update(config, boxes, max).check(count, 0)
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Batch {
     /// What is cleared before the first launch.
     clears: Vec<(Buffer, u64)>,
     launches: Vec<Launch>,
-    kept: HashMap<Bindings, (BindGroup, u64)>,
+    bind_groups: HashMap<Bindings, (BindGroup, u64)>,
     batches: u64,
     /// The milliseconds from the start of each launch to that of the next, where a benchmark has
     /// asked for them.
@@ -63,7 +63,7 @@ impl Batch {
             .collect();
         let bindings = (kernel.clone(), offset, lists);
         let batches = self.batches;
-        let bound = match self.kept.get_mut(&bindings) {
+        let bound = match self.bind_groups.get_mut(&bindings) {
             Some((bound, last)) => {
                 *last = batches;
                 bound.clone()
@@ -75,7 +75,7 @@ impl Batch {
                 let params = (0, part_of(&params, offset, size_of::<T>() as u64));
                 let all: Vec<_> = std::iter::once(params).chain(lists).collect();
                 let bound = kernel.bind(device, &all)?;
-                self.kept.insert(bindings, (bound.clone(), batches));
+                self.bind_groups.insert(bindings, (bound.clone(), batches));
                 bound
             }
         };
@@ -197,7 +197,7 @@ impl Batch {
         }
         self.batches += 1;
         let batches = self.batches;
-        (self.kept).retain(|_, (_, last)| batches - *last <= KEPT_BATCHES);
+        (self.bind_groups).retain(|_, (_, last)| batches - *last <= KEPT_BATCHES);
         if let Some(times) = self.times.as_mut().filter(|_| stages.are_measured()) {
             let spans = stages.submit(device, encoder)?.spans()?;
             let ends = (spans.iter().skip(1).map(|(_, [begin, _])| *begin))

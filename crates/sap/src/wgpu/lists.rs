@@ -1,6 +1,6 @@
 //! Finds all pairs of boxes, list by list where one list is too long.
 
-use super::search::{Arranged, Found, Listed, Search};
+use super::search::{Arranged, Found, PackedList, Search};
 use super::tuning::EXPECTED_GROWTH_SHARE;
 use crate::cpu::shared::Clock;
 use crate::{Result, Sorts};
@@ -63,7 +63,7 @@ impl<'a> Lists<'a> {
         &mut self,
         max: u64,
         clock: &mut Clock,
-        mut f: impl FnMut(&mut Search, Listed, &mut Clock) -> Result<()>,
+        mut f: impl FnMut(&mut Search, PackedList, &mut Clock) -> Result<()>,
     ) -> Result<()> {
         let Found { count, capacity } = self.found;
         let max = max.min(self.search.max_list);
@@ -73,8 +73,8 @@ impl<'a> Lists<'a> {
                 let wanted = rows[range.start as usize..range.end as usize].iter();
                 let wanted = wanted.map(|&pairs| u64::from(pairs)).sum();
                 self.find_again(&range, wanted)?;
-                let listed = self.order(wanted, clock)?;
-                f(self.search, listed, clock)?;
+                let packed = self.order(wanted, clock)?;
+                f(self.search, packed, clock)?;
             }
             return Ok(());
         }
@@ -83,8 +83,8 @@ impl<'a> Lists<'a> {
             self.find_again(&self.arranged.prepared.rows(), count)?;
         }
         if count > 0 {
-            let listed = self.order(count, clock)?;
-            f(self.search, listed, clock)?;
+            let packed = self.order(count, clock)?;
+            f(self.search, packed, clock)?;
         }
         Ok(())
     }
@@ -99,12 +99,12 @@ impl<'a> Lists<'a> {
     }
 
     /// Puts the pairs in order that were found last.
-    fn order(&mut self, pairs: u64, clock: &mut Clock) -> Result<Listed> {
+    fn order(&mut self, pairs: u64, clock: &mut Clock) -> Result<PackedList> {
         clock.lap(|timings| &mut timings.sweep);
         let index_bits = self.arranged.prepared.index_bits();
         self.sorts.extend(self.search.order(pairs, index_bits)?);
         clock.lap(|timings| &mut timings.order);
-        Ok(Listed { pairs, index_bits })
+        Ok(PackedList { pairs, index_bits })
     }
 
     /// Finds the pairs of a range of rows, with room for all.

@@ -3,7 +3,7 @@
 use super::gpu::Gpu;
 use super::launch::Batch;
 use super::memory::{Grow, write_at};
-use super::search::Listed;
+use super::search::PackedList;
 use super::tuning::GROWTH_SHARE;
 use crate::{Pair, Result, try_alloc};
 use bytemuck::{Pod, Zeroable};
@@ -123,7 +123,7 @@ impl PairLists {
         gpu: &Gpu,
         batch: &mut Batch,
         [ordered, found]: [&Buffer; 2],
-        max: Listed,
+        max: PackedList,
     ) -> Result<()> {
         let (device, kernels) = (gpu.device(), gpu.resident()?);
         let params = ListParams {

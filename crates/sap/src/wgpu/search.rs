@@ -64,9 +64,9 @@ pub(super) struct Found {
     pub(super) capacity: u64,
 }
 
-/// A list of pairs that was put in order.
+/// A list of packed pairs that was put in order.
 #[derive(Clone, Copy)]
-pub(super) struct Listed {
+pub(super) struct PackedList {
     pub(super) pairs: u64,
     /// The bits of an index in a packed pair.
     pub(super) index_bits: u32,
@@ -527,7 +527,7 @@ impl Search {
     /// Reads the pairs that were put in order.
     pub(super) fn read_pairs(
         &mut self,
-        Listed { pairs, index_bits }: Listed,
+        PackedList { pairs, index_bits }: PackedList,
         clock: &mut Clock,
     ) -> Result<Vec<Pair>> {
         let packed: Vec<u64> = self.memory.ordered.read(self.gpu.device(), pairs)?;

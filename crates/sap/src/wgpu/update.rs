@@ -9,7 +9,7 @@
 //! says too little about it, or it has outgrown what that promised, the host waits for each number.
 
 use super::counts::Counts;
-use super::engine::{Cost, Engine, check_listed, unchanged};
+use super::engine::{Cost, Engine, check_pairs, unchanged};
 use super::frame::WgpuFrame;
 use super::lists::Lists;
 use super::reader::Reading;
@@ -193,12 +193,12 @@ impl Engine {
         let mut lists = Lists::new(&mut self.search, arranged, expected)?;
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
-        check_listed(&self.config, scene.n, max, count)?;
-        lists.deliver(count, clock, |search, listed, clock| {
+        check_pairs(&self.config, scene.n, max, count)?;
+        lists.deliver(count, clock, |search, packed, clock| {
             let lists = (search.ordered().cloned(), search.counts()[0].cloned());
             if let (Some(ordered), Some(found)) = lists {
                 let mut batch = std::mem::take(&mut search.batch);
-                next.store(&gpu, &mut batch, [&ordered, &found], listed)?;
+                next.store(&gpu, &mut batch, [&ordered, &found], packed)?;
                 batch.submit(gpu.device())?;
                 search.batch = batch;
             }

@@ -133,8 +133,8 @@ pub(in crate::cpu) fn keeps_places(scene: &Scene, last: &Scene) -> bool {
         let (b, before) = (&boxes[i], &last[i]);
         (b.is_empty() && before.is_empty()) || b.overlaps(before, OverlapRule::Closed)
     };
-    let kept = draw(boxes.len(), samples, 0).filter(keeps_place).count();
-    kept >= samples - samples / 8
+    let near = draw(boxes.len(), samples, 0).filter(keeps_place).count();
+    near >= samples - samples / 8
 }
 
 /// Chooses the axis and the columns, and with `Strategy::Auto` between `Sweep` and `Subdivided`.

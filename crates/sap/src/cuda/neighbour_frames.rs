@@ -47,7 +47,7 @@ impl Engine {
 
     /// Reads what the neighbour list has found. Waits. Returns none where a box has left its
     /// loosened one, or the pairs exceed the capacity: there is no list any more.
-    pub(crate) fn read_listed(&mut self, plan: &Plan, source: Source) -> Result<Option<Found>> {
+    pub(crate) fn read_neighbours(&mut self, plan: &Plan, source: Source) -> Result<Option<Found>> {
         if plan.compares && self.neighbours.is_new() {
             self.stages.mark(&self.stream, "events")?;
             let lists = self.lists(self.packed.capacity());
