@@ -52,6 +52,8 @@ mod pair;
 mod policy;
 mod queries;
 mod query;
+#[cfg(test)]
+mod random;
 mod report;
 mod subdivision;
 mod threads;

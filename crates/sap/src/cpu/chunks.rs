@@ -239,15 +239,13 @@ mod tests {
     use super::*;
     use crate::cpu::full::all_pairs;
     use crate::cpu::full::plan::plan;
+    use crate::random::Random;
     use crate::{Config, Frame, OnInvalid, Strategy};
 
     /// Returns boxes on a small lattice. Many touch, are thin or equal; every tenth is large.
     fn lattice(n: usize) -> Vec<Aabb> {
-        let mut state = 1_u32;
-        let mut next = |below: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) % below
-        };
+        let mut random = Random(1);
+        let mut next = |below| random.below(below);
         let mut one = |i: usize| {
             let min = [(); 3].map(|()| next(20) as f32);
             let sides = if i.is_multiple_of(10) { 15 } else { 4 };

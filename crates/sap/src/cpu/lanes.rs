@@ -147,12 +147,12 @@ pub(super) fn each_bit(mut mask: u32, mut f: impl FnMut(usize)) {
     }
 }
 
-/// Returns the bits of a mask that `keep` accepts.
+/// Returns the bits of a mask that are accepted.
 #[inline(always)]
-pub(super) fn retain_bits(mask: u32, mut keep: impl FnMut(usize) -> bool) -> u32 {
-    let mut kept = mask;
-    each_bit(mask, |lane| kept &= !(u32::from(!keep(lane)) << lane));
-    kept
+pub(super) fn retain_bits(mask: u32, mut accept: impl FnMut(usize) -> bool) -> u32 {
+    let mut accepted = mask;
+    each_bit(mask, |lane| accepted &= !(u32::from(!accept(lane)) << lane));
+    accepted
 }
 
 /// The implementation for any processor.
@@ -277,6 +277,17 @@ mod avx2 {
         }
     }
 
+    /// Returns what an instruction for two times four numbers makes of eight.
+    macro_rules! of_eight {
+        ($instruction:ident, $numbers:expr) => {{
+            let [low, high] = halves($numbers);
+            let four = $instruction(low, high);
+            let two = $instruction(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
+            let one = $instruction(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
+            _mm_cvtsi128_si32(one)
+        }};
+    }
+
     impl Lanes for Avx2 {
         #[inline(always)]
         unsafe fn overlap_eight<const K: usize>(
@@ -300,26 +311,14 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn least(numbers: &[i32; LANES]) -> i32 {
-            // SAFETY: the caller's promise; the loads need no alignment.
-            unsafe {
-                let [low, high] = halves(numbers);
-                let four = _mm_min_epi32(low, high);
-                let two = _mm_min_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
-                let one = _mm_min_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
-                _mm_cvtsi128_si32(one)
-            }
+            // SAFETY: the caller's promise.
+            unsafe { of_eight!(_mm_min_epi32, numbers) }
         }
 
         #[inline(always)]
         unsafe fn greatest(numbers: &[i32; LANES]) -> i32 {
-            // SAFETY: the caller's promise; the loads need no alignment.
-            unsafe {
-                let [low, high] = halves(numbers);
-                let four = _mm_max_epi32(low, high);
-                let two = _mm_max_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
-                let one = _mm_max_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
-                _mm_cvtsi128_si32(one)
-            }
+            // SAFETY: the caller's promise.
+            unsafe { of_eight!(_mm_max_epi32, numbers) }
         }
 
         #[inline(always)]
@@ -538,6 +537,7 @@ fn has_avx2() -> bool {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// Returns the results of all functions of an implementation for some numbers.
     #[inline(always)]
@@ -609,11 +609,11 @@ mod tests {
         if !has_avx2() {
             return;
         }
-        let mut state = 9_u32;
+        let mut random = Random(9);
         for _ in 0..50 {
             let mut next = || {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                state ^ state >> 15
+                let bits = random.bits();
+                bits ^ bits >> 15
             };
             let numbers: Vec<u32> = (0..600).map(|_| next()).collect();
             // SAFETY: the processor has AVX2, BMI1 and POPCNT.

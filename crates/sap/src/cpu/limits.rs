@@ -128,16 +128,14 @@ impl<'a> PairLimit<'a> {
 mod tests {
     use super::*;
     use crate::cpu::available::tests::IS_EXHAUSTED;
+    use crate::random::Random;
     use crate::{Aabb, Backend, BroadPhase, Sorts};
     use std::sync::atomic::Ordering::Relaxed;
 
     /// Boxes of a size in a cube, which move a little between two frames. Pseudo-random.
     fn boxes(frame: u32, size: f32) -> Vec<Aabb> {
-        let mut state = 1_u32;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / (1 << 24) as f32
-        };
+        let mut random = Random(1);
+        let mut next = || random.unit();
         let mut one = || {
             let min = [(); 3].map(|()| next() * 11.1 + frame as f32 * 0.002 * next());
             Aabb::new(min, min.map(|x| x + size))

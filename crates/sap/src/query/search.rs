@@ -166,19 +166,13 @@ mod tests {
     use super::*;
     use crate::query::probe::LOOKS;
     use crate::query::tree::threads_for;
+    use crate::random::Random;
     use crate::{Aabb, OverlapRule, Shape};
-
-    fn random() -> impl FnMut() -> f32 {
-        let mut state = 7_u32;
-        move || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / (1 << 24) as f32
-        }
-    }
 
     /// Cubes about as far from each other as they are large.
     fn cubes(n: usize) -> Vec<Aabb> {
-        let mut next = random();
+        let mut random = Random(7);
+        let mut next = || random.unit();
         let side = (n as f32).cbrt();
         let mut cube = || {
             let min = [(); 3].map(|()| side * next());
@@ -290,7 +284,8 @@ mod tests {
 
     /// Rays through the whole scene, and spheres over it.
     fn long_shapes() -> impl Iterator<Item = Shape> {
-        let mut next = random();
+        let mut random = Random(7);
+        let mut next = move || random.unit();
         (0..40).map(move |k| {
             let start = [(); 3].map(|()| 27.0 * next());
             if k % 2 == 0 {

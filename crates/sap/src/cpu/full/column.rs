@@ -207,17 +207,15 @@ mod tests {
     use crate::cpu::output::collect::SpareBlocks;
     use crate::cpu::output::order::sorted_pairs;
     use crate::cpu::scene::Scene;
+    use crate::random::Random;
     use crate::{Aabb, OverlapRule, Pair, Strategy};
 
     /// One column has more boxes than one thread sweeps. Many of them begin at the same coordinate
     /// or are thin.
     #[test]
     fn a_large_column_among_small_ones_is_swept_completely() {
-        let mut state = 5_u32;
-        let mut next = |steps: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) % steps
-        };
+        let mut random = Random(5);
+        let mut next = |steps| random.below(steps);
         let boxes: Vec<Aabb> = (0..LARGE_COLUMN as u32 + 2000)
             .map(|i| {
                 let crowded = i % 4 != 0;

@@ -249,15 +249,13 @@ mod tests {
     use crate::cpu::full::two_sets::by_tree;
     use crate::cpu::output::order::sorted_pairs;
     use crate::engine::Engine;
+    use crate::random::Random;
     use crate::{Aabb, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair};
 
     /// Returns small boxes, and plates that are flat on z and span all columns of x and y.
     fn plates_among_boxes() -> Vec<Aabb> {
-        let mut state = 7_u32;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / (1 << 24) as f32
-        };
+        let mut random = Random(7);
+        let mut next = || random.unit();
         let mut one = |i: usize| {
             let mut min = [(); 3].map(|()| 30.0 * next());
             let mut side = [0.3 + 0.7 * next(); 3];

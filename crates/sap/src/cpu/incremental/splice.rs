@@ -279,15 +279,15 @@ fn position(pairs: &[Pair], pair: &Pair, step: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use std::collections::BTreeSet;
 
     /// Returns pairs in order, a share of all codes below `n`.
     fn some(n: u32, share: u32, seed: u32) -> BTreeSet<Pair> {
-        let mut state = seed;
+        let mut random = Random(seed);
         let mut all = BTreeSet::new();
         for code in 0..n {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            if state >> 16 & 0xff < share {
+            if random.bits() >> 16 & 0xff < share {
                 all.insert(Pair {
                     a: code / 9,
                     b: code / 9 + 1 + code % 9,

@@ -132,10 +132,11 @@ mod sse {
 mod tests {
     use super::*;
     use crate::OverlapRule;
+    use crate::random::Random;
 
     #[test]
     fn tests_are_those_of_boxes() {
-        let mut state = 5_u32;
+        let mut random = Random(5);
         let values = [
             f32::NEG_INFINITY,
             -1.0,
@@ -146,10 +147,7 @@ mod tests {
             f32::MAX,
             f32::INFINITY,
         ];
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            values[(state >> 29) as usize]
-        };
+        let mut next = || values[(random.bits() >> 29) as usize];
         let mut one = || {
             let (a, b) = ([(); 3].map(|()| next()), [(); 3].map(|()| next()));
             Aabb::new(

@@ -108,6 +108,7 @@ pub(in crate::cpu) fn sorted_pairs(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn blocks_of_any_size_are_sorted() {
@@ -120,15 +121,10 @@ mod tests {
             (100_000, 300, 1),
             (700_000, 1_000_000, 1 << 20),
         ] {
-            let mut state = 3_u64;
-            let mut pair = |_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                Pair {
-                    a: (state >> 33) as u32 % boxes / skew,
-                    b: (state >> 13) as u32 >> 1,
-                }
+            let mut random = Random(3);
+            let mut pair = |_| Pair {
+                a: random.below(boxes) / skew,
+                b: random.bits() >> 1,
             };
             let mut expected: Vec<Pair> = (0..count).map(&mut pair).collect();
             let blocks = expected.chunks(10_000).map(<[Pair]>::to_vec).collect();

@@ -277,21 +277,15 @@ fn ends(cells: &[i64]) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn random(state: &mut u64) -> f32 {
-        *state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (*state >> 40) as f32 / (1 << 24) as f32
-    }
+    use crate::random::Random;
 
     fn boxes(n: usize, mut size: impl FnMut(f32) -> f32) -> Vec<Aabb> {
-        let mut state = 1;
+        let mut random = Random(1);
         let side = (n as f32).cbrt();
         (0..n)
             .map(|_| {
-                let min: [f32; 3] = std::array::from_fn(|_| random(&mut state) * side);
-                let size = size(random(&mut state));
+                let min: [f32; 3] = std::array::from_fn(|_| random.unit() * side);
+                let size = size(random.unit());
                 Aabb::new(min, min.map(|x| x + size))
             })
             .collect()

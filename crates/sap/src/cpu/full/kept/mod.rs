@@ -143,16 +143,14 @@ mod tests {
     use crate::cpu::accept::WorldTest;
     use crate::cpu::output::collect::SpareBlocks;
     use crate::cpu::output::order::sorted_pairs;
+    use crate::random::Random;
     use crate::{Aabb, Pair};
 
     /// Returns boxes of whole coordinates that differ by frame, some of them flat, very large or
     /// empty.
     fn scene(n: usize, frame: u32) -> Scene {
-        let mut state = 5_u32;
-        let mut next = |steps: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            ((state >> 8) % steps) as f32
-        };
+        let mut random = Random(5);
+        let mut next = |steps| random.below(steps) as f32;
         let mut one = |i: usize| {
             let at = [(); 3].map(|()| next(24) - 12.0);
             let by = [(); 3].map(|()| next(3) * frame as f32);

@@ -85,6 +85,7 @@ mod sse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn sides_are_those_of_the_boxes() {
@@ -99,11 +100,8 @@ mod tests {
             2.5,
             f32::INFINITY,
         ];
-        let mut state = 5_u32;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            values[(state >> 16) as usize % values.len()]
-        };
+        let mut random = Random(5);
+        let mut next = || values[random.below(values.len() as u32) as usize];
         for _ in 0..2000 {
             let boxes: [Aabb; LANES] = std::array::from_fn(|_| {
                 let (a, b) = ([(); 3].map(|()| next()), [(); 3].map(|()| next()));
