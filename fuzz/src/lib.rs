@@ -13,6 +13,6 @@ mod truth;
 mod generators;
 #[allow(dead_code)]
 #[path = "../../crates/sap/tests/common/random.rs"]
-mod random;
+pub mod random;
 #[path = "../../crates/sap/tests/common/shapes.rs"]
 mod shapes;

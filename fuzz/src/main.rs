@@ -3,25 +3,10 @@
 //! `cargo run --release -- TARGET [SECONDS] [SEED]`, or `cargo run --release -- TARGET FILE` to run
 //! a finding again.
 
+use radsweep_fuzz::random::Random;
 use radsweep_fuzz::{capi, cliffs, events, npy};
 use std::time::{Duration, Instant};
 use std::{env, fs, panic, process};
-
-/// A xorshift generator: the same seed gives the same inputs.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-}
 
 fn main() {
     let mut arguments = env::args().skip(1);
@@ -44,7 +29,7 @@ fn main() {
     let seed = arguments
         .next()
         .map_or(1, |seed| seed.parse::<u64>().expect("a number"));
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let end = Instant::now() + Duration::from_secs(seconds);
     let (mut count, mut bytes) = (0_u64, 0);
     while Instant::now() < end {
@@ -65,7 +50,7 @@ fn input(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     if seeds.is_empty() || random.below(8) == 0 {
         let len = 1 << random.below(13);
         return (0..random.below(len) + 1)
-            .map(|_| random.next() as u8)
+            .map(|_| random.bits() as u8)
             .collect();
     }
     let mut input = seeds[random.below(seeds.len())].clone();
@@ -73,10 +58,10 @@ fn input(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
         let at = random.below(input.len());
         match random.below(5) {
             0 => input[at] ^= 1 << random.below(8),
-            1 => input[at] = random.next() as u8,
+            1 => input[at] = random.bits() as u8,
             2 => input.truncate(at.max(1)),
             3 => input.insert(at, b"0123456789(),'{} "[random.below(17)]),
-            _ => input.extend((0..random.below(64)).map(|_| random.next() as u8)),
+            _ => input.extend((0..random.below(64)).map(|_| random.bits() as u8)),
         }
     }
     input

@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod random;
 
-use random::{Random, around};
+use random::{Random, uniform_in};
 use sap::{Aabb, BroadPhase, OverlapRule};
 use sap_dist::{
     Cause, Config, Distributed, Error, Frame, Pair, Reduce, Transport, TransportError, sort_pairs,
@@ -56,13 +56,8 @@ fn calls(transport: &mut Mpi) {
 }
 
 fn frame(number: usize) -> Vec<Aabb> {
-    let mut random = Random::new(4);
     let shrink = 1.0 - 0.1 * number as f32;
-    let mut one = || {
-        let center = [40.0 * shrink * shrink, 20.0, 15.0].map(|side| random.between(0.0, side));
-        around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
-    };
-    let mut boxes: Vec<Aabb> = (0..5000).map(|_| one()).collect();
+    let mut boxes = uniform_in(5000, [40.0 * shrink * shrink, 20.0, 15.0], 4);
     boxes[9] = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
     boxes
 }

@@ -5,70 +5,22 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[allow(dead_code)] // only some of it is needed here
+#[path = "../../sap/tests/common/refusing.rs"]
+mod refusing;
+
 use radsweep_capi::RadsweepStatus as Status;
 use radsweep_capi::*;
-use std::alloc::{GlobalAlloc, Layout, System};
+use refusing::{Refuse, Refusing};
 use std::process::{Command, ExitCode, Output};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{env, thread};
 
 /// The variable with the number of the allocation that a child process is refused.
 const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
-/// Bytes from which an allocation counts as large.
-const LARGE: usize = 64 << 10;
-
-struct Failing;
 
 #[global_allocator]
-static ALLOCATOR: Failing = Failing;
-/// Large allocations until the refused one; 0 for none.
-static LEFT: AtomicU64 = AtomicU64::new(0);
-static FAILED: AtomicBool = AtomicBool::new(false);
-
-fn refuses(bytes: usize) -> bool {
-    if bytes < LARGE {
-        return false;
-    }
-    let count = |left: u64| left.checked_sub(1);
-    let fails = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(1);
-    if fails {
-        FAILED.store(true, Ordering::Relaxed);
-    }
-    fails
-}
-
-// SAFETY: the system's allocator, or null, which every caller must expect.
-unsafe impl GlobalAlloc for Failing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if refuses(layout.size()) {
-            return null_mut();
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if refuses(layout.size()) {
-            return null_mut();
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        if refuses(bytes) {
-            return null_mut();
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe { System.realloc(ptr, layout, bytes) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
+static ALLOCATOR: Refusing = Refusing;
 
 fn main() -> ExitCode {
     if let Ok(which) = env::var(CHILD) {
@@ -179,10 +131,10 @@ fn child(strategy: u32, allocation: u64) {
     assert_eq!(update(&small), Status::Ok);
     let before = pairs(handle);
 
-    LEFT.store(allocation, Ordering::Relaxed);
+    refusing::refuse(allocation, Refuse::One);
     let status = update(&large);
-    LEFT.store(0, Ordering::Relaxed);
-    match (status, FAILED.load(Ordering::Relaxed)) {
+    let refused = refusing::stop();
+    match (status, refused.any) {
         (Status::Ok, false) => println!("never came to it"),
         (Status::Ok, true) => println!("absorbed"),
         (Status::OutOfMemory, true) => {

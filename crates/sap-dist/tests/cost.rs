@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::random::Random;
-use common::{LIMIT, uniform};
+use common::LIMIT;
+use common::random::{Random, uniform_in};
 use sap::{Aabb, OverlapRule};
 use sap_dist::{Config, Distributed, Error, Frame, Report, Threads, Traffic, Transport, sort_keys};
 
@@ -69,7 +69,7 @@ fn an_update_sends_what_the_model_says() {
     for ranks in [2, 4, 8, 16, 64] {
         let n = PER_RANK * ranks;
         let side = (n as f32).cbrt();
-        let boxes = uniform(n, [side; 3], ranks as u64);
+        let boxes = uniform_in(n, [side; 3], ranks as u64);
         let run = Threads::run(ranks, LIMIT, |transport| steady(transport, &boxes));
         let run: Vec<Steady> = run
             .expect("threads start")
@@ -146,8 +146,8 @@ fn a_sort_sends_what_the_model_says() {
 #[test]
 fn balance_holds_on_clusters_after_the_first_cuts() {
     // Half of the boxes in a heap: by boxes alone its ranks would have most of the tests.
-    let mut boxes = uniform(6000, [60.0, 20.0, 20.0], 1);
-    boxes.extend(uniform(6000, [6.0, 20.0, 20.0], 2));
+    let mut boxes = uniform_in(6000, [60.0, 20.0, 20.0], 1);
+    boxes.extend(uniform_in(6000, [6.0, 20.0, 20.0], 2));
     let config = Config {
         rule: OverlapRule::Open,
         ..Config::default()

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{LIMIT, Scene, uniform};
+use common::random::uniform_in;
+use common::{LIMIT, Scene};
 use sap::{Aabb, Filter, OnInvalid, OverlapRule};
 use sap_dist::{
     Cause, Config, Distributed, Error, Frame, List, Pair, Reduce, Threads, Transport,
@@ -20,7 +21,7 @@ fn fail(
     config: &Config,
     bad: impl Fn(usize, &mut Threads, &mut Distributed) -> Result<(), Error> + Sync,
 ) -> Vec<Outcome> {
-    let scene = Scene::dealt(uniform(300, [6.0; 3], 9));
+    let scene = Scene::dealt(uniform_in(300, [6.0; 3], 9));
     let run = |transport: &mut Threads| {
         let rank = transport.rank();
         let part = scene.part(rank, 3);

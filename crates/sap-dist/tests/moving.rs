@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::random::{Random, around};
-use common::{LIMIT, RULES, Scene, check, run, uniform};
+use common::random::{Random, around, uniform_in};
+use common::{LIMIT, RULES, Scene, check, run};
 use sap::{Aabb, Filter, FilterFlags, OnInvalid};
 use sap_dist::{Config, Pair};
 
 /// Boxes that gather in a corner, and stay there in the last frame.
 fn gathering(frames: usize) -> Vec<Scene> {
-    let start = uniform(3000, [60.0, 30.0, 8.0], 5);
+    let start = uniform_in(3000, [60.0, 30.0, 8.0], 5);
     let frame = |number: usize| {
         let shrink = 1.0 - number.min(frames - 2) as f32 / frames as f32;
         let boxes = start.iter().map(|b| {
@@ -217,8 +217,8 @@ fn random_scenes_have_the_pairs_and_events_of_one_engine() {
 fn many_thin_slabs_get_rows() {
     // A plate of 24 x 24: 20 slabs would be thinner than two boxes.
     let scenes = [
-        uniform(4000, [24.0, 24.0, 2.0], 1),
-        uniform(4000, [24.0, 24.0, 2.0], 2),
+        uniform_in(4000, [24.0, 24.0, 2.0], 1),
+        uniform_in(4000, [24.0, 24.0, 2.0], 2),
     ];
     let scenes = scenes.map(Scene::dealt);
     for ranks in [9, 20] {
@@ -236,7 +236,7 @@ fn many_thin_slabs_get_rows() {
 fn extreme_scenes() {
     let cube = Aabb::new([0.0; 3], [1.0; 3]);
     let all = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
-    let mut giant = uniform(500, [30.0; 3], 3);
+    let mut giant = uniform_in(500, [30.0; 3], 3);
     giant[77] = all;
     let scenes = [
         Scene::default(),
@@ -248,7 +248,7 @@ fn extreme_scenes() {
         Scene::dealt(vec![Aabb::EMPTY; 9]),
         Scene {
             origins: vec![0; 500],
-            ..Scene::dealt(uniform(500, [30.0; 3], 4))
+            ..Scene::dealt(uniform_in(500, [30.0; 3], 4))
         }, // empty ranks
         Scene::default(),
     ];
@@ -267,7 +267,7 @@ fn extreme_scenes() {
 
 #[test]
 fn a_giant_box_is_copied_to_all_cells() {
-    let mut boxes = uniform(2000, [40.0; 3], 3);
+    let mut boxes = uniform_in(2000, [40.0; 3], 3);
     boxes[5] = Aabb::new([-100.0; 3], [100.0; 3]);
     let scene = Scene::dealt(boxes);
     let reports = check(&[scene], 6, &Config::default());

@@ -12,7 +12,7 @@ use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::math::Vector;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 use parry3d::query::Ray;
-use random::{Random, around};
+use random::Random;
 use sap::{Aabb, Backend, BroadPhase, Config, Result, Shape};
 use std::hint::black_box;
 use std::ops::ControlFlow::Break;
@@ -53,12 +53,7 @@ fn main() -> Result<()> {
     for n in sizes {
         let side = (n as f32).cbrt();
         let mut random = Random::new(7);
-        let boxes: Vec<Aabb> = (0..n)
-            .map(|_| {
-                let center = [(); 3].map(|()| random.between(0.0, side));
-                around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
-            })
-            .collect();
+        let boxes = random.boxes(n, [side; 3]);
         let asked: Vec<Aabb> = boxes.iter().step_by(n / QUERIES).copied().collect();
         let rays: Vec<([f32; 3], [f32; 3])> = (0..QUERIES)
             .map(|_| {

@@ -9,7 +9,7 @@
 #[path = "../tests/common/random.rs"]
 mod random;
 
-use random::{Random, around};
+use random::Random;
 use sap::{Aabb, Backend, BroadPhase, Config, Frame, Result};
 use std::num::NonZero;
 use std::time::Instant;
@@ -56,12 +56,7 @@ impl Times {
 fn line(name: &str, threads: Option<usize>, n: usize, one_in: usize) -> Result<()> {
     let mut random = Random::new(7);
     let side = (n as f32).cbrt();
-    let mut boxes: Vec<Aabb> = (0..n)
-        .map(|_| {
-            let center = [(); 3].map(|()| random.between(0.0, side));
-            around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
-        })
-        .collect();
+    let mut boxes = random.boxes(n, [side; 3]);
     let mut engine = BroadPhase::new(Config {
         backend: Backend::Cpu,
         threads: threads.and_then(NonZero::new),

@@ -15,6 +15,7 @@
 
 #[path = "../tests/common/generators.rs"]
 mod generators;
+#[allow(dead_code)] // only some of it is needed here
 #[path = "../tests/common/random.rs"]
 mod random;
 #[path = "../tests/common/shapes.rs"]

@@ -9,85 +9,22 @@
 
 mod common;
 
+use common::refusing::{LARGE, Refuse, Refused, Refusing, refuse, stop};
 use common::scenes::{Random, around};
 use rayon::prelude::*;
 use sap::{
     Aabb, Aabb64, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, Pair, Strategy,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::env;
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Names the case and the first attempt of a child. Attempts 0 and 1 refuse the first allocation:
 /// alone, and with all later ones; 2 and 3 refuse the second; and so on.
 const CHILD: &str = "RADSWEEP_TEST_ALLOCATION";
-/// Min bytes of an allocation that counts. Smaller ones belong to a task or a block, not to a
-/// frame.
-const LARGE: usize = 64 << 10;
-
-struct Refusing;
 
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
-/// The number of allocations until one is refused; 0 if none is.
-static LEFT: AtomicU64 = AtomicU64::new(0);
-/// Whether all later allocations are refused too.
-static FOR_GOOD: AtomicBool = AtomicBool::new(false);
-static REFUSED: AtomicBool = AtomicBool::new(false);
-/// Whether an allocation was wanted after a refused one.
-static MORE: AtomicBool = AtomicBool::new(false);
-
-fn refuses(bytes: usize) -> bool {
-    if bytes < LARGE {
-        return false;
-    }
-    if REFUSED.load(Ordering::Relaxed) {
-        MORE.store(true, Ordering::Relaxed);
-    }
-    let count = |left: u64| match left {
-        1 if FOR_GOOD.load(Ordering::Relaxed) => Some(1),
-        left => left.checked_sub(1),
-    };
-    let refuses = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(1);
-    if refuses {
-        REFUSED.store(true, Ordering::Relaxed);
-    }
-    refuses
-}
-
-// SAFETY: this is the system's allocator, or null, which every caller must expect.
-unsafe impl GlobalAlloc for Refusing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if refuses(layout.size()) {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if refuses(layout.size()) {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        if bytes > layout.size() && refuses(bytes) {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(place, layout, bytes) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
 
 /// The call of a case.
 #[derive(Clone, Copy)]
@@ -450,24 +387,19 @@ fn child(call: Call, first: u64) {
     let mut found = Vec::with_capacity(expected.len());
     let mut last = None;
     for attempt in first.. {
-        let for_good = attempt % 2 == 1;
+        let which = [Refuse::One, Refuse::AllLater][attempt as usize % 2];
         // Where no more was wanted after the refused allocation, both attempts are the same.
-        if let Some(what) = last.take()
-            && for_good
-            && !MORE.load(Ordering::Relaxed)
+        if let Some((what, Refused { more: false, .. })) = last.take()
+            && which == Refuse::AllLater
         {
             println!("{what}");
             continue;
         }
         let mut broad_phase = scenes.engine();
-        REFUSED.store(false, Ordering::Relaxed);
-        MORE.store(false, Ordering::Relaxed);
-        FOR_GOOD.store(for_good, Ordering::Relaxed);
-        LEFT.store(attempt / 2 + 1, Ordering::Relaxed);
+        refuse(attempt / 2 + 1, which);
         let result = scenes.call(&mut broad_phase, &mut found);
-        LEFT.store(0, Ordering::Relaxed);
-        let refused = REFUSED.swap(false, Ordering::Relaxed);
-        let what = match (result, refused) {
+        let refused = stop();
+        let what = match (result, refused.any) {
             (Ok(()), refused) => {
                 assert!(lists(&broad_phase) == after, "another result");
                 assert!(found == expected, "other pairs");
@@ -495,6 +427,6 @@ fn child(call: Call, first: u64) {
         if what == "done" {
             return;
         }
-        last = Some(what);
+        last = Some((what, refused));
     }
 }

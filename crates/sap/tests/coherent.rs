@@ -3,26 +3,15 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[allow(dead_code)] // only some of it is needed here
+#[path = "common/random.rs"]
+mod random;
+
+use random::{Random, around};
 use sap::{
     Aabb, Aabb64, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule,
     Pair,
 };
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as f32 / (1 << 24) as f32
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() * n as f32) as usize
-    }
-}
 
 /// What a scene has, and how its boxes move.
 #[derive(Clone, Copy, Default)]
@@ -55,12 +44,8 @@ struct World {
 
 fn one(n: usize, random: &mut Random) -> Aabb {
     let side = (n as f32).cbrt();
-    let centre = [(); 3].map(|()| side * random.next());
-    let half = [(); 3].map(|()| 0.2 + 0.3 * random.next());
-    Aabb::new(
-        std::array::from_fn(|k| centre[k] - half[k]),
-        std::array::from_fn(|k| centre[k] + half[k]),
-    )
+    let centre = [(); 3].map(|()| random.between(0.0, side));
+    around(centre, [(); 3].map(|()| random.between(0.2, 0.5)))
 }
 
 fn filter(random: &mut Random) -> Filter {
@@ -107,7 +92,7 @@ impl World {
             } else if b.min.iter().chain(&b.max).all(|x| x.is_finite()) {
                 for k in 0..3 {
                     let step = case.step * (b.max[k] - b.min[k]).min(1.0);
-                    let step = step * (2.0 * random.next() - 1.0);
+                    let step = random.between(-step, step);
                     (b.min[k], b.max[k]) = (b.min[k] + step, b.max[k] + step);
                 }
             } else {
@@ -161,7 +146,7 @@ fn missing(from: &[Pair], of: &[Pair]) -> Vec<Pair> {
 
 /// Runs a case. Returns the tests of its last frames, and those of an engine that begins anew.
 fn check(case: &Case, frames: usize) -> [u64; 2] {
-    let mut random = Random(case.n as u64 + 3);
+    let mut random = Random::new(case.n as u64 + 3);
     let mut world = World::new(case, &mut random);
     let config = Config {
         backend: Backend::Cpu,
@@ -355,7 +340,7 @@ fn boxes_that_jump_cost_little_more_than_a_full_update() {
 
 #[test]
 fn a_frame_of_too_many_pairs_leaves_the_last_result() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let start: Vec<Aabb> = (0..200).map(|_| one(200, &mut random)).collect();
     // Boxes keep their sizes and come nearer to each other by 1 % in each frame.
     let at = |frame: i32| -> Vec<Aabb> {
@@ -402,7 +387,7 @@ fn a_frame_of_too_many_pairs_leaves_the_last_result() {
 fn walk(boxes: &mut [Aabb], random: &mut Random) {
     for b in boxes {
         for k in 0..3 {
-            let step = 0.02 * (random.next() - 0.5) * (b.max[k] - b.min[k]);
+            let step = random.between(-0.01, 0.01) * (b.max[k] - b.min[k]);
             b.min[k] += step;
             b.max[k] += step;
         }
@@ -411,7 +396,7 @@ fn walk(boxes: &mut [Aabb], random: &mut Random) {
 
 #[test]
 fn boxes_that_come_now_and_then_do_not_end_the_use_of_the_list() {
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let mut boxes: Vec<Aabb> = (0..1000).map(|_| one(1000, &mut random)).collect();
     let mut broad_phase = BroadPhase::new(Config {
         backend: Backend::Cpu,
@@ -435,7 +420,7 @@ fn boxes_that_come_now_and_then_do_not_end_the_use_of_the_list() {
 #[test]
 fn margins_that_reach_to_the_next_tower_shrink() {
     // Towers of cubes, half a cube apart, that shake.
-    let mut random = Random(14);
+    let mut random = Random::new(14);
     let towers: Vec<Aabb> = (0..5000_u16)
         .map(|i| {
             let (tower, layer) = (i / 100, i % 100);
@@ -464,7 +449,7 @@ fn margins_that_reach_to_the_next_tower_shrink() {
 
 #[test]
 fn frames_too_small_for_the_list_end_its_use() {
-    let mut random = Random(13);
+    let mut random = Random::new(13);
     let mut boxes: Vec<Aabb> = (0..200).map(|_| one(200, &mut random)).collect();
     let mut broad_phase = BroadPhase::new(Config {
         backend: Backend::Cpu,

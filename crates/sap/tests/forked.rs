@@ -20,7 +20,7 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(unix)]
 mod unix {
-    use super::common::scenes::{Random, around};
+    use super::common::scenes::uniform;
     use gpusort::SortOptions;
     use sap::{
         Aabb, Aabb64, Backend, BroadPhase, Config, Filter, Frame, Pair, Strategy, aabbs_from_mesh,
@@ -75,16 +75,6 @@ mod unix {
         }
     }
 
-    fn boxes(n: usize, seed: u64) -> Vec<Aabb> {
-        let mut random = Random::new(seed);
-        let side = (n as f32).cbrt();
-        let one = |_| {
-            let center = std::array::from_fn(|_| random.between(0.0, side));
-            around(center, std::array::from_fn(|_| random.between(0.2, 0.5)))
-        };
-        (0..n).map(one).collect()
-    }
-
     fn engine(strategy: Strategy) -> BroadPhase {
         let config = Config {
             backend: Backend::Cpu,
@@ -108,7 +98,7 @@ mod unix {
         let mut pairs = Vec::new();
         let mut found = Vec::new();
         for n in [3, 999, 100_000] {
-            let all = boxes(n, 1);
+            let all = uniform(n, 1);
             broad_phase.update(&all).unwrap();
             pairs.push(broad_phase.pairs().to_vec());
             found.push(
@@ -116,14 +106,14 @@ mod unix {
                     .query_box(&Aabb::new([1.0; 3], [4.0; 3]))
                     .unwrap(),
             );
-            pairs.push(broad_phase.overlaps_between(&all, &boxes(n, 2)).unwrap());
+            pairs.push(broad_phase.overlaps_between(&all, &uniform(n, 2)).unwrap());
             let mut chunks = Vec::new();
             let hand = |some: &[Pair]| chunks.extend_from_slice(some);
             broad_phase.for_each_pair_chunk(&all, 1000, hand).unwrap();
             pairs.push(chunks);
         }
         // Few changes in a row, first compared, then listed.
-        let mut all = boxes(100_000, 1);
+        let mut all = uniform(100_000, 1);
         for round in 0..6 {
             let changed: Vec<u32> = (0..2000).map(|i| i * 40 + round).collect();
             for &i in &changed {
@@ -141,9 +131,9 @@ mod unix {
         }
         for strategy in [Strategy::Endpoints, Strategy::Sweep, Strategy::Subdivided] {
             let mut other = engine(strategy);
-            other.update(&boxes(50_000, 3)).unwrap();
+            other.update(&uniform(50_000, 3)).unwrap();
             pairs.push(other.pairs().to_vec());
-            other.update(&boxes(50, 3)).unwrap();
+            other.update(&uniform(50, 3)).unwrap();
             pairs.push(other.pairs().to_vec());
         }
         // Few boxes with many pairs.
@@ -212,12 +202,12 @@ mod unix {
         let calls = |broad_phase: &mut BroadPhase| {
             let mut pairs = Vec::new();
             for n in [20_000, 300, 30_000] {
-                let all = boxes(n, 1);
+                let all = uniform(n, 1);
                 broad_phase.update(&all).unwrap();
                 pairs.push(broad_phase.pairs().to_vec());
                 let corner = Aabb::new([0.0; 3], [9.0; 3]);
                 assert!(!broad_phase.query_box(&corner).unwrap().is_empty());
-                pairs.push(broad_phase.overlaps_between(&all, &boxes(n, 2)).unwrap());
+                pairs.push(broad_phase.overlaps_between(&all, &uniform(n, 2)).unwrap());
                 let mut chunks = Vec::new();
                 let hand = |some: &[Pair]| chunks.extend_from_slice(some);
                 broad_phase.for_each_pair_chunk(&all, 1000, hand).unwrap();
@@ -236,7 +226,7 @@ mod unix {
         let mut found = Vec::new();
         let mut before = threads();
         for (broad_phase, count) in own.iter_mut().zip([1, 3]) {
-            broad_phase.update(&boxes(900, 1)).unwrap();
+            broad_phase.update(&uniform(900, 1)).unwrap();
             assert_eq!(threads(), before, "a small frame needs none");
             found.push(calls(broad_phase));
             before += if cfg!(target_os = "linux") { count } else { 0 };
@@ -257,7 +247,7 @@ mod unix {
                 })
                 .unwrap();
                 for (seed, n) in (0..).zip([0, 1, 3, 10, 100, 1000, 1000, 30]) {
-                    let all = boxes(n, seed);
+                    let all = uniform(n, seed);
                     let filters: Vec<Filter> = (0..n as u32)
                         .map(|i| Filter {
                             group: i % 5,

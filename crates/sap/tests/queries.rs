@@ -5,40 +5,18 @@
 
 mod common;
 
+use common::allocated::{self, Counting};
 use common::scenes::{Random, around, uniform};
 use rayon::prelude::*;
 use sap::{
     Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, Hit, OnInvalid,
     OverlapRule, Query, Shape,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Barrier;
 
-/// Counts the allocations of each thread.
-struct Counting;
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: the system's allocator; the count is a number of the thread, which needs no memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
 
 fn on_cpu(rule: OverlapRule) -> BroadPhase {
     let config = Config {
@@ -469,7 +447,7 @@ fn a_buffer_that_suffices_is_used_again() {
     let capacities = (indices.capacity(), hits.capacity());
     let world = 0;
     broad_phase.query(boxes[0]).world(world).any().unwrap();
-    let before = ALLOCATIONS.get();
+    let before = allocated::of_thread();
     for (b, expected) in boxes.iter().step_by(40).zip(&expected) {
         let query = broad_phase.query(b).world(world).filter(Filter::default());
         query.collect_into(&mut indices).unwrap();
@@ -484,7 +462,7 @@ fn a_buffer_that_suffices_is_used_again() {
         assert_eq!(ray.closest().unwrap(), hits.first().copied());
         assert!(ray.any().unwrap());
     }
-    assert_eq!(ALLOCATIONS.get(), before);
+    assert_eq!(allocated::of_thread(), before);
     assert_eq!(capacities, (indices.capacity(), hits.capacity()));
 }
 

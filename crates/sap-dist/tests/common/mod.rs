@@ -6,7 +6,6 @@ pub mod data;
 #[path = "../../../sap/tests/common/random.rs"]
 pub mod random;
 
-use random::Random;
 use sap::{Aabb, Backend, BroadPhase, Filter, OverlapRule};
 use sap_dist::{Config, Distributed, Error, Frame, Pair, Report, Threads, Transport};
 use std::time::Duration;
@@ -196,14 +195,4 @@ pub fn compare(parts: &[Vec<Part>], scenes: &[Scene], config: &Config) -> Vec<Re
         before = pairs;
     }
     reports
-}
-
-/// Boxes with centres uniform in a box of these sides, and half extents of 0.2 to 0.5.
-pub fn uniform(n: usize, sides: [f32; 3], seed: u64) -> Vec<Aabb> {
-    let mut random = Random::new(seed);
-    let mut one = || {
-        let center = sides.map(|side| random.between(0.0, side));
-        random::around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
-    };
-    (0..n).map(|_| one()).collect()
 }

@@ -1,7 +1,7 @@
 //! Boxes of the host on several devices by one call: the lists of one engine, frame after frame.
 
 use super::{Check, device_of, unless_quick};
-use crate::common::uniform;
+use crate::common::random::uniform_in;
 use libtest_mimic::Failed;
 use sap::{Aabb, Backend, BroadPhase, OnInvalid, OverlapRule};
 use sap_dist::{Cause, Config, Devices, Error, Pair};
@@ -55,7 +55,7 @@ fn same_lists_as_one_engine() -> Result<(), Failed> {
             })?;
             let mut devices = Devices::new(config, (0..count).map(device_of))?;
             for (seed, n) in [(1, n), (1, n), (2, n), (2, n / 2), (3, 2), (3, 0), (1, n)] {
-                let mut boxes = uniform(n, [(n as f32).cbrt(); 3], seed);
+                let mut boxes = uniform_in(n, [(n as f32).cbrt(); 3], seed);
                 if let Some(last) = boxes.last_mut() {
                     last.min[1] = f32::NAN;
                 }
@@ -80,7 +80,7 @@ fn same_lists_as_one_engine() -> Result<(), Failed> {
 }
 
 fn a_bad_frame_leaves_the_last() -> Result<(), Failed> {
-    let mut boxes = uniform(500, [7.0; 3], 4);
+    let mut boxes = uniform_in(500, [7.0; 3], 4);
     let mut devices = Devices::new(Config::default(), (0..3).map(device_of))?;
     devices.update(&boxes)?;
     let before = (lists(&devices)?, devices.report().clone());

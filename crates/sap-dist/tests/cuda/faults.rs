@@ -1,7 +1,8 @@
 //! Ranks on devices that fail: one error on all ranks, and the last result.
 
 use super::{Check, Moment, OnDevice, device_of, lists};
-use crate::common::{LIMIT, Scene, uniform};
+use crate::common::random::uniform_in;
+use crate::common::{LIMIT, Scene};
 use libtest_mimic::Failed;
 use sap::Aabb;
 use sap_dist::{
@@ -27,7 +28,7 @@ fn fail(
     config: &Config,
     bad: impl Fn(usize, &mut Staged<&mut Threads>, &mut DeviceDistributed) -> Result<(), Error> + Sync,
 ) -> Result<Vec<Outcome>, Failed> {
-    let moment = Moment::new(Scene::dealt(uniform(300, [6.0; 3], 9)));
+    let moment = Moment::new(Scene::dealt(uniform_in(300, [6.0; 3], 9)));
     let run = |threads: &mut Threads| -> Result<Outcome, Failed> {
         let rank = threads.rank();
         let mut transport = Staged::new(threads);
@@ -192,7 +193,7 @@ fn other_numbers_of_ranks() -> Result<(), Failed> {
             _ => Ok(()),
         })?;
         let transports = Threads::new(ranks, LIMIT);
-        let moment = Moment::new(Scene::dealt(uniform(300, [6.0; 3], 9)));
+        let moment = Moment::new(Scene::dealt(uniform_in(300, [6.0; 3], 9)));
         let run = |(mut one, threads): (DeviceDistributed, Threads)| -> Result<_, Failed> {
             let rank = threads.rank();
             let own = OnDevice::new(&one.stream().clone(), &moment, rank, ranks)?;

@@ -1,8 +1,8 @@
 //! Frames of many kinds, on one to seven ranks.
 
 use super::{Check, Moment, check, unless_quick};
-use crate::common::random::{Random, around};
-use crate::common::{RULES, Scene, data, uniform};
+use crate::common::random::{Random, around, uniform_in};
+use crate::common::{RULES, Scene, data};
 use libtest_mimic::Failed;
 use sap::{Aabb, Filter, FilterFlags, OnInvalid};
 use sap_dist::Config;
@@ -46,7 +46,7 @@ fn sequence(scene: Scene, frames: u64) -> Vec<Moment> {
 
 fn moving_boxes() -> Result<(), Failed> {
     let n = unless_quick(20_000, 900);
-    let moments = sequence(Scene::dealt(uniform(n, [(n as f32).cbrt(); 3], 5)), 5);
+    let moments = sequence(Scene::dealt(uniform_in(n, [(n as f32).cbrt(); 3], 5)), 5);
     for rule in RULES {
         for ranks in 1..=unless_quick(7, 4) {
             let config = Config {
@@ -64,7 +64,7 @@ fn moving_boxes() -> Result<(), Failed> {
 /// Nearly all boxes are brought by the rank of their cell.
 fn boxes_at_home() -> Result<(), Failed> {
     let n = unless_quick(20_000, 1200);
-    let mut boxes = uniform(n, [n as f32 / 36.0, 6.0, 6.0], 8);
+    let mut boxes = uniform_in(n, [n as f32 / 36.0, 6.0, 6.0], 8);
     boxes.sort_by(|a, b| a.min[0].total_cmp(&b.min[0]));
     let moments = sequence(Scene::dealt(boxes), 3);
     for ranks in [2, 3] {
@@ -78,7 +78,7 @@ fn boxes_at_home() -> Result<(), Failed> {
 }
 
 fn rows() -> Result<(), Failed> {
-    let plate = |seed| Moment::new(Scene::dealt(uniform(1500, [18.0, 18.0, 2.0], seed)));
+    let plate = |seed| Moment::new(Scene::dealt(uniform_in(1500, [18.0, 18.0, 2.0], seed)));
     let reports = check(&[plate(1), plate(2)], 12, &Config::default())?;
     assert_eq!(reports[1].axes.len(), 2, "{}", reports[1]);
     Ok(())
@@ -97,7 +97,7 @@ fn some_filter(random: &mut Random) -> Filter {
 fn filters_and_worlds() -> Result<(), Failed> {
     for (with_filters, with_worlds) in [(true, false), (false, true), (true, true)] {
         let mut random = Random::new(3);
-        let mut moments = sequence(Scene::dealt(uniform(700, [7.0; 3], 6)), 3);
+        let mut moments = sequence(Scene::dealt(uniform_in(700, [7.0; 3], 6)), 3);
         for moment in &mut moments {
             let filters = (0..700).map(|_| some_filter(&mut random)).collect();
             moment.scene.filters = with_filters.then_some(filters);
@@ -113,7 +113,7 @@ fn filters_and_worlds() -> Result<(), Failed> {
 
 /// The ranks divide every frame in another way, so ids go from rank to rank.
 fn ids_that_change_ranks() -> Result<(), Failed> {
-    let mut moments = sequence(Scene::dealt(uniform(800, [8.0; 3], 2)), 5);
+    let mut moments = sequence(Scene::dealt(uniform_in(800, [8.0; 3], 2)), 5);
     for (moment, share) in moments.iter_mut().zip([100, 0, 150, 40, 40]) {
         moment.share = share;
     }
@@ -154,7 +154,7 @@ fn without_events(moments: &[Moment], config: &Config) -> Result<u64, Failed> {
 }
 
 fn invalid_boxes_are_skipped() -> Result<(), Failed> {
-    let mut moments = sequence(Scene::dealt(uniform(600, [7.0; 3], 4)), 3);
+    let mut moments = sequence(Scene::dealt(uniform_in(600, [7.0; 3], 4)), 3);
     for (k, moment) in moments.iter_mut().enumerate() {
         for i in (k..600).step_by(37) {
             moment.scene.boxes[i] = match i % 3 {
@@ -183,7 +183,7 @@ fn invalid_boxes_are_skipped() -> Result<(), Failed> {
 fn extreme_scenes() -> Result<(), Failed> {
     let cube = Aabb::new([0.0; 3], [1.0; 3]);
     let all = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
-    let mut giant = uniform(300, [30.0; 3], 3);
+    let mut giant = uniform_in(300, [30.0; 3], 3);
     giant[77] = all;
     let zeros = [-0.0, 0.0].map(|x| around([x; 3], [0.0; 3]));
     let scenes = [
@@ -195,7 +195,7 @@ fn extreme_scenes() -> Result<(), Failed> {
         giant,
         vec![Aabb::EMPTY; 9],
         zeros.to_vec(),
-        uniform(400, [30.0; 3], 4),
+        uniform_in(400, [30.0; 3], 4),
         vec![],
     ];
     let moments: Vec<Moment> = scenes

@@ -1,6 +1,6 @@
 //! Random frames on a device and on the CPU give the same pairs, events and reports.
 
-use super::scenes::{Random, around};
+use super::scenes::Random;
 use super::{equal, quick, same};
 use libtest_mimic::Failed;
 use sap::{
@@ -50,13 +50,7 @@ pub fn holds(condition: bool, text: impl FnOnce() -> String) -> Result<(), Faile
 
 /// Returns `n` boxes, about `density` in a unit of volume, with half sides of 0.2 to 0.5.
 pub fn uniform(random: &mut Random, n: usize, density: f32) -> Vec<Aabb> {
-    let side = (n as f32 / density).cbrt();
-    let mut one = || {
-        let center: [f32; 3] = std::array::from_fn(|_| random.between(0.0, side));
-        let half: [f32; 3] = std::array::from_fn(|_| random.between(0.2, 0.5));
-        around(center, half)
-    };
-    (0..n).map(|_| one()).collect()
+    random.boxes(n, [(n as f32 / density).cbrt(); 3])
 }
 
 /// The lists that a frame may have besides its boxes.

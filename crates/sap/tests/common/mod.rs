@@ -17,6 +17,7 @@ pub mod oracle;
 pub mod process;
 pub mod published;
 pub mod random;
+pub mod refusing;
 pub mod resting;
 pub mod scenes;
 pub mod shapes;

@@ -31,6 +31,15 @@ impl Random {
     pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
     }
+
+    /// Returns boxes like those of [`uniform_in`].
+    pub fn boxes(&mut self, n: usize, sides: [f32; 3]) -> Vec<Aabb> {
+        let mut one = || {
+            let center = sides.map(|side| self.between(0.0, side));
+            around(center, [(); 3].map(|()| self.between(0.2, 0.5)))
+        };
+        (0..n).map(|_| one()).collect()
+    }
 }
 
 pub fn around(center: [f32; 3], half: [f32; 3]) -> Aabb {
@@ -38,4 +47,10 @@ pub fn around(center: [f32; 3], half: [f32; 3]) -> Aabb {
         std::array::from_fn(|k| center[k] - half[k]),
         std::array::from_fn(|k| center[k] + half[k]),
     )
+}
+
+/// Returns boxes with centres uniform in a box of these sides, and half extents uniform in 0.2 to
+/// 0.5.
+pub fn uniform_in(n: usize, sides: [f32; 3], seed: u64) -> Vec<Aabb> {
+    Random::new(seed).boxes(n, sides)
 }

@@ -1,6 +1,6 @@
 //! Edge cases of one frame each.
 
-pub use super::random::{Random, around};
+pub use super::random::{Random, around, uniform_in};
 use super::{Setup, equal, oracle, quick, same};
 use libtest_mimic::Failed;
 use sap::{Aabb, OverlapRule, Pair};
@@ -59,17 +59,6 @@ pub fn check(scene: &Scene, expected: &OnceLock<Vec<Pair>>, setup: &Setup) -> Re
 
 pub fn at(x: f32, y: f32, z: f32) -> Aabb {
     Aabb::new([x, y, z], [x + 1.0, y + 1.0, z + 1.0])
-}
-
-/// Returns boxes with centres uniform in a box of these sides, and half extents uniform in 0.2 to
-/// 0.5.
-pub fn uniform_in(n: usize, sides: [f32; 3], seed: u64) -> Vec<Aabb> {
-    let mut random = Random::new(seed);
-    let mut one = || {
-        let center = sides.map(|side| random.between(0.0, side));
-        around(center, [(); 3].map(|()| random.between(0.2, 0.5)))
-    };
-    (0..n).map(|_| one()).collect()
 }
 
 /// Returns the uniform scene: about 1.36 pairs a box.
