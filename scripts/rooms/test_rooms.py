@@ -99,6 +99,10 @@ class Breaches(unittest.TestCase):
             example.parent.mkdir()
             example.write_text("fn main() {" + "\n    a();" * 80 + "\n}")
             (folder / "b.rs").write_text("use crate::a; fn f() {" + "\n    a();" * 80 + "\n}")
+            for crate, system in [("x", "linux"), ("y", "windows"), ("z", "linux")]:
+                (root / "crates" / crate).mkdir(exist_ok=True)
+                script = f'fn main() {{\n    let has_driver = target == "{system}";\n}}'
+                (root / "crates" / crate / "build.rs").write_text(script)
             found = rooms.breaches(root)
         place = "crates/x/src"
         self.assertEqual(
@@ -109,6 +113,7 @@ class Breaches(unittest.TestCase):
                 f"circle {place}/b.rs",
                 "lines crates/x/examples/e.rs main 82",
                 f"lines {place}/b.rs f 82",
+                "targets crates/y/build.rs",
             ],
         )
 
