@@ -106,6 +106,7 @@ mod plain;
 mod scratch;
 mod slice;
 mod sorter;
+mod tasks;
 mod threads;
 mod tuning;
 mod view;

@@ -7,10 +7,10 @@
 //! Jacobsen do on GPUs (2017), makes parts that cost no memory bandwidth.
 
 use super::scratch::try_with_capacity;
+use super::tasks::run;
 use super::tuning::CHUNKS_PER_THREAD;
 use crate::Result;
 use bytemuck::Pod;
-use rayon::prelude::*;
 
 /// The values of a digit: a byte, the topmost of the key.
 const DIGITS: usize = 256;
@@ -27,7 +27,7 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
     keys: &mut [K],
     values: &mut [V],
     bits: impl Fn(K) -> u64 + Copy + Send + Sync,
-    sort_part: impl Fn(&mut [(K, V)]) + Send + Sync,
+    sort_part: impl Fn(&mut [(K, V)]) + Sync,
 ) -> Result<()> {
     let n = keys.len();
     let digit = |key: K| (bits(key) >> 56) as usize;
@@ -36,12 +36,14 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
         .max(1);
     let mut moved: Vec<(K, V)> = try_with_capacity(n)?;
 
-    let counted = keys.par_chunks(chunk).map(|keys| {
-        let mut counts = [0; DIGITS];
-        keys.iter().for_each(|&key| counts[digit(key)] += 1);
-        counts
-    });
-    let mut starts: Vec<[usize; DIGITS]> = counted.collect();
+    let mut starts = vec![[0; DIGITS]; n.div_ceil(chunk)];
+    run(keys.chunks(chunk).zip(&mut starts).map(|(keys, counts)| {
+        || {
+            let mut own = [0; DIGITS];
+            keys.iter().for_each(|&key| own[digit(key)] += 1);
+            *counts = own;
+        }
+    }));
     let mut parts = [0; DIGITS];
     let mut before = 0;
     for d in 0..DIGITS {
@@ -53,17 +55,19 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
     }
 
     let slots = Slots(moved.as_mut_ptr());
-    let chunks = keys.par_chunks(chunk).zip(values.par_chunks(chunk));
-    chunks.zip(starts).for_each(|((keys, values), mut next)| {
-        let slots = &slots;
-        for (&key, &value) in keys.iter().zip(values) {
-            let slot = &mut next[digit(key)];
-            // SAFETY: the counts above give each pair of each chunk a slot of its own below n,
-            // which is the capacity.
-            unsafe { slots.0.add(*slot).write((key, value)) };
-            *slot += 1;
+    let slots = &slots;
+    let chunks = keys.chunks(chunk).zip(values.chunks(chunk)).zip(starts);
+    run(chunks.map(|((keys, values), mut next)| {
+        move || {
+            for (&key, &value) in keys.iter().zip(values) {
+                let slot = &mut next[digit(key)];
+                // SAFETY: the counts above give each pair of each chunk a slot of its own below n,
+                // which is the capacity.
+                unsafe { slots.0.add(*slot).write((key, value)) };
+                *slot += 1;
+            }
         }
-    });
+    }));
     // SAFETY: all n slots are written, because the lengths of the parts add up to n.
     unsafe { moved.set_len(n) };
 
@@ -74,12 +78,18 @@ pub(super) fn sort<K: Pod + Send + Sync, V: Pod + Send + Sync>(
         slices.push(part);
         rest = behind;
     }
-    slices.into_par_iter().for_each(sort_part);
+    let sort_part = &sort_part;
+    run(slices.into_iter().map(|part| move || sort_part(part)));
 
-    let pairs = keys.par_iter_mut().zip(values);
-    pairs
-        .zip(moved)
-        .for_each(|((key, value), pair)| (*key, *value) = pair);
+    let chunks = keys.chunks_mut(chunk).zip(values.chunks_mut(chunk));
+    run(chunks
+        .zip(moved.chunks(chunk))
+        .map(|((keys, values), moved)| {
+            move || {
+                let pairs = keys.iter_mut().zip(values).zip(moved);
+                pairs.for_each(|((key, value), &pair)| (*key, *value) = pair);
+            }
+        }));
     Ok(())
 }
 

@@ -6,10 +6,10 @@
 
 use super::library::{Library, parallel};
 use super::scratch::try_with_capacity;
+use super::tasks::{run, task_size};
 use super::view::View;
 use crate::{Key, KeyType, OrderedBits, Result};
 use bytemuck::{Pod, cast_slice_mut};
-use rayon::prelude::*;
 use rdst::RadixSort;
 
 /// Sorts `keys` by `view`, which covers the whole key. They are unchanged if memory for the zeros
@@ -60,10 +60,11 @@ fn zeros<K: Key>(keys: &[K]) -> Result<Vec<K>> {
 }
 
 fn each<B: Pod + Send + Sync>(all: &mut [B], f: impl Fn(B) -> B + Send + Sync) {
+    let each = |all: &mut [B]| all.iter_mut().for_each(|bits| *bits = f(*bits));
     if parallel(all.len()) {
-        all.par_iter_mut().for_each(|bits| *bits = f(*bits));
+        run(all.chunks_mut(task_size(all.len())).map(|all| || each(all)));
     } else {
-        all.iter_mut().for_each(|bits| *bits = f(*bits));
+        each(all);
     }
 }
 

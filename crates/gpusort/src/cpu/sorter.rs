@@ -5,13 +5,13 @@ use super::library::{Library, needs_threads, parallel};
 use super::parts;
 use super::plain;
 use super::scratch::{Scratch, try_with_capacity};
+use super::tasks::{run, task_size};
 use super::threads::on_threads;
 use super::tuning::PARALLEL_PAIRS;
 use super::view::View;
 use crate::error::same_length;
 use crate::{Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
-use rayon::prelude::*;
 use std::time::Instant;
 
 /// Sorts on the CPU and keeps its scratch memory from call to call.
@@ -107,13 +107,14 @@ impl Sorter {
         let mut clock = Clock::start(keys.len());
         clock.report.algorithm = Library::Radsort.name();
         if let Some(found) = inspect(keys, options, &mut clock)? {
+            // One closure for both: `radsort` is compiled for each.
+            let sort = |part: &mut [(K, V)]| found.radsort(part, |pair| pair.0);
             if keys.len() >= PARALLEL_PAIRS && rayon::current_num_threads() > 1 {
-                let sort_part = |part: &mut [(K, V)]| found.radsort(part, |pair| pair.0);
-                parts::sort(keys, values, found.bits(), sort_part)?;
+                parts::sort(keys, values, found.bits(), sort)?;
             } else {
                 let mut pairs = try_with_capacity(keys.len())?;
                 pairs.extend(keys.iter().copied().zip(values.iter().copied()));
-                found.radsort(&mut pairs, |pair| pair.0);
+                sort(&mut pairs);
                 for ((key, value), pair) in keys.iter_mut().zip(values).zip(pairs) {
                     (*key, *value) = pair;
                 }
@@ -191,15 +192,19 @@ impl Sorter {
 
 /// Moves `all[index[i]]` to index `i`, by way of `moved`.
 fn gather<T: Pod + Send + Sync>(all: &mut [T], index: &[u32], moved: &mut [T]) {
-    if parallel(all.len()) {
-        let targets = moved.par_iter_mut().zip(index);
-        targets.for_each(|(moved, &i)| *moved = all[i as usize]);
-        all.par_iter_mut()
-            .zip(moved)
-            .for_each(|(to, from)| *to = *from);
-    } else {
+    let take = |moved: &mut [T], index: &[u32], all: &[T]| {
         let targets = moved.iter_mut().zip(index);
         targets.for_each(|(moved, &i)| *moved = all[i as usize]);
+    };
+    if parallel(all.len()) {
+        let size = task_size(all.len());
+        let from = &*all;
+        let parts = moved.chunks_mut(size).zip(index.chunks(size));
+        run(parts.map(|(moved, index)| move || take(moved, index, from)));
+        let parts = all.chunks_mut(size).zip(moved.chunks(size));
+        run(parts.map(|(all, moved)| || all.copy_from_slice(moved)));
+    } else {
+        take(moved, index, all);
         all.copy_from_slice(moved);
     }
 }
@@ -248,23 +253,39 @@ impl<K: Key> Inspection<K> {
     /// Makes `entries` from `keys`, sorts them, and writes their indices to `index`.
     fn sort_index<E: Entry>(&self, keys: &[K], entries: &mut [E], index: &mut [u32]) {
         let bits = self.bits();
-        let entry = move |key: K, i: usize| E::new(bits(key), i as u32);
-        if self.library == Library::Rdst {
-            let made = entries.par_iter_mut().zip(keys).enumerate();
-            made.for_each(|(i, (to, &key))| *to = entry(key, i));
-            E::rdst(entries);
-            let taken = index.par_iter_mut().zip(entries);
-            taken.for_each(|(index, entry)| *index = entry.index());
-        } else {
+        let make = move |entries: &mut [E], keys: &[K], first: usize| {
             let made = entries.iter_mut().zip(keys).enumerate();
-            made.for_each(|(i, (to, &key))| *to = entry(key, i));
-            match self.library {
-                Library::Std => entries.sort_unstable(),
-                _ => E::radsort(entries),
-            }
-            let taken = index.iter_mut().zip(entries);
-            taken.for_each(|(index, entry)| *index = entry.index());
+            made.for_each(|(i, (to, &key))| *to = E::new(bits(key), (first + i) as u32));
+        };
+        if self.library == Library::Rdst {
+            let size = task_size(keys.len());
+            let parts = entries.chunks_mut(size).zip(keys.chunks(size));
+            let parts = parts.zip((0..).step_by(size));
+            run(parts.map(|((entries, keys), first)| move || make(entries, keys, first)));
+        } else {
+            make(entries, keys, 0);
         }
+        sort_entries(entries, index, self.library);
+    }
+}
+
+/// Sorts entries, and writes their indices to `index`.
+fn sort_entries<E: Entry>(entries: &mut [E], index: &mut [u32], library: Library) {
+    match library {
+        Library::Std => entries.sort_unstable(),
+        Library::Radsort => E::radsort(entries),
+        Library::Rdst => E::rdst(entries),
+    }
+    let take = |index: &mut [u32], entries: &[E]| {
+        let taken = index.iter_mut().zip(entries);
+        taken.for_each(|(index, entry)| *index = entry.index());
+    };
+    if library == Library::Rdst {
+        let size = task_size(entries.len());
+        let parts = index.chunks_mut(size).zip(entries.chunks(size));
+        run(parts.map(|(index, entries)| move || take(index, entries)));
+    } else {
+        take(index, entries);
     }
 }
 

@@ -18,11 +18,7 @@ pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
     if rayon::current_thread_index().is_some() {
         return Ok(f());
     }
-    #[cfg(unix)]
-    if let Some(pool) = forked::pool()? {
-        return Ok(pool.install(f));
-    }
-    Ok(rayon::scope(|_| f()))
+    on_pool(f)
 }
 
 /// Runs `f` on this thread if its parallel steps find the threads of a pool, else as [`on_threads`]
@@ -34,12 +30,28 @@ pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
 #[doc(hidden)]
 pub fn with_threads<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
     #[cfg(unix)]
-    if rayon::current_thread_index().is_none()
-        && let Some(pool) = forked::pool()?
-    {
-        return Ok(pool.install(f));
+    if rayon::current_thread_index().is_none() && forked::pool()?.is_some() {
+        return on_pool(f);
     }
     Ok(f())
+}
+
+fn on_pool<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R> {
+    let (mut f, mut result) = (Some(f), None);
+    call_on_pool(&mut || result = f.take().map(|f| f()))?;
+    Ok(result.unwrap_or_else(|| unreachable!("it was called")))
+}
+
+/// Calls `f` on a thread of the global pool, or of one made in this forked process. It is compiled
+/// once, and not for each `f`.
+fn call_on_pool(f: &mut (dyn FnMut() + Send)) -> Result<()> {
+    #[cfg(unix)]
+    if let Some(pool) = forked::pool()? {
+        pool.install(f);
+        return Ok(());
+    }
+    rayon::scope(|_| f());
+    Ok(())
 }
 
 #[cfg(unix)]

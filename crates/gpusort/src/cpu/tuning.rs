@@ -21,3 +21,10 @@ pub(super) const PARALLEL_PAIRS: usize = 1 << 22;
 /// Chunks for each thread in which `parts.rs` counts and moves pairs. Several make the threads
 /// finish at about the same time. Not measured.
 pub(super) const CHUNKS_PER_THREAD: usize = 4;
+
+/// Tasks for each thread of the steps before and after a parallel sort. Several make the threads
+/// finish at about the same time. Not measured.
+pub(super) const TASKS_PER_THREAD: usize = 8;
+
+/// Min elements of such a task: far more work than it takes to start one. Not measured.
+pub(super) const MIN_TASK: usize = 1 << 13;

@@ -1,7 +1,8 @@
 //! Views: keys as a sort compares them, and reductions over all keys.
 
+use super::tasks::run;
 use crate::{Key, Order, OrderedBits, Result, SortOptions};
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The map from a key to the unsigned number that sorts ascending.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +48,17 @@ impl<B: OrderedBits> View<B> {
         }
         // Chunks overlap by one key. They are small, so that all threads stop soon after one has
         // found keys out of order.
-        let starts = (0..keys.len()).into_par_iter().step_by(CHECKED_AT_ONCE);
-        starts.all(|start| sorted(&keys[start..keys.len().min(start + CHECKED_AT_ONCE + 1)]))
+        let in_order = AtomicBool::new(true);
+        let chunks = (0..keys.len()).step_by(CHECKED_AT_ONCE);
+        let chunks = chunks.map(|at| &keys[at..keys.len().min(at + CHECKED_AT_ONCE + 1)]);
+        run(chunks.map(|keys| {
+            || {
+                if in_order.load(Relaxed) && !sorted(keys) {
+                    in_order.store(false, Relaxed);
+                }
+            }
+        }));
+        in_order.into_inner()
     }
 
     /// Returns the bits in which some keys differ.
@@ -56,15 +66,14 @@ impl<B: OrderedBits> View<B> {
         let Some(&first) = keys.first() else { return 0 };
         let zero = B::from_low_bits(0);
         let fold = |bits: B, &key: &K| bits | (self.of(key) ^ self.of(first));
-        let bits = if parallel {
-            let bits = keys
-                .par_chunks(CHECKED_AT_ONCE)
-                .map(|keys| keys.iter().fold(zero, fold));
-            bits.reduce(|| zero, |a, b| a | b)
-        } else {
-            keys.iter().fold(zero, fold)
-        };
-        bits.into()
+        let of_chunk = |keys: &[K]| -> u64 { keys.iter().fold(zero, fold).into() };
+        if !parallel {
+            return of_chunk(keys);
+        }
+        let bits = AtomicU64::new(0);
+        let chunks = keys.chunks(CHECKED_AT_ONCE);
+        run(chunks.map(|keys| || _ = bits.fetch_or(of_chunk(keys), Relaxed)));
+        bits.into_inner()
     }
 }
 
