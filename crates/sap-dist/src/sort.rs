@@ -12,7 +12,7 @@
 
 use crate::error::{Result, WORDS, agree, fault, reserve};
 use crate::{Cause, List, Transport};
-use bytemuck::{Pod, cast_slice, pod_collect_to_vec};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use gpusort::{Key, SortOptions, cpu};
 
 /// Sorts the keys of all ranks, ascending by [`Key::to_ordered_bits`]. Each rank gets a sorted
@@ -37,7 +37,12 @@ use gpusort::{Key, SortOptions, cpu};
 /// [`Error::Rank`](crate::Error::Rank) on all ranks if one fails,
 /// [`Error::Transport`](crate::Error::Transport) if a rank is missing.
 pub fn sort_keys<T: Transport, K: Key>(transport: &mut T, keys: Vec<K>) -> Result<Vec<K>> {
-    sort::<T, K, u8>(transport, keys, None).map(|(keys, _)| keys)
+    let values = vec![(); keys.len()];
+    let local = |keys: &mut [K], _: &mut [()]| {
+        cpu::sort_keys(keys, &SortOptions::new())?;
+        Ok(())
+    };
+    sort(transport, (keys, values), local).map(|(keys, _)| keys)
 }
 
 /// Sorts keys with a value each, as [`sort_keys`] does. The sort is stable: equal keys keep the
@@ -65,20 +70,32 @@ pub fn sort_pairs<T: Transport, K: Key, V: Pod + Send + Sync>(
     keys: Vec<K>,
     values: Vec<V>,
 ) -> Result<(Vec<K>, Vec<V>)> {
-    sort(transport, keys, Some(values))
+    let local = |keys: &mut [K], values: &mut [V]| {
+        if keys.len() != values.len() {
+            return Err(Cause::LengthMismatch {
+                what: List::Values,
+                expected: keys.len() as u64,
+                given: values.len() as u64,
+            });
+        }
+        cpu::sort_pairs(keys, values, &SortOptions::new())?;
+        Ok(())
+    };
+    sort(transport, (keys, values), local)
 }
 
 type Elements<K, V> = (Vec<K>, Vec<V>);
 type Local<T> = Result<T, Cause>;
 
+/// Sorts keys and values, which have no bytes if there are only keys. `local` sorts those of this
+/// rank: a sort of keys alone is another function than one of pairs.
 fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
     transport: &mut T,
-    keys: Vec<K>,
-    values: Option<Vec<V>>,
+    (mut keys, mut values): Elements<K, V>,
+    local: impl Fn(&mut [K], &mut [V]) -> Local<()>,
 ) -> Result<Elements<K, V>> {
     let (rank, ranks) = (transport.rank(), transport.size());
-    let with_values = values.is_some();
-    let sorted = sort_local(keys, values.unwrap_or_default(), with_values);
+    let sorted = local(&mut keys, &mut values).map(|()| (keys, values));
     let length = sorted.as_ref().map_or(0, |(keys, _)| keys.len() as u64);
     let rows = transport.all_gather(&[&fault(&sorted)[..], &[length]].concat())?;
     agree(&rows, WORDS + 1, (rank, &sorted))?;
@@ -90,7 +107,7 @@ fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
     let splitters = plan.splitters(&gathered);
     let ends = splitters.iter().map(|splitter| splitter.end(&keys, rank));
     let ends: Vec<usize> = ends.chain([keys.len()]).collect();
-    let messages = write(&keys, with_values.then_some(&*values), &ends, ranks);
+    let messages = write(&keys, &values, &ends, ranks);
     drop((keys, values));
     let (messages, state) = match messages {
         Ok(messages) => (messages, Ok(())),
@@ -98,32 +115,15 @@ fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
     };
     let incoming = transport.exchange(messages)?;
     // The runs come in the order of the ranks, so a stable sort is stable over all.
-    let merged = state.and_then(|()| read::<K, V>(&incoming, with_values));
+    let merged = state.and_then(|()| read::<K, V>(&incoming));
     drop(incoming);
-    let merged = merged.and_then(|(keys, values)| sort_local(keys, values, with_values));
+    let merged = merged.and_then(|(mut keys, mut values)| {
+        local(&mut keys, &mut values)?;
+        Ok((keys, values))
+    });
     let rows = transport.all_gather(&fault(&merged))?;
     agree(&rows, WORDS, (rank, &merged))?;
     Ok(merged.unwrap_or_default())
-}
-
-fn sort_local<K: Key, V: Pod + Send + Sync>(
-    mut keys: Vec<K>,
-    mut values: Vec<V>,
-    with_values: bool,
-) -> Local<Elements<K, V>> {
-    let options = SortOptions::new();
-    if !with_values {
-        cpu::sort_keys(&mut keys, &options)?;
-    } else if keys.len() == values.len() {
-        cpu::sort_pairs(&mut keys, &mut values, &options)?;
-    } else {
-        return Err(Cause::LengthMismatch {
-            what: List::Values,
-            expected: keys.len() as u64,
-            given: values.len() as u64,
-        });
-    }
-    Ok((keys, values))
 }
 
 fn bits<K: Key>(key: K) -> u64 {
@@ -219,7 +219,7 @@ impl Splitter {
 /// Writes the keys up to each end, and then their values, to a message.
 fn write<K: Key, V: Pod>(
     keys: &[K],
-    values: Option<&[V]>,
+    values: &[V],
     ends: &[usize],
     ranks: usize,
 ) -> Local<Vec<Vec<u8>>> {
@@ -227,7 +227,7 @@ fn write<K: Key, V: Pod>(
     let mut start = 0;
     for (message, &end) in messages.iter_mut().zip(ends) {
         let keys: &[u8] = cast_slice(&keys[start..end]);
-        let values: &[u8] = values.map_or(&[], |values| cast_slice(&values[start..end]));
+        let values: &[u8] = cast_slice(&values[start..end]);
         reserve(message, keys.len() + values.len())?;
         message.extend_from_slice(keys);
         message.extend_from_slice(values);
@@ -236,17 +236,23 @@ fn write<K: Key, V: Pod>(
     Ok(messages)
 }
 
-fn read<K: Key, V: Pod>(messages: &[Vec<u8>], with_values: bool) -> Local<Elements<K, V>> {
-    let value = if with_values { size_of::<V>() } else { 0 };
-    let count = |message: &Vec<u8>| message.len() / (size_of::<K>() + value);
+fn read<K: Key, V: Pod>(messages: &[Vec<u8>]) -> Local<Elements<K, V>> {
+    let count = |message: &Vec<u8>| message.len() / (size_of::<K>() + size_of::<V>());
     let all = messages.iter().map(count).sum();
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     reserve(&mut keys, all)?;
-    reserve(&mut values, if with_values { all } else { 0 })?;
+    reserve(&mut values, all)?;
     for message in messages {
         let (first, second) = message.split_at(count(message) * size_of::<K>());
-        keys.extend(pod_collect_to_vec::<u8, K>(first));
-        values.extend(pod_collect_to_vec::<u8, V>(second));
+        append(&mut keys, first, count(message));
+        append(&mut values, second, count(message));
     }
     Ok((keys, values))
+}
+
+/// Appends elements by their bytes, of which there are none if they have no size.
+fn append<T: Pod>(list: &mut Vec<T>, bytes: &[u8], count: usize) {
+    let start = list.len();
+    list.resize(start + count, T::zeroed());
+    cast_slice_mut(&mut list[start..]).copy_from_slice(bytes);
 }

@@ -117,6 +117,17 @@ fn all_types_sort() {
 }
 
 #[test]
+fn values_without_bytes_sort() {
+    let parts = Threads::run(2, LIMIT, |transport| {
+        sort_pairs(transport, vec![3_u32, 1, 2], vec![(); 3])
+    });
+    let parts = parts.expect("threads start").into_iter();
+    let (keys, values): (Vec<_>, Vec<_>) = parts.map(|part| part.expect("sorts")).unzip();
+    assert_eq!(keys.concat(), [1, 1, 2, 2, 3, 3]);
+    assert_eq!(values.concat().len(), 6);
+}
+
+#[test]
 fn a_missing_value_fails_on_all_ranks() {
     let results = Threads::run(3, LIMIT, |transport| {
         let failed = sort_pairs(
