@@ -5,8 +5,9 @@ tests under a sanitizer, the scenes, a bench. Its hash covers the kernel images 
 which change only if the compiled code does, and the Rust of the device layer and the crates on top,
 without the CPU engines and other families of sorts. The tests' own sources count only for the runs
 at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
-threads of a block share. That depends on the images and the launch shapes in the tuning tables, so
-the rest of the Rust does not count. Lines that are comments do not count, nor do items and
+threads of a block share. That depends on the images and the constants in the tuning tables, so
+the rest of the Rust does not count; after a change of a launch shape beside its launch, run it by
+hand. Lines that are comments do not count, nor do items and
 statements of the feature `wgpu`, which the suite does not build.
 """
 import hashlib

@@ -86,7 +86,8 @@ pub struct RankReport {
     pub homes: u64,
     /// Copies of other boxes that reach the cell.
     pub copies: u64,
-    /// Tests of the engine among the homes, and the pairs of homes and copies.
+    /// Tests of the engine among the homes. Where copies take part, the pairs that were found stand
+    /// for tests.
     pub tests: u64,
     /// Pairs that the rank owns.
     pub pairs: u64,

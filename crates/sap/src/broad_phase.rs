@@ -22,7 +22,8 @@ mod wgpu;
 /// keeps candidates too, 8 bytes each: two or three for each pair in most scenes, at most eight for
 /// each box and pair when it begins.
 pub struct BroadPhase {
-    /// What a frame without changes has in common with the last one, where the CPU did that.
+    /// The form of the last frame, if the CPU updated it without invalid boxes: a frame of the same
+    /// form with an empty list of changed boxes is no work.
     form: Option<Form>,
     report: Report,
     chosen: Chosen,

@@ -33,7 +33,8 @@ pub(crate) trait Engine: Any + Send + Sync {
     /// The pairs that the last update ended.
     fn ended(&self) -> &[Pair];
 
-    /// The excluded pairs of the last update, where an engine on the host has them.
+    /// The excluded pairs of the last update. Only those of the CPU are asked for, by
+    /// `BroadPhase::is_unchanged`.
     fn excluded(&self) -> &[Pair] {
         &[]
     }

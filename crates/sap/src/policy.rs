@@ -94,7 +94,8 @@ impl Hysteresis {
         (self.in_use, self.quiet_frames, self.frames_served) = (false, 0, 0);
     }
 
-    /// Waits before the next build, because one would not be worth its cost now: up to 16 frames.
+    /// Waits before the next build, because one would not be worth its cost now: twice as long, but
+    /// at most 16 frames.
     pub(crate) fn decline(&mut self) {
         self.quiet_frames = 0;
         self.required_quiet_frames = (2 * self.required_quiet_frames).min(16);

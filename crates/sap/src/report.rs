@@ -231,7 +231,7 @@ pub struct ChunkReport {
     pub chunks: u64,
     /// Invalid boxes, if there were any.
     pub invalid: Option<Invalid>,
-    /// Interval tests.
+    /// The number of tests of two boxes, as [`Stats::tests`].
     pub tests: u64,
     /// The milliseconds of the call, including the caller's function.
     pub ms: f64,

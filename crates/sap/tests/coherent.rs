@@ -1,5 +1,5 @@
-//! Scenes whose boxes move little: the CPU engine's neighbour list against an engine that begins
-//! anew with each frame.
+//! Scenes whose boxes move little: the CPU engine's neighbour list, and its kept tree where boxes
+//! move by more, against an engine that begins anew with each frame.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

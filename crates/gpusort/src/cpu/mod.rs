@@ -91,13 +91,13 @@
 //! | 2^22 | 122128 | 316730 | 686331 | 199830 | 271211 | 229196 |
 //! | 2^24 | 519480 | 1190296 | 3558672 | 1141528 | 1667275 | 1800932 |
 //!
-//! The choice is `radsort`: it is stable, sorts by any function of an element, and is the fastest
-//! index and pair sort of one thread from 2^10 on. A [`Sorter`], which reuses its memory, is twice
-//! as fast again from 2^14 to 2^20. `radsort` uses one thread. `rdst` uses all threads of its pool
-//! and is faster for many keys; one of its sorts (`MtLsb`) is stable, and so needs no pass over the
-//! index. `voracious_radix_sort` is faster for 64-bit keys alone, but it is not stable and sorts no
-//! pairs, so `rdst` would be needed too. The multi-threaded sort of `rayon` is faster for index
-//! sorts of 64-bit keys from 2^20 on, and slower everywhere else.
+//! The choice is `radsort`: it is stable, sorts by any function of an element, and in most rows is
+//! the fastest index and pair sort of one thread from 2^10 on. A [`Sorter`], which reuses its
+//! memory, is twice as fast again from 2^14 to 2^20. `radsort` uses one thread. `rdst` uses all
+//! threads of its pool and is faster for many keys; one of its sorts (`MtLsb`) is stable, and so
+//! needs no pass over the index. `voracious_radix_sort` is faster for 64-bit keys alone, but it is
+//! not stable and sorts no pairs, so `rdst` would be needed too. The multi-threaded sort of `rayon`
+//! is faster for index sorts of 64-bit keys from 2^20 on, and as a rule slower elsewhere.
 
 mod entry;
 mod library;

@@ -337,8 +337,8 @@ impl DeviceDistributed {
     }
 
     /// Returns the rank that is the home of a box by the last cuts; none before the first update,
-    /// and for a box that is invalid or empty. A rank that brings only such boxes sends copies
-    /// only.
+    /// and for a box that is invalid or empty. A rank that brings only boxes whose home it is sends
+    /// copies only.
     #[must_use]
     pub fn home(&self, aabb: &Aabb) -> Option<usize> {
         self.protocol.home(aabb)
@@ -349,7 +349,7 @@ impl DeviceDistributed {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] if the device failed.
+    /// [`Error::Rank`] with the rank 0 if the device failed.
     pub fn clear(&mut self) -> Result<()> {
         let failed = |error: gpu::Error| Error::Rank {
             rank: 0,

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 ///
 /// The ids of boxes are their indices. Each device takes an equal part of them and has a thread of
 /// its own while an update runs. What goes from device to device goes through the host
-/// ([`Staged`]). It is for scenes that are too large or too slow for one device;
+/// ([`Staged`]). It is for scenes that are too large for one device;
 /// [`DeviceDistributed`] takes boxes that lie on the devices. A call that fails leaves the last
 /// result unchanged.
 ///

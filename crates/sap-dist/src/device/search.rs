@@ -269,7 +269,7 @@ pub(crate) struct Found {
     pub(crate) away: Buffer<abi::Found>,
     /// How many of these each rank owns.
     pub(crate) owners: Vec<u64>,
-    /// The tests of the engine among the homes, and the pairs of homes and copies.
+    /// The tests of the engine among the homes, and the pairs found with copies.
     pub(crate) tests: u64,
 }
 

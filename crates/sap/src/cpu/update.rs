@@ -1,6 +1,7 @@
 //! An update of the CPU engine takes the first of these ways that applies: no box changed, the
-//! neighbour list in use, an incremental update, a new neighbour list, all against all, a full
-//! search. The caller's list of changed boxes, if there is one, saves reading the others.
+//! neighbour list in use, an incremental update, a new neighbour list, all against all, the kept
+//! tree, a planned search. The caller's list of changed boxes, if there is one, saves reading the
+//! others.
 
 use super::Engine;
 use super::accept::{Accept, WorldTest};
@@ -190,7 +191,9 @@ impl Engine {
         let is_new = !neighbours.in_use();
         let updated = match last {
             _ if !is_new => neighbours.update(&step, &lists.blocks),
-            Last::All(before) if neighbours.is_due(&scene.boxes, before, lists.pairs.len()) => {
+            Last::All(before)
+                if neighbours.begin_frame(&scene.boxes, before, lists.pairs.len()) =>
+            {
                 let max = MAX_CANDIDATES * (lists.pairs.len() + n) as u64;
                 neighbours.build(&step, max, &mut self.scratch, &lists.blocks)
             }

@@ -32,7 +32,7 @@ impl Engine {
         let is_like = self.last.is_some() && keeps_places(scene, &self.scene);
         if !may_keep || !is_like {
             self.kept.drop_tree();
-        } else if self.kept.is_due(n, self.lists.pairs.len())
+        } else if self.kept.takes_frame(n, self.lists.pairs.len())
             && let Some(report) = self.update_kept(scene, clock)?
         {
             return Ok(report);

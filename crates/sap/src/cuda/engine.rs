@@ -51,12 +51,15 @@ pub(crate) struct Engine {
     /// Whether the last update found everything unchanged, and what found its pairs.
     pub(crate) was_unchanged: bool,
     pub(crate) found_by: FoundBy,
-    /// Pairs of the last update; those of the next as they are found, packed, and in order.
+    /// The pairs of the last update.
     pub(crate) list: Grow<u64>,
+    /// Their number.
     pub(crate) pairs: usize,
     /// The capacity for pairs that was last to be raised ahead of need.
     pub(crate) tried_ahead: usize,
+    /// The pairs of the next update as they are found, packed.
     pub(crate) packed: Grow<u64>,
+    /// The same in order.
     pub(crate) ordered: Grow<u64>,
     pub(crate) events: Events,
     pub(crate) spare_events: Events,

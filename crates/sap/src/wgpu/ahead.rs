@@ -197,7 +197,7 @@ impl Engine {
             subdivision: (ahead.prepared.in_columns).then(|| columns(plan.axis, plan.cuts.clone())),
             ..Cost::default()
         };
-        let holds = plan.holds(counts.tests);
+        let holds = plan.record_frame(counts.tests);
         if ahead.sample.is_some() {
             plan = KeptPlan::new(&drawn_boxes(rest), scene, self.config.strategy);
         }

@@ -185,7 +185,7 @@ impl KeptPlan {
 
     /// Counts a frame that followed the plan. Returns whether its tests are about as many as those
     /// of the first.
-    pub(super) fn holds(&mut self, tests: u64) -> bool {
+    pub(super) fn record_frame(&mut self, tests: u64) -> bool {
         if self.frames == 0 {
             self.tests = tests;
         }

@@ -1,14 +1,15 @@
 //! The constants of the engine on `wgpu`.
 
 /// Tests of one launch. At the 1 to 5 billion tests a second of an integrated GPU a launch takes 50
-/// to 270 ms, and systems end what takes some seconds.
+/// to 270 ms, and systems end what takes some seconds. The rate is an estimate.
 pub(super) const PIECE_TESTS: u64 = 1 << 28;
 
 /// Buffers that are too small grow by one part in this many beyond what is needed, so that frames
-/// that grow slowly do not grow them each time.
+/// that grow slowly do not grow them each time. Not measured.
 pub(super) const GROWTH_SHARE: u64 = 4;
 
 /// A list of pairs is expected to grow by at most one part in this many from update to update.
+/// Not measured.
 pub(super) const EXPECTED_GROWTH_SHARE: u64 = 4;
 
 /// The max number of frames that follow one plan where the boxes stay on the device. A plan takes
@@ -29,20 +30,22 @@ pub(super) const COPY_GROWTH_SHARE: u64 = 32;
 /// last. Not measured.
 pub(super) const NEW_PLAN_SHARE: u64 = 2;
 
-/// What any number may grow by.
+/// Copies, tests or pairs that a frame may have beyond the expected share. Not measured.
 pub(super) const FREE_GROWTH: u64 = 256;
 
-/// Cells for a copy of a box, at most: the fewer, the more tests are made in vain.
+/// Cells for a copy of a box, at most: the fewer, the more tests are made in vain. Not
+/// measured.
 pub(super) const CELLS_A_COPY: u64 = 1;
 
 /// The max number of cells: 16 MiB of counters.
 pub(super) const MAX_CELLS: u64 = 1 << 22;
 
-/// A plan is followed in cells while they have at most this many times the tests of a sort.
+/// A plan is followed in cells while they have at most this many times the tests of a sort. Not
+/// measured.
 pub(super) const MAX_CELL_TESTS: u64 = 2;
 
 /// The threads of a launch that makes few tests: half of those that an H200 runs at once.
 pub(super) const FULL_THREADS: u32 = 1 << 17;
 
-/// The tests of such a thread, at least: it searches for the first of them.
+/// The tests of such a thread, at least: it searches for the first of them. Not measured.
 pub(super) const MIN_THREAD_TESTS: u32 = 8;

@@ -145,7 +145,7 @@ impl Engine {
         let kept = self.resident.plan.take();
         if let Some(mut plan) = kept.filter(|plan| plan.suits(scene)) {
             let arranged = self.arrange_by(&plan, scene, clock)?;
-            if plan.holds(arranged.tests) {
+            if plan.record_frame(arranged.tests) {
                 self.resident.plan = Some(plan);
                 return Ok(Some(arranged));
             }
@@ -153,7 +153,7 @@ impl Engine {
         let drawn = (self.resident.reader).sample_now(&mut self.search.batch, scene)?;
         let mut plan = KeptPlan::new(&drawn, scene, self.config.strategy);
         let arranged = self.arrange_by(&plan, scene, clock)?;
-        plan.holds(arranged.tests);
+        plan.record_frame(arranged.tests);
         self.resident.plan = Some(plan);
         Ok(Some(arranged))
     }

@@ -152,7 +152,12 @@ impl Neighbours {
 
     /// Counts a frame without a list, after one that had `pairs`. Returns whether a list is to be
     /// built: boxes move little, and a list is expected to cost less than full updates.
-    pub(in crate::cpu) fn is_due(&mut self, boxes: &[Aabb], last: &[Aabb], pairs: usize) -> bool {
+    pub(in crate::cpu) fn begin_frame(
+        &mut self,
+        boxes: &[Aabb],
+        last: &[Aabb],
+        pairs: usize,
+    ) -> bool {
         let n = boxes.len();
         if n == 0 || n != last.len() || !move_little(boxes, last) {
             self.policy.end();

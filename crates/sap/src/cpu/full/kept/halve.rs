@@ -14,7 +14,7 @@ use crate::{Aabb, Result, try_alloc};
 /// A box by its centre.
 type Centered = ([f32; 3], u32);
 
-/// Number of boxes whose median is the typical size.
+/// Number of boxes whose median is the typical size. Not measured.
 const SIZES: usize = 63;
 
 /// Returns the boxes in leaf order. O(n log n), on all threads.

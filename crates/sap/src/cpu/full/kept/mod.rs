@@ -77,7 +77,7 @@ impl Kept {
     /// Counts a frame of `n` boxes that are near where they were, after one that had `pairs`.
     /// Returns whether a tree is to find its pairs: there is one, one that has lasted is worn, or
     /// one is due and expected to cost less than a plan.
-    pub(in crate::cpu) fn is_due(&mut self, n: usize, pairs: usize) -> bool {
+    pub(in crate::cpu) fn takes_frame(&mut self, n: usize, pairs: usize) -> bool {
         if self.excess > HALVED_COST * n as u64 {
             self.tree = None;
             self.excess = 0;
@@ -202,7 +202,7 @@ mod tests {
     fn run(kept: &mut Kept, n: usize, tests: &[u64]) -> Vec<bool> {
         let scene = scene(n, 0);
         let one = |&tests: &u64| {
-            if kept.is_due(n, 0) {
+            if kept.takes_frame(n, 0) {
                 assert!(kept.refit(&scene, OverlapRule::Closed).is_ok());
                 kept.end_frame(n, tests, 0);
             }
