@@ -73,8 +73,8 @@ pub(crate) enum Command {
     /// Measures how fast the sorts and the broad phase are
     #[command(subcommand, arg_required_else_help = false)]
     Bench(Bench),
-    /// Finds the fastest sort for each size on this GPU, and saves the result for the algorithm
-    /// auto
+    /// Finds the fastest sort for each size on this NVIDIA GPU, and saves the result for the
+    /// algorithm auto
     Calibrate(Calibrate),
     /// Shows the devices, the driver, and the chosen backend with the reason
     Info(Info),
@@ -283,8 +283,8 @@ pub(crate) struct Pairs {
     /// Skips boxes with a NaN or with min above max, instead of failing
     #[arg(long)]
     pub skip_invalid: bool,
-    /// Finds the pairs on several CUDA devices of this machine together: `all`, or the first N. It
-    /// takes float32 boxes
+    /// Finds the pairs on several CUDA devices of this machine together: `all`, or the first N.
+    /// Boxes must be float32
     #[arg(long, value_name = "all|N", allow_negative_numbers = true, value_parser = devices, conflicts_with_all = ["between", "sort"])]
     pub devices: Option<Devices>,
     #[command(flatten)]
@@ -308,7 +308,7 @@ pub(crate) struct Sort {
     /// File to write the stable argsort to: uint32; - for stdout
     #[arg(long, value_name = "PERM.npy", value_parser = array())]
     pub index: Option<PathBuf>,
-    /// Sort to run on a GPU
+    /// Sort to run on CUDA
     #[arg(long, alias = "algorithm", value_name = "ALG", default_value_t, value_parser = algorithms())]
     pub sort: Algorithm,
     /// Sorts the largest key first
@@ -353,7 +353,7 @@ pub(crate) struct Engine {
     /// How the broad phase finds pairs; auto chooses by a sample of the boxes
     #[arg(long, value_name = "S", default_value_t, value_parser = one_of::<Strategy>(Strategy::ALL.iter().map(|one| one.name())))]
     pub strategy: Strategy,
-    /// Sort that the broad phase uses on a GPU
+    /// Sort that the broad phase uses on CUDA
     #[arg(long, value_name = "ALG", default_value_t, value_parser = algorithms())]
     pub sort: Algorithm,
 }

@@ -37,7 +37,7 @@ const ABOUT: [(&str, &str); 7] = [
     ),
     (
         "started, ended",
-        "pairs that the frame before lacked, and that only it had",
+        "pairs that are new in this frame, and pairs that only the frame before had",
     ),
     ("tests", "how many times two boxes were tested"),
     (
