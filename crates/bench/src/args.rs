@@ -61,7 +61,7 @@ pub struct Sort {
     /// Distributions of the keys
     #[arg(long, value_name = "D,…", value_delimiter = ',', default_value = "uniform", value_parser = one_of::<Distribution>(Distribution::ALL.map(|one| one.to_string())))]
     pub(crate) distributions: Vec<Distribution>,
-    /// Sorts to measure on a GPU [default: all but auto]
+    /// Sorts to measure on CUDA [default: all but auto]
     #[arg(long = "sort", alias = "algorithms", value_name = "ALG,…", value_delimiter = ',', value_parser = one_of::<Algorithm>(Algorithm::ALL.iter().map(|one| one.name())))]
     pub(crate) algorithms: Vec<Algorithm>,
     /// Runs of each sort; the median is reported. Fewer runs if they take more than two seconds

@@ -6,8 +6,8 @@ mod measured;
 use crate::args::Calibrate;
 use radsweep_common::{Result, backend};
 
-/// Measures the fastest sort for each size on this GPU, and saves the result for the algorithm
-/// `auto`.
+/// Measures the fastest sort for each size on this NVIDIA GPU, and saves the result for the
+/// algorithm `auto`.
 ///
 /// # Errors
 ///
