@@ -283,8 +283,8 @@ pub(crate) struct Pairs {
     /// Skips boxes with a NaN or with min above max, instead of failing
     #[arg(long)]
     pub skip_invalid: bool,
-    /// Finds the pairs on several CUDA devices of this machine together: `all`, or the first N.
-    /// Boxes must be float32
+    /// Finds the pairs on several CUDA devices of this machine together, for more boxes than one
+    /// holds: `all`, or the first N. Boxes must be float32
     #[arg(long, value_name = "all|N", allow_negative_numbers = true, value_parser = devices, conflicts_with_all = ["between", "sort"])]
     pub devices: Option<Devices>,
     #[command(flatten)]
