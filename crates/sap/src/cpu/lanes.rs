@@ -12,6 +12,12 @@ pub(super) const LANES: usize = 8;
 /// One array for each bound on `K` axes.
 pub(super) type Bounds<const K: usize> = [Vec<i32>; K];
 
+/// Number of boxes tested at once by coarse bounds.
+pub(super) const COARSE_LANES: usize = 32;
+
+/// Bounds of a byte on three axes.
+pub(super) type CoarseBounds = [Vec<u8>; 3];
+
 /// Tests of eight entries at once. Bit `l` of a result is for entry `start + l`.
 pub(super) trait Lanes {
     /// Returns the entries that overlap the probe, a `[min, max]`, on all `K` axes.
@@ -50,6 +56,19 @@ pub(super) trait Lanes {
         min: [&[i32; LANES]; K],
         max: [&[i32; LANES]; K],
         probe: [&[i32; K]; 2],
+    ) -> u32;
+
+    /// Returns which of [`COARSE_LANES`] entries overlap the probe, a `[min, max]`.
+    ///
+    /// # Safety
+    ///
+    /// `start + COARSE_LANES` is at most the length of each array; the processor has the
+    /// instructions of the implementation.
+    unsafe fn near(
+        min: &CoarseBounds,
+        max: &CoarseBounds,
+        start: usize,
+        probe: &[[u8; 3]; 2],
     ) -> u32;
 
     /// Returns the least of eight numbers.
@@ -175,6 +194,25 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    unsafe fn near(
+        min: &CoarseBounds,
+        max: &CoarseBounds,
+        start: usize,
+        probe: &[[u8; 3]; 2],
+    ) -> u32 {
+        let mut mask = u32::MAX;
+        for axis in 0..3 {
+            // SAFETY: the caller keeps `start + COARSE_LANES` within the lengths.
+            let [min, max] = [min, max]
+                .map(|all| unsafe { all[axis].get_unchecked(start..start + COARSE_LANES) });
+            let overlaps = |lane: usize| min[lane] <= probe[1][axis] && probe[0][axis] <= max[lane];
+            let of_axis = (0..COARSE_LANES).map(|lane| u32::from(overlaps(lane)) << lane);
+            mask &= of_axis.fold(0, |mask, bit| mask | bit);
+        }
+        mask
+    }
+
+    #[inline(always)]
     unsafe fn least(numbers: &[i32; LANES]) -> i32 {
         numbers.iter().fold(i32::MAX, |x, &y| x.min(y))
     }
@@ -261,7 +299,7 @@ pub(super) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{ALL_HOMES, Avx2, LANES, Lanes, MARK, Naming};
+    use super::{ALL_HOMES, Avx2, CoarseBounds, LANES, Lanes, MARK, Naming};
     use crate::Pair;
     use std::arch::x86_64::*;
 
@@ -306,6 +344,31 @@ mod avx2 {
                     disjoint = _mm256_or_si256(disjoint, _mm256_or_si256(behind, before));
                 }
                 !(_mm256_movemask_ps(_mm256_castsi256_ps(disjoint)) as u32) & 0xff
+            }
+        }
+
+        /// A saturating difference is zero where the first number is at most the second.
+        #[inline(always)]
+        unsafe fn near(
+            min: &CoarseBounds,
+            max: &CoarseBounds,
+            start: usize,
+            probe: &[[u8; 3]; 2],
+        ) -> u32 {
+            // SAFETY: the caller keeps `start + COARSE_LANES` within the lengths; the loads need no
+            // alignment.
+            unsafe {
+                let mut disjoint = _mm256_setzero_si256();
+                for axis in 0..3 {
+                    let min = _mm256_loadu_si256(min[axis].as_ptr().add(start).cast());
+                    let max = _mm256_loadu_si256(max[axis].as_ptr().add(start).cast());
+                    let [first, last] = [0, 1].map(|k| _mm256_set1_epi8(probe[k][axis] as i8));
+                    let behind = _mm256_subs_epu8(min, last);
+                    let before = _mm256_subs_epu8(first, max);
+                    disjoint = _mm256_or_si256(disjoint, _mm256_or_si256(behind, before));
+                }
+                let overlap = _mm256_cmpeq_epi8(disjoint, _mm256_setzero_si256());
+                _mm256_movemask_epi8(overlap) as u32
             }
         }
 
@@ -551,6 +614,14 @@ mod tests {
             })
         };
         let (min, max) = (bounds(0), bounds(200));
+        let coarse = |from: usize| -> CoarseBounds {
+            std::array::from_fn(|axis| {
+                (0..96)
+                    .map(|i| number(from + 96 * axis + i) as u8)
+                    .collect()
+            })
+        };
+        let (near_min, near_max) = (coarse(50), coarse(300));
         let keys: Vec<i64> = (0..64).map(|i| i64::from(number(i)) << 20).collect();
         let homes: Vec<u8> = (0..64).map(|i| number(i) as u8 & ALL_HOMES).collect();
         let index: Vec<u32> = (0..64).map(number).collect();
@@ -562,6 +633,8 @@ mod tests {
             // SAFETY: all arrays have 64 entries, and `pairs` has eight.
             let masks = unsafe {
                 let overlap = L::overlap(&min, &max, start, [&probe[0], &probe[1]]);
+                let near = [0, 1].map(|k| [3, 4, 5].map(|i| number(start + i + k) as u8));
+                made.push(L::near(&near_min, &near_max, start, &near).into());
                 let at_most = L::at_most(&keys, start, i64::from(number(start + 3)) << 20);
                 let here = L::reported_here(&homes, start, number(start) as u8 & ALL_HOMES);
                 let within = L::starts_within(&min[0], start, number(start + 5) as i32);

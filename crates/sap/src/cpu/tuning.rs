@@ -342,6 +342,11 @@ pub(crate) const SERIAL_PACKING: usize = 4096;
 /// 300 boxes, 39 and 41 with 500.
 pub(super) const MAX_BRUTE_FRAME: usize = 480;
 
+/// Sampled boxes over which the bytes of coarse bounds are spread. Not measured.
+pub(super) const COARSE_SAMPLE: usize = 64;
+/// So many mean deviations on each side of their mean: uniform boxes have two. Not measured.
+pub(super) const COARSE_DEVIATIONS: f64 = 2.4;
+
 /// Boxes up to which the boxes that left are tested against all others; beyond, a tree is searched.
 /// Not measured.
 pub(super) const MAX_LEFT_BRUTE: usize = SMALL_FRAME;

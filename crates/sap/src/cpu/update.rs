@@ -493,9 +493,8 @@ impl Engine {
     /// Finds all pairs of a small frame: every box is tested against all after it.
     fn update_brute(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
         let n = scene.boxes.len();
-        self.sides.fill(&scene.boxes, self.config.rule)?;
         let pairs = &mut self.lists.next;
-        self.sides.all(pairs)?;
+        self.sides.all(&scene.boxes, self.config.rule, pairs)?;
         let accept = Accept::new(scene, scene, self.config.rule, WorldTest::PerPair);
         if accept.tests_anything() {
             pairs.retain(|pair| accept.keeps(pair.a, pair.b));

@@ -22,7 +22,7 @@ pub(super) enum Searcher {
     #[default]
     None,
     /// Every box is tested.
-    Brute(Sides),
+    Brute(Box<Sides>),
     Tree(Box<Tree>),
 }
 
@@ -47,13 +47,12 @@ impl Searcher {
         let n = loose.boxes.len();
         if n <= MAX_LEFT_BRUTE {
             if !matches!(self, Self::Brute(_)) {
-                *self = Self::Brute(Sides::default());
+                *self = Self::Brute(Box::default());
             }
             let Self::Brute(sides) = self else {
                 return Ok(None);
             };
-            sides.fill(&loose.boxes, RULE)?;
-            sides.all(pairs)?;
+            sides.all(&loose.boxes, RULE, pairs)?;
             let accept = accept(loose);
             if accept.tests_anything() {
                 pairs.retain(|pair| accept.keeps(pair.a, pair.b));
