@@ -58,18 +58,13 @@ pub(super) trait Lanes {
         probe: [&[i32; K]; 2],
     ) -> u32;
 
-    /// Returns which of [`COARSE_LANES`] entries overlap the probe, a `[min, max]`.
+    /// Returns which of [`COARSE_LANES`] entries overlap the probe; both are a `[min, max]`.
     ///
     /// # Safety
     ///
     /// `start + COARSE_LANES` is at most the length of each array; the processor has the
     /// instructions of the implementation.
-    unsafe fn near(
-        min: &CoarseBounds,
-        max: &CoarseBounds,
-        start: usize,
-        probe: &[[u8; 3]; 2],
-    ) -> u32;
+    unsafe fn near(coarse: &[CoarseBounds; 2], start: usize, probe: &[[u8; 3]; 2]) -> u32;
 
     /// Returns the least of eight numbers.
     ///
@@ -194,17 +189,13 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    unsafe fn near(
-        min: &CoarseBounds,
-        max: &CoarseBounds,
-        start: usize,
-        probe: &[[u8; 3]; 2],
-    ) -> u32 {
+    unsafe fn near(coarse: &[CoarseBounds; 2], start: usize, probe: &[[u8; 3]; 2]) -> u32 {
         let mut mask = u32::MAX;
         for axis in 0..3 {
-            // SAFETY: the caller keeps `start + COARSE_LANES` within the lengths.
-            let [min, max] = [min, max]
-                .map(|all| unsafe { all[axis].get_unchecked(start..start + COARSE_LANES) });
+            let [min, max] = coarse.each_ref().map(|all| {
+                // SAFETY: the caller keeps `start + COARSE_LANES` within the lengths.
+                unsafe { all[axis].get_unchecked(start..start + COARSE_LANES) }
+            });
             let overlaps = |lane: usize| min[lane] <= probe[1][axis] && probe[0][axis] <= max[lane];
             let of_axis = (0..COARSE_LANES).map(|lane| u32::from(overlaps(lane)) << lane);
             mask &= of_axis.fold(0, |mask, bit| mask | bit);
@@ -349,19 +340,14 @@ mod avx2 {
 
         /// A saturating difference is zero where the first number is at most the second.
         #[inline(always)]
-        unsafe fn near(
-            min: &CoarseBounds,
-            max: &CoarseBounds,
-            start: usize,
-            probe: &[[u8; 3]; 2],
-        ) -> u32 {
+        unsafe fn near(coarse: &[CoarseBounds; 2], start: usize, probe: &[[u8; 3]; 2]) -> u32 {
             // SAFETY: the caller keeps `start + COARSE_LANES` within the lengths; the loads need no
             // alignment.
             unsafe {
                 let mut disjoint = _mm256_setzero_si256();
                 for axis in 0..3 {
-                    let min = _mm256_loadu_si256(min[axis].as_ptr().add(start).cast());
-                    let max = _mm256_loadu_si256(max[axis].as_ptr().add(start).cast());
+                    let min = _mm256_loadu_si256(coarse[0][axis].as_ptr().add(start).cast());
+                    let max = _mm256_loadu_si256(coarse[1][axis].as_ptr().add(start).cast());
                     let [first, last] = [0, 1].map(|k| _mm256_set1_epi8(probe[k][axis] as i8));
                     let behind = _mm256_subs_epu8(min, last);
                     let before = _mm256_subs_epu8(first, max);
@@ -621,7 +607,7 @@ mod tests {
                     .collect()
             })
         };
-        let (near_min, near_max) = (coarse(50), coarse(300));
+        let coarse = [coarse(50), coarse(300)];
         let keys: Vec<i64> = (0..64).map(|i| i64::from(number(i)) << 20).collect();
         let homes: Vec<u8> = (0..64).map(|i| number(i) as u8 & ALL_HOMES).collect();
         let index: Vec<u32> = (0..64).map(number).collect();
@@ -634,7 +620,7 @@ mod tests {
             let masks = unsafe {
                 let overlap = L::overlap(&min, &max, start, [&probe[0], &probe[1]]);
                 let near = [0, 1].map(|k| [3, 4, 5].map(|i| number(start + i + k) as u8));
-                made.push(L::near(&near_min, &near_max, start, &near).into());
+                made.push(L::near(&coarse, start, &near).into());
                 let at_most = L::at_most(&keys, start, i64::from(number(start + 3)) << 20);
                 let here = L::reported_here(&homes, start, number(start) as u8 & ALL_HOMES);
                 let within = L::starts_within(&min[0], start, number(start + 5) as i32);

@@ -172,7 +172,7 @@ impl Job for All<'_> {
             pairs,
             result,
         } = self;
-        let (min, max, [near_min, near_max]) = (&sides.min, &sides.max, &sides.coarse);
+        let (min, max, coarse) = (&sides.min, &sides.max, &sides.coarse);
         for i in 0..sides.boxes {
             // As many as a row may have, so that none is asked for within it.
             *result = try_alloc::grow(pairs, sides.boxes - i);
@@ -180,10 +180,12 @@ impl Job for All<'_> {
                 return;
             }
             let probe = sides.probe(i);
-            let near = [near_min, near_max].map(|all| [all[0][i], all[1][i], all[2][i]]);
+            let near = coarse
+                .each_ref()
+                .map(|all| [all[0][i], all[1][i], all[2][i]]);
             for first in (i + 1..sides.boxes).step_by(COARSE_LANES) {
                 // SAFETY: `COARSE_LANES` entries follow each box.
-                let mut left = unsafe { L::near(near_min, near_max, first, &near) };
+                let mut left = unsafe { L::near(coarse, first, &near) };
                 while left != 0 {
                     let group = left.trailing_zeros() as usize / LANES * LANES;
                     left &= !(0xff << group);
