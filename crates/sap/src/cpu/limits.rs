@@ -23,8 +23,8 @@ pub(crate) struct PairLimit<'a> {
     pub(crate) max: u64,
     /// The number of pairs of the call before, if there was one.
     pub(super) last: Option<u64>,
-    /// Bytes for pairs that the engine has allocated already.
-    pub(super) owned: u64,
+    /// Bytes of the engine that the call can reuse for its pairs.
+    pub(super) reusable: u64,
     /// Whether the pairs that started and ended are listed too.
     pub(super) events: bool,
 }
@@ -37,7 +37,7 @@ impl<'a> PairLimit<'a> {
             boxes,
             max,
             last: None,
-            owned: 0,
+            reusable: 0,
             events: false,
         }
     }
@@ -118,7 +118,7 @@ impl<'a> PairLimit<'a> {
         let lists = if self.events { 4 } else { 2 };
         available().map_or(u64::MAX, |bytes| {
             let boxes = self.boxes as u64 * BOX_BYTES;
-            let bytes = bytes.saturating_add(self.owned).saturating_sub(boxes);
+            let bytes = bytes.saturating_add(self.reusable).saturating_sub(boxes);
             (bytes / 2 / (lists * PAIR)).max(UNCHECKED_PAIRS)
         })
     }
@@ -173,7 +173,7 @@ mod tests {
                 ..Config::default()
             };
             let memory = PairLimit {
-                owned: 1 << 60,
+                reusable: 1 << 60,
                 ..PairLimit::of_update(&config, 0, u64::MAX)
             };
             match memory.check(u64::MAX, 0) {

@@ -558,7 +558,7 @@ impl Engine {
     pub(super) fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> PairLimit<'a> {
         PairLimit {
             last: self.last.as_ref().map(|_| self.lists.pairs.len() as u64),
-            owned: self.lists.bytes(),
+            reusable: self.lists.reusable_bytes(),
             ..PairLimit::of_update(config, boxes, max)
         }
     }

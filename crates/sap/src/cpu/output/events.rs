@@ -28,8 +28,10 @@ pub(crate) fn difference(old: &[Pair], new: &[Pair]) -> Result<(Vec<Pair>, Vec<P
         of_part(&old[range(old)], &new[range(new)])
     };
     let found: Vec<_> = on_threads(|| (0..parts).into_par_iter().map(compare).collect())?;
-    let (started, ended): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-    Ok((concat(&started)?, concat(&ended)?))
+    let (starts, ends): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let started = concat(&starts)?;
+    drop(starts); // before the memory of `ended` is needed
+    Ok((started, concat(&ends)?))
 }
 
 fn of_part(mut old: &[Pair], mut new: &[Pair]) -> Result<(Vec<Pair>, Vec<Pair>)> {

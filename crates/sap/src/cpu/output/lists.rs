@@ -40,11 +40,10 @@ impl Lists {
         };
     }
 
-    /// Returns the bytes that the lists and the blocks occupy.
-    pub(in crate::cpu) fn bytes(&self) -> u64 {
-        let lists = [&self.pairs, &self.next, &self.started, &self.ended].map(Vec::capacity);
-        let pairs = lists.iter().sum::<usize>() + self.blocks.capacity();
-        (pairs * size_of::<Pair>()) as u64
+    /// Returns the bytes that the next update can reuse. The lists of the last one stay until it
+    /// has succeeded.
+    pub(in crate::cpu) fn reusable_bytes(&self) -> u64 {
+        ((self.next.capacity() + self.blocks.capacity()) * size_of::<Pair>()) as u64
     }
 
     /// Sorts the pairs of a full update. O(pairs).
