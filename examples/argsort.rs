@@ -4,6 +4,7 @@
 //! `cargo run --release -p radsweep --example argsort`
 
 use radsweep::sort::{SortOptions, cpu};
+use std::error::Error;
 use std::time::Instant;
 
 const PARTICLES: u32 = 200_000;
@@ -15,7 +16,7 @@ fn main() {
     }
 }
 
-fn run() -> Result<(), radsweep::sort::Error> {
+fn run() -> Result<(), Box<dyn Error>> {
     let camera = [3.0_f32, 2.0, -40.0];
     let positions: Vec<[f32; 3]> = (0..PARTICLES).map(position).collect();
     let depth: Vec<f32> = positions
@@ -44,7 +45,10 @@ fn run() -> Result<(), radsweep::sort::Error> {
         let [first, second] = [two[0], two[1]].map(|index| depth[index as usize]);
         first < second || first == second && two[0] > two[1] // equal ones keep their order
     });
-    println!("out of order: {}", wrong.count());
+    let wrong = wrong.count();
+    if wrong > 0 {
+        return Err(format!("{wrong} particles are out of order").into());
+    }
     on_a_device(&depth, &order, &options)
 }
 
@@ -69,7 +73,7 @@ fn on_a_device(
     depth: &[f32],
     expected: &[u32],
     options: &SortOptions,
-) -> Result<(), radsweep::sort::Error> {
+) -> Result<(), Box<dyn Error>> {
     use radsweep::gpu::{Device, Stream};
     use radsweep::sort::Algorithm;
     use radsweep::sort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -102,21 +106,16 @@ fn on_a_device(
             end.synchronize()?;
             milliseconds = begin.elapsed_ms(&end)?;
         }
-        let same = stream.to_vec(index.slice())? == expected;
-        println!(
-            "{algorithm:>13}: {milliseconds:.3} ms, {}",
-            if same {
-                "the same order"
-            } else {
-                "ANOTHER ORDER"
-            }
-        );
+        if stream.to_vec(index.slice())? != expected {
+            return Err(format!("{algorithm} gives another order").into());
+        }
+        println!("{algorithm:>13}: {milliseconds:.3} ms, the same order");
     }
     Ok(())
 }
 
 #[cfg(not(cuda))]
-fn on_a_device(_: &[f32], _: &[u32], _: &SortOptions) -> Result<(), radsweep::sort::Error> {
+fn on_a_device(_: &[f32], _: &[u32], _: &SortOptions) -> Result<(), Box<dyn Error>> {
     println!("built without the feature `cuda`: only the CPU's sort ran");
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use glam::Vec3;
 use radsweep::{Aabb, BroadPhase, Config, Filter, FilterFlags, Frame};
+use std::error::Error;
 
 const BALLS: usize = 3_000;
 const STEP: f32 = 1.0 / 240.0;
@@ -28,7 +29,7 @@ fn main() {
     }
 }
 
-fn run() -> Result<(), radsweep::Error> {
+fn run() -> Result<(), Box<dyn Error>> {
     let mut balls: Vec<Ball> = (0..BALLS).map(ball).collect();
     // Static boxes: a floor that is a half-space, and a gate that the first material passes.
     let floor = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY, 0.0, f32::INFINITY]);
@@ -46,6 +47,7 @@ fn run() -> Result<(), radsweep::Error> {
 
     let mut broad_phase = BroadPhase::new(Config::default())?;
     let mut boxes = Vec::new();
+    let mut last_energy = f32::INFINITY;
     println!("   time    pairs  contacts  started    ended   energy  below the gate      ms");
     for step in 0..=480 {
         boxes.clear();
@@ -74,6 +76,10 @@ fn run() -> Result<(), radsweep::Error> {
                 count[index % 3] += 1;
                 count
             });
+            if energy > last_energy * 1.001 || by_material[1..] != [0; 2] {
+                return Err(format!("energy {energy}, {by_material:?} below the gate").into());
+            }
+            last_energy = energy;
             let by_material = format!("{by_material:?}");
             println!(
                 "{:6.2} s {:8} {contacts:9} {:8} {:8} {energy:8.1} {by_material:>15} {:7.3}",

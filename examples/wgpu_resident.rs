@@ -1,4 +1,4 @@
-//! Boxes and pairs that never leave a GPU of any maker: a shader moves bodies and
+//! Boxes and pairs that never leave a GPU of any vendor: a shader moves bodies and
 //! writes their boxes, the broad phase reads them in place, a second shader colours the bodies of
 //! its pairs, and a third draws the boxes. Only the report comes to the host, and at the end the
 //! picture, and the last frame to check it.

@@ -1,5 +1,5 @@
-//! The errors of this crate. An error leaves the result of the last update unchanged; only pairs
-//! that were on a GPU alone are lost if it fails.
+//! The errors of this crate. An error leaves the result of the last update unchanged. Only pairs
+//! that had not been copied from a GPU are lost if that GPU fails.
 
 use crate::Pair;
 use std::fmt;
