@@ -340,8 +340,9 @@ typedef struct RadsweepAabb64 {
 } RadsweepAabb64;
 
 /**
- * The filter of a box. Two boxes may pair if each is in a layer of the other's mask, and their
- * groups differ or are 0. {0xffffffff, 0xffffffff, 0, 0} pairs with everything.
+ * The filter of a box. Two boxes may pair if each is in a layer of the other's mask, their groups
+ * differ or are 0, and they are neither both static nor both asleep. A filter of {0xffffffff,
+ * 0xffffffff, 0, 0} pairs with everything.
  */
 typedef struct RadsweepFilter {
   /**
@@ -563,7 +564,7 @@ typedef struct RadsweepReport {
    */
   uint32_t strategy;
   /**
-   * Number of boxes in the resting set.
+   * Number of boxes in the resting set; on the CPU of all that an incremental update leaves out.
    */
   uint64_t resting;
 } RadsweepReport;
@@ -610,13 +611,13 @@ RadsweepStatus radsweep_update_frame(struct RadsweepBroadPhase *broad_phase, con
  *
  * `boxes` is an address from the CUDA driver API or runtime API (primary context). The boxes must
  * be complete: synchronize the stream that writes them first. Returns RADSWEEP_STATUS_NO_CUDA if
- * the broad phase runs on the CPU.
+ * the broad phase does not run on CUDA.
  */
 RadsweepStatus radsweep_update_device(struct RadsweepBroadPhase *broad_phase, uint64_t boxes, size_t count);
 
 /**
  * Waits until all work on the device is done. Lists from radsweep_device_pairs can then be read on
- * any stream. On the CPU it does nothing.
+ * any stream. It does nothing unless the broad phase runs on CUDA.
  */
 RadsweepStatus radsweep_synchronize(struct RadsweepBroadPhase *broad_phase);
 
@@ -768,7 +769,7 @@ RadsweepStatus radsweep_copy_pairs(const struct RadsweepBroadPhase *broad_phase,
  * Returns the address and the number of the last update's pairs in the memory of the CUDA device.
  *
  * It waits until they are complete. They are valid until the next call that updates or clears.
- * Returns RADSWEEP_STATUS_NO_CUDA if the broad phase runs on the CPU.
+ * Returns RADSWEEP_STATUS_NO_CUDA if the broad phase does not run on CUDA.
  */
 RadsweepStatus radsweep_device_pairs(const struct RadsweepBroadPhase *broad_phase, uint64_t *out, size_t *count);
 

@@ -88,7 +88,7 @@ pub unsafe extern "C" fn radsweep_update_frame(
 ///
 /// `boxes` is an address from the CUDA driver API or runtime API (primary context). The boxes must
 /// be complete: synchronize the stream that writes them first. Returns RADSWEEP_STATUS_NO_CUDA if
-/// the broad phase runs on the CPU.
+/// the broad phase does not run on CUDA.
 ///
 /// # Safety
 ///
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn radsweep_update_device(
 }
 
 /// Waits until all work on the device is done. Lists from radsweep_device_pairs can then be read on
-/// any stream. On the CPU it does nothing.
+/// any stream. It does nothing unless the broad phase runs on CUDA.
 #[unsafe(no_mangle)]
 pub extern "C" fn radsweep_synchronize(broad_phase: *mut RadsweepBroadPhase) -> RadsweepStatus {
     entry(|| {

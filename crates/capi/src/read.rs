@@ -41,7 +41,7 @@ pub struct RadsweepReport {
     pub backend: u32,
     /// The strategy that ran: RADSWEEP_STRATEGY_*.
     pub strategy: u32,
-    /// Number of boxes in the resting set.
+    /// Number of boxes in the resting set; on the CPU of all that an incremental update leaves out.
     pub resting: u64,
 }
 
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn radsweep_copy_pairs(
 /// Returns the address and the number of the last update's pairs in the memory of the CUDA device.
 ///
 /// It waits until they are complete. They are valid until the next call that updates or clears.
-/// Returns RADSWEEP_STATUS_NO_CUDA if the broad phase runs on the CPU.
+/// Returns RADSWEEP_STATUS_NO_CUDA if the broad phase does not run on CUDA.
 ///
 /// # Safety
 ///
@@ -169,10 +169,10 @@ pub unsafe extern "C" fn radsweep_device_pairs(
             pointer::check_out(count, "count")?;
             #[cfg(cuda)]
             {
-                let on_cpu = || sap::Error::NoCuda {
-                    looked_for: "this broad phase runs on the CPU".to_owned(),
+                let not_on_cuda = || sap::Error::NoCuda {
+                    looked_for: "this broad phase does not run on CUDA".to_owned(),
                 };
-                let stream = state.broad_phase.stream().ok_or_else(on_cpu)?;
+                let stream = state.broad_phase.stream().ok_or_else(not_on_cuda)?;
                 stream.synchronize().map_err(sap::Error::from)?;
                 let pairs = state.broad_phase.device_pairs();
                 let (address, len) = pairs.map_or((0, 0), |pairs| (pairs.ptr(), pairs.len()));

@@ -41,8 +41,9 @@ pub const RADSWEEP_FILTER_STATIC: u32 = 1;
 /// Marks a sleeping box. Two sleeping boxes do not pair.
 pub const RADSWEEP_FILTER_ASLEEP: u32 = 2;
 
-/// The filter of a box. Two boxes may pair if each is in a layer of the other's mask, and their
-/// groups differ or are 0. {0xffffffff, 0xffffffff, 0, 0} pairs with everything.
+/// The filter of a box. Two boxes may pair if each is in a layer of the other's mask, their groups
+/// differ or are 0, and they are neither both static nor both asleep. A filter of {0xffffffff,
+/// 0xffffffff, 0, 0} pairs with everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RadsweepFilter {

@@ -19,7 +19,7 @@ pub fn index_sort_bytes(algorithm: Algorithm, key_bytes: usize, n: u64) -> f64 {
 /// Measures the copy rate of a broad phase's device, in GB/s read plus written. It takes some
 /// milliseconds.
 ///
-/// Returns `None` on the CPU, where the sorted keys are in cache.
+/// Returns `None` unless the broad phase runs on CUDA. On the CPU the sorted keys are in cache.
 #[must_use]
 pub fn copy_rate_of(broad_phase: &BroadPhase) -> Option<f64> {
     #[cfg(cuda)]

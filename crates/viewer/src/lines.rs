@@ -3,6 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use glam::Vec3;
 use radsweep::Aabb;
+use std::mem::offset_of;
 
 /// A line that is drawn in front of everything, laid out for a vertex buffer.
 #[repr(C)]
@@ -15,6 +16,13 @@ pub(super) struct Line {
     /// Linear red, green, blue and opacity.
     pub colour: [f32; 4],
 }
+
+const _: () = {
+    assert!(size_of::<Line>() == 44);
+    assert!(offset_of!(Line, width) == 12);
+    assert!(offset_of!(Line, to) == 16);
+    assert!(offset_of!(Line, colour) == 28);
+};
 
 /// Creates a line.
 pub(super) const fn line(from: Vec3, to: Vec3, colour: [f32; 4], width: f32) -> Line {

@@ -8,8 +8,7 @@ use radsweep_common::byte_limit::{copy_rate_of, index_sort_bytes};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct SortLimit {
     algorithm: Algorithm,
-    /// The copy rate of the device in GB/s read plus written; `None` on the CPU, where the sorted
-    /// keys are in cache.
+    /// The copy rate of the device in GB/s read plus written; on CUDA only.
     copy_rate: Option<f64>,
 }
 
@@ -28,7 +27,7 @@ impl SortLimit {
 pub(super) struct Sorting {
     /// Keys per second. The time is that of the stage, which does a little more than sorting.
     pub rate: f64,
-    /// The share of the byte limit, from 0 to 1; `None` on the CPU.
+    /// The share of the byte limit, from 0 to 1; on CUDA only.
     pub share: Option<f64>,
 }
 

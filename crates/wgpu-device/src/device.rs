@@ -340,7 +340,7 @@ impl Device {
         self.checked("submit", || self.0.queue.submit([commands]))
     }
 
-    /// Delivers the results of calls that have ended, without waiting.
+    /// Delivers the results of calls that have ended, or of one that `how` waits for.
     pub(crate) fn poll(&self, call: &'static str, how: PollType) -> Result<()> {
         self.alive(call)?;
         // `wgpu` panics here if the device is lost in the call.

@@ -170,6 +170,7 @@ impl Sorter {
             return on_threads(|| self.sort_records(keys, records, options))?;
         }
         same_length(keys.len(), records.len())?;
+        // An error frees this memory, and the next call allocates it again.
         let mut kept = std::mem::take(&mut self.index);
         let index = kept.reserve::<u32>(keys.len())?;
         let mut report = self.sort_index(keys, index, options)?;

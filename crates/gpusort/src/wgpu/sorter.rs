@@ -226,12 +226,12 @@ struct Lists<'b> {
     table: Bound<'b>,
     keys_in: Bound<'b>,
     keys: Bound<'b>,
-    /// Unused memory where a kernel does not write it, as with values.
+    /// Unused memory where no keys are wanted.
     keys_out: Bound<'b>,
     values_in: Option<Bound<'b>>,
     /// Those in scratch memory, and the output.
     values: Option<[Bound<'b>; 2]>,
-    /// Whether the last pass writes both outputs.
+    /// Where the last pass writes keys, and values.
     targets: [Target; 2],
     unused: &'b Buffer,
 }

@@ -1,4 +1,5 @@
-//! The inner loop of all searches: tests one box against eight at once, into a bit mask.
+//! The inner loops of all searches: what a processor does to eight entries at once, or to 32 bytes.
+//! A test of one box against several gives a bit for each.
 
 #[cfg(target_arch = "x86_64")]
 use crate::Aabb;
@@ -18,7 +19,7 @@ pub(super) const COARSE_LANES: usize = 32;
 /// Bounds of a byte on three axes.
 pub(super) type CoarseBounds = [Vec<u8>; 3];
 
-/// Tests of eight entries at once. Bit `l` of a result is for entry `start + l`.
+/// Steps that take several entries at once. Bit `l` of a mask is for entry `start + l`.
 pub(super) trait Lanes {
     /// Returns the entries that overlap the probe, a `[min, max]`, on all `K` axes.
     ///

@@ -93,7 +93,7 @@ pub(crate) struct Engine {
     listed: Vec<u32>,
     /// Memory for a small frame that is tested all against all.
     sides: Sides,
-    /// The plan of the last full update; None after all against all, or by the kept tree.
+    /// The plan of the last planned update; None after all against all, or by the kept tree.
     planned: Option<Planned>,
     /// The tree that is kept while boxes move.
     kept: Kept,
@@ -277,7 +277,7 @@ impl crate::engine::Engine for Engine {
         &self.scene.excluded
     }
 
-    /// Returns the cuts of the last update, if it had several columns and no worlds.
+    /// Returns the cuts of the last planned update, if it had several columns and no worlds.
     fn subdivision(&self) -> Option<Subdivision> {
         let [_, u, v] = records::axes(self.last.as_ref()?.stats.axis);
         let columns = self.planned.as_ref()?.columns();

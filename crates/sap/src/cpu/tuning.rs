@@ -47,8 +47,9 @@ pub(crate) const GROWTH: usize = 32;
 /// bounds memory only: the same towers take 7 ms at best with 0, 4 Ki, 32 Ki, and without a max.
 pub(crate) const MAX_GROWTH: usize = 32 * 1024;
 
-/// Max pairs for which the available memory is not queried: 8 MiB, 32 MiB with all lists. Not
-/// measured.
+/// Max pairs that are stored before the available memory is queried: 8 MiB, 32 MiB with all lists.
+/// A first call, and one after more than half as many pairs, queries it before the search, unless
+/// it cannot have more pairs. Not measured.
 pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
 
 /// Bytes that a box takes during a sweep: its record, its key and the memory of their sort. Added
@@ -338,8 +339,8 @@ pub(crate) const SERIAL_PACKING: usize = 4096;
 // ---- The neighbour list, and small frames ----
 
 /// Max boxes in a frame that is tested all against all instead of swept. Microseconds of one thread
-/// for a frame of uniform boxes that all move by 20 %, swept and all against all: 31 and 14 with
-/// 300 boxes, 39 and 41 with 500.
+/// for a frame of uniform boxes that all move by 20 %, swept and all against all: 22 and 20 with
+/// 300 boxes, 36 and 34 with 480, 53 and 50 with 640, 54 and 57 with 700.
 pub(super) const MAX_BRUTE_FRAME: usize = 480;
 
 /// Sampled boxes over which the bytes of coarse bounds are spread. Not measured.
@@ -413,7 +414,7 @@ pub(super) const MAX_PLANNED_COST: f32 = 0.8;
 /// Candidates whose list, 32 MB, does not stay in any cache, and what each costs in addition. With
 /// 9.5 million in a cloth, one takes 5.7 ns.
 pub(super) const LONG_LIST: f32 = 4e6;
-/// See [`LONG_LIST`].
+/// See [`LONG_LIST`]. Not derived from that: with [`CANDIDATE_COSTS`], 3.9 of the 5.7 ns count.
 pub(super) const LONG_LIST_COST: f32 = 7.0;
 /// What each candidate of a box that left adds to that: 48 ns, most of it for the order of the
 /// list. In a cloth of 49 pairs for each box, a box that left takes 10 us.
@@ -460,8 +461,9 @@ pub(super) const SHRUNK: f32 = 0.8;
 /// The max margin, in sizes of the box. Not measured.
 pub(super) const MAX_MARGIN: f32 = 0.4;
 
-/// The number of steps changes once one box in this many was loosened by the last one, or after
-/// [`STEPS_PERIOD`] frames. Not measured.
+/// The number of steps changes once one box in this many was loosened by the last one, once useless
+/// candidates have cost as much as that many boxes that leave, or after [`STEPS_PERIOD`] frames.
+/// Not measured.
 pub(super) const LOOSENED_SHARE: usize = 4;
 /// See [`LOOSENED_SHARE`].
 pub(super) const STEPS_PERIOD: u32 = 256;

@@ -492,6 +492,7 @@ mod tests {
     use super::*;
     use crate::cpu;
     use crate::engine::Engine as _;
+    use crate::wgpu::or_skipped;
 
     /// Long lists and many tests, in parts that are as small as those of a frame too large for a
     /// test.
@@ -502,9 +503,8 @@ mod tests {
                 strategy,
                 ..Config::default()
             };
-            match Engine::new(config, Adapters::Any) {
-                Ok(engine) => in_parts(engine),
-                Err(error) => eprintln!("SKIPPED: {error}"),
+            if let Some(engine) = or_skipped(Engine::new(config, Adapters::Any)) {
+                in_parts(engine);
             }
         }
     }

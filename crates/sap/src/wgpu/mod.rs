@@ -38,3 +38,17 @@ mod update;
 pub(crate) use engine::Engine;
 pub use frame::WgpuFrame;
 pub use pairs::WgpuPairs;
+
+/// Returns what a test has opened on a device. Without one the test is skipped, unless
+/// `RADSWEEP_WGPU` is set.
+#[cfg(test)]
+fn or_skipped<T>(opened: crate::Result<T>) -> Option<T> {
+    match opened {
+        Ok(opened) => Some(opened),
+        Err(error) if std::env::var_os("RADSWEEP_WGPU").is_some() => panic!("{error}"),
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+    }
+}

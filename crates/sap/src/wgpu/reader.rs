@@ -455,6 +455,7 @@ fn foreign(what: &'static str) -> impl Fn(Error) -> Error {
 mod tests {
     use super::*;
     use crate::cpu::shared::Scene;
+    use crate::wgpu::or_skipped;
     use crate::{Frame, OnInvalid};
     use wgpu_device::{Adapters, BufferUsages};
 
@@ -467,10 +468,7 @@ mod tests {
 
     impl Both {
         fn open() -> Option<Self> {
-            let gpu = Gpu::open(Adapters::Any);
-            let gpu = gpu
-                .inspect_err(|error| eprintln!("SKIPPED: {error}"))
-                .ok()?;
+            let gpu = or_skipped(Gpu::open(Adapters::Any))?;
             Some(Self {
                 reader: Reader::new(gpu.clone()),
                 gpu,

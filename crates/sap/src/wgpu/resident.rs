@@ -24,7 +24,7 @@ pub(super) struct Resident {
     pub(super) pairs: PairLists,
     pub(super) before: PairLists,
     pub(super) next: PairLists,
-    /// Whether the last two lists differ.
+    /// Whether `before` is the list before `pairs`, and events are wanted.
     pub(super) has_events: bool,
     /// Whether the last update found everything as it was.
     pub(super) was_same: bool,

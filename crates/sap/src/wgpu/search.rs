@@ -72,7 +72,7 @@ pub(super) struct PackedList {
     pub(super) index_bits: u32,
 }
 
-/// The bytes of a pair on the device, and of its two copies during the sort.
+/// The bytes of a pair on the device, and of each of its two copies during the sort.
 const PAIR_BYTES: u64 = size_of::<u64>() as u64;
 
 /// Searches one after the other, in memory that is kept.

@@ -250,7 +250,7 @@ fn check(engine: &mut BroadPhase, frame: Frame, lists: [&Vec<Pair>; 3]) -> Resul
 
 /// Runs one scene with an engine of each configuration; they differ in backend and strategy only. A
 /// new engine on the CPU rebuilds each frame, and events must be the differences. `used` returns
-/// the bytes in use, which may grow by `slack` at max_boxes after the warm-up.
+/// the bytes in use, which may grow by at most `slack` after the warm-up.
 pub fn soak(
     configs: &[Config],
     size: Size,

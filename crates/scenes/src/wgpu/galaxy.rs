@@ -11,6 +11,7 @@ use radsweep::WgpuPairs;
 use radsweep::wgpu_device::wgpu::Buffer;
 use radsweep::wgpu_device::{BufferUsages, Device, Kernel};
 use radsweep_kernels::wgsl::{Demo, WORKGROUP};
+use std::mem::offset_of;
 
 /// Max bodies on a device: the sum of 2^34 interactions takes a slow one a third of a second, and
 /// drivers stop a launch of some seconds. More bodies stay on the host, whose tree is faster then.
@@ -45,6 +46,14 @@ struct Params {
     parts: u32,
     share: u32,
 }
+
+const _: () = {
+    assert!(size_of::<Params>() == 20);
+    assert!(offset_of!(Params, soft) == 4);
+    assert!(offset_of!(Params, bodies) == 8);
+    assert!(offset_of!(Params, parts) == 12);
+    assert!(offset_of!(Params, share) == 16);
+};
 
 /// Takes galaxies to a device.
 pub(super) fn scene(device: &Device, bodies: &galaxy::Bodies) -> radsweep::Result<OnWgpu> {

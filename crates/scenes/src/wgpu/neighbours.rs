@@ -9,6 +9,7 @@ use radsweep::sort::SortOptions;
 use radsweep::sort::wgpu::{Payload, Request, Scratch, Sorter, SorterConfig};
 use radsweep::wgpu_device::wgpu::Buffer;
 use radsweep::wgpu_device::{BufferUsages, Device, Kernel, Module};
+use std::mem::offset_of;
 
 /// The pairs sorted by either side: the broad phase sorts them by `a`, and a stable sort then sorts
 /// them by `b`.
@@ -40,6 +41,8 @@ struct Run {
     first: u32,
     count: u32,
 }
+
+const _: () = assert!(size_of::<Run>() == 8 && offset_of!(Run, count) == 4);
 
 impl Neighbours {
     pub fn new(device: &Device, module: &Module, bodies: usize) -> radsweep::Result<Self> {

@@ -11,6 +11,7 @@ use radsweep::WgpuPairs;
 use radsweep::wgpu_device::wgpu::Buffer;
 use radsweep::wgpu_device::{BufferUsages, Device, Kernel};
 use radsweep_kernels::wgsl::Demo;
+use std::mem::offset_of;
 
 /// The landscape, and what the rounds keep between them.
 struct OnLandscape {
@@ -33,6 +34,20 @@ struct Params {
     width: u32,
     bodies: u32,
 }
+
+const _: () = {
+    assert!(size_of::<Params>() == 44);
+    assert!(offset_of!(Params, spacing) == 32);
+    assert!(offset_of!(Params, width) == 36);
+    assert!(offset_of!(Params, bodies) == 40);
+    assert!(offset_of!(Rules, gravity) == 4);
+    assert!(offset_of!(Rules, max_speed) == 8);
+    assert!(offset_of!(Rules, margin) == 12);
+    assert!(offset_of!(Rules, share) == 16);
+    assert!(offset_of!(Rules, friction) == 20);
+    assert!(offset_of!(Rules, ground_friction) == 24);
+    assert!(offset_of!(Rules, side) == 28);
+};
 
 /// Takes particles to a device.
 pub(super) fn scene(

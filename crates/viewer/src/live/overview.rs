@@ -3,6 +3,7 @@
 use crate::camera::Reach;
 use bytemuck::{Pod, Zeroable};
 use glam::Vec3;
+use std::mem::offset_of;
 
 /// `Overview` of `overview.wgsl`.
 #[repr(C)]
@@ -19,6 +20,18 @@ pub(crate) struct Overview {
     ahead: [f32; 4],
     behind: [f32; 4],
 }
+
+const _: () = {
+    assert!(size_of::<Overview>() == 96);
+    assert!(offset_of!(Overview, radius) == 12);
+    assert!(offset_of!(Overview, low) == 16);
+    assert!(offset_of!(Overview, speed) == 28);
+    assert!(offset_of!(Overview, high) == 32);
+    assert!(offset_of!(Overview, overlaps) == 44);
+    assert!(offset_of!(Overview, offsets) == 48);
+    assert!(offset_of!(Overview, ahead) == 64);
+    assert!(offset_of!(Overview, behind) == 80);
+};
 
 impl Overview {
     /// Returns how far the balls reach in the view that they were looked at in.

@@ -11,6 +11,7 @@ use glam::Vec4;
 use radsweep::WgpuPairs;
 use radsweep::wgpu_device::{BufferUsages, Device, Kernel, Result};
 use radsweep_scenes::Balls;
+use std::mem::offset_of;
 use wgpu::{Buffer, ComputePassDescriptor};
 
 /// `THREADS` of the kernels.
@@ -51,6 +52,17 @@ struct LineParams {
     width: f32,
     unused: [u32; 2],
 }
+
+const _: () = {
+    assert!(size_of::<Params>() == 112);
+    assert!(offset_of!(Params, sun) == 48);
+    assert!(offset_of!(Params, balls) == 96);
+    assert!(offset_of!(Params, groups) == 100);
+    assert!(offset_of!(Params, far) == 104);
+    assert!(size_of::<LineParams>() == 32);
+    assert!(offset_of!(LineParams, count) == 16);
+    assert!(offset_of!(LineParams, width) == 20);
+};
 
 impl Probe {
     pub fn new(device: &Device) -> Result<Self> {

@@ -455,6 +455,7 @@ mod tests {
         let ahead = |steps| Request::Simulation(Command::Ahead(steps * Simulation::STEPS));
         assert_eq!(sent(&mut viewer, Key::Plus), [rate(120.0), ahead(2)]);
         assert_eq!(sent(&mut viewer, Key::Minus), [rate(60.0), ahead(1)]);
+        assert_eq!(sent(&mut viewer, Key::Equals), [rate(120.0), ahead(2)]);
         let act = |requests: Vec<Request>| match requests[..] {
             [Request::Simulation(Command::Act(action))] => action,
             _ => panic!("{requests:?}"),
@@ -477,6 +478,7 @@ mod tests {
         for key in [
             Key::C,
             Key::X,
+            Key::U,
             Key::V,
             Key::G,
             Key::L,
@@ -487,8 +489,16 @@ mod tests {
             sent(&mut viewer, key);
             assert_ne!(viewer.look, before, "{key:?}");
         }
-        window.press(&mut viewer, Key::Q, Modifiers::COMMAND);
-        assert_eq!(viewer.requests(), [Request::Quit]);
+        viewer.picked = Some(5); // the frame has its details
+        for key in [Key::W, Key::A, Key::S, Key::D, Key::Q, Key::E, Key::F] {
+            let before = viewer.camera;
+            sent(&mut viewer, key);
+            assert_ne!(viewer.camera, before, "{key:?}");
+        }
+        for key in [Key::Q, Key::W] {
+            window.press(&mut viewer, key, Modifiers::COMMAND);
+            assert_eq!(viewer.requests(), [Request::Quit], "{key:?}");
+        }
         sent(&mut viewer, Key::OpenBracket);
         assert_eq!(viewer.look.cut, 0.0);
         let width = |viewer: &Viewer| viewer.area.expect("drawn before").width();

@@ -17,7 +17,8 @@ use crate::{Aabb, OverlapRule, Pair, Result};
 pub(in crate::cpu) struct Sides {
     min: Bounds<3>,
     max: Bounds<3>,
-    /// Made of `min` and `max` by rising functions, so that what overlaps does so here too.
+    /// Made of all boxes by functions that never fall, so that what overlaps does so here too.
+    /// [`Sides::set`] does not renew it.
     coarse: [CoarseBounds; 2],
     rule: OverlapRule,
     boxes: usize,
@@ -124,8 +125,8 @@ impl Steps {
     }
 
     /// Returns the step of a bound. It never falls where bounds rise: neither do a difference, a
-    /// product and a truncation, however they are rounded. They are NaN, which counts as 0, only
-    /// for a bound that is the lowest of its step.
+    /// product and a truncation, however they are rounded. A NaN counts as 0, and arises only where
+    /// no lower bound has a greater byte.
     fn byte(&self, bound: f32) -> u8 {
         ((bound - self.low) * self.per_unit) as u8
     }

@@ -1,4 +1,5 @@
-//! Full update: finds all pairs of a frame by the sweep of its plan, or by a tree.
+//! Full update: finds all pairs of a frame by the sweep of its plan or a tree ([`FullSearch`]), all
+//! against all ([`brute`]), or by the kept tree ([`kept`]).
 
 pub(super) mod arrange;
 pub(super) mod brute;

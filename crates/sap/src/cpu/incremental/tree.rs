@@ -170,8 +170,8 @@ impl Tree {
     }
 
     /// Updates the tree by the changed boxes. Those beyond the end of the scene are removed.
-    /// Returns the others in leaf order as well. None if no slot is free for a new box, or an
-    /// allocation failed.
+    /// Returns the others in leaf order as well. None if no slot is free for a new box, filters or
+    /// worlds came or went, or an allocation failed.
     ///
     /// `before` has the bounds that the changed boxes had, or nothing. The unions above a box cover
     /// these too, until the next refresh, so that a search finds what overlapped them.

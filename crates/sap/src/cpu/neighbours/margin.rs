@@ -18,7 +18,8 @@ pub(super) struct Margin {
     /// The costs of both sides since the multiple changed, in tests.
     in_vain: u64,
     left: u64,
-    /// Boxes loosened again since the multiple changed, and in this frame; and frames since then.
+    /// Boxes with a margin that were loosened again since the multiple changed, and in this frame;
+    /// and frames since then.
     loosened: usize,
     loosened_now: u64,
     frames: u32,

@@ -121,6 +121,8 @@ impl Searcher {
             Self::Tree(tree) => {
                 let (tree, found) = with_threads(|| {
                     let refreshed = tree.refresh(loose, left.list(), &[]);
+                    // Boxes, filters and worlds neither come nor go while there is a list, so only
+                    // memory can be missing.
                     let (tree, walk) = refreshed.ok_or(try_alloc::refused::<Tree>(1))?;
                     let search = Search {
                         tree: &tree,

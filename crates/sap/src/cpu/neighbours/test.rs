@@ -1,5 +1,6 @@
-//! Tests of two boxes that lie anywhere, of which neither is empty. They compare floating-point
-//! numbers, which is exact unless the processor takes denormal numbers for zero.
+//! Tests of two boxes that lie anywhere. They compare floating-point numbers, which is exact unless
+//! the processor takes denormal numbers for zero. Those for an overlap need boxes that are not
+//! empty.
 
 use crate::cpu::lanes::MARK;
 use crate::{Aabb, Pair};

@@ -132,7 +132,8 @@ fn by_counting(a: u32, seconds: &[u32], pairs: &mut [Pair]) {
     }
 }
 
-/// Sorts long rows: first into groups of even ranges of `b`, about [`ROW_GROUP`] pairs each.
+/// Sorts long rows: dense ones by bits, others first into groups of even ranges of `b`, about
+/// [`ROW_GROUP`] pairs each.
 #[derive(Default)]
 struct Groups {
     ends: Vec<u32>,
