@@ -24,6 +24,7 @@ mod key;
 mod lanes;
 mod limits;
 mod neighbours;
+mod node;
 mod output;
 mod scatter;
 mod scene;

@@ -274,6 +274,11 @@ impl Scene {
     }
 }
 
+/// Returns the longest side of a box.
+pub(super) fn size(b: &Aabb) -> f32 {
+    (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]))
+}
+
 /// Copies an optional list, reusing memory.
 fn copy<T: Copy>(to: &mut Option<Vec<T>>, from: Option<&[T]>) -> Result<()> {
     match from {

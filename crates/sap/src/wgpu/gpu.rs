@@ -118,82 +118,83 @@ impl Gpu {
     /// Returns the kernels for keys of this width, and compiles them if these are the first.
     pub(super) fn kernels(&self, key: Key) -> Result<Arc<Kernels>> {
         let [one, many] = &self.0.kernels;
-        let compiled = match key {
+        let kept = match key {
             Key::Bits32 => one,
             Key::Bits64 => many,
         };
-        let mut compiled = compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernels) = &*compiled {
-            return Ok(Arc::clone(kernels));
-        }
-        let device = self.device();
-        let module = trusted(device, "sweep", &Sweep { key }.text())?;
-        let kernel = |name| module.kernel(device, name);
-        let kernels = Arc::new(Kernels {
-            make_keys: kernel("make_keys")?,
-            arrange: kernel("arrange")?,
-            scan_sums: kernel("scan_sums")?,
-            place_starts: kernel("place_starts")?,
-            find: kernel("find")?,
-            count_rows: kernel("count_rows")?,
-            columns: match key {
-                Key::Bits32 => None,
-                Key::Bits64 => Some(ColumnKernels {
-                    count_copies: kernel("count_copies")?,
-                    make_copies: kernel("make_copies")?,
-                }),
-            },
-        });
-        *compiled = Some(Arc::clone(&kernels));
-        Ok(kernels)
+        compiled(kept, || {
+            let device = self.device();
+            let module = trusted(device, "sweep", &Sweep { key }.text())?;
+            let kernel = |name| module.kernel(device, name);
+            Ok(Kernels {
+                make_keys: kernel("make_keys")?,
+                arrange: kernel("arrange")?,
+                scan_sums: kernel("scan_sums")?,
+                place_starts: kernel("place_starts")?,
+                find: kernel("find")?,
+                count_rows: kernel("count_rows")?,
+                columns: match key {
+                    Key::Bits32 => None,
+                    Key::Bits64 => Some(ColumnKernels {
+                        count_copies: kernel("count_copies")?,
+                        make_copies: kernel("make_copies")?,
+                    }),
+                },
+            })
+        })
     }
+
     /// Returns the kernels for lists that stay on the device, and compiles them if these are the
     /// first.
     pub(super) fn resident(&self) -> Result<Arc<ResidentKernels>> {
-        let mut compiled = (self.0.resident.lock()).unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernels) = &*compiled {
-            return Ok(Arc::clone(kernels));
-        }
-        let device = self.device();
-        let frame = trusted(device, "resident frame", &wgsl::Resident::Frame.text())?;
-        let pairs = trusted(device, "resident pairs", &wgsl::Resident::Pairs.text())?;
-        let kernels = Arc::new(ResidentKernels {
-            merge_ends: frame.kernel(device, "merge_ends")?,
-            round_outward: frame.kernel(device, "round_outward")?,
-            check_boxes: frame.kernel(device, "check_boxes")?,
-            check_and_compare: frame.kernel(device, "check_and_compare")?,
-            loosen: frame.kernel(device, "loosen")?,
-            copy_words: frame.kernel(device, "copy_words")?,
-            compare_words: frame.kernel(device, "compare_words")?,
-            draw_sample: frame.kernel(device, "draw_sample")?,
-            store_pairs: pairs.kernel(device, "store_pairs")?,
-            count_common: pairs.kernel(device, "count_common")?,
-        });
-        *compiled = Some(Arc::clone(&kernels));
-        Ok(kernels)
+        compiled(&self.0.resident, || {
+            let device = self.device();
+            let frame = trusted(device, "resident frame", &wgsl::Resident::Frame.text())?;
+            let pairs = trusted(device, "resident pairs", &wgsl::Resident::Pairs.text())?;
+            Ok(ResidentKernels {
+                merge_ends: frame.kernel(device, "merge_ends")?,
+                round_outward: frame.kernel(device, "round_outward")?,
+                check_boxes: frame.kernel(device, "check_boxes")?,
+                check_and_compare: frame.kernel(device, "check_and_compare")?,
+                loosen: frame.kernel(device, "loosen")?,
+                copy_words: frame.kernel(device, "copy_words")?,
+                compare_words: frame.kernel(device, "compare_words")?,
+                draw_sample: frame.kernel(device, "draw_sample")?,
+                store_pairs: pairs.kernel(device, "store_pairs")?,
+                count_common: pairs.kernel(device, "count_common")?,
+            })
+        })
     }
 
     /// Returns the kernels that count instead of sorting, and compiles them if these are the first.
     pub(super) fn cells(&self) -> Result<Arc<CellKernels>> {
-        let mut compiled = (self.0.cells.lock()).unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernels) = &*compiled {
-            return Ok(Arc::clone(kernels));
-        }
-        let device = self.device();
-        let module = trusted(device, "cells", &Cells.text())?;
-        let kernel = |name| module.kernel(device, name);
-        let kernels = Arc::new(CellKernels {
-            count_cells: kernel("count_cells")?,
-            scan_counts: kernel("scan_counts")?,
-            place_entries: kernel("place_entries")?,
-            number_tests: kernel("number_tests")?,
-            find_in_cells: kernel("find_in_cells")?,
-            place_pairs: kernel("place_pairs")?,
-            store_rows: kernel("store_rows")?,
-        });
-        *compiled = Some(Arc::clone(&kernels));
-        Ok(kernels)
+        compiled(&self.0.cells, || {
+            let device = self.device();
+            let module = trusted(device, "cells", &Cells.text())?;
+            let kernel = |name| module.kernel(device, name);
+            Ok(CellKernels {
+                count_cells: kernel("count_cells")?,
+                scan_counts: kernel("scan_counts")?,
+                place_entries: kernel("place_entries")?,
+                number_tests: kernel("number_tests")?,
+                find_in_cells: kernel("find_in_cells")?,
+                place_pairs: kernel("place_pairs")?,
+                store_rows: kernel("store_rows")?,
+            })
+        })
     }
+}
+
+/// Returns what is kept, and compiles it if it is asked for first.
+fn compiled<T>(
+    kept: &Mutex<Option<Arc<T>>>,
+    compile: impl FnOnce() -> Result<T>,
+) -> Result<Arc<T>> {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kernels) = &*kept {
+        return Ok(Arc::clone(kernels));
+    }
+    Ok(Arc::clone(kept.insert(Arc::new(compile()?))))
 }
 
 /// Reads a module whose indices and loops are not checked: on an H200 that takes a tenth off a

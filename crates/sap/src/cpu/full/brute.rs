@@ -3,10 +3,10 @@
 //! uniform boxes from 11.6 to 9.0 us, and one of a cloth of 288 from 22 to 18; with 100 boxes it
 //! makes no difference.
 
-use crate::cpu::incremental::tree::probe;
 use crate::cpu::lanes::{
     Bounds, COARSE_LANES, CoarseBounds, Job, LANES, Lanes, each_bit, run_best,
 };
+use crate::cpu::node::probe;
 use crate::cpu::tuning::{COARSE_DEVIATIONS, COARSE_SAMPLE};
 use crate::try_alloc;
 use crate::{Aabb, OverlapRule, Pair, Result};

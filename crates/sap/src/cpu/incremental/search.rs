@@ -2,9 +2,10 @@
 
 use super::changed::ChangedSet;
 use super::tag::Tag;
-use super::tree::{LANES_LOG2, Probe, Tree, overlap, probe, union};
+use super::tree::{LANES_LOG2, Tree};
 use crate::cpu::accept::Accept;
 use crate::cpu::lanes::{Job, LANES, Lanes, MARK, Naming, each_bit, retain_bits, run_best};
+use crate::cpu::node::{Probe, overlap, probe, union};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{MAX_GROUP_NODES, SEARCH_GROUP, SEARCH_TASK};

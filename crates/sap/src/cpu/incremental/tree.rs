@@ -2,8 +2,8 @@
 //! children, which are tested at once.
 
 use super::tag::Tag;
-use crate::cpu::key::{lift, ordered};
 use crate::cpu::lanes::{LANES, Lanes, prefetch};
+use crate::cpu::node::{NONE, Node, Probe, probe};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{FREE_SLOTS, STREAM_TASK};
 use crate::packing;
@@ -37,66 +37,8 @@ pub(in crate::cpu) struct Tree {
     pub(super) rule: OverlapRule,
 }
 
-/// The bounds of [`LANES`] entries, in three lines of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Node {
-    min: [[i32; LANES]; 3],
-    max: [[i32; LANES]; 3],
-}
-
-impl Node {
-    /// Entries that overlap nothing and change no union.
-    const NONE: Self = Self {
-        min: [[i32::MAX; LANES]; 3],
-        max: [[i32::MIN; LANES]; 3],
-    };
-
-    fn set(&mut self, lane: usize, [min, max]: &Probe) {
-        for k in 0..3 {
-            self.min[k][lane] = min[k];
-            self.max[k][lane] = max[k];
-        }
-    }
-
-    /// Returns the bounds of all entries together.
-    fn union(&self) -> Probe {
-        let min = |all: &[i32; LANES]| all.iter().copied().fold(i32::MAX, i32::min);
-        let max = |all: &[i32; LANES]| all.iter().copied().fold(i32::MIN, i32::max);
-        [self.min.each_ref().map(min), self.max.each_ref().map(max)]
-    }
-}
-
 /// The logarithm to base 2 of [`LANES`].
 pub(super) const LANES_LOG2: usize = LANES.trailing_zeros() as usize;
-
-/// A box as its min and max bounds.
-pub(in crate::cpu) type Probe = [[i32; 3]; 2];
-
-/// The probe of an empty box: it overlaps nothing and changes no union.
-const NONE: Probe = [[i32::MAX; 3], [i32::MIN; 3]];
-
-/// Returns the bounds of two boxes together.
-pub(super) fn union([a, b]: Probe, [c, d]: Probe) -> Probe {
-    let min = std::array::from_fn(|k| a[k].min(c[k]));
-    [min, std::array::from_fn(|k| b[k].max(d[k]))]
-}
-
-/// Tells whether two boxes overlap.
-pub(super) fn overlap([a, b]: &Probe, [c, d]: &Probe) -> bool {
-    (0..3).all(|k| a[k] <= d[k] && c[k] <= b[k])
-}
-
-/// Returns the probe of a box.
-pub(in crate::cpu) fn probe(b: &Aabb, rule: OverlapRule) -> Probe {
-    if b.is_empty() {
-        return NONE;
-    }
-    [
-        b.min.map(|value| ordered(value) + lift(rule)),
-        b.max.map(ordered),
-    ]
-}
 
 impl Tree {
     /// Builds the tree of a scene, with free slots for some more boxes. O(n log n), on all threads.
@@ -305,14 +247,12 @@ impl Tree {
     /// # Safety
     ///
     /// `start` is the first entry of a node: that of the last level, or one below an entry that
-    /// overlaps something.
+    /// overlaps something. The processor suits `L`.
     #[inline(always)]
-    pub(super) unsafe fn overlap<L: Lanes>(&self, start: usize, [min, max]: &Probe) -> u32 {
+    pub(super) unsafe fn overlap<L: Lanes>(&self, start: usize, probe: &Probe) -> u32 {
         // SAFETY: levels are whole nodes, and each entry that is no padding has a node below it.
-        unsafe {
-            let node = self.nodes.get_unchecked(start / LANES);
-            L::overlap_eight(node.min.each_ref(), node.max.each_ref(), [min, max])
-        }
+        // The processor suits `L` by the caller's promise.
+        unsafe { self.nodes.get_unchecked(start / LANES).overlap::<L>(probe) }
     }
 
     /// Asks for the memory of the node that begins with an entry.

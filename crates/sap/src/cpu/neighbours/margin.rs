@@ -2,6 +2,7 @@
 //! candidates and that of boxes that leave.
 
 use super::costs::Costs;
+use crate::cpu::scene::size;
 use crate::cpu::tuning::{
     LOOSENED_SHARE, MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, SHRUNK, STEPS,
     STEPS_PERIOD,
@@ -70,7 +71,7 @@ impl Margin {
                 let margin = (steps * r).min(MAX_MARGIN);
                 let candidates = pairs_per_box * (1.0 + 2.0 * margin).powi(3);
                 let in_vain = costs.candidate(candidates) * (candidates - pairs_per_box);
-                in_vain + costs.left(candidates) * (r / margin).powi(2).min(1.0)
+                in_vain + costs.left(candidates) * share_of_frames(r, margin)
             };
             (0..samples).map(of_one).sum::<f32>() / samples.max(1) as f32
         };
@@ -115,7 +116,7 @@ impl Margin {
     pub(super) fn leaving(&self, b: &Aabb, before: &Aabb) -> f32 {
         let (step, margin) = (step(b, before), self.margin(b, before));
         if step > 0.0 {
-            (step / margin).powi(2).min(1.0)
+            share_of_frames(step, margin)
         } else {
             0.0
         }
@@ -167,9 +168,9 @@ impl Margin {
     }
 }
 
-/// Returns the longest side of a box.
-pub(in crate::cpu) fn size(b: &Aabb) -> f32 {
-    (0..3).fold(0.0_f32, |size, k| size.max(b.max[k] - b.min[k]))
+/// Returns the share of frames in which a box that walks at random by this step leaves a margin.
+fn share_of_frames(step: f32, margin: f32) -> f32 {
+    (step / margin).powi(2).min(1.0)
 }
 
 /// Returns how far a side of a box has moved at most; sides that stay infinite do not move.

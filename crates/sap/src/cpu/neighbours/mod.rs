@@ -20,7 +20,7 @@
 
 mod costs;
 mod list;
-pub(super) mod margin;
+mod margin;
 mod search;
 pub(super) mod test;
 
@@ -29,7 +29,7 @@ use crate::cpu::full::Scratch;
 use crate::cpu::incremental::changed::ChangedSet;
 use crate::cpu::lanes::{MARK, prefetch};
 use crate::cpu::output::collect::SpareBlocks;
-use crate::cpu::scene::Scene;
+use crate::cpu::scene::{Scene, size};
 use crate::cpu::tuning::{
     CANDIDATE_SAMPLE, FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN,
     MAX_LEFT, MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
@@ -41,7 +41,7 @@ use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use costs::Costs;
 use list::{Candidates, Changes, New, Test};
-use margin::{Margin, size, step};
+use margin::{Margin, step};
 use rayon::prelude::*;
 use search::{RULE, Searcher};
 use test::{each_overlapping, is_within, overlapping_closed, overlapping_open};
@@ -284,18 +284,15 @@ impl Neighbours {
         let candidate_cost = costs.candidate(candidates_per_box) as u64;
         let in_vain = candidate_cost * (candidates - hits);
         let leaving = self.margin.loosened_now();
-        let steady_cost = LIST_BOX_COST * n as u64
-            + candidate_cost * candidates
+        let tested = LIST_BOX_COST * n as u64 + candidate_cost * candidates;
+        let steady_cost = tested
             + costs.leaving(candidates_per_box) as u64 * leaving
             + searched * leaving / left.max(1) as u64;
         let is_slow = steady_cost as f32 > MAX_STEADY_COST * step.rival as f32;
         self.slow_frames = if is_slow { self.slow_frames + 1 } else { 0 };
         self.margin.end_frame(in_vain, left_cost, searched);
         self.in_vain = (self.in_vain + in_vain).saturating_sub(left_cost * left as u64 + searched);
-        let cost = LIST_BOX_COST * n as u64
-            + candidate_cost * candidates
-            + left_cost * left as u64
-            + searched;
+        let cost = tested + left_cost * left as u64 + searched;
         self.excess = (self.excess + cost).saturating_sub(self.full_cost);
         let costs_more = self.excess > self.full_cost.saturating_mul(MAX_EXCESS);
         if costs_more || self.slow_frames >= MAX_SLOW_FRAMES {

@@ -8,6 +8,7 @@ use crate::cpu::full::{FullSearch, Scratch};
 use crate::cpu::incremental::changed::ChangedSet;
 use crate::cpu::incremental::search::{Partners, Search};
 use crate::cpu::incremental::tree::Tree;
+use crate::cpu::limits::max_pairs;
 use crate::cpu::output::collect::{Collector, SpareBlocks};
 use crate::cpu::output::order::order;
 use crate::cpu::scene::Scene;
@@ -57,7 +58,7 @@ impl Searcher {
             if accept.tests_anything() {
                 pairs.retain(|pair| accept.keeps(pair.a, pair.b));
             }
-            return Ok((pairs.len() as u64 <= max).then_some((n * n / 2) as u64));
+            return Ok((pairs.len() as u64 <= max).then_some(max_pairs(n)));
         }
         *self = Self::None;
         let config = Config {

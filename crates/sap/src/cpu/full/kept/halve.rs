@@ -5,7 +5,7 @@
 //! among themselves.
 
 use crate::cpu::lanes::LANES;
-use crate::cpu::neighbours::margin::size;
+use crate::cpu::scene::size;
 use crate::cpu::tuning::{LARGE_BOX, STREAM_TASK};
 use crate::draw::draw;
 use crate::threads::in_pool;

@@ -4,24 +4,14 @@ use super::halve::leaf_order;
 use super::sides::sides;
 use crate::cpu::key::lift;
 use crate::cpu::lanes::{Job, LANES, Lanes, each_bit, prefetch, run_best};
+use crate::cpu::node::Node;
 use crate::cpu::tuning::{PREFETCH_DISTANCE, STREAM_TASK};
 use crate::threads::in_pool;
 use crate::{Aabb, OverlapRule, Result, try_alloc};
 use rayon::prelude::*;
 
-/// The bounds of [`LANES`] entries, in three lines of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Node {
-    min: [[i32; LANES]; 3],
-    max: [[i32; LANES]; 3],
-}
-
 /// A bit for each entry of a node.
 pub(super) const ALL: u32 = (1 << LANES) - 1;
-
-/// The bounds of an entry: min and max.
-pub(super) type Probe = [[i32; 3]; 2];
 
 /// The tree. Its boxes are in [`leaf_order`] when it is built, and keep their slots.
 pub(super) struct Tree {
@@ -103,31 +93,6 @@ impl Tree {
             }
             (below, above) = (own, rest);
         }
-    }
-}
-
-impl Node {
-    /// Entries that overlap nothing and change no union.
-    const NONE: Self = Self {
-        min: [[i32::MAX; LANES]; 3],
-        max: [[i32::MIN; LANES]; 3],
-    };
-
-    /// Returns the bounds of an entry.
-    #[inline(always)]
-    pub(super) fn probe(&self, lane: usize) -> Probe {
-        [&self.min, &self.max].map(|all| std::array::from_fn(|k| all[k][lane]))
-    }
-
-    /// Returns the entries that overlap a probe.
-    ///
-    /// # Safety
-    ///
-    /// The processor suits `L`.
-    #[inline(always)]
-    pub(super) unsafe fn overlap<L: Lanes>(&self, [min, max]: &Probe) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { L::overlap_eight(self.min.each_ref(), self.max.each_ref(), [min, max]) }
     }
 }
 
