@@ -2,7 +2,7 @@
 
 use super::available::available;
 use super::output::collect::Found;
-use super::tuning::{BOX_BYTES, UNCHECKED_PAIRS};
+use super::tuning::{BOX_BYTES, FIRST_SHARE, UNCHECKED_PAIRS};
 use crate::{Config, Error, Pair, Result};
 
 /// Bytes of a pair.
@@ -74,8 +74,10 @@ impl<'a> PairLimit<'a> {
             None => UNCHECKED_PAIRS,
             Some(u64::MAX) => u64::MAX,
             Some(limit) => {
-                let expected = self.last.map_or(0, |last| last + last / 4);
-                (limit / 4).max(expected).clamp(UNCHECKED_PAIRS, limit)
+                let expected = self.last.map_or(0, |last| last + last / FIRST_SHARE);
+                (limit / FIRST_SHARE)
+                    .max(expected)
+                    .clamp(UNCHECKED_PAIRS, limit)
             }
         };
         let found = sweep(first)?;

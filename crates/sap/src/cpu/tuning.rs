@@ -52,6 +52,10 @@ pub(crate) const MAX_GROWTH: usize = 32 * 1024;
 /// it cannot have more pairs. Not measured.
 pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
 
+/// A first search may store one part in this many of the limit, or one in this many more pairs than
+/// the last call had. Not measured.
+pub(super) const FIRST_SHARE: u64 = 4;
+
 /// Bytes that a box takes during a sweep: its record, its key and the memory of their sort. Added
 /// up, not measured.
 pub(super) const BOX_BYTES: u64 = 128;
@@ -70,6 +74,11 @@ pub(super) const COLUMN_BOX_COST: f64 = 50.0;
 pub(super) const COPY_COST: f64 = 130.0;
 /// Milliseconds of one thread for a test.
 pub(super) const TEST_MS: f64 = 3e-7;
+/// The costs on `wgpu` of a record, a box in columns, a copy and a column. A GPU makes tests faster
+/// than it sorts: an H200 (2026-11-23) 50 a nanosecond, and it takes some 0.3 ns to make, sort and
+/// arrange a copy.
+#[cfg(feature = "wgpu")]
+pub(super) const WGPU_COSTS: [f64; 4] = [10.0, 4.0, 16.0, 0.0];
 
 /// Sizes of the sample: the min, the max, and the boxes of the frame for each sampled one. Larger
 /// frames are worth a better estimate: 2,048 boxes stand for 2 million pairs. Not measured.
@@ -117,6 +126,13 @@ pub(super) const MIN_CROSSING: usize = 8;
 /// with 0 to 200, 4.3 with 800 or 3,200, and 10^4 uniform ones 0.53 ms with 0 to 800, 0.62 with
 /// 3,200. Uniform boxes and a layer of 10^5 get the same columns with all of these.
 pub(super) const COLUMN_COST: f64 = 200.0;
+/// Narrower or wider columns are rated until they cost so many times the best ones, and at most so
+/// many widths, each the last by a factor of root two. Not measured.
+pub(super) const WORSE_COLUMNS: f64 = 1.1;
+/// See [`WORSE_COLUMNS`].
+pub(super) const RATED_WIDTHS: i32 = 20;
+/// Steps of the table that finds a column, for each cut. Not measured.
+pub(super) const STEPS_PER_CUT: usize = 8;
 /// Max copies of one box that the rating of columns counts. A box of more may be oversized. Not
 /// measured.
 pub(super) const MAX_CHARGED_COPIES: u64 = 64;
@@ -171,6 +187,8 @@ pub(super) const JOIN_TASK: usize = 32;
 /// A box is large, and in a leaf of large ones, beyond this many times the typical size. Not
 /// measured.
 pub(super) const LARGE_BOX: f32 = 8.0;
+/// Sampled boxes whose median is the typical size. Not measured.
+pub(super) const SIZE_SAMPLE: usize = 63;
 
 /// The tree is due after one frame of boxes near where they were, and one that did not serve 8
 /// frames for each frame waited doubles the wait, up to 256. Not measured.
@@ -232,6 +250,9 @@ pub(super) const SERIAL_PAIRS: usize = 16 * 1024;
 /// Pairs in one bucket of a partition: 8 Ki pairs (64 KiB) sort within L2. Not measured.
 pub(super) const PAIR_BUCKET: u64 = 8 * 1024;
 
+/// A bucket of more pairs is sorted on all threads. Not measured.
+pub(super) const LARGE_BUCKET: u64 = 64 * PAIR_BUCKET;
+
 /// Max number of buckets, so that the write positions of one block stay in cache. Not measured.
 pub(super) const MAX_BUCKETS: u64 = 4096;
 
@@ -289,11 +310,13 @@ pub(super) const MAX_CHANGED: f64 = 1.0 / 6.0;
 /// measured.
 pub(super) const COMPARED_SAMPLE: usize = 128;
 
-/// Quiet frames required before the tree is built, and the max where trees did not last. Building
-/// one takes about as long as a frame. Not measured.
-pub(super) const MIN_QUIET_FRAMES: u32 = 2;
-/// See [`MIN_QUIET_FRAMES`].
-pub(super) const MAX_QUIET_FRAMES: u32 = 1024;
+/// The tree is due after two quiet frames, and one that did not serve a frame for each frame waited
+/// doubles the wait, up to 1,024. Building one takes about as long as a frame. Not measured.
+pub(super) const TREE_LIMITS: Limits = Limits {
+    min_quiet_frames: 2,
+    max_quiet_frames: 1024,
+    worth: 1,
+};
 
 /// One slot of a tree in this many is free for boxes that are added. Not measured.
 pub(super) const FREE_SLOTS: usize = 16;
@@ -339,8 +362,9 @@ pub(crate) const SERIAL_PACKING: usize = 4096;
 // ---- The neighbour list, and small frames ----
 
 /// Max boxes in a frame that is tested all against all instead of swept. Microseconds of one thread
-/// for a frame of uniform boxes that all move by 20 %, swept and all against all: 22 and 20 with
-/// 300 boxes, 36 and 34 with 480, 53 and 50 with 640, 54 and 57 with 700.
+/// for a frame of uniform boxes that all move by 20 %, swept and all against all: with 1.3 pairs
+/// each 24 and 20 with 300 boxes, 40 and 35 with 480, 53 and 52 with 640, 88 and 97 with 1,000;
+/// with 0.1 pairs each 12 and 11 with 300, 18 and 20 with 480.
 pub(super) const MAX_BRUTE_FRAME: usize = 480;
 
 /// Sampled boxes over which the bytes of coarse bounds are spread. Not measured.
@@ -452,6 +476,8 @@ pub(super) const MAX_IN_VAIN: u64 = 2;
 /// steps are best from 1,000 to 10^6 boxes with one or two pairs each: a frame of 10^5 takes 2.9 ms
 /// with 8, 1.9 with 16 or 24, 2.5 with 32. The limits themselves are not measured.
 pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
+/// The min and the max factor by which that number changes at once. Not measured.
+pub(super) const STEPS_FACTOR: [f32; 2] = [0.7, 1.5];
 /// The numbers of steps among which a new list chooses by a model of the costs. Not measured.
 pub(super) const PLANNED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 /// Margins have shrunk once the number of steps is below this part of that of the list. Not
@@ -474,6 +500,8 @@ pub(super) const MOVING_FRAMES: u32 = 8;
 /// Sampled boxes that decide whether a scene moves little, or boxes overlap their last places. Not
 /// measured.
 pub(super) const MOTION_SAMPLE: usize = 64;
+/// One of so many sampled boxes may do otherwise than nearly all. Not measured.
+pub(super) const OTHER_SHARE: usize = 8;
 
 /// A scene moves little if nearly all boxes move by at most one part in so many of their size. For
 /// small and large lists: with 100,000 boxes that walk by up to a tenth, a list takes 2 to 3 times

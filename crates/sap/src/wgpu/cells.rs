@@ -6,7 +6,7 @@ use super::launch::Batch;
 use super::memory::{Grow, SearchMemory};
 use super::params::{Blocks, Params};
 use super::steps::Steps;
-use super::tuning::{FULL_THREADS, MIN_THREAD_TESTS};
+use super::tuning::{FULL_THREADS, MIN_BLOCK, MIN_THREAD_TESTS};
 use crate::Result;
 use radsweep_kernels::wgsl::{Cells, SWEEP_ITEMS, WORKGROUP};
 use std::ops::Range;
@@ -57,9 +57,6 @@ impl Tallies {
         }
     }
 }
-
-/// The elements of a block, at least: four for each thread.
-const MIN_BLOCK: u64 = 4 * WORKGROUP as u64;
 
 /// Returns the bits of the number of elements of a block.
 fn block_bits(elements: u64) -> u32 {

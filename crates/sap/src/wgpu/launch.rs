@@ -1,5 +1,6 @@
 //! Launches of kernels, which are gathered and submitted together.
 
+use super::tuning::KEPT_BATCHES;
 use crate::Result;
 use bytemuck::Pod;
 use gpusort::wgpu::PreparedSort;
@@ -43,9 +44,6 @@ const PARAMS_STRIDE: usize = 256;
 const PARAMS_BYTES: usize = 64 * PARAMS_STRIDE;
 /// The launches of a batch that are measured, at most.
 const MAX_STAGES: u32 = 128;
-/// The number of batches that a bind group is kept without being used. Two scenes and three lists
-/// take turns.
-const KEPT_BATCHES: u64 = 8;
 
 impl Batch {
     /// Adds a launch with parameters and whole buffers.

@@ -1,5 +1,7 @@
 //! The constants of the engine on `wgpu`.
 
+use radsweep_kernels::wgsl::WORKGROUP;
+
 /// Tests of one launch. At the 1 to 5 billion tests a second of an integrated GPU a launch takes 50
 /// to 270 ms, and systems end what takes some seconds. The rate is an estimate.
 pub(super) const PIECE_TESTS: u64 = 1 << 28;
@@ -37,15 +39,23 @@ pub(super) const FREE_GROWTH: u64 = 256;
 /// measured.
 pub(super) const CELLS_A_COPY: u64 = 1;
 
-/// The max number of cells: 16 MiB of counters.
+/// The max number of cells: 16 MiB of counters. Not measured.
 pub(super) const MAX_CELLS: u64 = 1 << 22;
 
 /// A plan is followed in cells while they have at most this many times the tests of a sort. Not
 /// measured.
 pub(super) const MAX_CELL_TESTS: u64 = 2;
 
-/// The threads of a launch that makes few tests: half of those that an H200 runs at once.
+/// The threads of a launch that makes few tests: half of those that an H200 runs at once. Not
+/// measured.
 pub(super) const FULL_THREADS: u32 = 1 << 17;
 
 /// The tests of such a thread, at least: it searches for the first of them. Not measured.
 pub(super) const MIN_THREAD_TESTS: u32 = 8;
+
+/// The elements of a block of cells or rows, at least: four for each thread. Not measured.
+pub(super) const MIN_BLOCK: u64 = 4 * WORKGROUP as u64;
+
+/// The number of batches that a bind group is kept without being used. Two scenes and three lists
+/// take turns. Not measured.
+pub(super) const KEPT_BATCHES: u64 = 8;

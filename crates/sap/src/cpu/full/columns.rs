@@ -7,7 +7,7 @@
 //! at which cut to begin.
 
 use crate::Aabb;
-use crate::cpu::tuning::{CROSSING_GAIN, MIN_CROSSING};
+use crate::cpu::tuning::{CROSSING_GAIN, MIN_CROSSING, STEPS_PER_CUT};
 
 /// Cuts of one axis, ascending, and a table to find them by.
 #[derive(Default, Clone)]
@@ -30,9 +30,6 @@ pub(in crate::cpu) struct Gap {
     /// The number of sampled boxes that reach over the cut.
     pub(in crate::cpu) crossing: usize,
 }
-
-/// Number of steps of the table for each cut.
-const STEPS: usize = 8;
 
 impl Cuts {
     /// Cuts a sorted sample into about `parts` parts of equal size, fewer where values repeat. A
@@ -57,7 +54,7 @@ impl Cuts {
         let (Some(&first), Some(&last)) = (cuts.first(), cuts.last()) else {
             return Self::default();
         };
-        let steps = cuts.len() * STEPS;
+        let steps = cuts.len() * STEPS_PER_CUT;
         let (low, extent) = (first, last - first);
         let scale = if extent > 0.0 {
             (steps as f32 / extent).min(f32::MAX)

@@ -14,8 +14,9 @@ use crate::choice::{Choice, Reason};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{
     BOX_BUDGET, COLUMN_BOX_COST, COLUMN_COST, COLUMN_WIDTH, COPY_COST, MAX_CHARGED_COPIES,
-    MAX_PARTS, MIN_PER_COLUMN, MOTION_SAMPLE, PAIR_BUDGET, PLANNED_FRAMES, RATE_ALL_AXES,
-    RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
+    MAX_PARTS, MIN_PER_COLUMN, MOTION_SAMPLE, OTHER_SHARE, PAIR_BUDGET, PLANNED_FRAMES,
+    RATE_ALL_AXES, RATED_WIDTHS, RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
+    WORSE_COLUMNS,
 };
 use crate::draw::draw;
 use crate::{Aabb, OverlapRule, Strategy};
@@ -134,7 +135,7 @@ pub(in crate::cpu) fn keeps_places(scene: &Scene, last: &Scene) -> bool {
         (b.is_empty() && before.is_empty()) || b.overlaps(before, OverlapRule::Closed)
     };
     let near = draw(boxes.len(), samples, 0).filter(keeps_place).count();
-    near >= samples - samples / 8
+    near >= samples - samples / OTHER_SHARE
 }
 
 /// Chooses the axis and the columns, and with `Strategy::Auto` between `Sweep` and `Subdivided`.
@@ -207,14 +208,15 @@ const ON_CPU: Costs = Costs {
     column: COLUMN_COST,
 };
 
-/// A GPU makes tests faster than it sorts: an H200 (2026-11-23) 50 a nanosecond, and
-/// it takes some 0.3 ns to make, sort and arrange a copy.
 #[cfg(feature = "wgpu")]
-const ON_WGPU: Costs = Costs {
-    record: 10.0,
-    column_box: 4.0,
-    copy: 16.0,
-    column: 0.0,
+const ON_WGPU: Costs = {
+    let [record, column_box, copy, column] = crate::cpu::tuning::WGPU_COSTS;
+    Costs {
+        record,
+        column_box,
+        copy,
+        column,
+    }
 };
 
 /// Chooses a plan by a sample.
@@ -347,11 +349,11 @@ impl Planner {
                 });
             }
             min_cost = min_cost.min(cost);
-            cost < 1.1 * min_cost && parts.iter().any(|&parts| (parts as f64) < MAX_PARTS)
+            cost < WORSE_COLUMNS * min_cost && parts.iter().any(|&parts| (parts as f64) < MAX_PARTS)
         };
         // Widths grow or shrink by a factor of root two.
         for direction in [-1, 1] {
-            (i32::from(direction > 0)..20)
+            (i32::from(direction > 0)..RATED_WIDTHS)
                 .map(|step| typical * f64::from(direction * step).exp2().sqrt())
                 .all(&mut rate);
         }

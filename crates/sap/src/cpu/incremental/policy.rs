@@ -2,10 +2,9 @@
 
 use crate::Config;
 use crate::cpu::tuning::{
-    EXPECTED_TESTS, FULL_COST, MAX_CHANGED, MAX_QUIET_FRAMES, MIN_QUIET_FRAMES, MIN_RESTING,
-    SEARCH_COST,
+    EXPECTED_TESTS, FULL_COST, MAX_CHANGED, MIN_RESTING, SEARCH_COST, TREE_LIMITS,
 };
-use crate::policy::{Hysteresis, Limits};
+use crate::policy::Hysteresis;
 
 /// Returns the min number of unchanged boxes for an incremental update.
 pub(in crate::cpu) fn resting_threshold(config: &Config) -> u64 {
@@ -33,11 +32,7 @@ pub(super) struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            tree: Hysteresis::new(Limits {
-                min_quiet_frames: MIN_QUIET_FRAMES,
-                max_quiet_frames: MAX_QUIET_FRAMES,
-                worth: 1,
-            }),
+            tree: Hysteresis::new(TREE_LIMITS),
             baseline_tests_per_box: 0,
             excess_tests: 0,
             full_update_cost: u64::MAX,
@@ -124,7 +119,7 @@ mod tests {
     #[test]
     fn the_tree_is_built_after_some_quiet_frames() {
         let mut policy = Policy::default();
-        for _ in 1..MIN_QUIET_FRAMES {
+        for _ in 1..TREE_LIMITS.min_quiet_frames {
             assert!(!policy.count_quiet());
         }
         // It is due again if there was no memory for it.
@@ -146,7 +141,7 @@ mod tests {
         assert!(policy.count_quiet());
         assert!(!policy.record_incremental(10, full - 10 * SEARCH_COST + 1));
         // The next wait is twice as long.
-        for _ in 1..2 * MIN_QUIET_FRAMES {
+        for _ in 1..2 * TREE_LIMITS.min_quiet_frames {
             assert!(!policy.count_quiet());
         }
         assert!(policy.count_quiet());

@@ -5,7 +5,7 @@ use super::costs::Costs;
 use crate::cpu::scene::size;
 use crate::cpu::tuning::{
     LOOSENED_SHARE, MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, SHRUNK, STEPS,
-    STEPS_PERIOD,
+    STEPS_FACTOR, STEPS_PERIOD,
 };
 use crate::{Aabb, Result, try_alloc};
 
@@ -162,7 +162,7 @@ impl Margin {
         }
         let ratio = (self.left + 1) as f32 / (self.in_vain + 1) as f32;
         // Of boxes that walk at random, the ratio falls with the cube of the margin.
-        self.steps *= ratio.cbrt().clamp(0.7, 1.5);
+        self.steps *= ratio.cbrt().clamp(STEPS_FACTOR[0], STEPS_FACTOR[1]);
         self.steps = self.steps.clamp(STEPS[0], STEPS[1]);
         (self.in_vain, self.left, self.loosened, self.frames) = (0, 0, 0, 0);
     }

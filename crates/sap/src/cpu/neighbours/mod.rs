@@ -11,12 +11,11 @@
 //!
 //! What bounds an update of 10^5 boxes with 1.3 pairs each that walk by 1 %: memory. One thread
 //! takes 1.3 ms with warm caches, 0.55 ms of it to test 330,000 candidates. Each takes 24
-//! instructions (38 before they were tested in groups without a branch, when 3,000 boxes, which
-//! stay in L2, took a sixth more and 10^5 a tenth), which is 1.3 ns; but its second box lies
-//! anywhere in 2.4 MB, of which L2 holds less than half, so 26 MB of lines come from L3, at 48
-//! GB/s. The rest reads boxes and writes them, reads as many loosened ones, and looks for 300 boxes
-//! that left, 1.5 us each. After other work of 13 ms, one of two processors has often not begun
-//! when the other is done, and 14 MB come from memory at 10 GB/s: 1.4 ms, of 1.6 to 1.8 in all.
+//! instructions, which is 1.3 ns; but its second box lies anywhere in 2.4 MB, of which L2 holds
+//! less than half, so 26 MB of lines come from L3, at 48 GB/s. The rest reads boxes and writes
+//! them, reads as many loosened ones, and looks for 300 boxes that left, 1.5 us each. After other
+//! work of 13 ms, one of two processors has often not begun when the other is done, and 14 MB come
+//! from memory at 10 GB/s: 1.4 ms, of 1.6 to 1.8 in all.
 
 mod costs;
 mod list;
@@ -33,7 +32,7 @@ use crate::cpu::scene::{Scene, size};
 use crate::cpu::tuning::{
     CANDIDATE_SAMPLE, FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN,
     MAX_LEFT, MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
-    STREAM_TASK,
+    OTHER_SHARE, STREAM_TASK,
 };
 use crate::draw::draw;
 use crate::policy::Hysteresis;
@@ -471,5 +470,5 @@ fn move_little(boxes: &[Aabb], last: &[Aabb]) -> bool {
         let (b, before) = (&boxes[i], &last[i]);
         b.is_empty() || before.is_empty() || size_in_steps * step(b, before) <= size(b)
     };
-    (0..samples).filter(moves_little).count() >= samples - samples / 8
+    (0..samples).filter(moves_little).count() >= samples - samples / OTHER_SHARE
 }

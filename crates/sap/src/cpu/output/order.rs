@@ -3,7 +3,7 @@
 use super::collect::SpareBlocks;
 use super::rows::RowSorter;
 use crate::cpu::scatter::{Positions, Target, cut};
-use crate::cpu::tuning::{MAX_BUCKETS, PAIR_BUCKET, SERIAL_PAIRS};
+use crate::cpu::tuning::{LARGE_BUCKET, MAX_BUCKETS, PAIR_BUCKET, SERIAL_PAIRS};
 use crate::threads::on_threads;
 use crate::try_alloc::{self, zeros};
 use crate::{Pair, Result};
@@ -79,7 +79,7 @@ fn by_buckets(
     let slices = cut(sorted, lengths);
     let first = |bucket: usize| (bucket << shift) as u32;
     let sort = |sorter: &mut RowSorter, (bucket, slice): (usize, &mut [Pair])| {
-        if slice.len() as u64 > 64 * PAIR_BUCKET {
+        if slice.len() as u64 > LARGE_BUCKET {
             slice.par_sort_unstable_by_key(|pair| pair.code());
         } else {
             sorter.sort(slice, first(bucket), 1 << shift);

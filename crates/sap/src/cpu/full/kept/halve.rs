@@ -6,7 +6,7 @@
 
 use crate::cpu::lanes::LANES;
 use crate::cpu::scene::size;
-use crate::cpu::tuning::{LARGE_BOX, STREAM_TASK};
+use crate::cpu::tuning::{LARGE_BOX, SIZE_SAMPLE, STREAM_TASK};
 use crate::draw::draw;
 use crate::threads::in_pool;
 use crate::{Aabb, Result, try_alloc};
@@ -14,12 +14,9 @@ use crate::{Aabb, Result, try_alloc};
 /// A box by its centre.
 type Centered = ([f32; 3], u32);
 
-/// Number of boxes whose median is the typical size. Not measured.
-const SIZES: usize = 63;
-
 /// Returns the boxes in leaf order. O(n log n), on all threads.
 pub(super) fn leaf_order(boxes: &[Aabb]) -> Result<Vec<u32>> {
-    let mut sizes: Vec<f32> = draw(boxes.len(), boxes.len().min(SIZES), 0)
+    let mut sizes: Vec<f32> = draw(boxes.len(), boxes.len().min(SIZE_SAMPLE), 0)
         .map(|i| size(&boxes[i]))
         .collect();
     sizes.sort_unstable_by(f32::total_cmp);
