@@ -11,6 +11,7 @@ type Handle = *mut RadsweepBroadPhase;
 
 pub fn target(data: &[u8]) {
     let mut handles: Vec<Handle> = Vec::new();
+    // The input may end early, which is no finding.
     let _ = run(&mut Unstructured::new(data), &mut handles);
     for handle in handles {
         // Handles that a call has destroyed are errors.

@@ -117,6 +117,7 @@ impl Contender for Older<'_> {
             staging
                 .slice(..)
                 .map_async(wgpu::MapMode::Read, move |result| {
+                    // The receiver waits below.
                     let _ = done.send(result);
                 });
             device.poll(wgpu::Maintain::Wait);

@@ -333,7 +333,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns whether the device or the sort does not support this case; other errors are failures.
+/// Tells whether the device or the sort does not support this case; other errors are failures.
 fn is_unsupported(error: &radsweep::sort::Error) -> bool {
     use radsweep::sort::Error;
     matches!(

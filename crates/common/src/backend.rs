@@ -74,7 +74,7 @@ impl Fallback {
     }
 }
 
-/// Returns whether a GPU exists, or the CUDA driver fails to say so.
+/// Tells whether a GPU exists, or the CUDA driver fails to say so.
 fn has_device() -> bool {
     #[cfg(cuda)]
     let found = !matches!(

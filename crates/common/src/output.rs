@@ -34,13 +34,13 @@ enum Kind {
     Stdout(Stdout),
 }
 
-/// Returns whether a path is `-`: stdin where a file is read, stdout where one is written.
+/// Tells whether a path is `-`: stdin where a file is read, stdout where one is written.
 #[must_use]
 pub fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Returns whether the name of a file ends in one of these extensions, in any case.
+/// Tells whether the name of a file ends in one of these extensions, in any case.
 #[must_use]
 pub fn has_ending(path: &Path, endings: &[&str]) -> bool {
     let of_path = path.extension();
@@ -48,13 +48,13 @@ pub fn has_ending(path: &Path, endings: &[&str]) -> bool {
     endings.iter().any(is)
 }
 
-/// Returns whether the name of a file is that of a text.
+/// Tells whether the name of a file is that of a text.
 #[must_use]
 pub fn is_text(path: &Path) -> bool {
     has_ending(path, &["csv", "json", "tsv", "txt"])
 }
 
-/// Returns whether two paths lead to one regular file.
+/// Tells whether two paths lead to one regular file.
 #[must_use]
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let file = |path: &Path| {
@@ -333,7 +333,7 @@ fn install() -> io::Result<()> {
     thread.spawn(wait).map(drop)
 }
 
-/// Returns whether the process was started to ignore a signal, as by `nohup`.
+/// Tells whether the process was started to ignore a signal, as by `nohup`.
 #[cfg(unix)]
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: all zeros is a value of this C struct.

@@ -62,7 +62,7 @@ impl Slots {
         }
     }
 
-    /// Call after a successful update: clears the changed set and frees released boxes.
+    /// Clears the changed set and frees released boxes, after a successful update.
     pub(crate) fn settle(&mut self) {
         self.free.append(&mut self.released);
         self.changed.clear();

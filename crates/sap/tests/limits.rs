@@ -104,6 +104,7 @@ mod linux {
 
     impl Drop for Group {
         fn drop(&mut self) {
+            // At worst an empty group is left.
             let _ = fs::remove_dir(&self.0);
         }
     }

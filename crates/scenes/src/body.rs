@@ -30,7 +30,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Returns whether it moves and contacts can change its velocity.
+    /// Tells whether it moves and contacts can change its velocity.
     pub fn is_awake(&self) -> bool {
         self.inverse_mass > 0.0 && !self.asleep
     }

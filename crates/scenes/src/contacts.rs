@@ -98,7 +98,7 @@ fn reach(a: &Placed, b: &Placed) -> f32 {
     (a.way - b.way).length() + a.turn + b.turn
 }
 
-/// Returns whether two parts stay apart by more than `margin` while they move: along an axis of
+/// Tells whether two parts stay apart by more than `margin` while they move: along an axis of
 /// the world, or one of a box.
 fn stay_apart(a: &Placed, b: &Placed, margin: f32) -> bool {
     let start = b.pose.translation - a.pose.translation;

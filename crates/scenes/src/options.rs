@@ -44,7 +44,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $frames,)* }
             }
 
-            /// Returns whether [`Options::density`] has an effect.
+            /// Tells whether [`Options::density`] has an effect.
             #[must_use]
             pub const fn has_density(self) -> bool {
                 matches!(self, Self::Uniform | Self::Clustered | Self::MixedSizes)

@@ -66,7 +66,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether only the display or the driver is missing, so that the scene can still run
+    /// Tells whether only the display or the driver is missing, so that the scene can still run
     /// without a window.
     pub const fn is_headless(&self) -> bool {
         matches!(self, Self::NoAdapter | Self::NoDisplay(_))

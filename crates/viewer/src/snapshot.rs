@@ -238,7 +238,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether a body never moves.
+    /// Tells whether a body never moves.
     pub fn is_static(&self, body: u32) -> bool {
         let marks = self.by_body.get(body as usize);
         marks.is_some_and(|marks| marks & mark::STATIC != 0)

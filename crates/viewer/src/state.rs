@@ -369,7 +369,7 @@ impl Viewer {
         self.request(Request::Simulation(command));
     }
 
-    pub fn play(&mut self, playing: bool) {
+    pub fn set_playing(&mut self, playing: bool) {
         self.playing = playing;
         if playing {
             self.inspected = None;
@@ -379,7 +379,7 @@ impl Viewer {
 
     /// Pauses and runs one frame.
     pub fn step(&mut self) {
-        self.play(false);
+        self.set_playing(false);
         self.inspected = None;
         self.command(Command::Step);
     }
@@ -502,7 +502,7 @@ impl Viewer {
         if self.timeline.find(frame).is_some() {
             self.inspected = Some(frame);
             if self.playing {
-                self.play(false);
+                self.set_playing(false);
             }
         }
     }
@@ -825,7 +825,7 @@ pub(super) mod tests {
         assert_eq!(viewer.record().map(|record| record.frame), Some(4));
         viewer.inspected = Some(1);
         assert_eq!(viewer.wanted(), None, "the last frame is there already");
-        viewer.play(true);
+        viewer.set_playing(true);
         assert_eq!(viewer.record().map(|record| record.frame), Some(9));
     }
 

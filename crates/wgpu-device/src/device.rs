@@ -193,7 +193,7 @@ impl Device {
         &self.0.adapter.name
     }
 
-    /// Returns whether the adapter is a software driver.
+    /// Tells whether the adapter is a software driver.
     #[must_use]
     pub fn is_software(&self) -> bool {
         self.0.adapter.is_software
@@ -211,7 +211,7 @@ impl Device {
         self.0.subgroups
     }
 
-    /// Returns whether the device measures times.
+    /// Tells whether the device measures times.
     #[must_use]
     pub fn has_timestamps(&self) -> bool {
         self.0.device.features().contains(Features::TIMESTAMP_QUERY)
@@ -389,7 +389,7 @@ impl Device {
         }
     }
 
-    /// Returns whether the device still makes buffers.
+    /// Tells whether the device still makes buffers.
     fn answers(&self) -> bool {
         let descriptor = BufferDescriptor {
             label: Some("probe"),

@@ -18,7 +18,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Returns whether this is the figure's name or that of its paper: `ha`, `satish`, `cederman`
+    /// Tells whether this is the figure's name or that of its paper: `ha`, `satish`, `cederman`
     /// or `dehne`.
     pub fn is(&self, name: &str) -> bool {
         self.name == name || self.name.split('-').next() == Some(name)
@@ -40,7 +40,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Returns whether the figure measures the broad phase instead of sorts.
+    /// Tells whether the figure measures the broad phase instead of sorts.
     pub fn is_of_updates(self) -> bool {
         matches!(self, Self::Updates | Self::Shares)
     }

@@ -61,7 +61,7 @@ impl Peer {
         }
     }
 
-    /// Returns whether this build has it.
+    /// Tells whether this build has it.
     pub fn is_here(self) -> bool {
         cfg!(feature = "peers") || !matches!(self, Self::Obvhs | Self::Bvh)
     }

@@ -69,7 +69,7 @@ keys! {
 }
 
 impl Keys {
-    /// Returns whether there are no keys.
+    /// Tells whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -95,7 +95,7 @@ impl Boxes {
         }
     }
 
-    /// Returns whether there are no boxes.
+    /// Tells whether there are no boxes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -416,6 +416,7 @@ mod tests {
                 let mut changed = whole.clone();
                 changed[at] = byte;
                 std::fs::write(&path, &changed).expect("written");
+                // Both may be read or refused.
                 let _ = read_boxes(&path);
                 let _ = read_keys(&path);
             }

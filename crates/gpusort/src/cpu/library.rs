@@ -28,12 +28,12 @@ impl Library {
     }
 }
 
-/// Returns whether `n` elements are worth more than one thread.
+/// Tells whether `n` elements are worth more than one thread.
 pub(super) fn parallel(n: usize) -> bool {
     n >= PARALLEL && rayon::current_num_threads() > 1
 }
 
-/// Returns whether `n` elements must be sorted on a thread of a pool, and this thread is none.
+/// Tells whether `n` elements must be sorted on a thread of a pool, and this thread is none.
 pub(super) fn needs_threads(n: usize) -> bool {
     n >= PARALLEL && rayon::current_thread_index().is_none()
 }

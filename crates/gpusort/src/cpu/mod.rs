@@ -217,7 +217,7 @@ pub fn sort_records<K: Key, R: Pod + Send + Sync>(
     Sorter::new().sort_records(keys, records, options)
 }
 
-/// Returns whether `keys` are in order by the direction and bit window of `options`. It stops soon
+/// Tells whether `keys` are in order by the direction and bit window of `options`. It stops soon
 /// after the first key that is out of order.
 ///
 /// ```

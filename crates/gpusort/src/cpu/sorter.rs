@@ -210,7 +210,7 @@ fn gather<T: Pod + Send + Sync>(all: &mut [T], index: &[u32], moved: &mut [T]) {
     }
 }
 
-/// Returns whether keys are in order by the window and direction of `options`.
+/// Tells whether keys are in order by the window and direction of `options`.
 pub(super) fn is_sorted<K: Key>(keys: &[K], options: &SortOptions) -> Result<bool> {
     if needs_threads(keys.len()) {
         return on_threads(|| is_sorted(keys, options))?;
@@ -229,7 +229,7 @@ struct Inspection<K: Key> {
 }
 
 impl<K: Key> Inspection<K> {
-    /// Returns whether all bits in which keys differ are among 32 adjacent ones.
+    /// Tells whether all bits in which keys differ are among 32 adjacent ones.
     fn narrow(&self) -> bool {
         self.varying & u64::from(u32::MAX) == 0
     }

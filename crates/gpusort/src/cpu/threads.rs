@@ -118,7 +118,7 @@ mod forked {
         }
     }
 
-    /// Returns whether the global pool has its threads. It starts the pool if it was not started
+    /// Tells whether the global pool has its threads. It starts the pool if it was not started
     /// before.
     fn answers() -> bool {
         match ThreadPoolBuilder::new().build_global() {

@@ -39,7 +39,7 @@ impl<B: OrderedBits> View<B> {
         bits ^ self.flip
     }
 
-    /// Returns whether the keys are in order. It ends soon after the first key that is out of
+    /// Tells whether the keys are in order. It ends soon after the first key that is out of
     /// order.
     pub(super) fn is_sorted<K: Key<Bits = B>>(self, keys: &[K], parallel: bool) -> bool {
         let sorted = |keys: &[K]| keys.is_sorted_by(|&a, &b| self.of(a) <= self.of(b));

@@ -68,7 +68,7 @@ impl<'a, K: Key> Request<'a, K> {
         }
     }
 
-    /// Also writes the sorted keys of [`Request::index`].
+    /// Has [`Request::index`] write the sorted keys too.
     pub fn keys_out(self, output: &'a Buffer) -> Self {
         Self {
             keys_out: Some(output),

@@ -78,7 +78,7 @@ impl Sorter {
         self.0.config
     }
 
-    /// Returns whether kernels use subgroups.
+    /// Tells whether kernels use subgroups.
     #[must_use]
     pub fn uses_subgroups(&self) -> bool {
         self.0.modules.use_subgroups()

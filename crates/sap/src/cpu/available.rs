@@ -295,6 +295,7 @@ mod system {
             let folder =
                 std::env::temp_dir().join(format!("radsweep-group-{}", std::process::id()));
             let left = |version, files: &[(&str, &str)]| {
+                // The last call may have left files, or there was none.
                 let _ = fs::remove_dir_all(&folder);
                 fs::create_dir_all(&folder).expect("a folder");
                 for (name, text) in files {
@@ -419,7 +420,8 @@ mod system {
         fn GlobalMemoryStatusEx(status: *mut Status) -> i32;
     }
 
-    /// The page file's figure is the min of what the system and the job of this process can commit.
+    /// Returns the min of the physical, committable and virtual memory that is available. The page
+    /// file's figure is the min of what the system and the job of this process can commit.
     pub(super) fn available() -> Option<u64> {
         let mut status = Status {
             length: size_of::<Status>() as u32,

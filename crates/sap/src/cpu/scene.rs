@@ -79,15 +79,15 @@ impl Scene {
         Ok(())
     }
 
-    /// Copies what decides the pairs of a scene beside its boxes.
-    pub(super) fn copy_tags(&mut self, from: &Self) -> Result<()> {
+    /// Copies the labels, and the excluded pairs: what decides pairs beside the boxes.
+    pub(super) fn copy_labels(&mut self, from: &Self) -> Result<()> {
         copy(&mut self.filters, from.filters.as_deref())?;
         copy(&mut self.worlds, from.worlds.as_deref())?;
         try_alloc::copy(&mut self.excluded, &from.excluded)
     }
 
-    /// Tells whether a box has the same filter and world in both scenes.
-    pub(super) fn same_tags(&self, other: &Self, i: usize) -> bool {
+    /// Tells whether a box has the same labels in both scenes, whose excluded pairs are the same.
+    pub(super) fn same_labels(&self, other: &Self, i: usize) -> bool {
         let filter = |scene: &Self| scene.filters.as_ref().map(|all| all[i]);
         let world = |scene: &Self| scene.worlds.as_ref().map(|all| all[i]);
         filter(self) == filter(other) && world(self) == world(other)

@@ -126,8 +126,8 @@ pub(super) const MIN_CROSSING: usize = 8;
 /// with 0 to 200, 4.3 with 800 or 3,200, and 10^4 uniform ones 0.53 ms with 0 to 800, 0.62 with
 /// 3,200. Uniform boxes and a layer of 10^5 get the same columns with all of these.
 pub(super) const COLUMN_COST: f64 = 200.0;
-/// Narrower or wider columns are rated until they cost so many times the best ones, and at most so
-/// many widths, each the last by a factor of root two. Not measured.
+/// Narrower and wider columns are rated until they cost so many times the best ones, and at most so
+/// many widths, each root two times the last. Not measured.
 pub(super) const WORSE_COLUMNS: f64 = 1.1;
 /// See [`WORSE_COLUMNS`].
 pub(super) const RATED_WIDTHS: i32 = 20;
@@ -434,7 +434,7 @@ pub(super) const CANDIDATE_COSTS: [f32; 3] = [5.0, 6.0, 24.0];
 pub(super) const LEFT_COSTS: [f32; 3] = [1000.0, 3000.0, 6000.0];
 /// What a new list may cost by the model, in full updates: building it costs several of these. Not
 /// measured.
-pub(super) const MAX_PLANNED_COST: f32 = 0.8;
+pub(super) const MAX_MODELLED_COST: f32 = 0.8;
 /// Candidates whose list, 32 MB, does not stay in any cache, and what each costs in addition. With
 /// 9.5 million in a cloth, one takes 5.7 ns.
 pub(super) const LONG_LIST: f32 = 4e6;
@@ -479,7 +479,7 @@ pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
 /// The min and the max factor by which that number changes at once. Not measured.
 pub(super) const STEPS_FACTOR: [f32; 2] = [0.7, 1.5];
 /// The numbers of steps among which a new list chooses by a model of the costs. Not measured.
-pub(super) const PLANNED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
+pub(super) const MODELLED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 /// Margins have shrunk once the number of steps is below this part of that of the list. Not
 /// measured.
 pub(super) const SHRUNK: f32 = 0.8;

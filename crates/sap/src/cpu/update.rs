@@ -431,8 +431,8 @@ impl Engine {
         })
     }
 
-    /// Finds all pairs.
-    pub(super) fn update_full(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+    /// Finds all pairs by a plan.
+    pub(super) fn update_planned(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
         let n = scene.boxes.len();
         let mut planned = match self.planned.take() {
             Some(last) if last.suits(scene, &self.scene) => last,
@@ -554,7 +554,8 @@ impl Engine {
         }
     }
 
-    /// Returns what limits the pairs of an update.
+    /// Returns what limits the pairs of an update. It borrows the configuration only, so that the
+    /// search may change the rest of the engine.
     pub(super) fn memory<'a>(&self, config: &'a Config, boxes: usize, max: u64) -> PairLimit<'a> {
         PairLimit {
             last: self.last.as_ref().map(|_| self.lists.pairs.len() as u64),

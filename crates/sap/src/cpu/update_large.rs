@@ -37,7 +37,7 @@ impl Engine {
         {
             return Ok(report);
         }
-        let report = self.update_full(scene, clock)?;
+        let report = self.update_planned(scene, clock)?;
         let in_columns = report.stats.strategy != Strategy::Sweep;
         let cost = report.stats.tests + FULL_BOX_COSTS[usize::from(in_columns)] * n as u64;
         self.kept.record_planned(cost);
@@ -50,7 +50,7 @@ impl Engine {
     fn update_kept(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Option<Report>> {
         let (n, rule) = (scene.boxes.len(), self.config.rule);
         if !self.kept.in_use() {
-            // The tree takes the place of both.
+            // The tree replaces the memory of a sweep and the plan.
             (self.scratch, self.planned) = (Scratch::default(), None);
         }
         if self.kept.refit(scene, rule).is_err() {

@@ -487,12 +487,13 @@ mod tests {
             let (last, mut scene) = (DeviceScene::default(), DeviceScene::default());
             let mut batch = Batch::default();
             let read = (self.reader).read(&mut batch, given, margin, &last, &mut scene);
-            assert!(!read.expect("the device answers"));
+            let is_like = read.expect("the device answers");
+            assert!(!is_like);
             let counters = self.reader.counters().expect("the frame was read");
             let part = (counters, 0..Reading::BYTES);
             let counted = batch.submit_and_download(device, &[part]);
             let counted = counted.and_then(|counted| Ok(counted.wait::<u8>()?));
-            let reading = Reading::new(&counted.expect("the device answers"), false);
+            let reading = Reading::new(&counted.expect("the device answers"), is_like);
             assert_eq!(reading.invalid, None);
             let found = scene.download(device, None).expect("the device answers");
             let mut expected = Scene::default();

@@ -26,7 +26,7 @@ pub(super) struct Prepared {
     kernels: Arc<Kernels>,
     /// The boxes, and the lists of `tags`.
     pub(super) lists: [Buffer; 2],
-    /// Those of all boxes; then those of all entries.
+    /// The parameters of the launches: for all boxes at first, then for all entries.
     pub(super) params: Params,
     /// The bits of the keys that may differ.
     key_bits: u32,
@@ -42,7 +42,7 @@ impl Prepared {
         self.params.index_bits
     }
 
-    /// Makes the copies the entries. This is the number that has memory.
+    /// Makes the copies the entries, of which there is memory for `copies`.
     fn enter_copies(&mut self, copies: u32) {
         self.params = self.params.of_copies(copies);
     }
@@ -91,7 +91,7 @@ pub(super) struct Search {
     order: Grow,
     runs: Grow,
     sums: Grow,
-    /// The number of copies, in the second half.
+    /// Two numbers, of which the second is that of the copies.
     copied: Grow,
     /// The numbers of pairs and of tests.
     counters: Grow,

@@ -113,7 +113,7 @@ impl Physics {
     }
 }
 
-/// Returns whether neither of the two bodies moves.
+/// Tells whether neither of the two bodies moves.
 fn is_still(contact: &Contact, bodies: &[Body]) -> bool {
     let mut both = contact.bodies.into_iter();
     both.all(|body| !bodies[body as usize].is_awake())

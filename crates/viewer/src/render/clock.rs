@@ -89,11 +89,12 @@ impl Clock {
         });
     }
 
-    /// Call after submitting the commands. Returns the frames whose times have arrived, with their
-    /// milliseconds.
+    /// Returns the frames whose times have arrived, with their milliseconds, and asks for those of
+    /// the commands that were just submitted.
     pub fn submitted(&mut self, device: &Device) -> Vec<(u64, f64)> {
         for running in self.running.iter_mut().filter(|r| r.mapped.is_none()) {
             let (done, mapped) = mpsc::channel();
+            // Nobody waits any more where the receiver is dropped.
             let send = move |result: Result<_, _>| done.send(result.is_ok()).unwrap_or_default();
             running.buffer.map_async(MapMode::Read, .., send);
             running.mapped = Some(mapped);

@@ -101,7 +101,7 @@ impl Gpu {
         format!("{}, {}", info.name, info.backend)
     }
 
-    /// Returns whether the driver draws on the CPU.
+    /// Tells whether the driver draws on the CPU.
     pub fn is_software(&self) -> bool {
         self.adapter.get_info().device_type == DeviceType::Cpu
     }

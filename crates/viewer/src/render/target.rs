@@ -84,6 +84,7 @@ impl Picture {
         encoder.copy_texture_to_buffer(self.texture.as_image_copy(), layout, extent(self.size));
         gpu.queue.submit([encoder.finish()]);
         let (done, mapped) = mpsc::channel();
+        // The receiver waits below, unless the device failed.
         let send = move |result| done.send(result).unwrap_or_default();
         buffer.map_async(MapMode::Read, .., send);
         let failed = |what: &dyn ToString| Error::Device(what.to_string());

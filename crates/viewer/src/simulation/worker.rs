@@ -91,6 +91,7 @@ impl Worker<'_> {
         match command {
             Command::Play(playing) => self.playing = playing,
             Command::Rate(rate) => {
+                // At a rate without a period, such as 0, frames follow one another at once.
                 self.period = Duration::try_from_secs_f64(1.0 / rate).unwrap_or_default();
             }
             Command::Ahead(steps) => self.max_ahead = steps,

@@ -16,7 +16,7 @@ impl Viewer {
         ui.horizontal(|ui| {
             let play = if self.playing { "Pause" } else { "Play" };
             if ui.button(play).clicked() {
-                self.play(!self.playing);
+                self.set_playing(!self.playing);
             }
             if ui.button("Step").clicked() {
                 self.step();

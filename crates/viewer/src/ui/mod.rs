@@ -207,7 +207,7 @@ impl Viewer {
     /// Handles the keys that control the simulation.
     fn simulation_keys(&mut self, pressed: &dyn Fn(Key) -> bool) {
         if pressed(Key::Space) {
-            self.play(!self.playing);
+            self.set_playing(!self.playing);
         }
         if pressed(Key::Period) {
             self.step();

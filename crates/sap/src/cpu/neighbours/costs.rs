@@ -38,7 +38,7 @@ impl Costs {
     }
 
     /// Returns the cost of a box that left beside the tests that find its candidates.
-    pub(super) fn leaving(self, candidates_per_box: f32) -> f32 {
+    pub(super) fn leaving_cost(self, candidates_per_box: f32) -> f32 {
         LEAVING_COST + 2.0 * LEFT_CANDIDATE_COST * candidates_per_box
     }
 }

@@ -4,7 +4,7 @@
 use super::costs::Costs;
 use crate::cpu::scene::size;
 use crate::cpu::tuning::{
-    LOOSENED_SHARE, MAX_MARGIN, MOTION_SAMPLE, MOVING_FRAMES, PLANNED_STEPS, SHRUNK, STEPS,
+    LOOSENED_SHARE, MAX_MARGIN, MODELLED_STEPS, MOTION_SAMPLE, MOVING_FRAMES, SHRUNK, STEPS,
     STEPS_FACTOR, STEPS_PERIOD,
 };
 use crate::{Aabb, Result, try_alloc};
@@ -33,8 +33,8 @@ pub(super) struct Margin {
 impl Default for Margin {
     fn default() -> Self {
         Self {
-            steps: PLANNED_STEPS[0],
-            first_steps: PLANNED_STEPS[0],
+            steps: MODELLED_STEPS[0],
+            first_steps: MODELLED_STEPS[0],
             in_vain: 0,
             left: 0,
             loosened: 0,
@@ -75,7 +75,7 @@ impl Margin {
             };
             (0..samples).map(of_one).sum::<f32>() / samples.max(1) as f32
         };
-        let planned = PLANNED_STEPS.map(|steps| (cost(steps), steps));
+        let planned = MODELLED_STEPS.map(|steps| (cost(steps), steps));
         let (least, steps) = planned
             .into_iter()
             .fold((f32::INFINITY, STEPS[0]), |best, one| {
@@ -113,7 +113,7 @@ impl Margin {
     }
 
     /// Returns the share of frames in which a box that walks at random will leave its margin.
-    pub(super) fn leaving(&self, b: &Aabb, before: &Aabb) -> f32 {
+    pub(super) fn leaving_share(&self, b: &Aabb, before: &Aabb) -> f32 {
         let (step, margin) = (step(b, before), self.margin(b, before));
         if step > 0.0 {
             share_of_frames(step, margin)
@@ -144,8 +144,8 @@ impl Margin {
         self.loosened_now
     }
 
-    /// Ends a frame: what the candidates that are no pairs cost, what a box that left costs, and
-    /// the tests that the search for these took.
+    /// Ends a frame, given its costs: of all candidates that are no pairs, of one box that left,
+    /// and of the search for those that left.
     pub(super) fn end_frame(&mut self, in_vain: u64, left_cost: u64, searched: u64) {
         self.in_vain += in_vain;
         self.left += left_cost * self.loosened_now + searched;

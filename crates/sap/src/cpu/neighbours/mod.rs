@@ -31,8 +31,8 @@ use crate::cpu::output::collect::SpareBlocks;
 use crate::cpu::scene::{Scene, size};
 use crate::cpu::tuning::{
     CANDIDATE_SAMPLE, FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN,
-    MAX_LEFT, MAX_PLANNED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS, MOTION_SAMPLE,
-    OTHER_SHARE, STREAM_TASK,
+    MAX_LEFT, MAX_MODELLED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS,
+    MOTION_SAMPLE, OTHER_SHARE, STREAM_TASK,
 };
 use crate::draw::draw;
 use crate::policy::Hysteresis;
@@ -172,7 +172,7 @@ impl Neighbours {
         let pairs_per_box = pairs as f32 / n as f32;
         let each = self.margin.plan(boxes, last, pairs_per_box, Costs::of(n));
         let cost = (LIST_BOX_COST as f32 + each) * n as f32;
-        let is_worth_it = cost < MAX_PLANNED_COST * self.full_cost as f32;
+        let is_worth_it = cost < MAX_MODELLED_COST * self.full_cost as f32;
         if !is_worth_it {
             self.policy.decline();
         }
@@ -203,7 +203,7 @@ impl Neighbours {
             return Ok(None);
         }
         let loose = &mut self.loose;
-        loose.copy_tags(step.scene)?;
+        loose.copy_labels(step.scene)?;
         let found = self
             .searcher
             .all(loose, max, scratch, blocks, &mut self.found)?;
@@ -238,7 +238,7 @@ impl Neighbours {
             // Each candidate has two boxes.
             let candidates = near.count().saturating_sub(1) as f32 / 2.0;
             costs.candidate(candidates) * candidates
-                + costs.leaving(candidates) * self.margin.leaving(&boxes[i], before)
+                + costs.leaving_cost(candidates) * self.margin.leaving_share(&boxes[i], before)
         };
         let samples = boxes.len().min(CANDIDATE_SAMPLE);
         let mut each: Vec<f32> = draw(boxes.len(), samples, 0).map(of_one).collect();
@@ -266,12 +266,12 @@ impl Neighbours {
             return Ok(None);
         }
         self.changes.clear();
-        let has_other_tags = self.find_left(step)?;
+        let has_other_labels = self.find_left(step)?;
         let left = self.left.list().len();
         if left > FEW_LEFT && left as f64 > MAX_LEFT * n as f64 {
             return Ok(None);
         }
-        let searched = self.look_for_left(step, has_other_tags, blocks)?;
+        let searched = self.look_for_left(step, has_other_labels, blocks)?;
         let found = std::mem::take(&mut self.found);
         let tested = self.test(step, New::Some(&found));
         self.found = found;
@@ -282,11 +282,11 @@ impl Neighbours {
         let left_cost = costs.left(candidates_per_box) as u64;
         let candidate_cost = costs.candidate(candidates_per_box) as u64;
         let in_vain = candidate_cost * (candidates - hits);
-        let leaving = self.margin.loosened_now();
+        let loosened = self.margin.loosened_now();
         let tested = LIST_BOX_COST * n as u64 + candidate_cost * candidates;
         let steady_cost = tested
-            + costs.leaving(candidates_per_box) as u64 * leaving
-            + searched * leaving / left.max(1) as u64;
+            + costs.leaving_cost(candidates_per_box) as u64 * loosened
+            + searched * loosened / left.max(1) as u64;
         let is_slow = steady_cost as f32 > MAX_STEADY_COST * step.rival as f32;
         self.slow_frames = if is_slow { self.slow_frames + 1 } else { 0 };
         self.margin.end_frame(in_vain, left_cost, searched);
@@ -330,7 +330,7 @@ impl Neighbours {
         try_alloc::reserve(left, scene.boxes.len())?;
         let n = scene.boxes.len() as u32;
         let has_left = |i: &u32| !stays(&scene.boxes[*i as usize], &loose.boxes[*i as usize]);
-        let is_other = |i: &u32| !loose.same_tags(scene, *i as usize);
+        let is_other = |i: &u32| !loose.same_labels(scene, *i as usize);
         let is_same;
         match step.last {
             Last::Changed(listed, _) => {
@@ -354,7 +354,7 @@ impl Neighbours {
         self.left.clear();
         self.left.add(n as usize, left.iter().copied(), 0..0)?;
         if !is_same {
-            self.loose.copy_tags(scene)?;
+            self.loose.copy_labels(scene)?;
         }
         Ok(!is_same)
     }
@@ -363,7 +363,7 @@ impl Neighbours {
     fn look_for_left(
         &mut self,
         step: &Step,
-        has_other_tags: bool,
+        has_other_labels: bool,
         blocks: &SpareBlocks,
     ) -> Result<u64> {
         let left = self.left.list();
@@ -371,7 +371,7 @@ impl Neighbours {
         if left.is_empty() {
             return Ok(0);
         }
-        let mut purges = has_other_tags;
+        let mut purges = has_other_labels;
         self.left_loose.clear();
         try_alloc::reserve(&mut self.left_loose, left.len())?;
         for &i in left {
@@ -389,7 +389,7 @@ impl Neighbours {
             self.candidates.retain(keep, &mut self.changes)?;
         }
         // Boxes that overlapped before they were loosened again are candidates already.
-        let before = (!has_other_tags).then_some(&before[..]);
+        let before = (!has_other_labels).then_some(&before[..]);
         let searched = self.searcher.of(loose, &self.left, before, blocks, found)?;
         if found.len() > STREAM_TASK && in_pool() {
             found.par_sort_unstable();

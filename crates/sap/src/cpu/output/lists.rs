@@ -63,7 +63,7 @@ impl Lists {
         self.drop_blocks();
     }
 
-    /// Keeps blocks for twice as many pairs as there are, and some for each thread.
+    /// Drops all blocks but those for twice as many pairs as there are, and some for each thread.
     pub(in crate::cpu) fn drop_blocks(&self) {
         let threads = if in_pool() {
             rayon::current_num_threads()
