@@ -67,9 +67,9 @@ pub enum Strategy {
     Subdivided,
     /// The faster one of `Sweep` and `Subdivided`, by a sample of the frame. If the search takes
     /// too many tests, a tree of the boxes replaces it (not on `wgpu`). Other ways have no names.
-    /// On the CPU some hundred boxes are tested all against all, and a tree is kept while boxes
-    /// move by less than their size. While they move little, a neighbour list keeps candidates from
-    /// frame to frame (not on `wgpu`).
+    /// On the CPU a tree is kept while boxes move by less than their size, and other frames of some
+    /// hundred boxes are tested all against all. While they move little, a neighbour list keeps
+    /// candidates from frame to frame (not on `wgpu`).
     #[default]
     Auto,
 }

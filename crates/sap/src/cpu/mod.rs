@@ -7,8 +7,8 @@
 //! 2. There is a neighbour list: it tests its candidates ([`neighbours`]).
 //! 3. Few boxes changed: it searches for the pairs of these boxes only ([`incremental`]).
 //! 4. Boxes moved little: it builds a neighbour list.
-//! 5. Otherwise it finds all pairs ([`full`]): a few boxes all against all, more by a tree that is
-//!    kept while boxes move, or by a planned sweep.
+//! 5. Otherwise it finds all pairs ([`full`]): by a tree that is kept while boxes move, a few boxes
+//!    all against all, or by a planned sweep.
 //!
 //! The neighbour list has its pairs in order, and knows what changed. After the other ways the
 //! pairs are put in order and compared with those of the last update ([`output`]). An update that
@@ -31,7 +31,7 @@ mod scene;
 mod small_sort;
 pub(crate) mod tuning;
 mod update;
-mod update_large;
+mod update_full;
 
 /// What the engine on `wgpu` does on the host in the same way.
 #[cfg(feature = "wgpu")]

@@ -1,6 +1,6 @@
 //! An update of the CPU engine takes the first of these ways that applies: no box changed, the
-//! neighbour list in use, an incremental update, a new neighbour list, all against all, the kept
-//! tree, a planned search. The caller's list of changed boxes, if there is one, saves reading the
+//! neighbour list in use, an incremental update, a new neighbour list, the kept tree, all against
+//! all, a planned search. The caller's list of changed boxes, if there is one, saves reading the
 //! others.
 
 use super::Engine;
@@ -19,10 +19,10 @@ use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
-    BRUTE_BOX_COST, MAX_BRUTE_FRAME, MAX_CANDIDATES, MAX_JUMP_TESTS, SEARCH_TASK, SPLICE_PART,
-    SPLICED_SHARE, STREAM_TASK, UNCHECKED_PAIRS,
+    MAX_CANDIDATES, MAX_JUMP_TESTS, SEARCH_TASK, SPLICE_PART, SPLICED_SHARE, STREAM_TASK,
+    UNCHECKED_PAIRS,
 };
-use super::update_large::rival_cost;
+use super::update_full::rival_cost;
 use crate::threads::{in_pool, on_threads};
 use crate::{
     Aabb, Backend, Config, Error, Frame, Invalid, OverlapRule, Pair, Report, Result, Sorts, Stats,
@@ -118,13 +118,7 @@ impl Engine {
                 return Ok(report);
             }
         }
-        let is_small =
-            self.config.strategy == Strategy::Auto && scene.boxes.len() <= MAX_BRUTE_FRAME;
-        let report = if is_small {
-            self.update_brute(scene, clock)?
-        } else {
-            self.update_large(scene, clock)?
-        };
+        let report = self.update_full(scene, clock)?;
         self.incremental.end_full(&report);
         Ok(report)
     }
@@ -491,7 +485,7 @@ impl Engine {
     }
 
     /// Finds all pairs of a small frame: every box is tested against all after it.
-    fn update_brute(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+    pub(super) fn update_brute(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
         let n = scene.boxes.len();
         let pairs = &mut self.lists.next;
         self.sides.all(&scene.boxes, self.config.rule, pairs)?;
@@ -504,9 +498,6 @@ impl Engine {
         clock.lap(|timings| &mut timings.sweep);
         self.compare_lists(clock)?;
         self.planned = None;
-        self.kept.drop_tree();
-        self.neighbours
-            .record_full(max_pairs(n) + BRUTE_BOX_COST * n as u64);
         let none = Report::none(Backend::Cpu, Strategy::Sweep);
         let report = Report {
             n,

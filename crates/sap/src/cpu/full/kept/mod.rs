@@ -31,8 +31,9 @@ pub(in crate::cpu) struct Kept {
     /// The tests of the tree's first frame, and those of later ones beyond that.
     first_tests: u64,
     excess: u64,
-    /// The cost of the last update by a plan, without that of the order of pairs.
-    planned_cost: u64,
+    /// The cost of the last update by a plan, or of all against all, without that of the order of
+    /// pairs.
+    rival_cost: u64,
 }
 
 impl Default for Kept {
@@ -42,7 +43,7 @@ impl Default for Kept {
             tree: None,
             first_tests: 0,
             excess: 0,
-            planned_cost: u64::MAX,
+            rival_cost: u64::MAX,
         }
     }
 }
@@ -69,9 +70,9 @@ impl Kept {
         self.tree = None;
     }
 
-    /// Records the cost of an update by a plan.
-    pub(in crate::cpu) const fn record_planned(&mut self, cost: u64) {
-        self.planned_cost = cost;
+    /// Records the cost of an update by a plan, or of all against all.
+    pub(in crate::cpu) const fn record_rival(&mut self, cost: u64) {
+        self.rival_cost = cost;
     }
 
     /// Counts a frame of `n` boxes that are near where they were, after one that had `pairs`.
@@ -89,7 +90,7 @@ impl Kept {
         if self.in_use() {
             return true;
         }
-        let max = MAX_KEPT_COST * self.planned_cost as f32;
+        let max = MAX_KEPT_COST * self.rival_cost as f32;
         self.policy.is_due() && (expected_cost(n, pairs) as f32) < max
     }
 
@@ -124,7 +125,7 @@ impl Kept {
         }
         self.excess += tests.saturating_sub(self.first_tests);
         let cost = cost(n, tests, pairs);
-        if cost > self.planned_cost {
+        if cost > self.rival_cost {
             self.reject();
         }
         cost
@@ -217,7 +218,7 @@ mod tests {
         let expected = expected_cost(n, 0);
         let with_plan = |cost: u64| {
             let mut kept = Kept::default();
-            kept.record_planned(cost);
+            kept.record_rival(cost);
             kept
         };
         assert_eq!(run(&mut with_plan(expected), n, &[5000; 2]), [false; 2]);
