@@ -40,10 +40,35 @@ pub(super) fn landscape(land: &Landscape) -> Mesh {
     mesh
 }
 
-/// Returns a coarse mesh: a box around each connected part, the largest boxes first.
+/// Returns a coarse mesh of these boxes (low, high).
+pub(super) fn coarse(boxes: &[[Vec3; 2]]) -> Mesh {
+    let mut coarse = Mesh::default();
+    for &[low, high] in boxes {
+        add_box(&mut coarse, low, high);
+    }
+    coarse
+}
+
+/// Returns these boxes for `vs_flat` of the shader: each point has the centre of its box instead of
+/// a position, and half its size instead of a normal, and its index says which corner it is.
+pub(super) fn flat(boxes: &[[Vec3; 2]]) -> Mesh {
+    let mut flat = Mesh::default();
+    for [low, high] in boxes {
+        let first = flat.positions.len() as u32;
+        let (center, half) = ((low + high) / 2.0, (high - low) / 2.0);
+        // Corners 0 and 3, and 2 and 4, are at the same place.
+        let faces = [0, 6, 12].map(|face| [0, 1, 2, 0, 2, 5].map(|corner| first + face + corner));
+        flat.positions.extend([center.to_array(); 18]);
+        flat.normals.extend([half.to_array(); 18]);
+        flat.indices.extend(faces.as_flattened());
+    }
+    flat
+}
+
+/// Returns a box (low, high) around each connected part, the largest boxes first.
 ///
 /// Points at the same position are one point, whatever their normals.
-pub(super) fn parts(mesh: &Mesh) -> Mesh {
+pub(super) fn parts(mesh: &Mesh) -> Vec<[Vec3; 2]> {
     let mut known: HashMap<[u32; 3], u32> = HashMap::new();
     let mut roots: Vec<u32> = (0..mesh.positions.len() as u32).collect();
     for (position, index) in mesh.positions.iter().zip(0..) {
@@ -66,11 +91,7 @@ pub(super) fn parts(mesh: &Mesh) -> Mesh {
     let mut boxes: Vec<[Vec3; 2]> = boxes.into_values().collect();
     let volume = |[low, high]: &[Vec3; 2]| (high - low).element_product();
     boxes.sort_by(|a, b| volume(b).total_cmp(&volume(a)));
-    let mut coarse = Mesh::default();
-    for [low, high] in boxes {
-        add_box(&mut coarse, low, high);
-    }
-    coarse
+    boxes
 }
 
 fn root(roots: &[u32], mut at: u32) -> u32 {
@@ -143,7 +164,8 @@ mod tests {
     #[test]
     fn the_parts_of_a_chair_are_boxes_around_it() {
         let chair = radsweep_scenes::chair_mesh();
-        let coarse = parts(&chair);
+        let boxes = parts(&chair);
+        let coarse = coarse(&boxes);
         // Nine boxes that collide, and five slats.
         assert_eq!(coarse.indices.len(), 14 * 36);
         assert!(coarse.indices.len() * 10 < chair.indices.len());
@@ -167,7 +189,28 @@ mod tests {
             ..Mesh::default()
         });
         assert!((seat.1 - seat.0).abs_diff_eq(Vec3::new(0.44, 0.04, 0.44), 1e-3));
-        assert_eq!(parts(&Mesh::default()), Mesh::default());
+        assert!(parts(&Mesh::default()).is_empty());
+    }
+
+    #[test]
+    fn a_flat_box_has_three_faces_of_four_corners() {
+        let boxes = parts(&radsweep_scenes::chair_mesh());
+        let (flat, coarse) = (flat(&boxes), coarse(&boxes));
+        // Of vertices and triangles, half as many as all sides have: they take most of the time.
+        let mut corners = flat.indices.clone();
+        corners.sort_unstable();
+        corners.dedup();
+        assert_eq!(corners.len() * 2, coarse.positions.len());
+        assert_eq!(flat.indices.len() * 2, coarse.indices.len());
+        assert_eq!(flat.positions.len(), flat.normals.len());
+        for (points, &[low, high]) in flat.indices.chunks(18).zip(&boxes) {
+            for &point in points {
+                let at = |list: &[[f32; 3]]| Vec3::from(list[point as usize]);
+                let (center, half) = (at(&flat.positions), at(&flat.normals));
+                assert!((center - half).abs_diff_eq(low, 1e-6));
+                assert!((center + half).abs_diff_eq(high, 1e-6));
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod buffered;
 mod clock;
 mod gpu;
+mod memory;
 mod pipelines;
 mod quality;
 mod rows;
@@ -15,7 +16,7 @@ use super::camera::Camera;
 use super::lines::Line;
 use super::live::Live;
 use super::look::{Colour, Look};
-use super::mesh::{landscape, parts};
+use super::mesh::{coarse, flat, landscape, parts};
 use super::snapshot::{Extent, Snapshot};
 use super::state::Viewer;
 use buffered::Copier;
@@ -83,9 +84,10 @@ pub(super) struct Renderer {
     sunlight: Sunlight,
     quality: Quality,
     chair: DeviceMesh,
-    coarse_chair: DeviceMesh,
-    /// Indices of the coarse mesh that are drawn.
-    boxes_of_a_chair: u32,
+    /// Chairs as boxes: as they are drawn, and as they cast shadows.
+    coarse_chairs: [DeviceMesh; 2],
+    /// Boxes that are drawn, and that there are.
+    boxes_of_a_chair: [u32; 2],
     chairs: Chairs,
     /// The landscape of the scene with this number; `None` where it has none.
     landscape: Option<(u64, DeviceMesh)>,
@@ -126,7 +128,6 @@ struct Content {
 
 /// How long nothing must move before a picture of all pixels is drawn.
 const STILL_AFTER: Duration = Duration::from_millis(300);
-const INDICES_OF_A_BOX: u32 = 36;
 /// Vertices of the shapes without a mesh: three faces of a box, a square, the edges of a box.
 const BOX_CORNERS: u32 = 18;
 const SQUARE_CORNERS: u32 = 4;
@@ -135,6 +136,9 @@ const WIRE_CORNERS: u32 = 24;
 impl Renderer {
     /// Compiles the shaders, which takes some tenths of a second on a slow driver.
     pub fn new(gpu: &Gpu, format: TextureFormat, quality: Quality) -> Self {
+        if quality.buffered {
+            memory::retain();
+        }
         let device = &gpu.device;
         let globals = device.create_buffer_init(&BufferInitDescriptor {
             label: Some("globals"),
@@ -144,14 +148,18 @@ impl Renderer {
         let shadows = ShadowMap::new(device, (!quality.buffered).then_some(quality.shadows));
         let (pipelines, bind_group) = Pipelines::new(device, format, quality, &shadows, &globals);
         let chair = chair_mesh();
+        let boxes = parts(&chair);
+        let casting = coarse(&boxes);
+        let drawn = quality.buffered.then(|| flat(&boxes));
+        let coarse_chairs = [drawn.as_ref().unwrap_or(&casting), &casting];
         Self {
             casters: Casters::new(device, &globals),
             shadows,
             sunlight: Sunlight::EVERYWHERE,
             quality,
-            coarse_chair: DeviceMesh::new(device, &parts(&chair)),
+            coarse_chairs: coarse_chairs.map(|mesh| DeviceMesh::new(device, mesh)),
             chair: DeviceMesh::new(device, &chair),
-            boxes_of_a_chair: 0,
+            boxes_of_a_chair: [0, boxes.len() as u32],
             chairs: Chairs::default(),
             copier: Copier::new(device, format),
             gpu: gpu.clone(),
@@ -300,7 +308,7 @@ impl Renderer {
             self.bodies[index].write(device, queue, &list.0);
             self.marks[index].write(device, queue, &list.1);
         }
-        self.boxes_of_a_chair = quality.boxes * INDICES_OF_A_BOX;
+        self.boxes_of_a_chair[0] = quality.boxes;
     }
 
     /// Draws the map of shadows, if there are any.
@@ -447,8 +455,10 @@ impl Renderer {
                 }
                 Some(Shape::Sphere) => pass.draw(0..SQUARE_CORNERS, 0..count),
                 None => {
-                    self.coarse_chair.bind(pass, 2);
-                    let indices = self.boxes_of_a_chair.min(self.coarse_chair.count);
+                    let chair = &self.coarse_chairs[shape - Snapshot::SHAPES.len()];
+                    chair.bind(pass, 2);
+                    let [drawn, boxes] = self.boxes_of_a_chair;
+                    let indices = chair.count / boxes * drawn.min(boxes);
                     pass.draw_indexed(0..indices, 0, 0..count);
                 }
             }

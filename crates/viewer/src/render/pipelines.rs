@@ -166,11 +166,11 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Meshes whose faces have one colour each.
+    /// Boxes whose faces have one colour each, without those away from the eye.
     const fn flat(buffers: &'a [VertexBufferLayout<'a>]) -> Self {
         Self {
             stages: ["vs_flat", "fs_flat"],
-            ..Self::mesh(buffers)
+            ..Self::solid("", buffers)
         }
     }
 

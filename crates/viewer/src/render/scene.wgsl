@@ -282,14 +282,16 @@ struct Flat {
     @location(0) @interpolate(flat) colour: vec4f,
 }
 
-// A mesh whose faces have one colour each. llvmpipe shades 16 pixels at least for every triangle,
-// however small, so that shading corners is much cheaper for chairs of some pixels.
+// A box of a body, as its three faces towards the eye, which have one colour each. llvmpipe shades
+// 16 pixels at least for every triangle, however small, so that shading corners is much cheaper for
+// chairs of some pixels.
 @vertex
-fn vs_flat(@location(7) point: vec3f, @location(8) normal: vec3f, body: Body) -> Flat {
-    let world = placed(body, point);
+fn vs_flat(@builtin(vertex_index) vertex: u32, @location(7) center: vec3f, @location(8) half: vec3f, body: Body) -> Flat {
+    let corner = corner_of(vertex % 18u, body, g.eye.xyz - placed(body, center));
+    let world = placed(body, center + half * corner.point);
     var out: Flat;
     out.clip = select(vec4f(0.0), g.view_projection * vec4f(world, 1.0), visible(body));
-    out.colour = finish(lit(colour_of(body).rgb, rotate(body.rotation, normal), world));
+    out.colour = finish(lit(colour_of(body).rgb, rotate(body.rotation, corner.normal), world));
     return out;
 }
 
