@@ -236,8 +236,7 @@ impl Studio {
                 ..RawInput::default()
             };
             let output = self.context.run_ui(input, |ui| viewer.ui(ui));
-            self.overlay
-                .prepare(gpu, &mut encoder, size, &self.context, output);
+            self.overlay.prepare(gpu, size, &self.context, output);
         }
         let [_, _, width, height] = viewer.area(size, 1.0);
         viewer.aim(width / height);

@@ -401,7 +401,7 @@ impl Screen {
         {
             self.renderer = Shaders::Ready(Box::new(renderer));
         }
-        let again = self.panels(viewer, &mut encoder, size);
+        let again = self.panels(viewer, size);
         let scale = self.input.egui_ctx().pixels_per_point();
         let [_, _, wide, high] = viewer.area(size, scale);
         viewer.aim(wide / high);
@@ -444,12 +444,7 @@ impl Screen {
     }
 
     /// Runs the panels and uploads them. Returns the delay after which they want another picture.
-    fn panels(
-        &mut self,
-        viewer: &mut Viewer,
-        encoder: &mut wgpu::CommandEncoder,
-        size: [u32; 2],
-    ) -> Option<Duration> {
+    fn panels(&mut self, viewer: &mut Viewer, size: [u32; 2]) -> Option<Duration> {
         let input = self.input.take_egui_input(&self.window);
         let context = self.input.egui_ctx().clone();
         let compiling = matches!(self.renderer, Shaders::Compiling(_));
@@ -466,8 +461,7 @@ impl Screen {
             .viewport_output
             .get(&ViewportId::ROOT)
             .map(|viewport| viewport.repaint_delay);
-        self.overlay
-            .prepare(&self.gpu, encoder, size, &context, output);
+        self.overlay.prepare(&self.gpu, size, &context, output);
         again
     }
 
