@@ -10,7 +10,7 @@ mod random;
 use random::{Random, around};
 use sap::{
     Aabb, Aabb64, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule,
-    Pair,
+    Pair, Strategy,
 };
 
 /// What a scene has, and how its boxes move.
@@ -165,9 +165,10 @@ fn check(case: &Case, frames: usize) -> [u64; 2] {
     };
     let mut kept = BroadPhase::new(config.clone()).unwrap();
     // With a margin, boxes are stored as the engine has kept them: compare with one that never
-    // leaves any out.
+    // leaves any out, and keeps no list and no tree.
     let mut whole = BroadPhase::new(Config {
         min_resting: Some(usize::MAX),
+        strategy: Strategy::Sweep,
         ..config
     })
     .unwrap();
@@ -316,6 +317,20 @@ fn boxes_that_move_little_are_not_looked_for() {
         );
         assert!(3 * kept < whole, "{n} boxes: {kept} tests, {whole} in full");
     }
+}
+
+#[test]
+fn small_frames_are_found_by_the_kept_tree() {
+    let n = 300;
+    let case = Case {
+        n,
+        step: 0.2,
+        one_in: 1,
+        ..Case::default()
+    };
+    let [kept, _] = check(&case, 20);
+    let all_against_all = 7 * n as u64 * (n as u64 - 1) / 2;
+    assert!(4 * kept < all_against_all, "{kept} tests");
 }
 
 #[test]

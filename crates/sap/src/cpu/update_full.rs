@@ -45,13 +45,13 @@ impl Engine {
             let cost = report.stats.tests / BRUTE_PAIRS + BRUTE_BOX_COST * n as u64;
             self.neighbours.record_full(cost);
             let order = FULL_PAIR_COST * report.pairs; // it needs none
-            self.kept.record_rival(cost.saturating_sub(order));
+            self.kept.record_without(cost.saturating_sub(order));
             return Ok(report);
         }
         let report = self.update_planned(scene, clock)?;
         let in_columns = report.stats.strategy != Strategy::Sweep;
         let cost = report.stats.tests + FULL_BOX_COSTS[usize::from(in_columns)] * n as u64;
-        self.kept.record_rival(cost);
+        self.kept.record_without(cost);
         self.neighbours
             .record_full(cost + FULL_PAIR_COST * report.pairs);
         Ok(report)

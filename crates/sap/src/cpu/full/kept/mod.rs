@@ -31,9 +31,9 @@ pub(in crate::cpu) struct Kept {
     /// The tests of the tree's first frame, and those of later ones beyond that.
     first_tests: u64,
     excess: u64,
-    /// The cost of the last update by a plan, or of all against all, without that of the order of
-    /// pairs.
-    rival_cost: u64,
+    /// The cost of the last full update without a tree, which was by a plan or all against all. The
+    /// order of pairs does not count.
+    cost_without: u64,
 }
 
 impl Default for Kept {
@@ -43,7 +43,7 @@ impl Default for Kept {
             tree: None,
             first_tests: 0,
             excess: 0,
-            rival_cost: u64::MAX,
+            cost_without: u64::MAX,
         }
     }
 }
@@ -70,14 +70,14 @@ impl Kept {
         self.tree = None;
     }
 
-    /// Records the cost of an update by a plan, or of all against all.
-    pub(in crate::cpu) const fn record_rival(&mut self, cost: u64) {
-        self.rival_cost = cost;
+    /// Records the cost of a full update without a tree, but for the order of its pairs.
+    pub(in crate::cpu) const fn record_without(&mut self, cost: u64) {
+        self.cost_without = cost;
     }
 
     /// Counts a frame of `n` boxes that are near where they were, after one that had `pairs`.
     /// Returns whether a tree is to find its pairs: there is one, one that has lasted is worn, or
-    /// one is due and expected to cost less than a plan.
+    /// one is due and expected to cost less than a frame without.
     pub(in crate::cpu) fn takes_frame(&mut self, n: usize, pairs: usize) -> bool {
         if self.excess > HALVED_COST * n as u64 {
             self.tree = None;
@@ -90,7 +90,7 @@ impl Kept {
         if self.in_use() {
             return true;
         }
-        let max = MAX_KEPT_COST * self.rival_cost as f32;
+        let max = MAX_KEPT_COST * self.cost_without as f32;
         self.policy.is_due() && (expected_cost(n, pairs) as f32) < max
     }
 
@@ -118,14 +118,14 @@ impl Kept {
     }
 
     /// Ends a frame of `n` boxes by the tree. Returns its cost, without the order of pairs. A tree
-    /// that costs more than a plan is dropped.
+    /// that costs more than a frame without is dropped.
     pub(in crate::cpu) fn end_frame(&mut self, n: usize, tests: u64, pairs: u64) -> u64 {
         if self.first_tests == 0 {
             self.first_tests = tests;
         }
         self.excess += tests.saturating_sub(self.first_tests);
         let cost = cost(n, tests, pairs);
-        if cost > self.rival_cost {
+        if cost > self.cost_without {
             self.reject();
         }
         cost
@@ -218,7 +218,7 @@ mod tests {
         let expected = expected_cost(n, 0);
         let with_plan = |cost: u64| {
             let mut kept = Kept::default();
-            kept.record_rival(cost);
+            kept.record_without(cost);
             kept
         };
         assert_eq!(run(&mut with_plan(expected), n, &[5000; 2]), [false; 2]);
