@@ -3,20 +3,18 @@
 //! The shader of egui-wgpu has a way to sample textures for tests, behind a branch. llvmpipe runs
 //! both sides of a branch, and this one took a third of the time of a picture.
 
-use super::render::{Gpu, background};
+use super::render::{Gpu, background, buffer_for, extent, linear_sampler, sampled, texture, write};
 use egui::epaint::{ImageData, ImageDelta, Primitive, Vertex};
 use egui::{ClippedPrimitive, FullOutput, Rect, TextureId};
 use std::collections::HashMap;
 use wgpu::util::{BufferInitDescriptor, DeviceExt};
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource,
-    BlendComponent, BlendFactor, BlendOperation, BlendState, Buffer, BufferDescriptor,
-    BufferUsages, ColorTargetState, ColorWrites, CommandEncoder, Device, Extent3d, FilterMode,
-    FragmentState, IndexFormat, LoadOp, Operations, Origin3d, PipelineCompilationOptions, Queue,
-    RenderPassColorAttachment, RenderPassDescriptor, RenderPipeline, RenderPipelineDescriptor,
-    Sampler, SamplerDescriptor, StoreOp, TexelCopyBufferLayout, Texture, TextureDescriptor,
-    TextureDimension, TextureFormat, TextureUsages, TextureView, VertexBufferLayout, VertexState,
-    VertexStepMode, vertex_attr_array,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BlendComponent, BlendFactor,
+    BlendOperation, BlendState, Buffer, BufferUsages, ColorTargetState, ColorWrites,
+    CommandEncoder, Device, FragmentState, IndexFormat, LoadOp, Operations, Origin3d,
+    PipelineCompilationOptions, RenderPassColorAttachment, RenderPassDescriptor, RenderPipeline,
+    RenderPipelineDescriptor, Sampler, StoreOp, TexelCopyBufferLayout, Texture, TextureFormat,
+    TextureUsages, TextureView, VertexBufferLayout, VertexState, VertexStepMode, vertex_attr_array,
 };
 
 /// Draws the panels on the device.
@@ -80,18 +78,13 @@ impl Overlay {
             }),
             size,
             textures_layout: pipeline.get_bind_group_layout(1),
-            sampler: device.create_sampler(&SamplerDescriptor {
-                label: Some("panels"),
-                mag_filter: FilterMode::Linear,
-                min_filter: FilterMode::Linear,
-                ..SamplerDescriptor::default()
-            }),
+            sampler: linear_sampler(device),
             pipeline,
             format,
             textures: HashMap::new(),
             unused: Vec::new(),
-            vertices: buffer(device, BufferUsages::VERTEX, 1 << 16),
-            indices: buffer(device, BufferUsages::INDEX, 1 << 16),
+            vertices: buffer_for::<Vertex>(device, &[], BufferUsages::VERTEX),
+            indices: buffer_for::<u32>(device, &[], BufferUsages::INDEX),
             jobs: Vec::new(),
         }
     }
@@ -139,55 +132,19 @@ impl Overlay {
             });
         }
         let (device, queue) = (&gpu.device, &gpu.queue);
-        write(
-            device,
-            queue,
-            &mut self.vertices,
-            bytemuck::cast_slice(&vertices),
-        );
-        write(
-            device,
-            queue,
-            &mut self.indices,
-            bytemuck::cast_slice(&indices),
-        );
+        write(device, queue, &mut self.vertices, &vertices);
+        write(device, queue, &mut self.indices, &indices);
     }
 
     /// Creates a texture, or changes a part of it.
     fn update_texture(&mut self, gpu: &Gpu, id: TextureId, delta: &ImageDelta) {
         let ImageData::Color(image) = &delta.image;
-        let [width, height] = image.size.map(|side| side as u32);
-        let size = Extent3d {
-            width,
-            height,
-            depth_or_array_layers: 1,
-        };
+        let size = image.size.map(|side| side as u32);
         if delta.pos.is_none() {
-            let texture = gpu.device.create_texture(&TextureDescriptor {
-                label: Some("panels"),
-                size,
-                mip_level_count: 1,
-                sample_count: 1,
-                dimension: TextureDimension::D2,
-                format: TextureFormat::Rgba8Unorm,
-                usage: TextureUsages::TEXTURE_BINDING | TextureUsages::COPY_DST,
-                view_formats: &[],
-            });
+            let usage = TextureUsages::TEXTURE_BINDING | TextureUsages::COPY_DST;
+            let texture = texture(&gpu.device, size, 1, TextureFormat::Rgba8Unorm, usage);
             let view = texture.create_view(&Default::default());
-            let bind_group = gpu.device.create_bind_group(&BindGroupDescriptor {
-                label: Some("panels"),
-                layout: &self.textures_layout,
-                entries: &[
-                    BindGroupEntry {
-                        binding: 0,
-                        resource: BindingResource::TextureView(&view),
-                    },
-                    BindGroupEntry {
-                        binding: 1,
-                        resource: BindingResource::Sampler(&self.sampler),
-                    },
-                ],
-            });
+            let bind_group = sampled(&gpu.device, &self.textures_layout, &view, &self.sampler);
             self.textures.insert(id, (texture, bind_group));
         }
         let Some((texture, _)) = self.textures.get(&id) else {
@@ -198,11 +155,11 @@ impl Overlay {
         target.origin = Origin3d { x, y, z: 0 };
         let layout = TexelCopyBufferLayout {
             offset: 0,
-            bytes_per_row: Some(4 * width),
-            rows_per_image: Some(height),
+            bytes_per_row: Some(4 * size[0]),
+            rows_per_image: Some(size[1]),
         };
         let bytes = bytemuck::cast_slice(&image.pixels);
-        gpu.queue.write_texture(target, bytes, layout, size);
+        gpu.queue.write_texture(target, bytes, layout, extent(size));
     }
 
     /// Draws the prepared panels over the picture, or over the background if `clear` is set.
@@ -294,24 +251,6 @@ fn clip(rect: Rect, scale: f32, size: [u32; 2]) -> [u32; 4] {
         right.saturating_sub(left),
         bottom.saturating_sub(top),
     ]
-}
-
-/// Writes the whole buffer, which grows if it must.
-fn write(device: &Device, queue: &Queue, to: &mut Buffer, bytes: &[u8]) {
-    let size = bytes.len() as u64;
-    if to.size() < size {
-        *to = buffer(device, to.usage(), size.next_power_of_two());
-    }
-    queue.write_buffer(to, 0, bytes);
-}
-
-fn buffer(device: &Device, usage: BufferUsages, size: u64) -> Buffer {
-    device.create_buffer(&BufferDescriptor {
-        label: Some("panels"),
-        size,
-        usage: usage | BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
 }
 
 #[cfg(test)]

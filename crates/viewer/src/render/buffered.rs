@@ -1,12 +1,11 @@
 //! A scene in a texture of its own, which is copied into its area of each picture. So panels can
 //! change without drawing the scene again, and the scene can have fewer pixels than its area.
 
-use super::texture::{background, copied};
+use super::texture::{background, copied, linear_sampler, sampled};
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource,
-    CommandEncoder, Device, FilterMode, FragmentState, LoadOp, Operations,
+    BindGroup, BindGroupLayout, CommandEncoder, Device, FragmentState, LoadOp, Operations,
     RenderPassColorAttachment, RenderPassDescriptor, RenderPipeline, RenderPipelineDescriptor,
-    Sampler, SamplerDescriptor, StoreOp, TextureFormat, TextureView, VertexState,
+    Sampler, StoreOp, TextureFormat, TextureView, VertexState,
 };
 
 /// The pipeline that copies, and the last texture.
@@ -54,12 +53,7 @@ impl Copier {
         Self {
             layout: pipeline.get_bind_group_layout(0),
             pipeline,
-            sampler: device.create_sampler(&SamplerDescriptor {
-                label: Some("copy"),
-                mag_filter: FilterMode::Linear,
-                min_filter: FilterMode::Linear,
-                ..SamplerDescriptor::default()
-            }),
+            sampler: linear_sampler(device),
             format,
             texture: None,
         }
@@ -72,20 +66,7 @@ impl Copier {
         }
         let texture = self.texture.get_or_insert_with(|| {
             let view = copied(device, self.format, size);
-            let bind_group = device.create_bind_group(&BindGroupDescriptor {
-                label: Some("copy"),
-                layout: &self.layout,
-                entries: &[
-                    BindGroupEntry {
-                        binding: 0,
-                        resource: BindingResource::TextureView(&view),
-                    },
-                    BindGroupEntry {
-                        binding: 1,
-                        resource: BindingResource::Sampler(&self.sampler),
-                    },
-                ],
-            });
+            let bind_group = sampled(device, &self.layout, &view, &self.sampler);
             SceneTexture {
                 size,
                 view,

@@ -30,13 +30,14 @@ pub(super) use quality::Quality;
 use radsweep::Aabb;
 use radsweep_scenes::{Instance, Mesh, Shape, chair_mesh};
 use rows::Rows;
+pub(super) use rows::{buffer_for, write};
 #[cfg(feature = "wgpu")]
 pub(super) use shadows::sun_axes;
 use shadows::{Casters, SUN, ShadowMap, Sunlight};
 use std::time::{Duration, Instant};
 pub(super) use target::Picture;
 use target::Targets;
-pub(super) use texture::{BACKGROUND, background};
+pub(super) use texture::{BACKGROUND, background, extent, linear_sampler, sampled, texture};
 use wgpu::util::{BufferInitDescriptor, DeviceExt};
 use wgpu::{
     BindGroup, Buffer, BufferUsages, CommandEncoder, IndexFormat, LoadOp, Operations, RenderPass,

@@ -4,6 +4,30 @@ use bytemuck::NoUninit;
 use std::marker::PhantomData;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
+/// Creates a buffer for as many elements, or some more.
+pub(in super::super) fn buffer_for<T>(device: &Device, all: &[T], usage: BufferUsages) -> Buffer {
+    let size = all.len().next_power_of_two() * size_of::<T>();
+    device.create_buffer(&BufferDescriptor {
+        label: None,
+        size: size as u64,
+        usage: usage | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+/// Writes the begin of a buffer. One that is too small is replaced.
+pub(in super::super) fn write<T: NoUninit>(
+    device: &Device,
+    queue: &Queue,
+    buffer: &mut Buffer,
+    all: &[T],
+) {
+    if buffer.size() < size_of_val(all) as u64 {
+        *buffer = buffer_for(device, all, buffer.usage());
+    }
+    queue.write_buffer(buffer, 0, bytemuck::cast_slice(all));
+}
+
 /// Rows of one type. Buffers only grow. None has more than [`Rows::CHUNK`] rows, so that a million
 /// bodies stay within the buffer size of 256 MiB that every driver supports.
 #[derive(Debug)]
@@ -29,20 +53,11 @@ impl<T: NoUninit> Rows<T> {
     pub fn write(&mut self, device: &Device, queue: &Queue, rows: &[T]) {
         self.len = rows.len();
         for (index, rows) in rows.chunks(Self::CHUNK).enumerate() {
-            let bytes: &[u8] = bytemuck::cast_slice(rows);
-            let held = self.chunks.get(index);
-            if held.is_none_or(|buffer| buffer.size() < bytes.len() as u64) {
-                let size = rows.len().next_power_of_two() * size_of::<T>();
-                let buffer = device.create_buffer(&BufferDescriptor {
-                    label: None,
-                    size: size as u64,
-                    usage: BufferUsages::VERTEX | BufferUsages::COPY_DST,
-                    mapped_at_creation: false,
-                });
-                self.chunks.truncate(index);
-                self.chunks.push(buffer);
+            if index == self.chunks.len() {
+                self.chunks
+                    .push(buffer_for(device, rows, BufferUsages::VERTEX));
             }
-            queue.write_buffer(&self.chunks[index], 0, bytes);
+            write(device, queue, &mut self.chunks[index], rows);
         }
     }
 

@@ -1,8 +1,9 @@
 //! Textures to draw into, and the background of pictures.
 
 use wgpu::{
-    Color, Device, Extent3d, Texture, TextureDescriptor, TextureDimension, TextureFormat,
-    TextureUsages, TextureView,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource, Color,
+    Device, Extent3d, FilterMode, Sampler, SamplerDescriptor, Texture, TextureDescriptor,
+    TextureDimension, TextureFormat, TextureUsages, TextureView,
 };
 
 /// The colour of a picture where nothing is drawn, and of the panels: they leave it as it is, since
@@ -23,7 +24,7 @@ pub(crate) fn background(format: TextureFormat) -> Color {
 }
 
 /// Returns a texture of this size and number of samples.
-pub(super) fn texture(
+pub(crate) fn texture(
     device: &Device,
     size: [u32; 2],
     samples: u32,
@@ -42,12 +43,44 @@ pub(super) fn texture(
     })
 }
 
-pub(super) const fn extent([width, height]: [u32; 2]) -> Extent3d {
+pub(crate) const fn extent([width, height]: [u32; 2]) -> Extent3d {
     Extent3d {
         width,
         height,
         depth_or_array_layers: 1,
     }
+}
+
+/// Returns a sampler that blends the nearest texels.
+pub(crate) fn linear_sampler(device: &Device) -> Sampler {
+    device.create_sampler(&SamplerDescriptor {
+        mag_filter: FilterMode::Linear,
+        min_filter: FilterMode::Linear,
+        ..SamplerDescriptor::default()
+    })
+}
+
+/// Binds a texture and its sampler.
+pub(crate) fn sampled(
+    device: &Device,
+    layout: &BindGroupLayout,
+    view: &TextureView,
+    sampler: &Sampler,
+) -> BindGroup {
+    device.create_bind_group(&BindGroupDescriptor {
+        label: None,
+        layout,
+        entries: &[
+            BindGroupEntry {
+                binding: 0,
+                resource: BindingResource::TextureView(view),
+            },
+            BindGroupEntry {
+                binding: 1,
+                resource: BindingResource::Sampler(sampler),
+            },
+        ],
+    })
 }
 
 /// Returns a texture that is drawn into and then copied from by a shader.
