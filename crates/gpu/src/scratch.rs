@@ -32,9 +32,9 @@ impl Scratch {
 
     /// Returns `bytes` bytes for work on `stream`, aligned to 256 bytes.
     ///
-    /// The buffer grows by half, or to `bytes` if that is more; if so much is not free, to `bytes`.
-    /// The old memory is freed first, on its own stream. For another stream than last time new
-    /// memory is allocated, because the old may still be in use.
+    /// If it is too small, the buffer grows by half, or to `bytes` if that is more; if so much is
+    /// not free, to `bytes`. The old memory is freed first, on its own stream. For another stream
+    /// than last time as much new memory is allocated, because the old may still be in use.
     ///
     /// # Errors
     ///
@@ -49,10 +49,11 @@ impl Scratch {
             Some(kept) => kept,
             None => {
                 stream.refuse_capture("growing a scratch buffer")?;
-                let generous = self
-                    .capacity()
-                    .saturating_add(self.capacity() / 2)
-                    .max(bytes);
+                let capacity = self.capacity();
+                let generous = match capacity < bytes {
+                    true => capacity.saturating_add(capacity / 2).max(bytes),
+                    false => capacity,
+                };
                 self.buffer = None;
                 stream.alloc(generous).or_else(|_| stream.alloc(bytes))?
             }

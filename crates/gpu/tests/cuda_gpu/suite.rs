@@ -738,6 +738,7 @@ fn scratch(device: &Device) {
     assert_eq!(stream.to_vec(b.as_slice()).unwrap(), [2; 200]);
     assert_eq!(scratch.capacity(), 1500, "half as much again");
     assert_eq!(scratch.reserve(&other, 10).unwrap().len(), 10);
+    assert_eq!(scratch.capacity(), 1500, "as much on another stream");
     let captured = stream.capture(|stream| scratch.reserve(stream, 1 << 20).map(drop));
     assert_eq!(
         captured.unwrap_err(),

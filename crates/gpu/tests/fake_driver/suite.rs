@@ -21,7 +21,7 @@ const LIBRARY: &str = "RADSWEEP_CUDA_LIBRARY";
 /// The name, the driver (`new` and `old` are compiled, others are file names), the codes that it
 /// must return, and the function that runs in the process.
 type Case = (&'static str, &'static str, &'static str, fn());
-const CASES: [Case; 21] = [
+const CASES: [Case; 22] = [
     ("no_driver", "/nowhere/libcuda.so.1", "", no_driver),
     ("stub_library", "new", "cuInit=34", || {
         assert!(
@@ -51,6 +51,7 @@ const CASES: [Case; 21] = [
         a_dead_context,
     ),
     ("out_of_memory", "new", "", out_of_memory),
+    ("scratch_of_two_streams", "new", "", scratch_of_two_streams),
     ("images", "new", "", images),
     ("everything_is_released", "new", "", everything_is_released),
     ("images_are_shared", "new", "", images_are_shared),
@@ -322,6 +323,19 @@ fn out_of_memory() {
     assert_eq!(scratch.capacity(), 0);
     scratch.reserve(&stream, 1 << 20).unwrap();
     drop((stream, scratch));
+    nothing_left();
+}
+
+fn scratch_of_two_streams() {
+    let stream = stream();
+    let other = Stream::new(stream.device()).unwrap();
+    let mut scratch = Scratch::new();
+    for _ in 0..4 {
+        scratch.reserve(&stream, 1000).unwrap();
+        scratch.reserve(&other, 10).unwrap();
+    }
+    assert_eq!(scratch.capacity(), 1000, "it grows only if it is too small");
+    drop((stream, other, scratch));
     nothing_left();
 }
 
