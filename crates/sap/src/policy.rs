@@ -16,14 +16,17 @@ pub(crate) struct Limits {
     pub(crate) worth: u32,
 }
 
+/// The max wait after a build that was declined. Not measured.
+const MAX_DECLINED_FRAMES: u32 = 16;
+
 /// Counts quiet frames until a build is due, and the frames that it serves.
 #[derive(Debug, Clone)]
 pub(crate) struct Hysteresis {
     limits: Limits,
     in_use: bool,
-    /// Quiet frames in a row since the structure was last in use.
-    quiet_frames: u32,
+    /// The quiet frames in a row required before a build, and those of them that are left.
     required_quiet_frames: u32,
+    left: u32,
     /// Quiet frames since the structure was built.
     frames_served: u32,
 }
@@ -33,8 +36,8 @@ impl Hysteresis {
         Self {
             limits,
             in_use: false,
-            quiet_frames: 0,
             required_quiet_frames: limits.min_quiet_frames,
+            left: limits.min_quiet_frames,
             frames_served: 0,
         }
     }
@@ -46,7 +49,7 @@ impl Hysteresis {
 
     /// Tells whether the structure should be built now.
     pub(crate) const fn is_due(&self) -> bool {
-        !self.in_use && self.quiet_frames >= self.required_quiet_frames
+        !self.in_use && self.left == 0
     }
 
     /// Counts a quiet frame.
@@ -54,7 +57,7 @@ impl Hysteresis {
         if self.in_use {
             self.frames_served = self.frames_served.saturating_add(1);
         } else {
-            self.quiet_frames = self.quiet_frames.saturating_add(1);
+            self.left = self.left.saturating_sub(1);
         }
     }
 
@@ -91,20 +94,21 @@ impl Hysteresis {
                 (2 * self.required_quiet_frames).min(max_quiet_frames)
             };
         }
-        (self.in_use, self.quiet_frames, self.frames_served) = (false, 0, 0);
+        self.left = self.required_quiet_frames;
+        (self.in_use, self.frames_served) = (false, 0);
     }
 
     /// Waits before the next build, because one would not be worth its cost now: twice as long, but
-    /// at most 16 frames.
+    /// at most 16 frames. A longer wait after builds that did not last remains in force.
     pub(crate) fn decline(&mut self) {
-        self.quiet_frames = 0;
-        self.required_quiet_frames = (2 * self.required_quiet_frames).min(16);
+        self.left = (2 * self.required_quiet_frames).min(MAX_DECLINED_FRAMES);
+        self.required_quiet_frames = self.required_quiet_frames.max(self.left);
     }
 
     /// Requires the max number of quiet frames, after a build that failed or was of no use.
     pub(crate) const fn postpone(&mut self) {
-        self.quiet_frames = 0;
         self.required_quiet_frames = self.limits.max_quiet_frames;
+        self.left = self.required_quiet_frames;
     }
 }
 
@@ -198,6 +202,22 @@ mod tests {
             assert_eq!(wait(&mut hysteresis), required);
             hysteresis.decline();
         }
+    }
+
+    #[test]
+    fn a_declined_build_does_not_shorten_the_wait_after_builds_that_did_not_last() {
+        let mut hysteresis = Hysteresis::new(Limits {
+            max_quiet_frames: 64,
+            ..LIMITS
+        });
+        hysteresis.postpone();
+        assert_eq!(wait(&mut hysteresis), 64);
+        // It was waited for long enough, so it is looked at again soon.
+        hysteresis.decline();
+        assert_eq!(wait(&mut hysteresis), 16);
+        hysteresis.begin();
+        hysteresis.end();
+        assert_eq!(wait(&mut hysteresis), 64);
     }
 
     #[test]
