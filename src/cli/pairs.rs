@@ -147,16 +147,12 @@ fn on_devices(args: &Pairs, devices: Devices, config: &Config) -> Result<()> {
     let inputs = Inputs::read(args)?;
     bar.set_message("finding pairs");
     let name = output::name(inputs.path, "stdin").display().to_string();
-    let (ms, ranks) = work.update(&inputs.boxes, &name)?;
-    let pairs: Result<Vec<_>> = work.pairs().collect();
-    let pairs = pairs?;
-    let mut tally = Tally::begin(&mut sink, pairs.iter().map(|list| list.len() as u64).sum())?;
-    for list in &pairs {
-        tally.take(list)?;
-    }
+    let updated = work.update(&inputs.boxes, &name)?;
+    let mut tally = Tally::begin(&mut sink, updated.pairs)?;
+    work.for_each_chunk(|pairs| tally.take(pairs))?;
     let found = Found {
-        ranks: Some(ranks),
-        ..tally.found(ms)
+        ranks: Some(updated.ranks),
+        ..tally.found(updated.ms)
     };
     bar.finish_and_clear();
     sink.finish()?;

@@ -171,8 +171,26 @@ fn several_devices_find_pairs_within_a_file_on_cuda_only() {
         refuses_naming(2, &["pairs", &boxes, "--devices", count], &["--devices"]);
     }
     // Without the feature `cuda` or without a device it fails before.
-    let error = refuses(1, &["pairs", &boxes, "--devices", "1024"]);
-    assert!(error.contains("CUDA") || error.contains("cuda"), "{error}");
+    let there = &json(&["info", "--json"])["cuda"]["devices"];
+    let is_there = there.as_array().is_some_and(|list| !list.is_empty());
+    let wide = folder.array(
+        "wide.npy",
+        &[4, 6],
+        &ROW.as_flattened()
+            .iter()
+            .map(|&x| f64::from(x))
+            .collect::<Vec<_>>(),
+    );
+    for (file, count, part) in [
+        (&boxes, "1024", "--devices 1024: this machine has"),
+        (&wide, "all", "wide.npy are float64"),
+    ] {
+        let args = ["pairs", file, "--devices", count];
+        match is_there {
+            true => refuses_naming(2, &args, &[part]),
+            false => assert!(refuses(1, &args).to_lowercase().contains("cuda")),
+        }
+    }
 }
 
 #[test]

@@ -2,29 +2,40 @@
 
 use super::super::args::{Devices, misuse};
 use super::super::table::round;
-use radsweep::{Config, Pair};
-use radsweep_common::npy::Boxes;
+use radsweep::{Config, Pair, gpu};
+use radsweep_common::npy::{self, Boxes};
 use radsweep_common::{Result, numbers::counted};
 use sap_dist::{Cause, Error, RankReport};
 use serde_json::{Value, json};
 use std::time::Instant;
 
+/// Pairs that are passed on at a time: 8 MiB.
+const CHUNK: usize = 1 << 20;
+
 /// The devices of a call.
 pub(super) struct Work(sap_dist::Devices);
+
+/// What an update did.
+pub(super) struct Updated {
+    pub pairs: u64,
+    pub ms: f64,
+    /// What each device did, as a table and as JSON.
+    pub ranks: (String, Value),
+}
 
 impl Work {
     /// Opens the devices.
     pub fn new(devices: Devices, config: &Config) -> Result<Self> {
-        let there = sap_dist::Devices::count().map_err(|error| match error {
-            Error::Rank { cause, .. } => cause.to_string(),
-            other => other.to_string(),
-        })?;
+        let there = gpu::Device::count()?;
         let count = match devices {
+            _ if there == 0 => return Err(gpu::Error::NoDevice.into()),
             Devices::All => there,
             Devices::First(count) if count <= there => count,
             Devices::First(count) => {
                 let there = counted(there as u64, "CUDA device", "CUDA devices");
-                return Err(format!("--devices {count}: this machine has {there}").into());
+                return Err(misuse(format!(
+                    "--devices {count}: this machine has {there}"
+                )));
             }
         };
         let config = sap_dist::Config {
@@ -38,9 +49,8 @@ impl Work {
         Ok(Self(opened.map_err(|error| worded(&error))?))
     }
 
-    /// Finds the pairs of the boxes of a file of this name. Returns the milliseconds, and what each
-    /// device did as a table and as JSON.
-    pub fn update(&mut self, boxes: &Boxes, name: &str) -> Result<(f64, (String, Value))> {
+    /// Finds the pairs of the boxes of a file of this name.
+    pub fn update(&mut self, boxes: &Boxes, name: &str) -> Result<Updated> {
         let Boxes::F32(boxes) = boxes else {
             return Err(misuse(format!(
                 "--devices takes float32 boxes, and those of {name} are float64"
@@ -54,22 +64,28 @@ impl Work {
             } => format!("{name}: {cause}"),
             error => worded(error),
         })?;
-        let ms = start.elapsed().as_secs_f64() * 1e3;
-        let rows = report.ranks.iter().map(row).collect();
-        Ok((ms, (report.to_string(), rows)))
+        Ok(Updated {
+            ms: start.elapsed().as_secs_f64() * 1e3,
+            pairs: report.pairs,
+            ranks: (report.to_string(), report.ranks.iter().map(row).collect()),
+        })
     }
 
-    /// Returns the pairs of one device after the other.
-    pub fn pairs(&self) -> impl Iterator<Item = Result<Vec<Pair>>> {
+    /// Passes the pairs to `f` in order and in chunks. Those of one device at a time are copied to
+    /// the host.
+    pub fn for_each_chunk(&self, mut f: impl FnMut(&[Pair]) -> npy::Result<()>) -> Result<()> {
         // Indices of a frame, which has fewer boxes than 2^32.
-        let narrow = |pair: sap_dist::Pair| Pair {
+        let narrow = |pair: &sap_dist::Pair| Pair {
             a: pair.a as u32,
             b: pair.b as u32,
         };
-        self.0.pairs().map(move |pairs| {
+        for pairs in self.0.pairs() {
             let pairs = pairs.map_err(|error| worded(&error))?;
-            Ok(pairs.into_iter().map(narrow).collect())
-        })
+            for chunk in pairs.chunks(CHUNK) {
+                f(&chunk.iter().map(narrow).collect::<Vec<_>>())?;
+            }
+        }
+        Ok(())
     }
 }
 
