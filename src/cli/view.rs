@@ -40,7 +40,13 @@ pub(super) fn view(args: View) -> Result<()> {
         config: simulation.engine.config(),
     };
     let Some(path) = args.picture.screenshot.clone() else {
-        return match viewer::window(settings) {
+        let has_frames = simulation.frames.is_some();
+        let opened = move || {
+            if has_frames {
+                note("--frames has no effect in a window");
+            }
+        };
+        return match viewer::window(settings, opened) {
             Err(error) if error.is_headless() => headless(args, &error.to_string()),
             shown => Ok(shown?),
         };

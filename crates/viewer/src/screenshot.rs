@@ -62,7 +62,7 @@ pub fn screenshot(wanted: &Screenshot, mut progress: impl FnMut()) -> Result<(),
     let mut studio = Studio::new(wanted.size)?;
     save::check(&wanted.path)?;
     let mut stage = Stage::new(&wanted.settings, Home::new(&studio.gpu))?;
-    let mut viewer = Viewer::new(wanted.settings.clone(), true);
+    let mut viewer = Viewer::new(wanted.settings.clone());
     viewer.drawn_by(&studio.gpu);
     viewer.look = Look {
         colour: wanted.colour.unwrap_or(viewer.look.colour),

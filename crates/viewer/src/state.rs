@@ -152,7 +152,7 @@ impl Viewer {
     /// Frames per second at speed 1.
     const RATE: f64 = 60.0;
 
-    pub fn new(settings: Settings, playing: bool) -> Self {
+    pub fn new(settings: Settings) -> Self {
         let look = Look::of(settings.kind);
         let camera = Camera::around(Vec3::ZERO, 10.0);
         Self {
@@ -169,7 +169,7 @@ impl Viewer {
             snapshot: None,
             past: None,
             dragged: None,
-            playing,
+            playing: true,
             speed: 1.0,
             picked: None,
             inspected: None,
@@ -571,7 +571,7 @@ pub(super) mod tests {
 
     /// Returns a viewer that shows the first frame with the requested details.
     pub fn viewer() -> Viewer {
-        let mut viewer = Viewer::new(settings(), true);
+        let mut viewer = Viewer::new(settings());
         let mut scene = Scene::new(Kind::Uniform, &viewer.settings.options).expect("a scene");
         let mut broad_phase = BroadPhase::new(viewer.settings.config.clone()).expect("the CPU");
         let step = scene.step(&mut broad_phase).expect("valid");
@@ -711,7 +711,7 @@ pub(super) mod tests {
         assert_eq!(viewer.message.as_deref(), Some("no CUDA"));
         assert_eq!(viewer.settings, settings());
         // A failure before the first frame ends the viewer.
-        let mut first = Viewer::new(settings(), true);
+        let mut first = Viewer::new(settings());
         let error = first.take(failed(None)).expect_err("no frame");
         assert_eq!(error.to_string(), "no CUDA");
     }

@@ -37,18 +37,20 @@ const MIN_SIZE: [f64; 2] = [480.0, 320.0];
 /// Max successive failures of the device.
 const MAX_FAILURES: u32 = 3;
 
-/// Opens a window on the scene and returns when it is closed.
+/// Opens a window on the scene and returns when it is closed. `opened` is called once, as soon as
+/// there is a window.
 ///
 /// # Errors
 ///
 /// [`Error::NoDisplay`] without a window system, [`Error::NoAdapter`] without a graphics driver,
 /// [`Error::Device`] if the graphics device fails repeatedly.
-pub fn window(settings: Settings) -> Result<(), Error> {
+pub fn window(settings: Settings, opened: impl FnOnce() + 'static) -> Result<(), Error> {
     let no_display = |error: winit::error::EventLoopError| no_display(&error.to_string());
     let events = EventLoop::with_user_event().build().map_err(no_display)?;
     let mut app = App {
         proxy: events.create_proxy(),
-        viewer: Viewer::new(settings, true),
+        viewer: Viewer::new(settings),
+        opened: Some(Box::new(opened)),
         simulation: None,
         screen: None,
         redraw_at: None,
@@ -62,6 +64,8 @@ pub fn window(settings: Settings) -> Result<(), Error> {
 struct App {
     proxy: EventLoopProxy<Woken>,
     viewer: Viewer,
+    /// Called when the window has opened.
+    opened: Option<Box<dyn FnOnce()>>,
     simulation: Option<Simulation>,
     screen: Option<Screen>,
     /// The time of the next picture, if there is anything new to show.
@@ -148,6 +152,9 @@ impl App {
                 Screen::new(Arc::new(window), instance, events, &self.proxy)?
             }
         };
+        if let Some(opened) = self.opened.take() {
+            opened();
+        }
         self.viewer.drawn_by(&screen.gpu);
         let home = Home::new(&screen.gpu);
         self.screen = Some(screen);
