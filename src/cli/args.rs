@@ -33,12 +33,12 @@ use std::path::PathBuf;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Number of CPU threads. Results do not depend on it [env: RAYON_NUM_THREADS] [default: one
-    /// per core]
+    /// Number of CPU threads, 1 to 1024. Results do not depend on it [env: RAYON_NUM_THREADS]
+    /// [default: one per core]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
     pub threads: Option<usize>,
     /// When to colour messages and help; auto: on a terminal [env: NO_COLOR]
-    #[arg(long = "colour", alias = "color", global = true, help_heading = FOR_ALL, value_name = "WHEN", default_value = "auto")]
+    #[arg(long = "colour", visible_alias = "color", global = true, help_heading = FOR_ALL, value_name = "WHEN", default_value = "auto")]
     pub colour: ColorChoice,
     /// Prints help: -h in short, --help in full
     #[arg(short, long, global = true, help_heading = FOR_ALL, action = ArgAction::Help)]
@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Finds the fastest sort for each size on this NVIDIA GPU, and saves the result for the
     /// algorithm auto
+    ///
+    /// The result is the file `radsweep/sort-DEVICE.txt` in your configuration folder.
     Calibrate(Calibrate),
     /// Shows the devices, the driver, and the chosen backend with the reason
     Info(Info),
@@ -109,18 +111,19 @@ pub(crate) struct Simulation {
     /// What moves
     #[arg(value_name = "SCENE", default_value = Kind::FallingChairs.name(), value_parser = scenes())]
     pub scene: Kind,
-    /// Number of chairs, or of boxes in the other scenes, such as 1000, 10k, 1e6 or 2^20 [default:
-    /// 1500 chairs, 50000 particles, 8192 galaxy bodies, 100000 boxes]
+    /// Number of bodies, such as 1000, 10k, 1e6 or 2^20. A chair is nine boxes, any other body one
+    /// [default: 1500 chairs, 50000 particles, 8192 galaxy bodies, 100000 boxes]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = bodies)]
     pub bodies: Option<usize>,
     /// Number of frames to run [default: 300 for falling-chairs, particles and galaxy, 60 for the
     /// others]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = frames)]
     pub frames: Option<u32>,
-    /// Seed of the random arrangement
+    /// Seed of the random arrangement, a number from 0. The same seed gives the same scene
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
-    /// Multiplies the pairs per box of uniform, clustered and mixed-sizes [default: 1]
+    /// Factor of the pairs per box of uniform, clustered and mixed-sizes, 0.001 to 1000. No effect
+    /// on the others [default: 1]
     #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = density)]
     pub density: Option<f32>,
     #[command(flatten)]
@@ -308,7 +311,7 @@ pub(crate) struct Sort {
     /// File to write the stable argsort to: uint32; - for stdout
     #[arg(long, value_name = "PERM.npy", value_parser = array())]
     pub index: Option<PathBuf>,
-    /// Sort to run on CUDA
+    /// Sort to run on CUDA; auto: the fastest by size. No effect on the CPU, which has one sort
     #[arg(long, alias = "algorithm", value_name = "ALG", default_value_t, value_parser = algorithms())]
     pub sort: Algorithm,
     /// Sorts the largest key first
@@ -353,7 +356,7 @@ pub(crate) struct Engine {
     /// How the broad phase finds pairs; auto chooses by a sample of the boxes
     #[arg(long, value_name = "S", default_value_t, value_parser = one_of::<Strategy>(Strategy::ALL.iter().map(|one| one.name())))]
     pub strategy: Strategy,
-    /// Sort that the broad phase uses on CUDA
+    /// Sort that the broad phase uses on CUDA; auto: the fastest by size. No effect elsewhere
     #[arg(long, value_name = "ALG", default_value_t, value_parser = algorithms())]
     pub sort: Algorithm,
 }

@@ -252,6 +252,10 @@ fn help_says_what_options_and_columns_mean() {
         (&["bench", "sap"], "(sap: sweep and prune)"),
         (&["info"], "[env: RAYON_NUM_THREADS]"),
         (&["info"], "[env: NO_COLOR]"),
+        (&["info"], "[alias: --color]"),
+        (&["run"], "mixed-sizes, 0.001 to 1000"),
+        (&["run"], "No effect elsewhere"),
+        (&["calibrate"], "`radsweep/sort-DEVICE.txt`"),
     ] {
         assert!(help(args).contains(part), "{args:?} {}", help(args));
     }

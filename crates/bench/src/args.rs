@@ -64,12 +64,13 @@ pub struct Sort {
     /// Sorts to measure on CUDA [default: all but auto]
     #[arg(long = "sort", alias = "algorithms", value_name = "ALG,…", value_delimiter = ',', value_parser = one_of::<Algorithm>(Algorithm::ALL.iter().map(|one| one.name())))]
     pub(crate) algorithms: Vec<Algorithm>,
-    /// Runs of each sort; the median is reported. Fewer runs if they take more than two seconds
+    /// Number of runs of each sort; the median is reported. Fewer runs if they take more than two
+    /// seconds
     #[arg(long, value_name = "N", default_value_t = 21, allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: usize,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// File for a plot of the rates; - for stdout
+    /// File for a plot of billions of elements a second by number of elements; - for stdout
     #[arg(long, value_name = "F.svg", value_parser = ending("svg"))]
     pub(crate) plot: Option<PathBuf>,
 }
