@@ -16,9 +16,9 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 /// frame for the count of pairs.
 ///
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
-/// the plan of cells, and the strategy. Any boxes give the right pairs; [`FrameGraph::renew`]
-/// adapts the graph to boxes that have become very different. Events, margins and resting sets
-/// belong to updates and are not in a graph.
+/// the plan of cells, and the strategy. Any boxes, filters and worlds give the right pairs;
+/// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. Events, margins
+/// and resting sets belong to updates and are not in a graph.
 ///
 /// ```
 /// use sap::{Aabb, Config, FrameGraph};
@@ -100,12 +100,14 @@ impl FrameGraph {
         self.boxes.slice_mut()
     }
 
-    /// Returns their filters, if it was made with some.
+    /// Returns the filters that the next launch reads, to be written like the boxes; None if the
+    /// graph was made without filters.
     pub fn filters_mut(&mut self) -> Option<SliceMut<'_, Filter>> {
         self.filters.as_mut().map(Buffer::slice_mut)
     }
 
-    /// Returns their worlds, if it was made with some.
+    /// Returns the worlds that the next launch reads, to be written like the boxes; None if the
+    /// graph was made without worlds. Any world may be written, also a greater one than before.
     pub fn worlds_mut(&mut self) -> Option<SliceMut<'_, u32>> {
         self.worlds.as_mut().map(Buffer::slice_mut)
     }

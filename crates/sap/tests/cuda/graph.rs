@@ -9,7 +9,7 @@ use sap::{
 
 pub const ALL: &[(&str, Check)] = &[("graph::frames", frames), ("graph::limits", limits)];
 
-/// Launches over boxes of other positions and sizes than those that the graph was recorded for.
+/// Launches over other boxes, filters and worlds than those that the graph was recorded for.
 fn frames(strategy: Strategy) -> Result<(), Failed> {
     for (rule, number) in RULES.into_iter().cycle().zip(0..4) {
         let mut random = Random::new(11 + number);
@@ -18,18 +18,12 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
             rule,
             ..cuda(strategy)
         };
-        let filters: Vec<Filter> = (0..n)
-            .map(|_| Filter {
-                group: random.below(20) as u32,
-                flags: FilterFlags(random.below(4) as u32),
-                ..Filter::default()
-            })
-            .collect();
-        let worlds: Vec<u32> = (0..n).map(|_| random.below(5) as u32).collect();
         let mut boxes = uniform(&mut random, n, 2.0);
-        let filters = (number % 2 == 0).then_some(&filters[..]);
-        let worlds = (number > 1).then_some(&worlds[..]);
-        let mut graph = FrameGraph::new(&config, &boxes, filters, worlds, 4 * n).map_err(text)?;
+        let mut filters = (number % 2 == 0).then(|| any_filters(&mut random, n));
+        let mut worlds = (number > 1).then(|| any_worlds(&mut random, n, 5));
+        let lists = (filters.as_deref(), worlds.as_deref());
+        let graph = FrameGraph::new(&config, &boxes, lists.0, lists.1, 4 * n);
+        let mut graph = graph.map_err(text)?;
         let stream = graph.stream().clone();
         let mut plain = engine(&Config {
             backend: Backend::Cpu,
@@ -39,10 +33,10 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
             graph.launch().map_err(text)?;
             let report = graph.report().map_err(text)?;
             let mut frame = Frame::boxes(&boxes);
-            if let Some(filters) = filters {
+            if let Some(filters) = &filters {
                 frame = frame.filters(filters);
             }
-            if let Some(worlds) = worlds {
+            if let Some(worlds) = &worlds {
                 frame = frame.worlds(worlds);
             }
             plain.update(frame).map_err(text)?;
@@ -55,12 +49,36 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
             )?;
             boxes = uniform(&mut random, n, [0.1, 1.0, 3.0, 0.01][round % 4]);
             stream.upload(graph.boxes_mut(), &boxes).map_err(text)?;
+            equal(graph.filters_mut().is_some(), filters.is_some())?;
+            if let (Some(to), Some(filters)) = (graph.filters_mut(), &mut filters) {
+                *filters = any_filters(&mut random, n);
+                stream.upload(to, filters).map_err(text)?;
+            }
+            equal(graph.worlds_mut().is_some(), worlds.is_some())?;
+            if let (Some(to), Some(worlds)) = (graph.worlds_mut(), &mut worlds) {
+                *worlds = any_worlds(&mut random, n, 9);
+                worlds[0] = u32::MAX;
+                stream.upload(to, worlds).map_err(text)?;
+            }
             if round == 2 {
                 graph.renew(0).map_err(text)?;
             }
         }
     }
     Ok(())
+}
+
+fn any_filters(random: &mut Random, n: usize) -> Vec<Filter> {
+    let any = |_| Filter {
+        group: random.below(20) as u32,
+        flags: FilterFlags(random.below(4) as u32),
+        ..Filter::default()
+    };
+    (0..n).map(any).collect()
+}
+
+fn any_worlds(random: &mut Random, n: usize, worlds: usize) -> Vec<u32> {
+    (0..n).map(|_| random.below(worlds) as u32).collect()
 }
 
 /// Too small a capacity, invalid boxes, and no boxes.
