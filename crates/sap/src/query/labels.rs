@@ -1,4 +1,4 @@
-//! What filters and worlds say of boxes, and of those below a node.
+//! The filters and worlds of boxes, and what those below a node have in common.
 
 use super::node::in_nodes;
 use crate::threads::Threads;

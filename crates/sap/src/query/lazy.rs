@@ -1,4 +1,4 @@
-//! A value that the first call which needs it makes.
+//! A value that is made by the first call that needs it.
 
 use crate::Result;
 use crate::threads::{Threads, in_pool, on_threads};

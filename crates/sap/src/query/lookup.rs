@@ -1,4 +1,4 @@
-//! What queries keep until the next update.
+//! The tree and the labels that queries keep until the next update.
 
 use super::labels::Labels;
 use super::lazy::Lazy;
@@ -6,7 +6,8 @@ use super::tree::Tree;
 #[cfg(cuda)]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What queries keep until the next update. All of it is made by the first that needs it.
+/// The tree and the labels that queries keep until the next update. Each is made by the first query
+/// that needs it.
 #[derive(Default)]
 pub(crate) struct Lookup {
     pub(crate) tree: Lazy<Tree>,

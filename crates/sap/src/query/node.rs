@@ -1,4 +1,4 @@
-//! Eight boxes beside each other.
+//! A node of a tree: eight boxes, which are tested at once.
 
 use crate::threads::Threads;
 use crate::try_alloc::{collect, gather};

@@ -1,5 +1,4 @@
-//! Queries that a device answers by looking at all boxes: it finds candidates, and the host tests
-//! them.
+//! Answers queries on a device, which looks at all boxes and finds candidates. The host tests them.
 
 use super::node::{BRANCH, Node, lanes};
 use super::probe::{Level, Probe};

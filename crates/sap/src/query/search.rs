@@ -1,4 +1,4 @@
-//! The ways through a tree: all hits, the closest, or one after the other from the nearest on.
+//! Searches a tree for all hits, for the closest, or for one after the other from the nearest on.
 
 use super::node::{BRANCH, lanes};
 use super::probe::{Level, Probe};

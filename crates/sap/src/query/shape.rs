@@ -1,4 +1,4 @@
-//! What a query looks for, and what it finds.
+//! The shapes that queries look for, and the hits that they find.
 
 use crate::Aabb;
 

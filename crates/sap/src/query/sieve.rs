@@ -1,4 +1,4 @@
-//! Which boxes a query may meet, by their filters and worlds.
+//! Chooses the boxes that a query may meet, by their filters and worlds.
 
 use super::labels::{Labels, Mark, marks};
 use super::tree::Tree;
