@@ -138,11 +138,11 @@ struct Bounds {
 impl Bounds {
     fn of(vertices: &[[f32; 3]]) -> Self {
         let none = Self {
-            min: [ordered(f32::INFINITY); 3],
-            max: [ordered(f32::NEG_INFINITY); 3],
+            min: [in_total_order(f32::INFINITY); 3],
+            max: [in_total_order(f32::NEG_INFINITY); 3],
         };
         vertices.iter().fold(none, |bounds, vertex| {
-            let at = |nan: i32| vertex.map(|v| if v.is_nan() { nan } else { ordered(v) });
+            let at = |nan: i32| vertex.map(|v| if v.is_nan() { nan } else { in_total_order(v) });
             bounds.merged(Self {
                 min: at(i32::MIN),
                 max: at(i32::MAX),
@@ -163,12 +163,12 @@ impl Bounds {
 }
 
 /// Returns an integer in the order of `f32::total_cmp`.
-const fn ordered(value: f32) -> i32 {
+const fn in_total_order(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
-/// Inverts [`ordered`].
-const fn float(ordered: i32) -> f32 {
-    f32::from_bits((ordered ^ ((ordered >> 31) as u32 >> 1) as i32) as u32)
+/// Inverts [`in_total_order`].
+const fn float(number: i32) -> f32 {
+    f32::from_bits((number ^ ((number >> 31) as u32 >> 1) as i32) as u32)
 }
