@@ -34,6 +34,7 @@ pub(super) use rows::{buffer_for, write};
 #[cfg(feature = "wgpu")]
 pub(super) use shadows::sun_axes;
 use shadows::{Casters, SUN, ShadowMap, Sunlight};
+use std::mem::offset_of;
 use std::time::{Duration, Instant};
 pub(super) use target::Picture;
 use target::Targets;
@@ -63,6 +64,22 @@ struct Globals {
     scales: [f32; 4],
     modes: [u32; 4],
 }
+
+const _: () = {
+    assert!(size_of::<Globals>() == 304);
+    assert!(offset_of!(Globals, light) == 64);
+    assert!(offset_of!(Globals, eye) == 128);
+    assert!(offset_of!(Globals, right) == 144);
+    assert!(offset_of!(Globals, up) == 160);
+    assert!(offset_of!(Globals, forward) == 176);
+    assert!(offset_of!(Globals, sun) == 192);
+    assert!(offset_of!(Globals, sun_light) == 208);
+    assert!(offset_of!(Globals, sky_top) == 224);
+    assert!(offset_of!(Globals, horizon) == 240);
+    assert!(offset_of!(Globals, ground) == 256);
+    assert!(offset_of!(Globals, scales) == 272);
+    assert!(offset_of!(Globals, modes) == 288);
+};
 
 /// A mesh in device memory.
 #[derive(Debug)]
