@@ -33,13 +33,16 @@ pub(crate) mod tuning;
 mod update;
 mod update_full;
 
+#[cfg(any(cuda, feature = "wgpu"))]
+pub(crate) use full::sample::sample_size;
+
 /// What the engine on `wgpu` does on the host in the same way.
 #[cfg(feature = "wgpu")]
 pub(crate) mod shared {
     pub(crate) use super::chunks::Delivery;
     pub(crate) use super::clock::Clock;
     pub(crate) use super::full::columns::Cuts;
-    pub(crate) use super::full::plan::{plan_by_sample, plan_without_tree, sample_size};
+    pub(crate) use super::full::plan::{plan_by_sample, plan_without_tree};
     pub(crate) use super::full::records::axes;
     pub(crate) use super::full::split::max_copies;
     pub(crate) use super::limits::{PairLimit, max_pairs};

@@ -84,7 +84,7 @@ pub(super) const WGPU_COSTS: [f64; 4] = [10.0, 4.0, 16.0, 0.0];
 /// frames are worth a better estimate: 2,048 boxes stand for 2 million pairs. Not measured.
 pub(super) const MIN_PLAN_SAMPLE: usize = 192;
 /// See [`MIN_PLAN_SAMPLE`].
-pub(super) const MAX_PLAN_SAMPLE: usize = 2048;
+pub(crate) const MAX_PLAN_SAMPLE: usize = 2048;
 /// See [`MIN_PLAN_SAMPLE`].
 pub(super) const BOXES_PER_SAMPLED: usize = 128;
 /// Sampled candidates that rate columns, for each box of the sample. Not measured.

@@ -6,7 +6,7 @@ use super::input::{ABSENT, Given};
 use super::launch::{Batch, start_of};
 use super::memory::Grow;
 use super::scene::{BOX_WORDS, DeviceScene, EXACT_WORDS, FILTER_WORDS};
-use crate::cpu::shared::sample_size;
+use crate::cpu::sample_size;
 use crate::{Aabb, Aabb64, Error, Invalid, InvalidReason, Result, try_alloc};
 use bytemuck::{Pod, Zeroable};
 use radsweep_kernels::wgsl::WORKGROUP;

@@ -11,7 +11,7 @@ pub(super) mod kept;
 mod partition;
 pub(super) mod plan;
 pub(super) mod records;
-mod sample;
+pub(super) mod sample;
 pub(super) mod split;
 mod sweep;
 pub(super) mod two_sets;

@@ -8,8 +8,6 @@
 use super::columns::{Columns, Cuts, Gap, Span, Steps, area};
 use super::records::axes;
 use super::sample::Sample;
-#[cfg(feature = "wgpu")]
-pub(crate) use super::sample::sample_size;
 use crate::choice::{Choice, Reason};
 use crate::cpu::scene::Scene;
 use crate::cpu::tuning::{

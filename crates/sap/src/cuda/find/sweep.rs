@@ -1,6 +1,8 @@
 //! The sweep along one axis: keys, sorted boxes with a work list, and the search of it.
 //! [`crate::Strategy::Endpoints`] has keys and a sort of its own ([`Endpoints`]).
 
+use crate::cpu::sample_size;
+use crate::cpu::tuning::MAX_PLAN_SAMPLE;
 use crate::cuda::abi::{Keys, Sorted, State, SweepInput};
 use crate::cuda::find::endpoints::Endpoints;
 use crate::cuda::find::search::Search;
@@ -12,6 +14,9 @@ use crate::cuda::sorting::Sorting;
 use crate::{Result, Strategy};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args};
 use gpusort::cuda::{Payload, Request};
+
+// The kernel `sap_axis` has shared memory for 2,048 boxes.
+const _: () = assert!(MAX_PLAN_SAMPLE <= 2048);
 
 struct Kernels {
     axis: Kernel,
@@ -120,10 +125,11 @@ impl Sweep {
         Ok(())
     }
 
-    /// Chooses the axis from every `n / m`-th box, with `m` as the CPU engine has it.
+    /// Chooses the axis by a sample as large as that of the CPU engine: one box from each of as
+    /// many equal stretches of the boxes.
     fn choose_axis(&self, stream: &Stream, scene: &Scene, state: DevicePtr<State>) -> Result<()> {
         let n = scene.n;
-        let sampled = (n / 128).clamp(192, 2048).min(n) as u32;
+        let sampled = sample_size(n) as u32;
         let launch = Launch {
             grid: (sampled.div_ceil(WARP), 3, 1),
             ..Launch::linear(1, THREADS)
