@@ -67,7 +67,7 @@ fn main() -> Outcome<()> {
         .collect();
     for (distribution, keys) in DISTRIBUTIONS.iter().zip(&all) {
         let (ms, report) = bench.sort(keys, Payload::None)?;
-        let buckets = bucket_count::<u32>(n as u64, Payload::None, true);
+        let buckets = bucket_count::<u32>(n as u64, Payload::None);
         let largest = report.largest_bucket as f64 * buckets as f64 / n as f64;
         let name = format!("{distribution:?}");
         println!("{name:24} {ms:9.4} {:8.2} {largest:14.4}", rate(n, ms));

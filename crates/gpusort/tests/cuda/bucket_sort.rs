@@ -43,7 +43,7 @@ fn no_bucket_above_the_bound<K: TestKey>(gpu: &Gpu) -> Outcome {
         &[tile + 1, 3 * tile, 40 * tile + 77, 300 * tile][..],
         &[5 * tile + 77][..],
     ) {
-        let buckets = bucket_count::<K>(*n as u64, Payload::Index, true);
+        let buckets = bucket_count::<K>(*n as u64, Payload::Index);
         if buckets < 2 {
             return Err(format!("{n} keys are one bucket").into());
         }
@@ -129,7 +129,7 @@ fn one_tile(gpu: &Gpu) -> Outcome {
     for n in [1, 1000, tile] {
         let report = sorted(gpu, &Distribution::UniformBits.keys::<u32>(n, 6))?;
         let stages = report.stages.len();
-        if bucket_count::<u32>(n as u64, Payload::Index, true) != 1
+        if bucket_count::<u32>(n as u64, Payload::Index) != 1
             || report.largest_bucket != n as u64
             || stages != 1
             || (report.algorithm, report.n) != ("bucket", n as u64)

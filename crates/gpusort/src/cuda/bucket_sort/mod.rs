@@ -30,15 +30,22 @@ pub(super) struct BucketSort;
 /// single tile holds them.
 #[doc(hidden)]
 #[must_use]
-pub fn bucket_count<K: crate::Key>(n: u64, payload: super::Payload, full_window: bool) -> u64 {
+pub fn bucket_count<K: crate::Key>(n: u64, payload: super::Payload) -> u64 {
     let shape = Shape::new::<K>(n, payload);
-    Plan::new(n, Tile::new(&shape, exact(&shape, full_window)), None).buckets
+    Plan::new(n, Tile::new(&shape, exact(&shape, Window::Full)), None).buckets
+}
+
+/// The bits of the keys that a sort compares.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Window {
+    Full,
+    Part,
 }
 
 /// Returns whether the ordered bits in the window determine the key. They do not for floats,
 /// because -0.0 and +0.0 have the same ordered bits.
-fn exact(shape: &Shape, full_window: bool) -> bool {
-    full_window && !matches!(shape.key, KeyType::F32 | KeyType::F64)
+fn exact(shape: &Shape, window: Window) -> bool {
+    window == Window::Full && !matches!(shape.key, KeyType::F32 | KeyType::F64)
 }
 
 impl Family for BucketSort {
@@ -47,21 +54,21 @@ impl Family for BucketSort {
     }
 
     fn scratch_bytes(&self, shape: &Shape) -> Result<u64> {
-        let bytes = |full_window| -> Result<u64> {
-            let plan = plan(shape, exact(shape, full_window));
+        let bytes = |window| -> Result<u64> {
+            let plan = plan(shape, exact(shape, window));
             measured(|layout| carve(layout, &plan, shape.value_bytes))
         };
         // The window is not known here.
-        Ok(bytes(true)?.max(bytes(false)?))
+        Ok(bytes(Window::Full)?.max(bytes(Window::Part)?))
     }
 
     fn tile_keys(&self, shape: &Shape) -> usize {
-        Tile::new(shape, exact(shape, true)).keys() as usize
+        Tile::new(shape, exact(shape, Window::Full)).keys() as usize
     }
 
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
-        for full_window in [true, false] {
-            let tile = Tile::new(shape, exact(shape, full_window));
+        for window in [Window::Full, Window::Part] {
+            let tile = Tile::new(shape, exact(shape, window));
             Kernels::load(context, tile, shape.value_bytes)?;
         }
         Ok(())
@@ -76,8 +83,12 @@ impl Family for BucketSort {
     ) -> Result<()> {
         no_device_count(Algorithm::BucketSort, task)?;
         let (shape, order) = (&task.shape, task.order);
-        let full_window = order.begin == 0 && order.end == shape.key.bits();
-        let plan = plan(shape, exact(shape, full_window));
+        let window = match (order.begin, order.end == shape.key.bits()) {
+            (0, true) => Window::Full,
+            _ => Window::Part,
+        };
+        let exact = exact(shape, window);
+        let plan = plan(shape, exact);
         let regions = carve(&mut Layout::over(scratch)?, &plan, shape.value_bytes)?;
         let kernels = Kernels::load(context, plan.tile, shape.value_bytes)?;
         let sort = Sort {
@@ -87,7 +98,7 @@ impl Family for BucketSort {
             plan,
             regions,
             kernels,
-            exact: exact(shape, full_window),
+            exact,
         };
         sort.launch()
     }
