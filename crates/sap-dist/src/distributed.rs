@@ -58,7 +58,7 @@ impl Distributed {
         Ok(Self {
             search: Search::new(config.engine(Backend::Cpu, None)).map_err(failed)?,
             pool: config.threads.map(pool).transpose().map_err(failed)?,
-            protocol: Protocol::new(config, false),
+            protocol: Protocol::on_host(config),
             results: Results::default(),
             brought: Brought::default(),
         })

@@ -58,14 +58,24 @@ pub(crate) struct Protocol {
 }
 
 impl Protocol {
-    /// `on_device` tells where the boxes lie, which must be the same on all ranks too.
-    pub(crate) fn new(config: Config, on_device: bool) -> Self {
+    /// Makes the protocol of ranks whose boxes lie in the memory of the host.
+    pub(crate) fn on_host(config: Config) -> Self {
         Self {
-            word: config.word() | u64::from(on_device) << 3,
+            word: config.word(),
             config,
             layout: None,
             updates: 0,
             report: Report::default(),
+        }
+    }
+
+    /// Makes the protocol of ranks whose boxes lie on devices. No rank on the host agrees with it.
+    #[cfg(cuda)]
+    pub(crate) fn on_device(config: Config) -> Self {
+        let word = config.word() | 1 << 3;
+        Self {
+            word,
+            ..Self::on_host(config)
         }
     }
 

@@ -103,7 +103,7 @@ impl DeviceDistributed {
             sorting: Sorting::new(stream.device())?,
             owned: Owned::none(stream)?,
             search: Search::new(engine, small),
-            protocol: Protocol::new(config, true),
+            protocol: Protocol::on_device(config),
             cells: None,
             incoming: Scratch::new(),
             brought: Brought::default(),
