@@ -10,7 +10,7 @@ use common::churn::{Size, soak};
 use common::process::isolated;
 use common::quick;
 use libtest_mimic::{Arguments, Failed, Trial};
-use sap::{Backend, Config, OverlapRule, Strategy};
+use sap::{Backend, BroadPhase, Config, OverlapRule, Strategy};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -40,5 +40,7 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
         })
         .collect();
     let size = Size::new(if quick() { 300 } else { 2000 }, 2000, 20_000);
-    soak(&configs, size, SLACK, |_| Ok(allocated::bytes()))
+    soak(&configs, BroadPhase::new, size, SLACK, |_| {
+        Ok(allocated::bytes())
+    })
 }

@@ -248,11 +248,13 @@ fn check(engine: &mut BroadPhase, frame: Frame, lists: [&Vec<Pair>; 3]) -> Resul
         .try_for_each(|(found, expected)| same(found, expected))
 }
 
-/// Runs one scene with an engine of each configuration; they differ in backend and strategy only. A
-/// new engine on the CPU rebuilds each frame, and events must be the differences. `used` returns
-/// the bytes in use, which may grow by at most `slack` after the warm-up.
+/// Runs one scene with an engine of each configuration, made by `engine`; they differ in backend
+/// and strategy only. A new engine on the CPU rebuilds each frame, and events must be the
+/// differences. `used` returns the bytes in use, which may grow by at most `slack` after the
+/// warm-up.
 pub fn soak(
     configs: &[Config],
+    engine: impl Fn(Config) -> sap::Result<BroadPhase>,
     size: Size,
     slack: u64,
     used: impl Fn(&[BroadPhase]) -> Result<u64, Failed>,
@@ -267,7 +269,7 @@ pub fn soak(
     };
     let mut engines = configs
         .iter()
-        .map(|config| BroadPhase::new(config.clone()))
+        .map(|config| engine(config.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let mut churn = Churn::new(size, u64::from(margin.to_bits()) + rule as u64);
     let (mut stored, mut before) = (Vec::new(), Vec::new());

@@ -22,7 +22,7 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
         })
         .collect();
     let size = Size::new(sized(10_000, 80), sized(2000, 150), sized(20_000, 1500));
-    soak(&configs, size, 0, in_use)
+    soak(&configs, BroadPhase::new, size, 0, in_use)
 }
 
 /// Returns the bytes that this process uses on the device, if the device reports them.
