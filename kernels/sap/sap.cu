@@ -16,7 +16,7 @@
 //   phase                      bytes a box      launch                         predicted  measured
 //   1 prepare  prepare.cuh     24 + 24 r, 24 w  a thread a box                        20        36
 //   the sweep
-//   2 axis     axis.cuh        2,048 boxes      (64, 3) blocks of 256                  8        33
+//   2 axis     axis.cuh        24 a sample      (64, 3) blocks of 256                  8        33
 //   3 keys     keys.cuh        24 r, 4 w        a thread a box                         9
 //   4 sort     ../sort         index sort of 32-bit keys, 4 passes                    80 136 with 5
 //   5 tiles    tiles.cuh       28 r, 29 w       a warp a tile of 128 boxes            35
@@ -35,8 +35,8 @@
 //   6 sweep    tree.cuh        32 a child       a warp a box
 //   all
 //   7 order    rows.cuh        44 a pair        a thread a pair                       32        57
-//              or a sort (../sort) and unpack                                                  108
-//   8 unpack   pairs.cuh       16 a pair        a thread a pair                        8         8
+//              or a sort (../sort)                                                       108 with 8
+//   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
 //   9 events   events.cuh      32 a pair        1,024 pairs a block of 256            20
 //
 // `Endpoints` has its own phases 2 to 5 (endpoints.cuh). Boxes of meshes are made separately
