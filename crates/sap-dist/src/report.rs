@@ -22,8 +22,9 @@ pub struct Timings {
 }
 
 impl Timings {
-    /// The steps, in the order they run.
-    fn steps(&self) -> [(&'static str, f64); 5] {
+    /// Returns the steps by name, in the order they run.
+    #[must_use]
+    pub const fn steps(&self) -> [(&'static str, f64); 5] {
         [
             ("plan", self.plan),
             ("send", self.send),

@@ -3,9 +3,10 @@
 use super::broad_phase::DeviceDistributed;
 use super::frame::DeviceFrame;
 use super::transport::Staged;
-use crate::{Cause, Config, Error, Pair, Report, Result, Threads, Transport};
-use gpu::{Buffer, Pinned, Slice};
-use sap::Aabb;
+use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport};
+use bytemuck::Pod;
+use gpu::{Buffer, Pinned, Slice, Stream};
+use sap::{Aabb, Filter};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ pub struct Devices {
 struct Rank {
     broad_phase: DeviceDistributed,
     boxes: Buffer<Aabb>,
+    filters: Buffer<Filter>,
     staging: Option<Pinned<u8>>,
 }
 
@@ -71,6 +73,7 @@ impl Devices {
             let broad_phase = DeviceDistributed::new(config.clone(), device).map_err(named)?;
             Ok(Mutex::new(Rank {
                 boxes: broad_phase.stream().alloc(0).map_err(failed(rank))?,
+                filters: broad_phase.stream().alloc(0).map_err(failed(rank))?,
                 broad_phase,
                 staging: None,
             }))
@@ -97,16 +100,39 @@ impl Devices {
     /// [`Error::Rank`] with the device that failed and the cause, such as an invalid box, whose id
     /// is its index; [`Error::Transport`] if the system starts no thread for a device.
     pub fn update(&mut self, boxes: &[Aabb]) -> Result<&Report> {
+        self.find(boxes, None)
+    }
+
+    /// Does the same as [`Devices::update`], with a filter for each box.
+    ///
+    /// # Errors
+    ///
+    /// As [`Devices::update`], and [`Error::Rank`] with the rank 0 if there are more or fewer
+    /// filters than boxes.
+    pub fn update_filtered(&mut self, boxes: &[Aabb], filters: &[Filter]) -> Result<&Report> {
+        if filters.len() != boxes.len() {
+            let cause = Cause::LengthMismatch {
+                what: List::Filters,
+                expected: boxes.len() as u64,
+                given: filters.len() as u64,
+            };
+            return Err(Error::Rank { rank: 0, cause });
+        }
+        self.find(boxes, Some(filters))
+    }
+
+    fn find(&mut self, boxes: &[Aabb], filters: Option<&[Filter]>) -> Result<&Report> {
         let (n, count) = (boxes.len(), self.ranks.len());
         let border = |rank: usize| (n as u128 * rank as u128 / count as u128) as usize;
         let ranks = &self.ranks;
         let results = Threads::run(count, LIMIT, |threads| {
             let rank = threads.rank();
-            let first = border(rank);
-            let part = &boxes[first..border(rank + 1)];
+            let part = border(rank)..border(rank + 1);
+            let first = part.start as u64;
+            let filters = filters.map(|filters| &filters[part.clone()]);
             // A thread that panicked left nothing half done: the result is stored at the end.
             let mut one = ranks[rank].lock().unwrap_or_else(PoisonError::into_inner);
-            one.update(threads, first as u64, part)
+            one.update(threads, first, &boxes[part], filters)
         })?;
         // A rank that fails alone has the others miss it, so its error says more.
         let mut failed: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
@@ -171,20 +197,34 @@ impl Devices {
 
 impl Rank {
     /// Updates by this rank's part of the boxes, the first of which has the id `first`.
-    fn update(&mut self, threads: &mut Threads, first: u64, part: &[Aabb]) -> Result<()> {
+    fn update(
+        &mut self,
+        threads: &mut Threads,
+        first: u64,
+        boxes: &[Aabb],
+        filters: Option<&[Filter]>,
+    ) -> Result<()> {
         let rank = threads.rank();
         let stream = self.broad_phase.stream();
-        if self.boxes.len() != part.len() {
-            self.boxes = stream.alloc(part.len()).map_err(failed(rank))?;
+        upload(stream, &mut self.boxes, boxes).map_err(failed(rank))?;
+        let mut frame = DeviceFrame::from_id(first, self.boxes.slice());
+        if let Some(filters) = filters {
+            upload(stream, &mut self.filters, filters).map_err(failed(rank))?;
+            frame = frame.filters(self.filters.slice());
         }
-        let to = self.boxes.slice_mut();
-        stream.upload(to, part).map_err(failed(rank))?;
         let mut transport = Staged::with(threads, self.staging.take());
-        let frame = DeviceFrame::from_id(first, self.boxes.slice());
         let done = self.broad_phase.update(&mut transport, frame).map(drop);
         self.staging = transport.into_staging();
         done
     }
+}
+
+/// Copies a list to a buffer of its length.
+fn upload<T: Pod>(stream: &Stream, to: &mut Buffer<T>, from: &[T]) -> gpu::Result<()> {
+    if to.len() != from.len() {
+        *to = stream.alloc(from.len())?;
+    }
+    stream.upload(to.slice_mut(), from)
 }
 
 /// Says that the device of a rank failed.

@@ -1,16 +1,18 @@
 //! Boxes of the host on several devices by one call: the lists of one engine, frame after frame.
 
+use super::pairs::some_filter;
 use super::{Check, device_of, unless_quick};
-use crate::common::random::uniform_in;
+use crate::common::random::{Random, uniform_in};
 use libtest_mimic::Failed;
-use sap::{Aabb, Backend, BroadPhase, OnInvalid, OverlapRule};
-use sap_dist::{Cause, Config, Devices, Error, Pair};
+use sap::{Aabb, Backend, BroadPhase, Filter, Frame, OnInvalid, OverlapRule};
+use sap_dist::{Cause, Config, Devices, Error, List, Pair};
 
 pub const ALL: &[(&str, Check)] = &[
     (
         "devices::same_lists_as_one_engine",
         same_lists_as_one_engine,
     ),
+    ("devices::filters_come_and_go", filters_come_and_go),
     (
         "devices::a_bad_frame_leaves_the_last",
         a_bad_frame_leaves_the_last,
@@ -76,6 +78,39 @@ fn same_lists_as_one_engine() -> Result<(), Failed> {
             }
         }
     }
+    Ok(())
+}
+
+/// Also the events of frames with and without filters are those of one engine.
+fn filters_come_and_go() -> Result<(), Failed> {
+    let n = unless_quick(50_000, 800);
+    let boxes = uniform_in(n, [(n as f32).cbrt(); 3], 5);
+    let mut random = Random::new(6);
+    let filters: Vec<Filter> = boxes.iter().map(|_| some_filter(&mut random)).collect();
+    let mut one = BroadPhase::new(sap::Config {
+        backend: Backend::Cpu,
+        ..sap::Config::default()
+    })?;
+    let mut devices = Devices::new(Config::default(), (0..3).map(device_of))?;
+    for (n, is_filtered) in [(n, true), (n / 2, true), (n, false), (n, true), (0, true)] {
+        let (boxes, filters) = (&boxes[..n], &filters[..n]);
+        if is_filtered {
+            one.update(Frame::boxes(boxes).filters(filters))?;
+            devices.update_filtered(boxes, filters)?;
+        } else {
+            one.update(boxes)?;
+            devices.update(boxes)?;
+        }
+        let expected = [one.pairs(), one.started(), one.ended()].map(wide);
+        assert!(lists(&devices)? == expected, "{n} boxes, {is_filtered}");
+    }
+    let failed = devices.update_filtered(&boxes, &filters[1..]).err();
+    let cause = Cause::LengthMismatch {
+        what: List::Filters,
+        expected: n as u64,
+        given: n as u64 - 1,
+    };
+    assert_eq!(failed, Some(Error::Rank { rank: 0, cause }));
     Ok(())
 }
 

@@ -84,7 +84,7 @@ fn rows() -> Result<(), Failed> {
     Ok(())
 }
 
-fn some_filter(random: &mut Random) -> Filter {
+pub fn some_filter(random: &mut Random) -> Filter {
     let bits = random.bits() as u32;
     Filter {
         layers: bits & 7,
