@@ -119,6 +119,38 @@ impl Scene {
         if let Some(scene) = &mut self.wgpu {
             return scene.step(broad_phase);
         }
+        self.step_by(move |boxes, filters| {
+            let mut frame = Frame::boxes(boxes);
+            if !filters.is_empty() {
+                frame = frame.filters(filters);
+            }
+            let report = broad_phase.update(frame)?.clone();
+            Ok((report, broad_phase.pairs()))
+        })
+    }
+
+    /// Runs one frame with pairs that `find` finds in another way, such as on several devices.
+    ///
+    /// It gets the boxes, and their filters as [`Scene::filters`] returns them. It returns a report
+    /// and the sorted pairs. A scene on a device, which [`Scene::new_on`] may build, has no boxes
+    /// here and does not move.
+    ///
+    /// ```
+    /// use radsweep_scenes::{Kind, Options, Scene};
+    ///
+    /// let mut scene = Scene::new(Kind::Galaxy, &Options::default())?;
+    /// let step = scene.step_by(|boxes, _| Ok::<_, radsweep::Error>((boxes.len(), &[][..])))?;
+    /// assert_eq!(step.report, 8192); // no body bounces
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of `find`. The bodies have then moved, but the world has not reacted.
+    pub fn step_by<'a, R, E>(
+        &mut self,
+        find: impl FnOnce(&[Aabb], &[Filter]) -> Result<(R, &'a [Pair]), E>,
+    ) -> Result<Step<R>, E> {
         let mut stages = Vec::new();
         let mut run = |name, schedule: &mut Schedule, world: &mut World| {
             let start = Instant::now();
@@ -127,15 +159,11 @@ impl Scene {
         };
         run("place", &mut self.place, &mut self.world);
         let boxes = self.world.resource::<Boxes>();
-        let mut frame = Frame::boxes(&boxes.aabbs);
-        if !boxes.filters.is_empty() {
-            frame = frame.filters(&boxes.filters);
-        }
-        let report = broad_phase.update(frame)?.clone();
+        let (report, found) = find(&boxes.aabbs, &boxes.filters)?;
         if !self.respond.is_empty() {
             let mut pairs = self.world.resource_mut::<Pairs>();
             pairs.0.clear();
-            pairs.0.extend_from_slice(broad_phase.pairs());
+            pairs.0.extend_from_slice(found);
         }
         for (name, schedule) in &mut self.respond {
             run(name, schedule, &mut self.world);
