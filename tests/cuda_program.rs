@@ -326,6 +326,72 @@ fn program_finds_pairs_on_all_devices() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Runs scenes on all devices together as on the CPU, frame by frame.
+fn program_runs_scenes_on_all_devices() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    for kind in Kind::ALL.iter().map(|kind| kind.name()) {
+        let (bodies, frames) = match (kind, quick()) {
+            ("falling-chairs", false) => ("200", "120"),
+            ("falling-chairs", true) => ("5", "40"),
+            (_, false) => ("100000", "20"),
+            (_, true) => ("300", "4"),
+        };
+        let scene = ["run", kind, "--bodies", bodies, "--frames", frames];
+        let records = |more: &[&str]| -> Result<Vec<serde_json::Value>, Failed> {
+            let [out, _] = printed(folder.path(), &[&scene, more, &["--json"]].concat())?;
+            Ok(out
+                .lines()
+                .map(serde_json::from_str)
+                .collect::<Result<_, _>>()?)
+        };
+        let (all, one) = (
+            records(&["--devices", "all"])?,
+            records(&["--backend", "cpu"])?,
+        );
+        if all.len() != one.len() {
+            return Err(format!("{kind}: {} frames, and {}", all.len(), one.len()).into());
+        }
+        for (all, one) in all.iter().zip(&one) {
+            let same = ["frame", "n", "pairs", "started", "ended", "hash"];
+            if same.iter().any(|key| all[key] != one[key]) || all["backend"] != "cuda" {
+                return Err(format!("{kind}: {all} and on the CPU {one}").into());
+            }
+            let keys = one.as_object().ok_or("no object")?.keys();
+            let missing = keys.filter(|key| all.get(key).is_none()).count();
+            let ranks = all["ranks"].as_array().ok_or("no ranks")?;
+            let boxes: Option<u64> = ranks.iter().map(|rank| rank["boxes"].as_u64()).sum();
+            if missing > 0 || boxes != all["n"].as_u64() || one.get("ranks").is_some() {
+                return Err(format!("{kind}: {all} and on the CPU {one}").into());
+            }
+        }
+        if one.iter().all(|frame| frame["pairs"] == 0) {
+            return Err(format!("{kind}: no pairs in any frame").into());
+        }
+    }
+    let scene = ["run", "uniform", "--bodies", "1000", "--frames", "3"];
+    let [out, _] = printed(folder.path(), &[&scene[..], &["--devices", "1"]].concat())?;
+    let (frames, devices) = out
+        .split_once("\nmean of a frame on each device:\n")
+        .ok_or("no table")?;
+    let rows: Vec<Vec<&str>> = devices
+        .lines()
+        .map(|row| row.split_whitespace().collect())
+        .collect();
+    let [_, device, balance] = &rows[..] else {
+        return Err(out.into());
+    };
+    // Of one device: boxes, homes and copies.
+    if device[..4] != ["0", "1000", "1000", "0"] || balance[..2] != ["balance", "1.00,"] {
+        return Err(out.into());
+    }
+    for part in ["place", "search", "download", "pairs per frame\n"] {
+        if !frames.contains(part) {
+            return Err(format!("{part}: {out}").into());
+        }
+    }
+    Ok(())
+}
+
 /// Measures all algorithms and payloads. The program itself compares the results with the CPU.
 fn program_measures() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
@@ -457,6 +523,10 @@ fn main() {
     trial(
         "program/pairs on all devices".into(),
         Box::new(program_finds_pairs_on_all_devices),
+    );
+    trial(
+        "program/scenes on all devices".into(),
+        Box::new(program_runs_scenes_on_all_devices),
     );
     trial(
         "on the device/particles".into(),

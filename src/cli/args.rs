@@ -90,8 +90,13 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     #[command(flatten)]
     pub simulation: Simulation,
+    /// Finds the pairs on several CUDA devices of this machine together, for more boxes than one
+    /// holds: `all`, or the first N. The bodies move on the CPU
+    #[arg(long, value_name = "all|N", allow_negative_numbers = true, value_parser = devices, conflicts_with = "sort")]
+    pub devices: Option<Devices>,
     /// Prints one JSON object per frame, each on its own line: `ms` has the stages, `sorts` what
-    /// the sorts of the frame did, `tests` how many pairs of boxes were tested
+    /// the sorts of the frame did, `tests` how many pairs of boxes were tested, `ranks` what each
+    /// of several devices did
     #[arg(long)]
     pub json: bool,
 }
@@ -254,6 +259,18 @@ fn density(text: &str) -> Result<f32, String> {
 pub(crate) enum Devices {
     All,
     First(usize),
+}
+
+impl Devices {
+    /// Fails for a backend that has one device.
+    pub fn check(self, backend: Backend) -> radsweep_common::Result<()> {
+        match backend {
+            Backend::Auto | Backend::Cuda => Ok(()),
+            other => Err(misuse(format!(
+                "--devices finds pairs on CUDA: leave out --backend {other}"
+            ))),
+        }
+    }
 }
 
 fn devices(text: &str) -> Result<Devices, String> {

@@ -1,12 +1,12 @@
-//! `radsweep pairs --devices`: the pairs of boxes on several CUDA devices.
+//! `--devices`: the pairs of boxes on several CUDA devices.
 
-use super::super::args::{Devices, misuse};
-use super::super::table::round;
-use radsweep::{Config, Pair, gpu};
+use super::args::{Devices, misuse};
+use super::table::round;
+use radsweep::{Aabb, Config, Filter, Pair, gpu};
 use radsweep_common::npy::{self, Boxes};
 use radsweep_common::{Result, numbers::counted};
-use sap_dist::{Cause, Error, RankReport};
-use serde_json::{Value, json};
+use sap_dist::{Cause, Error, RankReport, Report};
+use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 /// Pairs that are passed on at a time: 8 MiB.
@@ -42,7 +42,7 @@ impl Work {
             rule: config.rule,
             on_invalid: config.on_invalid,
             strategy: config.strategy,
-            events: false,
+            events: config.events,
             ..sap_dist::Config::default()
         };
         let opened = sap_dist::Devices::new(config, 0..count);
@@ -71,6 +71,15 @@ impl Work {
         })
     }
 
+    /// Finds the pairs of the boxes of a scene.
+    pub fn update_scene(&mut self, boxes: &[Aabb], filters: &[Filter]) -> Result<&Report> {
+        let updated = match filters {
+            [] => self.0.update(boxes),
+            filters => self.0.update_filtered(boxes, filters),
+        };
+        Ok(updated.map_err(|error| worded(&error))?)
+    }
+
     /// Passes the pairs to `f` in order and in chunks. Those of one device at a time are copied to
     /// the host.
     pub fn for_each_chunk(&self, mut f: impl FnMut(&[Pair]) -> npy::Result<()>) -> Result<()> {
@@ -90,8 +99,8 @@ impl Work {
 }
 
 /// Returns the report of a device as JSON.
-fn row(rank: &RankReport) -> Value {
-    let times = &rank.timings;
+pub(super) fn row(rank: &RankReport) -> Value {
+    let steps = rank.timings.steps().into_iter();
     json!({
         "boxes": rank.boxes,
         "homes": rank.homes,
@@ -100,13 +109,7 @@ fn row(rank: &RankReport) -> Value {
         "pairs": rank.pairs,
         "messages": rank.messages,
         "bytes": rank.bytes,
-        "ms": {
-            "plan": round(times.plan),
-            "send": round(times.send),
-            "search": round(times.search),
-            "return": round(times.return_pairs),
-            "order": round(times.order),
-        },
+        "ms": steps.map(|(name, ms)| (name.into(), round(ms))).collect::<Map<_, _>>(),
     })
 }
 

@@ -4,6 +4,8 @@
 //! wrong with it, with clap's suggestions or the usage, and exits with code 2.
 
 mod args;
+#[cfg(cuda)]
+mod devices;
 mod info;
 mod pairs;
 mod run;
@@ -203,11 +205,21 @@ fn explain(mut error: clap::Error) -> ExitCode {
         let found = error.get(kind);
         found.is_some_and(|found| found.to_string().contains(part))
     };
-    if has(ContextKind::InvalidArg, "--json") && has(ContextKind::Usage, "radsweep view") {
-        let tip = "`radsweep run` prints JSON".to_owned();
+    let of_run = [
+        ("--json", "`radsweep run` prints JSON"),
+        (
+            "--devices",
+            "`radsweep run` finds pairs on several devices, without a window",
+        ),
+    ];
+    let tip = of_run.iter().find(|(option, _)| {
+        has(ContextKind::InvalidArg, option) && has(ContextKind::Usage, "radsweep view")
+    });
+    if let Some((_, tip)) = tip {
+        error.remove(ContextKind::SuggestedArg);
         error.insert(
             ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![tip.into()]),
+            ContextValue::StyledStrs(vec![(*tip).to_owned().into()]),
         );
     }
     match (error.print(), error.use_stderr()) {

@@ -1,10 +1,10 @@
 //! `radsweep pairs`: reads boxes from a file, finds their pairs, shows the first and writes all.
 
-#[cfg(cuda)]
-mod devices;
 mod sink;
 
 use super::args::{Devices, Pairs, misuse};
+#[cfg(cuda)]
+use super::devices;
 use super::table::{Stages, hex, sorts};
 use radsweep::internals::PairHasher;
 use radsweep::{
@@ -104,6 +104,7 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
     }
     // Missing devices and unwritable outputs fail before the work starts.
     if let Some(devices) = args.devices {
+        devices.check(config.backend)?;
         return on_devices(args, devices, &config);
     }
     let mut broad_phase = backend::broad_phase(config)?;
@@ -135,12 +136,6 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
 fn on_devices(args: &Pairs, devices: Devices, config: &Config) -> Result<()> {
     use radsweep::Backend;
 
-    if !matches!(config.backend, Backend::Auto | Backend::Cuda) {
-        let backend = config.backend;
-        return Err(misuse(format!(
-            "--devices finds pairs on CUDA: leave out --backend {backend}"
-        )));
-    }
     let mut work = devices::Work::new(devices, config)?;
     let mut sink = Sink::create(args)?;
     let bar = spinner("reading");

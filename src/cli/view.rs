@@ -86,6 +86,7 @@ fn headless(args: View, why: &str) -> Result<()> {
     ));
     let run = Run {
         simulation,
+        devices: None,
         json: false,
     };
     run::run(&run, PRINTED_EVERY)

@@ -160,11 +160,13 @@ fn several_devices_find_pairs_within_a_file_on_cuda_only() {
     for (more, part) in [
         (&["--between", &boxes][..], "--between"),
         (&["--sort", "onesweep"], "--sort"),
+        (&["--backend", "cpu"], "--backend cpu"),
+        (&["--backend", "wgpu"], "--backend wgpu"),
     ] {
         refuses_naming(
             2,
             &[&["pairs", &boxes, "--devices", "all"], more].concat(),
-            &[part],
+            &["--devices", part],
         );
     }
     for count in ["0", "-1", "both"] {

@@ -157,6 +157,32 @@ fn text_output_has_a_row_per_frame_and_a_table_of_times() {
 }
 
 #[test]
+fn several_devices_find_pairs_on_cuda_and_without_a_window() {
+    let scene = ["run", "particles", "--devices", "all"];
+    for more in [
+        ["--backend", "cpu"],
+        ["--backend", "wgpu"],
+        ["--sort", "onesweep"],
+    ] {
+        let args = [&scene[..], &more].concat();
+        refuses_naming(2, &args, &["--devices", more[0]]);
+    }
+    for count in ["0", "-1", "both"] {
+        refuses_naming(2, &["run", "particles", "--devices", count], &["--devices"]);
+    }
+    for scene in [&["view", "particles"][..], &["particles"]] {
+        let args = [scene, &["--devices", "2"]].concat();
+        let message = refuses(2, &args);
+        assert!(message.contains("'--devices'"), "{message}");
+        assert!(
+            message.contains("tip: `radsweep run` finds pairs on several devices"),
+            "{message}"
+        );
+        assert!(!message.contains("similar"), "{message}");
+    }
+}
+
+#[test]
 fn bad_arguments_are_errors() {
     let known = "falling-chairs, particles, galaxy, uniform, clustered, mixed-sizes, stack";
     refuses_naming(2, &["run", "lava"], &["lava", known]);
