@@ -142,9 +142,8 @@ impl Distributed {
 
         let events = self.protocol.config.events;
         let last = events.then_some(&*self.results.pairs);
-        let order = || Results::new(&pairs, frame.excluded, last);
+        let order = || Results::new(pairs, frame.excluded, last);
         let results = found.and_then(|()| on_threads(&self.pool, order));
-        drop(pairs);
         let (mut results, state) = match results {
             Ok(results) => (results, Ok(())),
             Err(cause) => (Results::default(), Err(cause)),
