@@ -473,6 +473,12 @@ API cuDeviceGetName(char* name, int length, int) {
     snprintf(name, size_t(length), "Emulated CUDA device");
     return SUCCESS;
 }
+API cuDeviceGetUuid(char* uuid, int device) {
+    FAULT(cuDeviceGetUuid);
+    memset(uuid, 0, 16);
+    uuid[15] = char(device);
+    return SUCCESS;
+}
 API cuDeviceTotalMem_v2(size_t* bytes, int) {
     *bytes = MEMORY;
     return SUCCESS;
@@ -755,6 +761,13 @@ API cuStreamQuery(void* handle) {
         return CAPTURE_UNSUPPORTED;
     }
     return stream->running ? NOT_READY : wait_for(stream, guard);
+}
+API cuLaunchHostFunc(void* handle, void (*function)(void*), void* data) {
+    FAULT(cuLaunchHostFunc);
+    return submit(stream_of(handle), {[=] {
+        function(data);
+        return SUCCESS;
+    }});
 }
 API cuStreamWaitEvent(void* handle, Event* event, unsigned) {
     FAULT(cuStreamWaitEvent);

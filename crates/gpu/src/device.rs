@@ -161,6 +161,19 @@ impl Device {
         &self.0.info
     }
 
+    /// Returns the number by which the device differs from those of all machines. Parts of a device
+    /// have the same.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn uuid(&self) -> Result<[u8; 16]> {
+        let mut uuid = [0; 16];
+        // SAFETY: the device is valid, and the driver writes 16 bytes.
+        unsafe { driver::cuDeviceGetUuid(&mut uuid, self.0.handle)? };
+        Ok(uuid)
+    }
+
     /// Returns the bytes of free memory and of all memory. Freed memory that this crate keeps for
     /// reuse counts as free.
     ///

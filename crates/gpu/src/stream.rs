@@ -1,5 +1,6 @@
 //! Streams: queues of work, and their locks against captures of other threads.
 
+use core::ffi::c_void;
 use core::{fmt, mem, ptr};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -80,6 +81,13 @@ impl Stream {
     /// Returns the device of the stream.
     pub fn device(&self) -> &Device {
         &self.0.handle.device
+    }
+
+    /// Returns the driver's handle, a `CUstream`, for libraries that queue work of their own. It is
+    /// valid while a handle of the stream lives. [`Stream::using`] makes the device current for
+    /// such work, and keeps the memory that it uses.
+    pub fn handle(&self) -> *mut c_void {
+        self.raw().cast()
     }
 
     pub(crate) fn raw(&self) -> CUstream {

@@ -181,6 +181,11 @@ fn opening_again_returns_the_same(device: &Device) {
     let count = Device::count().unwrap();
     assert!(count > device.info().ordinal);
     assert_eq!(Device::open(device.info().ordinal).unwrap(), *device);
+    let uuids: Vec<[u8; 16]> = (0..count)
+        .map(|ordinal| Device::open(ordinal).unwrap().uuid().unwrap())
+        .collect();
+    assert_eq!(uuids[device.info().ordinal], device.uuid().unwrap());
+    assert!((1..count).all(|ordinal| !uuids[..ordinal].contains(&uuids[ordinal])));
     assert_eq!(
         Device::open(count).unwrap_err(),
         Error::DeviceOrdinal {
