@@ -1,13 +1,18 @@
 //! Measures updates of boxes that lie on several GPUs, beside one GPU with all of them and with the
 //! boxes of one rank.
 //!
-//! usage: bench_devices [BOXES OF A RANK] [FRAMES]
+//! usage: bench_devices [BOXES OF A RANK] [FRAMES] [staged|nccl]
+//!
+//! Without the last argument it measures both ways from device to device, one after the other.
 //!
 //! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame
 //! to frame. Times are medians in milliseconds, from the call to its return.
 
 use sap::{Aabb, Backend, BroadPhase};
-use sap_dist::{Config, DeviceDistributed, DeviceFrame, Report, Staged, Threads, Transport};
+use sap_dist::{
+    Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Staged, Threads,
+    Transport, TransportKind,
+};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -70,37 +75,63 @@ fn one_engine(all: &[Vec<Aabb>; 2], frames: usize) -> Result<(f64, u64)> {
     Ok((median(times.split_off(frames / 4)), pairs))
 }
 
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// Returns the median time of an update of all ranks, and the last report.
-fn all_ranks(parts: &[[Vec<Aabb>; 2]], frames: usize) -> Result<(f64, Report)> {
+fn all_ranks(
+    kind: TransportKind,
+    parts: &[[Vec<Aabb>; 2]],
+    frames: usize,
+) -> Result<(f64, Report)> {
     let run = |threads: &mut Threads| -> Result<(f64, Report)> {
-        let rank = threads.rank();
-        let mut transport = Staged::new(threads);
-        let mut broad_phase = DeviceDistributed::new(Config::default(), rank)?;
-        let stream = broad_phase.stream().clone();
-        let first = parts[..rank].iter().map(|part| part[0].len() as u64).sum();
-        let part = &parts[rank];
-        let boxes = [stream.from_slice(&part[0])?, stream.from_slice(&part[1])?];
-        let mut times = Vec::new();
-        for frame in 0..frames {
-            transport.barrier()?;
-            let start = Instant::now();
-            let frame = DeviceFrame::from_id(first, boxes[frame % 2].slice());
-            broad_phase.update(&mut transport, frame)?;
-            times.push(start.elapsed().as_secs_f64() * 1e3);
+        let broad_phase = DeviceDistributed::new(Config::default(), threads.rank())?;
+        match kind {
+            TransportKind::Nccl => {
+                let transport = Nccl::new(threads, broad_phase.stream(), LIMIT)?;
+                one_rank(transport, broad_phase, parts, frames)
+            }
+            _ => one_rank(Staged::new(threads), broad_phase, parts, frames),
         }
-        Ok((
-            median(times.split_off(frames / 4)),
-            broad_phase.report().clone(),
-        ))
     };
-    let mut results = Threads::run(parts.len(), Duration::from_secs(60), run)?;
+    let mut results = Threads::run(parts.len(), LIMIT, run)?;
     results.swap_remove(0)
 }
 
+fn one_rank(
+    mut transport: impl DeviceTransport,
+    mut broad_phase: DeviceDistributed,
+    parts: &[[Vec<Aabb>; 2]],
+    frames: usize,
+) -> Result<(f64, Report)> {
+    let rank = transport.rank();
+    let stream = broad_phase.stream().clone();
+    let first = parts[..rank].iter().map(|part| part[0].len() as u64).sum();
+    let part = &parts[rank];
+    let boxes = [stream.from_slice(&part[0])?, stream.from_slice(&part[1])?];
+    let mut times = Vec::new();
+    for frame in 0..frames {
+        transport.barrier()?;
+        let start = Instant::now();
+        let frame = DeviceFrame::from_id(first, boxes[frame % 2].slice());
+        broad_phase.update(&mut transport, frame)?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok((
+        median(times.split_off(frames / 4)),
+        broad_phase.report().clone(),
+    ))
+}
+
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).fuse();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
+    let kinds = match arguments.next().as_deref() {
+        None => vec![TransportKind::Staged, TransportKind::Nccl],
+        Some("staged") => vec![TransportKind::Staged],
+        Some("nccl") => vec![TransportKind::Nccl],
+        Some(other) => return Err(format!("{other} is neither staged nor nccl").into()),
+    };
     let ranks = match gpu::Device::count() {
         Ok(ranks) => ranks,
         Err(error) => {
@@ -115,17 +146,26 @@ fn main() -> Result<()> {
     });
     let (one, _) = one_engine(&parts[0], frames)?;
     let (whole, pairs) = one_engine(&all, frames)?;
-    let (ms, report) = all_ranks(&parts, frames)?;
-    if report.pairs != pairs {
-        return Err(format!("{} pairs, but one engine finds {pairs}", report.pairs).into());
-    }
     println!("{boxes} boxes a rank, {ranks} GPUs, {pairs} pairs");
     println!("{one:.3} ms one GPU, {boxes} boxes");
     println!("{whole:.3} ms one GPU, all boxes");
-    println!(
-        "{ms:.3} ms {ranks} GPUs, all boxes: {:.2} times one GPU",
-        whole / ms
-    );
-    println!("{report}");
+    for &kind in &kinds {
+        let (ms, report) = match all_ranks(kind, &parts, frames) {
+            Ok(measured) => measured,
+            Err(error) if kinds.len() > 1 => {
+                println!("not measured over {kind}: {error}");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if report.pairs != pairs {
+            return Err(format!("{} pairs, but one engine finds {pairs}", report.pairs).into());
+        }
+        println!(
+            "{ms:.3} ms {ranks} GPUs over {kind}, all boxes: {:.2} times one GPU",
+            whole / ms
+        );
+        println!("{report}");
+    }
     Ok(())
 }

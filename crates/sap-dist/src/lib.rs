@@ -60,7 +60,8 @@ mod wire;
 pub use config::Config;
 #[cfg(cuda)]
 pub use device::{
-    DeviceDistributed, DeviceFrame, DeviceTransport, Devices, Incoming, Outgoing, Staged,
+    DeviceDistributed, DeviceFrame, DeviceTransport, Devices, Incoming, Nccl, Outgoing, Staged,
+    TransportKind,
 };
 pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};

@@ -79,6 +79,77 @@ pub enum TransportError {
         /// The code that it returned.
         code: i32,
     },
+    /// A rank found no NCCL.
+    #[error("rank {rank} has no NCCL: {detail}")]
+    NoNccl {
+        /// The rank.
+        rank: usize,
+        /// Where it looked and why that failed, on the rank itself.
+        detail: String,
+    },
+    /// The NCCL that a rank found is too old.
+    #[error("rank {rank} has NCCL {}, but {} or newer is needed", dotted(*.found), dotted(*.needed))]
+    OldNccl {
+        /// The rank.
+        rank: usize,
+        /// Its version: major, minor and patch.
+        found: [u32; 3],
+        /// The oldest version that can be used.
+        needed: [u32; 3],
+    },
+    /// Two ranks are on one device, which NCCL does not support.
+    #[error("ranks {rank} and {other} are on one device, but NCCL needs one for each rank")]
+    SharedDevice {
+        /// A rank.
+        rank: usize,
+        /// A later rank.
+        other: usize,
+    },
+    /// A call of NCCL failed on a rank.
+    #[error("{call} failed on rank {rank} with code {code} ({})", nccl_name(*.code))]
+    Nccl {
+        /// The rank.
+        rank: usize,
+        /// The function.
+        call: &'static str,
+        /// The code that it returned, or that NCCL reported later.
+        code: i32,
+    },
+    /// A call of NCCL did not end in time on a rank.
+    #[error("{call} did not end on rank {rank} within {limit_ms} ms")]
+    NcclTimeout {
+        /// The rank.
+        rank: usize,
+        /// The function.
+        call: &'static str,
+        /// The time limit in milliseconds.
+        limit_ms: u64,
+    },
+}
+
+fn dotted([major, minor, patch]: [u32; 3]) -> String {
+    format!("{major}.{minor}.{patch}")
+}
+
+fn nccl_name(code: i32) -> &'static str {
+    match code {
+        1 => "an error of CUDA",
+        2 => "an error of the system",
+        3 => "an internal error",
+        4 => "an invalid argument",
+        5 => "invalid usage",
+        6 => "an error of another rank or of the network",
+        _ => "unknown",
+    }
+}
+
+#[cfg(cuda)]
+impl From<gpu::Error> for TransportError {
+    fn from(error: gpu::Error) -> Self {
+        Self::Device {
+            detail: error.to_string(),
+        }
+    }
 }
 
 /// How [`Transport::all_reduce`] joins the words of all ranks.

@@ -8,6 +8,10 @@ mod common;
 mod cuda;
 
 fn main() {
+    #[cfg(cuda)]
+    if cuda::nccl::run_case() {
+        return;
+    }
     let mut arguments = libtest_mimic::Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
     #[cfg(cuda)]

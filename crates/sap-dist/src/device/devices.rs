@@ -2,25 +2,48 @@
 
 use super::broad_phase::DeviceDistributed;
 use super::frame::DeviceFrame;
-use super::transport::Staged;
+use super::nccl::{Communicator, Nccl};
+use super::staged::Staged;
 use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport};
 use bytemuck::Pod;
 use gpu::{Buffer, Pinned, Slice, Stream};
 use sap::{Aabb, Filter};
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The time that a device waits for the others within an update.
 const LIMIT: Duration = Duration::from_secs(600);
+/// The time that an exchange by NCCL takes at most, once all devices are ready for it.
+const EXCHANGE_LIMIT: Duration = Duration::from_secs(60);
+
+/// How memory goes from device to device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TransportKind {
+    /// Through memory of the host ([`Staged`]).
+    Staged,
+    /// Directly, by NCCL ([`Nccl`]).
+    Nccl,
+}
+
+impl fmt::Display for TransportKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Staged => "the host",
+            Self::Nccl => "NCCL",
+        })
+    }
+}
 
 /// Finds the overlapping pairs of boxes of the host on several CUDA devices of this machine, a rank
 /// each: the same pairs, bit for bit, as one [`sap::BroadPhase`] finds.
 ///
 /// The ids of boxes are their indices. Each device takes an equal part of them and has a thread of
-/// its own while an update runs. What goes from device to device goes through the host
-/// ([`Staged`]). It is for scenes that are too large for one device;
-/// [`DeviceDistributed`] takes boxes that lie on the devices. A call that fails leaves the last
-/// result unchanged.
+/// its own while an update runs. What goes from device to device goes by NCCL where that is found,
+/// else through the host ([`Devices::transport`]). It is for scenes that are too large for one
+/// device; [`DeviceDistributed`] takes boxes that lie on the devices. A call that fails leaves the
+/// last result unchanged.
 ///
 /// ```
 /// use sap::Aabb;
@@ -46,6 +69,8 @@ struct Rank {
     boxes: Buffer<Aabb>,
     filters: Buffer<Filter>,
     staging: Option<Pinned<u8>>,
+    /// All ranks have one, or memory goes through the host.
+    communicator: Option<Communicator>,
 }
 
 impl Devices {
@@ -60,11 +85,33 @@ impl Devices {
 
     /// Makes a broad phase on the devices of these numbers. One that is named twice has two ranks.
     ///
+    /// Several devices are connected by NCCL ([`Nccl::new`] says what that takes). If it is missing
+    /// or fails, memory goes through the host.
+    ///
     /// # Errors
     ///
     /// [`Error::Rank`] with the rank of a device that does not exist or refuses memory, and if no
     /// device is named.
     pub fn new(config: Config, devices: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let mut made = Self::over(TransportKind::Staged, config, devices)?;
+        if made.ranks.len() > 1 {
+            // Without NCCL all works too.
+            let _ = made.connect();
+        }
+        Ok(made)
+    }
+
+    /// Makes a broad phase as [`Devices::new`], whose memory goes from device to device in a given
+    /// way.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Devices::new`]; [`Error::Transport`] with the errors of [`Nccl::new`].
+    pub fn over(
+        kind: TransportKind,
+        config: Config,
+        devices: impl IntoIterator<Item = usize>,
+    ) -> Result<Self> {
         let one = |(rank, device)| {
             let named = |error| match error {
                 Error::Rank { cause, .. } => Error::Rank { rank, cause },
@@ -76,6 +123,7 @@ impl Devices {
                 filters: broad_phase.stream().alloc(0).map_err(failed(rank))?,
                 broad_phase,
                 staging: None,
+                communicator: None,
             }))
         };
         let ranks: Result<Vec<_>> = devices.into_iter().enumerate().map(one).collect();
@@ -85,10 +133,43 @@ impl Devices {
             let cause = Cause::Engine { detail };
             return Err(Error::Rank { rank: 0, cause });
         }
-        Ok(Self {
+        let mut made = Self {
             ranks,
             report: Report::default(),
-        })
+        };
+        match kind {
+            TransportKind::Staged => {}
+            TransportKind::Nccl => made.connect()?,
+        }
+        Ok(made)
+    }
+
+    /// Connects the devices by NCCL.
+    fn connect(&mut self) -> Result<()> {
+        let ranks = &self.ranks;
+        let made = Threads::run(ranks.len(), LIMIT, |threads| {
+            let one = lock(&ranks[threads.rank()]);
+            Communicator::new(threads, one.broad_phase.stream(), EXCHANGE_LIMIT)
+        })?;
+        let made: Result<Vec<_>, _> = made.into_iter().collect();
+        for (one, communicator) in self.ranks.iter_mut().zip(made?) {
+            locked(one).communicator = Some(communicator);
+        }
+        Ok(())
+    }
+
+    /// Returns how memory goes from device to device. It goes through the host after an update with
+    /// [`Error::Transport`].
+    #[must_use]
+    pub fn transport(&self) -> TransportKind {
+        match self
+            .ranks
+            .iter()
+            .all(|one| lock(one).communicator.is_some())
+        {
+            true => TransportKind::Nccl,
+            false => TransportKind::Staged,
+        }
     }
 
     /// Finds the overlapping pairs of these boxes and, with [`Config::events`], which of them
@@ -122,6 +203,14 @@ impl Devices {
     }
 
     fn find(&mut self, boxes: &[Aabb], filters: Option<&[Filter]>) -> Result<&Report> {
+        if self.transport() == TransportKind::Staged {
+            // Where an exchange failed on one rank, others may still have connections.
+            for one in &mut self.ranks {
+                if let Some(mut left) = locked(one).communicator.take() {
+                    left.abort();
+                }
+            }
+        }
         let (n, count) = (boxes.len(), self.ranks.len());
         let border = |rank: usize| (n as u128 * rank as u128 / count as u128) as usize;
         let ranks = &self.ranks;
@@ -130,9 +219,7 @@ impl Devices {
             let part = border(rank)..border(rank + 1);
             let first = part.start as u64;
             let filters = filters.map(|filters| &filters[part.clone()]);
-            // A thread that panicked left nothing half done: the result is stored at the end.
-            let mut one = ranks[rank].lock().unwrap_or_else(PoisonError::into_inner);
-            one.update(threads, first, &boxes[part], filters)
+            lock(&ranks[rank]).update(threads, first, &boxes[part], filters)
         })?;
         // A rank that fails alone has the others miss it, so its error says more.
         let mut failed: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
@@ -141,8 +228,7 @@ impl Devices {
             return Err(error);
         }
         if let Some(first) = self.ranks.first_mut() {
-            let first = first.get_mut().unwrap_or_else(PoisonError::into_inner);
-            self.report = first.broad_phase.report().clone();
+            self.report = locked(first).broad_phase.report().clone();
         }
         Ok(&self.report)
     }
@@ -182,7 +268,7 @@ impl Devices {
         list: fn(&DeviceDistributed) -> Slice<'_, Pair>,
     ) -> impl Iterator<Item = Result<Vec<Pair>>> {
         self.ranks.iter().enumerate().map(move |(rank, one)| {
-            let one = one.lock().unwrap_or_else(PoisonError::into_inner);
+            let one = lock(one);
             let stream = one.broad_phase.stream();
             stream.to_vec(list(&one.broad_phase)).map_err(failed(rank))
         })
@@ -212,6 +298,12 @@ impl Rank {
             upload(stream, &mut self.filters, filters).map_err(failed(rank))?;
             frame = frame.filters(self.filters.slice());
         }
+        if let Some(communicator) = self.communicator.take() {
+            let mut transport = Nccl::with(threads, communicator);
+            let done = self.broad_phase.update(&mut transport, frame).map(drop);
+            self.communicator = transport.take_communicator();
+            return done;
+        }
         let mut transport = Staged::with(threads, self.staging.take());
         let done = self.broad_phase.update(&mut transport, frame).map(drop);
         self.staging = transport.into_staging();
@@ -225,6 +317,16 @@ fn upload<T: Pod>(stream: &Stream, to: &mut Buffer<T>, from: &[T]) -> gpu::Resul
         *to = stream.alloc(from.len())?;
     }
     stream.upload(to.slice_mut(), from)
+}
+
+/// Locks a rank. A thread that panicked left nothing half done: a result is stored at the end.
+fn lock(one: &Mutex<Rank>) -> MutexGuard<'_, Rank> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a rank that nothing else can lock.
+fn locked(one: &mut Mutex<Rank>) -> &mut Rank {
+    one.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Says that the device of a rank failed.

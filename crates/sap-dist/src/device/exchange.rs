@@ -101,11 +101,10 @@ impl Flow {
             .map(|to| bytes(self.between(self.rank, to)))
             .collect();
         let received: Vec<usize> = ranks.map(|rank| bytes(self.from(rank))).collect();
-        let incoming = room.memory.reserve(room.stream, received.iter().sum());
-        let mut incoming = incoming.map_err(super::transport::device)?;
+        let mut incoming = room.memory.reserve(room.stream, received.iter().sum())?;
         if self.counts.iter().any(|&count| count > 0) {
             let outgoing = Outgoing {
-                bytes: outgoing.cast().map_err(super::transport::device)?,
+                bytes: outgoing.cast()?,
                 lengths: &sent,
             };
             let incoming = Incoming {

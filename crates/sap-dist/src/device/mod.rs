@@ -8,12 +8,16 @@ mod devices;
 mod exchange;
 mod frame;
 mod kernels;
+mod nccl;
 mod owned;
 mod search;
+mod staged;
 mod survey;
 mod transport;
 
 pub use broad_phase::DeviceDistributed;
-pub use devices::Devices;
+pub use devices::{Devices, TransportKind};
 pub use frame::DeviceFrame;
-pub use transport::{DeviceTransport, Incoming, Outgoing, Staged};
+pub use nccl::Nccl;
+pub use staged::Staged;
+pub use transport::{DeviceTransport, Incoming, Outgoing};

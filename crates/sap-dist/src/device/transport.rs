@@ -1,7 +1,8 @@
-//! What ranks on devices need of each other besides [`Transport`], and how to do it over the host.
+//! What ranks on devices need of each other besides [`Transport`], and what its implementations
+//! have in common.
 
 use crate::transport::{Traffic, Transport, TransportError};
-use gpu::{Pinned, Slice, SliceMut, Stream};
+use gpu::{Slice, SliceMut, Stream};
 
 /// What a rank sends to each rank: ranges of device memory side by side, in the order of the ranks.
 #[derive(Debug, Clone, Copy)]
@@ -60,131 +61,80 @@ pub trait DeviceTransport: Transport {
     ) -> Result<(), TransportError>;
 }
 
-/// The bytes that are copied between the device and messages at once.
-const STAGING: usize = 16 << 20;
+/// What goes to a rank, and where what comes from it goes.
+pub(super) type Part<'a, 'b> = (Slice<'a, u8>, SliceMut<'b, u8>);
 
-/// Moves device memory over any transport between hosts: through pinned memory, in which a message
-/// is copied to and from its device piece by piece.
-#[derive(Debug)]
-pub struct Staged<T> {
-    transport: T,
-    staging: Option<Pinned<u8>>,
-    broken: Option<TransportError>,
+/// Returns the parts of an exchange, one for each of some ranks.
+pub(super) fn parts<'a, 'b>(
+    ranks: usize,
+    outgoing: Outgoing<'a>,
+    incoming: Incoming<'b>,
+) -> Result<Vec<Part<'a, 'b>>, TransportError> {
+    for given in [outgoing.lengths.len(), incoming.lengths.len()] {
+        if given != ranks {
+            return Err(TransportError::Messages { given, ranks });
+        }
+    }
+    let (mut sent, mut got) = (outgoing.bytes, incoming.bytes);
+    let mut parts = Vec::with_capacity(ranks);
+    for (&to, &from) in outgoing.lengths.iter().zip(incoming.lengths) {
+        let (part, rest) = got.split_at(from)?;
+        parts.push((sent.range(..to)?, part));
+        (sent, got) = (sent.range(to..)?, rest);
+    }
+    Ok(parts)
 }
 
-impl<T: Transport> Staged<T> {
-    /// A transport over `transport`. It allocates its pinned memory, 16 MiB, when it is used first.
-    pub const fn new(transport: T) -> Self {
-        Self::with(transport, None)
-    }
+/// The transport below one of device memory. Its first error stays, also if that was in an exchange
+/// between devices.
+#[derive(Debug)]
+pub(super) struct Below<T> {
+    transport: T,
+    broken: Option<TransportError>,
+    /// What was sent from device to device.
+    sent: Traffic,
+}
 
-    /// A transport that uses the pinned memory of one that was used before.
-    pub(super) const fn with(transport: T, staging: Option<Pinned<u8>>) -> Self {
+impl<T: Transport> Below<T> {
+    pub const fn new(transport: T) -> Self {
         Self {
             transport,
-            staging,
             broken: None,
+            sent: Traffic {
+                gathers: 0,
+                gathered_bytes: 0,
+                exchanges: 0,
+                messages: 0,
+                bytes: 0,
+            },
         }
     }
 
-    /// Returns the pinned memory, for the next transport.
-    pub(super) fn into_staging(self) -> Option<Pinned<u8>> {
-        self.staging
+    pub const fn is_broken(&self) -> bool {
+        self.broken.is_some()
     }
 
-    fn staging(&mut self, stream: &Stream) -> gpu::Result<&mut Pinned<u8>> {
-        let staging = match self.staging.take() {
-            Some(staging) => staging,
-            None => Pinned::new(stream.device(), STAGING)?,
-        };
-        Ok(self.staging.insert(staging))
+    /// Counts an exchange between devices.
+    pub fn count(&mut self, lengths: &[usize]) {
+        let rank = self.rank();
+        self.sent.sent(rank, lengths.iter().copied());
     }
 
-    fn download(&mut self, stream: &Stream, from: Slice<u8>) -> gpu::Result<Vec<u8>> {
-        let mut message = Vec::new();
-        let requested = from.len() as u64;
-        message
-            .try_reserve_exact(from.len())
-            .map_err(|_| gpu::Error::OutOfHostMemory { requested })?;
-        while message.len() < from.len() {
-            let end = from.len().min(message.len() + STAGING);
-            let part = from.range(message.len()..end)?;
-            let staged = &mut self.staging(stream)?[..part.len()];
-            stream.download(part, staged)?;
-            message.extend_from_slice(staged);
-        }
-        Ok(message)
-    }
-
-    fn upload(&mut self, stream: &Stream, mut to: SliceMut<u8>, from: &[u8]) -> gpu::Result<()> {
-        for piece in from.chunks(STAGING) {
-            let (part, rest) = to.split_at(piece.len())?;
-            let staged = &mut self.staging(stream)?[..piece.len()];
-            staged.copy_from_slice(piece);
-            stream.upload(part, staged)?;
-            to = rest;
-        }
-        Ok(())
-    }
-
-    fn exchange_staged(
+    /// Makes a call, unless one failed before.
+    pub fn call<R>(
         &mut self,
-        stream: &Stream,
-        outgoing: Outgoing,
-        incoming: Incoming,
-    ) -> Result<(), TransportError> {
-        let rank = self.transport.rank();
-        let mut sent = vec![Vec::new(); outgoing.lengths.len()];
-        let (mut rest, mut own) = (outgoing.bytes, None);
-        let mut state = Ok(());
-        for (to, &length) in outgoing.lengths.iter().enumerate() {
-            let part = rest.range(..length).map_err(device)?;
-            rest = rest.range(length..).map_err(device)?;
-            if to == rank {
-                own = Some(part);
-            } else if state.is_ok() {
-                // A rank that fails sends nothing, which tells the others.
-                match self.download(stream, part) {
-                    Ok(message) => sent[to] = message,
-                    Err(error) => state = Err(device(error)),
-                }
-            }
+        call: impl FnOnce(&mut T) -> Result<R, TransportError>,
+    ) -> Result<R, TransportError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
         }
-        if state.is_err() {
-            sent.iter_mut().for_each(Vec::clear);
-        }
-        let messages = self.transport.exchange(sent)?;
-        state?;
-        let mut rest = incoming.bytes;
-        for (from, (message, &length)) in messages.iter().zip(incoming.lengths).enumerate() {
-            let (part, others) = rest.split_at(length).map_err(device)?;
-            rest = others;
-            match own.filter(|_| from == rank) {
-                Some(own) => stream.copy(part, own).map_err(device)?,
-                None if message.len() == length => {
-                    self.upload(stream, part, message).map_err(device)?;
-                }
-                None => {
-                    return Err(TransportError::Lengths {
-                        rank: from,
-                        expected: length as u64,
-                        given: message.len() as u64,
-                    });
-                }
-            }
-        }
-        Ok(())
+        let done = call(&mut self.transport);
+        self.broken = done.as_ref().err().cloned();
+        done
     }
 }
 
-/// Returns the error of a device that failed in an exchange.
-pub(crate) fn device(error: gpu::Error) -> TransportError {
-    TransportError::Device {
-        detail: error.to_string(),
-    }
-}
-
-impl<T: Transport> Transport for Staged<T> {
+impl<T: Transport> Transport for Below<T> {
     fn rank(&self) -> usize {
         self.transport.rank()
     }
@@ -194,36 +144,46 @@ impl<T: Transport> Transport for Staged<T> {
     }
 
     fn all_gather(&mut self, words: &[u64]) -> Result<Vec<u64>, TransportError> {
-        match &self.broken {
-            Some(error) => Err(error.clone()),
-            None => self.transport.all_gather(words),
-        }
+        self.call(|transport| transport.all_gather(words))
     }
 
     fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
-        match &self.broken {
-            Some(error) => Err(error.clone()),
-            None => self.transport.exchange(outgoing),
-        }
+        self.call(|transport| transport.exchange(outgoing))
     }
 
     fn traffic(&self) -> Traffic {
-        self.transport.traffic()
+        let mut traffic = self.transport.traffic();
+        traffic.exchanges += self.sent.exchanges;
+        traffic.messages += self.sent.messages;
+        traffic.bytes += self.sent.bytes;
+        traffic
     }
 }
 
-impl<T: Transport> DeviceTransport for Staged<T> {
-    fn exchange_device(
-        &mut self,
-        stream: &Stream,
-        outgoing: Outgoing,
-        incoming: Incoming,
-    ) -> Result<(), TransportError> {
-        if let Some(error) = &self.broken {
-            return Err(error.clone());
+/// Implements [`Transport`] for a type with a field `below`.
+macro_rules! delegate {
+    ($type:ident) => {
+        impl<T: Transport> Transport for $type<T> {
+            fn rank(&self) -> usize {
+                self.below.rank()
+            }
+
+            fn size(&self) -> usize {
+                self.below.size()
+            }
+
+            fn all_gather(&mut self, words: &[u64]) -> Result<Vec<u64>, TransportError> {
+                self.below.all_gather(words)
+            }
+
+            fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
+                self.below.exchange(outgoing)
+            }
+
+            fn traffic(&self) -> Traffic {
+                self.below.traffic()
+            }
         }
-        let done = self.exchange_staged(stream, outgoing, incoming);
-        self.broken = done.clone().err();
-        done
-    }
+    };
 }
+pub(super) use delegate;

@@ -3,12 +3,14 @@
 
 mod devices;
 mod faults;
+pub mod nccl;
 mod pairs;
 
 use crate::common::{LIMIT, Part, Scene, compare};
 use libtest_mimic::{Failed, Trial};
 use sap_dist::{
-    Config, DeviceDistributed, DeviceFrame, Report, Result, Staged, Threads, Transport,
+    Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Result, Staged, Threads,
+    Transport, TransportKind,
 };
 
 /// A check.
@@ -16,7 +18,8 @@ type Check = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
     let all = pairs::ALL.iter().chain(faults::ALL).chain(devices::ALL);
-    let trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
+    let mut trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
+    trials.extend(nccl::trials());
     let Err(error) = gpu::Device::first() else {
         return trials;
     };
@@ -115,27 +118,51 @@ fn lists(broad_phase: &DeviceDistributed) -> gpu::Result<[Vec<sap_dist::Pair>; 3
     ])
 }
 
+/// Runs the frames on a rank.
+fn run<T: DeviceTransport>(
+    transport: &mut T,
+    broad_phase: &mut DeviceDistributed,
+    moments: &[Moment],
+) -> Result<Vec<Part>, Failed> {
+    let (rank, ranks) = (transport.rank(), transport.size());
+    let stream = broad_phase.stream().clone();
+    let mut parts = Vec::new();
+    for moment in moments {
+        let own = OnDevice::new(&stream, moment, rank, ranks)?;
+        let report = broad_phase.update(transport, own.frame())?.clone();
+        let lists = lists(broad_phase)?;
+        let range = moment.range(rank, ranks);
+        for pair in lists.iter().take(2).flatten() {
+            if !range.contains(&(pair.a as usize)) {
+                return Err(format!("{pair:?} belongs to another rank than {rank}").into());
+            }
+        }
+        parts.push(Part { lists, report });
+    }
+    Ok(parts)
+}
+
 /// Runs the frames on some ranks and compares all with one engine on the CPU.
 fn check(moments: &[Moment], ranks: usize, config: &Config) -> Result<Vec<Report>, Failed> {
+    check_over(TransportKind::Staged, moments, ranks, config)
+}
+
+/// Does so with memory that goes from device to device in a given way.
+fn check_over(
+    kind: TransportKind,
+    moments: &[Moment],
+    ranks: usize,
+    config: &Config,
+) -> Result<Vec<Report>, Failed> {
     let one = |threads: &mut Threads| -> Result<Vec<Part>, Failed> {
-        let rank = threads.rank();
-        let mut transport = Staged::new(threads);
-        let mut broad_phase = DeviceDistributed::new(config.clone(), device_of(rank))?;
-        let stream = broad_phase.stream().clone();
-        let mut parts = Vec::new();
-        for moment in moments {
-            let own = OnDevice::new(&stream, moment, rank, ranks)?;
-            let report = broad_phase.update(&mut transport, own.frame())?.clone();
-            let lists = lists(&broad_phase)?;
-            let range = moment.range(rank, ranks);
-            for pair in lists.iter().take(2).flatten() {
-                if !range.contains(&(pair.a as usize)) {
-                    return Err(format!("{pair:?} belongs to another rank than {rank}").into());
-                }
+        let mut broad_phase = DeviceDistributed::new(config.clone(), device_of(threads.rank()))?;
+        match kind {
+            TransportKind::Nccl => {
+                let mut transport = Nccl::new(threads, broad_phase.stream(), LIMIT)?;
+                run(&mut transport, &mut broad_phase, moments)
             }
-            parts.push(Part { lists, report });
+            _ => run(&mut Staged::new(threads), &mut broad_phase, moments),
         }
-        Ok(parts)
     };
     let parts: Result<Vec<_>, Failed> = Threads::run(ranks, LIMIT, one)?.into_iter().collect();
     let scenes: Vec<Scene> = moments.iter().map(|moment| moment.scene.clone()).collect();

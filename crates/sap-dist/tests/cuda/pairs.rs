@@ -35,7 +35,7 @@ fn moves(scene: &Scene, seed: u64) -> Scene {
     moved
 }
 
-fn sequence(scene: Scene, frames: u64) -> Vec<Moment> {
+pub(super) fn sequence(scene: Scene, frames: u64) -> Vec<Moment> {
     let mut scenes = vec![scene];
     for seed in 1..frames {
         let next = moves(&scenes[scenes.len() - 1], seed);
@@ -84,7 +84,7 @@ fn rows() -> Result<(), Failed> {
     Ok(())
 }
 
-pub fn some_filter(random: &mut Random) -> Filter {
+pub(super) fn some_filter(random: &mut Random) -> Filter {
     let bits = random.bits() as u32;
     Filter {
         layers: bits & 7,

@@ -1,0 +1,132 @@
+//! The transport between devices over the host.
+
+use super::transport::{Below, DeviceTransport, Incoming, Outgoing, Part, delegate, parts};
+use crate::transport::{Traffic, Transport, TransportError};
+use gpu::{Pinned, Slice, SliceMut, Stream};
+
+/// The bytes that are copied between the device and messages at once.
+const STAGING: usize = 16 << 20;
+
+/// Moves device memory over any transport between hosts: through pinned memory, in which a message
+/// is copied to and from its device piece by piece.
+#[derive(Debug)]
+pub struct Staged<T> {
+    below: Below<T>,
+    staging: Staging,
+}
+
+impl<T: Transport> Staged<T> {
+    /// A transport over `transport`. It allocates its pinned memory, 16 MiB, when it is used first.
+    pub const fn new(transport: T) -> Self {
+        Self::with(transport, None)
+    }
+
+    /// A transport that uses the pinned memory of one that was used before.
+    pub(super) const fn with(transport: T, staging: Option<Pinned<u8>>) -> Self {
+        Self {
+            below: Below::new(transport),
+            staging: Staging(staging),
+        }
+    }
+
+    /// Returns the pinned memory, for the next transport.
+    pub(super) fn into_staging(self) -> Option<Pinned<u8>> {
+        self.staging.0
+    }
+}
+
+/// Pinned memory, allocated when it is used first.
+#[derive(Debug)]
+struct Staging(Option<Pinned<u8>>);
+
+impl Staging {
+    fn pinned(&mut self, stream: &Stream) -> gpu::Result<&mut Pinned<u8>> {
+        let staging = match self.0.take() {
+            Some(staging) => staging,
+            None => Pinned::new(stream.device(), STAGING)?,
+        };
+        Ok(self.0.insert(staging))
+    }
+
+    fn download(&mut self, stream: &Stream, from: Slice<u8>) -> gpu::Result<Vec<u8>> {
+        let mut message = Vec::new();
+        let requested = from.len() as u64;
+        message
+            .try_reserve_exact(from.len())
+            .map_err(|_| gpu::Error::OutOfHostMemory { requested })?;
+        while message.len() < from.len() {
+            let end = from.len().min(message.len() + STAGING);
+            let part = from.range(message.len()..end)?;
+            let staged = &mut self.pinned(stream)?[..part.len()];
+            stream.download(part, staged)?;
+            message.extend_from_slice(staged);
+        }
+        Ok(message)
+    }
+
+    fn upload(&mut self, stream: &Stream, mut to: SliceMut<u8>, from: &[u8]) -> gpu::Result<()> {
+        for piece in from.chunks(STAGING) {
+            let (part, rest) = to.split_at(piece.len())?;
+            let staged = &mut self.pinned(stream)?[..piece.len()];
+            staged.copy_from_slice(piece);
+            stream.upload(part, staged)?;
+            to = rest;
+        }
+        Ok(())
+    }
+
+    fn exchange<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: &Stream,
+        parts: Vec<Part>,
+    ) -> Result<(), TransportError> {
+        let rank = transport.rank();
+        let mut sent = vec![Vec::new(); parts.len()];
+        let mut state = Ok(());
+        for (to, (part, _)) in parts.iter().enumerate() {
+            if to != rank && state.is_ok() {
+                // A rank that fails sends nothing, which tells the others.
+                state = self
+                    .download(stream, *part)
+                    .map(|message| sent[to] = message);
+            }
+        }
+        if state.is_err() {
+            sent.iter_mut().for_each(Vec::clear);
+        }
+        let messages = transport.exchange(sent)?;
+        state?;
+        for (from, (message, (own, part))) in messages.iter().zip(parts).enumerate() {
+            if from == rank {
+                stream.copy(part, own)?;
+            } else if message.len() == part.len() {
+                self.upload(stream, part, message)?;
+            } else {
+                return Err(TransportError::Lengths {
+                    rank: from,
+                    expected: part.len() as u64,
+                    given: message.len() as u64,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+delegate!(Staged);
+
+impl<T: Transport> DeviceTransport for Staged<T> {
+    fn exchange_device(
+        &mut self,
+        stream: &Stream,
+        outgoing: Outgoing,
+        incoming: Incoming,
+    ) -> Result<(), TransportError> {
+        let Self { below, staging } = self;
+        below.call(|transport| {
+            let parts = parts(transport.size(), outgoing, incoming)?;
+            staging.exchange(transport, stream, parts)
+        })
+    }
+}
