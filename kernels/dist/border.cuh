@@ -4,10 +4,9 @@
 // 40 read and 16 written if it is named. Of one that is named: 40 read, 16 written; grouped: 16
 // read, 16 written; taken apart: 16 read, 12 written; merged: 8 read, 16 written. Only pairs that
 // concern other ranks are named, grouped and taken apart, so `kept`, `keep` and `merge` are what
-// counts; the first two run only where homes came from other ranks. Instructions a pair, counted in
-// the source: about 20 to keep, 60 to merge with its search. Not measured one by one; all of this
-// and the events take 1.6 ms of 20 M boxes on two H100s (docs/distributed.md), where the bytes of
-// 14 M pairs a GPU are 0.1.
+// counts; the first two run only where ranks do not own pairs. Instructions a pair, counted in the
+// source: about 20 to keep, 60 to merge with its search. On an H200 with 13.7 M pairs, `kept` takes
+// 33 us, `keep` 71, and `merge` 82 to 106, where its bytes take 80.
 #pragma once
 #include "block/scan.cuh"
 #include "receive.cuh"
@@ -41,16 +40,34 @@ DEVICE u64 count_owner(u64* counts, u32 owner, bool has) {
     return before;
 }
 
+constexpr u32 NOBODY = ~0u;  // the owner of a pair that is left out
+
+// Two sets, and which of the pairs between them are left out.
+struct Between {
+    const Name *a, *b;
+    // Homes that are in both sets, from this index of `a` on and from the first of `b` on: one that
+    // is found with itself, or a second time the other way around.
+    u64 homes_a, homes_b;
+    u32 skips_own, unused;  // 1: the engine of the rank that brought both finds them
+    DEVICE bool has(const Indices& pair) const {
+        if (skips_own && a[pair.a].origin == b[pair.b].origin) return false;
+        return pair.a < homes_a || pair.b >= homes_b || pair.a - homes_a < pair.b;
+    }
+};
+ASSERT_LAYOUT(Between, 40,
+    AT(a, 0) AT(b, 8) AT(homes_a, 16) AT(homes_b, 24) AT(skips_own, 32) AT(unused, 36));
+
 // Names pairs between two sets.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_name(
-    const Indices* pairs, u64 n, const Name* a, const Name* b, Found* out, u64* counts) {
+    const Indices* pairs, u64 n, const __grid_constant__ Between between, Found* out, u64* counts) {
     const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
-    Found named{};
+    Found named{0, 0, NOBODY};
     if (i < n) {
-        named = found(a[pairs[i].a], b[pairs[i].b]);
+        const Indices pair = pairs[i];
+        if (between.has(pair)) named = found(between.a[pair.a], between.b[pair.b]);
         out[i] = named;
     }
-    count_owner(counts, named.owner, i < n);
+    count_owner(counts, named.owner, named.owner != NOBODY);
 }
 
 // Counts the pairs of each block in which both boxes are of this rank, which has brought the first
@@ -96,9 +113,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_keep(
 extern "C" __global__ void __launch_bounds__(THREADS) dist_group(
     const Found* pairs, u64 n, u64* next, Found* out) {
     const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
-    const Found pair = i < n ? pairs[i] : Found{};
-    const u64 at = count_owner(next, pair.owner, i < n);
-    if (i < n) out[at] = pair;
+    const Found pair = i < n ? pairs[i] : Found{0, 0, NOBODY};
+    const u64 at = count_owner(next, pair.owner, pair.owner != NOBODY);
+    if (pair.owner != NOBODY) out[at] = pair;
 }
 
 // Takes the pairs that came apart, for the sorts.

@@ -73,11 +73,12 @@ DEVICE Name name_of(const Homes& homes, u64 i) {
     return homes.names[i - homes.own];
 }
 
-// Gathers the homes that meet the bounds of the copies, in any order. `count` counts all, those
-// beyond the capacity too. A thread a home: 24 bytes read; 64 written for each near one.
+// Gathers the homes that meet the bounds of what came, in any order. With `cells`, those of these
+// boxes whose home is elsewhere are left out. `count` counts all, those beyond the capacity too. A
+// thread a home: 24 bytes read; 64 written for each near one.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_near(
-    const __grid_constant__ Homes homes, const Bounds* bounds, const __grid_constant__ Set near,
-    u64 capacity, u64* count) {
+    const __grid_constant__ Homes homes, const __grid_constant__ Cells cells, const Bounds* bounds,
+    const __grid_constant__ Set near, u64 capacity, u64* count) {
     const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
     float box[6] = {};
     bool meets = false;
@@ -90,6 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_near(
             meets =
                 meets && own.min[axis] <= bounds->max[axis] && bounds->min[axis] <= own.max[axis];
         }
+        meets = meets && (cells.columns == 0 || is_home(cells, own));
     }
     const u32 lanes = __ballot_sync(ALL_LANES, meets);
     if (lanes == 0) return;

@@ -37,7 +37,7 @@
 //   7 order    rows.cuh        44 a pair        a thread a pair                       32        57
 //              or a sort (../sort)                                                       108 with 8
 //   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
-//   9 events   events.cuh      32 a pair        1,024 pairs a block of 256            20
+//   9 events   events.cuh      16 a pair        1,792 of both lists a block of 256    20        34
 //
 // `Endpoints` has its own phases 2 to 5 (endpoints.cuh). Boxes of meshes are made separately
 // (bounds.cuh).

@@ -5,7 +5,7 @@ use super::table::round;
 use radsweep::{Aabb, Config, Filter, Pair, gpu};
 use radsweep_common::npy::{self, Boxes};
 use radsweep_common::{Result, numbers::counted};
-use sap_dist::{Cause, Error, RankReport, Report};
+use sap_dist::{Cause, Error, RankReport, Report, TransportKind};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
@@ -14,6 +14,12 @@ const CHUNK: usize = 1 << 20;
 
 /// The devices of a call.
 pub(super) struct Work(sap_dist::Devices);
+
+/// How many frames the devices are opened for.
+pub(super) enum Frames {
+    One,
+    Many,
+}
 
 /// What an update did.
 pub(super) struct Updated {
@@ -24,8 +30,9 @@ pub(super) struct Updated {
 }
 
 impl Work {
-    /// Opens the devices.
-    pub fn new(devices: Devices, config: &Config) -> Result<Self> {
+    /// Opens the devices, for many frames or for one: to connect them by NCCL takes longer than one
+    /// frame gains.
+    pub fn new(devices: Devices, config: &Config, frames: Frames) -> Result<Self> {
         let there = gpu::Device::count()?;
         let count = match devices {
             _ if there == 0 => return Err(gpu::Error::NoDevice.into()),
@@ -45,7 +52,10 @@ impl Work {
             events: config.events,
             ..sap_dist::Config::default()
         };
-        let opened = sap_dist::Devices::new(config, 0..count);
+        let opened = match frames {
+            Frames::Many => sap_dist::Devices::new(config, 0..count),
+            Frames::One => sap_dist::Devices::over(TransportKind::Staged, config, 0..count),
+        };
         Ok(Self(opened.map_err(|error| worded(&error))?))
     }
 

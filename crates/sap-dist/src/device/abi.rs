@@ -113,6 +113,22 @@ pub(crate) struct Found {
 
 assert_layout!(Found, 16: b 0, a 8, owner 12);
 
+/// Two sets, and which of the pairs between them are left out.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Between {
+    pub(crate) a: DevicePtr<Name>,
+    pub(crate) b: DevicePtr<Name>,
+    /// Where the homes that are in both sets begin in `a`, and how many these are.
+    pub(crate) homes_a: u64,
+    pub(crate) homes_b: u64,
+    /// Whether pairs of two boxes of one rank are left out.
+    pub(crate) skips_own: u32,
+    pub(crate) unused: u32,
+}
+
+assert_layout!(Between, 40: a 0, b 8, homes_a 16, homes_b 24, skips_own 32, unused 36);
+
 /// Two sorted lists of pairs of a rank, and where they go.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -127,3 +143,27 @@ pub(crate) struct Merge {
 }
 
 assert_layout!(Merge, 56: own 0, own_count 8, a 16, b 24, count 32, first 40, out 48);
+
+/// A sorted list of pairs: all that `n` says, since `count` is null here.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct List {
+    pub(crate) pairs: DevicePtr<Pair>,
+    pub(crate) n: u64,
+    pub(crate) count: DevicePtr<u64>,
+}
+
+assert_layout!(List, 24: pairs 0, n 8, count 16);
+
+/// Two lists, and where the pairs go that only one of them has, by that list.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Differences {
+    pub(crate) lists: [List; 2],
+    pub(crate) words: [DevicePtr<u64>; 2],
+    pub(crate) out: [DevicePtr<Pair>; 2],
+    pub(crate) capacity: [u64; 2],
+    pub(crate) totals: [DevicePtr<u64>; 2],
+}
+
+assert_layout!(Differences, 112: lists 0, words 48, out 64, capacity 80, totals 96);

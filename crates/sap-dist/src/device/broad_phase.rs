@@ -1,14 +1,14 @@
 //! The broad phase over all ranks, each on its device.
 
+use super::abi::{self, HOME, PLACES};
 use super::cells::DeviceCells;
 use super::exchange::{Flow, Room};
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS, blocks};
 use super::owned::{Owned, Sorting, Unordered};
-use super::search::{Cell, Search, words_of};
+use super::search::{Among, Cell, Copies, Grouped, Named, Owns, words_of};
 use super::survey::Survey;
 use super::transport::DeviceTransport;
-use super::{abi, abi::PLACES};
 use crate::config::Config;
 use crate::error::Result;
 use crate::layout::Layout;
@@ -17,8 +17,10 @@ use crate::protocol::{Facts, Protocol, sampled};
 use crate::report::{Clock, Report, Work};
 use crate::results::{Brought, Results};
 use crate::{Cause, Error, Pair, Transport};
-use gpu::{Buffer, Launch, Scratch, Slice, Stream, args};
+use gpu::{Buffer, Device, Launch, Scratch, Slice, Stream, args};
 use sap::{Aabb, Backend, BroadPhase};
+use std::io;
+use std::thread::{self, ScopedJoinHandle};
 
 /// Finds the overlapping pairs of boxes that lie on the CUDA devices of several ranks: the same
 /// pairs, bit for bit, as [`Distributed`](crate::Distributed) finds. Boxes and pairs stay on the
@@ -57,7 +59,9 @@ pub struct DeviceDistributed {
     kernels: Kernels,
     sorting: Sorting,
     cells: Option<DeviceCells>,
-    search: Search,
+    /// Finds the pairs among the homes.
+    homes: BroadPhase,
+    copies: Copies,
     /// What comes from other ranks.
     incoming: Scratch,
     owned: Owned,
@@ -89,20 +93,24 @@ impl DeviceDistributed {
     }
 
     fn on(config: Config, device: usize) -> Result<Self, Cause> {
-        let engine = BroadPhase::new(config.engine(Backend::Cuda, Some(device)))?;
+        let planned = config.engine(Backend::Cuda, Some(device));
         let swept = sap::Config {
             strategy: sap::Strategy::Sweep,
-            ..config.engine(Backend::Cuda, Some(device))
+            ..planned.clone()
         };
-        let small = BroadPhase::new(swept)?;
-        let stream = engine.stream().ok_or_else(|| Cause::Engine {
-            detail: "the engine has no device".to_owned(),
-        })?;
+        // A stream of its own: what comes from other ranks is searched while the engine works on
+        // the homes.
+        let stream = Stream::new(&Device::open(device)?)?;
         Ok(Self {
-            kernels: Kernels::new(stream)?,
+            kernels: Kernels::new(&stream)?,
             sorting: Sorting::new(stream.device())?,
-            owned: Owned::none(stream)?,
-            search: Search::new(engine, small),
+            owned: Owned::none(&stream)?,
+            homes: BroadPhase::new(planned.clone())?,
+            copies: Copies {
+                few: BroadPhase::new(swept)?,
+                many: BroadPhase::new(planned)?,
+                near: 0,
+            },
             protocol: Protocol::on_device(config),
             cells: None,
             incoming: Scratch::new(),
@@ -130,7 +138,6 @@ impl DeviceDistributed {
         frame: DeviceFrame,
     ) -> Result<&Report> {
         let (mut clock, mut work) = (Clock::start(), Work::default());
-        let (rank, ranks) = (transport.rank(), transport.size());
         (work.boxes, work.before) = (frame.len(), transport.traffic());
         let brought = Brought::from_id(frame.first, frame.len());
         let Plan {
@@ -140,58 +147,101 @@ impl DeviceDistributed {
         } = self.plan(transport, &frame, brought != self.brought)?;
         work.times[0] = clock.lap();
 
-        // From here on a rank that fails says so where all agree on what travels next.
-        let mut room = Room {
-            memory: &mut self.incoming,
-            stream: &self.kernels.stream,
-            unit: words_of(outline.lists) * size_of::<u32>(),
-        };
-        let counts = |sent: &Sent| sent.survey.records.clone();
-        let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
-        let records = flow.exchange(transport, sent.records.slice(), room)?;
-        work.times[1] = clock.lap();
-
-        let cell = records.cast().map_err(Cause::from).and_then(|records| {
-            let about = (&outline, rank);
-            Cell::new(&self.kernels, frame, &sent.survey, about, (&flow, records))
-        });
-        let found = cell.and_then(|cell| {
-            let [homes, copies] = cell.came();
-            work.cell = [sent.survey.homes() + homes, copies, 0];
-            let found = self.search.run(&self.kernels, &cell, ranks)?;
-            work.cell[2] = found.tests;
-            Ok(found)
-        });
-        work.times[2] = clock.lap();
-        let mut room = Room {
-            memory: &mut self.incoming,
-            stream: &self.kernels.stream,
-            unit: size_of::<abi::Found>(),
-        };
-        let counts = |found: &super::search::Found| found.owners.clone();
-        let (flow, found) = Flow::agree(transport, found, (counts, 1), &mut room)?;
-        let came = flow.exchange(transport, found.away.slice(), room)?;
-        work.times[3] = clock.lap();
-
-        let events = self.protocol.config.events;
-        let owned = came.cast().map_err(Cause::from).and_then(|came| {
-            let unordered = Unordered {
-                kept: self.search.kept(&found),
-                came,
-                first: frame.first,
-            };
-            let last = events.then_some(&self.owned.pairs);
-            Owned::new(&self.kernels, &mut self.sorting, &unordered, last)
-        });
-        let owned = if events && self.protocol.updates > 0 && outline.has_other_ids() {
+        let owned = self.search(transport, &frame, (&outline, sent), (&mut work, &mut clock))?;
+        let settles = self.protocol.config.events && self.protocol.updates > 0;
+        let owned = if settles && outline.has_other_ids() {
             self.settle(transport, owned, &brought)?
         } else {
             owned
         };
-        work.times[4] = clock.lap();
+        work.times[4] += clock.lap();
         self.conclude(transport, (&outline, &cuts), owned, work)?;
         self.brought = brought;
         Ok(&self.protocol.report)
+    }
+
+    /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
+    /// that this rank owns.
+    ///
+    /// Where ranks own pairs, the engine needs nothing that travels: it works meanwhile, on a thread
+    /// of its own.
+    fn search<T: DeviceTransport>(
+        &mut self,
+        transport: &mut T,
+        frame: &DeviceFrame,
+        (outline, sent): (&Outline, Result<Sent, Cause>),
+        (work, clock): (&mut Work, &mut Clock),
+    ) -> Result<Result<Owned, Cause>> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let (kernels, stream) = (&self.kernels, &self.kernels.stream);
+        let mut homes = Some(&mut self.homes);
+        thread::scope(|scope| {
+            // A rank that fails says so where all agree on what travels next.
+            let mut room = Room {
+                memory: &mut self.incoming,
+                stream,
+                unit: words_of(outline.lists) * size_of::<u32>(),
+            };
+            let counts = |sent: &Sent| sent.survey.records.clone();
+            let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
+            let owns = Owns::choose(outline, flow.all(HOME));
+            let engine = homes.take_if(|_| owns == Owns::Pairs).map(|homes| {
+                let thread = thread::Builder::new();
+                thread.spawn_scoped(scope, || Among::find(homes, stream, frame.engine()))
+            });
+            let records = flow.exchange(transport, sent.records.slice(), room)?;
+            work.times[1] = clock.lap();
+
+            let cell = records.cast().map_err(Cause::from).and_then(|records| {
+                let about = (outline, rank, owns);
+                Cell::new(kernels, *frame, &sent.survey, about, (&flow, records))
+            });
+            let found = cell.and_then(|cell| {
+                let [homes_came, copies] = cell.came();
+                work.cell = [sent.survey.homes() + homes_came, copies, 0];
+                let mut named = Named::new(stream, ranks)?;
+                work.cell[2] = self.copies.find(kernels, &cell, &mut named)?;
+                let kept = match homes {
+                    Some(homes) => {
+                        let among = Among::find(homes, stream, cell.engine()?)?;
+                        work.cell[2] += among.tests;
+                        named.divide(kernels, among.pairs, cell.abi())?
+                    }
+                    None => stream.alloc(0)?,
+                };
+                Ok((named.group(kernels)?, kept))
+            });
+            work.times[2] = clock.lap();
+            let mut room = Room {
+                memory: &mut self.incoming,
+                stream,
+                unit: size_of::<abi::Found>(),
+            };
+            let counts = |(away, _): &(Grouped, _)| away.owners.clone();
+            let (flow, (away, kept)) = Flow::agree(transport, found, (counts, 1), &mut room)?;
+            let came = flow.exchange(transport, away.pairs.slice(), room)?;
+            work.times[3] = clock.lap();
+
+            let kept = match engine {
+                None => Ok(kept.slice()),
+                Some(engine) => joined(engine).map(|among| {
+                    work.cell[2] += among.tests;
+                    among.pairs
+                }),
+            };
+            work.times[2] += clock.lap();
+            let owned = kept.and_then(|kept| {
+                let unordered = Unordered {
+                    kept,
+                    came: came.cast()?,
+                    first: frame.first,
+                };
+                let last = self.protocol.config.events.then_some(&self.owned);
+                Owned::new(kernels, &mut self.sorting, &unordered, last)
+            });
+            work.times[4] = clock.lap();
+            Ok(owned)
+        })
     }
 
     /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
@@ -356,11 +406,24 @@ impl DeviceDistributed {
             cause: error.into(),
         };
         self.owned = Owned::none(&self.kernels.stream).map_err(failed)?;
-        self.search.engine.clear();
+        self.homes.clear();
         self.protocol.clear();
         self.cells = None;
         self.brought = Brought::default();
         Ok(())
+    }
+}
+
+/// Waits for the pairs among the homes.
+fn joined<'a>(
+    engine: io::Result<ScopedJoinHandle<'_, Result<Among<'a>, Cause>>>,
+) -> Result<Among<'a>, Cause> {
+    match engine.map(ScopedJoinHandle::join) {
+        Ok(Ok(among)) => among,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => Err(Cause::Engine {
+            detail: format!("no thread for the engine: {error}"),
+        }),
     }
 }
 

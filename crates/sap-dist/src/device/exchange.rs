@@ -80,6 +80,16 @@ impl Flow {
         self.between(rank, self.rank)
     }
 
+    /// Returns what comes from all ranks, of a kind.
+    pub(crate) fn received(&self, kind: usize) -> u64 {
+        (0..self.ranks).map(|rank| self.from(rank)[kind]).sum()
+    }
+
+    /// Returns what travels in all, of a kind.
+    pub(crate) fn all(&self, kind: usize) -> u64 {
+        self.counts.iter().skip(kind).step_by(self.kinds).sum()
+    }
+
     fn received_by(&self, rank: usize) -> u64 {
         let from = |other| self.between(other, rank).iter().sum::<u64>();
         (0..self.ranks).map(from).sum()

@@ -24,7 +24,7 @@ pub(crate) struct Kernels {
     pub(crate) group: Kernel,
     pub(crate) split: Kernel,
     pub(crate) merge: Kernel,
-    pub(crate) missing: Kernel,
+    pub(crate) differences: Kernel,
     scan: Kernel,
 }
 
@@ -52,7 +52,7 @@ impl Kernels {
             group: dist.kernel("dist_group")?,
             split: dist.kernel("dist_split")?,
             merge: dist.kernel("dist_merge")?,
-            missing: dist.kernel("dist_missing")?,
+            differences: dist.kernel("dist_differences")?,
             scan: sap.kernel("sap_scan")?,
             stream: stream.clone(),
         })

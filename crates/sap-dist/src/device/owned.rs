@@ -1,12 +1,19 @@
 //! The pairs that a rank owns, in order on its device, and what started and ended.
 
-use super::abi::{self, Merge};
+use super::abi::{self, Differences, List, Merge};
 use super::kernels::{ITEMS, Kernels, THREADS, blocks};
 use crate::results::Results;
 use crate::{Cause, Pair};
 use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
+
+/// The first capacity of a list of events, as a share of the pairs: few of them change. If more do
+/// than this and twice the last, all are found again. As the engine's
+/// (`crates/sap/src/cuda/tuning.rs`).
+const CHANGED_SHARE: usize = 16;
+/// Pairs of both lists together that a block compares (`kernels/block/differences.cuh`).
+const TILE: usize = 1792;
 
 /// A sorter and its scratch memory.
 pub(crate) struct Sorting {
@@ -63,20 +70,17 @@ impl Owned {
         })
     }
 
-    /// Puts the pairs in order. `last` are the pairs of the last update if events are wanted.
+    /// Puts the pairs in order. `last` are the lists of the last update if events are wanted.
     pub(crate) fn new(
         kernels: &Kernels,
         sorting: &mut Sorting,
         found: &Unordered,
-        last: Option<&Buffer<Pair>>,
+        last: Option<&Self>,
     ) -> Result<Self, Cause> {
         let pairs = merged(kernels, sorting, found)?;
-        let (started, ended) = match last {
-            Some(last) => (
-                without(kernels, pairs.slice(), last.slice())?,
-                without(kernels, last.slice(), pairs.slice())?,
-            ),
-            None => (kernels.stream.alloc(0)?, kernels.stream.alloc(0)?),
+        let [started, ended] = match last {
+            Some(last) => changes(kernels, pairs.slice(), last)?,
+            None => [kernels.stream.alloc(0)?, kernels.stream.alloc(0)?],
         };
         Ok(Self {
             pairs,
@@ -158,36 +162,50 @@ fn merged(
     Ok(pairs)
 }
 
-/// Returns the pairs of `these` that `those` lack. Both are sorted. It waits for their number.
-fn without(kernels: &Kernels, these: Slice<Pair>, those: Slice<Pair>) -> gpu::Result<Buffer<Pair>> {
-    let (stream, [n, m]) = (&kernels.stream, [these.len() as u64, those.len() as u64]);
-    if n == 0 {
-        return stream.alloc(0);
+/// Finds what started and what ended: the pairs that only `pairs` has, and those that only the last
+/// update has. It waits for their numbers.
+fn changes(kernels: &Kernels, pairs: Slice<Pair>, last: &Owned) -> gpu::Result<[Buffer<Pair>; 2]> {
+    let (stream, lists) = (&kernels.stream, [pairs, last.pairs.slice()]);
+    let [mut capacity, changed] = [lists, [last.started.slice(), last.ended.slice()]]
+        .map(|lists| lists.map(|list| list.len()));
+    for (capacity, changed) in capacity.iter_mut().zip(changed) {
+        *capacity = (1024 + *capacity / CHANGED_SHARE)
+            .max(2 * changed)
+            .min(*capacity);
     }
-    let blocks = blocks(these.len(), ITEMS);
-    let launch = Launch::linear(blocks, THREADS);
-    let mut counts = stream.alloc::<u32>(blocks as usize)?;
-    let null = gpu::DevicePtr::<u64>::NULL;
-    // SAFETY: there is a count for each block, and without sums nothing else is written.
-    unsafe {
-        stream.launch(
-            &kernels.missing,
-            &launch,
-            &args![these, n, those, m, null, counts.slice_mut(), null],
-        )?
-    };
-    let before = kernels.sums(counts.slice())?;
-    let mut missing = stream.alloc::<Pair>(kernels.last(&before)? as usize)?;
-    if !missing.is_empty() {
-        let out = missing.slice_mut();
-        // SAFETY: the same launch has counted the pairs.
-        unsafe {
-            stream.launch(
-                &kernels.missing,
-                &launch,
-                &args![these, n, those, m, before.slice(), null, out],
-            )?
-        };
+    let tiles = blocks(lists[0].len() + lists[1].len(), TILE);
+    let launch = Launch::linear(tiles.max(1), THREADS);
+    loop {
+        let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
+        // The two totals; a word for each tile and list, and one more.
+        let mut memory = stream.alloc_zeroed::<u64>(2 + 2 * tiles as usize + 1)?;
+        let word = |index: usize| (index * size_of::<u64>()) as u64;
+        let totals = memory.slice_mut().device_ptr();
+        let differences = ByValue(Differences {
+            lists: lists.map(|list| List {
+                pairs: list.device_ptr(),
+                n: list.len() as u64,
+                count: gpu::DevicePtr::NULL,
+            }),
+            words: [2, 2 + tiles as usize + 1].map(|index| totals.byte_add(word(index))),
+            out: out.each_mut().map(|list| list.slice_mut().device_ptr()),
+            capacity: capacity.map(|capacity| capacity as u64),
+            totals: [totals, totals.byte_add(word(1))],
+        });
+        // SAFETY: both lists have their lengths, totals and words are there and zero, and nothing
+        // is written beyond the capacity.
+        unsafe { stream.launch(&kernels.differences, &launch, &args![differences])? };
+        let mut found = [0; 2];
+        stream.download(memory.range(..2)?, &mut found)?;
+        let found = found.map(|count: u64| count as usize);
+        if found[0] <= capacity[0] && found[1] <= capacity[1] {
+            for (list, count) in out.iter_mut().zip(found) {
+                let mut exact = stream.alloc(count)?;
+                stream.copy(exact.slice_mut(), list.range(..count)?)?;
+                *list = exact;
+            }
+            return Ok(out);
+        }
+        capacity = found;
     }
-    Ok(missing)
 }

@@ -8,7 +8,8 @@ use super::survey::Survey;
 use crate::Cause;
 use crate::outline::Outline;
 use crate::wire::Lists;
-use gpu::{Buffer, ByValue, DevicePtr, Launch, Slice, Stream, args};
+use bytemuck::{Pod, Zeroable};
+use gpu::{Buffer, ByValue, Launch, Slice, Stream, args};
 use sap::{Aabb, BroadPhase, Filter};
 use std::ops::Range;
 
@@ -31,6 +32,26 @@ impl Boxes {
             filters: lists.filters.then(|| stream.alloc(all)).transpose()?,
             worlds: lists.worlds.then(|| stream.alloc(all)).transpose()?,
         })
+    }
+
+    /// Copies the first `count` boxes of another set, all named, to where `at` are before them.
+    fn put(&mut self, stream: &Stream, at: usize, from: &Self, count: usize) -> gpu::Result<()> {
+        fn put<T: Pod>(
+            stream: &Stream,
+            (to, at): (&mut Buffer<T>, usize),
+            (from, count): (&Buffer<T>, usize),
+        ) -> gpu::Result<()> {
+            stream.copy(to.range_mut(at..at + count)?, from.range(..count)?)
+        }
+        put(stream, (&mut self.boxes, at), (&from.boxes, count))?;
+        put(stream, (&mut self.names, at), (&from.names, count))?;
+        if let (Some(to), Some(from)) = (&mut self.filters, &from.filters) {
+            put(stream, (to, at), (from, count))?;
+        }
+        if let (Some(to), Some(from)) = (&mut self.worlds, &from.worlds) {
+            put(stream, (to, at), (from, count))?;
+        }
+        Ok(())
     }
 
     /// Returns the named boxes as the kernels take them.
@@ -59,15 +80,43 @@ impl Boxes {
     }
 }
 
+/// Who finds the pairs of two boxes that one rank brought: the same on all ranks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owns {
+    /// That rank, wherever the boxes lie: its engine works on them where they are, while others
+    /// travel. In the cells these pairs are left out.
+    Pairs,
+    /// The rank in whose cell they overlap, as any other pair.
+    Nothing,
+}
+
+/// The least number of boxes for each one that is brought by another rank than its home, so that
+/// every rank searches all boxes that it brings: if many are elsewhere, they would be searched
+/// twice. Not measured.
+const MIN_BOXES_PER_AWAY: u64 = 16;
+
+impl Owns {
+    pub(crate) fn choose(outline: &Outline, away: u64) -> Self {
+        if outline.invalid.is_none() && away.saturating_mul(MIN_BOXES_PER_AWAY) <= outline.boxes {
+            Self::Pairs
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
 /// The boxes of the cell of a rank.
 pub(crate) struct Cell<'a> {
     frame: DeviceFrame<'a>,
     lists: Lists,
     rank: usize,
+    cells: abi::Cells,
+    owns: Owns,
     /// The boxes of this rank, empty where their home is elsewhere, and the homes that came. `None`
-    /// if all boxes of this rank have their home here and no others came.
+    /// if all boxes of this rank have their home here and no others came, or if ranks own pairs.
     homes: Option<Boxes>,
     /// Those with their `min` in the cell on the first axis only, on the second only, on neither.
+    /// If ranks own pairs, the homes that came are before them.
     copies: Boxes,
     bounds: Buffer<Bounds>,
     /// The boxes that came, by place.
@@ -80,18 +129,19 @@ impl<'a> Cell<'a> {
         kernels: &Kernels,
         frame: DeviceFrame<'a>,
         survey: &Survey,
-        (outline, rank): (&Outline, usize),
+        (outline, rank, owns): (&Outline, usize, Owns),
         (flow, records): (&Flow, Slice<u32>),
     ) -> Result<Self, Cause> {
         let (stream, lists) = (&kernels.stream, outline.lists);
-        let (segments, came) = segments(flow, outline);
-        let away = if survey.are_all_homes() && came[HOME] == 0 {
-            0
-        } else {
-            frame.len()
+        let (segments, came) = segments(flow, outline, owns);
+        let all: usize = came.iter().sum();
+        let [away, came_home] = match owns {
+            Owns::Pairs => [0, 0],
+            Owns::Nothing if survey.are_all_homes() && came[HOME] == 0 => [0, 0],
+            Owns::Nothing => [frame.len(), came[HOME]],
         };
-        let homes = Boxes::new(stream, away, came[HOME], lists)?;
-        let copies = Boxes::new(stream, 0, came[HOME + 1..].iter().sum(), lists)?;
+        let homes = Boxes::new(stream, away, came_home, lists)?;
+        let copies = Boxes::new(stream, 0, all - came_home, lists)?;
         let mut bounds = stream.from_slice(&[Bounds::EMPTY])?;
         let records_of = records.len() / words_of(lists);
         let segments = stream.from_slice(&segments)?;
@@ -117,12 +167,14 @@ impl<'a> Cell<'a> {
             frame,
             lists,
             rank,
+            cells: survey.cells(),
+            owns,
             homes: None,
             copies,
             bounds,
             came,
         };
-        if away > 0 || came[HOME] > 0 {
+        if away > 0 || came_home > 0 {
             cell.homes = Some(cell.with_own(kernels, survey, homes)?);
         }
         Ok(cell)
@@ -152,7 +204,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Returns the homes as the kernels take them.
-    fn abi(&self) -> Homes {
+    pub(crate) fn abi(&self) -> Homes {
         let own = self.frame.abi();
         let all = self.homes.as_ref().map_or(own, |homes| abi::Frame {
             boxes: homes.boxes.slice().device_ptr(),
@@ -172,7 +224,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Returns the homes as the engine takes them.
-    fn engine(&self) -> gpu::Result<sap::DeviceFrame<'_>> {
+    pub(crate) fn engine(&self) -> gpu::Result<sap::DeviceFrame<'_>> {
         match &self.homes {
             Some(homes) => homes.engine(0..homes.boxes.len()),
             None => Ok(self.frame.engine()),
@@ -185,31 +237,51 @@ impl<'a> Cell<'a> {
         [self.came[HOME] as u64, copies as u64]
     }
 
-    /// Gathers the homes that meet the bounds of all copies: first into memory for twice as many as
-    /// there are copies, then, if that was too little, into enough.
-    fn near(&self, kernels: &Kernels) -> Result<(Boxes, usize), Cause> {
-        let (stream, homes) = (&kernels.stream, self.abi());
-        let mut capacity = 2 * self.copies.boxes.len();
+    /// Gathers the homes that meet the bounds of all that came: first into memory for `capacity`,
+    /// then, if that was too little, into enough. The homes that came are behind them if ranks own
+    /// pairs. Returns how many were gathered.
+    fn near(&self, kernels: &Kernels, mut capacity: usize) -> Result<(Boxes, usize), Cause> {
+        let (stream, homes, came) = (&kernels.stream, self.abi(), self.came_home());
+        let cells = match self.owns {
+            Owns::Pairs => self.cells,
+            Owns::Nothing => abi::Cells::zeroed(),
+        };
         loop {
-            let near = Boxes::new(stream, 0, capacity, self.lists)?;
+            let mut near = Boxes::new(stream, 0, capacity + came, self.lists)?;
             let mut count = stream.alloc_zeroed::<u64>(1)?;
             stream.using(&self.frame.memory()?, || {
                 let (homes, set) = (ByValue(homes), ByValue(near.named()?));
-                let bounds = self.bounds.slice();
+                let (cells, bounds) = (ByValue(cells), self.bounds.slice());
                 // SAFETY: the homes are as many as they say, and so is the memory for near ones.
                 unsafe {
                     kernels.for_each(
                         &kernels.near,
                         homes.0.all.n as usize,
-                        &args![homes, bounds, set, capacity as u64, count.slice_mut()],
+                        &args![
+                            homes,
+                            cells,
+                            bounds,
+                            set,
+                            capacity as u64,
+                            count.slice_mut()
+                        ],
                     )
                 }
             })?;
             let found = stream.to_vec(count.slice())?[0] as usize;
             if found <= capacity {
+                near.put(stream, found, &self.copies, came)?;
                 return Ok((near, found));
             }
             capacity = found;
+        }
+    }
+
+    /// Returns how many of the first copies are homes.
+    fn came_home(&self) -> usize {
+        match self.owns {
+            Owns::Pairs => self.came[HOME],
+            Owns::Nothing => 0,
         }
     }
 }
@@ -221,17 +293,18 @@ pub(crate) const fn words_of(lists: Lists) -> usize {
 
 /// Returns where the records of each rank and place begin and where they go, and how many there
 /// are by place.
-fn segments(flow: &Flow, outline: &Outline) -> (Vec<Segment>, [usize; PLACES]) {
-    let mut came = [0; PLACES];
-    for rank in 0..outline.headers.len() {
-        for (sum, &count) in came.iter_mut().zip(flow.from(rank)) {
-            *sum += count as usize;
-        }
-    }
-    // The copies of each place lie side by side.
+fn segments(flow: &Flow, outline: &Outline, owns: Owns) -> (Vec<Segment>, [usize; PLACES]) {
+    let came: [usize; PLACES] = std::array::from_fn(|place| flow.received(place) as usize);
+    // The copies of each place lie side by side, after the homes if these are with them.
+    let are_homes = |place| place == HOME && owns == Owns::Nothing;
     let mut next = [0; PLACES];
-    for place in HOME + 2..PLACES {
-        next[place] = next[place - 1] + came[place - 1] as u64;
+    for place in HOME + 1..PLACES {
+        let before = if are_homes(place - 1) {
+            0
+        } else {
+            came[place - 1]
+        };
+        next[place] = next[place - 1] + before as u64;
     }
     let (mut start, mut segments) = (0, Vec::with_capacity(outline.headers.len() * PLACES));
     for (rank, header) in outline.headers.iter().enumerate() {
@@ -241,7 +314,7 @@ fn segments(flow: &Flow, outline: &Outline) -> (Vec<Segment>, [usize; PLACES]) {
                 to: next[place],
                 first: header.ids[0],
                 origin: rank as u32,
-                home: u32::from(place == HOME),
+                home: u32::from(are_homes(place)),
             });
             next[place] += count;
             start += count;
@@ -254,47 +327,96 @@ fn segments(flow: &Flow, outline: &Outline) -> (Vec<Segment>, [usize; PLACES]) {
 /// with 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`).
 const MAX_UNPLANNED: usize = 1 << 17;
 
-/// Finds the pairs that a cell reports, with engines that keep their memory between frames.
-pub(crate) struct Search {
-    pub(crate) engine: BroadPhase,
-    /// Finds the pairs of small sets, always by a sweep.
-    small: BroadPhase,
+/// Runs a search between the work that `stream` has and the work that it gets.
+fn in_order<'a, R>(
+    engine: &'a mut BroadPhase,
+    stream: &Stream,
+    search: impl FnOnce(&'a mut BroadPhase) -> sap::Result<R>,
+) -> Result<R, Cause> {
+    let own = engine.stream().cloned().ok_or_else(no_device)?;
+    own.wait(&stream.record()?)?;
+    let found = search(engine)?;
+    stream.wait(&own.record()?)?;
+    Ok(found)
 }
 
-/// The pairs of a cell.
-pub(crate) struct Found {
-    /// The pairs of two boxes of this rank, in order. `None`: all pairs that the engine has.
-    kept: Option<Buffer<sap::Pair>>,
-    /// The others, grouped by the rank that owns them.
-    pub(crate) away: Buffer<abi::Found>,
-    /// How many of these each rank owns.
-    pub(crate) owners: Vec<u64>,
-    /// The tests of the engine among the homes, and the pairs found with copies.
+fn no_device() -> Cause {
+    Cause::Engine {
+        detail: "the engine has no device".to_owned(),
+    }
+}
+
+/// The pairs among the homes of a cell.
+pub(crate) struct Among<'a> {
+    pub(crate) pairs: Slice<'a, sap::Pair>,
     pub(crate) tests: u64,
 }
 
+impl<'a> Among<'a> {
+    /// Finds them, for work on `stream`.
+    pub(crate) fn find(
+        engine: &'a mut BroadPhase,
+        stream: &Stream,
+        homes: sap::DeviceFrame,
+    ) -> Result<Self, Cause> {
+        let update = |engine: &mut BroadPhase| Ok(engine.update_device(homes)?.stats.tests);
+        let tests = in_order(engine, stream, update)?;
+        let pairs = engine.device_pairs().ok_or_else(no_device)?;
+        Ok(Self { pairs, tests })
+    }
+}
+
+/// Finds the pairs of copies, with engines that keep their memory between frames.
+pub(crate) struct Copies {
+    /// Finds those of small sets, always by a sweep.
+    pub(crate) few: BroadPhase,
+    pub(crate) many: BroadPhase,
+    /// The homes near what came, in the last update.
+    pub(crate) near: usize,
+}
+
 /// Pairs by ids, and how many each rank owns.
-struct Named {
+pub(crate) struct Named {
     lists: Vec<Buffer<abi::Found>>,
     owners: Buffer<u64>,
 }
 
+/// Pairs in groups by the rank that owns them, and how many each owns.
+pub(crate) struct Grouped {
+    pub(crate) pairs: Buffer<abi::Found>,
+    pub(crate) owners: Vec<u64>,
+}
+
 impl Named {
+    pub(crate) fn new(stream: &Stream, ranks: usize) -> gpu::Result<Self> {
+        Ok(Self {
+            lists: Vec::new(),
+            owners: stream.alloc_zeroed(ranks)?,
+        })
+    }
+
     /// Adds the pairs of two sets.
     fn add(
         &mut self,
         kernels: &Kernels,
         pairs: Slice<sap::Pair>,
-        [a, b]: [Slice<Name>; 2],
+        between: abi::Between,
     ) -> gpu::Result<u64> {
         let mut named = kernels.stream.alloc::<abi::Found>(pairs.len())?;
         let n = pairs.len() as u64;
+        let between = ByValue(between);
         // SAFETY: the indices of the pairs are of these names, whose ranks have a count each.
         unsafe {
             kernels.for_each(
                 &kernels.name,
                 pairs.len(),
-                &args![pairs, n, a, b, named.slice_mut(), self.owners.slice_mut()],
+                &args![
+                    pairs,
+                    n,
+                    between,
+                    named.slice_mut(),
+                    self.owners.slice_mut()
+                ],
             )?
         };
         self.lists.push(named);
@@ -303,7 +425,7 @@ impl Named {
 
     /// Adds the pairs among the homes of which not both boxes are of this rank, and returns the
     /// others.
-    fn divide(
+    pub(crate) fn divide(
         &mut self,
         kernels: &Kernels,
         pairs: Slice<sap::Pair>,
@@ -345,8 +467,8 @@ impl Named {
         Ok(own)
     }
 
-    /// Groups all pairs by the rank that owns them, and returns how many each does.
-    fn group(self, kernels: &Kernels) -> gpu::Result<(Buffer<abi::Found>, Vec<u64>)> {
+    /// Groups all pairs by the rank that owns them.
+    pub(crate) fn group(self, kernels: &Kernels) -> gpu::Result<Grouped> {
         let stream = &kernels.stream;
         let owners = stream.to_vec(self.owners.slice())?;
         let mut sum = 0;
@@ -367,15 +489,11 @@ impl Named {
                 )?
             };
         }
-        Ok((all, owners))
+        Ok(Grouped { pairs: all, owners })
     }
 }
 
-impl Search {
-    pub(crate) const fn new(engine: BroadPhase, small: BroadPhase) -> Self {
-        Self { engine, small }
-    }
-
+impl Copies {
     /// Finds the pairs of two sets, for work on the stream of the kernels.
     fn between<'a>(
         &'a mut self,
@@ -383,66 +501,60 @@ impl Search {
         sets: [(&Boxes, Range<usize>); 2],
     ) -> Result<Slice<'a, sap::Pair>, Cause> {
         let boxes: usize = sets.iter().map(|(_, range)| range.len()).sum();
+        let engine = if boxes <= MAX_UNPLANNED {
+            &mut self.few
+        } else {
+            &mut self.many
+        };
         let [a, b] = sets.map(|(set, range)| set.engine(range));
-        let small = self.small.stream().cloned();
-        let Some(other) = small.filter(|_| boxes <= MAX_UNPLANNED) else {
-            return Ok(self.engine.overlaps_between_device(a?, b?)?);
-        };
-        other.wait(&kernels.stream.record()?)?;
-        let pairs = self.small.overlaps_between_device(a?, b?)?;
-        kernels.stream.wait(&other.record()?)?;
-        Ok(pairs)
-    }
-
-    /// Finds the pairs of home with home, of home with copy, and of copies that have their `min` in
-    /// the cell on one axis each.
-    pub(crate) fn run(
-        &mut self,
-        kernels: &Kernels,
-        cell: &Cell,
-        ranks: usize,
-    ) -> Result<Found, Cause> {
-        let mut named = Named {
-            lists: Vec::new(),
-            owners: kernels.stream.alloc_zeroed(ranks)?,
-        };
-        let mut tests = self.engine.update_device(cell.engine()?)?.stats.tests;
-        let kept = match (&cell.homes, self.engine.device_pairs()) {
-            (Some(_), Some(pairs)) => Some(named.divide(kernels, pairs, cell.abi())?),
-            _ => None,
-        };
-        let copies = &cell.copies;
-        if !copies.boxes.is_empty() {
-            let (near, count) = cell.near(kernels)?;
-            let sets = [(&near, 0..count), (copies, 0..copies.boxes.len())];
-            let pairs = self.between(kernels, sets)?;
-            let names = [near.names.slice(), copies.names.slice()];
-            tests += named.add(kernels, pairs, names)?;
-        }
-        let (first, second) = (cell.came[FIRST], cell.came[SECOND]);
-        if first > 0 && second > 0 {
-            let ranges = [0..first, first..first + second];
-            let pairs = self.between(kernels, ranges.clone().map(|range| (copies, range)))?;
-            let [a, b] = ranges.map(|range| copies.names.range(range));
-            tests += named.add(kernels, pairs, [a?, b?])?;
-        }
-        let (away, owners) = named.group(kernels)?;
-        Ok(Found {
-            kept,
-            away,
-            owners,
-            tests,
+        let (a, b) = (a?, b?);
+        in_order(engine, &kernels.stream, |engine| {
+            engine.overlaps_between_device(a, b)
         })
     }
 
-    /// Returns the pairs of two boxes of this rank.
-    pub(crate) fn kept<'a>(&'a self, found: &'a Found) -> Slice<'a, sap::Pair> {
-        let none = DevicePtr::<sap::Pair>::NULL.address();
-        match (&found.kept, self.engine.device_pairs()) {
-            (Some(kept), _) => kept.slice(),
-            (None, Some(pairs)) => pairs,
-            // SAFETY: a slice of no elements may be at any address.
-            (None, None) => unsafe { Slice::from_raw(none, 0) },
+    /// Finds the pairs of what came with homes, and of copies that have their `min` in the cell on
+    /// one axis each. Returns how many there are.
+    pub(crate) fn find(
+        &mut self,
+        kernels: &Kernels,
+        cell: &Cell,
+        named: &mut Named,
+    ) -> Result<u64, Cause> {
+        let (copies, came_home, mut found) = (&cell.copies, cell.came_home(), 0);
+        let between = |[a, b]: [Slice<Name>; 2]| abi::Between {
+            a: a.device_ptr(),
+            b: b.device_ptr(),
+            homes_a: u64::MAX,
+            homes_b: 0,
+            skips_own: u32::from(cell.owns == Owns::Pairs),
+            unused: 0,
+        };
+        if !copies.boxes.is_empty() {
+            // As a rule about as many as the last time.
+            let capacity = (2 * copies.boxes.len()).max(self.near + self.near / 4);
+            let (near, count) = cell.near(kernels, capacity)?;
+            self.near = count;
+            let sets = [
+                (&near, 0..count + came_home),
+                (copies, 0..copies.boxes.len()),
+            ];
+            let pairs = self.between(kernels, sets)?;
+            let between = abi::Between {
+                homes_a: count as u64,
+                homes_b: came_home as u64,
+                ..between([near.names.slice(), copies.names.slice()])
+            };
+            found += named.add(kernels, pairs, between)?;
         }
+        let (first, second) = (cell.came[FIRST], cell.came[SECOND]);
+        if first > 0 && second > 0 {
+            let middle = came_home + first;
+            let ranges = [came_home..middle, middle..middle + second];
+            let pairs = self.between(kernels, ranges.clone().map(|range| (copies, range)))?;
+            let [a, b] = ranges.map(|range| copies.names.range(range));
+            found += named.add(kernels, pairs, between([a?, b?]))?;
+        }
+        Ok(found)
     }
 }

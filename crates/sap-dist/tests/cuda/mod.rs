@@ -52,15 +52,24 @@ struct Moment {
     scene: Scene,
     /// The share of the first rank, in percent of an equal one.
     share: usize,
+    /// Where the boxes of each rank end, instead of equal shares.
+    ends: Option<Vec<usize>>,
 }
 
 impl Moment {
     fn new(scene: Scene) -> Self {
-        Self { scene, share: 100 }
+        Self {
+            scene,
+            share: 100,
+            ends: None,
+        }
     }
 
     /// What a rank brings: boxes side by side.
     fn range(&self, rank: usize, ranks: usize) -> std::ops::Range<usize> {
+        if let Some(ends) = &self.ends {
+            return rank.checked_sub(1).map_or(0, |before| ends[before])..ends[rank];
+        }
         let n = self.scene.boxes.len();
         let first = (n * self.share / 100 / ranks).min(n);
         let border = |rank: usize| match rank {

@@ -10,6 +10,7 @@ use sap_dist::Config;
 pub const ALL: &[(&str, Check)] = &[
     ("pairs::moving_boxes", moving_boxes),
     ("pairs::boxes_at_home", boxes_at_home),
+    ("pairs::boxes_near_home", boxes_near_home),
     ("pairs::rows", rows),
     ("pairs::filters_and_worlds", filters_and_worlds),
     ("pairs::ids_that_change_ranks", ids_that_change_ranks),
@@ -73,6 +74,73 @@ fn boxes_at_home() -> Result<(), Failed> {
         for rank in &reports[2].ranks {
             assert!(rank.bytes < 28 * rank.boxes / 2, "{}", reports[2]);
         }
+    }
+    Ok(())
+}
+
+/// Returns the scene with its boxes by the rank that is their home, and where those of each end.
+fn by_home(scene: &Scene, ranks: usize) -> Result<Moment, Failed> {
+    use super::{DeviceDistributed, LIMIT, OnDevice, Staged, Threads, Transport, device_of};
+    let moment = Moment::new(scene.clone());
+    let one = |threads: &mut Threads| -> Result<Vec<Option<usize>>, Failed> {
+        let rank = threads.rank();
+        let mut transport = Staged::new(threads);
+        let mut broad_phase = DeviceDistributed::new(Config::default(), device_of(rank))?;
+        let own = OnDevice::new(&broad_phase.stream().clone(), &moment, rank, ranks)?;
+        broad_phase.update(&mut transport, own.frame())?;
+        Ok(scene.boxes.iter().map(|b| broad_phase.home(b)).collect())
+    };
+    let homes = Threads::run(ranks, LIMIT, one)?.swap_remove(0)?;
+    let mut order: Vec<usize> = (0..homes.len()).collect();
+    order.sort_by_key(|&i| homes[i]);
+    let boxes = order.iter().map(|&i| scene.boxes[i]).collect();
+    let upto = |rank| homes.iter().filter(|&&home| home <= Some(rank)).count();
+    Ok(Moment {
+        ends: Some((0..ranks).map(upto).collect()),
+        ..Moment::new(Scene::dealt(boxes))
+    })
+}
+
+/// Few boxes are brought by another rank than their home, so that each rank searches all that it
+/// brings: some have crossed a cut, others are anywhere.
+fn boxes_near_home() -> Result<(), Failed> {
+    let beam = Scene::dealt(uniform_in(3000, [84.0, 6.0, 6.0], 8));
+    let plate = Scene::dealt(uniform_in(1500, [18.0, 18.0, 2.0], 9));
+    for (scene, ranks, axes) in [(beam, 3, 1), (plate, 12, 2)] {
+        let first = by_home(&scene, ranks)?;
+        let mut random = Random::new(4);
+        let mut moments = vec![first];
+        for seed in 1..unless_quick(6, 4) {
+            let mut next = moments[moments.len() - 1].clone();
+            next.scene = moves(&next.scene, seed);
+            // Boxes of all ranks meet where one of them is at home.
+            let place = next.scene.boxes[random.below(next.scene.boxes.len())];
+            for _ in 0..8 {
+                let moved = random.below(next.scene.boxes.len());
+                next.scene.boxes[moved] = place;
+            }
+            moments.push(next);
+        }
+        for rule in RULES {
+            let config = Config {
+                rule,
+                ..Config::default()
+            };
+            let reports = check(&moments, ranks, &config)?;
+            let first = &reports[0];
+            assert!(
+                first.ranks.iter().all(|rank| rank.homes == rank.boxes),
+                "{first}"
+            );
+            assert_eq!(first.axes.len(), axes, "{first}");
+            assert!(reports[1].started > 0 && reports[1].ended > 0);
+        }
+        let n = scene.boxes.len();
+        for moment in &mut moments {
+            moment.scene.filters = Some((0..n).map(|_| some_filter(&mut random)).collect());
+            moment.scene.worlds = Some((0..n).map(|_| random.below(3) as u32).collect());
+        }
+        check(&moments, ranks, &Config::default())?;
     }
     Ok(())
 }

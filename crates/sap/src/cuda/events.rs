@@ -8,8 +8,8 @@ use crate::cuda::tuning::CHANGED_SHARE;
 use crate::{Pair, Result};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, Stream, args};
 
-/// Pairs of one list that a block compares.
-const TILE: usize = 1024;
+/// Pairs of both lists together that a block compares.
+const TILE: usize = 1792;
 
 /// Where the pairs started and ended go.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ impl Events {
     }
 
     /// Finds the pairs of each list that the other lacks, as many as the capacity takes. Their
-    /// counts go to the addresses `totals`. O((pairs of both) log), near each other in memory.
+    /// counts go to the addresses `totals`. O(pairs of both).
     ///
     /// # Safety
     ///
@@ -70,25 +70,28 @@ impl Events {
         compared: [List; 2],
         totals: [DevicePtr<u64>; 2],
     ) -> Result<()> {
-        let words = compared.map(|list| (list.n as usize).div_ceil(TILE) + 1);
-        let memory = self.words.reserve(stream, words[0] + words[1])?;
+        let tiles = blocks(
+            compared.iter().map(|list| list.n as usize).sum(),
+            TILE as u32,
+        );
+        let words = 2 * tiles as usize + 1;
+        let memory = self.words.reserve(stream, words)?;
         let first = memory.device_ptr();
         stream.fill_bytes(memory, 0)?;
         let space = self.reserve(stream, compared.map(|list| list.n as usize))?;
-        let max = compared.iter().map(|list| list.n).max().unwrap_or(0);
-        let launch = Launch {
-            grid: (blocks(max as usize, TILE as u32).max(1), 2, 1),
-            ..Launch::linear(1, THREADS)
-        };
+        let launch = Launch::linear(tiles.max(1), THREADS);
         let arguments = Differences {
             lists: compared,
-            words: [first, first.byte_add((words[0] * size_of::<u64>()) as u64)],
+            words: [
+                first,
+                first.byte_add(((tiles as usize + 1) * size_of::<u64>()) as u64),
+            ],
             out: space.lists,
             capacity: space.capacity,
             totals,
         };
-        // SAFETY: the caller's promise; there is a word more than blocks for each list, zero, and
-        // nothing is written beyond the capacity.
+        // SAFETY: the caller's promise; there is a word for each block and list and one more, all
+        // zero, and nothing is written beyond the capacity.
         unsafe { stream.launch(&self.kernel, &launch, &args![ByValue(arguments)])? };
         Ok(())
     }

@@ -1,0 +1,151 @@
+// The differences of two sorted lists: the elements of each that the other does not have, in order.
+//
+// Both lists are merged in thought: a block takes 1,792 elements of the merge, wherever they come
+// from (merge_path.cuh), and a thread 7 of them, one after the other. Of equal elements that of the
+// first list is first, so one of the first list is missing from the second unless the next of the
+// second list equals it, and one of the second unless the last of the first list does. A block
+// learns by look-back (look_back.cuh) how many elements the blocks before it found, so its own are
+// written at once: there is no list of marks, and no second pass.
+//
+// The host need not know the lengths of the lists: it launches for their capacity, and blocks
+// beyond the end do nothing. Nothing is written beyond the capacity for differences, but all are
+// counted.
+//
+// 256 threads. Bytes an element: its size read, and written where the other list lacks it. About 40
+// instructions an element, of which the search of a thread's place is a third.
+#pragma once
+#include "common/layout.cuh"
+#include "look_back.cuh"
+#include "merge_path.cuh"
+#include "scan.cuh"
+
+namespace radsweep {
+
+constexpr u32 DIFFERENCE_THREADS = 256;
+constexpr u32 DIFFERENCE_ROUNDS = 7;  // odd, so that threads read other banks than their neighbours
+constexpr u32 DIFFERENCE_ITEMS = DIFFERENCE_THREADS * DIFFERENCE_ROUNDS;
+
+// A sorted list: as many elements as `count` says, or `n` where that is null; `n` at most.
+template <class Item>
+struct SortedList {
+    const Item* items;
+    u64 n;
+    const u64* count;
+    DEVICE u64 len() const { return count ? min(n, *count) : n; }
+};
+
+// Two lists, each to be compared with the other.
+template <class Item>
+struct Differences {
+    SortedList<Item> lists[2];
+    u64* words[2];  // a word for each block, zero; the first list has one more, which numbers them
+    Item* out[2];
+    u64 capacity[2];
+    u64* totals[2];
+};
+
+// Compares two lists of `Form::Item`, whose order is that of the integers that `Form::code` makes
+// of them. `Form::item` is its inverse, and no element has the greatest `Form::Code`.
+template <class Form>
+DEVICE void find_differences(const Differences<typename Form::Item>& d) {
+    using Item = typename Form::Item;
+    using Code = typename Form::Code;
+    constexpr u32 WARPS = DIFFERENCE_THREADS / WARP, ROUNDS = DIFFERENCE_ROUNDS;
+    constexpr Code NONE = ~Code(0);
+    constexpr u64 NEAR = 64;  // elements from one look to the next
+    // Those of the first list with the one before, then those of the second with the next.
+    __shared__ Code codes[DIFFERENCE_ITEMS + 2];
+    __shared__ u64 ends[2], before[2];
+    __shared__ u32 sums[WARPS], tile;
+    const u32 warp = threadIdx.x / WARP, lane = lane_index();
+    const Item *const a = d.lists[0].items, *const b = d.lists[1].items;
+    const u64 a_length = d.lists[0].len(), b_length = d.lists[1].len(), n = a_length + b_length;
+    const u64 tiles = (n + DIFFERENCE_ITEMS - 1) / DIFFERENCE_ITEMS;
+    if (blockIdx.x >= tiles) {
+        if (n == 0 && blockIdx.x == 0 && threadIdx.x < 2) *d.totals[threadIdx.x] = 0;
+        return;
+    }
+    // Returns how many of the first `diagonal` merged elements are of the first list, by a warp.
+    // Where lists differ little, that is about its share, so the first look is there.
+    auto split = [&](u64 diagonal) {
+        auto is_of_a = [&](u64 i) { return Form::code(a[i]) <= Form::code(b[diagonal - 1 - i]); };
+        u64 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
+        const u64 share = u64(double(diagonal) * double(a_length) / double(n));
+        const u64 from = max(low, share - min(share, u64(WARP * NEAR / 2))),
+                  at = from + lane * NEAR;
+        const u32 before = __popc(__ballot_sync(ALL_LANES, at < high && is_of_a(at)));
+        if (before < WARP) high = min(high, from + before * NEAR);
+        if (before > 0) low = from + (before - 1) * NEAR + 1;
+        return warp_partition_point(low, high, is_of_a);
+    };
+    // As many blocks as there are tiles come here.
+    if (threadIdx.x == 0) tile = u32(atomicAdd(d.words[0], 1ull));
+    __syncthreads();
+    const u64 first = u64(tile) * DIFFERENCE_ITEMS, end = min(first + DIFFERENCE_ITEMS, n);
+    if (warp < 2) {
+        const u64 of_a = split(warp == 0 ? first : end);
+        if (lane == 0) ends[warp] = of_a;
+    }
+    __syncthreads();
+    const u64 a_first = ends[0], b_first = first - a_first;
+    const u32 length = u32(end - first), a_count = u32(ends[1] - a_first),
+              b_count = length - a_count;
+    // All loads are on their way before the first is stored.
+    Code loaded[ROUNDS + 1];
+#pragma unroll
+    for (u32 round = 0; round <= ROUNDS; round++) {
+        const u32 k = round * DIFFERENCE_THREADS + threadIdx.x;
+        const u64 in_a = a_first + k - 1, in_b = b_first + (k - a_count - 1);
+        loaded[round] = NONE;
+        if (k > a_count) {
+            if (k < length + 2 && in_b < b_length) loaded[round] = Form::code(b[in_b]);
+        } else if (k > 0 || a_first > 0) {
+            loaded[round] = Form::code(a[in_a]);
+        }
+    }
+#pragma unroll
+    for (u32 round = 0; round <= ROUNDS; round++) {
+        const u32 k = round * DIFFERENCE_THREADS + threadIdx.x;
+        if (k < length + 2) codes[k] = loaded[round];
+    }
+    __syncthreads();
+    const Code *of_a = codes + 1, *of_b = of_a + a_count;
+    const u32 own = min(threadIdx.x * ROUNDS, length), count = min(ROUNDS, length - own);
+    u32 i = merge_path(a_count, b_count, own, [&](u32 k, u32 i) { return of_b[k] < of_a[i]; });
+    u32 k = own - i, found = 0;  // found: of the first list in the low half, of the second above
+    Code missing[ROUNDS];
+    u32 sides = 0, marks = 0;
+#pragma unroll
+    for (u32 round = 0; round < ROUNDS; round++) {
+        if (round >= count) break;
+        const bool takes_b = i == a_count || (k < b_count && of_b[k] < of_a[i]);
+        missing[round] = takes_b ? of_b[k] : of_a[i];
+        const bool lacks = missing[round] != (takes_b ? codes[i] : of_b[k]);
+        if (takes_b) k++;
+        else i++;
+        sides |= u32(takes_b) << round;
+        marks |= u32(lacks) << round;
+        found += lacks ? takes_b ? 0x10000u : 1u : 0u;
+    }
+    u32 all;
+    const u32 below = block_exclusive_sum<WARPS>(found, sums, all);
+    if (warp < 2) {
+        const u32 own_sum = warp == 0 ? all & 0xffff : all >> 16;
+        const u64 sum = LookBack<u64>::exchange(d.words[warp] + (warp == 0), tile, own_sum);
+        if (lane == 0) {
+            before[warp] = sum;
+            if (tile == tiles - 1) *d.totals[warp] = sum + own_sum;
+        }
+    }
+    __syncthreads();
+    u64 at[2] = {before[0] + (below & 0xffff), before[1] + (below >> 16)};
+#pragma unroll
+    for (u32 round = 0; round < ROUNDS; round++) {
+        if ((marks >> round & 1) == 0) continue;
+        const bool side = sides >> round & 1;
+        const u64 place = side ? at[1]++ : at[0]++;
+        if (place < d.capacity[side]) d.out[side][place] = Form::item(missing[round]);
+    }
+}
+
+}  // namespace radsweep
