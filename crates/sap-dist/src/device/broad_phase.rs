@@ -163,7 +163,7 @@ impl DeviceDistributed {
     /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
     /// that this rank owns.
     ///
-    /// Where ranks own pairs, the engine needs nothing that travels: it works meanwhile, on a thread
+    /// Where ranks own pairs, the engine needs nothing that travels: meanwhile it works on a thread
     /// of its own.
     fn search<T: DeviceTransport>(
         &mut self,
