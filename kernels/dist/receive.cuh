@@ -10,30 +10,41 @@ struct Segment {
     u64 to;     // where that goes in its set
     u64 first;  // the first id of the rank
     u32 origin, home;
+    u32 group, unused;  // whose bounds its boxes are part of
 };
-ASSERT_LAYOUT(Segment, 32, AT(start, 0) AT(to, 8) AT(first, 16) AT(origin, 24) AT(home, 28));
+ASSERT_LAYOUT(Segment, 40,
+    AT(start, 0) AT(to, 8) AT(first, 16) AT(origin, 24) AT(home, 28) AT(group, 32) AT(unused, 36));
 
-// Adds a box of each lane that has one to the bounds in memory. All lanes take part.
-DEVICE void merge_bounds(Bounds* all, const Bounds& box, bool has) {
+constexpr u32 NO_GROUP = ~0u;
+
+// Adds the box of each lane that has a group to its bounds in memory. All lanes take part.
+DEVICE void merge_bounds(Bounds* all, const Bounds& box, u32 group) {
+    u32 left = __ballot_sync(ALL_LANES, group != NO_GROUP);
+    while (left) {
+        const u32 one = __shfl_sync(ALL_LANES, group, __ffs(i32(left)) - 1);
+        const bool has = group == one;
 #pragma unroll
-    for (int axis = 0; axis < 3; axis++) {
-        const i32 low = warp_min(has ? box.min[axis] : i32(0x7fffffff)),
-                  high = warp_max(has ? box.max[axis] : i32(0x80000000));
-        if (lane_index() == 0 && low <= high) {
-            atomicMin(&all->min[axis], low);
-            atomicMax(&all->max[axis], high);
+        for (int axis = 0; axis < 3; axis++) {
+            const i32 low = warp_min(has ? box.min[axis] : i32(0x7fffffff)),
+                      high = warp_max(has ? box.max[axis] : i32(0x80000000));
+            if (lane_index() == 0) {
+                atomicMin(&all[one].min[axis], low);
+                atomicMax(&all[one].max[axis], high);
+            }
         }
+        left &= ~__ballot_sync(ALL_LANES, has);
     }
 }
 
-// Unpacks the records: those at home to `homes`, the others to `copies`, whose bounds are merged.
+// Unpacks the records: those of a segment of homes to `homes`, the others to `copies`, and merges
+// the bounds of each group.
 // A thread a record. Bytes a record: 28 read, 40 written.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_receive(
     const u32* records, u64 count, u32 words, const Segment* segments, u32 segment_count,
     const __grid_constant__ Set homes, const __grid_constant__ Set copies, Bounds* bounds) {
     const u64 j = u64(blockIdx.x) * THREADS + threadIdx.x;
     float box[6] = {};
-    bool copy = false;
+    u32 group = NO_GROUP;
     if (j < count) {
         const u32 after =
             partition_point(0u, segment_count, [&](u32 k) { return segments[k].start <= j; });
@@ -52,9 +63,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_receive(
             record += 4;
         }
         if (set.worlds) set.worlds[at] = record[0];
-        copy = !segment.home;
+        group = segment.group;
     }
-    merge_bounds(bounds, bounds_of(box), copy);
+    merge_bounds(bounds, bounds_of(box), group);
 }
 
 // The homes of the cell: first the boxes of this rank, then those that came.
@@ -73,23 +84,27 @@ DEVICE Name name_of(const Homes& homes, u64 i) {
     return homes.names[i - homes.own];
 }
 
-// Gathers the homes that meet the bounds of what came, in any order. With `cells`, those of these
-// boxes whose home is elsewhere are left out. `count` counts all, those beyond the capacity too. A
-// thread a home: 24 bytes read; 64 written for each near one.
+// Gathers the homes that meet the bounds of a group of what came, in any order. With `cells`, those
+// of these boxes whose home is elsewhere are left out. `count` counts all, also those beyond the
+// capacity. A thread a home: 24 bytes read; 64 written for each near one.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_near(
     const __grid_constant__ Homes homes, const __grid_constant__ Cells cells, const Bounds* bounds,
-    const __grid_constant__ Set near, u64 capacity, u64* count) {
+    u32 groups, const __grid_constant__ Set near, u64 capacity, u64* count) {
     const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
     float box[6] = {};
     bool meets = false;
     if (i < homes.all.n) {
         bool valid;
-        meets = read_box(homes.all.boxes, i, box, valid);
+        const bool takes_part = read_box(homes.all.boxes, i, box, valid);
         const Bounds own = bounds_of(box);
+        for (u32 group = 0; group < groups && takes_part && !meets; group++) {
+            const Bounds other = bounds[group];
+            meets = true;
 #pragma unroll
-        for (int axis = 0; axis < 3; axis++) {
-            meets =
-                meets && own.min[axis] <= bounds->max[axis] && bounds->min[axis] <= own.max[axis];
+            for (int axis = 0; axis < 3; axis++) {
+                meets =
+                    meets && own.min[axis] <= other.max[axis] && other.min[axis] <= own.max[axis];
+            }
         }
         meets = meets && (cells.columns == 0 || is_home(cells, own));
     }

@@ -13,7 +13,7 @@ pub struct Timings {
     pub plan: f64,
     /// Sending boxes to the ranks whose cells they reach.
     pub send: f64,
-    /// Finding the pairs of the cell.
+    /// Finding the pairs of the cell, or the wait for them if they are found meanwhile.
     pub search: f64,
     /// Sending pairs to the ranks that own them.
     pub return_pairs: f64,
@@ -87,8 +87,8 @@ pub struct RankReport {
     pub homes: u64,
     /// Copies of other boxes that reach the cell.
     pub copies: u64,
-    /// Tests of the engine among the homes. Where copies take part, the pairs that were found stand
-    /// for tests.
+    /// Tests of the engine among the homes, on devices among the boxes of the rank if few have
+    /// their home elsewhere. Where copies take part, the pairs that were found stand for tests.
     pub tests: u64,
     /// Pairs that the rank owns.
     pub pairs: u64,

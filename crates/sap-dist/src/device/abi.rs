@@ -84,9 +84,12 @@ pub(crate) struct Segment {
     pub(crate) first: u64,
     pub(crate) origin: u32,
     pub(crate) home: u32,
+    /// The bounds that its boxes are part of.
+    pub(crate) group: u32,
+    pub(crate) unused: u32,
 }
 
-assert_layout!(Segment, 32: start 0, to 8, first 16, origin 24, home 28);
+assert_layout!(Segment, 40: start 0, to 8, first 16, origin 24, home 28, group 32, unused 36);
 
 /// The homes of a cell: the boxes of this rank, and those that came.
 #[derive(Clone, Copy, Pod, Zeroable)]

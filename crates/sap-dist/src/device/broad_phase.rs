@@ -31,8 +31,8 @@ use std::thread::{self, ScopedJoinHandle};
 /// consecutive. A pair belongs to the rank that brings the box of its smaller id.
 ///
 /// A call that fails does so on all ranks and leaves the last result unchanged. Memory on a device,
-/// besides that of its engine: 28 to 48 bytes a box that travels, 40 to 60 a copy, 16 a pair; for a
-/// rank that brings boxes of other cells 24 to 44 more for each of its boxes.
+/// besides that of its engine: 28 to 48 bytes a box that travels, 40 to 60 a copy, 32 a pair; if
+/// many boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank.
 ///
 /// ```
 /// use sap::Aabb;
@@ -59,7 +59,7 @@ pub struct DeviceDistributed {
     kernels: Kernels,
     sorting: Sorting,
     cells: Option<DeviceCells>,
-    /// Finds the pairs among the homes.
+    /// Finds the pairs of the boxes of this rank if ranks own pairs, else those of the homes.
     homes: BroadPhase,
     copies: Copies,
     /// What comes from other ranks.
@@ -186,8 +186,10 @@ impl DeviceDistributed {
             let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
             let owns = Owns::choose(outline, flow.all(HOME));
             let engine = homes.take_if(|_| owns == Owns::Pairs).map(|homes| {
-                let thread = thread::Builder::new();
-                thread.spawn_scoped(scope, || Among::find(homes, stream, frame.engine()))
+                // What this rank does meanwhile is not waited for.
+                let ready = stream.record();
+                let find = move || Among::find(homes, (&ready?, stream), frame.engine());
+                thread::Builder::new().spawn_scoped(scope, find)
             });
             let records = flow.exchange(transport, sent.records.slice(), room)?;
             work.times[1] = clock.lap();
@@ -203,7 +205,8 @@ impl DeviceDistributed {
                 work.cell[2] = self.copies.find(kernels, &cell, &mut named)?;
                 let kept = match homes {
                     Some(homes) => {
-                        let among = Among::find(homes, stream, cell.engine()?)?;
+                        let order = (&stream.record()?, stream);
+                        let among = Among::find(homes, order, cell.engine()?)?;
                         work.cell[2] += among.tests;
                         named.divide(kernels, among.pairs, cell.abi())?
                     }
@@ -332,6 +335,7 @@ impl DeviceDistributed {
     }
 
     /// Drops events of pairs whose box `a` another rank brings now, on the host: they are few.
+    /// The ids of all boxes are listed there for it.
     fn settle<T: Transport>(
         &self,
         transport: &mut T,
@@ -414,7 +418,7 @@ impl DeviceDistributed {
     }
 }
 
-/// Waits for the pairs among the homes.
+/// Waits for the pairs of the boxes of this rank.
 fn joined<'a>(
     engine: io::Result<ScopedJoinHandle<'_, Result<Among<'a>, Cause>>>,
 ) -> Result<Among<'a>, Cause> {

@@ -179,7 +179,8 @@ impl Devices {
     /// # Errors
     ///
     /// [`Error::Rank`] with the device that failed and the cause, such as an invalid box, whose id
-    /// is its index; [`Error::Transport`] if the system starts no thread for a device.
+    /// is its index; [`Error::Transport`] if the devices lose each other, by NCCL also at its time
+    /// limit, or if the system starts no thread for one.
     pub fn update(&mut self, boxes: &[Aabb]) -> Result<&Report> {
         self.find(boxes, None)
     }

@@ -9,7 +9,7 @@ use crate::Cause;
 use crate::outline::Outline;
 use crate::wire::Lists;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Buffer, ByValue, Launch, Slice, Stream, args};
+use gpu::{Buffer, ByValue, Event, Launch, Slice, Stream, args};
 use sap::{Aabb, BroadPhase, Filter};
 use std::ops::Range;
 
@@ -80,6 +80,9 @@ impl Boxes {
     }
 }
 
+/// The groups of ranks that send to a cell: one each for the neighbours in a plane.
+const GROUPS: usize = 8;
+
 /// Who finds the pairs of two boxes that one rank brought: the same on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owns {
@@ -118,6 +121,7 @@ pub(crate) struct Cell<'a> {
     /// Those with their `min` in the cell on the first axis only, on the second only, on neither.
     /// If ranks own pairs, the homes that came are before them.
     copies: Boxes,
+    /// The bounds of what came, by groups of ranks: a cell has neighbours on several sides.
     bounds: Buffer<Bounds>,
     /// The boxes that came, by place.
     came: [usize; PLACES],
@@ -133,7 +137,7 @@ impl<'a> Cell<'a> {
         (flow, records): (&Flow, Slice<u32>),
     ) -> Result<Self, Cause> {
         let (stream, lists) = (&kernels.stream, outline.lists);
-        let (segments, came) = segments(flow, outline, owns);
+        let (segments, came) = segments(flow, outline, (rank, owns));
         let all: usize = came.iter().sum();
         let [away, came_home] = match owns {
             Owns::Pairs => [0, 0],
@@ -142,7 +146,7 @@ impl<'a> Cell<'a> {
         };
         let homes = Boxes::new(stream, away, came_home, lists)?;
         let copies = Boxes::new(stream, 0, all - came_home, lists)?;
-        let mut bounds = stream.from_slice(&[Bounds::EMPTY])?;
+        let mut bounds = stream.from_slice(&[Bounds::EMPTY; GROUPS])?;
         let records_of = records.len() / words_of(lists);
         let segments = stream.from_slice(&segments)?;
         let (of_homes, of_copies) = (ByValue(homes.named()?), ByValue(copies.named()?));
@@ -237,9 +241,9 @@ impl<'a> Cell<'a> {
         [self.came[HOME] as u64, copies as u64]
     }
 
-    /// Gathers the homes that meet the bounds of all that came: first into memory for `capacity`,
-    /// then, if that was too little, into enough. The homes that came are behind them if ranks own
-    /// pairs. Returns how many were gathered.
+    /// Gathers the homes that meet the bounds of a group of what came: first into memory for
+    /// `capacity`, then, if that was too little, into enough. The homes that came are behind them
+    /// if ranks own pairs. Returns how many were gathered.
     fn near(&self, kernels: &Kernels, mut capacity: usize) -> Result<(Boxes, usize), Cause> {
         let (stream, homes, came) = (&kernels.stream, self.abi(), self.came_home());
         let cells = match self.owns {
@@ -261,6 +265,7 @@ impl<'a> Cell<'a> {
                             homes,
                             cells,
                             bounds,
+                            GROUPS as u32,
                             set,
                             capacity as u64,
                             count.slice_mut()
@@ -293,7 +298,11 @@ pub(crate) const fn words_of(lists: Lists) -> usize {
 
 /// Returns where the records of each rank and place begin and where they go, and how many there
 /// are by place.
-fn segments(flow: &Flow, outline: &Outline, owns: Owns) -> (Vec<Segment>, [usize; PLACES]) {
+fn segments(
+    flow: &Flow,
+    outline: &Outline,
+    (own, owns): (usize, Owns),
+) -> (Vec<Segment>, [usize; PLACES]) {
     let came: [usize; PLACES] = std::array::from_fn(|place| flow.received(place) as usize);
     // The copies of each place lie side by side, after the homes if these are with them.
     let are_homes = |place| place == HOME && owns == Owns::Nothing;
@@ -307,7 +316,12 @@ fn segments(flow: &Flow, outline: &Outline, owns: Owns) -> (Vec<Segment>, [usize
         next[place] = next[place - 1] + before as u64;
     }
     let (mut start, mut segments) = (0, Vec::with_capacity(outline.headers.len() * PLACES));
+    let mut senders = 0;
     for (rank, header) in outline.headers.iter().enumerate() {
+        // The copies of this rank's own boxes need no homes if it owns their pairs.
+        let needs_homes = rank != own || owns == Owns::Nothing;
+        let group = senders % GROUPS;
+        senders += usize::from(needs_homes && flow.from(rank).iter().any(|&count| count > 0));
         for (place, &count) in flow.from(rank).iter().enumerate() {
             segments.push(Segment {
                 start,
@@ -315,6 +329,11 @@ fn segments(flow: &Flow, outline: &Outline, owns: Owns) -> (Vec<Segment>, [usize
                 first: header.ids[0],
                 origin: rank as u32,
                 home: u32::from(are_homes(place)),
+                group: match needs_homes && !are_homes(place) {
+                    true => group as u32,
+                    false => u32::MAX,
+                },
+                unused: 0,
             });
             next[place] += count;
             start += count;
@@ -327,14 +346,14 @@ fn segments(flow: &Flow, outline: &Outline, owns: Owns) -> (Vec<Segment>, [usize
 /// with 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`).
 const MAX_UNPLANNED: usize = 1 << 17;
 
-/// Runs a search between the work that `stream` has and the work that it gets.
+/// Runs a search after the event `ready`, and before the work that `stream` gets.
 fn in_order<'a, R>(
     engine: &'a mut BroadPhase,
-    stream: &Stream,
+    (ready, stream): (&Event, &Stream),
     search: impl FnOnce(&'a mut BroadPhase) -> sap::Result<R>,
 ) -> Result<R, Cause> {
     let own = engine.stream().cloned().ok_or_else(no_device)?;
-    own.wait(&stream.record()?)?;
+    own.wait(ready)?;
     let found = search(engine)?;
     stream.wait(&own.record()?)?;
     Ok(found)
@@ -346,21 +365,21 @@ fn no_device() -> Cause {
     }
 }
 
-/// The pairs among the homes of a cell.
+/// The pairs among the boxes of this rank if ranks own pairs, else among the homes of its cell.
 pub(crate) struct Among<'a> {
     pub(crate) pairs: Slice<'a, sap::Pair>,
     pub(crate) tests: u64,
 }
 
 impl<'a> Among<'a> {
-    /// Finds them, for work on `stream`.
+    /// Finds them after the event `ready`, for work on `stream`.
     pub(crate) fn find(
         engine: &'a mut BroadPhase,
-        stream: &Stream,
+        order: (&Event, &Stream),
         homes: sap::DeviceFrame,
     ) -> Result<Self, Cause> {
         let update = |engine: &mut BroadPhase| Ok(engine.update_device(homes)?.stats.tests);
-        let tests = in_order(engine, stream, update)?;
+        let tests = in_order(engine, order, update)?;
         let pairs = engine.device_pairs().ok_or_else(no_device)?;
         Ok(Self { pairs, tests })
     }
@@ -508,13 +527,12 @@ impl Copies {
         };
         let [a, b] = sets.map(|(set, range)| set.engine(range));
         let (a, b) = (a?, b?);
-        in_order(engine, &kernels.stream, |engine| {
-            engine.overlaps_between_device(a, b)
-        })
+        let order = (&kernels.stream.record()?, &kernels.stream);
+        in_order(engine, order, |engine| engine.overlaps_between_device(a, b))
     }
 
     /// Finds the pairs of what came with homes, and of copies that have their `min` in the cell on
-    /// one axis each. Returns how many there are.
+    /// one axis each. Returns how many there are, those that are left out included.
     pub(crate) fn find(
         &mut self,
         kernels: &Kernels,
