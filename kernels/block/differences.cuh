@@ -88,8 +88,11 @@ DEVICE void find_differences(const Differences<typename Form::Item>& d) {
     }
     __syncthreads();
     const u64 a_first = ends[0], b_first = first - a_first;
-    const u32 length = u32(end - first), a_count = u32(ends[1] - a_first),
-              b_count = length - a_count;
+    const u32 length = u32(end - first);
+    // Lists of a search that is done again may be in no order: then the result is of no use, but
+    // all accesses stay in bounds.
+    const u32 a_count = u32(min(max(ends[1], a_first) - a_first, u64(length)));
+    const u32 b_count = length - a_count;
     // All loads are on their way before the first is stored.
     Code loaded[ROUNDS + 1];
 #pragma unroll
