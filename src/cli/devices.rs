@@ -30,8 +30,8 @@ pub(super) struct Updated {
 }
 
 impl Work {
-    /// Opens the devices, for many frames or for one: to connect them by NCCL takes longer than one
-    /// frame gains.
+    /// Opens the devices, for many frames or for one. For one they are not connected by NCCL, which
+    /// takes time of its own.
     pub fn new(devices: Devices, config: &Config, frames: Frames) -> Result<Self> {
         let there = gpu::Device::count()?;
         let count = match devices {
