@@ -734,6 +734,17 @@ API cuStreamCreate(void** result, unsigned) {
     *result = stream;
     return SUCCESS;
 }
+API cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+    FAULT(cuCtxGetStreamPriorityRange);
+    *least = 0;
+    *greatest = -5;
+    return SUCCESS;
+}
+// The device has room for the work of all streams, so none need be before another.
+API cuStreamCreateWithPriority(void** result, unsigned flags, int) {
+    FAULT(cuStreamCreateWithPriority);
+    return cuStreamCreate(result, flags);
+}
 API cuStreamDestroy_v2(void* handle) {
     Stream* const stream = static_cast<Stream*>(handle);
     Guard guard(lock);

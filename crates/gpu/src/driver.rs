@@ -55,6 +55,7 @@ functions! {
     fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     fn cuCtxSetCurrent(context: CUcontext);
     fn cuCtxSynchronize();
+    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
     fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
     fn cuModuleUnload(module: CUmodule);
     fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
@@ -80,6 +81,7 @@ functions! {
     fn cuMemsetD8Async(to: CUdeviceptr, byte: u8, count: usize, stream: CUstream);
     fn cuMemsetD32Async(to: CUdeviceptr, word: c_uint, count: usize, stream: CUstream);
     fn cuStreamCreate(stream: *mut CUstream, flags: c_uint);
+    fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
     fn cuStreamDestroy_v2(stream: CUstream);
     fn cuStreamQuery(stream: CUstream);
     fn cuStreamSynchronize(stream: CUstream);

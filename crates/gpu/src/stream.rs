@@ -56,6 +56,9 @@ impl Drop for Handle {
     }
 }
 
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: u32 = 1;
+
 impl Stream {
     /// Makes a stream.
     ///
@@ -63,19 +66,39 @@ impl Stream {
     ///
     /// The driver's errors.
     pub fn new(device: &Device) -> Result<Stream> {
-        /// `CU_STREAM_NON_BLOCKING`.
-        const NON_BLOCKING: u32 = 1;
         device.bind()?;
         let mut handle = ptr::null_mut();
         // SAFETY: the out pointer is valid.
         unsafe { driver::cuStreamCreate(&mut handle, NON_BLOCKING)? };
-        Ok(Stream(Arc::new(Inner {
+        Ok(Self::owning(device, handle))
+    }
+
+    /// Makes a stream whose kernels get a multiprocessor before those of other streams that wait
+    /// for one. What runs already is not interrupted. It is for short work that others wait for,
+    /// beside long work that fills the device.
+    ///
+    /// # Errors
+    ///
+    /// The driver's errors.
+    pub fn urgent(device: &Device) -> Result<Stream> {
+        device.bind()?;
+        let (mut least, mut greatest, mut handle) = (0, 0, ptr::null_mut());
+        // SAFETY: the out pointers are valid.
+        unsafe {
+            driver::cuCtxGetStreamPriorityRange(&mut least, &mut greatest)?;
+            driver::cuStreamCreateWithPriority(&mut handle, NON_BLOCKING, greatest)?;
+        }
+        Ok(Self::owning(device, handle))
+    }
+
+    fn owning(device: &Device, handle: CUstream) -> Stream {
+        Stream(Arc::new(Inner {
             handle: Handle {
                 device: device.clone(),
                 raw: handle,
             },
             capture: RwLock::default(),
-        })))
+        }))
     }
 
     /// Returns the device of the stream.

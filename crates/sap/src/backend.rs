@@ -58,6 +58,18 @@ impl Chosen {
         Ok(Self { pool, ..chosen })
     }
 
+    /// Takes a stream of the caller.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gpu`] where the device cannot load the kernels or lacks memory.
+    #[cfg(cuda)]
+    pub(crate) fn on_stream(stream: &gpu::Stream, config: Config) -> Result<Self> {
+        let pool = OwnPool::new(config.threads);
+        let chosen = Self::with_engine(cuda::Engine::on(stream.clone(), config)?);
+        Ok(Self { pool, ..chosen })
+    }
+
     /// Takes a device of the caller.
     ///
     /// # Errors

@@ -52,6 +52,37 @@ impl BroadPhase {
         Chosen::new(config).map(Self::with)
     }
 
+    /// A broad phase that works on a CUDA stream of the caller. [`Config::backend`] is
+    /// [`Backend::Cuda`](crate::Backend::Cuda) then, and [`Config::device`] that of the stream,
+    /// whatever was given.
+    ///
+    /// ```
+    /// use sap::{Aabb, BroadPhase, Config};
+    ///
+    /// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// let stream = gpu::Stream::new(&device)?;
+    /// let mut broad_phase = BroadPhase::on_stream(&stream, Config::default())?;
+    /// let boxes = stream.from_slice(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
+    /// assert_eq!(broad_phase.update_device(boxes.slice())?.pairs, 3);
+    /// # Ok::<(), sap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Margin`] as [`BroadPhase::new`], and [`Error::Gpu`] where the device cannot load
+    /// the kernels or lacks memory.
+    #[cfg(cuda)]
+    pub fn on_stream(stream: &gpu::Stream, config: Config) -> Result<Self> {
+        check_margin(&config)?;
+        let (backend, device) = (crate::Backend::Cuda, Some(stream.device().info().ordinal));
+        let config = Config {
+            backend,
+            device,
+            ..config
+        };
+        Chosen::on_stream(stream, config).map(Self::with)
+    }
+
     /// A broad phase on a device of `wgpu` that the caller has opened, such as that of a renderer.
     /// [`Config::backend`] is [`Backend::Wgpu`](crate::Backend::Wgpu) then, whatever was given.
     ///

@@ -304,6 +304,8 @@ driver! {
         0
     }
     fn cuStreamCreate(out: *mut u64, flags: u32) { bound(); assert_eq!(flags, 1, "not non-blocking"); make(Kind::Stream { capture: 0 }, out) }
+    fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) { bound(); *least = 0; *greatest = -5; 0 }
+    fn cuStreamCreateWithPriority(out: *mut u64, flags: u32, priority: i32) { bound(); assert_eq!((flags, priority), (1, -5), "not non-blocking, or not the greatest"); make(Kind::Stream { capture: 0 }, out) }
     fn cuStreamDestroy_v2(stream: u64) { idle_stream(stream); end(stream) }
     fn cuStreamSynchronize(stream: u64) { idle_stream(stream); order::done(&[stream]); 0 }
     fn cuStreamQuery(stream: u64) { idle_stream(stream); order::done(&[stream]); 0 }

@@ -21,7 +21,7 @@ const LIBRARY: &str = "RADSWEEP_CUDA_LIBRARY";
 /// The name, the driver (`new` and `old` are compiled, others are file names), the codes that it
 /// must return, and the function that runs in the process.
 type Case = (&'static str, &'static str, &'static str, fn());
-const CASES: [Case; 22] = [
+const CASES: [Case; 24] = [
     ("no_driver", "/nowhere/libcuda.so.1", "", no_driver),
     ("stub_library", "new", "cuInit=34", || {
         assert!(
@@ -52,6 +52,13 @@ const CASES: [Case; 22] = [
     ),
     ("out_of_memory", "new", "", out_of_memory),
     ("scratch_of_two_streams", "new", "", scratch_of_two_streams),
+    ("an_urgent_stream", "new", "", an_urgent_stream),
+    (
+        "no_urgent_stream",
+        "new",
+        "cuStreamCreateWithPriority=2",
+        no_urgent_stream,
+    ),
     ("images", "new", "", images),
     ("everything_is_released", "new", "", everything_is_released),
     ("images_are_shared", "new", "", images_are_shared),
@@ -277,6 +284,21 @@ fn an_unknown_code() {
         error.to_string(),
         "cuStreamCreate failed: a code that this driver has no name for (4242)"
     );
+    nothing_left();
+}
+
+/// The fake driver checks the priority.
+fn an_urgent_stream() {
+    let urgent = Stream::urgent(&Device::first().unwrap()).unwrap();
+    let memory = urgent.from_slice(&[7_u8]).unwrap();
+    assert_eq!(urgent.to_vec(memory.slice()).unwrap(), [7]);
+    drop((memory, urgent));
+    nothing_left();
+}
+
+fn no_urgent_stream() {
+    let error = Stream::urgent(&Device::first().unwrap()).unwrap_err();
+    assert_eq!(error.code(), Some(2));
     nothing_left();
 }
 

@@ -90,6 +90,16 @@ impl Engine {
         let device = config.device.map_or_else(Device::first, Device::open);
         let device = device.map_err(missing)?;
         let stream = Stream::new(&device).map_err(missing)?;
+        Self::on(stream, config)
+    }
+
+    /// Creates an engine that works on a stream.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gpu`] if the device cannot load the kernels or lacks memory.
+    pub(crate) fn on(stream: Stream, config: Config) -> Result<Self> {
+        let device = stream.device().clone();
         let min_resting = config.min_resting.unwrap_or(MIN_RESTING);
         let mut packed = Grow::default();
         let wished = config.initial_pair_capacity.unwrap_or(0);
