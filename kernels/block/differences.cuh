@@ -114,18 +114,22 @@ DEVICE void find_differences(const Differences<typename Form::Item>& d) {
     __syncthreads();
     const Code *of_a = codes + 1, *of_b = of_a + a_count;
     const u32 own = min(threadIdx.x * ROUNDS, length), count = min(ROUNDS, length - own);
-    u32 i = merge_path(a_count, b_count, own, [&](u32 k, u32 i) { return of_b[k] < of_a[i]; });
-    u32 k = own - i, found = 0;  // found: of the first list in the low half, of the second above
-    Code missing[ROUNDS];
+    const u32 split_own =
+        merge_path(a_count, b_count, own, [&](u32 k, u32 i) { return of_b[k] < of_a[i]; });
+    u32 i = split_own, k = own - i, found = 0;  // found: of the first list in the low half
+    Code last = codes[i], of_first = of_a[i], of_second = of_b[k];
     u32 sides = 0, marks = 0;
 #pragma unroll
     for (u32 round = 0; round < ROUNDS; round++) {
         if (round >= count) break;
-        const bool takes_b = i == a_count || (k < b_count && of_b[k] < of_a[i]);
-        missing[round] = takes_b ? of_b[k] : of_a[i];
-        const bool lacks = missing[round] != (takes_b ? codes[i] : of_b[k]);
-        if (takes_b) k++;
-        else i++;
+        const bool takes_b = i == a_count || (k < b_count && of_second < of_first);
+        const bool lacks = of_second != (takes_b ? last : of_first);
+        if (takes_b) {
+            of_second = of_b[++k];
+        } else {
+            last = of_first;
+            of_first = of_a[++i];
+        }
         sides |= u32(takes_b) << round;
         marks |= u32(lacks) << round;
         found += lacks ? takes_b ? 0x10000u : 1u : 0u;
@@ -142,12 +146,15 @@ DEVICE void find_differences(const Differences<typename Form::Item>& d) {
     }
     __syncthreads();
     u64 at[2] = {before[0] + (below & 0xffff), before[1] + (below >> 16)};
-#pragma unroll
-    for (u32 round = 0; round < ROUNDS; round++) {
-        if ((marks >> round & 1) == 0) continue;
-        const bool side = sides >> round & 1;
+    // Read again, since few are missing: in registers, all that a thread has would be too many.
+    i = split_own;
+    k = own - i;
+    for (; marks != 0; marks >>= 1, sides >>= 1) {
+        const bool side = sides & 1;
+        const Code code = side ? of_b[k++] : of_a[i++];
+        if ((marks & 1) == 0) continue;
         const u64 place = side ? at[1]++ : at[0]++;
-        if (place < d.capacity[side]) d.out[side][place] = Form::item(missing[round]);
+        if (place < d.capacity[side]) d.out[side][place] = Form::item(code);
     }
 }
 

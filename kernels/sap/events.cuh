@@ -3,7 +3,7 @@
 //
 // Bytes a pair of each list: 8 read, and 8 written if the other list lacks it. On an H200, boxes
 // that walk by 10 % of their size: 13,000 pairs in each list 12 us with the launch that clears the
-// words, 1.36 M pairs 34 us, 13.7 M pairs at most 243 us, where the bytes take 55. A block
+// words, 1.36 M pairs 34 us, 13.7 M pairs at most 200 us, where the bytes take 55. A block
 // waits for three looks of its search and for its look-back, one after the other. When a block took
 // the pairs of one list and searched the other, it was 15, 58 and 468.
 #pragma once
