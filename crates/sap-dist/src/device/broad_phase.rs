@@ -2,11 +2,12 @@
 
 use super::abi::{self, HOME, PLACES};
 use super::cells::DeviceCells;
+use super::engine::Engine;
 use super::exchange::{Flow, Room};
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS, blocks};
-use super::owned::{Owned, Sorting, Unordered};
-use super::search::{Among, Cell, Copies, Grouped, Named, Owns, words_of};
+use super::owned::{Came, Owned, Sorting};
+use super::search::{Cell, Copies, Grouped, Named, Owns, pairs_of, search, words_of};
 use super::survey::Survey;
 use super::transport::DeviceTransport;
 use crate::config::Config;
@@ -19,8 +20,7 @@ use crate::results::{Brought, Results};
 use crate::{Cause, Error, Pair, Transport};
 use gpu::{Buffer, Device, Launch, Scratch, Slice, Stream, args};
 use sap::{Aabb, Backend, BroadPhase};
-use std::io;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::{self, Scope};
 
 /// Finds the overlapping pairs of boxes that lie on the CUDA devices of several ranks: the same
 /// pairs, bit for bit, as [`Distributed`](crate::Distributed) finds. Boxes and pairs stay on the
@@ -55,18 +55,28 @@ use std::thread::{self, ScopedJoinHandle};
 /// # Ok::<(), sap_dist::Error>(())
 /// ```
 pub struct DeviceDistributed {
+    /// Finds the pairs of the boxes of this rank if ranks own pairs, else those of the homes.
+    homes: BroadPhase,
+    state: State,
+}
+
+/// What a rank has besides the engine for its homes, which may be at work on another thread.
+struct State {
     protocol: Protocol,
     kernels: Kernels,
     sorting: Sorting,
     cells: Option<DeviceCells>,
-    /// Finds the pairs of the boxes of this rank if ranks own pairs, else those of the homes.
-    homes: BroadPhase,
     copies: Copies,
     /// What comes from other ranks.
     incoming: Scratch,
     owned: Owned,
     brought: Brought,
+    /// Whether ranks owned pairs in the last update.
+    owned_pairs: bool,
 }
+
+/// Where threads are started that end before the update does.
+type Spawn<'scope, 'env> = &'scope Scope<'scope, 'env>;
 
 /// What a rank has to send.
 struct Sent {
@@ -98,23 +108,27 @@ impl DeviceDistributed {
             strategy: sap::Strategy::Sweep,
             ..planned.clone()
         };
-        // A stream of its own: what comes from other ranks is searched while the engine works on
-        // the homes.
-        let stream = Stream::new(&Device::open(device)?)?;
-        Ok(Self {
+        // What comes from other ranks is searched while the engine works on the homes. It is
+        // little, but each of its kernels would wait for one of the engine's.
+        let stream = Stream::urgent(&Device::open(device)?)?;
+        let state = State {
             kernels: Kernels::new(&stream)?,
             sorting: Sorting::new(stream.device())?,
             owned: Owned::none(&stream)?,
-            homes: BroadPhase::new(planned.clone())?,
             copies: Copies {
-                few: BroadPhase::new(swept)?,
-                many: BroadPhase::new(planned)?,
+                few: BroadPhase::on_stream(&stream, swept)?,
+                many: BroadPhase::on_stream(&stream, planned.clone())?,
                 near: 0,
             },
             protocol: Protocol::on_device(config),
             cells: None,
             incoming: Scratch::new(),
             brought: Brought::default(),
+            owned_pairs: false,
+        };
+        Ok(Self {
+            homes: BroadPhase::new(planned)?,
+            state,
         })
     }
 
@@ -137,6 +151,93 @@ impl DeviceDistributed {
         transport: &mut T,
         frame: DeviceFrame,
     ) -> Result<&Report> {
+        let Self { homes, state } = self;
+        // Where ranks own pairs they do so again, as a rule, so the engine need not wait until all
+        // have agreed on that. If they do not, what it found is dropped.
+        thread::scope(|scope| {
+            let mut engine = Engine::Idle(homes);
+            if state.owned_pairs {
+                engine = engine.start(scope, &state.kernels.stream, frame);
+            }
+            state.update(transport, (&frame, scope, engine))
+        })?;
+        Ok(&self.state.protocol.report)
+    }
+
+    /// Returns the pairs that this rank owns in the memory of its device, sorted. Read them on
+    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it.
+    #[must_use]
+    pub fn pairs(&self) -> Slice<'_, Pair> {
+        self.state.owned.pairs.slice()
+    }
+
+    /// Returns the pairs of [`DeviceDistributed::pairs`] that the update before did not have, in
+    /// the memory of the device; none with [`Config::events`] off.
+    #[must_use]
+    pub fn started(&self) -> Slice<'_, Pair> {
+        self.state.owned.started.slice()
+    }
+
+    /// Returns the pairs that this rank owned before the last update and that nobody has now, in
+    /// the memory of the device; none with [`Config::events`] off.
+    #[must_use]
+    pub fn ended(&self) -> Slice<'_, Pair> {
+        self.state.owned.ended.slice()
+    }
+
+    /// Returns the report of the last update, the same on all ranks.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.state.protocol.report
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.state.protocol.config
+    }
+
+    /// Returns the stream that this rank works on.
+    #[must_use]
+    pub const fn stream(&self) -> &Stream {
+        &self.state.kernels.stream
+    }
+
+    /// Returns the rank that is the home of a box by the last cuts; none before the first update,
+    /// and for a box that is invalid or empty. A rank that brings only boxes whose home it is sends
+    /// copies only.
+    #[must_use]
+    pub fn home(&self, aabb: &Aabb) -> Option<usize> {
+        self.state.protocol.home(aabb)
+    }
+
+    /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
+    /// kept, but for the lists of pairs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the rank 0 if the device failed.
+    pub fn clear(&mut self) -> Result<()> {
+        let failed = |error: gpu::Error| Error::Rank {
+            rank: 0,
+            cause: error.into(),
+        };
+        self.state.owned = Owned::none(&self.state.kernels.stream).map_err(failed)?;
+        self.homes.clear();
+        self.state.protocol.clear();
+        self.state.cells = None;
+        self.state.brought = Brought::default();
+        self.state.owned_pairs = false;
+        Ok(())
+    }
+}
+
+impl State {
+    fn update<'scope, 'a: 'scope, T: DeviceTransport>(
+        &mut self,
+        transport: &mut T,
+        (frame, scope, engine): (&DeviceFrame<'a>, Spawn<'scope, '_>, Engine<'scope, 'a>),
+    ) -> Result<()> {
         let (mut clock, mut work) = (Clock::start(), Work::default());
         (work.boxes, work.before) = (frame.len(), transport.traffic());
         let brought = Brought::from_id(frame.first, frame.len());
@@ -144,10 +245,15 @@ impl DeviceDistributed {
             outline,
             cuts,
             sent,
-        } = self.plan(transport, &frame, brought != self.brought)?;
+        } = self.plan(transport, frame, brought != self.brought)?;
         work.times[0] = clock.lap();
 
-        let owned = self.search(transport, &frame, (&outline, sent), (&mut work, &mut clock))?;
+        let owned = self.search(
+            transport,
+            (frame, scope, engine),
+            (&outline, sent),
+            (&mut work, &mut clock),
+        )?;
         let settles = self.protocol.config.events && self.protocol.updates > 0;
         let owned = if settles && outline.has_other_ids() {
             self.settle(transport, owned, &brought)?
@@ -157,94 +263,84 @@ impl DeviceDistributed {
         work.times[4] += clock.lap();
         self.conclude(transport, (&outline, &cuts), owned, work)?;
         self.brought = brought;
-        Ok(&self.protocol.report)
+        Ok(())
     }
 
     /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
     /// that this rank owns.
     ///
-    /// Where ranks own pairs, the engine needs nothing that travels: meanwhile it works on a thread
-    /// of its own.
-    fn search<T: DeviceTransport>(
+    /// Where ranks own pairs, the engine needs nothing that travels: meanwhile it is at work.
+    fn search<'scope, 'a: 'scope, T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        frame: &DeviceFrame,
+        (frame, scope, engine): (&DeviceFrame<'a>, Spawn<'scope, '_>, Engine<'scope, 'a>),
         (outline, sent): (&Outline, Result<Sent, Cause>),
         (work, clock): (&mut Work, &mut Clock),
     ) -> Result<Result<Owned, Cause>> {
         let (rank, ranks) = (transport.rank(), transport.size());
         let (kernels, stream) = (&self.kernels, &self.kernels.stream);
-        let mut homes = Some(&mut self.homes);
-        thread::scope(|scope| {
-            // A rank that fails says so where all agree on what travels next.
-            let mut room = Room {
-                memory: &mut self.incoming,
-                stream,
-                unit: words_of(outline.lists) * size_of::<u32>(),
-            };
-            let counts = |sent: &Sent| sent.survey.records.clone();
-            let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
-            let owns = Owns::choose(outline, flow.all(HOME));
-            let engine = homes.take_if(|_| owns == Owns::Pairs).map(|homes| {
-                // What this rank does meanwhile is not waited for.
-                let ready = stream.record();
-                let find = move || Among::find(homes, (&ready?, stream), frame.engine());
-                thread::Builder::new().spawn_scoped(scope, find)
-            });
-            let records = flow.exchange(transport, sent.records.slice(), room)?;
-            work.times[1] = clock.lap();
+        // A rank that fails says so where all agree on what travels next.
+        let mut room = Room {
+            memory: &mut self.incoming,
+            stream,
+            unit: words_of(outline.lists) * size_of::<u32>(),
+        };
+        let counts = |sent: &Sent| sent.survey.records.clone();
+        let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
+        let owns = Owns::choose(outline, flow.all(HOME));
+        self.owned_pairs = owns == Owns::Pairs;
+        let (of_frame, of_homes) = match owns {
+            Owns::Pairs => (Some(engine.start(scope, stream, *frame)), None),
+            Owns::Nothing => (None, Some(engine)),
+        };
+        let records = flow.exchange(transport, sent.records.slice(), room)?;
+        work.times[1] = clock.lap();
 
-            let cell = records.cast().map_err(Cause::from).and_then(|records| {
-                let about = (outline, rank, owns);
-                Cell::new(kernels, *frame, &sent.survey, about, (&flow, records))
-            });
-            let found = cell.and_then(|cell| {
-                let [homes_came, copies] = cell.came();
-                work.cell = [sent.survey.homes() + homes_came, copies, 0];
-                let mut named = Named::new(stream, ranks)?;
-                work.cell[2] = self.copies.find(kernels, &cell, &mut named)?;
-                let kept = match homes {
-                    Some(homes) => {
-                        let order = (&stream.record()?, stream);
-                        let among = Among::find(homes, order, cell.engine()?)?;
-                        work.cell[2] += among.tests;
-                        named.divide(kernels, among.pairs, cell.abi())?
-                    }
-                    None => stream.alloc(0)?,
-                };
-                Ok((named.group(kernels)?, kept))
-            });
-            work.times[2] = clock.lap();
-            let mut room = Room {
-                memory: &mut self.incoming,
-                stream,
-                unit: size_of::<abi::Found>(),
+        let cell = records.cast().map_err(Cause::from).and_then(|records| {
+            let about = (outline, rank, owns);
+            Cell::new(kernels, *frame, &sent.survey, about, (&flow, records))
+        });
+        let found = cell.and_then(|cell| {
+            let [homes_came, copies] = cell.came();
+            work.cell = [sent.survey.homes() + homes_came, copies, 0];
+            let mut named = Named::new(stream, ranks)?;
+            work.cell[2] = self.copies.find(kernels, &cell, &mut named)?;
+            let kept = match of_homes {
+                Some(engine) => {
+                    // What it may have found is of no use, and neither is its error.
+                    let (homes, _) = engine.join()?;
+                    work.cell[2] += search(homes, (&stream.record()?, stream), cell.engine()?)?;
+                    named.divide(kernels, pairs_of(homes)?, cell.abi())?
+                }
+                None => stream.alloc(0)?,
             };
-            let counts = |(away, _): &(Grouped, _)| away.owners.clone();
-            let (flow, (away, kept)) = Flow::agree(transport, found, (counts, 1), &mut room)?;
-            let came = flow.exchange(transport, away.pairs.slice(), room)?;
-            work.times[3] = clock.lap();
+            Ok((named.group(kernels)?, kept))
+        });
+        work.times[2] = clock.lap();
+        let mut room = Room {
+            memory: &mut self.incoming,
+            stream,
+            unit: size_of::<abi::Found>(),
+        };
+        let counts = |(away, _): &(Grouped, _)| away.owners.clone();
+        let (flow, (away, kept)) = Flow::agree(transport, found, (counts, 1), &mut room)?;
+        let came = flow.exchange(transport, away.pairs.slice(), room)?;
+        let came = came.cast().map_err(Cause::from);
+        let came = came.and_then(|came| Came::new(kernels, &mut self.sorting, came));
+        work.times[3] = clock.lap();
 
-            let kept = match engine {
-                None => Ok(kept.slice()),
-                Some(engine) => joined(engine).map(|among| {
-                    work.cell[2] += among.tests;
-                    among.pairs
-                }),
-            };
-            work.times[2] += clock.lap();
-            let owned = kept.and_then(|kept| {
-                let unordered = Unordered {
-                    kept,
-                    came: came.cast()?,
-                    first: frame.first,
-                };
-                let last = self.protocol.config.events.then_some(&self.owned);
-                Owned::new(kernels, &mut self.sorting, &unordered, last)
-            });
-            work.times[4] = clock.lap();
-            Ok(owned)
-        })
+        let kept = match of_frame {
+            None => Ok(kept.slice()),
+            Some(engine) => engine.join().and_then(|(engine, tests)| {
+                work.cell[2] += tests?;
+                pairs_of(engine)
+            }),
+        };
+        work.times[2] += clock.lap();
+        let last = self.protocol.config.events.then_some(&self.owned);
+        let owned = kept.and_then(|kept| Owned::new(kernels, (kept, frame.first), &came?, last));
+        work.times[4] = clock.lap();
+        Ok(owned)
     }
 
     /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
@@ -349,85 +445,6 @@ impl DeviceDistributed {
         };
         events.settle(transport, [&self.brought.sorted(), &brought.sorted()])?;
         Ok(owned.and_then(|owned| Ok(owned.settled(stream, &events)?)))
-    }
-
-    /// Returns the pairs that this rank owns in the memory of its device, sorted. Read them on
-    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it.
-    #[must_use]
-    pub fn pairs(&self) -> Slice<'_, Pair> {
-        self.owned.pairs.slice()
-    }
-
-    /// Returns the pairs of [`DeviceDistributed::pairs`] that the update before did not have, in
-    /// the memory of the device; none with [`Config::events`] off.
-    #[must_use]
-    pub fn started(&self) -> Slice<'_, Pair> {
-        self.owned.started.slice()
-    }
-
-    /// Returns the pairs that this rank owned before the last update and that nobody has now, in
-    /// the memory of the device; none with [`Config::events`] off.
-    #[must_use]
-    pub fn ended(&self) -> Slice<'_, Pair> {
-        self.owned.ended.slice()
-    }
-
-    /// Returns the report of the last update, the same on all ranks.
-    #[must_use]
-    pub const fn report(&self) -> &Report {
-        &self.protocol.report
-    }
-
-    /// Returns the configuration.
-    #[must_use]
-    pub const fn config(&self) -> &Config {
-        &self.protocol.config
-    }
-
-    /// Returns the stream that this rank works on.
-    #[must_use]
-    pub const fn stream(&self) -> &Stream {
-        &self.kernels.stream
-    }
-
-    /// Returns the rank that is the home of a box by the last cuts; none before the first update,
-    /// and for a box that is invalid or empty. A rank that brings only boxes whose home it is sends
-    /// copies only.
-    #[must_use]
-    pub fn home(&self, aabb: &Aabb) -> Option<usize> {
-        self.protocol.home(aabb)
-    }
-
-    /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
-    /// kept, but for the lists of pairs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Rank`] with the rank 0 if the device failed.
-    pub fn clear(&mut self) -> Result<()> {
-        let failed = |error: gpu::Error| Error::Rank {
-            rank: 0,
-            cause: error.into(),
-        };
-        self.owned = Owned::none(&self.kernels.stream).map_err(failed)?;
-        self.homes.clear();
-        self.protocol.clear();
-        self.cells = None;
-        self.brought = Brought::default();
-        Ok(())
-    }
-}
-
-/// Waits for the pairs of the boxes of this rank.
-fn joined<'a>(
-    engine: io::Result<ScopedJoinHandle<'_, Result<Among<'a>, Cause>>>,
-) -> Result<Among<'a>, Cause> {
-    match engine.map(ScopedJoinHandle::join) {
-        Ok(Ok(among)) => among,
-        Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => Err(Cause::Engine {
-            detail: format!("no thread for the engine: {error}"),
-        }),
     }
 }
 

@@ -5,6 +5,7 @@ mod abi;
 mod broad_phase;
 mod cells;
 mod devices;
+mod engine;
 mod exchange;
 mod frame;
 mod kernels;

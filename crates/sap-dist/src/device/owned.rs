@@ -50,14 +50,72 @@ pub(crate) struct Owned {
     pub(crate) ended: Buffer<Pair>,
 }
 
-/// The pairs that a rank owns, as they were found.
-pub(crate) struct Unordered<'a> {
-    /// Those of two of its own boxes, by indices and in order.
-    pub(crate) kept: Slice<'a, sap::Pair>,
-    /// The others, in any order.
-    pub(crate) came: Slice<'a, abi::Found>,
-    /// The id of its first box.
-    pub(crate) first: u64,
+/// The pairs of a rank with boxes of others, in order: the indices of their boxes `a`, and the ids
+/// of their boxes `b`.
+pub(crate) struct Came {
+    a: Buffer<u32>,
+    b: Buffer<u64>,
+}
+
+impl Came {
+    /// Puts pairs in order.
+    pub(crate) fn new(
+        kernels: &Kernels,
+        sorting: &mut Sorting,
+        pairs: Slice<abi::Found>,
+    ) -> Result<Self, Cause> {
+        let (stream, n) = (&kernels.stream, pairs.len());
+        let [mut a, mut a_sorted] = [stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?];
+        let [mut b, mut b_sorted] = [stream.alloc::<u64>(n)?, stream.alloc::<u64>(n)?];
+        if n > 0 {
+            // SAFETY: there is an `a` and a `b` for each pair.
+            unsafe {
+                kernels.for_each(
+                    &kernels.split,
+                    n,
+                    &args![pairs, n as u64, a.slice_mut(), b.slice_mut()],
+                )?
+            };
+            // By `b`, then by `a`: the sorts are stable.
+            let by_b = Request::keys(b.slice(), b_sorted.slice_mut());
+            let by_b = by_b.values(a.slice(), a_sorted.slice_mut());
+            sorting.sort(stream, by_b, (n, Payload::U32))?;
+            let by_a = Request::keys(a_sorted.slice(), a.slice_mut());
+            let by_a = by_a.values(b_sorted.slice(), b.slice_mut());
+            sorting.sort(stream, by_a, (n, Payload::U64))?;
+        }
+        Ok(Self { a, b })
+    }
+
+    /// Merges the pairs with those of two boxes of this rank, which are by indices and in order.
+    fn merged(
+        &self,
+        kernels: &Kernels,
+        kept: Slice<sap::Pair>,
+        first: u64,
+    ) -> gpu::Result<Buffer<Pair>> {
+        let (stream, own, n) = (&kernels.stream, kept.len(), self.a.len());
+        let mut pairs = stream.alloc::<Pair>(own + n)?;
+        let own_blocks = blocks(own, ITEMS);
+        let all = own_blocks + blocks(n, THREADS as usize);
+        if all > 0 {
+            let merge = ByValue(Merge {
+                own: kept.device_ptr(),
+                own_count: own as u64,
+                a: self.a.slice().device_ptr(),
+                b: self.b.slice().device_ptr(),
+                count: n as u64,
+                first,
+                out: pairs.slice_mut().device_ptr(),
+            });
+            let launch = Launch::linear(all, THREADS);
+            stream.using(&[kept.memory()?], || {
+                // SAFETY: both lists are sorted and have their counts, and the result is for all.
+                unsafe { stream.launch(&kernels.merge, &launch, &args![merge, own_blocks]) }
+            })?;
+        }
+        Ok(pairs)
+    }
 }
 
 impl Owned {
@@ -70,23 +128,23 @@ impl Owned {
         })
     }
 
-    /// Puts the pairs in order. `last` are the lists of the last update if events are wanted.
+    /// Joins the pairs of two boxes of this rank, by their indices and in order, the first of
+    /// which has the id `first`, with those that came. `last` are the lists of the last update if
+    /// events are wanted.
     pub(crate) fn new(
         kernels: &Kernels,
-        sorting: &mut Sorting,
-        found: &Unordered,
+        (kept, first): (Slice<sap::Pair>, u64),
+        came: &Came,
         last: Option<&Self>,
     ) -> Result<Self, Cause> {
-        let pairs = merged(kernels, sorting, found)?;
-        let [started, ended] = match last {
-            Some(last) => changes(kernels, pairs.slice(), last)?,
-            None => [kernels.stream.alloc(0)?, kernels.stream.alloc(0)?],
+        let mut owned = Self {
+            pairs: came.merged(kernels, kept, first)?,
+            ..Self::none(&kernels.stream)?
         };
-        Ok(Self {
-            pairs,
-            started,
-            ended,
-        })
+        if let Some(last) = last {
+            [owned.started, owned.ended] = owned.changes(kernels, last)?;
+        }
+        Ok(owned)
     }
 
     /// Returns the lengths of the three lists.
@@ -106,106 +164,57 @@ impl Owned {
     /// Takes back the events that are left.
     pub(crate) fn settled(self, stream: &Stream, events: &Results) -> gpu::Result<Self> {
         Ok(Self {
-            pairs: self.pairs,
             started: stream.from_slice(&events.started)?,
             ended: stream.from_slice(&events.ended)?,
+            ..self
         })
     }
-}
 
-/// Sorts the pairs that came, and merges them with the kept ones.
-fn merged(
-    kernels: &Kernels,
-    sorting: &mut Sorting,
-    found: &Unordered,
-) -> Result<Buffer<Pair>, Cause> {
-    let (stream, n) = (&kernels.stream, found.came.len());
-    let [mut a, mut a_sorted] = [stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?];
-    let [mut b, mut b_sorted] = [stream.alloc::<u64>(n)?, stream.alloc::<u64>(n)?];
-    if n > 0 {
-        // SAFETY: there is an `a` and a `b` for each pair.
-        unsafe {
-            kernels.for_each(
-                &kernels.split,
-                n,
-                &args![found.came, n as u64, a.slice_mut(), b.slice_mut()],
-            )?
-        };
-        // By `b`, then by `a`: the sorts are stable.
-        let by_b = Request::keys(b.slice(), b_sorted.slice_mut());
-        let by_b = by_b.values(a.slice(), a_sorted.slice_mut());
-        sorting.sort(stream, by_b, (n, Payload::U32))?;
-        let by_a = Request::keys(a_sorted.slice(), a.slice_mut());
-        let by_a = by_a.values(b_sorted.slice(), b.slice_mut());
-        sorting.sort(stream, by_a, (n, Payload::U64))?;
-    }
-    let own = found.kept.len();
-    let mut pairs = stream.alloc::<Pair>(own + n)?;
-    let own_blocks = blocks(own, ITEMS);
-    let all = own_blocks + blocks(n, THREADS as usize);
-    if all > 0 {
-        let merge = ByValue(Merge {
-            own: found.kept.device_ptr(),
-            own_count: own as u64,
-            a: a.slice().device_ptr(),
-            b: b.slice().device_ptr(),
-            count: n as u64,
-            first: found.first,
-            out: pairs.slice_mut().device_ptr(),
-        });
-        let launch = Launch::linear(all, THREADS);
-        stream.using(&[found.kept.memory()?], || {
-            // SAFETY: both lists are sorted and have their counts, and the result is for all.
-            unsafe { stream.launch(&kernels.merge, &launch, &args![merge, own_blocks]) }
-        })?;
-    }
-    Ok(pairs)
-}
-
-/// Finds what started and what ended: the pairs that only `pairs` has, and those that only the last
-/// update has. It waits for their numbers.
-fn changes(kernels: &Kernels, pairs: Slice<Pair>, last: &Owned) -> gpu::Result<[Buffer<Pair>; 2]> {
-    let (stream, lists) = (&kernels.stream, [pairs, last.pairs.slice()]);
-    let [mut capacity, changed] = [lists, [last.started.slice(), last.ended.slice()]]
-        .map(|lists| lists.map(|list| list.len()));
-    for (capacity, changed) in capacity.iter_mut().zip(changed) {
-        *capacity = (1024 + *capacity / CHANGED_SHARE)
-            .max(2 * changed)
-            .min(*capacity);
-    }
-    let tiles = blocks(lists[0].len() + lists[1].len(), TILE);
-    let launch = Launch::linear(tiles.max(1), THREADS);
-    loop {
-        let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
-        // The two totals; a word for each tile and list, and one more.
-        let mut memory = stream.alloc_zeroed::<u64>(2 + 2 * tiles as usize + 1)?;
-        let word = |index: usize| (index * size_of::<u64>()) as u64;
-        let totals = memory.slice_mut().device_ptr();
-        let differences = ByValue(Differences {
-            lists: lists.map(|list| List {
-                pairs: list.device_ptr(),
-                n: list.len() as u64,
-                count: gpu::DevicePtr::NULL,
-            }),
-            words: [2, 2 + tiles as usize + 1].map(|index| totals.byte_add(word(index))),
-            out: out.each_mut().map(|list| list.slice_mut().device_ptr()),
-            capacity: capacity.map(|capacity| capacity as u64),
-            totals: [totals, totals.byte_add(word(1))],
-        });
-        // SAFETY: both lists have their lengths, totals and words are there and zero, and nothing
-        // is written beyond the capacity.
-        unsafe { stream.launch(&kernels.differences, &launch, &args![differences])? };
-        let mut found = [0; 2];
-        stream.download(memory.range(..2)?, &mut found)?;
-        let found = found.map(|count: u64| count as usize);
-        if found[0] <= capacity[0] && found[1] <= capacity[1] {
-            for (list, count) in out.iter_mut().zip(found) {
-                let mut exact = stream.alloc(count)?;
-                stream.copy(exact.slice_mut(), list.range(..count)?)?;
-                *list = exact;
-            }
-            return Ok(out);
+    /// Finds what started and what ended: the pairs that only this update has, and those that only
+    /// the last one has. It waits for their numbers.
+    fn changes(&self, kernels: &Kernels, last: &Self) -> gpu::Result<[Buffer<Pair>; 2]> {
+        let (stream, lists) = (&kernels.stream, [self.pairs.slice(), last.pairs.slice()]);
+        let [mut capacity, changed] = [lists, [last.started.slice(), last.ended.slice()]]
+            .map(|lists| lists.map(|list| list.len()));
+        for (capacity, changed) in capacity.iter_mut().zip(changed) {
+            *capacity = (1024 + *capacity / CHANGED_SHARE)
+                .max(2 * changed)
+                .min(*capacity);
         }
-        capacity = found;
+        let tiles = blocks(lists[0].len() + lists[1].len(), TILE);
+        let launch = Launch::linear(tiles.max(1), THREADS);
+        loop {
+            let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
+            // The two totals; a word for each tile and list, and one more.
+            let mut memory = stream.alloc_zeroed::<u64>(2 + 2 * tiles as usize + 1)?;
+            let word = |index: usize| (index * size_of::<u64>()) as u64;
+            let totals = memory.slice_mut().device_ptr();
+            let differences = ByValue(Differences {
+                lists: lists.map(|list| List {
+                    pairs: list.device_ptr(),
+                    n: list.len() as u64,
+                    count: gpu::DevicePtr::NULL,
+                }),
+                words: [2, 2 + tiles as usize + 1].map(|index| totals.byte_add(word(index))),
+                out: out.each_mut().map(|list| list.slice_mut().device_ptr()),
+                capacity: capacity.map(|capacity| capacity as u64),
+                totals: [totals, totals.byte_add(word(1))],
+            });
+            // SAFETY: both lists have their lengths, totals and words are there and zero, and
+            // nothing is written beyond the capacity.
+            unsafe { stream.launch(&kernels.differences, &launch, &args![differences])? };
+            let mut found = [0; 2];
+            stream.download(memory.range(..2)?, &mut found)?;
+            let found = found.map(|count: u64| count as usize);
+            if found[0] <= capacity[0] && found[1] <= capacity[1] {
+                for (list, count) in out.iter_mut().zip(found) {
+                    let mut exact = stream.alloc(count)?;
+                    stream.copy(exact.slice_mut(), list.range(..count)?)?;
+                    *list = exact;
+                }
+                return Ok(out);
+            }
+            capacity = found;
+        }
     }
 }

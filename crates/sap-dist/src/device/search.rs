@@ -123,6 +123,7 @@ pub(crate) struct Cell<'a> {
     copies: Boxes,
     /// The bounds of what came, by groups of ranks: a cell has neighbours on several sides.
     bounds: Buffer<Bounds>,
+    groups: usize,
     /// The boxes that came, by place.
     came: [usize; PLACES],
 }
@@ -137,7 +138,7 @@ impl<'a> Cell<'a> {
         (flow, records): (&Flow, Slice<u32>),
     ) -> Result<Self, Cause> {
         let (stream, lists) = (&kernels.stream, outline.lists);
-        let (segments, came) = segments(flow, outline, (rank, owns));
+        let (segments, came, groups) = segments(flow, outline, (rank, owns));
         let all: usize = came.iter().sum();
         let [away, came_home] = match owns {
             Owns::Pairs => [0, 0],
@@ -176,6 +177,7 @@ impl<'a> Cell<'a> {
             homes: None,
             copies,
             bounds,
+            groups,
             came,
         };
         if away > 0 || came_home > 0 {
@@ -265,7 +267,7 @@ impl<'a> Cell<'a> {
                             homes,
                             cells,
                             bounds,
-                            GROUPS as u32,
+                            self.groups as u32,
                             set,
                             capacity as u64,
                             count.slice_mut()
@@ -296,13 +298,13 @@ pub(crate) const fn words_of(lists: Lists) -> usize {
     7 + 4 * lists.filters as usize + lists.worlds as usize
 }
 
-/// Returns where the records of each rank and place begin and where they go, and how many there
-/// are by place.
+/// Returns where the records of each rank and place begin and where they go, how many there are by
+/// place, and how many groups of ranks sent some.
 fn segments(
     flow: &Flow,
     outline: &Outline,
     (own, owns): (usize, Owns),
-) -> (Vec<Segment>, [usize; PLACES]) {
+) -> (Vec<Segment>, [usize; PLACES], usize) {
     let came: [usize; PLACES] = std::array::from_fn(|place| flow.received(place) as usize);
     // The copies of each place lie side by side, after the homes if these are with them.
     let are_homes = |place| place == HOME && owns == Owns::Nothing;
@@ -339,25 +341,12 @@ fn segments(
             start += count;
         }
     }
-    (segments, came)
+    (segments, came, senders.min(GROUPS))
 }
 
 /// The max boxes of two sets that are swept without a plan. On two H100s a sweep with 7,000 and
 /// with 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`).
 const MAX_UNPLANNED: usize = 1 << 17;
-
-/// Runs a search after the event `ready`, and before the work that `stream` gets.
-fn in_order<'a, R>(
-    engine: &'a mut BroadPhase,
-    (ready, stream): (&Event, &Stream),
-    search: impl FnOnce(&'a mut BroadPhase) -> sap::Result<R>,
-) -> Result<R, Cause> {
-    let own = engine.stream().cloned().ok_or_else(no_device)?;
-    own.wait(ready)?;
-    let found = search(engine)?;
-    stream.wait(&own.record()?)?;
-    Ok(found)
-}
 
 fn no_device() -> Cause {
     Cause::Engine {
@@ -365,27 +354,27 @@ fn no_device() -> Cause {
     }
 }
 
-/// The pairs among the boxes of this rank if ranks own pairs, else among the homes of its cell.
-pub(crate) struct Among<'a> {
-    pub(crate) pairs: Slice<'a, sap::Pair>,
-    pub(crate) tests: u64,
+/// Finds the pairs of some boxes, after the event `ready` and before the work that `stream` gets.
+/// Returns the tests.
+pub(super) fn search(
+    engine: &mut BroadPhase,
+    (ready, stream): (&Event, &Stream),
+    boxes: sap::DeviceFrame,
+) -> Result<u64, Cause> {
+    let own = engine.stream().cloned().ok_or_else(no_device)?;
+    own.wait(ready)?;
+    let tests = engine.update_device(boxes)?.stats.tests;
+    stream.wait(&own.record()?)?;
+    Ok(tests)
 }
 
-impl<'a> Among<'a> {
-    /// Finds them after the event `ready`, for work on `stream`.
-    pub(crate) fn find(
-        engine: &'a mut BroadPhase,
-        order: (&Event, &Stream),
-        homes: sap::DeviceFrame,
-    ) -> Result<Self, Cause> {
-        let update = |engine: &mut BroadPhase| Ok(engine.update_device(homes)?.stats.tests);
-        let tests = in_order(engine, order, update)?;
-        let pairs = engine.device_pairs().ok_or_else(no_device)?;
-        Ok(Self { pairs, tests })
-    }
+/// Returns the pairs of the last search of an engine.
+pub(super) fn pairs_of(engine: &BroadPhase) -> Result<Slice<'_, sap::Pair>, Cause> {
+    engine.device_pairs().ok_or_else(no_device)
 }
 
-/// Finds the pairs of copies, with engines that keep their memory between frames.
+/// Finds the pairs of copies, with engines on the stream of the rank that keep their memory between
+/// frames.
 pub(crate) struct Copies {
     /// Finds those of small sets, always by a sweep.
     pub(crate) few: BroadPhase,
@@ -513,10 +502,9 @@ impl Named {
 }
 
 impl Copies {
-    /// Finds the pairs of two sets, for work on the stream of the kernels.
+    /// Finds the pairs of two sets.
     fn between<'a>(
         &'a mut self,
-        kernels: &Kernels,
         sets: [(&Boxes, Range<usize>); 2],
     ) -> Result<Slice<'a, sap::Pair>, Cause> {
         let boxes: usize = sets.iter().map(|(_, range)| range.len()).sum();
@@ -526,9 +514,7 @@ impl Copies {
             &mut self.many
         };
         let [a, b] = sets.map(|(set, range)| set.engine(range));
-        let (a, b) = (a?, b?);
-        let order = (&kernels.stream.record()?, &kernels.stream);
-        in_order(engine, order, |engine| engine.overlaps_between_device(a, b))
+        Ok(engine.overlaps_between_device(a?, b?)?)
     }
 
     /// Finds the pairs of what came with homes, and of copies that have their `min` in the cell on
@@ -557,7 +543,7 @@ impl Copies {
                 (&near, 0..count + came_home),
                 (copies, 0..copies.boxes.len()),
             ];
-            let pairs = self.between(kernels, sets)?;
+            let pairs = self.between(sets)?;
             let between = abi::Between {
                 homes_a: count as u64,
                 homes_b: came_home as u64,
@@ -569,7 +555,7 @@ impl Copies {
         if first > 0 && second > 0 {
             let middle = came_home + first;
             let ranges = [came_home..middle, middle..middle + second];
-            let pairs = self.between(kernels, ranges.clone().map(|range| (copies, range)))?;
+            let pairs = self.between(ranges.clone().map(|range| (copies, range)))?;
             let [a, b] = ranges.map(|range| copies.names.range(range));
             found += named.add(kernels, pairs, between([a?, b?]))?;
         }
