@@ -17,6 +17,7 @@
 #include "common/layout.cuh"
 #include "look_back.cuh"
 #include "merge_path.cuh"
+#include "merge_split.cuh"
 #include "scan.cuh"
 
 namespace radsweep {
@@ -65,25 +66,15 @@ DEVICE void find_differences(const Differences<typename Form::Item>& d) {
         if (n == 0 && blockIdx.x == 0 && threadIdx.x < 2) *d.totals[threadIdx.x] = 0;
         return;
     }
-    // Returns how many of the first `diagonal` merged elements are of the first list, by a warp.
-    // Where lists differ little, that is about its share, so the first look is there.
-    auto split = [&](u64 diagonal) {
-        auto is_of_a = [&](u64 i) { return Form::code(a[i]) <= Form::code(b[diagonal - 1 - i]); };
-        u64 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
-        const u64 share = u64(double(diagonal) * double(a_length) / double(n));
-        const u64 from = max(low, share - min(share, u64(WARP * NEAR / 2))),
-                  at = from + lane * NEAR;
-        const u32 before = __popc(__ballot_sync(ALL_LANES, at < high && is_of_a(at)));
-        if (before < WARP) high = min(high, from + before * NEAR);
-        if (before > 0) low = from + (before - 1) * NEAR + 1;
-        return warp_partition_point(low, high, is_of_a);
-    };
     // As many blocks as there are tiles come here.
     if (threadIdx.x == 0) tile = u32(atomicAdd(d.words[0], 1ull));
     __syncthreads();
     const u64 first = u64(tile) * DIFFERENCE_ITEMS, end = min(first + DIFFERENCE_ITEMS, n);
     if (warp < 2) {
-        const u64 of_a = split(warp == 0 ? first : end);
+        const u64 diagonal = warp == 0 ? first : end;
+        const u64 of_a = warp_merge_split<NEAR>(a_length, b_length, diagonal, [&](u64 i) {
+            return Form::code(a[i]) <= Form::code(b[diagonal - 1 - i]);
+        });
         if (lane == 0) ends[warp] = of_a;
     }
     __syncthreads();

@@ -180,6 +180,14 @@ image! {
     DIST, "dist"
 }
 image! {
+    /// Several ranks: the sort of their keys of 32 bits. Needs a driver of CUDA 10.1 (R418).
+    DIST_SORT_32, "dist_sort_32"
+}
+image! {
+    /// Several ranks: the sort of their keys of 64 bits. Needs a driver of CUDA 10.1 (R418).
+    DIST_SORT_64, "dist_sort_64"
+}
+image! {
     /// The demo scenes: particles on a landscape, and galaxies. Needs a driver of CUDA 10.1 (R418).
     DEMO, "demo"
 }

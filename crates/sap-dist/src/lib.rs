@@ -61,7 +61,7 @@ mod wire;
 pub use config::Config;
 #[cfg(cuda)]
 pub use device::{
-    DeviceDistributed, DeviceFrame, DeviceTransport, Devices, Incoming, Nccl, Outgoing, Staged,
+    DeviceDistributed, DeviceFrame, DeviceSorter, DeviceTransport, Devices, Nccl, Staged,
     TransportKind,
 };
 pub use distributed::Distributed;

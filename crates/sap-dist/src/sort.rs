@@ -9,6 +9,9 @@
 //! most `t - 1` elements between two samples. Between two splitters there are less than `n / s + t`
 //! elements by the first count, and `(s - 1)(t - 1)` more by the second. With `t = n / s^2`,
 //! rounded down but at least 1, that is at most `2 n / s`.
+//!
+//! On devices the part of each rank is cut into `p` pieces by more splitters, with
+//! `t = n / (p s^2)`.
 
 use crate::error::{Result, WORDS, agree, fault, reserve};
 use crate::{Cause, List, Transport};
@@ -102,7 +105,7 @@ fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
     let (keys, values) = sorted.unwrap_or_default();
     let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
 
-    let plan = Plan::new(&lengths);
+    let plan = Plan::new(&lengths, 1);
     let gathered = transport.all_gather(&plan.samples(&keys))?;
     let splitters = plan.splitters(&gathered);
     let ends = splitters.iter().map(|splitter| splitter.end(&keys, rank));
@@ -131,27 +134,33 @@ fn bits<K: Key>(key: K) -> u64 {
 }
 
 /// The distance of samples, and how many each rank gives.
-struct Plan {
+pub(crate) struct Plan {
     n: u64,
-    distance: u64,
-    counts: Vec<usize>,
+    /// The parts that all elements are divided into.
+    parts: u64,
+    pub(crate) distance: u64,
+    pub(crate) counts: Vec<usize>,
 }
 
-/// An element that ends the part of a rank.
-struct Splitter {
-    bits: u64,
-    rank: usize,
-    position: usize,
+/// An element that ends a part.
+pub(crate) struct Splitter {
+    pub(crate) bits: u64,
+    pub(crate) rank: usize,
+    pub(crate) position: usize,
 }
 
 impl Plan {
-    fn new(lengths: &[u64]) -> Self {
+    /// Plans to divide the elements of ranks that have these numbers of them, into `pieces` parts
+    /// a rank.
+    pub(crate) fn new(lengths: &[u64], pieces: u64) -> Self {
         let n: u64 = lengths.iter().sum();
         let ranks = lengths.len() as u64;
-        let distance = (n / (ranks * ranks).max(1)).max(1);
+        let parts = ranks * pieces;
+        let distance = (n / (ranks * parts).max(1)).max(1);
         let counts = lengths.iter().map(|length| (length / distance) as usize);
         Self {
             n,
+            parts,
             distance,
             counts: counts.collect(),
         }
@@ -170,21 +179,21 @@ impl Plan {
         words
     }
 
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.counts.iter().copied().max().unwrap_or(0)
     }
 
-    /// Returns the last elements of all ranks but the last.
-    fn splitters(&self, gathered: &[u64]) -> Vec<Splitter> {
+    /// Returns the last elements of all parts but the last.
+    pub(crate) fn splitters(&self, gathered: &[u64]) -> Vec<Splitter> {
         let mut samples = Vec::with_capacity(self.counts.iter().sum());
         let of_ranks = gathered.chunks_exact(self.width().max(1)).zip(&self.counts);
         for (rank, (words, &count)) in of_ranks.enumerate() {
             samples.extend((0..count).map(|i| (words[i], rank, i)));
         }
         samples.sort_unstable();
-        let ranks = self.counts.len() as u64;
         let splitter = |part: u64| {
-            let upto = u128::from(part) * u128::from(self.n) / u128::from(ranks * self.distance);
+            let all = u128::from(self.parts) * u128::from(self.distance);
+            let upto = u128::from(part) * u128::from(self.n) / all;
             // The first parts of a few elements are empty: nothing is at or below such a splitter.
             let before = Splitter {
                 bits: 0,
@@ -201,7 +210,7 @@ impl Plan {
                 position: (i + 1) * self.distance as usize,
             }
         };
-        (1..ranks).map(splitter).collect()
+        (1..self.parts).map(splitter).collect()
     }
 }
 

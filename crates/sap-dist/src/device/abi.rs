@@ -170,3 +170,41 @@ pub(crate) struct Differences {
 }
 
 assert_layout!(Differences, 112: lists 0, words 48, out 64, capacity 80, totals 96);
+
+/// What keys are compared by.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct KeyMap {
+    pub(crate) flip: u64,
+    pub(crate) fold: u64,
+    pub(crate) minus_zero: u64,
+}
+
+assert_layout!(KeyMap, 24: flip 0, fold 8, minus_zero 16);
+
+/// An element that ends a part of all keys.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Splitter {
+    pub(crate) bits: u64,
+    pub(crate) has_same: u64,
+}
+
+assert_layout!(Splitter, 16: bits 0, has_same 8);
+
+/// Two sorted runs side by side, and where their merge goes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Runs {
+    pub(crate) keys: DevicePtr<u8>,
+    pub(crate) values: DevicePtr<u8>,
+    pub(crate) keys_out: DevicePtr<u8>,
+    pub(crate) values_out: DevicePtr<u8>,
+    pub(crate) begin: u64,
+    pub(crate) middle: u64,
+    pub(crate) end: u64,
+    pub(crate) to: u64,
+    pub(crate) map: KeyMap,
+}
+
+assert_layout!(Runs, 88: keys 0, values 8, keys_out 16, values_out 24, begin 32, middle 40, end 48, to 56, map 64);

@@ -1,10 +1,10 @@
 //! How much travels between devices, and the exchange itself.
 
-use super::transport::{DeviceTransport, Incoming, Outgoing};
+use super::transport::DeviceTransport;
 use crate::error::{Result, WORDS, agree, fault};
 use crate::{Cause, Error, Transport, TransportError};
 use bytemuck::Pod;
-use gpu::{Scratch, Slice, Stream};
+use gpu::{Scratch, Slice, SliceMut, Stream};
 
 /// Units that each rank sends to each: `kinds` numbers for each of all pairs of ranks.
 pub(crate) struct Flow {
@@ -106,23 +106,34 @@ impl Flow {
     ) -> Result<Slice<'a, u8>, TransportError> {
         let bytes = |units: &[u64]| units.iter().sum::<u64>() as usize * room.unit;
         let ranks = 0..self.ranks;
-        let sent: Vec<usize> = ranks
-            .clone()
-            .map(|to| bytes(self.between(self.rank, to)))
-            .collect();
-        let received: Vec<usize> = ranks.map(|rank| bytes(self.from(rank))).collect();
-        let mut incoming = room.memory.reserve(room.stream, received.iter().sum())?;
+        let received: Vec<usize> = ranks.clone().map(|rank| bytes(self.from(rank))).collect();
+        let mut all = room.memory.reserve(room.stream, received.iter().sum())?;
         if self.counts.iter().any(|&count| count > 0) {
-            let outgoing = Outgoing {
-                bytes: outgoing.cast()?,
-                lengths: &sent,
-            };
-            let incoming = Incoming {
-                bytes: incoming.reborrow(),
-                lengths: &received,
-            };
-            transport.exchange_device(room.stream, outgoing, incoming)?;
+            let mut left = outgoing.cast::<u8>()?;
+            let mut sent = Vec::with_capacity(self.ranks);
+            for to in ranks {
+                let end = bytes(self.between(self.rank, to));
+                sent.push(left.range(..end)?);
+                left = left.range(end..)?;
+            }
+            let mut incoming = split(all.reborrow(), &received)?;
+            transport.exchange_device(room.stream, &sent, &mut incoming)?;
         }
-        Ok(incoming.into_slice())
+        Ok(all.into_slice())
     }
+}
+
+/// Divides memory into parts of these lengths.
+pub(crate) fn split<'a, T: Pod>(
+    memory: SliceMut<'a, T>,
+    lengths: &[usize],
+) -> gpu::Result<Vec<SliceMut<'a, T>>> {
+    let mut left = memory;
+    let mut parts = Vec::with_capacity(lengths.len());
+    for &length in lengths {
+        let (part, rest) = left.split_at(length)?;
+        parts.push(part);
+        left = rest;
+    }
+    Ok(parts)
 }

@@ -29,7 +29,7 @@ impl Sorting {
         })
     }
 
-    fn sort<K: Key>(
+    pub(crate) fn sort<K: Key>(
         &mut self,
         stream: &Stream,
         request: Request<K>,

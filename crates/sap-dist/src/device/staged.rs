@@ -1,6 +1,6 @@
 //! The transport between devices over the host.
 
-use super::transport::{Below, DeviceTransport, Incoming, Outgoing, Part, delegate, parts};
+use super::transport::{Below, DeviceTransport, check, delegate};
 use crate::transport::{Traffic, Transport, TransportError};
 use gpu::{Pinned, Slice, SliceMut, Stream};
 
@@ -79,12 +79,12 @@ impl Staging {
         &mut self,
         transport: &mut T,
         stream: &Stream,
-        parts: Vec<Part>,
+        (outgoing, incoming): (&[Slice<u8>], &mut [SliceMut<u8>]),
     ) -> Result<(), TransportError> {
         let rank = transport.rank();
-        let mut sent = vec![Vec::new(); parts.len()];
+        let mut sent = vec![Vec::new(); outgoing.len()];
         let mut state = Ok(());
-        for (to, (part, _)) in parts.iter().enumerate() {
+        for (to, part) in outgoing.iter().enumerate() {
             if to != rank && state.is_ok() {
                 // A rank that fails sends nothing, which tells the others.
                 state = self
@@ -97,11 +97,11 @@ impl Staging {
         }
         let messages = transport.exchange(sent)?;
         state?;
-        for (from, (message, (own, part))) in messages.iter().zip(parts).enumerate() {
+        for (from, (message, part)) in messages.iter().zip(incoming).enumerate() {
             if from == rank {
-                stream.copy(part, own)?;
+                stream.copy(part.reborrow(), outgoing[from])?;
             } else if message.len() == part.len() {
-                self.upload(stream, part, message)?;
+                self.upload(stream, part.reborrow(), message)?;
             } else {
                 return Err(TransportError::Lengths {
                     rank: from,
@@ -120,13 +120,13 @@ impl<T: Transport> DeviceTransport for Staged<T> {
     fn exchange_device(
         &mut self,
         stream: &Stream,
-        outgoing: Outgoing,
-        incoming: Incoming,
+        outgoing: &[Slice<u8>],
+        incoming: &mut [SliceMut<u8>],
     ) -> Result<(), TransportError> {
         let Self { below, staging } = self;
         below.call(|transport| {
-            let parts = parts(transport.size(), outgoing, incoming)?;
-            staging.exchange(transport, stream, parts)
+            check(transport.size(), outgoing, incoming)?;
+            staging.exchange(transport, stream, (outgoing, incoming))
         })
     }
 }

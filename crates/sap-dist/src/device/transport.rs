@@ -4,28 +4,10 @@
 use crate::transport::{Traffic, Transport, TransportError};
 use gpu::{Slice, SliceMut, Stream};
 
-/// What a rank sends to each rank: ranges of device memory side by side, in the order of the ranks.
-#[derive(Debug, Clone, Copy)]
-pub struct Outgoing<'a> {
-    /// All ranges.
-    pub bytes: Slice<'a, u8>,
-    /// The bytes for each rank.
-    pub lengths: &'a [usize],
-}
-
-/// Where a rank puts what it gets from each rank: ranges side by side, in the order of the ranks.
-#[derive(Debug)]
-pub struct Incoming<'a> {
-    /// All ranges.
-    pub bytes: SliceMut<'a, u8>,
-    /// The bytes from each rank.
-    pub lengths: &'a [usize],
-}
-
 /// A [`Transport`] that also moves memory between the devices of its ranks.
 ///
 /// ```
-/// use sap_dist::{DeviceTransport, Incoming, Outgoing, Staged, Threads, Transport};
+/// use sap_dist::{DeviceTransport, Staged, Threads, Transport};
 /// use std::time::Duration;
 ///
 /// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
@@ -34,19 +16,20 @@ pub struct Incoming<'a> {
 ///     let stream = gpu::Stream::new(&device)?;
 ///     // Each rank sends its number to both.
 ///     let rank = transport.rank() as u8;
-///     let sent = stream.from_slice(&[rank; 2])?;
+///     let sent = stream.from_slice(&[rank])?;
 ///     let mut got = stream.alloc::<u8>(2)?;
-///     let outgoing = Outgoing { bytes: sent.slice(), lengths: &[1, 1] };
-///     let incoming = Incoming { bytes: got.slice_mut(), lengths: &[1, 1] };
-///     transport.exchange_device(&stream, outgoing, incoming).expect("both ranks are there");
+///     let (first, second) = got.slice_mut().split_at(1)?;
+///     let done = transport.exchange_device(&stream, &[sent.slice(); 2], &mut [first, second]);
+///     done.expect("both ranks are there");
 ///     stream.to_vec(got.slice())
 /// })?;
 /// assert!(results.into_iter().all(|got| got == Ok(vec![0, 1])));
 /// # Ok::<(), sap_dist::TransportError>(())
 /// ```
 pub trait DeviceTransport: Transport {
-    /// Sends a range of device memory to each rank, itself included, and gets one from each. All
-    /// ranks know the lengths: that from `i` to `j` is the same on both.
+    /// Sends device memory to each rank, itself included, and gets some from each: `outgoing[j]`
+    /// goes to rank `j`, and what rank `i` sends comes to `incoming[i]`. All ranks know the
+    /// lengths: that from `i` to `j` is the same on both.
     ///
     /// The work is on `stream`, after what is queued there. When the call returns, all has come.
     ///
@@ -56,33 +39,24 @@ pub trait DeviceTransport: Transport {
     fn exchange_device(
         &mut self,
         stream: &Stream,
-        outgoing: Outgoing,
-        incoming: Incoming,
+        outgoing: &[Slice<u8>],
+        incoming: &mut [SliceMut<u8>],
     ) -> Result<(), TransportError>;
 }
 
-/// What goes to a rank, and where what comes from it goes.
-pub(super) type Part<'a, 'b> = (Slice<'a, u8>, SliceMut<'b, u8>);
-
-/// Returns the parts of an exchange, one for each of some ranks.
-pub(super) fn parts<'a, 'b>(
+/// Checks that there is memory for each of some ranks.
+pub(super) fn check(
     ranks: usize,
-    outgoing: Outgoing<'a>,
-    incoming: Incoming<'b>,
-) -> Result<Vec<Part<'a, 'b>>, TransportError> {
-    for given in [outgoing.lengths.len(), incoming.lengths.len()] {
-        if given != ranks {
-            return Err(TransportError::Messages { given, ranks });
-        }
+    outgoing: &[Slice<u8>],
+    incoming: &[SliceMut<u8>],
+) -> Result<(), TransportError> {
+    match [outgoing.len(), incoming.len()]
+        .into_iter()
+        .find(|&given| given != ranks)
+    {
+        Some(given) => Err(TransportError::Messages { given, ranks }),
+        None => Ok(()),
     }
-    let (mut sent, mut got) = (outgoing.bytes, incoming.bytes);
-    let mut parts = Vec::with_capacity(ranks);
-    for (&to, &from) in outgoing.lengths.iter().zip(incoming.lengths) {
-        let (part, rest) = got.split_at(from)?;
-        parts.push((sent.range(..to)?, part));
-        (sent, got) = (sent.range(to..)?, rest);
-    }
-    Ok(parts)
 }
 
 /// The transport below one of device memory. Its first error stays, also if that was in an exchange
@@ -115,9 +89,9 @@ impl<T: Transport> Below<T> {
     }
 
     /// Counts an exchange between devices.
-    pub fn count(&mut self, lengths: &[usize]) {
+    pub fn count(&mut self, outgoing: &[Slice<u8>]) {
         let rank = self.rank();
-        self.sent.sent(rank, lengths.iter().copied());
+        self.sent.sent(rank, outgoing.iter().map(Slice::len));
     }
 
     /// Makes a call, unless one failed before.

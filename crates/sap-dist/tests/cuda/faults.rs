@@ -1,13 +1,13 @@
 //! Ranks on devices that fail: one error on all ranks, and the last result.
 
-use super::{Check, Moment, OnDevice, device_of, lists};
+use super::{Check, Moment, OnDevice, device_of, divide, divide_mut, lists};
 use crate::common::random::uniform_in;
 use crate::common::{LIMIT, Scene};
 use libtest_mimic::Failed;
 use sap::Aabb;
 use sap_dist::{
     Cause, Config, DeviceDistributed, DeviceFrame, DeviceTransport, Distributed, Error, Frame,
-    Incoming, List, Outgoing, Pair, Staged, Threads, Transport, TransportError,
+    List, Pair, Staged, Threads, Transport, TransportError,
 };
 
 pub const ALL: &[(&str, Check)] = &[
@@ -155,15 +155,9 @@ fn other_lengths() -> Result<(), Failed> {
         let sent = stream.from_slice(&[7_u8; 8])?;
         let mut got = stream.alloc_zeroed::<u8>(8)?;
         let lengths = if rank == 0 { [4, 4] } else { [3, 4] };
-        let outgoing = Outgoing {
-            bytes: sent.slice(),
-            lengths: &lengths,
-        };
-        let incoming = Incoming {
-            bytes: got.slice_mut(),
-            lengths: &[4, 4],
-        };
-        let done = transport.exchange_device(&stream, outgoing, incoming);
+        let outgoing = divide(sent.slice(), &lengths)?;
+        let mut incoming = divide_mut(got.slice_mut(), &[4, 4])?;
+        let done = transport.exchange_device(&stream, &outgoing, &mut incoming);
         let expected = TransportError::Lengths {
             rank: 1,
             expected: 4,

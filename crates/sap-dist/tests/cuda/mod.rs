@@ -5,8 +5,10 @@ mod devices;
 mod faults;
 pub mod nccl;
 mod pairs;
+mod sort;
 
 use crate::common::{LIMIT, Part, Scene, compare};
+use gpu::{Slice, SliceMut};
 use libtest_mimic::{Failed, Trial};
 use sap_dist::{
     Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Result, Staged, Threads,
@@ -17,7 +19,8 @@ use sap_dist::{
 type Check = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let all = pairs::ALL.iter().chain(faults::ALL).chain(devices::ALL);
+    let all = pairs::ALL.iter().chain(faults::ALL);
+    let all = all.chain(devices::ALL).chain(sort::ALL);
     let mut trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
     trials.extend(nccl::trials());
     let Err(error) = gpu::Device::first() else {
@@ -39,6 +42,30 @@ pub fn trials() -> Vec<Trial> {
 fn unless_quick<T>(full: T, short: T) -> T {
     let quick = std::env::var_os("RADSWEEP_QUICK").is_some_and(|value| value == "1");
     if quick { short } else { full }
+}
+
+/// Divides memory into parts of these lengths.
+fn divide<'a>(memory: Slice<'a, u8>, lengths: &[usize]) -> gpu::Result<Vec<Slice<'a, u8>>> {
+    let mut start = 0;
+    let part = |&length: &usize| {
+        start += length;
+        memory.range(start - length..start)
+    };
+    lengths.iter().map(part).collect()
+}
+
+/// Does the same with memory that is written.
+fn divide_mut<'a>(
+    memory: SliceMut<'a, u8>,
+    lengths: &[usize],
+) -> gpu::Result<Vec<SliceMut<'a, u8>>> {
+    let mut left = Some(memory);
+    let mut part = |&length: &usize| {
+        let (part, rest) = left.take().expect("memory is left").split_at(length)?;
+        left = Some(rest);
+        Ok(part)
+    };
+    lengths.iter().map(&mut part).collect()
 }
 
 /// Returns the device of a rank.

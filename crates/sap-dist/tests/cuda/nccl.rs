@@ -4,15 +4,15 @@
 
 use super::devices::{lists, same_lists_over};
 use super::pairs::{sequence, some_filter};
-use super::{Check, Moment, check_over, unless_quick};
+use super::{Check, Moment, check_over, divide, divide_mut, unless_quick};
 use crate::common::random::{Random, uniform_in};
 use crate::common::{LIMIT, Scene};
 use gpu::{Device, Stream};
 use libtest_mimic::{Failed, Trial};
 use sap::{Backend, BroadPhase};
 use sap_dist::{
-    Config, DeviceTransport, Devices, Error, Incoming, Nccl, Outgoing, Threads, Traffic, Transport,
-    TransportError, TransportKind,
+    Config, DeviceTransport, Devices, Error, Nccl, Threads, Traffic, Transport, TransportError,
+    TransportKind,
 };
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -261,16 +261,10 @@ fn exchange(
     let expected = [&BESIDE[..], &expected, &BESIDE].concat();
     let sent = stream.from_slice(&sent)?;
     let mut got = stream.from_slice(&vec![7_u8; expected.len()])?;
-    let outgoing = Outgoing {
-        bytes: sent.slice(),
-        lengths: &to,
-    };
     let end = expected.len() - BESIDE.len();
-    let incoming = Incoming {
-        bytes: got.range_mut(BESIDE.len()..end)?,
-        lengths: &from,
-    };
-    transport.exchange_device(stream, outgoing, incoming)?;
+    let outgoing = divide(sent.slice(), &to)?;
+    let mut incoming = divide_mut(got.range_mut(BESIDE.len()..end)?, &from)?;
+    transport.exchange_device(stream, &outgoing, &mut incoming)?;
     assert!(stream.to_vec(got.slice())? == expected, "round {round}");
     Ok(())
 }
@@ -459,13 +453,9 @@ fn bad_exchange(limit: Duration) -> Result<Vec<TransportError>, Failed> {
         let lengths = &vec![1; ranks];
         let mut errors = Vec::new();
         for _ in 0..2 {
-            let (bytes, into) = (sent.slice(), got.slice_mut());
-            let outgoing = Outgoing { bytes, lengths };
-            let incoming = Incoming {
-                bytes: into,
-                lengths,
-            };
-            errors.push(transport.exchange_device(stream, outgoing, incoming));
+            let outgoing = divide(sent.slice(), lengths)?;
+            let mut incoming = divide_mut(got.slice_mut(), lengths)?;
+            errors.push(transport.exchange_device(stream, &outgoing, &mut incoming));
         }
         errors.push(transport.barrier());
         let error = errors[0].clone().err().ok_or("the exchange is bad")?;

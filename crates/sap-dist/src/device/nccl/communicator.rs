@@ -2,10 +2,10 @@
 
 use super::agree::agree;
 use super::library::{BYTES, Handle, IN_PROGRESS, Id, Library, Options, SUCCESS};
-use crate::device::transport::{Incoming, Outgoing, Part, parts};
+use crate::device::transport::check as check_counts;
 use crate::{Transport, TransportError};
 use bytemuck::{cast, cast_slice};
-use gpu::Stream;
+use gpu::{Slice, SliceMut, Stream};
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 use std::{mem, ptr, thread};
@@ -93,13 +93,15 @@ impl Communicator {
         &mut self,
         transport: &mut T,
         stream: &Stream,
-        (outgoing, incoming): (Outgoing, Incoming),
+        (outgoing, incoming): (&[Slice<u8>], &mut [SliceMut<u8>]),
     ) -> Result<(), TransportError> {
-        let memory = [outgoing.bytes.memory()?, incoming.bytes.memory()?];
+        let sent = outgoing.iter().map(Slice::memory);
+        let got = incoming.iter().map(SliceMut::memory);
+        let memory = sent.chain(got).collect::<gpu::Result<Vec<_>>>()?;
         self.whole = false;
         stream.using(&memory, || {
-            let parts = parts(transport.size(), outgoing, incoming);
-            let queued = parts.and_then(|parts| self.queue(stream, parts));
+            let counts = check_counts(transport.size(), outgoing, incoming);
+            let queued = counts.and_then(|()| self.queue(stream, (outgoing, incoming)));
             // Meanwhile the devices are at work.
             agree(transport, queued)?;
             self.wait(EXCHANGE, || {
@@ -111,7 +113,11 @@ impl Communicator {
     }
 
     /// Queues the exchange on the stream, and waits until NCCL has done so.
-    fn queue(&self, stream: &Stream, parts: Vec<Part>) -> Result<(), TransportError> {
+    fn queue(
+        &self,
+        stream: &Stream,
+        (outgoing, incoming): (&[Slice<u8>], &mut [SliceMut<u8>]),
+    ) -> Result<(), TransportError> {
         let Library {
             group_start,
             group_end,
@@ -130,9 +136,9 @@ impl Communicator {
         }
         // SAFETY: it has no conditions.
         check(self.rank, "ncclGroupStart", unsafe { group_start() })?;
-        let mut queue = |(peer, (from, to)): (usize, Part)| {
+        let mut queue = |(peer, (from, to)): (usize, (&Slice<u8>, &mut SliceMut<u8>))| {
             if peer == self.rank {
-                return Ok(stream.copy(to, from)?);
+                return Ok(stream.copy(to.reborrow(), *from)?);
             }
             let (peer, sent, got) = (
                 peer as c_int,
@@ -152,7 +158,8 @@ impl Communicator {
             }
             Ok(())
         };
-        let queued = parts.into_iter().enumerate().try_for_each(&mut queue);
+        let mut parts = outgoing.iter().zip(incoming).enumerate();
+        let queued = parts.try_for_each(&mut queue);
         // A group that failed must end too.
         // SAFETY: this thread has begun a group.
         let ended = check(self.rank, EXCHANGE, unsafe { group_end() });

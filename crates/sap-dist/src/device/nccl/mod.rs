@@ -6,9 +6,9 @@ mod library;
 
 pub(super) use communicator::Communicator;
 
-use super::transport::{Below, DeviceTransport, Incoming, Outgoing, delegate};
+use super::transport::{Below, DeviceTransport, delegate};
 use crate::transport::{Traffic, Transport, TransportError};
-use gpu::Stream;
+use gpu::{Slice, SliceMut, Stream};
 use std::time::Duration;
 
 /// Moves device memory from device to device by NCCL, the library of NVIDIA that uses the fastest
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// an error after the time limit.
 ///
 /// ```
-/// use sap_dist::{DeviceTransport, Incoming, Nccl, Outgoing, Threads, Transport, TransportError};
+/// use sap_dist::{DeviceTransport, Nccl, Threads, Transport, TransportError};
 /// use std::time::Duration;
 ///
 /// let Ok(2..) = gpu::Device::count() else { return Ok(()) }; // needs two GPUs
@@ -38,11 +38,10 @@ use std::time::Duration;
 ///     };
 ///     // Each rank sends its number to both.
 ///     let rank = transport.rank() as u8;
-///     let sent = stream.from_slice(&[rank; 2])?;
+///     let sent = stream.from_slice(&[rank])?;
 ///     let mut got = stream.alloc::<u8>(2)?;
-///     let outgoing = Outgoing { bytes: sent.slice(), lengths: &[1, 1] };
-///     let incoming = Incoming { bytes: got.slice_mut(), lengths: &[1, 1] };
-///     transport.exchange_device(&stream, outgoing, incoming)?;
+///     let (first, second) = got.slice_mut().split_at(1)?;
+///     transport.exchange_device(&stream, &[sent.slice(); 2], &mut [first, second])?;
 ///     Ok::<_, TransportError>(stream.to_vec(got.slice())?)
 /// })?;
 /// assert!(results.into_iter().all(|got| got == Ok(vec![0, 1])));
@@ -101,10 +100,10 @@ impl<T: Transport> DeviceTransport for Nccl<T> {
     fn exchange_device(
         &mut self,
         stream: &Stream,
-        outgoing: Outgoing,
-        incoming: Incoming,
+        outgoing: &[Slice<u8>],
+        incoming: &mut [SliceMut<u8>],
     ) -> Result<(), TransportError> {
-        self.below.count(outgoing.lengths);
+        self.below.count(outgoing);
         let Self {
             below,
             communicator,

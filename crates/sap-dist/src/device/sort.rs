@@ -1,0 +1,234 @@
+//! The sample sort of [`crate::sort_keys`] between devices.
+//!
+//! Each rank sorts its elements, and splitters divide them into `pieces` parts for each rank, in
+//! order. In round `p` all ranks exchange the parts that are piece `p` of their receivers. A rank
+//! then has a sorted run from each, and merges these while the next round travels.
+
+mod elements;
+mod kernels;
+mod rounds;
+
+use super::owned::Sorting;
+use super::transport::DeviceTransport;
+use crate::error::{Result, WORDS, agree, fault};
+use crate::sort::Plan;
+use crate::{Cause, Error, List};
+use elements::Elements;
+use gpu::{Buffer, Device, Slice, Stream};
+use gpusort::Key;
+use gpusort::cuda::{Payload, Request, Value};
+use kernels::Kernels;
+use rounds::{Counts, Rounds};
+
+/// A piece has at least this many bytes: a round costs all ranks some gathers.
+const MIN_PIECE_BYTES: u64 = 64 << 20;
+/// The max pieces of a rank. The last merge overlaps with nothing, so it should be a small part.
+const MAX_PIECES: u64 = 8;
+
+/// Sorts the keys of several ranks, each on its CUDA device: the same keys on the same ranks as
+/// [`sort_keys`](crate::sort_keys), but for where one rank's end and the next one's begin.
+///
+/// No rank gets more than `2 n / s` of the `n` keys of `s` ranks (rounded up). With `n / s` keys on
+/// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
+/// devices. It needs memory for the keys of a rank three times, besides those that are given, and
+/// for two pieces of an eighth of them or 64 MiB.
+///
+/// ```
+/// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
+/// use std::time::Duration;
+///
+/// if gpu::Device::first().is_err() { return Ok(()) } // no GPU here
+/// let parts = Threads::run(2, Duration::from_secs(60), |threads| {
+///     let keys = [vec![5_u32, 1, 4], vec![2, 2]];
+///     let mut sorter = DeviceSorter::new(0)?;
+///     let stream = sorter.stream().clone();
+///     let keys = stream.from_slice(&keys[threads.rank()]).expect("the device has memory");
+///     let sorted = sorter.sort_keys(&mut Staged::new(threads), keys.slice())?;
+///     Ok(stream.to_vec(sorted.slice()).expect("the device works"))
+/// })?;
+/// let sorted: Vec<u32> = parts.into_iter().collect::<sap_dist::Result<Vec<_>>>()?.concat();
+/// assert_eq!(sorted, [1, 2, 2, 4, 5]);
+/// # Ok::<(), sap_dist::Error>(())
+/// ```
+pub struct DeviceSorter {
+    stream: Stream,
+    /// Merges what has come, while more comes.
+    merging: Stream,
+    sorting: Sorting,
+    /// By whether keys have 64 bits.
+    kernels: [Option<Kernels>; 2],
+    min_piece_bytes: u64,
+}
+
+impl DeviceSorter {
+    /// Makes a sorter on the device of this number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the rank 0 if there is no such device, or if it refuses memory.
+    pub fn new(device: usize) -> Result<Self> {
+        let make = || -> Result<Self, Cause> {
+            let device = Device::open(device)?;
+            Ok(Self {
+                stream: Stream::new(&device)?,
+                merging: Stream::new(&device)?,
+                sorting: Sorting::new(&device)?,
+                kernels: [None, None],
+                min_piece_bytes: MIN_PIECE_BYTES,
+            })
+        };
+        make().map_err(|cause| Error::Rank { rank: 0, cause })
+    }
+
+    /// For tests: pieces of few keys.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn min_piece_bytes(mut self, bytes: u64) -> Self {
+        self.min_piece_bytes = bytes;
+        self
+    }
+
+    /// Returns the stream that keys are read on, and on which the result is ready.
+    #[must_use]
+    pub const fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Sorts the keys of all ranks, ascending by [`Key::to_ordered_bits`]. Each rank gets a sorted
+    /// part, and no key of a rank is above one of a later rank. All ranks must call it. The keys
+    /// are unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] on all ranks if one fails, [`Error::Transport`] if a rank is missing.
+    pub fn sort_keys<T: DeviceTransport, K: Key>(
+        &mut self,
+        transport: &mut T,
+        keys: Slice<K>,
+    ) -> Result<Buffer<K>> {
+        let sorted = self.sort(transport, keys, None::<Slice<u32>>)?;
+        Ok(sorted.keys)
+    }
+
+    /// Sorts keys with a value each, as [`DeviceSorter::sort_keys`]. The sort is stable: equal keys
+    /// keep the order of their ranks, and within a rank that of their positions.
+    ///
+    /// ```
+    /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
+    /// use std::time::Duration;
+    ///
+    /// if gpu::Device::first().is_err() { return Ok(()) } // no GPU here
+    /// let parts = Threads::run(2, Duration::from_secs(60), |threads| {
+    ///     let rank = threads.rank() as u64;
+    ///     let mut sorter = DeviceSorter::new(0)?;
+    ///     let stream = sorter.stream().clone();
+    ///     let keys = stream.from_slice(&[7_u32, 7]).expect("the device has memory");
+    ///     let values = stream.from_slice(&[rank; 2]).expect("the device has memory");
+    ///     let mut transport = Staged::new(threads);
+    ///     let (_, values) = sorter.sort_pairs(&mut transport, keys.slice(), values.slice())?;
+    ///     Ok(stream.to_vec(values.slice()).expect("the device works"))
+    /// })?;
+    /// let values: Vec<u64> = parts.into_iter().collect::<sap_dist::Result<Vec<_>>>()?.concat();
+    /// assert_eq!(values, [0, 0, 1, 1]);
+    /// # Ok::<(), sap_dist::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceSorter::sort_keys`], and [`Cause::LengthMismatch`] if there is not one value for
+    /// each key.
+    pub fn sort_pairs<T: DeviceTransport, K: Key, V: Value>(
+        &mut self,
+        transport: &mut T,
+        keys: Slice<K>,
+        values: Slice<V>,
+    ) -> Result<(Buffer<K>, Buffer<V>)> {
+        let Elements { keys, values } = self.sort(transport, keys, Some(values))?;
+        match values {
+            Some(values) => Ok((keys, values)),
+            None => Err(Error::Rank {
+                rank: transport.rank(),
+                cause: Cause::Engine {
+                    detail: "the sort lost the values".to_owned(),
+                },
+            }),
+        }
+    }
+
+    fn sort<T: DeviceTransport, K: Key, V: Value>(
+        &mut self,
+        transport: &mut T,
+        keys: Slice<K>,
+        values: Option<Slice<V>>,
+    ) -> Result<Elements<K, V>> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let has_values = values.is_some();
+        let own = self.sort_own(keys, values);
+        let length = own.as_ref().map_or(0, |(_, own)| own.keys.len() as u64);
+        let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
+        agree(&rows, WORDS + 1, (rank, &own))?;
+        let (kernels, own) = own.map_err(|cause| Error::Rank { rank, cause })?;
+        if ranks == 1 {
+            return Ok(own);
+        }
+        let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
+        let bytes = size_of::<K>() + if has_values { size_of::<V>() } else { 0 };
+        let of_rank = lengths.iter().sum::<u64>() / ranks as u64 * bytes as u64;
+        let pieces = (of_rank / self.min_piece_bytes.max(1)).clamp(1, MAX_PIECES);
+        let plan = Plan::new(&lengths, pieces);
+
+        // A rank that fails goes on until all agree on what travels.
+        let samples = kernels.samples(&self.stream, own.keys.slice(), &plan, rank);
+        let mut words = samples.clone().unwrap_or_default();
+        words.resize(plan.width(), 0);
+        let splitters = plan.splitters(&transport.all_gather(&words)?);
+        let ends =
+            samples.and_then(|_| kernels.ends(&self.stream, own.keys.slice(), &splitters, rank));
+        let counts = Counts::agree(transport, &ends, pieces as usize)?;
+        let rounds = Rounds::new((&self.stream, &self.merging), kernels, own, &counts);
+        let rows = transport.all_gather(&fault(&rounds))?;
+        agree(&rows, WORDS, (rank, &rounds))?;
+        let mut rounds = rounds.map_err(|cause| Error::Rank { rank, cause })?;
+
+        let mut state = Ok(());
+        for piece in 0..pieces as usize {
+            rounds.exchange(transport, &counts, piece)?;
+            // A rank whose device fails still sends, so that no other waits for it.
+            state = state.and_then(|()| rounds.merge(&counts, piece));
+        }
+        let state = state.and_then(|()| Ok(self.merging.synchronize()?));
+        let rows = transport.all_gather(&fault(&state))?;
+        agree(&rows, WORDS, (rank, &state))?;
+        Ok(rounds.sorted)
+    }
+
+    /// Sorts the elements of this rank, and loads the kernels for what follows.
+    fn sort_own<K: Key, V: Value>(
+        &mut self,
+        keys: Slice<K>,
+        values: Option<Slice<V>>,
+    ) -> Result<(Kernels, Elements<K, V>), Cause> {
+        let (stream, n) = (&self.stream, keys.len());
+        if let Some(values) = values.filter(|values| values.len() != n) {
+            return Err(Cause::LengthMismatch {
+                what: List::Values,
+                expected: n as u64,
+                given: values.len() as u64,
+            });
+        }
+        let kernels = match &self.kernels[usize::from(K::BITS == 64)] {
+            Some(kernels) => kernels.clone(),
+            None => Kernels::new::<K>(stream.device())?,
+        };
+        self.kernels[usize::from(K::BITS == 64)] = Some(kernels.clone());
+        let mut sorted = Elements::alloc(stream, n, values.is_some())?;
+        let mut request = Request::keys(keys, sorted.keys.slice_mut());
+        let mut payload = Payload::None;
+        if let (Some(from), Some(to)) = (values, &mut sorted.values) {
+            request = request.values(from, to.slice_mut());
+            payload = V::PAYLOAD;
+        }
+        self.sorting.sort(stream, request, (n, payload))?;
+        Ok((kernels, sorted))
+    }
+}

@@ -1,0 +1,156 @@
+//! The kernels of the sort (`kernels/dist/sort.cu`).
+
+use super::elements::Elements;
+use crate::Cause;
+use crate::device::abi::{self, KeyMap};
+use crate::device::kernels::{THREADS, blocks};
+use crate::sort::{Plan, Splitter};
+use bytemuck::Pod;
+use gpu::{ByValue, Device, Kernel, Launch, Slice, Stream, args};
+use gpusort::{Key, KeyType};
+
+/// The lanes of a warp.
+const WARP: usize = 32;
+
+/// The kernels for keys of a width, and the keys of a block that merges.
+#[derive(Clone)]
+pub(super) struct Kernels {
+    samples: Kernel,
+    ends: Kernel,
+    /// By the size of a value in units of 4 bytes, 0 without values.
+    merges: [Kernel; 3],
+    tile: usize,
+}
+
+impl Kernels {
+    pub(super) fn new<K: Key>(device: &Device) -> gpu::Result<Self> {
+        let (image, items) = match K::BITS {
+            32 => (&radsweep_kernels::DIST_SORT_32, 15),
+            _ => (&radsweep_kernels::DIST_SORT_64, 11),
+        };
+        let module = device.load(image.name, image.ptx())?;
+        Ok(Self {
+            samples: module.kernel("dist_sort_samples")?,
+            ends: module.kernel("dist_sort_ends")?,
+            merges: [
+                module.kernel("dist_sort_merge_0")?,
+                module.kernel("dist_sort_merge_4")?,
+                module.kernel("dist_sort_merge_8")?,
+            ],
+            tile: THREADS as usize * items,
+        })
+    }
+
+    /// Returns the samples of a rank's sorted keys.
+    pub(super) fn samples<K: Key>(
+        &self,
+        stream: &Stream,
+        keys: Slice<K>,
+        plan: &Plan,
+        rank: usize,
+    ) -> Result<Vec<u64>, Cause> {
+        let count = plan.counts[rank];
+        let mut samples = stream.alloc::<u64>(count)?;
+        if count > 0 {
+            let launch = Launch::linear(blocks(count, THREADS as usize), THREADS);
+            let (map, out) = (ByValue(key_map::<K>()), samples.slice_mut());
+            let (distance, count) = (plan.distance, count as u32);
+            // SAFETY: as many samples are among the keys, and there is memory for each.
+            unsafe {
+                stream.launch(
+                    &self.samples,
+                    &launch,
+                    &args![keys, distance, count, map, out],
+                )?
+            };
+        }
+        Ok(stream.to_vec(samples.slice())?)
+    }
+
+    /// Returns where the parts of a rank's sorted keys end.
+    pub(super) fn ends<K: Key>(
+        &self,
+        stream: &Stream,
+        keys: Slice<K>,
+        splitters: &[Splitter],
+        rank: usize,
+    ) -> Result<Vec<u64>, Cause> {
+        let of_device = |splitter: &Splitter| abi::Splitter {
+            bits: splitter.bits,
+            has_same: u64::from(rank < splitter.rank),
+        };
+        let of_device: Vec<_> = splitters.iter().map(of_device).collect();
+        let of_device = stream.from_slice(&of_device)?;
+        let (n, count) = (keys.len() as u64, splitters.len());
+        let mut found = stream.alloc::<u64>(count)?;
+        if count > 0 {
+            let launch = Launch::linear(blocks(count, THREADS as usize / WARP), THREADS);
+            let (map, splitters) = (ByValue(key_map::<K>()), of_device.slice());
+            let (count, out) = (count as u32, found.slice_mut());
+            // SAFETY: keys and splitters are as many as they say, and there is memory for the end
+            // of each.
+            unsafe {
+                stream.launch(
+                    &self.ends,
+                    &launch,
+                    &args![keys, n, splitters, count, map, out],
+                )?
+            };
+        }
+        let mut ends = stream.to_vec(found.slice())?;
+        for (end, splitter) in ends.iter_mut().zip(splitters) {
+            if splitter.rank == rank {
+                *end = splitter.position as u64;
+            }
+        }
+        ends.push(n);
+        Ok(ends)
+    }
+
+    /// Merges two sorted runs of `from` side by side, which begin at the first two of `at` and end
+    /// at the others, to where the fourth says in `to`.
+    pub(super) fn merge<K: Key, V: Pod>(
+        &self,
+        stream: &Stream,
+        (from, [begin, middle, end]): (&Elements<K, V>, [usize; 3]),
+        (to, at): (&Elements<K, V>, usize),
+    ) -> Result<(), Cause> {
+        if begin == end {
+            return Ok(());
+        }
+        let kernel = match &from.values {
+            Some(_) => &self.merges[size_of::<V>() / 4],
+            None => &self.merges[0],
+        };
+        let ([keys, values], [keys_out, values_out]) = (from.addresses(), to.addresses());
+        let runs = ByValue(abi::Runs {
+            keys,
+            values,
+            keys_out,
+            values_out,
+            begin: begin as u64,
+            middle: middle as u64,
+            end: end as u64,
+            to: at as u64,
+            map: key_map::<K>(),
+        });
+        let launch = Launch::linear(blocks(end - begin, self.tile), THREADS);
+        let memory = [from.memory()?, to.memory()?].concat();
+        // SAFETY: both runs are sorted and lie in the first memory, and the other has room for
+        // their merge from there on.
+        Ok(stream.using(&memory, || unsafe {
+            stream.launch(kernel, &launch, &args![runs])
+        })?)
+    }
+}
+
+/// Returns what keys of a type are compared by: [`Key::to_ordered_bits`].
+fn key_map<K: Key>() -> KeyMap {
+    let sign = 1_u64 << (K::BITS - 1);
+    let is_float = matches!(K::TYPE, KeyType::F32 | KeyType::F64);
+    KeyMap {
+        flip: K::zeroed().to_ordered_bits().into(),
+        fold: if is_float { sign - 1 } else { 0 },
+        minus_zero: if is_float { sign } else { 0 },
+    }
+}

@@ -1,0 +1,188 @@
+//! The rounds of the sort: in each, a piece of every rank travels, and that before is merged.
+
+use super::elements::Elements;
+use super::kernels::Kernels;
+use crate::device::exchange::split;
+use crate::device::transport::DeviceTransport;
+use crate::error::{Result, WORDS, agree, fault};
+use crate::{Cause, Transport, TransportError};
+use bytemuck::Pod;
+use gpu::{Buffer, Event, Slice, Stream};
+use gpusort::Key;
+use std::mem;
+use std::ops::Range;
+
+/// The elements of each rank in each part of all elements.
+pub(super) struct Counts {
+    rank: usize,
+    ranks: usize,
+    pieces: usize,
+    /// By rank, then by part: the pieces of the first rank, those of the second, and so on.
+    all: Vec<usize>,
+}
+
+impl Counts {
+    /// Tells all ranks where the parts of this one end, or that it failed.
+    pub(super) fn agree<T: Transport>(
+        transport: &mut T,
+        ends: &Result<Vec<u64>, Cause>,
+        pieces: usize,
+    ) -> Result<Self> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let parts = ranks * pieces;
+        let mut start = 0;
+        let mut row = fault(ends).to_vec();
+        row.extend(
+            ends.iter()
+                .flatten()
+                .map(|end| end.saturating_sub(mem::replace(&mut start, *end))),
+        );
+        row.resize(WORDS + parts, 0);
+        let rows = transport.all_gather(&row)?;
+        agree(&rows, WORDS + parts, (rank, ends))?;
+        let of_ranks = rows.chunks_exact(WORDS + parts);
+        let all = of_ranks.flat_map(|row| &row[WORDS..]);
+        Ok(Self {
+            rank,
+            ranks,
+            pieces,
+            all: all.map(|&count| count as usize).collect(),
+        })
+    }
+
+    /// Returns the elements of a rank in a piece of another.
+    fn between(&self, from: usize, to: usize, piece: usize) -> usize {
+        self.all[(from * self.ranks + to) * self.pieces + piece]
+    }
+
+    /// Returns what comes from each rank in a round.
+    fn received(&self, piece: usize) -> Vec<usize> {
+        let ranks = 0..self.ranks;
+        ranks
+            .map(|from| self.between(from, self.rank, piece))
+            .collect()
+    }
+
+    /// Returns what goes to each rank in a round: ranges of the sorted elements of this one.
+    fn sent(&self, piece: usize) -> Vec<Range<usize>> {
+        let own = &self.all[self.rank * self.ranks * self.pieces..];
+        let range = |to: usize| {
+            let part = to * self.pieces + piece;
+            let start: usize = own[..part].iter().sum();
+            start..start + own[part]
+        };
+        (0..self.ranks).map(range).collect()
+    }
+}
+
+/// What a rank sorted itself, what comes, and what it makes of that.
+pub(super) struct Rounds<'a, K: Key, V: Pod> {
+    stream: &'a Stream,
+    /// Merges while the next round travels.
+    merging: &'a Stream,
+    kernels: Kernels,
+    own: Elements<K, V>,
+    /// What came in this round, and in the one before, with the end of its merges.
+    came: [(Elements<K, V>, Option<Event>); 2],
+    /// Runs between two levels of merges.
+    spare: Elements<K, V>,
+    pub(super) sorted: Elements<K, V>,
+    merged: usize,
+}
+
+impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
+    /// Allocates what the rounds need. The streams are that of the elements, and one to merge on.
+    pub(super) fn new(
+        (stream, merging): (&'a Stream, &'a Stream),
+        kernels: Kernels,
+        own: Elements<K, V>,
+        counts: &Counts,
+    ) -> Result<Self, Cause> {
+        let of_rounds = (0..counts.pieces).map(|piece| counts.received(piece).iter().sum());
+        let of_rounds: Vec<usize> = of_rounds.collect();
+        let longest = of_rounds.iter().copied().max().unwrap_or(0);
+        let alloc = |count| Elements::alloc(stream, count, own.values.is_some());
+        Ok(Self {
+            came: [(alloc(longest)?, None), (alloc(longest)?, None)],
+            spare: alloc(if counts.ranks > 2 { longest } else { 0 })?,
+            sorted: alloc(of_rounds.iter().sum())?,
+            stream,
+            merging,
+            kernels,
+            own,
+            merged: 0,
+        })
+    }
+
+    /// Exchanges a piece of each rank.
+    pub(super) fn exchange<T: DeviceTransport>(
+        &mut self,
+        transport: &mut T,
+        counts: &Counts,
+        piece: usize,
+    ) -> Result<(), TransportError> {
+        self.came.swap(0, 1);
+        let (sent, received) = (counts.sent(piece), counts.received(piece));
+        let (came, merged) = &mut self.came[0];
+        if let Some(merged) = merged.take() {
+            self.stream.wait(&merged)?;
+        }
+        exchange(
+            transport,
+            self.stream,
+            (&self.own.keys, &sent),
+            (&mut came.keys, &received),
+        )?;
+        if let (Some(own), Some(came)) = (&self.own.values, &mut came.values) {
+            exchange(transport, self.stream, (own, &sent), (came, &received))?;
+        }
+        Ok(())
+    }
+
+    /// Queues the merges of the runs that came in a round: a tree, whose last merge goes to the
+    /// result.
+    pub(super) fn merge(&mut self, counts: &Counts, piece: usize) -> Result<(), Cause> {
+        let mut ends = vec![0];
+        for count in counts.received(piece) {
+            ends.push(ends[ends.len() - 1] + count);
+        }
+        self.merging.wait(&self.stream.record()?)?;
+        let (mut from, mut to) = (&self.came[0].0, &self.spare);
+        while ends.len() > 3 {
+            let mut merged = vec![0];
+            for pair in ends[1..].chunks(2) {
+                let (begin, end) = (merged[merged.len() - 1], pair[pair.len() - 1]);
+                let runs = (from, [begin, pair[0], end]);
+                self.kernels.merge(self.merging, runs, (to, begin))?;
+                merged.push(end);
+            }
+            ends = merged;
+            (from, to) = (to, from);
+        }
+        if let [begin, middle, end] = ends[..] {
+            let runs = (from, [begin, middle, end]);
+            self.kernels
+                .merge(self.merging, runs, (&self.sorted, self.merged))?;
+            self.merged += end;
+        }
+        self.came[0].1 = Some(self.merging.record()?);
+        Ok(())
+    }
+}
+
+/// Exchanges ranges of one list, which come to another side by side.
+fn exchange<T: DeviceTransport, E: Pod>(
+    transport: &mut T,
+    stream: &Stream,
+    (from, sent): (&Buffer<E>, &[Range<usize>]),
+    (to, received): (&mut Buffer<E>, &[usize]),
+) -> Result<(), TransportError> {
+    let part = |range: &Range<usize>| from.range(range.clone())?.cast();
+    let outgoing: gpu::Result<Vec<Slice<u8>>> = sent.iter().map(part).collect();
+    let bytes: Vec<usize> = received
+        .iter()
+        .map(|count| count * size_of::<E>())
+        .collect();
+    let mut incoming = split(to.slice_mut().cast()?, &bytes)?;
+    transport.exchange_device(stream, &outgoing?, &mut incoming)
+}

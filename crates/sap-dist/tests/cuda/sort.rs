@@ -1,0 +1,206 @@
+//! The sort of keys on several devices: their order, the bound on each rank, and stability.
+
+use super::{Check, device_of, unless_quick};
+use crate::common::LIMIT;
+use crate::common::random::Random;
+use gpusort::Key;
+use libtest_mimic::Failed;
+use sap_dist::{Cause, DeviceSorter, Error, List, Staged, Threads, Transport};
+
+pub const ALL: &[(&str, Check)] = &[
+    ("sort::all_key_types", all_key_types),
+    ("sort::uneven_ranks", uneven_ranks),
+    ("sort::equal_keys", equal_keys),
+    ("sort::one_value_too_few", one_value_too_few),
+];
+
+/// Keys with values of 4 and of 8 bytes, as a rank has them.
+type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>));
+
+/// Sorts the keys of a rank alone, with values of 4 bytes, and with values of 8.
+fn sort<K: Key>(
+    threads: &mut Threads,
+    keys: &[K],
+    first: usize,
+    piece_bytes: u64,
+) -> Result<Sorted<K>, Failed> {
+    let mut sorter = DeviceSorter::new(device_of(threads.rank()))?.min_piece_bytes(piece_bytes);
+    let mut transport = Staged::new(threads);
+    let stream = sorter.stream().clone();
+    let given = stream.from_slice(keys)?;
+    let values: Vec<u32> = (first..first + keys.len()).map(|i| i as u32).collect();
+    let wide: Vec<u64> = values.iter().map(|&i| !u64::from(i)).collect();
+    let (values, wide) = (stream.from_slice(&values)?, stream.from_slice(&wide)?);
+    let lone = sorter.sort_keys(&mut transport, given.slice())?;
+    let pairs = sorter.sort_pairs(&mut transport, given.slice(), values.slice())?;
+    let wide = sorter.sort_pairs(&mut transport, given.slice(), wide.slice())?;
+    assert_eq!(stream.to_vec(given.slice())?.len(), keys.len());
+    Ok((
+        stream.to_vec(lone.slice())?,
+        (
+            stream.to_vec(pairs.0.slice())?,
+            stream.to_vec(pairs.1.slice())?,
+        ),
+        (
+            stream.to_vec(wide.0.slice())?,
+            stream.to_vec(wide.1.slice())?,
+        ),
+    ))
+}
+
+/// Sorts what the ranks have, and checks order, bound and stability.
+fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
+    let (ranks, n) = (parts.len(), parts.iter().map(Vec::len).sum::<usize>());
+    let first = |rank: usize| parts[..rank].iter().map(Vec::len).sum::<usize>();
+    let run = |threads: &mut Threads| {
+        let rank = threads.rank();
+        sort(threads, &parts[rank], first(rank), piece_bytes)
+    };
+    let sorted: Result<Vec<_>, Failed> = Threads::run(ranks, LIMIT, run)?.into_iter().collect();
+    let sorted = sorted?;
+    let bits = |key: &K| -> u64 { key.to_ordered_bits().into() };
+    let all = parts.concat();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|&i| bits(&all[i]));
+    let bytes = |keys: &[K]| bytemuck::cast_slice::<K, u8>(keys).to_vec();
+    let expected = bytes(&order.iter().map(|&i| all[i]).collect::<Vec<K>>());
+    let about = format!("{:?}, {ranks} ranks, {n} keys", K::TYPE);
+    // Bit for bit: zeros of both signs are equal, and keep their order.
+    for keys in [
+        sorted
+            .iter()
+            .flat_map(|one| one.0.clone())
+            .collect::<Vec<K>>(),
+        sorted.iter().flat_map(|one| one.1.0.clone()).collect(),
+        sorted.iter().flat_map(|one| one.2.0.clone()).collect(),
+    ] {
+        assert!(bytes(&keys) == expected, "{about}");
+    }
+    let narrow = sorted.iter().flat_map(|one| &one.1.1);
+    assert!(
+        narrow.map(|&i| i as usize).eq(order.iter().copied()),
+        "{about}"
+    );
+    let wide = sorted.iter().flat_map(|one| &one.2.1);
+    assert!(
+        wide.map(|&i| !i as usize).eq(order.iter().copied()),
+        "{about}"
+    );
+    for one in &sorted {
+        let most = (2 * n).div_ceil(ranks);
+        assert!(one.0.len() <= most && one.1.0.len() <= most, "{about}");
+    }
+    Ok(())
+}
+
+/// Divides keys among ranks by the sizes given, again and again.
+fn divide<K: Copy>(keys: &[K], shares: &[usize]) -> Vec<Vec<K>> {
+    let all = shares.iter().sum::<usize>().max(1);
+    let end = |rank: usize| keys.len() * shares[..rank].iter().sum::<usize>() / all;
+    (0..shares.len())
+        .map(|rank| keys[end(rank)..end(rank + 1)].to_vec())
+        .collect()
+}
+
+fn all_key_types() -> Result<(), Failed> {
+    let n = unless_quick(3_000_000, 9_000);
+    let mut random = Random::new(3);
+    let words: Vec<u64> = (0..n)
+        .map(|_| (random.below(1 << 32) as u64) << 32 | random.below(1 << 32) as u64)
+        .collect();
+    for ranks in [1, 2, 3, 5] {
+        let shares = vec![1; ranks];
+        // Few bits, so that there are equal keys; and all bits, so that there are NaNs.
+        let narrow: Vec<u32> = words.iter().map(|word| (word >> 20) as u32).collect();
+        let few: Vec<f32> = words
+            .iter()
+            .map(|word| (word % 2001) as f32 - 1000.0)
+            .collect();
+        let signed: Vec<f32> = few
+            .iter()
+            .map(|&key| if key == 1.0 { -0.0 } else { key })
+            .collect();
+        let of_bits = |word: &u32| f32::from_bits(*word);
+        check(&divide(&narrow, &shares), 4096)?;
+        check(
+            &divide(
+                &narrow.iter().map(|&key| key as i32).collect::<Vec<_>>(),
+                &shares,
+            ),
+            4096,
+        )?;
+        check(
+            &divide(&narrow.iter().map(of_bits).collect::<Vec<_>>(), &shares),
+            4096,
+        )?;
+        check(&divide(&signed, &shares), 4096)?;
+        check(&divide(&words, &shares), 4096)?;
+        check(
+            &divide(
+                &words.iter().map(|&key| key as i64).collect::<Vec<_>>(),
+                &shares,
+            ),
+            4096,
+        )?;
+        let floats: Vec<f64> = words.iter().map(|&word| f64::from_bits(word)).collect();
+        check(&divide(&floats, &shares), 4096)?;
+    }
+    Ok(())
+}
+
+/// Ranks with nothing, one rank with all, few keys, and pieces of one key and of all.
+fn uneven_ranks() -> Result<(), Failed> {
+    let mut random = Random::new(4);
+    for n in [0, 1, 2, 5, 100, unless_quick(100_000, 4_000)] {
+        let keys: Vec<u32> = (0..n).map(|_| random.below(1 << 20) as u32).collect();
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        for shares in [&[1, 0][..], &[0, 1, 0], &[1, 2, 3], &[5, 1, 0, 1]] {
+            for bytes in [1, 1 << 30] {
+                check(&divide(&keys, shares), bytes)?;
+                check(&divide(&sorted, shares), bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn equal_keys() -> Result<(), Failed> {
+    let n = unless_quick(500_000, 8_000);
+    for shares in [&[1, 1, 1][..], &[1, 0, 3, 1]] {
+        check(&divide(&vec![7_u32; n], shares), 1024)?;
+        let two: Vec<u64> = (0..n as u64).map(|i| i % 2).collect();
+        check(&divide(&two, shares), 1024)?;
+    }
+    Ok(())
+}
+
+/// All ranks get the error of one, and can sort again.
+fn one_value_too_few() -> Result<(), Failed> {
+    let run = |threads: &mut Threads| -> Result<_, Failed> {
+        let rank = threads.rank();
+        let mut sorter = DeviceSorter::new(device_of(rank))?;
+        let stream = sorter.stream().clone();
+        let mut transport = Staged::new(threads);
+        let keys = stream.from_slice(&[3_u32, 1, 2])?;
+        let values = stream.from_slice(&[0_u32; 3])?;
+        let given = values.range(..if rank == 1 { 2 } else { 3 })?;
+        let failed = sorter.sort_pairs(&mut transport, keys.slice(), given);
+        let sorted = sorter.sort_keys(&mut transport, keys.slice())?;
+        Ok((failed.err(), stream.to_vec(sorted.slice())?))
+    };
+    let results: Result<Vec<_>, Failed> = Threads::run(2, LIMIT, run)?.into_iter().collect();
+    let cause = Cause::LengthMismatch {
+        what: List::Values,
+        expected: 3,
+        given: 2,
+    };
+    let results = results?;
+    for (failed, _) in &results {
+        let cause = cause.clone();
+        assert_eq!(failed, &Some(Error::Rank { rank: 1, cause }));
+    }
+    let sorted = results.iter().flat_map(|(_, keys)| keys.clone());
+    assert_eq!(sorted.collect::<Vec<u32>>(), [1, 1, 2, 2, 3, 3]);
+    Ok(())
+}

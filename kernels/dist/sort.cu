@@ -1,0 +1,164 @@
+// What a rank does for the sort of the keys of all ranks, besides the sort of its own keys
+// (crates/sap-dist/src/device/sort.rs).
+//
+// Compiled with KEY_BITS (32, 64). Launched once each, but for the merges:
+//   samples  every t-th of the sorted keys, for all ranks
+//   ends     where the splitters that ranks chose from the samples fall among the sorted keys
+//   merge    merges two sorted runs that came from two ranks; a tree of these merges all
+//
+// Bytes of a merge, for a key and its value: their sizes read, and written. About 40 instructions a
+// key, of which a third is the search of a thread's place. A block finds its part of both runs by
+// merge path, its threads theirs in shared memory, and a thread then only notes where each of its
+// keys is: the block writes keys and values by these places, in the order of memory. On an H200
+// 2^28 pairs of 4 + 4 bytes take 0.90 ms, which is what memory takes for the bytes; keys alone took
+// 1.15 with 63 registers (bytes: 0.45), and were not measured again since they have 48.
+#include "block/merge_path.cuh"
+#include "block/merge_split.cuh"
+#include "common/layout.cuh"
+#include "common/radix_key.cuh"
+
+namespace radsweep::dist {
+
+constexpr u32 THREADS = 256;
+constexpr u32 BLOCKS = KEY_BITS == 32 ? 5 : 4;  // on a multiprocessor, at least
+// Keys of a thread: odd, so that threads read other banks than their neighbours.
+constexpr u32 ITEMS = KEY_BITS == 32 ? 15 : 11, TILE = THREADS * ITEMS;
+
+// What keys are compared by, for all key types (crates/gpusort/src/key.rs).
+struct KeyMap {
+    u64 flip, fold;
+    u64 minus_zero;  // is read as zero
+    DEVICE Key operator()(Key key) const {
+        const Key read = key == Key(minus_zero) ? 0 : key;
+        return read ^ (Key(flip) ^ (Key(SignedKey(read) >> (KEY_BITS - 1)) & Key(fold)));
+    }
+};
+ASSERT_LAYOUT(KeyMap, 24, AT(flip, 0) AT(fold, 8) AT(minus_zero, 16));
+
+// Writes what every `distance`-th key is compared by. A thread a sample.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_sort_samples(
+    const Key* keys, u64 distance, u32 count, const __grid_constant__ KeyMap map, u64* samples) {
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    if (i < count) samples[i] = map(keys[(u64(i) + 1) * distance - 1]);
+}
+
+// An element that ends a part of all keys.
+struct Splitter {
+    u64 bits;      // what its key is compared by
+    u64 has_same;  // 1: equal keys of this rank are before it
+};
+ASSERT_LAYOUT(Splitter, 16, AT(bits, 0) AT(has_same, 8));
+
+// Counts the sorted keys at or before each splitter. A warp a splitter.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_sort_ends(
+    const Key* keys, u64 n, const Splitter* splitters, u32 count,
+    const __grid_constant__ KeyMap map, u64* ends) {
+    const u32 i = (blockIdx.x * THREADS + threadIdx.x) / WARP;
+    if (i >= count) return;
+    const Splitter splitter = splitters[i];
+    const u64 end = warp_partition_point(u64(0), n, [&](u64 k) {
+        const u64 bits = map(keys[k]);
+        return bits < splitter.bits || (splitter.has_same && bits == splitter.bits);
+    });
+    if (lane_index() == 0) ends[i] = end;
+}
+
+// Two runs side by side, [begin, middle) and [middle, end), and where their merge goes: to `to`.
+struct Runs {
+    const Key* keys;
+    const void* values;
+    Key* keys_out;
+    void* values_out;
+    u64 begin, middle, end, to;
+    KeyMap map;
+};
+ASSERT_LAYOUT(Runs, 88,
+    AT(keys, 0) AT(values, 8) AT(keys_out, 16) AT(values_out, 24) AT(begin, 32) AT(middle, 40)
+    AT(end, 48) AT(to, 56) AT(map, 64));
+
+// Merges two runs; of equal keys those of the first come first. A block takes TILE keys of the
+// merge. `Value` is u8 for keys alone.
+template <class Value>
+DEVICE void merge(const Runs& runs) {
+    constexpr bool HAS_VALUES = sizeof(Value) != 1;
+    constexpr u64 NEAR = 256;  // keys from one look to the next
+    __shared__ Key keys[TILE + 1];
+    __shared__ u16 places[TILE];
+    __shared__ u64 ends[2];
+    const u64 n = runs.end - runs.begin, a_length = runs.middle - runs.begin;
+    const Key *a = runs.keys + runs.begin, *b = runs.keys + runs.middle;
+    const u64 first = u64(blockIdx.x) * TILE, last = min(first + TILE, n);
+    const u32 warp = threadIdx.x / WARP, length = u32(last - first);
+    if (warp < 2) {
+        const u64 diagonal = warp == 0 ? first : last;
+        const u64 of_a = warp_merge_split<NEAR>(a_length, n - a_length, diagonal, [&](u64 i) {
+            return runs.map(a[i]) <= runs.map(b[diagonal - 1 - i]);
+        });
+        if (lane_index() == 0) ends[warp] = of_a;
+    }
+    __syncthreads();
+    const u64 a_first = ends[0], b_first = first - a_first;
+    const u32 a_count = u32(ends[1] - a_first);
+    // Returns where an element of the tile is in memory: those of the first run are before.
+    auto source = [&](u32 place) {
+        return place < a_count ? runs.begin + a_first + place
+                               : runs.middle + b_first + (place - a_count);
+    };
+    // All loads are on their way before the first is stored.
+    Key loaded[ITEMS];
+#pragma unroll
+    for (u32 round = 0; round < ITEMS; round++) {
+        const u32 place = round * THREADS + threadIdx.x;
+        if (place < length) loaded[round] = runs.keys[source(place)];
+    }
+#pragma unroll
+    for (u32 round = 0; round < ITEMS; round++) {
+        const u32 place = round * THREADS + threadIdx.x;
+        if (place < length) keys[place] = loaded[round];
+    }
+    __syncthreads();
+    const u32 own = min(threadIdx.x * ITEMS, length);
+    auto bits = [&](u32 place) { return runs.map(keys[place]); };
+    u32 i = merge_path(a_count, length - a_count, own, [&](u32 in_b, u32 in_a) {
+        return bits(a_count + in_b) < bits(in_a);
+    });
+    u32 k = a_count + own - i;
+    // One behind the end is read, and not used.
+    Key of_a = bits(i), of_b = bits(k);
+#pragma unroll
+    for (u32 round = 0; round < ITEMS; round++) {
+        if (own + round >= length) break;
+        const bool takes_b = i == a_count || (k < length && of_b < of_a);
+        places[own + round] = u16(takes_b ? k : i);
+        const u32 next = (takes_b ? k : i) + 1;
+        const Key of_next = bits(next);
+        k = takes_b ? next : k;
+        i = takes_b ? i : next;
+        of_b = takes_b ? of_next : of_b;
+        of_a = takes_b ? of_a : of_next;
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 round = 0; round < ITEMS; round++) {
+        const u32 at = round * THREADS + threadIdx.x;
+        if (at >= length) break;
+        const u32 place = places[at];
+        const u64 to = runs.to + first + at;
+        runs.keys_out[to] = keys[place];
+        if (HAS_VALUES) {
+            static_cast<Value*>(runs.values_out)[to] =
+                static_cast<const Value*>(runs.values)[source(place)];
+        }
+    }
+}
+
+#define MERGE(BYTES, VALUE)                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dist_sort_merge_##BYTES( \
+        const __grid_constant__ Runs runs) {                                               \
+        merge<VALUE>(runs);                                                                \
+    }
+MERGE(0, u8)
+MERGE(4, u32)
+MERGE(8, u64)
+
+}  // namespace radsweep::dist
