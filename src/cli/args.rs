@@ -67,8 +67,8 @@ pub(crate) enum Command {
     Pairs(Pairs),
     /// Sorts the keys in a file
     ///
-    /// The sort is stable. -0.0 equals 0.0. A NaN without sign is above all other numbers and one
-    /// with a sign below, so that NaN are last or first; among themselves they sort by their bits.
+    /// The sort is stable. -0.0 equals 0.0. NaNs with the sign bit set are below all numbers, other
+    /// NaNs above; among themselves they sort by their bits.
     Sort(Sort),
     /// Measures how fast the sorts and the broad phase are
     #[command(subcommand, arg_required_else_help = false)]
@@ -276,7 +276,9 @@ impl Devices {
 fn devices(text: &str) -> Result<Devices, String> {
     match text {
         "all" => Ok(Devices::All),
-        number => count(number, 1..=1024).map(|count| Devices::First(count as usize)),
+        number => count(number, 1..=1024)
+            .map(|count| Devices::First(count as usize))
+            .map_err(|error| format!("{error}, nor `all`")),
     }
 }
 

@@ -170,7 +170,8 @@ fn several_devices_find_pairs_within_a_file_on_cuda_only() {
         );
     }
     for count in ["0", "-1", "both"] {
-        refuses_naming(2, &["pairs", &boxes, "--devices", count], &["--devices"]);
+        let args = ["pairs", &boxes, "--devices", count];
+        refuses_naming(2, &args, &["--devices", "nor `all`"]);
     }
     // Without the feature `cuda` or without a device it fails before.
     let there = &json(&["info", "--json"])["cuda"]["devices"];

@@ -83,7 +83,8 @@ pub struct Sap {
     /// [default: uniform,clustered,mixed-sizes,stack,falling-chairs]
     #[arg(long, value_name = "S,…", value_delimiter = ',', value_parser = SourceParser)]
     pub(crate) scenes: Vec<Source>,
-    /// Numbers of boxes, such as 1000, 10k, 1e6 or 2^20 [default: 1000,10000,100000]
+    /// Numbers of boxes of a scene, such as 1000, 10k, 1e6 or 2^20. No effect on files of boxes
+    /// [default: 1000,10000,100000]
     #[arg(long, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
     /// How boxes move between frames

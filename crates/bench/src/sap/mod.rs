@@ -57,6 +57,10 @@ pub(crate) fn run(args: &Sap) -> Result<()> {
     } else {
         args.scenes.clone()
     };
+    let is_file = |source: &Source| matches!(source, Source::File(_));
+    if !args.sizes.is_empty() && sources.iter().all(is_file) {
+        note("--sizes has no effect on files of boxes");
+    }
     let sizes = if args.sizes.is_empty() {
         vec![1000, 10_000, 100_000]
     } else {
