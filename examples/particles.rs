@@ -1,6 +1,8 @@
-//! Particles flow down a landscape. On a GPU they stay in its memory, except to print these
-//! figures: `cargo run --release -p radsweep-scenes --example particles [PARTICLES]`, such as
-//! 1000000 on a GPU.
+//! Particles flow down a landscape:
+//! `cargo run --release -p radsweep-scenes --example particles [PARTICLES]`.
+//!
+//! With `--features cuda` they stay on an NVIDIA GPU if there is one, except to print figures. It
+//! can take 1000000.
 
 use radsweep::{BroadPhase, Config};
 use radsweep_common::numbers::count;

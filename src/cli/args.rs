@@ -185,7 +185,8 @@ pub(crate) struct Picture {
     /// Draws the sweep axis, and the columns or cells that the strategy divides space into
     #[arg(long, requires = "screenshot")]
     pub cells: bool,
-    /// Selects this body, counted from 0, moves the camera to it and shows its boxes and pairs
+    /// Selects this body, counted from 0, moves the camera to it and shows its boxes, its pairs and
+    /// the sweep axis
     #[arg(long, value_name = "B", requires = "screenshot", allow_negative_numbers = true, value_parser = body)]
     pub body: Option<u32>,
 }

@@ -189,6 +189,9 @@ fn unknown(error: &clap::Error) -> clap::Error {
     for similar in similar(&given, known) {
         message += &format!("\n  tip: a similar name exists: '{similar}'");
     }
+    if has_scenes && given.ends_with(".npy") {
+        message += &format!("\n  tip: `radsweep pairs {given}` finds the pairs in a file of boxes");
+    }
     message += &format!("\n  tip: the commands are {commands}");
     if has_scenes {
         message += &format!("\n  tip: the scenes are {}", scenes.join(", "));

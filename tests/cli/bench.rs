@@ -134,7 +134,11 @@ fn boxes_of_a_file_or_of_stdin_are_measured_and_a_plot_goes_to_stdout() {
     refuses_naming(1, &bad, &["nan.npy: box 1 is invalid"]);
     let sized = run(&[&args(&boxes)[..], &["--no-peers", "--sizes", "9"]].concat());
     let note = "note: --sizes has no effect on files of boxes\n";
-    assert!(text(&sized.stderr).starts_with(note), "{}", text(&sized.stderr));
+    assert!(
+        text(&sized.stderr).starts_with(note),
+        "{}",
+        text(&sized.stderr)
+    );
     let twice = [&args("-")[..], &["--motion", "moving,still"]].concat();
     refuses_naming(
         2,

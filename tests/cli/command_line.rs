@@ -39,6 +39,12 @@ fn unknown_commands_options_and_names_are_errors() {
             "the scenes are falling-chairs,",
         ],
     );
+    let tip = "tip: `radsweep pairs boxes.npy` finds the pairs";
+    refuses_naming(
+        2,
+        &["boxes.npy"],
+        &["is neither a command nor a scene", tip],
+    );
     refuses_naming(2, &["man", "dance"], &["known are view, run,"]);
     for (given, similar) in [
         ("pair", "pairs"),
