@@ -249,7 +249,7 @@ fn help_says_what_options_and_columns_mean() {
     for (args, part) in [
         (
             &["sort"][..],
-            "A NaN without sign is above all other numbers",
+            "NaNs with the sign bit set are below all numbers",
         ),
         (&["run"], "`hash` is one number for all pairs"),
         (&["run"], "- galaxy: Two galaxies that meet"),

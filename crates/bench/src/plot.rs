@@ -24,8 +24,9 @@ const AROUND_BARS: u32 = 110;
 const LETTER: u32 = 7;
 /// The font of labels. The library's own is smaller in a low panel.
 const LABEL: (&str, u32) = ("sans-serif", 14);
-/// Colours that colour-blind readers can distinguish (Okabe and Ito); they repeat.
-const COLOURS: [RGBColor; 8] = [
+/// Colours that colour-blind readers can distinguish (Okabe and Ito), and four for the series
+/// beyond those: enough for the contenders of `bench sap`. They repeat.
+const COLOURS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -34,6 +35,10 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(86, 180, 233),
     RGBColor(0, 0, 0),
     RGBColor(150, 150, 150),
+    RGBColor(110, 60, 160),
+    RGBColor(120, 70, 20),
+    RGBColor(130, 130, 0),
+    RGBColor(20, 40, 120),
 ];
 
 /// One chart.
@@ -362,6 +367,9 @@ fn parse(label: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sap::Peer;
+    use radsweep::Strategy;
+    use std::collections::BTreeSet;
 
     fn panel(labels: &[&str]) -> Panel {
         Panel {
@@ -383,6 +391,13 @@ mod tests {
         let nowhere = folder.path().join("none").join("plot.svg");
         assert!(write(&nowhere, &[]).is_err());
         std::fs::read_to_string(&path).expect("there")
+    }
+
+    #[test]
+    fn each_contender_has_a_colour_of_its_own() {
+        let all = COLOURS.map(|colour| (colour.0, colour.1, colour.2));
+        assert_eq!(BTreeSet::from(all).len(), all.len());
+        assert!(Strategy::ALL.len() + Peer::ALL.len() <= all.len());
     }
 
     #[test]
