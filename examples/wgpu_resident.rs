@@ -54,7 +54,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let coloured = pixels.iter().filter(|pixel| pixel[0] > pixel[2]);
     println!("{} pixels show bodies of a pair", coloured.count());
     if let Some(path) = std::env::args().nth(1) {
-        drawing.save(&pixels, path.as_ref())?;
+        let saved = drawing.save(&pixels, path.as_ref());
+        saved.map_err(|error| format!("cannot write {path}: {error}"))?;
     }
 
     // The same boxes on the CPU.
