@@ -4,8 +4,8 @@
 //!
 //! It measures both ways from device to device, one after the other, if none is chosen.
 //!
-//! Keys are random `u32`, alone and with a value of 4 bytes each. Times are medians in milliseconds,
-//! from the call to its end on all devices.
+//! Keys are random `u32`, alone and with a value of 4 bytes each. Times are medians in
+//! milliseconds, from the call to its end on all devices.
 
 use gpu::{Buffer, Stream};
 use gpusort::SortOptions;
