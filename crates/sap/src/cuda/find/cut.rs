@@ -7,7 +7,7 @@
 
 use crate::Aabb;
 use crate::cuda::find::levels::{Crowd, TOP, cheapest};
-use crate::cuda::find::sample::{Sampled, present, quantile, side, sorted};
+use crate::cuda::find::sample::{Sampled, present, quantile, quantiles, side, sorted};
 use crate::cuda::tuning::{
     CELL_SLACK, CELLS_A_BOX, FAR_SHARE, MAX_BUCKETS, MIN_BUCKETS, QUANTILES,
 };
@@ -57,26 +57,28 @@ struct Extent {
 
 impl Extent {
     fn new(boxes: &[Aabb]) -> Self {
-        let sides: [f64; 3] =
-            std::array::from_fn(|axis| quantile(&sorted(boxes.iter().map(|b| side(b, axis))), 0.5));
-        let starts: [Vec<f64>; 3] =
-            std::array::from_fn(|axis| sorted(boxes.iter().map(|b| f64::from(b.min[axis]))));
+        let sides: [f64; 3] = std::array::from_fn(|axis| {
+            let [median] = quantiles(boxes.iter().map(|b| side(b, axis)), [0.5]);
+            median
+        });
+        let starts: [[f64; 3]; 3] = std::array::from_fn(|axis| {
+            let starts = boxes.iter().map(|b| f64::from(b.min[axis]));
+            quantiles(starts, [0.05, 0.5, 0.95])
+        });
         let largest = sides.iter().fold(0.0, |a: f64, &b| a.max(b));
         let units = sides.map(|side| match largest {
             0.0 => 1.0,
             _ => side.max(largest / 1024.0),
         });
         let spread = (0..3)
-            .map(|axis| {
-                (quantile(&starts[axis], 0.95) - quantile(&starts[axis], 0.05)) / units[axis]
-            })
+            .map(|axis| (starts[axis][2] - starts[axis][0]) / units[axis])
             .fold(0.0, f64::max);
         let size = |b: &Aabb| {
             let sides = (0..3).map(|axis| side(b, axis) / units[axis]);
             sides.fold(0.0, f64::max)
         };
         Self {
-            origin: std::array::from_fn(|axis| quantile(&starts[axis], 0.5) as f32),
+            origin: starts.map(|[_, median, _]| median as f32),
             units,
             sizes: sorted(boxes.iter().map(size)),
             // Points have no size: their cells are what coordinates can tell apart.
@@ -139,8 +141,10 @@ impl Cut {
         let sides: [f64; 3] =
             std::array::from_fn(|axis| (side(b, axis) * f64::from(self.inverse[axis])).max(0.0));
         let largest = sides.iter().fold(1.0, |a: f64, &b| a.max(b));
-        let level = largest.log2().min(TOP as f64) as usize;
-        let fits = |side: f64| (2.0 - side / (1_u64 << level) as f64).clamp(0.0, 1.0);
+        // Its logarithm: the exponent.
+        let level = ((largest.to_bits() >> 52) as usize - 1023).min(TOP);
+        let cells = 1.0 / (1_u64 << level) as f64;
+        let fits = |side: f64| (2.0 - side * cells).clamp(0.0, 1.0);
         let share: f64 = sides.into_iter().map(fits).product();
         at_level[level] += share * boxes;
         at_level[(level + 1).min(TOP)] += (1.0 - share) * boxes;
@@ -210,22 +214,24 @@ impl Cut {
     /// Gives a block to the level that most boxes are on, unless there are `worlds`, and hashed
     /// buckets to all others.
     fn make_buckets(&mut self, boxes: &[Aabb], n: usize, worlds: bool) {
+        let levels: Vec<usize> = boxes.iter().map(|b| self.level(b)).collect();
         let mut at_level = [0; TOP + 1];
-        for b in boxes {
-            at_level[self.level(b)] += 1;
+        for &level in &levels {
+            at_level[level] += 1;
         }
         let main = (0..TOP).max_by_key(|&level| at_level[level]).unwrap_or(0);
+        let on_main = boxes
+            .iter()
+            .zip(&levels)
+            .filter(|&(_, &level)| level == main);
         // The cells of the sample and a little more. A few far away on each side do not count: they
         // are put into the outermost cells.
         let mut sides = [(0, 1_u64); 3];
         for (axis, side) in sides.iter_mut().enumerate() {
-            let mut cells: Vec<i64> = boxes
-                .iter()
-                .filter(|b| self.level(b) == main)
-                .map(|b| i64::from(self.cell(axis, b.min[axis]) >> main))
-                .collect();
-            cells.sort_unstable();
-            let (low, high) = ends(&cells);
+            let cells = on_main
+                .clone()
+                .map(|(b, _)| self.cell(axis, b.min[axis]) >> main);
+            let (low, high) = ends(&mut cells.map(i64::from).collect::<Vec<_>>());
             let more = 1 + (high - low) / 512;
             *side = (low - more, (high - low + 2 * more + 1) as u64);
         }
@@ -251,14 +257,16 @@ impl Cut {
     }
 }
 
-/// Returns the first and last of sorted cells, without a few that are as far from the others as
-/// those are from each other.
-fn ends(cells: &[i64]) -> (i64, i64) {
-    let few = cells.len() / FAR_SHARE;
-    let (Some(&low), Some(&high)) = (cells.first(), cells.last()) else {
+/// Returns the first and last of some cells, without a few that are as far from the others as those
+/// are from each other.
+fn ends(cells: &mut [i64]) -> (i64, i64) {
+    let n = cells.len();
+    let few = n / FAR_SHARE;
+    let (Some(&low), Some(&high)) = (cells.iter().min(), cells.iter().max()) else {
         return (0, 0);
     };
-    let (inner_low, inner_high) = (cells[few], cells[cells.len() - 1 - few]);
+    let mut nth = |at| *cells.select_nth_unstable(at).1;
+    let (inner_low, inner_high) = (nth(few), nth(n - 1 - few));
     let far = (inner_high - inner_low).max(1);
     (
         if inner_low - low > far {

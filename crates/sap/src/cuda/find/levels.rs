@@ -6,6 +6,7 @@
 use crate::cuda::tuning::{
     HIGHER_CELLS, HIGHER_ROWS, MIN_SAMPLED_PAIRS, OWN_CELLS, OWN_ROWS, ROW_COST,
 };
+use std::iter;
 
 /// The level that takes boxes of any size.
 pub(super) const TOP: usize = 30;
@@ -59,24 +60,12 @@ impl Crowd {
             .map(|(cells, world)| u128::from(world) << 96 | interleaved(cells))
             .collect();
         codes.sort_unstable();
-        // Neighbours in this order share cells from some level on; boxes of one cell are a run.
-        let shared_from: Vec<usize> = codes
-            .windows(2)
-            .map(|two| (128 - (two[0] ^ two[1]).leading_zeros() as usize).div_ceil(3))
-            .collect();
+        let sharing = sharing(&codes);
         let all = (codes.len() as u64 * codes.len().saturating_sub(1) as u64 / 2).max(1);
         let mut logarithms = [0.0; TOP + 1];
         let mut slope = 3.0;
         for level in (0..=TOP).rev() {
-            let (mut pairs, mut run) = (0_u64, 1_u64);
-            for &from in shared_from.iter().chain([&usize::MAX]) {
-                if from <= level {
-                    run += 1;
-                } else {
-                    pairs += run * (run - 1) / 2;
-                    run = 1;
-                }
-            }
+            let pairs = sharing[level];
             let above = if level == TOP {
                 0.0
             } else {
@@ -104,14 +93,88 @@ impl Crowd {
     }
 }
 
+/// Returns the pairs of boxes that share a cell, by its level, of their codes in order. O(codes).
+fn sharing(codes: &[u128]) -> [u64; TOP + 1] {
+    // Neighbours in this order share cells from some level on.
+    let shared_from = codes
+        .windows(2)
+        .map(|two| (128 - (two[0] ^ two[1]).leading_zeros() as usize).div_ceil(3));
+    let ends = || iter::once(usize::MAX);
+    let mut pairs = [0; TOP + 1];
+    // Boxes of one cell are a run: the level from which it shares that of the run before it, which
+    // falls from run to run, and its length.
+    let mut runs: Vec<(usize, u64)> = Vec::new();
+    for from in ends().chain(shared_from).chain(ends()) {
+        let mut run = 0;
+        while let Some((level, len)) = runs.pop_if(|last| last.0 <= from.min(TOP)) {
+            // The run before it, with which it is one from this level on.
+            run += len;
+            if let Some((_, before)) = runs.last_mut() {
+                pairs[level] += run * *before;
+            }
+        }
+        if let Some((_, len)) = runs.last_mut() {
+            *len += run;
+        }
+        runs.push((from, 1));
+    }
+    for level in 1..=TOP {
+        pairs[level] += pairs[level - 1];
+    }
+    pairs
+}
+
 /// Returns the bits of three cells by turns, as unsigned numbers of the same order.
 fn interleaved(cells: [i32; 3]) -> u128 {
-    let mut code = 0;
-    for bit in (0..32).rev() {
-        for cell in cells {
-            let cell = cell as u32 ^ 1 << 31;
-            code = code << 1 | u128::from(cell >> bit & 1);
+    let [x, y, z] = cells.map(|cell| {
+        let cell = u64::from(cell as u32 ^ 1 << 31);
+        u128::from(spread(cell >> 21)) << 63 | u128::from(spread(cell & 0x1f_ffff))
+    });
+    x << 2 | y << 1 | z
+}
+
+/// Returns 21 bits with two zeros above each.
+const fn spread(bits: u64) -> u64 {
+    let bits = (bits | bits << 32) & 0x001f_0000_0000_ffff;
+    let bits = (bits | bits << 16) & 0x001f_0000_ff00_00ff;
+    let bits = (bits | bits << 8) & 0x100f_00f0_0f00_f00f;
+    let bits = (bits | bits << 4) & 0x10c3_0c30_c30c_30c3;
+    (bits | bits << 2) & 0x1249_2492_4924_9249
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn pairs_that_share_a_cell_are_counted_by_level() {
+        let mut random = Random(1);
+        let mut cell = || {
+            let far = (1 << random.below(31)) as f32;
+            ((random.unit() - 0.5) * far) as i32
+        };
+        let boxes: Vec<([i32; 3], u32)> = (0..300)
+            .map(|i| ([cell(), cell(), cell()], i % 2))
+            .collect();
+        let mut codes: Vec<u128> = boxes
+            .iter()
+            .map(|&(cells, world)| u128::from(world) << 96 | interleaved(cells))
+            .collect();
+        codes.sort_unstable();
+        let found = sharing(&codes);
+        for (level, &pairs) in found.iter().enumerate() {
+            let share = |i: usize, j: usize| {
+                let at = |i: usize| (boxes[i].0.map(|cell| cell >> level), boxes[i].1);
+                u64::from(at(i) == at(j))
+            };
+            let expected: u64 = (0..boxes.len())
+                .map(|i| (0..i).map(|j| share(i, j)).sum::<u64>())
+                .sum();
+            assert_eq!(pairs, expected, "level {level}");
         }
+        assert!(found[TOP] > found[10] && found[10] > 0);
+        assert_eq!(sharing(&[]), [0; TOP + 1]);
+        assert_eq!(sharing(&[7; 9]), [36; TOP + 1]);
     }
-    code
 }

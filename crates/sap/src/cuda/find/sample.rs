@@ -3,6 +3,7 @@
 use crate::Aabb;
 use bytemuck::{Pod, Zeroable};
 use gpu::assert_layout;
+use gpusort::Key;
 
 /// A box of the sample and its world: the layout of `Sampled` in `kernels/sap/grid.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -25,14 +26,27 @@ pub(super) fn present(sample: &[Sampled]) -> impl Iterator<Item = &Sampled> {
 pub(super) fn candidates(sample: &[Sampled], n: usize) -> f64 {
     let boxes: Vec<&Sampled> = present(sample).collect();
     let on_axis = |axis: usize| {
-        let interval =
-            |&&Sampled { aabb, world, .. }: &&Sampled| (world, aabb.min[axis], aabb.max[axis]);
-        let mut intervals: Vec<(u32, f32, f32)> = boxes.iter().map(interval).collect();
-        intervals.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let runs = intervals.iter().enumerate().map(|(i, &(world, _, max))| {
-            intervals[i + 1..].partition_point(|other| other.0 == world && other.1 <= max)
+        let keys = |end: fn(&Aabb) -> [f32; 3]| {
+            let key = |&&Sampled { aabb, world, .. }: &&Sampled| {
+                u64::from(world) << 32 | u64::from(end(&aabb)[axis].to_ordered_bits())
+            };
+            let mut keys: Vec<u64> = boxes.iter().map(key).collect();
+            keys.sort_unstable();
+            keys
+        };
+        // Those that start up to where one ends, in its world or one before: all that it overlaps
+        // there of its world, and those before it in the order of starts and itself.
+        let starts = keys(|b| b.min);
+        let mut started = 0;
+        let up_to_ends = keys(|b| b.max).into_iter().map(|end| {
+            started += starts[started..]
+                .iter()
+                .take_while(|&&start| start <= end)
+                .count();
+            started
         });
-        runs.sum::<usize>() as f64
+        let n = boxes.len();
+        up_to_ends.sum::<usize>() as f64 - (n * (n + 1) / 2) as f64
     };
     let scale = n as f64 / boxes.len().max(1) as f64;
     (0..3).map(on_axis).fold(f64::INFINITY, f64::min) * scale * scale
@@ -48,6 +62,25 @@ pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_unstable_by(f64::total_cmp);
     values
+}
+
+/// Returns some quantiles of the finite values, in ascending order, 0 of none. O(values).
+pub(super) fn quantiles<const N: usize>(
+    values: impl Iterator<Item = f64>,
+    ascending: [f64; N],
+) -> [f64; N] {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    let last = values.len().saturating_sub(1);
+    let mut first = 0;
+    ascending.map(|q| {
+        let at = (last as f64 * q).round() as usize - first;
+        if values.is_empty() {
+            return 0.0;
+        }
+        let (_, &mut value, _) = values[first..].select_nth_unstable_by(at, f64::total_cmp);
+        first += at;
+        value
+    })
 }
 
 /// Returns a quantile of sorted values, 0 of none.
