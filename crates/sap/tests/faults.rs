@@ -12,6 +12,8 @@ use sap::internals::Reason;
 use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Strategy};
 use std::collections::BTreeSet;
 use std::env;
+#[cfg(cuda)]
+use std::ops::Range;
 use std::process::{Command, ExitCode};
 
 /// The variable that tells the emulated driver what fails.
@@ -45,6 +47,11 @@ fn main() -> ExitCode {
     for &(name, check) in READS {
         let trial = move || check().map_err(Failed::from);
         trials.push(Trial::test(format!("reads/{name}"), trial));
+    }
+    #[cfg(cuda)]
+    for &(name, check) in STEADY {
+        let trial = move || check().map_err(Failed::from);
+        trials.push(Trial::test(format!("steady/{name}"), trial));
     }
     for (name, fault, says) in BEFORE {
         let trial = move || before(fault, says).map_err(Failed::from);
@@ -571,6 +578,85 @@ fn on_the_device() -> Result<(), String> {
         Err(sap::Error::NoCuda { .. }) => Ok(()),
         other => Err(format!("after it: {other:?}")),
     }
+}
+
+/// The trials of frames that are like those before them. In each of them, once the first frames are
+/// over, the calls that take long fail: the second wait of an update, and any allocation.
+#[cfg(cuda)]
+const STEADY: &[(&str, Check)] = &[
+    ("moving", || {
+        let boxes = |number| frame(number, 2000);
+        steady("cuStreamSynchronize 2 719", 2..200, boxes)?;
+        steady("cuMemAllocFromPoolAsync 1 719", 9..200, boxes).map(drop)
+    }),
+    ("flickering", || {
+        // The faces of all boxes touch in every second frame.
+        let boxes = |number| {
+            let inset = if number % 2 == 0 { 0.0 } else { 1e-3 };
+            let at = |i| [i % 12, i / 12 % 12, i / 144].map(|cell| cell as f32);
+            let of =
+                |min: [f32; 3]| Aabb::new(min.map(|x| x + inset), min.map(|x| x + 1.0 - inset));
+            (0..1728).map(at).map(of).collect()
+        };
+        steady("cuStreamSynchronize 2 719", 4..100, boxes)?;
+        steady("cuMemAllocFromPoolAsync 1 719", 9..100, boxes).map(drop)
+    }),
+    // They take ever more tests, so that the space is cut again.
+    ("contracting", || {
+        let boxes = |number| {
+            let scale = 1.0 / (1.0 + 0.02 * number as f32);
+            let of = |b: &Aabb| {
+                let min = b.min.map(|x| x * scale);
+                Aabb::new(min, min.map(|x| x + 0.7))
+            };
+            frame(number, 2000).iter().map(of).collect()
+        };
+        let cuts = steady("cuStreamSynchronize 2 719", 2..60, boxes)?;
+        if cuts < 2 {
+            return Err(format!("the space was cut {cuts} times"));
+        }
+        Ok(())
+    }),
+];
+
+/// Updates by frames on the device, in some of which a call fails if it is made. Returns how often
+/// the space was cut.
+#[cfg(cuda)]
+fn steady(
+    fault: &str,
+    steady: Range<usize>,
+    boxes: impl Fn(usize) -> Vec<Aabb>,
+) -> Result<usize, String> {
+    let text = |error: sap::Error| error.to_string();
+    let mut most = 0;
+    for strategy in [Strategy::Auto, Strategy::Subdivided] {
+        let mut broad_phase = BroadPhase::new(Config {
+            initial_pair_capacity: Some(100_000),
+            ..config(Backend::Cuda, strategy)
+        })
+        .map_err(text)?;
+        let stream = broad_phase.stream().ok_or("no stream")?.clone();
+        let mut cuts = Vec::new();
+        for number in 0..steady.end {
+            let boxes = boxes(number);
+            let on_device = stream
+                .from_slice(&boxes)
+                .map_err(|error| error.to_string())?;
+            set(steady.contains(&number).then_some(fault));
+            let result = broad_phase.update_device(on_device.slice()).map(|_| ());
+            set(None);
+            result.map_err(|error| format!("{strategy}, frame {number}: {error}"))?;
+            cuts.push(broad_phase.subdivision());
+            broad_phase.download().map_err(text)?;
+            if number % 16 == 0 {
+                let what = format!("{strategy}, frame {number}");
+                check(&what, broad_phase.pairs(), &expected(&boxes))?;
+            }
+        }
+        cuts.dedup();
+        most = most.max(cuts.len());
+    }
+    Ok(most)
 }
 
 /// Lists and boxes that cannot be downloaded are an error, and are available once the device works

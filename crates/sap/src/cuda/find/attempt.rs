@@ -152,10 +152,13 @@ impl Engine {
     }
 
     fn attempt(&mut self, plan: &mut Plan, sets: &[Source], a: Range<u64>) -> Result<Attempt> {
+        let scene = active(&self.resting, &self.spare, plan).scene;
+        self.grid.watch(&self.stream, scene)?;
         let order = self.sweep(plan, a)?;
         // If memory to order them is refused, the pairs are counted all the same.
         let ordered = self.order(plan, order);
         self.stages.mark(&self.stream, HOST)?;
+        self.grid.plan_next()?;
         let state = self.counters.read(&self.stream)?;
         let is_ordered = PairOrder::is_done(order, &state);
         if !is_ordered {

@@ -17,7 +17,10 @@ use crate::cuda::tuning::{CUT_SAMPLE, MIN_FOR_8, OTHER_COUNT};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args, assert_layout};
+use gpu::{
+    ByValue, Device, DevicePtr, Event, Kernel, Launch, SliceMut, Stream, args, assert_layout,
+};
+use std::mem;
 
 struct Kernels {
     count: Kernel,
@@ -84,12 +87,24 @@ struct CutPlan {
     forecast: Forecast,
 }
 
+/// A sample that is being downloaded, and when it is complete.
+struct Sampling {
+    n: usize,
+    worlds: bool,
+    is_done: Event,
+}
+
 /// A grid. Its memory is kept from update to update.
 pub(crate) struct Grid {
     kernels: Kernels,
     /// Warps of a sweep that the device holds at once.
     warps: u32,
     plan: Option<CutPlan>,
+    /// Whether the plan has become bad.
+    is_bad: bool,
+    /// The sample of this frame that a bad plan makes necessary, and the plan of the next frame.
+    sampling: Option<Sampling>,
+    next_plan: Option<CutPlan>,
     /// The tests a box in the frame that ended the last plan. A new plan ends beyond these only.
     floor: f64,
     cut: Cut,
@@ -132,6 +147,9 @@ impl Grid {
                 ],
             },
             plan: None,
+            is_bad: false,
+            sampling: None,
+            next_plan: None,
             floor: 0.0,
             cut: Cut::zeroed(),
             buckets: Offsets::new(device)?,
@@ -142,44 +160,17 @@ impl Grid {
         })
     }
 
-    /// Plans the cut of a frame: that of the last frames, or a new one, for which it waits.
+    /// Plans the cut of a frame: that of the last frames, or a new one, for which it waits only
+    /// where the frame is unlike these.
     pub(crate) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
-        let n = scene.n;
-        let worlds = scene.worlds.is_some();
-        if n > 0 && !self.is_planned(n, worlds) {
-            if self.plan.is_some() {
-                self.floor = 0.0;
-            }
-            let count = n.min(CUT_SAMPLE);
-            let sample = self.sample.reserve(stream, count)?;
-            // SAFETY: there are `n` boxes, and memory for `count`, which is no more.
-            unsafe {
-                stream.launch(
-                    &self.kernels.sample,
-                    &linear(count),
-                    &args![
-                        scene.boxes()?,
-                        address(&scene.worlds),
-                        n as u32,
-                        count as u32,
-                        sample
-                    ],
-                )?;
-            }
-            // SAFETY: the copy is read after waiting for the stream only, which `Engine::drop` does
-            // too.
-            unsafe {
-                stream.download_pinned(self.sample.part(count)?, &mut self.sample_read[..count])?;
-            }
+        if let Some(next) = self.next_plan.take() {
+            self.plan = Some(next);
+        }
+        if scene.n > 0 && !self.is_planned(scene) {
+            self.drop_plan();
+            self.sample(stream, scene)?;
             stream.synchronize()?;
-            let sample = &self.sample_read[..count];
-            let (cut, cost) = Cut::new(sample, n, worlds);
-            self.plan = Some(CutPlan {
-                cut,
-                forecast: Forecast::new(n, candidates(sample, n), cost),
-                worlds,
-                n,
-            });
+            self.plan = Some(self.plan_of(scene.n, scene.worlds.is_some()));
         }
         if let Some(plan) = &self.plan {
             self.cut = plan.cut;
@@ -187,16 +178,75 @@ impl Grid {
         Ok(())
     }
 
-    /// Drops the plan, so that the next frame makes another cut.
-    pub(crate) fn drop_plan(&mut self) {
-        (self.plan, self.floor) = (None, 0.0);
+    /// Has a sample of the frame downloaded where the last frames' plan has become bad.
+    pub(crate) fn watch(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+        if scene.n > 0 && mem::take(&mut self.is_bad) {
+            self.sample(stream, scene)?;
+            self.sampling = Some(Sampling {
+                n: scene.n,
+                worlds: scene.worlds.is_some(),
+                is_done: stream.record()?,
+            });
+        }
+        Ok(())
     }
 
-    /// Tells whether the last plan suits `n` boxes.
-    fn is_planned(&self, n: usize, worlds: bool) -> bool {
+    /// Plans the cut of the next frame by the sample of this one, if there is one. Meanwhile the
+    /// device searches this frame.
+    pub(crate) fn plan_next(&mut self) -> Result<()> {
+        if let Some(Sampling { n, worlds, is_done }) = self.sampling.take() {
+            is_done.synchronize()?;
+            self.next_plan = Some(self.plan_of(n, worlds));
+        }
+        Ok(())
+    }
+
+    /// Downloads a sample of the boxes, without waiting for it.
+    fn sample(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+        let n = scene.n;
+        let count = n.min(CUT_SAMPLE);
+        let sample = self.sample.reserve(stream, count)?;
+        let (boxes, worlds) = (scene.boxes()?, address(&scene.worlds));
+        // SAFETY: there are `n` boxes, and memory for `count`, which is no more.
+        unsafe {
+            stream.launch(
+                &self.kernels.sample,
+                &linear(count),
+                &args![boxes, worlds, n as u32, count as u32, sample],
+            )?;
+        }
+        // SAFETY: the copy is read after waiting for it only, and `Engine::drop` waits for the
+        // stream.
+        unsafe {
+            stream.download_pinned(self.sample.part(count)?, &mut self.sample_read[..count])?;
+        }
+        Ok(())
+    }
+
+    /// Plans the cut of frames of `n` boxes by the sample downloaded.
+    fn plan_of(&self, n: usize, worlds: bool) -> CutPlan {
+        let sample = &self.sample_read[..n.min(CUT_SAMPLE)];
+        let (cut, cost) = Cut::new(sample, n, worlds);
+        CutPlan {
+            cut,
+            n,
+            worlds,
+            forecast: Forecast::new(n, candidates(sample, n), cost),
+        }
+    }
+
+    /// Drops the plan, so that the next frame makes another cut.
+    pub(crate) fn drop_plan(&mut self) {
+        (self.plan, self.next_plan, self.sampling) = (None, None, None);
+        (self.is_bad, self.floor) = (false, 0.0);
+    }
+
+    /// Tells whether the last plan suits a frame.
+    fn is_planned(&self, scene: &Scene) -> bool {
         self.plan.as_ref().is_some_and(|plan| {
-            let ratio = n as f64 / plan.n.max(1) as f64;
-            plan.worlds == worlds && (1.0 / OTHER_COUNT..OTHER_COUNT).contains(&ratio)
+            let ratio = scene.n as f64 / plan.n.max(1) as f64;
+            plan.worlds == scene.worlds.is_some()
+                && (1.0 / OTHER_COUNT..OTHER_COUNT).contains(&ratio)
         })
     }
 
@@ -211,12 +261,13 @@ impl Grid {
         self.plan.as_ref().map(of)
     }
 
-    /// Records the work of a frame, and drops a plan that has become bad.
+    /// Records the work of a frame. Where its plan has become bad, the next one is sampled.
     pub(crate) fn record_work(&mut self, finder: Finder, n: usize, state: &State) {
         let Some(plan) = &mut self.plan else { return };
         if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
             self.floor = work;
-            self.plan = None;
+            // Unless the next frame has another plan already.
+            self.is_bad = self.next_plan.is_none();
         }
     }
 

@@ -105,6 +105,7 @@ impl Builder {
             self.packed.reserve_exact(stream, first)?;
         }
         loop {
+            self.grid.watch(stream, &self.loose)?;
             let capacity = self.packed.capacity();
             list.reserve_exact(stream, capacity)?;
             self.counters.restart_search(stream)?;
@@ -118,6 +119,7 @@ impl Builder {
             let counters = &mut self.counters;
             self.order
                 .order(stream, sorting, counters, order, packed, ordered)?;
+            self.grid.plan_next()?;
             let state = self.counters.read(stream)?;
             self.grid.record_work(Finder::Cells, n, &state);
             if state.stopped != 0 || state.pairs > max {
