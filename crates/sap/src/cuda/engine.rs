@@ -55,8 +55,8 @@ pub(crate) struct Engine {
     pub(crate) list: Grow<u64>,
     /// Their number.
     pub(crate) pairs: usize,
-    /// The capacity for pairs that was last to be raised ahead of need.
-    pub(crate) tried_ahead: usize,
+    /// The capacity for pairs that could not be raised ahead of need.
+    pub(crate) refused_ahead: usize,
     /// The pairs of the next update as they are found, packed.
     pub(crate) packed: Grow<u64>,
     /// The same in order.
@@ -126,7 +126,7 @@ impl Engine {
             found_by: FoundBy::new(&Plan::new(&config), 0),
             list: Grow::default(),
             pairs: 0,
-            tried_ahead: 0,
+            refused_ahead: 0,
             packed,
             ordered: Grow::default(),
             events: Events::new(&device)?,

@@ -21,17 +21,31 @@ impl Engine {
             .map_err(|error| out_of_memory(&self.config, count, error))
     }
 
-    /// Doubles the capacity, if memory allows, where the last pairs nearly filled it, so that the
-    /// next frame need not search twice. It is tried once for a capacity.
+    /// Doubles the capacity, if memory allows, where the last pairs nearly filled it, so that no
+    /// frame need search twice. New memory takes the driver long, so one list grows in a frame, and
+    /// that of the pairs found, whose capacity counts, at last. Without memory a frame searches
+    /// twice, as it does without this.
     pub(crate) fn raise_capacity_ahead(&mut self) {
         let capacity = self.packed.capacity();
-        if self.pairs > capacity - capacity / NEARLY_FULL && self.tried_ahead != capacity {
-            self.tried_ahead = capacity;
-            let doubled = 2 * capacity;
-            if self.pair_limit().is_ok_and(|limit| doubled as u64 <= limit) {
-                // Without the memory the next frame searches twice, as it does without this.
-                let _ = self.packed.reserve_exact(&self.stream, doubled);
-            }
+        if self.pairs <= capacity - capacity / NEARLY_FULL || self.refused_ahead == capacity {
+            return;
+        }
+        let wanted = 2 * capacity;
+        let is_allowed = self.pair_limit().is_ok_and(|limit| wanted as u64 <= limit);
+        let (stream, sorting) = (&self.stream, &mut self.sorting);
+        let is_grown = is_allowed
+            && if self.ordered.capacity() < wanted {
+                self.ordered.reserve_exact(stream, wanted).is_ok()
+            } else if self.list.capacity() < wanted {
+                // The two change places after each frame.
+                true
+            } else if !sorting.takes_pairs(wanted) {
+                sorting.scratch_of_pairs(stream, wanted).is_ok()
+            } else {
+                self.packed.reserve_exact(stream, wanted).is_ok()
+            };
+        if !is_grown {
+            self.refused_ahead = capacity;
         }
     }
 

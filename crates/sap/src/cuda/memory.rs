@@ -1,7 +1,7 @@
 //! Memory that is kept from update to update: device buffers that grow, and host memory that the
 //! device reads and writes.
 
-use crate::cuda::tuning::{COPY_SHARE, MAX_PINNED, STAGED_PIECE, STAGING};
+use crate::cuda::tuning::{COPY_SHARE, MAX_PINNED, MIN_PINNED, STAGED_PIECE, STAGING};
 use crate::try_alloc::zeros;
 use crate::{Pair, Result};
 use bytemuck::Pod;
@@ -192,10 +192,11 @@ impl HostPairs {
         self.len = 0;
         let len = pairs.len();
         if self.memory.len() < len {
+            // Pinned memory is slow to make: it grows seldom.
+            let generous = (len + len / 4).max(2 * self.memory.len()).max(MIN_PINNED);
             self.memory = HostBuffer::default();
-            let generous = len + len / 4;
-            self.memory = if generous <= MAX_PINNED {
-                HostBuffer::new(stream.device(), generous)?
+            self.memory = if len <= MAX_PINNED {
+                HostBuffer::new(stream.device(), generous.min(MAX_PINNED))?
             } else {
                 HostBuffer::Plain(zeros(len)?)
             };

@@ -33,6 +33,7 @@ impl Engine {
     }
 
     fn reserved_candidates(&mut self) -> Result<Candidates> {
+        self.raise_capacity_ahead();
         let capacity = self.packed.capacity();
         self.ordered.reserve_exact(&self.stream, capacity)?;
         let events = if self.config.events {

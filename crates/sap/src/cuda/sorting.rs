@@ -51,9 +51,26 @@ impl Sorting {
         Ok(stream.copy(to, Sorter::outcome(scratch.as_slice())?)?)
     }
 
-    /// Returns the scratch memory, for what needs some between two sorts.
-    pub(crate) fn scratch(&mut self, stream: &Stream, bytes: usize) -> Result<SliceMut<'_, u8>> {
-        Ok(self.scratch.reserve(stream, bytes)?)
+    /// Returns the scratch memory, as much as a sort of `n` pairs takes, or a copy of them: it
+    /// serves both ways to put them in order.
+    pub(crate) fn scratch_of_pairs(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+    ) -> Result<SliceMut<'_, u8>> {
+        Ok(self.scratch.reserve(stream, self.bytes_of_pairs(n)?)?)
+    }
+
+    /// Tells whether the scratch memory suffices for `n` pairs.
+    pub(crate) fn takes_pairs(&self, n: usize) -> bool {
+        let bytes = self.bytes_of_pairs(n);
+        bytes.is_ok_and(|bytes| bytes <= self.scratch.capacity())
+    }
+
+    fn bytes_of_pairs(&self, n: usize) -> Result<usize> {
+        let algorithm = self.options.algorithm;
+        let bytes = Sorter::scratch_bytes_for::<u64>(algorithm, n as u64, Payload::None)?;
+        Ok((bytes as usize).max(n * size_of::<u64>()))
     }
 
     /// Returns the bytes of scratch memory, which is for pairs mostly.

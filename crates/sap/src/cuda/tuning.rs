@@ -19,6 +19,8 @@ pub(super) const COPY_SHARE: usize = 256 << 10;
 /// Max pairs that are downloaded to pinned memory: 1 GiB of them, since such memory is scarce. Not
 /// measured.
 pub(super) const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
+/// Min pairs of pinned memory for a list: 64 KiB of them. Not measured.
+pub(super) const MIN_PINNED: usize = 8 << 10;
 /// Min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all takes
 /// no longer than the copies on the device that are needed instead. Its figures are not recorded.
 pub(super) const MIN_PATCHED: usize = 16 * 1024;
@@ -192,9 +194,9 @@ pub(super) const MAX_TREE_WAIT: u32 = 1024;
 
 // ---- Order, events, chunks, queries ----
 
-/// The capacity for pairs grows ahead of need where less than one part in this many is left. Not
-/// measured.
-pub(super) const NEARLY_FULL: usize = 8;
+/// The capacity for pairs grows ahead of need where less than one part in this many is left. It
+/// takes four frames. Not measured.
+pub(super) const NEARLY_FULL: usize = 4;
 /// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
 pub(super) const MAX_ROW: u64 = 256;
 /// Max pairs that are put in order by rows: larger lists do not stay in the device's cache (1.4, 5

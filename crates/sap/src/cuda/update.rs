@@ -48,7 +48,6 @@ impl Engine {
 
     fn run(&mut self, source: Source) -> Result<Report> {
         self.build_resting()?;
-        self.raise_capacity_ahead();
         let mut plan = Plan {
             compares: self.config.events,
             ..Plan::new(&self.config)

@@ -8,6 +8,7 @@ use sap::{Aabb, Config, Error, OverlapRule, Pair, Strategy};
 pub const ALL: &[(&str, Check)] = &[
     ("memory::buffer_too_small", too_small),
     ("memory::buffers_are_kept", buffers_are_kept),
+    ("memory::capacity_grows_ahead", grows_ahead),
     ("memory::too_many_pairs", too_many),
     ("memory::everything_overlaps_beyond_i32", beyond_i32),
     ("memory::everything_overlaps_is_counted", counted),
@@ -76,6 +77,44 @@ fn buffers_are_kept(strategy: Strategy) -> Result<(), Failed> {
     }
     holds(used[4..].iter().all(|&bytes| bytes <= used[4]), || {
         format!("memory in use by frame: {used:?}")
+    })
+}
+
+/// While pairs become more by 3 % a frame, no frame searches twice, and none takes more new memory
+/// than for the pairs as found and their ranks: less than half of what a larger capacity takes.
+fn grows_ahead(strategy: Strategy) -> Result<(), Failed> {
+    let boxes = uniform(&mut Random::new(5), sized(100_000, 3000), 4.0);
+    let mut broad_phase = engine(&cuda(strategy));
+    let device = broad_phase.stream().ok_or("no stream")?.device().clone();
+    let (mut first, mut before) = (0, 0);
+    for frame in 0..60 {
+        let scale = 1.0 + 0.01 * frame as f32;
+        let grown = |b: &Aabb| {
+            Aabb::new(
+                b.min,
+                std::array::from_fn(|k| b.min[k] + scale * (b.max[k] - b.min[k])),
+            )
+        };
+        let boxes: Vec<Aabb> = boxes.iter().map(grown).collect();
+        let report = broad_phase.update(&boxes).map_err(text)?.clone();
+        let used = device.memory_used().map_err(text)?.unwrap_or(0);
+        if frame == 0 {
+            first = report.pairs;
+        } else if frame > 4 {
+            let taken = used.saturating_sub(before);
+            holds(
+                report.stats.regrown == 0 && taken <= 36 * report.pairs + (1 << 16),
+                || format!("frame {frame} took {taken} bytes: {report:?}"),
+            )?;
+        }
+        before = used;
+        if frame % 20 == 19 {
+            same(broad_phase.pairs(), &expected(&boxes, OverlapRule::Closed))?;
+        }
+    }
+    let pairs = broad_phase.report().pairs;
+    holds(pairs > 3 * first, || {
+        format!("{first} pairs became {pairs}")
     })
 }
 

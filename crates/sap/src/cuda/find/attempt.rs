@@ -154,6 +154,7 @@ impl Engine {
     fn attempt(&mut self, plan: &mut Plan, sets: &[Source], a: Range<u64>) -> Result<Attempt> {
         let scene = active(&self.resting, &self.spare, plan).scene;
         self.grid.watch(&self.stream, scene)?;
+        self.raise_capacity_ahead();
         let order = self.sweep(plan, a)?;
         // If memory to order them is refused, the pairs are counted all the same.
         let ordered = self.order(plan, order);

@@ -68,7 +68,8 @@ impl PairOrder {
             return Ok(());
         }
         if order == Order::Rows {
-            let between = sorting.scratch(stream, keys.bytes())?.cast()?;
+            let scratch = sorting.scratch_of_pairs(stream, keys.len())?;
+            let between = scratch.range(..keys.bytes())?.cast()?;
             // SAFETY: the search has counted the pairs by row.
             return unsafe {
                 self.rows
