@@ -1,7 +1,7 @@
 //! Measures the CUDA engine from boxes on the device to sorted pairs on the device.
 //!
 //! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME]
-//! [--scenes] [n...]`
+//! [--runs FRAMES] [--scenes [--only PART OF A NAME]] [n...]`
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
@@ -14,7 +14,8 @@
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
 //! sum of the stages by GPU events, `whole_ms` what the call takes for the caller, with the wait of
-//! the host. `RADSWEEP_QUICK=1` takes small sizes and few runs.
+//! the host, and `max_whole_ms` the longest of these. `RADSWEEP_QUICK=1` takes small sizes and few
+//! runs.
 
 use sap::internals::pair_hash;
 use sap::{
@@ -47,22 +48,29 @@ fn main() -> Result<()> {
     let mut strategy = Strategy::Auto;
     let mut given: Vec<usize> = Vec::new();
     let mut of_scenes = false;
+    let mut only = String::new();
+    let mut runs = if quick { 2 } else { 20 };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if argument == "--strategy" {
             strategy = arguments.next().ok_or("--strategy of what?")?.parse()?;
+        } else if argument == "--runs" {
+            runs = arguments.next().ok_or("--runs of how many?")?.parse()?;
         } else if argument == "--scenes" {
             of_scenes = true;
+        } else if argument == "--only" {
+            only = arguments.next().ok_or("--only which?")?;
         } else {
             given.push(argument.parse()?);
         }
     }
-    let runs = if quick { 2 } else { 20 };
     let mut measured = Vec::new();
     if of_scenes {
         let share = if quick { 1_000 } else { 1 };
         for scene in scenes(share) {
-            measured.push(measure(&scene, strategy, runs)?);
+            if scene.scene.contains(&only) {
+                measured.push(measure(&scene, strategy, runs)?);
+            }
         }
         print_table(&measured);
         return Ok(());
