@@ -74,7 +74,7 @@ BINARIES = dict(
         of_sorts("quicksort", ["quicksort_*"]),
         of_sorts("bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
-        ("radsweep-dist.cuda_dist", (["*", "dist"], [*PAIRS, "crates/sap-dist/src"], ["crates/sap-dist/tests/common", "crates/sap-dist/tests/cuda", "crates/sap-dist/tests/cuda_dist.rs"])),
+        ("radsweep-dist.cuda_dist", (["*", "dist", "dist_sort_32", "dist_sort_64"], [*PAIRS, "crates/sap-dist/src"], ["crates/sap-dist/tests/common", "crates/sap-dist/tests/cuda", "crates/sap-dist/tests/cuda_dist.rs"])),
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
@@ -108,7 +108,8 @@ def sources(kind, name, root=ROOT):
     prebuilt = root / "kernels" / "prebuilt"
     # The images of the demo scenes and of several ranks count only for parts that name them: the
     # broad phase of one device loads neither.
-    is_meant = lambda image: image in images or (image not in ("demo", "dist") and any(fnmatch(image, pattern) for pattern in images))
+    is_named = lambda image: any(fnmatch(image, pattern) for pattern in images)
+    is_meant = lambda image: image in images or (not image.startswith(("demo", "dist")) and is_named(image))
     found = {path for path in prebuilt.glob("*.ptx") if is_meant(path.stem)}
     for path in (root / path for path in paths):
         inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx", ".cuh")]
