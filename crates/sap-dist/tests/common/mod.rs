@@ -1,6 +1,7 @@
 //! Shared by the tests: frames of many boxes, the ranks that bring them, and what one engine finds.
 #![allow(dead_code)]
 
+pub mod churn;
 #[path = "../../../sap/tests/common/data.rs"]
 pub mod data;
 #[path = "../../../sap/tests/common/random.rs"]
@@ -60,6 +61,23 @@ impl Scene {
                 .map(|all| own.iter().map(|&i| all[i]).collect()),
             excluded: excluded.collect(),
             ids,
+        }
+    }
+
+    /// The same with its boxes by their ids.
+    pub fn ascending(&self) -> Self {
+        fn ordered<T: Copy>(list: &[T], order: &[usize]) -> Vec<T> {
+            order.iter().map(|&i| list[i]).collect()
+        }
+        let mut order: Vec<usize> = (0..self.ids.len()).collect();
+        order.sort_by_key(|&i| self.ids[i]);
+        Self {
+            boxes: ordered(&self.boxes, &order),
+            ids: ordered(&self.ids, &order),
+            origins: ordered(&self.origins, &order),
+            filters: self.filters.as_ref().map(|all| ordered(all, &order)),
+            worlds: self.worlds.as_ref().map(|all| ordered(all, &order)),
+            excluded: self.excluded.clone(),
         }
     }
 
