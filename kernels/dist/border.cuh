@@ -2,11 +2,12 @@
 //
 // Bytes of a pair that `kept` counts: 8 read; that `keep` parts: 8 read and 8 written if it stays,
 // 40 read and 16 written if it is named. Of one that is named: 40 read, 16 written; grouped: 16
-// read, 16 written; taken apart: 16 read, 12 written; merged: 8 read, 16 written. Only pairs that
-// concern other ranks are named, grouped and taken apart, so `kept`, `keep` and `merge` are what
-// counts; the first two run only where ranks do not own pairs. Instructions a pair, counted in the
-// source: about 20 to keep, 60 to merge with its search. On an H200 with 13.7 M pairs, `kept` takes
-// 33 us, `keep` 71, and `merge` 82 to 106, where its bytes take 80.
+// read, 16 written; taken apart: 16 read, 12 written; merged: 8 read, 16 written, and two ids read
+// where they are not consecutive. Only pairs that concern other ranks are named, grouped and taken
+// apart, so `kept`, `keep` and `merge` are what counts; the first two run only where ranks do not
+// own pairs. Instructions a pair, counted in the source: about 20 to keep, 60 to merge with its
+// search. On an H200 with 13.7 M pairs and consecutive ids, `kept` takes 33 us, `keep` 71, and
+// `merge` 82 to 106, where its bytes take 80.
 #pragma once
 #include "block/scan.cuh"
 #include "receive.cuh"
@@ -17,7 +18,8 @@ constexpr u32 ITEMS = 1024;  // pairs of a block where order counts
 constexpr u32 ROUNDS = ITEMS / THREADS;
 
 // The pair of two boxes belongs to the rank that brought the one of the smaller id.
-DEVICE Found found(const Name& one, const Name& other) {
+DEVICE Found found(const Name& one, const Name& other, Twice* twice) {
+    if (one.id == other.id) twice->add(one.id);
     const Name& a = one.id < other.id ? one : other;
     return Found{max(one.id, other.id), a.index, a.origin};
 }
@@ -59,12 +61,13 @@ ASSERT_LAYOUT(Between, 40,
 
 // Names pairs between two sets.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_name(
-    const Indices* pairs, u64 n, const __grid_constant__ Between between, Found* out, u64* counts) {
+    const Indices* pairs, u64 n, const __grid_constant__ Between between, Found* out, u64* counts,
+    Twice* twice) {
     const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
     Found named{0, 0, NOBODY};
     if (i < n) {
         const Indices pair = pairs[i];
-        if (between.has(pair)) named = found(between.a[pair.a], between.b[pair.b]);
+        if (between.has(pair)) named = found(between.a[pair.a], between.b[pair.b], twice);
         out[i] = named;
     }
     count_owner(counts, named.owner, named.owner != NOBODY);
@@ -88,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_kept(
 // named. `before` are the kept ones before each block.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_keep(
     const Indices* pairs, u64 n, const __grid_constant__ Homes homes, const u64* before,
-    Indices* kept, Found* out, u64* counts) {
+    Indices* kept, Found* out, u64* counts, Twice* twice) {
     __shared__ u32 sums[THREADS / WARP];
     u64 at = before[blockIdx.x];
     for (u32 round = 0; round < ROUNDS; round++) {
@@ -100,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_keep(
         Found named{};
         if (keeps) kept[place] = pair;
         if (leaves) {
-            named = found(name_of(homes, pair.a), name_of(homes, pair.b));
+            named = found(name_of(homes, pair.a), name_of(homes, pair.b), twice);
             out[i - place] = named;
         }
         count_owner(counts, named.owner, leaves);
@@ -128,23 +131,32 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_split(
 }
 
 // Two sorted lists of pairs of this rank: `own` by indices, and `a`, `b` by the index of box a and
-// the id of box b. `first` is the id of the first box of this rank.
+// the id of box b. `ids` are those of this rank. A pair is found once, so equal pairs are of two
+// boxes b with the same id; `twice` is null where there are none.
 struct Merge {
     const Indices* own;
     u64 own_count;
     const u32* a;
     const u64* b;
     u64 count;
-    u64 first;
+    Ids ids;
     Pair* out;
+    Twice* twice;
 
     DEVICE bool is_before(u64 i, u64 k) const {
         const Indices pair = own[i];
-        return pair.a < a[k] || (pair.a == a[k] && first + pair.b < b[k]);
+        return pair.a < a[k] || (pair.a == a[k] && ids[pair.b] < b[k]);
+    }
+    // Whether pair k of the second list is also the one before it.
+    DEVICE bool has_before(u64 k) const { return k > 0 && a[k - 1] == a[k] && b[k - 1] == b[k]; }
+    // Whether pair k of the second list is also pair i of the first.
+    DEVICE bool has_own(u64 i, u64 k) const {
+        return i < own_count && own[i].a == a[k] && ids[own[i].b] == b[k];
     }
 };
-ASSERT_LAYOUT(Merge, 56,
-    AT(own, 0) AT(own_count, 8) AT(a, 16) AT(b, 24) AT(count, 32) AT(first, 40) AT(out, 48));
+ASSERT_LAYOUT(Merge, 72,
+    AT(own, 0) AT(own_count, 8) AT(a, 16) AT(b, 24) AT(count, 32) AT(ids, 40) AT(out, 56)
+    AT(twice, 64));
 
 // Merges the two lists: each pair goes to its index plus the number of those before it in the other
 // list. The first blocks take 1,024 pairs of `own` each, the others 256 of the second list, which
@@ -157,7 +169,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_merge(
         if (k >= m.count) return;
         const u64 at =
             partition_point(u64(0), m.own_count, [&](u64 i) { return m.is_before(i, k); });
-        m.out[k + at] = Pair{m.first + m.a[k], m.b[k]};
+        const Pair pair{m.ids[m.a[k]], m.b[k]};
+        m.out[k + at] = pair;
+        if (m.twice && (m.has_before(k) || m.has_own(at, k))) m.twice->add(pair.b);
         return;
     }
     const u64 from = u64(blockIdx.x) * ITEMS, to = min(from + ITEMS, m.own_count);
@@ -172,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_merge(
     for (u64 i = from + threadIdx.x; i < to; i += THREADS) {
         const u64 at = partition_point(part[0], part[1], [&](u64 k) { return !m.is_before(i, k); });
         const Indices pair = m.own[i];
-        m.out[i + at] = Pair{m.first + pair.a, m.first + pair.b};
+        m.out[i + at] = Pair{m.ids[pair.a], m.ids[pair.b]};
     }
 }
 

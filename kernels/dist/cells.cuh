@@ -8,8 +8,9 @@
 // number of its records by rank and place, sap_scan makes offsets of them, the second writes there.
 // Homes, which nearly all boxes are, are counted in registers.
 //
-// A thread a box and round. Bytes a box: 24 read by each launch; 28 written a record (44 with
-// filters, 4 more with worlds).
+// A thread a box and round. Bytes a box: 24 read by each launch, and with ids that are not
+// consecutive 8 more by the first, 16 if they are compared with the last ones; 28 written a record
+// (44 with filters, 4 more with worlds, 8 more with ids).
 #pragma once
 #include "types.cuh"
 
@@ -52,16 +53,26 @@ DEVICE bool is_home(const Cells& cells, const Bounds& box) {
 // What a rank counts of its boxes.
 struct Survey {
     u64 invalid;
-    u64 first_invalid;  // ~0 - index of the first one; 0 = none
-    u64 homes;          // boxes whose home is the cell of this rank
+    u64 first_invalid;    // ~0 - index of the first one; 0 = none
+    u64 homes;            // boxes whose home is the cell of this rank
+    u64 first_unordered;  // ~0 - index of the first id that is not above the one before; 0 = none
+    u64 has_other_ids;    // 1 if an id differs from the last one of this index
 };
-ASSERT_LAYOUT(Survey, 24, AT(invalid, 0) AT(first_invalid, 8) AT(homes, 16));
+ASSERT_LAYOUT(Survey, 40,
+    AT(invalid, 0) AT(first_invalid, 8) AT(homes, 16) AT(first_unordered, 24)
+    AT(has_other_ids, 32));
+
+DEVICE void check_id(const u64* ids, u64 i, const u64* last_ids, Survey* survey) {
+    const u64 id = ids[i];
+    if (i > 0 && id <= ids[i - 1]) atomicMax(&survey->first_unordered, ~0ull - i);
+    if (last_ids && id != last_ids[i]) survey->has_other_ids = 1;
+}
 
 // `ranks` times PLACES counts for each block: `table` has those of all blocks side by side, and
-// `records` the sums over the blocks.
+// `records` the sums over the blocks. `last_ids`, of as many boxes, may be null.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_survey(
     const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, u32 ranks,
-    Survey* survey, u64* records, u32* table) {
+    const u64* last_ids, Survey* survey, u64* records, u32* table) {
     extern __shared__ uint4 shared_memory[];
     u32* counts = reinterpret_cast<u32*>(shared_memory);
     const u32 kinds = cells.columns == 0 ? 0 : ranks * PLACES;
@@ -77,6 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_survey(
             invalid++;
             first_invalid = max(first_invalid, ~0ull - i);
         }
+        if (frame.ids.each) check_id(frame.ids.each, i, last_ids, survey);
         if (!takes_part || kinds == 0) continue;
         for_each_cell(cells, bounds_of(box), [&](u32 rank, Place place) {
             if (rank == cells.rank && place == HOME) homes++;
@@ -96,11 +108,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_survey(
     }
 }
 
-// Writes the records: `words` words each, the box, its index, and its filter and world where the
-// frame has some. `offsets` are the sums of the table before each of its entries.
+// Writes the records: `words` words each, the box, its index, its id if `has_ids`, and its filter
+// and world where the frame has some. `offsets` are the sums of the table before each of its
+// entries.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_write(
     const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, u32 ranks, u32 words,
-    const u64* offsets, u32* records) {
+    u32 has_ids, const u64* offsets, u32* records) {
     extern __shared__ uint4 shared_memory[];
     u64* next = reinterpret_cast<u64*>(shared_memory);
     for (u32 k = threadIdx.x; k < ranks * PLACES; k += THREADS) {
@@ -119,6 +132,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_write(
             for (int word = 0; word < 6; word++) record[word] = __float_as_uint(box[word]);
             record[6] = u32(i);
             record += 7;
+            if (has_ids) {
+                const u64 id = frame.ids[i];
+                record[0] = u32(id);
+                record[1] = u32(id >> 32);
+                record += 2;
+            }
             if (frame.filters) {
                 const uint4 filter = frame.filters[i];
                 record[0] = filter.x;

@@ -12,7 +12,8 @@
 //   5 group    border.cuh   groups the named pairs by owner
 //   6 split    border.cuh   takes what came apart, for the sorts
 //     merge    border.cuh   merges it, sorted, with the pairs of boxes of this rank
-//   7 events   events.cuh   finds what started and ended
+//   7 events   events.cuh   finds what started and ended; `moved` those of boxes that another rank
+//                           brings now
 //
 // Nearly all boxes are homes of their own rank, and nearly all pairs are of two of these: then the
 // boxes are searched where they lie, while all phases up to 6 run beside that.

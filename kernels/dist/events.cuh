@@ -30,4 +30,25 @@ extern "C" __global__ void __launch_bounds__(DIFFERENCE_THREADS) dist_difference
     find_differences<PairForm>(d);
 }
 
+// Gathers the events of boxes `a` that are not among `count` boxes of a rank, in any order. A
+// thread an event.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_moved(
+    const Pair* events, u64 n, const __grid_constant__ Ids ids, u64 count, Pair* moved,
+    u64* moved_count) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    Pair event{};
+    bool lacks = false;
+    if (i < n) {
+        event = events[i];
+        const u64 at = partition_point(u64(0), count, [&](u64 k) { return ids[k] < event.a; });
+        lacks = at == count || ids[at] != event.a;
+    }
+    const u32 lanes = __ballot_sync(ALL_LANES, lacks);
+    if (lanes == 0) return;
+    u64 at = 0;
+    if (lane_index() == 0) at = atomicAdd(moved_count, u64(__popc(lanes)));
+    at = __shfl_sync(ALL_LANES, at, 0) + __popc(lanes & lanes_below());
+    if (lacks) moved[at] = event;
+}
+
 }  // namespace radsweep::dist

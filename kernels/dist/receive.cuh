@@ -8,7 +8,7 @@ namespace radsweep::dist {
 struct Segment {
     u64 start;  // the index of its first record
     u64 to;     // where that goes in its set
-    u64 first;  // the first id of the rank
+    u64 first;  // the first id of the rank if records have none
     u32 origin, home;
     u32 group, unused;  // whose bounds its boxes are part of
 };
@@ -38,10 +38,11 @@ DEVICE void merge_bounds(Bounds* all, const Bounds& box, u32 group) {
 
 // Unpacks the records: those of a segment of homes to `homes`, the others to `copies`, and merges
 // the bounds of each group.
-// A thread a record. Bytes a record: 28 read, 40 written.
+// A thread a record. Bytes a record: 28 read, or 36 if it has an id, and 40 written.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_receive(
-    const u32* records, u64 count, u32 words, const Segment* segments, u32 segment_count,
-    const __grid_constant__ Set homes, const __grid_constant__ Set copies, Bounds* bounds) {
+    const u32* records, u64 count, u32 words, u32 has_ids, const Segment* segments,
+    u32 segment_count, const __grid_constant__ Set homes, const __grid_constant__ Set copies,
+    Bounds* bounds) {
     const u64 j = u64(blockIdx.x) * THREADS + threadIdx.x;
     float box[6] = {};
     u32 group = NO_GROUP;
@@ -56,8 +57,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_receive(
         for (int word = 0; word < 6; word++) box[word] = __uint_as_float(record[word]);
         store_box(set.boxes, at, box);
         const u32 index = record[6];
-        set.names[at] = Name{segment.first + index, segment.origin, index};
+        u64 id = segment.first + index;
         record += 7;
+        if (has_ids) {
+            id = u64(record[1]) << 32 | record[0];
+            record += 2;
+        }
+        set.names[at] = Name{id, segment.origin, index};
         if (set.filters) {
             set.filters[at] = make_uint4(record[0], record[1], record[2], record[3]);
             record += 4;
@@ -70,17 +76,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_receive(
 
 // The homes of the cell: first the boxes of this rank, then those that came.
 struct Homes {
-    Frame all;
+    Frame all;          // with the ids of this rank
     u64 own;            // boxes of this rank
-    u64 first;          // the id of the first of these
     const Name* names;  // of the others
     u32 rank, unused;
 };
-ASSERT_LAYOUT(Homes, 64,
-    AT(all, 0) AT(own, 32) AT(first, 40) AT(names, 48) AT(rank, 56) AT(unused, 60));
+ASSERT_LAYOUT(Homes, 72, AT(all, 0) AT(own, 48) AT(names, 56) AT(rank, 64) AT(unused, 68));
 
 DEVICE Name name_of(const Homes& homes, u64 i) {
-    if (i < homes.own) return Name{homes.first + i, homes.rank, u32(i)};
+    if (i < homes.own) return Name{homes.all.ids[i], homes.rank, u32(i)};
     return homes.names[i - homes.own];
 }
 

@@ -16,14 +16,23 @@ struct Bounds {
 };
 ASSERT_LAYOUT(Bounds, 24, AT(min, 0) AT(max, 12));
 
+// The ids of the boxes of a rank, ascending: `each`, or where that is null those from `first` on.
+struct Ids {
+    const u64* each;
+    u64 first;
+    DEVICE u64 operator[](u64 i) const { return each ? each[i] : first + i; }
+};
+ASSERT_LAYOUT(Ids, 16, AT(each, 0) AT(first, 8));
+
 // The boxes of this rank. Filters and worlds may be null. A box lies at any multiple of 4 bytes.
 struct Frame {
     const float* boxes;
     const uint4* filters;
     const u32* worlds;
+    Ids ids;
     u64 n;
 };
-ASSERT_LAYOUT(Frame, 32, AT(boxes, 0) AT(filters, 8) AT(worlds, 16) AT(n, 24));
+ASSERT_LAYOUT(Frame, 48, AT(boxes, 0) AT(filters, 8) AT(worlds, 16) AT(ids, 24) AT(n, 40));
 
 // Who a box is: its id, the rank that brought it, and its index there.
 struct Name {
@@ -75,6 +84,16 @@ struct Pair {
     u64 a, b;
 };
 ASSERT_LAYOUT(Pair, 16, AT(a, 0) AT(b, 8));
+
+// Whether boxes were found that have the same id, and the complement of the smallest such id.
+struct Twice {
+    u64 found, id;
+    DEVICE void add(u64 one) {
+        found = 1;
+        atomicMax(&id, ~one);
+    }
+};
+ASSERT_LAYOUT(Twice, 16, AT(found, 0) AT(id, 8));
 
 // -0.0 and +0.0 are the same.
 DEVICE i32 ordered(float value) {

@@ -145,6 +145,14 @@ pub enum Cause {
         /// The error in words, on the rank that failed.
         detail: String,
     },
+    /// The ids that a rank brings on a device are not ascending.
+    #[error("its id {id} at index {index} is not above the id before it")]
+    IdOrder {
+        /// The index of the first id that is not above the one before.
+        index: u64,
+        /// That id.
+        id: u64,
+    },
 }
 
 /// A cause on the wire: its number from 1, and its figures. 0 is no failure.
@@ -172,6 +180,7 @@ impl Cause {
             Self::OutOfMemory { bytes } => [10, bytes, 0, 0, 0],
             Self::TooManyRanks { ranks, limit } => [11, ranks, limit, 0, 0],
             Self::Engine { .. } => [12, 0, 0, 0, 0],
+            Self::IdOrder { index, id } => [13, index, id, 0, 0],
         }
     }
 
@@ -206,6 +215,7 @@ impl Cause {
             9 => Self::TooManyPairs { count: a, limit: b },
             10 => Self::OutOfMemory { bytes: a },
             11 => Self::TooManyRanks { ranks: a, limit: b },
+            13 => Self::IdOrder { index: a, id: b },
             _ => Self::Engine {
                 detail: "its engine failed: the error on that rank says more".to_owned(),
             },

@@ -143,16 +143,7 @@ impl<'a> Frame<'a> {
                 });
             }
         }
-        let excluded = self.excluded;
-        let wrong =
-            |&i: &usize| excluded[i].a >= excluded[i].b || (i > 0 && excluded[i - 1] > excluded[i]);
-        match (0..excluded.len()).find(wrong) {
-            Some(index) => Err(Cause::ExcludedOrder {
-                index: index as u64,
-                pair: excluded[index],
-            }),
-            None => Ok(()),
-        }
+        check_excluded(self.excluded)
     }
 
     /// Counts the invalid boxes. The lengths have been checked.
@@ -167,6 +158,19 @@ impl<'a> Frame<'a> {
             }
         }
         found
+    }
+}
+
+/// Checks the order of excluded pairs.
+pub(crate) fn check_excluded(excluded: &[Pair]) -> Result<(), Cause> {
+    let wrong =
+        |&i: &usize| excluded[i].a >= excluded[i].b || (i > 0 && excluded[i - 1] > excluded[i]);
+    match (0..excluded.len()).find(wrong) {
+        Some(index) => Err(Cause::ExcludedOrder {
+            index: index as u64,
+            pair: excluded[index],
+        }),
+        None => Ok(()),
     }
 }
 

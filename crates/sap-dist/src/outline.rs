@@ -100,6 +100,13 @@ impl Outline {
         })
     }
 
+    /// Tells whether a rank brings boxes with ids that are not consecutive.
+    #[cfg(cuda)]
+    pub(crate) fn has_listed_ids(&self) -> bool {
+        let mut headers = self.headers.iter();
+        headers.any(|header| header.boxes > 0 && header.ids[1] == 0)
+    }
+
     /// Tells whether a rank brings other boxes than in its last update.
     pub(crate) fn has_other_ids(&self) -> bool {
         self.headers.iter().any(|header| header.other_ids)

@@ -86,44 +86,55 @@ impl Results {
         [&self.pairs, &self.started, &self.ended].map(|list| list.len() as u64)
     }
 
-    /// Drops events of pairs whose box `a` another rank brings now: such a pair ended on one rank
-    /// and started on another, and did neither. Each rank sends the events of boxes that it brings
-    /// newly, or no longer, to the rank that the id chooses. That one compares, and replies with
-    /// what to drop.
+    /// Drops events of pairs whose box `a` another rank brings now.
     pub(crate) fn settle<T: Transport>(
         &mut self,
         transport: &mut T,
         [last_ids, ids]: [&[u64]; 2],
     ) -> Result<(), TransportError> {
-        let ranks = transport.size();
-        let mut questions = vec![[Vec::new(), Vec::new()]; ranks];
-        for (list, ids, kind) in [(&self.ended, ids, 0), (&self.started, last_ids, 1)] {
-            for pair in list
-                .iter()
-                .filter(|pair| ids.binary_search(&pair.a).is_err())
-            {
-                questions[scatter(pair.a, ranks)][kind].push(*pair);
-            }
-        }
-        let asked = transport.exchange(questions.iter().map(pack).collect())?;
-        let replies = compare(&asked);
-        let replies = transport.exchange(replies.iter().map(pack).collect())?;
-        let mut dropped = [Vec::new(), Vec::new()];
-        for reply in &replies {
-            let [ended, started] = unpack(reply);
-            dropped[0].extend(ended);
-            dropped[1].extend(started);
-        }
+        let moved = |list: &[Pair], ids: &[u64]| {
+            let is_moved = |pair: &&Pair| ids.binary_search(&pair.a).is_err();
+            list.iter().filter(is_moved).copied().collect()
+        };
+        let moved = [moved(&self.ended, ids), moved(&self.started, last_ids)];
+        let dropped = settle(transport, moved)?;
         for (list, dropped) in [&mut self.ended, &mut self.started]
             .into_iter()
-            .zip(&mut dropped)
+            .zip(&dropped)
         {
-            dropped.sort_unstable();
             let mut has = walk(dropped);
             list.retain(|pair| !has(pair));
         }
         Ok(())
     }
+}
+
+/// Returns which events happened on no rank, sorted: a pair whose box `a` another rank brings now
+/// ended on one rank and started on another, and did neither. `moved` are the ended pairs of boxes
+/// that this rank no longer brings, and the started pairs of those that it brings newly. Each rank
+/// sends these to the rank that the id chooses. That one compares, and replies with what to drop.
+pub(crate) fn settle<T: Transport>(
+    transport: &mut T,
+    moved: [Vec<Pair>; 2],
+) -> Result<[Vec<Pair>; 2], TransportError> {
+    let ranks = transport.size();
+    let mut questions = vec![[Vec::new(), Vec::new()]; ranks];
+    for (kind, list) in moved.into_iter().enumerate() {
+        for pair in list {
+            questions[scatter(pair.a, ranks)][kind].push(pair);
+        }
+    }
+    let asked = transport.exchange(questions.iter().map(pack).collect())?;
+    let replies = compare(&asked);
+    let replies = transport.exchange(replies.iter().map(pack).collect())?;
+    let mut dropped = [Vec::new(), Vec::new()];
+    for reply in &replies {
+        for (dropped, pairs) in dropped.iter_mut().zip(unpack(reply)) {
+            dropped.extend(pairs);
+        }
+    }
+    dropped.iter_mut().for_each(|list| list.sort_unstable());
+    Ok(dropped)
 }
 
 /// Spreads ids over the ranks.
@@ -189,16 +200,6 @@ impl Brought {
             first: frame.first_id(),
             boxes: frame.len(),
             each: frame.each_id().to_vec(),
-        }
-    }
-
-    /// Ids from `first` on.
-    #[cfg(cuda)]
-    pub(crate) const fn from_id(first: u64, boxes: usize) -> Self {
-        Self {
-            first: Some(first),
-            boxes,
-            each: Vec::new(),
         }
     }
 

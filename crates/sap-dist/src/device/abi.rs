@@ -1,13 +1,23 @@
 //! Structs that the kernels of `kernels/dist` are passed.
 
-use crate::Pair;
 pub(crate) use crate::layout::Bounds;
+use crate::{Cause, Pair};
 use bytemuck::{Pod, Zeroable};
 use gpu::{DevicePtr, assert_layout};
 use sap::{Aabb, Filter};
 
 assert_layout!(Bounds, 24: min 0, max 12);
 assert_layout!(Pair, 16: a 0, b 8);
+
+/// The ids of the boxes of a rank: `each`, or where that is null those from `first` on.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Ids {
+    pub(crate) each: DevicePtr<u64>,
+    pub(crate) first: u64,
+}
+
+assert_layout!(Ids, 16: each 0, first 8);
 
 /// The boxes of a rank.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -16,10 +26,34 @@ pub(crate) struct Frame {
     pub(crate) boxes: DevicePtr<Aabb>,
     pub(crate) filters: DevicePtr<Filter>,
     pub(crate) worlds: DevicePtr<u32>,
+    pub(crate) ids: Ids,
     pub(crate) n: u64,
 }
 
-assert_layout!(Frame, 32: boxes 0, filters 8, worlds 16, n 24);
+assert_layout!(Frame, 48: boxes 0, filters 8, worlds 16, ids 24, n 40);
+
+/// Whether boxes were found that have the same id, and the complement of the smallest such id.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Twice {
+    pub(crate) found: u64,
+    pub(crate) id: u64,
+}
+
+assert_layout!(Twice, 16: found 0, id 8);
+
+impl Twice {
+    /// Words of its memory.
+    pub(crate) const WORDS: usize = size_of::<Self>() / size_of::<u64>();
+
+    /// Returns the error of boxes with the same id.
+    pub(crate) fn check(words: &[u64]) -> Result<(), Cause> {
+        match *words {
+            [found, id] if found != 0 => Err(Cause::DuplicateId { id: !id }),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// Who a box is: its id, the rank that brought it, and its index there.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -64,16 +98,22 @@ pub(crate) const HOME: usize = 0;
 pub(crate) const FIRST: usize = 1;
 pub(crate) const SECOND: usize = 2;
 
-/// What a rank counts of its boxes. `first_invalid` is the complement of the index, 0 for none.
+/// What a rank counts of its boxes. `first_invalid` and `first_unordered` are complements of the
+/// index, 0 for none.
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Counted {
     pub(crate) invalid: u64,
     pub(crate) first_invalid: u64,
     pub(crate) homes: u64,
+    pub(crate) first_unordered: u64,
+    pub(crate) has_other_ids: u64,
 }
 
-assert_layout!(Counted, 24: invalid 0, first_invalid 8, homes 16);
+assert_layout!(
+    Counted, 40:
+    invalid 0, first_invalid 8, homes 16, first_unordered 24, has_other_ids 32,
+);
 
 /// Records that came from one rank for one place.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -97,13 +137,12 @@ assert_layout!(Segment, 40: start 0, to 8, first 16, origin 24, home 28, group 3
 pub(crate) struct Homes {
     pub(crate) all: Frame,
     pub(crate) own: u64,
-    pub(crate) first: u64,
     pub(crate) names: DevicePtr<Name>,
     pub(crate) rank: u32,
     pub(crate) unused: u32,
 }
 
-assert_layout!(Homes, 64: all 0, own 32, first 40, names 48, rank 56, unused 60);
+assert_layout!(Homes, 72: all 0, own 48, names 56, rank 64, unused 68);
 
 /// A pair on its way to its owner.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -141,11 +180,15 @@ pub(crate) struct Merge {
     pub(crate) a: DevicePtr<u32>,
     pub(crate) b: DevicePtr<u64>,
     pub(crate) count: u64,
-    pub(crate) first: u64,
+    pub(crate) ids: Ids,
     pub(crate) out: DevicePtr<Pair>,
+    pub(crate) twice: DevicePtr<Twice>,
 }
 
-assert_layout!(Merge, 56: own 0, own_count 8, a 16, b 24, count 32, first 40, out 48);
+assert_layout!(
+    Merge, 72:
+    own 0, own_count 8, a 16, b 24, count 32, ids 40, out 56, twice 64,
+);
 
 /// A sorted list of pairs: all that `n` says, since `count` is null here.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -1,13 +1,15 @@
 //! The broad phase over all ranks, each on its device.
 
 use super::abi::{self, HOME, PLACES};
+use super::brought::{Brought, moved};
 use super::cells::DeviceCells;
 use super::engine::Engine;
 use super::exchange::{Flow, Room};
+use super::format::Format;
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS, blocks};
 use super::owned::{Came, Owned, Sorting};
-use super::search::{Cell, Copies, Grouped, Named, Owns, pairs_of, search, words_of};
+use super::search::{Cell, Copies, Grouped, Named, Owns, pairs_of, search};
 use super::survey::Survey;
 use super::transport::DeviceTransport;
 use crate::config::Config;
@@ -16,7 +18,7 @@ use crate::layout::Layout;
 use crate::outline::Outline;
 use crate::protocol::{Facts, Protocol, sampled};
 use crate::report::{Clock, Report, Work};
-use crate::results::{Brought, Results};
+use crate::results;
 use crate::{Cause, Error, Pair, Transport};
 use gpu::{Buffer, Device, Launch, Scratch, Slice, Stream, args};
 use sap::{Aabb, Backend, BroadPhase};
@@ -27,12 +29,13 @@ use std::thread::{self, Scope};
 /// devices.
 ///
 /// Each rank works on one device; several ranks may share one. All ranks call
-/// [`DeviceDistributed::update`] together, each with the boxes that it brings, whose ids are
-/// consecutive. A pair belongs to the rank that brings the box of its smaller id.
+/// [`DeviceDistributed::update`] together, each with the boxes that it brings, whose ids ascend. A
+/// pair belongs to the rank that brings the box of its smaller id.
 ///
 /// A call that fails does so on all ranks and leaves the last result unchanged. Memory on a device,
-/// besides that of its engine: 28 to 48 bytes a box that travels, 40 to 60 a copy, 32 a pair; if
-/// many boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank.
+/// besides that of its engine: 28 to 56 bytes a box that travels, 40 to 60 a copy, 32 a pair; if
+/// many boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8
+/// more for each with events if ids are not consecutive.
 ///
 /// ```
 /// use sap::Aabb;
@@ -90,6 +93,8 @@ struct Plan {
     /// The cells, and whether they are new.
     cuts: (Layout, bool),
     sent: Result<Sent, Cause>,
+    /// The ids of the frame, if they differ from those of the last update.
+    brought: Result<Option<Brought>, Cause>,
 }
 
 impl DeviceDistributed {
@@ -123,7 +128,7 @@ impl DeviceDistributed {
             protocol: Protocol::on_device(config),
             cells: None,
             incoming: Scratch::new(),
-            brought: Brought::default(),
+            brought: Brought::NOTHING,
             owned_pairs: false,
         };
         Ok(Self {
@@ -206,6 +211,56 @@ impl DeviceDistributed {
     /// Returns the rank that is the home of a box by the last cuts; none before the first update,
     /// and for a box that is invalid or empty. A rank that brings only boxes whose home it is sends
     /// copies only.
+    ///
+    /// Ranks that keep the boxes of their cells hand over those that leave them. Boxes keep their
+    /// ids, so that starts and ends nothing:
+    ///
+    /// ```
+    /// use sap::Aabb;
+    /// use sap_dist::{Config, DeviceDistributed, DeviceFrame, Staged, Threads, Transport};
+    /// use std::time::Duration;
+    ///
+    /// if gpu::Device::first().is_err() { return Ok(()) } // no GPU here
+    /// let at = |x: f32| Aabb::new([x, 0.0, 0.0], [x + 1.0, 1.0, 1.0]);
+    /// let results = Threads::run(2, Duration::from_secs(60), |threads| {
+    ///     let rank = threads.rank();
+    ///     let mut transport = Staged::new(threads);
+    ///     let mut broad_phase = DeviceDistributed::new(Config::default(), 0)?;
+    ///     let stream = broad_phase.stream().clone();
+    ///     // At first rank 0 has all boxes: their ids, and where they are.
+    ///     let boxes = (0..1000_u64).filter(|_| rank == 0);
+    ///     let mut boxes: Vec<(u64, Aabb)> = boxes.map(|id| (7 * id, at(id as f32))).collect();
+    ///     for started in [999, 0] {
+    ///         let (ids, places): (Vec<u64>, Vec<Aabb>) = boxes.iter().copied().unzip();
+    ///         let ids = stream.from_slice(&ids).expect("the device has memory");
+    ///         let places = stream.from_slice(&places).expect("the device has memory");
+    ///         let frame = DeviceFrame::with_ids(ids.slice(), places.slice());
+    ///         let report = broad_phase.update(&mut transport, frame)?;
+    ///         assert_eq!((report.started, report.ended), (started, 0));
+    ///
+    ///         let mut outgoing = vec![Vec::new(); 2];
+    ///         boxes.retain(|(id, place)| {
+    ///             let home = broad_phase.home(place).unwrap_or(rank);
+    ///             if home != rank {
+    ///                 outgoing[home].extend_from_slice(bytemuck::bytes_of(id));
+    ///                 outgoing[home].extend_from_slice(bytemuck::bytes_of(place));
+    ///             }
+    ///             home == rank
+    ///         });
+    ///         for message in transport.exchange(outgoing)? {
+    ///             for one in message.chunks_exact(32) {
+    ///                 let (id, place) = one.split_at(8);
+    ///                 let id = bytemuck::pod_read_unaligned(id);
+    ///                 boxes.push((id, bytemuck::pod_read_unaligned(place)));
+    ///             }
+    ///         }
+    ///         boxes.sort_unstable_by_key(|&(id, _)| id); // ids of a rank ascend
+    ///     }
+    ///     Ok::<usize, sap_dist::Error>(boxes.len())
+    /// })?;
+    /// assert!(results.into_iter().all(|boxes| boxes == Ok(500)));
+    /// # Ok::<(), sap_dist::Error>(())
+    /// ```
     #[must_use]
     pub fn home(&self, aabb: &Aabb) -> Option<usize> {
         self.state.protocol.home(aabb)
@@ -226,7 +281,7 @@ impl DeviceDistributed {
         self.homes.clear();
         self.state.protocol.clear();
         self.state.cells = None;
-        self.state.brought = Brought::default();
+        self.state.brought = Brought::NOTHING;
         self.state.owned_pairs = false;
         Ok(())
     }
@@ -240,12 +295,12 @@ impl State {
     ) -> Result<()> {
         let (mut clock, mut work) = (Clock::start(), Work::default());
         (work.boxes, work.before) = (frame.len(), transport.traffic());
-        let brought = Brought::from_id(frame.first, frame.len());
         let Plan {
             outline,
             cuts,
             sent,
-        } = self.plan(transport, frame, brought != self.brought)?;
+            brought,
+        } = self.plan(transport, frame)?;
         work.times[0] = clock.lap();
 
         let owned = self.search(
@@ -256,14 +311,13 @@ impl State {
         )?;
         let settles = self.protocol.config.events && self.protocol.updates > 0;
         let owned = if settles && outline.has_other_ids() {
-            self.settle(transport, owned, &brought)?
+            self.settle(transport, owned, frame)?
         } else {
             owned
         };
         work.times[4] += clock.lap();
-        self.conclude(transport, (&outline, &cuts), owned, work)?;
-        self.brought = brought;
-        Ok(())
+        let owned = owned.and_then(|owned| Ok((owned, brought?)));
+        self.conclude(transport, (&outline, &cuts), owned, work)
     }
 
     /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
@@ -283,7 +337,7 @@ impl State {
         let mut room = Room {
             memory: &mut self.incoming,
             stream,
-            unit: words_of(outline.lists) * size_of::<u32>(),
+            unit: Format::of(outline).words() * size_of::<u32>(),
         };
         let counts = |sent: &Sent| sent.survey.records.clone();
         let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
@@ -338,32 +392,35 @@ impl State {
         };
         work.times[2] += clock.lap();
         let last = self.protocol.config.events.then_some(&self.owned);
-        let owned = kept.and_then(|kept| Owned::new(kernels, (kept, frame.first), &came?, last));
+        let listed_ids = outline.has_listed_ids();
+        let owned =
+            kept.and_then(|kept| Owned::new(kernels, (kept, frame, listed_ids), &came?, last));
         work.times[4] = clock.lap();
         Ok(owned)
     }
 
     /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
-    fn plan<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        frame: &DeviceFrame,
-        other_ids: bool,
-    ) -> Result<Plan> {
+    fn plan<T: Transport>(&mut self, transport: &mut T, frame: &DeviceFrame) -> Result<Plan> {
         let (rank, ranks) = (transport.rank(), transport.size());
         let survey = self.survey(frame, (rank, ranks));
+        let differs = |survey: &Survey| self.brought.differs(frame, survey);
+        let other_ids = survey.as_ref().is_ok_and(differs);
         let outline = self.protocol.outline(
             transport,
             &Facts {
                 boxes: frame.len(),
-                first_id: Some(frame.first),
+                first_id: frame.first_id(),
                 lists: frame.lists(),
                 other_ids,
                 invalid: survey.as_ref().map(Survey::invalid).map_err(Clone::clone),
             },
         )?;
-        let mut state = Ok(());
         let kernels = &self.kernels;
+        let keeps = other_ids && self.protocol.config.events;
+        let brought = keeps
+            .then(|| Brought::of(&kernels.stream, frame))
+            .transpose();
+        let mut state = Ok(());
         let sample = |count| match sample(kernels, frame, count) {
             Ok(boxes) => boxes,
             Err(cause) => {
@@ -384,12 +441,13 @@ impl State {
                 self.cells = Some(DeviceCells::new(&self.kernels.stream, &cuts.0)?);
                 self.survey(frame, (rank, ranks))?
             };
-            self.write(frame, survey, words_of(outline.lists))
+            self.write(frame, survey, Format::of(&outline))
         });
         Ok(Plan {
             outline,
             cuts,
             sent,
+            brought: brought.map_err(Cause::from),
         })
     }
 
@@ -398,20 +456,23 @@ impl State {
         &mut self,
         transport: &mut T,
         (outline, cuts): (&Outline, &(Layout, bool)),
-        owned: Result<Owned, Cause>,
+        result: Result<(Owned, Option<Brought>), Cause>,
         mut work: Work,
     ) -> Result<()> {
-        let (owned, state) = match owned {
-            Ok(owned) => (Some(owned), Ok(())),
+        let (result, state) = match result {
+            Ok(result) => (Some(result), Ok(())),
             Err(cause) => (None, Err(cause)),
         };
-        work.lists = owned.as_ref().map_or([0; 3], Owned::lengths);
+        work.lists = result.as_ref().map_or([0; 3], |(owned, _)| owned.lengths());
         work.after = transport.traffic();
         let cuts = (&cuts.0, cuts.1);
         self.protocol
             .conclude(transport, outline, cuts, (&state, &work))?;
-        if let Some(owned) = owned {
+        if let Some((owned, brought)) = result {
             self.owned = owned;
+            if let Some(brought) = brought {
+                self.brought = brought;
+            }
         }
         Ok(())
     }
@@ -420,31 +481,37 @@ impl State {
     fn survey(&self, frame: &DeviceFrame, (rank, ranks): (usize, usize)) -> Result<Survey, Cause> {
         let cells = self.cells.as_ref().filter(|cells| cells.ranks() == ranks);
         let cells = cells.map(|cells| cells.abi(rank));
-        Survey::new(&self.kernels, frame, cells, ranks)
+        let last_ids = self.brought.comparable(frame);
+        Survey::new(&self.kernels, frame, last_ids, (cells, ranks))
     }
 
-    fn write(&self, frame: &DeviceFrame, survey: Survey, words: usize) -> Result<Sent, Cause> {
+    fn write(&self, frame: &DeviceFrame, survey: Survey, format: Format) -> Result<Sent, Cause> {
         let count = survey.records.iter().sum::<u64>() as usize;
-        let mut records = self.kernels.stream.alloc::<u32>(count * words)?;
-        survey.write(&self.kernels, frame, words, records.slice_mut())?;
+        let mut records = self.kernels.stream.alloc::<u32>(count * format.words())?;
+        survey.write(&self.kernels, frame, format, records.slice_mut())?;
         Ok(Sent { survey, records })
     }
 
-    /// Drops events of pairs whose box `a` another rank brings now, on the host: they are few.
-    /// The ids of all boxes are listed there for it.
+    /// Drops events of pairs whose box `a` another rank brings now. Those that may be such travel
+    /// over the host: they are few.
     fn settle<T: Transport>(
         &self,
         transport: &mut T,
         owned: Result<Owned, Cause>,
-        brought: &Brought,
+        frame: &DeviceFrame,
     ) -> Result<Result<Owned, Cause>> {
-        let stream = &self.kernels.stream;
-        let (mut events, owned) = match owned.and_then(|owned| Ok((owned.events(stream)?, owned))) {
-            Ok((events, owned)) => (events, Ok(owned)),
-            Err(cause) => (Results::default(), Err(cause)),
+        let kernels = &self.kernels;
+        let asked = owned.and_then(|owned| {
+            let ended = moved(kernels, owned.ended.slice(), (frame.ids, frame.len()))?;
+            let started = self.brought.moved(kernels, owned.started.slice())?;
+            Ok(([ended, started], owned))
+        });
+        let (moved, owned) = match asked {
+            Ok((moved, owned)) => (moved, Ok(owned)),
+            Err(cause) => (Default::default(), Err(cause)),
         };
-        events.settle(transport, [&self.brought.sorted(), &brought.sorted()])?;
-        Ok(owned.and_then(|owned| Ok(owned.settled(stream, &events)?)))
+        let dropped = results::settle(transport, moved)?;
+        Ok(owned.and_then(|owned| Ok(owned.settled(kernels, &dropped)?)))
     }
 }
 

@@ -1,14 +1,48 @@
 //! What a rank brings to an update from its device.
 
 use super::abi;
+use crate::frame::check_excluded;
 use crate::wire::Lists;
-use crate::{Cause, List};
+use crate::{Cause, List, Pair};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Memory, Slice};
 use sap::{Aabb, Filter};
 
-/// The boxes that a rank brings from the memory of its device, with consecutive ids, and optionally
-/// with filters and worlds, which lie there too.
+/// The ids of the boxes of a rank.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ids<'a> {
+    From(u64),
+    /// They ascend.
+    Each(Slice<'a, u64>),
+}
+
+impl Ids<'_> {
+    /// Returns a share in the memory of the list, if there is one.
+    pub(crate) fn memory(&self) -> gpu::Result<Option<Memory>> {
+        match self {
+            Self::From(_) => Ok(None),
+            Self::Each(ids) => ids.memory().map(Some),
+        }
+    }
+
+    /// Returns the ids as the kernels take them.
+    pub(crate) fn abi(&self) -> abi::Ids {
+        match *self {
+            Self::From(first) => abi::Ids {
+                each: DevicePtr::NULL,
+                first,
+            },
+            Self::Each(ids) => abi::Ids {
+                each: ids.device_ptr(),
+                first: 0,
+            },
+        }
+    }
+}
+
+/// The boxes that a rank brings from the memory of its device, with their ids, and optionally with
+/// filters and worlds, which lie there too, and excluded pairs. Ids are unique over all ranks; a
+/// rank may bring other boxes in each frame.
 ///
 /// ```
 /// use sap::Aabb;
@@ -17,16 +51,19 @@ use sap::{Aabb, Filter};
 /// let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
 /// let stream = gpu::Stream::new(&device)?;
 /// let boxes = stream.from_slice(&[Aabb::new([0.0; 3], [1.0; 3]); 2])?;
-/// let frame = DeviceFrame::from_id(1000, boxes.slice()); // ids 1000 and 1001
-/// assert_eq!(frame.len(), 2);
+/// let by_offset = DeviceFrame::from_id(1000, boxes.slice()); // ids 1000 and 1001
+/// let ids = stream.from_slice(&[3_u64, 7])?;
+/// let by_id = DeviceFrame::with_ids(ids.slice(), boxes.slice());
+/// assert_eq!((by_offset.len(), by_id.len()), (2, 2));
 /// # Ok::<(), gpu::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceFrame<'a> {
-    pub(crate) first: u64,
+    pub(crate) ids: Ids<'a>,
     pub(crate) boxes: Slice<'a, Aabb>,
     pub(crate) filters: Option<Slice<'a, Filter>>,
     pub(crate) worlds: Option<Slice<'a, u32>>,
+    pub(crate) excluded: &'a [Pair],
 }
 
 /// Returns the address of a list, null where there is none.
@@ -38,11 +75,23 @@ impl<'a> DeviceFrame<'a> {
     /// A frame of boxes whose ids are `first..first + boxes.len()`.
     #[must_use]
     pub const fn from_id(first: u64, boxes: Slice<'a, Aabb>) -> Self {
+        Self::of(Ids::From(first), boxes)
+    }
+
+    /// A frame of boxes with an id each, in the memory of the device, of which each is above the
+    /// one before. All ranks then send 8 bytes more for each box that travels.
+    #[must_use]
+    pub const fn with_ids(ids: Slice<'a, u64>, boxes: Slice<'a, Aabb>) -> Self {
+        Self::of(Ids::Each(ids), boxes)
+    }
+
+    const fn of(ids: Ids<'a>, boxes: Slice<'a, Aabb>) -> Self {
         Self {
-            first,
+            ids,
             boxes,
             filters: None,
             worlds: None,
+            excluded: &[],
         }
     }
 
@@ -64,6 +113,14 @@ impl<'a> DeviceFrame<'a> {
         }
     }
 
+    /// Adds pairs of the host that are never reported, as
+    /// [`Frame::excluded`](crate::Frame::excluded). They are copied to the device, and cost a pass
+    /// over the pairs of this rank.
+    #[must_use]
+    pub const fn excluded(self, excluded: &'a [Pair]) -> Self {
+        Self { excluded, ..self }
+    }
+
     /// Returns the number of boxes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -83,17 +140,36 @@ impl<'a> DeviceFrame<'a> {
         }
     }
 
-    /// Checks the number of boxes, the ids and the lengths of the lists.
+    /// Returns the first id if ids are consecutive.
+    pub(crate) const fn first_id(&self) -> Option<u64> {
+        match self.ids {
+            Ids::From(first) => Some(first),
+            Ids::Each(_) => None,
+        }
+    }
+
+    /// Returns all ids unless they are consecutive.
+    pub(crate) const fn each_id(&self) -> Option<Slice<'a, u64>> {
+        match self.ids {
+            Ids::From(_) => None,
+            Ids::Each(ids) => Some(ids),
+        }
+    }
+
+    /// Checks the number of boxes, the lengths of the lists and the order of the excluded pairs.
     pub(crate) fn check(&self) -> Result<(), Cause> {
-        let (first, boxes) = (self.first, self.len() as u64);
+        let boxes = self.len() as u64;
         let limit = u64::from(u32::MAX);
         if boxes > limit {
             return Err(sap::Error::TooManyBoxes { boxes, limit }.into());
         }
-        if first.checked_add(boxes).is_none() {
+        if let Ids::From(first) = self.ids
+            && first.checked_add(boxes).is_none()
+        {
             return Err(Cause::IdRange { first, boxes });
         }
         let lists = [
+            (List::Ids, self.each_id().map(|list| list.len())),
             (List::Filters, self.filters.map(|list| list.len())),
             (List::Worlds, self.worlds.map(|list| list.len())),
         ];
@@ -106,7 +182,7 @@ impl<'a> DeviceFrame<'a> {
                 expected: boxes,
                 given,
             }),
-            None => Ok(()),
+            None => check_excluded(self.excluded),
         }
     }
 
@@ -128,6 +204,7 @@ impl<'a> DeviceFrame<'a> {
             boxes: self.boxes.device_ptr(),
             filters: address(self.filters),
             worlds: address(self.worlds),
+            ids: self.ids.abi(),
             n: self.len() as u64,
         }
     }
@@ -136,7 +213,8 @@ impl<'a> DeviceFrame<'a> {
     pub(crate) fn memory(&self) -> gpu::Result<Vec<Memory>> {
         let filters = self.filters.map(|list| list.memory());
         let worlds = self.worlds.map(|list| list.memory());
-        [Some(self.boxes.memory()), filters, worlds]
+        let ids = self.ids.memory().transpose();
+        [Some(self.boxes.memory()), filters, worlds, ids]
             .into_iter()
             .flatten()
             .collect()

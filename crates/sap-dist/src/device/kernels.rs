@@ -25,6 +25,7 @@ pub(crate) struct Kernels {
     pub(crate) split: Kernel,
     pub(crate) merge: Kernel,
     pub(crate) differences: Kernel,
+    pub(crate) moved: Kernel,
     scan: Kernel,
 }
 
@@ -53,6 +54,7 @@ impl Kernels {
             split: dist.kernel("dist_split")?,
             merge: dist.kernel("dist_merge")?,
             differences: dist.kernel("dist_differences")?,
+            moved: dist.kernel("dist_moved")?,
             scan: sap.kernel("sap_scan")?,
             stream: stream.clone(),
         })

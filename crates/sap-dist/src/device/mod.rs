@@ -3,10 +3,12 @@
 
 mod abi;
 mod broad_phase;
+mod brought;
 mod cells;
 mod devices;
 mod engine;
 mod exchange;
+mod format;
 mod frame;
 mod kernels;
 mod nccl;

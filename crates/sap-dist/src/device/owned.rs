@@ -1,8 +1,8 @@
 //! The pairs that a rank owns, in order on its device, and what started and ended.
 
-use super::abi::{self, Differences, List, Merge};
+use super::abi::{self, Differences, List, Merge, Twice};
+use super::frame::DeviceFrame;
 use super::kernels::{ITEMS, Kernels, THREADS, blocks};
-use crate::results::Results;
 use crate::{Cause, Pair};
 use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
@@ -88,16 +88,18 @@ impl Came {
     }
 
     /// Merges the pairs with those of two boxes of this rank, which are by indices and in order.
+    /// With ids that are not consecutive on all ranks, several boxes may have the same.
     fn merged(
         &self,
         kernels: &Kernels,
-        kept: Slice<sap::Pair>,
-        first: u64,
-    ) -> gpu::Result<Buffer<Pair>> {
+        (kept, frame, listed_ids): (Slice<sap::Pair>, &DeviceFrame, bool),
+    ) -> Result<Buffer<Pair>, Cause> {
         let (stream, own, n) = (&kernels.stream, kept.len(), self.a.len());
         let mut pairs = stream.alloc::<Pair>(own + n)?;
         let own_blocks = blocks(own, ITEMS);
         let all = own_blocks + blocks(n, THREADS as usize);
+        let twice = || stream.alloc_zeroed::<u64>(Twice::WORDS);
+        let mut twice = listed_ids.then(twice).transpose()?;
         if all > 0 {
             let merge = ByValue(Merge {
                 own: kept.device_ptr(),
@@ -105,14 +107,23 @@ impl Came {
                 a: self.a.slice().device_ptr(),
                 b: self.b.slice().device_ptr(),
                 count: n as u64,
-                first,
+                ids: frame.ids.abi(),
                 out: pairs.slice_mut().device_ptr(),
+                twice: match &mut twice {
+                    Some(twice) => twice.slice_mut().device_ptr().cast(),
+                    None => gpu::DevicePtr::NULL,
+                },
             });
             let launch = Launch::linear(all, THREADS);
-            stream.using(&[kept.memory()?], || {
+            let memory = frame.ids.memory()?.into_iter().chain([kept.memory()?]);
+            stream.using(&memory.collect::<Vec<_>>(), || {
                 // SAFETY: both lists are sorted and have their counts, and the result is for all.
                 unsafe { stream.launch(&kernels.merge, &launch, &args![merge, own_blocks]) }
             })?;
+        }
+        if let Some(twice) = twice {
+            // This also waits for the last work that reads ids of the frame.
+            Twice::check(&stream.to_vec(twice.slice())?)?;
         }
         Ok(pairs)
     }
@@ -128,17 +139,18 @@ impl Owned {
         })
     }
 
-    /// Joins the pairs of two boxes of this rank, by their indices and in order, the first of
-    /// which has the id `first`, with those that came. `last` are the lists of the last update if
-    /// events are wanted.
+    /// Joins the pairs of two boxes of this rank's frame, by their indices and in order, with those
+    /// that came, and leaves out the excluded ones. The flag says whether any rank lists its ids.
+    /// `last` are the lists of the last update if events are wanted.
     pub(crate) fn new(
         kernels: &Kernels,
-        (kept, first): (Slice<sap::Pair>, u64),
+        own: (Slice<sap::Pair>, &DeviceFrame, bool),
         came: &Came,
         last: Option<&Self>,
     ) -> Result<Self, Cause> {
+        let pairs = came.merged(kernels, own)?;
         let mut owned = Self {
-            pairs: came.merged(kernels, kept, first)?,
+            pairs: without(kernels, pairs, own.1.excluded)?,
             ..Self::none(&kernels.stream)?
         };
         if let Some(last) = last {
@@ -152,21 +164,12 @@ impl Owned {
         [&self.pairs, &self.started, &self.ended].map(|list| list.len() as u64)
     }
 
-    /// Copies the events to the host, where ranks settle them.
-    pub(crate) fn events(&self, stream: &Stream) -> gpu::Result<Results> {
-        Ok(Results {
-            pairs: Vec::new(),
-            started: stream.to_vec(self.started.slice())?,
-            ended: stream.to_vec(self.ended.slice())?,
-        })
-    }
-
-    /// Takes back the events that are left.
-    pub(crate) fn settled(self, stream: &Stream, events: &Results) -> gpu::Result<Self> {
+    /// Drops some of the events that ended and started. Both lists are sorted.
+    pub(crate) fn settled(self, kernels: &Kernels, dropped: &[Vec<Pair>; 2]) -> gpu::Result<Self> {
         Ok(Self {
-            started: stream.from_slice(&events.started)?,
-            ended: stream.from_slice(&events.ended)?,
-            ..self
+            pairs: self.pairs,
+            started: without(kernels, self.started, &dropped[1])?,
+            ended: without(kernels, self.ended, &dropped[0])?,
         })
     }
 
@@ -181,40 +184,70 @@ impl Owned {
                 .max(2 * changed)
                 .min(*capacity);
         }
-        let tiles = blocks(lists[0].len() + lists[1].len(), TILE);
-        let launch = Launch::linear(tiles.max(1), THREADS);
         loop {
             let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
-            // The two totals; a word for each tile and list, and one more.
-            let mut memory = stream.alloc_zeroed::<u64>(2 + 2 * tiles as usize + 1)?;
-            let word = |index: usize| (index * size_of::<u64>()) as u64;
-            let totals = memory.slice_mut().device_ptr();
-            let differences = ByValue(Differences {
-                lists: lists.map(|list| List {
-                    pairs: list.device_ptr(),
-                    n: list.len() as u64,
-                    count: gpu::DevicePtr::NULL,
-                }),
-                words: [2, 2 + tiles as usize + 1].map(|index| totals.byte_add(word(index))),
-                out: out.each_mut().map(|list| list.slice_mut().device_ptr()),
-                capacity: capacity.map(|capacity| capacity as u64),
-                totals: [totals, totals.byte_add(word(1))],
-            });
-            // SAFETY: both lists have their lengths, totals and words are there and zero, and
-            // nothing is written beyond the capacity.
-            unsafe { stream.launch(&kernels.differences, &launch, &args![differences])? };
-            let mut found = [0; 2];
-            stream.download(memory.range(..2)?, &mut found)?;
-            let found = found.map(|count: u64| count as usize);
+            let found = differences(kernels, lists, &mut out)?;
             if found[0] <= capacity[0] && found[1] <= capacity[1] {
-                for (list, count) in out.iter_mut().zip(found) {
-                    let mut exact = stream.alloc(count)?;
-                    stream.copy(exact.slice_mut(), list.range(..count)?)?;
-                    *list = exact;
-                }
-                return Ok(out);
+                let [started, ended] = out;
+                return Ok([
+                    shortened(stream, started, found[0])?,
+                    shortened(stream, ended, found[1])?,
+                ]);
             }
             capacity = found;
         }
     }
+}
+
+/// Returns the pairs of a sorted list without those of another one, which is sorted too.
+fn without(kernels: &Kernels, pairs: Buffer<Pair>, without: &[Pair]) -> gpu::Result<Buffer<Pair>> {
+    if pairs.is_empty() || without.is_empty() {
+        return Ok(pairs);
+    }
+    let stream = &kernels.stream;
+    let without = stream.from_slice(without)?;
+    let mut out = [stream.alloc(pairs.len())?, stream.alloc(0)?];
+    let [count, _] = differences(kernels, [pairs.slice(), without.slice()], &mut out)?;
+    let [left, _] = out;
+    shortened(stream, left, count)
+}
+
+/// Returns the first elements of a list, in memory for as many.
+fn shortened(stream: &Stream, list: Buffer<Pair>, count: usize) -> gpu::Result<Buffer<Pair>> {
+    let mut exact = stream.alloc(count)?;
+    stream.copy(exact.slice_mut(), list.range(..count)?)?;
+    Ok(exact)
+}
+
+/// Finds the pairs that only one of two sorted lists has, as far as there is memory for them. It
+/// waits for their numbers.
+fn differences(
+    kernels: &Kernels,
+    lists: [Slice<Pair>; 2],
+    out: &mut [Buffer<Pair>; 2],
+) -> gpu::Result<[usize; 2]> {
+    let stream = &kernels.stream;
+    let tiles = blocks(lists[0].len() + lists[1].len(), TILE);
+    let launch = Launch::linear(tiles.max(1), THREADS);
+    // The two totals; a word for each tile and list, and one more.
+    let mut memory = stream.alloc_zeroed::<u64>(2 + 2 * tiles as usize + 1)?;
+    let word = |index: usize| (index * size_of::<u64>()) as u64;
+    let totals = memory.slice_mut().device_ptr();
+    let differences = ByValue(Differences {
+        lists: lists.map(|list| List {
+            pairs: list.device_ptr(),
+            n: list.len() as u64,
+            count: gpu::DevicePtr::NULL,
+        }),
+        words: [2, 2 + tiles as usize + 1].map(|index| totals.byte_add(word(index))),
+        capacity: out.each_ref().map(|list| list.len() as u64),
+        out: out.each_mut().map(|list| list.slice_mut().device_ptr()),
+        totals: [totals, totals.byte_add(word(1))],
+    });
+    // SAFETY: both lists have their lengths, totals and words are there and zero, and nothing is
+    // written beyond the capacity.
+    unsafe { stream.launch(&kernels.differences, &launch, &args![differences])? };
+    let mut found = [0; 2];
+    stream.download(memory.range(..2)?, &mut found)?;
+    Ok(found.map(|count: u64| count as usize))
 }

@@ -1,7 +1,8 @@
 //! The search of a rank in its cell, on its device.
 
-use super::abi::{self, Bounds, FIRST, HOME, Homes, Name, PLACES, SECOND, Segment};
+use super::abi::{self, Bounds, FIRST, HOME, Homes, Name, PLACES, SECOND, Segment, Twice};
 use super::exchange::Flow;
+use super::format::Format;
 use super::frame::{DeviceFrame, address};
 use super::kernels::{ITEMS, Kernels, blocks};
 use super::survey::Survey;
@@ -9,7 +10,7 @@ use crate::Cause;
 use crate::outline::Outline;
 use crate::wire::Lists;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Buffer, ByValue, Event, Launch, Slice, Stream, args};
+use gpu::{Buffer, ByValue, Event, Launch, Slice, SliceMut, Stream, args};
 use sap::{Aabb, BroadPhase, Filter};
 use std::ops::Range;
 
@@ -148,7 +149,8 @@ impl<'a> Cell<'a> {
         let homes = Boxes::new(stream, away, came_home, lists)?;
         let copies = Boxes::new(stream, 0, all - came_home, lists)?;
         let mut bounds = stream.from_slice(&[Bounds::EMPTY; GROUPS])?;
-        let records_of = records.len() / words_of(lists);
+        let format = Format::of(outline);
+        let records_of = records.len() / format.words();
         let segments = stream.from_slice(&segments)?;
         let (of_homes, of_copies) = (ByValue(homes.named()?), ByValue(copies.named()?));
         // SAFETY: the segments divide the records, and each goes to memory for its boxes.
@@ -159,7 +161,8 @@ impl<'a> Cell<'a> {
                 &args![
                     records,
                     records_of as u64,
-                    words_of(lists) as u32,
+                    format.words() as u32,
+                    u32::from(format.ids),
                     segments.slice(),
                     segments.len() as u32,
                     of_homes,
@@ -216,13 +219,13 @@ impl<'a> Cell<'a> {
             boxes: homes.boxes.slice().device_ptr(),
             filters: address(homes.filters.as_ref().map(Buffer::slice)),
             worlds: address(homes.worlds.as_ref().map(Buffer::slice)),
+            ids: own.ids,
             n: homes.boxes.len() as u64,
         });
         let names = self.homes.as_ref().map(|homes| homes.names.slice());
         Homes {
             all,
             own: own.n,
-            first: self.frame.first,
             names: address(names),
             rank: self.rank as u32,
             unused: 0,
@@ -291,11 +294,6 @@ impl<'a> Cell<'a> {
             Owns::Nothing => 0,
         }
     }
-}
-
-/// Returns the words of a record: a box, its index, its filter and its world.
-pub(crate) const fn words_of(lists: Lists) -> usize {
-    7 + 4 * lists.filters as usize + lists.worlds as usize
 }
 
 /// Returns where the records of each rank and place begin and where they go, how many there are by
@@ -386,6 +384,7 @@ pub(crate) struct Copies {
 /// Pairs by ids, and how many each rank owns.
 pub(crate) struct Named {
     lists: Vec<Buffer<abi::Found>>,
+    /// Behind the counts is what is found of boxes with the same id.
     owners: Buffer<u64>,
 }
 
@@ -399,8 +398,14 @@ impl Named {
     pub(crate) fn new(stream: &Stream, ranks: usize) -> gpu::Result<Self> {
         Ok(Self {
             lists: Vec::new(),
-            owners: stream.alloc_zeroed(ranks)?,
+            owners: stream.alloc_zeroed(ranks + Twice::WORDS)?,
         })
+    }
+
+    /// Returns the counts, and what is behind them.
+    fn owners(&mut self) -> gpu::Result<(SliceMut<'_, u64>, SliceMut<'_, u64>)> {
+        let ranks = self.owners.len() - Twice::WORDS;
+        self.owners.slice_mut().split_at(ranks)
     }
 
     /// Adds the pairs of two sets.
@@ -413,18 +418,13 @@ impl Named {
         let mut named = kernels.stream.alloc::<abi::Found>(pairs.len())?;
         let n = pairs.len() as u64;
         let between = ByValue(between);
+        let (owners, twice) = self.owners()?;
         // SAFETY: the indices of the pairs are of these names, whose ranks have a count each.
         unsafe {
             kernels.for_each(
                 &kernels.name,
                 pairs.len(),
-                &args![
-                    pairs,
-                    n,
-                    between,
-                    named.slice_mut(),
-                    self.owners.slice_mut()
-                ],
+                &args![pairs, n, between, named.slice_mut(), owners, twice],
             )?
         };
         self.lists.push(named);
@@ -455,6 +455,7 @@ impl Named {
         let mut own = stream.alloc::<sap::Pair>(kept as usize)?;
         let mut named = stream.alloc::<abi::Found>((n - kept) as usize)?;
         let homes = ByValue(homes);
+        let (owners, twice) = self.owners()?;
         // SAFETY: the kept pairs were counted, and the indices of the pairs are of these homes.
         unsafe {
             stream.launch(
@@ -467,7 +468,8 @@ impl Named {
                     before.slice(),
                     own.slice_mut(),
                     named.slice_mut(),
-                    self.owners.slice_mut()
+                    owners,
+                    twice
                 ],
             )?
         };
@@ -475,10 +477,12 @@ impl Named {
         Ok(own)
     }
 
-    /// Groups all pairs by the rank that owns them.
-    pub(crate) fn group(self, kernels: &Kernels) -> gpu::Result<Grouped> {
+    /// Groups all pairs by the rank that owns them. It is an error if the boxes of one have the
+    /// same id.
+    pub(crate) fn group(self, kernels: &Kernels) -> Result<Grouped, Cause> {
         let stream = &kernels.stream;
-        let owners = stream.to_vec(self.owners.slice())?;
+        let mut owners = stream.to_vec(self.owners.slice())?;
+        Twice::check(&owners.split_off(owners.len() - Twice::WORDS))?;
         let mut sum = 0;
         let starts = owners.iter().map(|count| {
             sum += count;

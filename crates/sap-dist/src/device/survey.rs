@@ -1,12 +1,13 @@
-//! The check of the boxes of a rank, and the records that it sends.
+//! The check of the boxes and ids of a rank, and the records that it sends.
 
 use super::abi::{Cells, Counted, HOME, PLACES};
-use super::frame::DeviceFrame;
+use super::format::Format;
+use super::frame::{DeviceFrame, Ids, address};
 use super::kernels::{Kernels, THREADS, blocks};
 use crate::Cause;
 use crate::frame::InvalidBoxes;
-use bytemuck::Zeroable;
-use gpu::{Buffer, ByValue, Launch, SliceMut, args};
+use bytemuck::{Pod, Zeroable};
+use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args};
 use sap::Aabb;
 
 /// Blocks of a multiprocessor that survey the boxes and write the records: all that fit at once.
@@ -26,13 +27,13 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Checks all boxes and counts the records, none if there are no cells yet. It waits for the
-    /// device.
+    /// Checks all boxes and ids, compares these with the last ones, and counts the records, none if
+    /// there are no cells yet. It waits for the device.
     pub(crate) fn new(
         kernels: &Kernels,
         frame: &DeviceFrame,
-        cells: Option<Cells>,
-        ranks: usize,
+        last_ids: Option<Slice<u64>>,
+        (cells, ranks): (Option<Cells>, usize),
     ) -> Result<Self, Cause> {
         frame.check()?;
         if ranks > MAX_RANKS {
@@ -65,6 +66,7 @@ impl Survey {
                         frame,
                         cells,
                         ranks as u32,
+                        address(last_ids),
                         counted,
                         records,
                         table.slice_mut()
@@ -74,13 +76,20 @@ impl Survey {
         })?;
         let words = stream.to_vec(words.slice())?;
         let counted: Counted = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words[..own]));
+        let id_at = |index: u64| match frame.ids {
+            Ids::From(first) => Ok(first + index),
+            Ids::Each(ids) => one(stream, ids, index),
+        };
+        if counted.first_unordered != 0 {
+            let index = !counted.first_unordered;
+            let id = id_at(index)?;
+            return Err(Cause::IdOrder { index, id });
+        }
         let invalid = match counted.invalid {
             0 => None,
             _ => {
                 let index = !counted.first_invalid;
-                let at = index as usize;
-                let found = stream.to_vec(frame.boxes.range(at..=at)?)?[0];
-                Some((frame.first + index, found))
+                Some((id_at(index)?, one(stream, frame.boxes, index)?))
             }
         };
         Ok(Self {
@@ -99,6 +108,11 @@ impl Survey {
         }
     }
 
+    /// Tells whether an id differs from that of the list of last ids.
+    pub(crate) const fn has_other_ids(&self) -> bool {
+        self.counted.has_other_ids != 0
+    }
+
     /// Returns the number of boxes of this rank whose home is its cell.
     pub(crate) const fn homes(&self) -> u64 {
         self.counted.homes
@@ -115,12 +129,12 @@ impl Survey {
         self.cells
     }
 
-    /// Queues the writing of all records, which have `words` words each.
+    /// Queues the writing of all records, of this format.
     pub(crate) fn write(
         &self,
         kernels: &Kernels,
         frame: &DeviceFrame,
-        words: usize,
+        format: Format,
         records: SliceMut<u32>,
     ) -> Result<(), Cause> {
         if records.is_empty() {
@@ -138,8 +152,22 @@ impl Survey {
             kernels.stream.launch(
                 &kernels.write,
                 &launch,
-                &args![frame, cells, ranks, words as u32, offsets.slice(), records],
+                &args![
+                    frame,
+                    cells,
+                    ranks,
+                    format.words() as u32,
+                    u32::from(format.ids),
+                    offsets.slice(),
+                    records
+                ],
             )
         }?)
     }
+}
+
+/// Reads the element of a list at an index.
+fn one<T: Pod>(stream: &Stream, list: Slice<T>, index: u64) -> gpu::Result<T> {
+    let at = index as usize;
+    Ok(stream.to_vec(list.range(at..=at)?)?[0])
 }

@@ -12,6 +12,8 @@ use sap_dist::{
 
 pub const ALL: &[(&str, Check)] = &[
     ("faults::bad_frames", bad_frames),
+    ("faults::bad_ids", bad_ids),
+    ("faults::equal_ids", equal_ids),
     ("faults::too_many_pairs", too_many_pairs),
     ("faults::a_rank_on_the_cpu", a_rank_on_the_cpu),
     ("faults::other_lengths", other_lengths),
@@ -98,6 +100,101 @@ fn bad_frames() -> Result<(), Failed> {
         })?;
         let cause = cause.clone();
         all_alike(&outcomes, &Error::Rank { rank: 1, cause });
+    }
+    Ok(())
+}
+
+/// The lists of rank 1 are wrong.
+fn bad_ids() -> Result<(), Failed> {
+    let many: Vec<u64> = (0..2000)
+        .map(|id| if id == 1500 { 9 } else { id + 5000 })
+        .collect();
+    let length = Cause::LengthMismatch {
+        what: List::Ids,
+        expected: 2,
+        given: 3,
+    };
+    let pair = Pair { a: 7, b: 7 };
+    let cases = [
+        (vec![8, 8], vec![], Cause::IdOrder { index: 1, id: 8 }),
+        (
+            vec![u64::MAX, 0],
+            vec![],
+            Cause::IdOrder { index: 1, id: 0 },
+        ),
+        (many, vec![], Cause::IdOrder { index: 1500, id: 9 }),
+        (vec![7, 8, 9], vec![], length),
+        (
+            vec![7, 8],
+            vec![pair],
+            Cause::ExcludedOrder { index: 0, pair },
+        ),
+    ];
+    for (ids, excluded, cause) in cases {
+        let count = ids.len().max(2) - usize::from(ids.len() == 3);
+        let outcomes = fail(&Config::default(), |rank, transport, broad_phase| {
+            let stream = broad_phase.stream().clone();
+            let boxes = stream.from_slice(&vec![CUBE; if rank == 1 { count } else { 2 }]);
+            let (boxes, ids) = (
+                boxes.expect("memory"),
+                stream.from_slice(&ids).expect("memory"),
+            );
+            let frame = match rank {
+                1 => DeviceFrame::with_ids(ids.slice(), boxes.slice()).excluded(&excluded),
+                _ => DeviceFrame::from_id(10_000 + 2 * rank as u64, boxes.slice()),
+            };
+            broad_phase.update(transport, frame).map(drop)
+        })?;
+        all_alike(&outcomes, &Error::Rank { rank: 1, cause });
+    }
+    Ok(())
+}
+
+/// Two ranks bring boxes with the id 20, which overlap each other or both the box of a smaller id.
+fn equal_ids() -> Result<(), Failed> {
+    let at = |x: f32, side: f32| Aabb::new([x, 0.0, 0.0], [x + side, 1.0, 1.0]);
+    let (left, right, both) = (at(0.0, 1.0), at(8.0, 1.0), at(0.0, 9.0));
+    // The ids and boxes of each rank.
+    type Brought = (&'static [u64], Vec<Aabb>);
+    let cases: [[Brought; 3]; 4] = [
+        [(&[20], vec![CUBE]), (&[20], vec![CUBE]), (&[], vec![])],
+        [
+            (&[20], vec![left]),
+            (&[20], vec![right]),
+            (&[3], vec![both]),
+        ],
+        [
+            (&[3, 20], vec![both, left]),
+            (&[20], vec![right]),
+            (&[], vec![]),
+        ],
+        [
+            (&[20], vec![left]),
+            (&[], vec![]),
+            (&[3, 20], vec![both, right]),
+        ],
+    ];
+    for case in &cases {
+        let outcomes = fail(&Config::default(), |rank, transport, broad_phase| {
+            let (ids, boxes) = &case[rank];
+            let stream = broad_phase.stream().clone();
+            let ids = stream.from_slice(ids).expect("memory");
+            let boxes = stream.from_slice(boxes).expect("memory");
+            let frame = DeviceFrame::with_ids(ids.slice(), boxes.slice());
+            broad_phase.update(transport, frame).map(drop)
+        })?;
+        let first = outcomes[0].0.clone().ok_or("two boxes have one id")?;
+        assert!(
+            matches!(
+                &first,
+                Error::Rank {
+                    cause: Cause::DuplicateId { id: 20 },
+                    ..
+                }
+            ),
+            "{first}"
+        );
+        all_alike(&outcomes, &first);
     }
     Ok(())
 }

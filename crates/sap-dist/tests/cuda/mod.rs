@@ -3,6 +3,7 @@
 
 mod devices;
 mod faults;
+mod ids;
 pub mod nccl;
 mod pairs;
 mod sort;
@@ -19,7 +20,7 @@ use sap_dist::{
 type Check = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let all = pairs::ALL.iter().chain(faults::ALL);
+    let all = pairs::ALL.iter().chain(ids::ALL).chain(faults::ALL);
     let all = all.chain(devices::ALL).chain(sort::ALL);
     let mut trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
     trials.extend(nccl::trials());
@@ -73,10 +74,22 @@ fn device_of(rank: usize) -> usize {
     rank % gpu::Device::count().unwrap_or(1).max(1)
 }
 
-/// A frame of all boxes, whose ids are their indices, and how the ranks divide it.
+/// How ranks bring their boxes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bring {
+    /// Boxes side by side, whose ids are their indices.
+    Consecutive,
+    /// The same, but odd ranks list the ids.
+    OddByIds,
+    /// Those whose origin they are, with any ids.
+    ByIds,
+}
+
+/// A frame of all boxes, and how the ranks divide it.
 #[derive(Clone)]
 struct Moment {
     scene: Scene,
+    bring: Bring,
     /// The share of the first rank, in percent of an equal one.
     share: usize,
     /// Where the boxes of each rank end, instead of equal shares.
@@ -87,6 +100,7 @@ impl Moment {
     fn new(scene: Scene) -> Self {
         Self {
             scene,
+            bring: Bring::Consecutive,
             share: 100,
             ends: None,
         }
@@ -109,11 +123,25 @@ impl Moment {
             border(rank + 1)
         }
     }
+
+    /// What a rank brings, by ascending ids.
+    fn part(&self, rank: usize, ranks: usize) -> Scene {
+        if self.bring == Bring::ByIds {
+            return self.scene.part(rank, ranks).ascending();
+        }
+        let range = self.range(rank, ranks);
+        let mut scene = self.scene.clone();
+        scene.origins = (0..scene.boxes.len())
+            .map(|i| if range.contains(&i) { rank } else { ranks })
+            .collect();
+        scene.part(rank, ranks + 1)
+    }
 }
 
 /// What a rank brings, on its device.
 struct OnDevice {
-    first: usize,
+    part: Scene,
+    ids: Option<gpu::Buffer<u64>>,
     boxes: gpu::Buffer<sap::Aabb>,
     filters: Option<gpu::Buffer<sap::Filter>>,
     worlds: Option<gpu::Buffer<u32>>,
@@ -121,19 +149,31 @@ struct OnDevice {
 
 impl OnDevice {
     fn new(stream: &gpu::Stream, moment: &Moment, rank: usize, ranks: usize) -> gpu::Result<Self> {
-        let (scene, range) = (&moment.scene, moment.range(rank, ranks));
-        let filters = scene.filters.as_ref().map(|all| &all[range.clone()]);
-        let worlds = scene.worlds.as_ref().map(|all| &all[range.clone()]);
+        let part = moment.part(rank, ranks);
+        let lists_ids = match moment.bring {
+            Bring::Consecutive => false,
+            Bring::OddByIds => rank % 2 == 1,
+            Bring::ByIds => true,
+        };
+        let (filters, worlds) = (part.filters.as_ref(), part.worlds.as_ref());
         Ok(Self {
-            first: range.start,
-            boxes: stream.from_slice(&scene.boxes[range])?,
+            ids: lists_ids
+                .then(|| stream.from_slice(&part.ids))
+                .transpose()?,
+            boxes: stream.from_slice(&part.boxes)?,
             filters: filters.map(|all| stream.from_slice(all)).transpose()?,
             worlds: worlds.map(|all| stream.from_slice(all)).transpose()?,
+            part,
         })
     }
 
     fn frame(&self) -> DeviceFrame<'_> {
-        let mut frame = DeviceFrame::from_id(self.first as u64, self.boxes.slice());
+        let boxes = self.boxes.slice();
+        let frame = match &self.ids {
+            Some(ids) => DeviceFrame::with_ids(ids.slice(), boxes),
+            None => DeviceFrame::from_id(self.part.ids.first().copied().unwrap_or(0), boxes),
+        };
+        let mut frame = frame.excluded(&self.part.excluded);
         if let Some(filters) = &self.filters {
             frame = frame.filters(filters.slice());
         }
@@ -167,9 +207,8 @@ fn run<T: DeviceTransport>(
         let own = OnDevice::new(&stream, moment, rank, ranks)?;
         let report = broad_phase.update(transport, own.frame())?.clone();
         let lists = lists(broad_phase)?;
-        let range = moment.range(rank, ranks);
         for pair in lists.iter().take(2).flatten() {
-            if !range.contains(&(pair.a as usize)) {
+            if own.part.ids.binary_search(&pair.a).is_err() {
                 return Err(format!("{pair:?} belongs to another rank than {rank}").into());
             }
         }
