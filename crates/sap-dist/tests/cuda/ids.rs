@@ -173,11 +173,14 @@ fn without_events(scenes: &[Scene], config: &Config) -> Result<u64, Failed> {
     Threads::run(3, LIMIT, one)?.swap_remove(0)
 }
 
-/// All boxes go to other ranks, with and without changes of the last pairs.
+/// Boxes go to other ranks and stay where they are.
 fn hand_over_starts_nothing() -> Result<(), Failed> {
     let first = scattered(Scene::dealt(uniform_in(600, [7.0; 3], 3)));
     let mut random = Random::new(2);
-    let mut scenes = vec![first];
+    // Each rank gives all of its boxes to the next, and has as many as before.
+    let mut rotated = first.clone();
+    rotated.origins.iter_mut().for_each(|origin| *origin += 1);
+    let mut scenes = vec![first, rotated];
     for _ in 0..3 {
         let mut next = scenes[scenes.len() - 1].clone();
         next.origins.fill_with(|| random.below(5040));
