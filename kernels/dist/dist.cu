@@ -1,11 +1,14 @@
 // A rank of several on its device: which boxes go to which rank, what came from others, and whose
 // the pairs are (docs/distributed.md). The pairs are found by the engine of `sap` (sap/sap.cu).
 //
-// Phases, in the order of the host's launches (crates/sap-dist/src/device/broad_phase.rs):
+// Phases, in the order of the host's launches (`update` and `search` of
+// crates/sap-dist/src/device/broad_phase.rs):
 //
-//   1 survey   cells.cuh    checks the boxes, counts records by rank and place
-//   2 write    cells.cuh    writes the records; `homes` leaves out boxes of other cells
-//   3 receive  receive.cuh  unpacks what came; `near` gathers the homes that copies may meet
+//   1 survey   cells.cuh    checks the boxes, counts records by rank and place; `sample` takes some
+//                           boxes, for new cells
+//   2 write    cells.cuh    writes the records
+//   3 receive  receive.cuh  unpacks what came; `homes` (cells.cuh) leaves out boxes of other cells,
+//                           `near` gathers the homes that copies may meet
 //   4 name     border.cuh   names the pairs of homes and copies
 //     keep     border.cuh   parts the pairs among the homes, which `kept` has counted: those of two
 //                           boxes of this rank stay in order, the others are named
@@ -16,7 +19,7 @@
 //                           brings now
 //
 // Nearly all boxes are homes of their own rank, and nearly all pairs are of two of these: then the
-// boxes are searched where they lie, while all phases up to 6 run beside that.
+// boxes are searched where they lie, while all phases up to `split` run beside that.
 #include "cells.cuh"
 #include "receive.cuh"
 #include "border.cuh"

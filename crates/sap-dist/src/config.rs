@@ -26,8 +26,9 @@ pub struct Config {
     /// The max memory of the engine of a rank for its list of pairs, as in
     /// [`sap::Config::pair_memory`]. `None` is half of what is available, on each rank.
     pub pair_memory: Option<u64>,
-    /// The number of threads of a rank, which makes a pool of its own. `None` means the pool of
-    /// `rayon` that the caller is in, else the global one. Ranks may have different numbers.
+    /// The number of threads of a rank on a CPU, which makes a pool of its own. `None` means the
+    /// pool of `rayon` that the caller is in, else the global one. Ranks may have different
+    /// numbers.
     pub threads: Option<NonZero<usize>>,
 }
 

@@ -35,8 +35,8 @@
 //! ```
 //!
 //! The engine of a rank works on the CPU, or with the feature `cuda` on a device
-//! (`DeviceDistributed`, and `Devices` for boxes of the host). Margins, swept and
-//! `f64` boxes, queries, two sets and chunks are not supported.
+//! (`DeviceDistributed`, `Devices` for boxes of the host, `DeviceSorter`). Margins, swept and `f64`
+//! boxes, queries, two sets and chunks are not supported.
 //! `docs/distributed.md` describes how boxes and pairs travel, what that costs, and where it stops
 //! scaling.
 

@@ -190,7 +190,7 @@ assert_layout!(
     own 0, own_count 8, a 16, b 24, count 32, ids 40, out 56, twice 64,
 );
 
-/// A sorted list of pairs: all that `n` says, since `count` is null here.
+/// A sorted list of pairs. Its length is `n`, since `count` is null here.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct List {

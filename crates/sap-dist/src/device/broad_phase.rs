@@ -35,7 +35,8 @@ use std::thread::{self, Scope};
 /// A call that fails does so on all ranks and leaves the last result unchanged. Memory on a device,
 /// besides that of its engine: 28 to 56 bytes a box that travels, 40 to 60 a copy, 32 a pair; if
 /// many boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8
-/// more for each with events if ids are not consecutive.
+/// more for each with events if ids are not consecutive; and with excluded pairs 32 more a pair for
+/// a moment.
 ///
 /// ```
 /// use sap::Aabb;
@@ -74,7 +75,7 @@ struct State {
     incoming: Scratch,
     owned: Owned,
     brought: Brought,
-    /// Whether ranks owned pairs in the last update.
+    /// Whether ranks owned pairs when they agreed on that last, also in an update that failed then.
     owned_pairs: bool,
 }
 
@@ -267,7 +268,7 @@ impl DeviceDistributed {
     }
 
     /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
-    /// kept, but for the lists of pairs.
+    /// kept, but for the lists of pairs, the cuts and the ids.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ impl<'scope, 'a: 'scope> Engine<'scope, 'a> {
                 detail: format!("no thread for the engine: {error}"),
             })?,
         };
-        // Waking up would take as long as the last of a search does.
+        // The end of a search is so near, as a rule, that a sleeping thread would wake up too late.
         while !thread.is_finished() {
             thread::yield_now();
         }

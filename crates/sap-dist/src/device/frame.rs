@@ -114,8 +114,9 @@ impl<'a> DeviceFrame<'a> {
     }
 
     /// Adds pairs of the host that are never reported, as
-    /// [`Frame::excluded`](crate::Frame::excluded). They are copied to the device, and cost a pass
-    /// over the pairs of this rank.
+    /// [`Frame::excluded`](crate::Frame::excluded). Each update copies them to the device, and then
+    /// passes once over the pairs of this rank. All ranks may be given the same list, so that it
+    /// need not follow boxes from rank to rank.
     #[must_use]
     pub const fn excluded(self, excluded: &'a [Pair]) -> Self {
         Self { excluded, ..self }

@@ -29,7 +29,7 @@ pub(crate) struct Kernels {
     scan: Kernel,
 }
 
-/// Returns the blocks that `items` take, `each` a block.
+/// Returns the number of blocks for `items`, `each` per block.
 pub(crate) fn blocks(items: usize, each: usize) -> u32 {
     u32::try_from(items.div_ceil(each)).unwrap_or(u32::MAX)
 }

@@ -1,8 +1,8 @@
 //! The sample sort of [`crate::sort_keys`] between devices.
 //!
 //! Each rank sorts its elements, and splitters divide them into `pieces` parts for each rank, in
-//! order. In round `p` all ranks exchange the parts that are piece `p` of their receivers. A rank
-//! then has a sorted run from each, and merges these while the next round travels.
+//! order. In round `p` each rank sends every rank the part that is piece `p` of that rank's result.
+//! A rank then has a sorted run from each, and merges these while the next round travels.
 
 mod elements;
 mod kernels;
@@ -20,18 +20,20 @@ use gpusort::cuda::{Payload, Request, Value};
 use kernels::Kernels;
 use rounds::{Counts, Rounds};
 
-/// A piece has at least this many bytes: a round costs all ranks some gathers.
+/// A piece has at least this many bytes on average, unless a rank has fewer: a round costs all
+/// ranks some gathers.
 const MIN_PIECE_BYTES: u64 = 64 << 20;
 /// The max pieces of a rank. The last merge overlaps with nothing, so it should be a small part.
 const MAX_PIECES: u64 = 8;
 
-/// Sorts the keys of several ranks, each on its CUDA device: the same keys on the same ranks as
-/// [`sort_keys`](crate::sort_keys), but for where one rank's end and the next one's begin.
+/// Sorts the keys of several ranks, each on its CUDA device: in the same order over all ranks as
+/// [`sort_keys`](crate::sort_keys), but the borders between ranks may differ.
 ///
 /// No rank gets more than `2 n / s` of the `n` keys of `s` ranks (rounded up). With `n / s` keys on
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
-/// devices. It needs memory for the keys of a rank three times, besides those that are given, and
-/// for two pieces of an eighth of them or 64 MiB.
+/// devices. Besides what is given it needs memory for the keys and values of a rank three times, a
+/// third of which it keeps, and for three pieces: about an eighth of them each, or less than
+/// 128 MiB if a rank has less than 1 GiB.
 ///
 /// ```
 /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};

@@ -10,7 +10,8 @@ use bytemuck::{Pod, Zeroable};
 use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args};
 use sap::Aabb;
 
-/// Blocks of a multiprocessor that survey the boxes and write the records: all that fit at once.
+/// Blocks of a multiprocessor that survey the boxes and write the records: as many as the largest
+/// devices hold at once.
 const BLOCKS: u32 = 8;
 /// The max number of ranks: a block has 32 bytes of shared memory for each.
 pub(crate) const MAX_RANKS: usize = 1024;

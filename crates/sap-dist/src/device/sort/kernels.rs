@@ -107,8 +107,8 @@ impl Kernels {
         Ok(ends)
     }
 
-    /// Merges two sorted runs of `from` side by side, which begin at the first two of `at` and end
-    /// at the others, to where the fourth says in `to`.
+    /// Merges two sorted runs that lie side by side in `from`, `begin..middle` and `middle..end`,
+    /// to `to` from index `at` on.
     pub(super) fn merge<K: Key, V: Pod>(
         &self,
         stream: &Stream,

@@ -1,4 +1,4 @@
-//! The rounds of the sort: in each, a piece of every rank travels, and that before is merged.
+//! The rounds of the sort: in each a piece of every rank travels, while the piece before is merged.
 
 use super::elements::Elements;
 use super::kernels::Kernels;
