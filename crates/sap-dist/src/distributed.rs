@@ -142,7 +142,7 @@ impl Distributed {
 
         let events = self.protocol.config.events;
         let last = events.then_some(&*self.results.pairs);
-        let order = || Results::new(pairs, frame.excluded, last);
+        let order = || Results::new(pairs, &frame, last);
         let results = found.and_then(|()| on_threads(&self.pool, order));
         let (mut results, state) = match results {
             Ok(results) => (results, Ok(())),

@@ -43,11 +43,11 @@ fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
 }
 
 impl Results {
-    /// Puts the pairs in order that all ranks found for this one, and drops the excluded ones.
-    /// `last` are the pairs of the last update if events are wanted.
+    /// Puts the pairs in order that all ranks found for the frame of this one, and drops the
+    /// excluded ones. `last` are the pairs of the last update if events are wanted.
     pub(crate) fn new(
         messages: Vec<Vec<u8>>,
-        excluded: &[Pair],
+        frame: &Frame,
         last: Option<&[Pair]>,
     ) -> Result<Self, Cause> {
         let mut pairs = Vec::new();
@@ -64,11 +64,15 @@ impl Results {
         } else {
             pairs.par_sort_unstable();
         }
-        // Every pair is found once, so equal pairs are of boxes with equal ids.
-        if let Some(twice) = pairs.windows(2).find(|two| two[0] == two[1]) {
-            return Err(Cause::DuplicateId { id: twice[0].a });
+        // Every pair is found once, so equal pairs are of boxes with equal ids. Boxes `a` are of
+        // this rank.
+        if let Some(&[Pair { a, b }, _]) = pairs.array_windows().find(|[one, next]| one == next) {
+            let of_a = frame.each_id().iter().filter(|&&id| id == a);
+            return Err(Cause::DuplicateId {
+                id: if of_a.count() > 1 { a } else { b },
+            });
         }
-        let mut is_excluded = walk(excluded);
+        let mut is_excluded = walk(frame.excluded);
         pairs.retain(|pair| !is_excluded(pair));
         let (started, ended) = match last {
             Some(last) => (without(&pairs, last), without(last, &pairs)),

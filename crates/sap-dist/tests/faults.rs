@@ -136,6 +136,19 @@ fn frames_that_do_not_fit_each_other_fail() {
         )
     };
     assert!(found.iter().all(same));
+    // They are also seen when a third box meets both, whose id is not the one that is named.
+    const APART: [Aabb; 2] = [CUBE, Aabb::new([5.0; 3], [6.0; 3])];
+    const LONG: Aabb = Aabb::new([0.0; 3], [6.0; 3]);
+    let of_two_ranks = update(|rank| match rank {
+        0 => Frame::with_ids(&[1], &[LONG]),
+        1 => Frame::with_ids(&[5], &APART[..1]),
+        _ => Frame::with_ids(&[5], &APART[1..]),
+    });
+    let of_one_rank = update(|rank| match rank {
+        0 => Frame::with_ids(&[5, 5], &APART),
+        _ => Frame::with_ids(&[6][..rank % 2], &[LONG][..rank % 2]),
+    });
+    assert!(of_two_ranks.iter().chain(&of_one_rank).all(same));
     let found = update(|rank| match rank {
         2 => Frame::from_id(2, &[CUBE]),
         _ => Frame::from_id(rank as u64, &[CUBE]).worlds(&[0]),

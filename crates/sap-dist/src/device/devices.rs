@@ -113,11 +113,8 @@ impl Devices {
         devices: impl IntoIterator<Item = usize>,
     ) -> Result<Self> {
         let one = |(rank, device)| {
-            let named = |error| match error {
-                Error::Rank { cause, .. } => Error::Rank { rank, cause },
-                other => other,
-            };
-            let broad_phase = DeviceDistributed::new(config.clone(), device).map_err(named)?;
+            let broad_phase =
+                DeviceDistributed::new(config.clone(), device).map_err(named(rank))?;
             Ok(Mutex::new(Rank {
                 boxes: broad_phase.stream().alloc(0).map_err(failed(rank))?,
                 filters: broad_phase.stream().alloc(0).map_err(failed(rank))?,
@@ -280,6 +277,20 @@ impl Devices {
     pub const fn report(&self) -> &Report {
         &self.report
     }
+
+    /// Forgets the last update: in the next one all pairs start. Needed after
+    /// [`Cause::OutOfStep`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] for a device that fails.
+    pub fn clear(&mut self) -> Result<()> {
+        for (rank, one) in self.ranks.iter_mut().enumerate() {
+            locked(one).broad_phase.clear().map_err(named(rank))?;
+        }
+        self.report = Report::default();
+        Ok(())
+    }
 }
 
 impl Rank {
@@ -328,6 +339,14 @@ fn lock(one: &Mutex<Rank>) -> MutexGuard<'_, Rank> {
 /// Returns a rank that nothing else can lock.
 fn locked(one: &mut Mutex<Rank>) -> &mut Rank {
     one.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names the rank in an error of its broad phase.
+fn named(rank: usize) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Rank { cause, .. } => Error::Rank { rank, cause },
+        other => other,
+    }
 }
 
 /// Says that the device of a rank failed.

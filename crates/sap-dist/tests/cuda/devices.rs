@@ -137,6 +137,11 @@ fn a_bad_frame_leaves_the_last() -> Result<(), Failed> {
     boxes[400] = Aabb::EMPTY;
     let report = devices.update(&boxes)?;
     assert_eq!((report.boxes, report.started), (500, 0));
+    let pairs = report.pairs;
+    devices.clear()?;
+    assert!(lists(&devices)?.iter().all(Vec::is_empty) && devices.report().pairs == 0);
+    let report = devices.update(&boxes)?;
+    assert_eq!((report.pairs, report.started), (pairs, pairs));
     Ok(())
 }
 
