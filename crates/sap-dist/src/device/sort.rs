@@ -145,16 +145,8 @@ impl DeviceSorter {
         keys: Slice<K>,
         values: Slice<V>,
     ) -> Result<(Buffer<K>, Buffer<V>)> {
-        let Elements { keys, values } = self.sort(transport, keys, Some(values))?;
-        match values {
-            Some(values) => Ok((keys, values)),
-            None => Err(Error::Rank {
-                rank: transport.rank(),
-                cause: Cause::Engine {
-                    detail: "the sort lost the values".to_owned(),
-                },
-            }),
-        }
+        let sorted = self.sort(transport, keys, Some(values))?;
+        Ok((sorted.keys, sorted.values))
     }
 
     fn sort<T: DeviceTransport, K: Key, V: Value>(
@@ -164,7 +156,7 @@ impl DeviceSorter {
         values: Option<Slice<V>>,
     ) -> Result<Elements<K, V>> {
         let (rank, ranks) = (transport.rank(), transport.size());
-        let has_values = values.is_some();
+        let bytes = size_of::<K>() + values.map_or(0, |_| size_of::<V>());
         let own = self.sort_own(keys, values);
         let length = own.as_ref().map_or(0, |(_, own)| own.keys.len() as u64);
         let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
@@ -174,7 +166,6 @@ impl DeviceSorter {
             return Ok(own);
         }
         let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
-        let bytes = size_of::<K>() + if has_values { size_of::<V>() } else { 0 };
         let of_rank = lengths.iter().sum::<u64>() / ranks as u64 * bytes as u64;
         let pieces = (of_rank / self.min_piece_bytes.max(1)).clamp(1, MAX_PIECES);
         let plan = Plan::new(&lengths, pieces);
@@ -226,8 +217,8 @@ impl DeviceSorter {
         let mut sorted = Elements::alloc(stream, n, values.is_some())?;
         let mut request = Request::keys(keys, sorted.keys.slice_mut());
         let mut payload = Payload::None;
-        if let (Some(from), Some(to)) = (values, &mut sorted.values) {
-            request = request.values(from, to.slice_mut());
+        if let Some(values) = values {
+            request = request.values(values, sorted.values.slice_mut());
             payload = V::PAYLOAD;
         }
         self.sorting.sort(stream, request, (n, payload))?;

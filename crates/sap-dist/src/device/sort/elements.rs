@@ -5,27 +5,27 @@ use gpu::{Buffer, DevicePtr, Memory, Stream};
 
 pub(super) struct Elements<K: Pod, V: Pod> {
     pub(super) keys: Buffer<K>,
-    pub(super) values: Option<Buffer<V>>,
+    /// As many as keys, or none.
+    pub(super) values: Buffer<V>,
+    pub(super) has_values: bool,
 }
 
 impl<K: Pod, V: Pod> Elements<K, V> {
     pub(super) fn alloc(stream: &Stream, count: usize, has_values: bool) -> gpu::Result<Self> {
         Ok(Self {
             keys: stream.alloc(count)?,
-            values: has_values.then(|| stream.alloc(count)).transpose()?,
+            values: stream.alloc(if has_values { count } else { 0 })?,
+            has_values,
         })
     }
 
     /// Returns the addresses of keys and values.
     pub(super) fn addresses(&self) -> [DevicePtr<u8>; 2] {
-        let values = self.values.as_ref().map(Buffer::slice);
-        let values = values.map_or(DevicePtr::NULL, |values| values.device_ptr().cast());
-        [self.keys.slice().device_ptr().cast(), values]
+        let (keys, values) = (self.keys.slice(), self.values.slice());
+        [keys.device_ptr().cast(), values.device_ptr().cast()]
     }
 
-    pub(super) fn memory(&self) -> gpu::Result<Vec<Memory>> {
-        let values = self.values.as_ref().map(|values| values.slice().memory());
-        let both = [Some(self.keys.slice().memory()), values];
-        both.into_iter().flatten().collect()
+    pub(super) fn memory(&self) -> gpu::Result<[Memory; 2]> {
+        Ok([self.keys.slice().memory()?, self.values.slice().memory()?])
     }
 }

@@ -118,10 +118,8 @@ impl Kernels {
         if begin == end {
             return Ok(());
         }
-        let kernel = match &from.values {
-            Some(_) => &self.merges[size_of::<V>() / 4],
-            None => &self.merges[0],
-        };
+        let value_bytes = if from.has_values { size_of::<V>() } else { 0 };
+        let kernel = &self.merges[value_bytes / 4];
         let ([keys, values], [keys_out, values_out]) = (from.addresses(), to.addresses());
         let runs = ByValue(abi::Runs {
             keys,

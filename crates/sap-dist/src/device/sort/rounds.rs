@@ -101,7 +101,7 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
         let of_rounds = (0..counts.pieces).map(|piece| counts.received(piece).iter().sum());
         let of_rounds: Vec<usize> = of_rounds.collect();
         let longest = of_rounds.iter().copied().max().unwrap_or(0);
-        let alloc = |count| Elements::alloc(stream, count, own.values.is_some());
+        let alloc = |count| Elements::alloc(stream, count, own.has_values);
         Ok(Self {
             came: [(alloc(longest)?, None), (alloc(longest)?, None)],
             spare: alloc(if counts.ranks > 2 { longest } else { 0 })?,
@@ -133,8 +133,13 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
             (&self.own.keys, &sent),
             (&mut came.keys, &received),
         )?;
-        if let (Some(own), Some(came)) = (&self.own.values, &mut came.values) {
-            exchange(transport, self.stream, (own, &sent), (came, &received))?;
+        if self.own.has_values {
+            exchange(
+                transport,
+                self.stream,
+                (&self.own.values, &sent),
+                (&mut came.values, &received),
+            )?;
         }
         Ok(())
     }
