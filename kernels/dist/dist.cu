@@ -18,6 +18,8 @@
 //   7 events   events.cuh   finds what started and ended; `moved` those of boxes that another rank
 //                           brings now
 //
+// `home` (cells.cuh) is for callers: it tells the home of each box.
+//
 // Nearly all boxes are homes of their own rank, and nearly all pairs are of two of these: then the
 // boxes are searched where they lie, while all phases up to `split` run beside that.
 #include "cells.cuh"

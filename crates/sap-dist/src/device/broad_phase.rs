@@ -267,6 +267,49 @@ impl DeviceDistributed {
         self.state.protocol.home(aabb)
     }
 
+    /// Finds the home of each box in the memory of the device, as [`DeviceDistributed::home`]:
+    /// `u32::MAX` where that is none. The work is on [`DeviceDistributed::stream`]. It takes
+    /// `O(n log r)` for `n` boxes and `r` ranks.
+    ///
+    /// ```
+    /// use sap::Aabb;
+    /// use sap_dist::{Config, DeviceDistributed, DeviceFrame, Staged, Threads, Transport};
+    /// use std::time::Duration;
+    ///
+    /// if gpu::Device::first().is_err() { return Ok(()) } // no GPU here
+    /// let homes = Threads::run(2, Duration::from_secs(60), |threads| {
+    ///     let mut broad_phase = DeviceDistributed::new(Config::default(), 0)?;
+    ///     let stream = broad_phase.stream().clone();
+    ///     let at = |i| Aabb::new([i as f32; 3], [i as f32 + 0.5; 3]);
+    ///     let all: Vec<Aabb> = (0..10).map(at).collect();
+    ///     let boxes = stream.from_slice(&all).expect("the device has memory");
+    ///     // Rank 1 brings no boxes yet.
+    ///     let brought = boxes.range(..if threads.rank() == 0 { 10 } else { 0 }).expect("a part");
+    ///     broad_phase.update(&mut Staged::new(threads), DeviceFrame::from_id(0, brought))?;
+    ///     let homes = broad_phase.homes(boxes.slice())?;
+    ///     Ok::<Vec<u32>, sap_dist::Error>(stream.to_vec(homes.slice()).expect("the device works"))
+    /// })?;
+    /// assert_eq!(homes[0].as_deref(), Ok(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1][..]));
+    /// # Ok::<(), sap_dist::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`] with the rank 0 if the device failed.
+    pub fn homes(&self, boxes: Slice<Aabb>) -> Result<Buffer<u32>> {
+        let kernels = &self.state.kernels;
+        // The cells on the device may be those of an update that failed.
+        let find = || match &self.state.protocol.layout {
+            Some(layout) => DeviceCells::new(&kernels.stream, layout)?.homes(kernels, boxes),
+            None => {
+                let mut none = kernels.stream.alloc(boxes.len())?;
+                kernels.stream.fill_u32(none.slice_mut(), u32::MAX)?;
+                Ok(none)
+            }
+        };
+        find().map_err(failed)
+    }
+
     /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
     /// kept, but for the lists of pairs, the cuts and the ids.
     ///
@@ -274,10 +317,6 @@ impl DeviceDistributed {
     ///
     /// [`Error::Rank`] with the rank 0 if the device failed.
     pub fn clear(&mut self) -> Result<()> {
-        let failed = |error: gpu::Error| Error::Rank {
-            rank: 0,
-            cause: error.into(),
-        };
         self.state.owned = Owned::none(&self.state.kernels.stream).map_err(failed)?;
         self.homes.clear();
         self.state.protocol.clear();
@@ -513,6 +552,14 @@ impl State {
         };
         let dropped = results::settle(transport, moved)?;
         Ok(owned.and_then(|owned| Ok(owned.settled(kernels, &dropped)?)))
+    }
+}
+
+/// Says that the device of this rank failed, in a call that is not one of all ranks.
+fn failed(error: gpu::Error) -> Error {
+    Error::Rank {
+        rank: 0,
+        cause: error.into(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! The cells of all ranks in the memory of a device.
 
 use super::abi;
+use super::kernels::Kernels;
 use crate::layout::Layout;
-use gpu::{Buffer, Stream};
+use gpu::{Buffer, ByValue, Slice, Stream, args};
+use sap::Aabb;
 
 /// A layout, and its copy on the device.
 pub(crate) struct DeviceCells {
@@ -31,6 +33,22 @@ impl DeviceCells {
 
     pub(crate) fn ranks(&self) -> usize {
         self.layout.ranks()
+    }
+
+    /// Returns the home of each box, `u32::MAX` where it has none.
+    pub(crate) fn homes(&self, kernels: &Kernels, boxes: Slice<Aabb>) -> gpu::Result<Buffer<u32>> {
+        let mut homes = kernels.stream.alloc::<u32>(boxes.len())?;
+        let (n, cells) = (boxes.len() as u64, ByValue(self.abi(0)));
+        // SAFETY: there is memory for the home of each box. The cells are of this stream, which
+        // frees them after this work.
+        unsafe {
+            kernels.for_each(
+                &kernels.home,
+                boxes.len(),
+                &args![boxes, n, cells, homes.slice_mut()],
+            )?
+        };
+        Ok(homes)
     }
 
     /// Returns the cells as the kernels take them.

@@ -6,7 +6,7 @@ use crate::common::churn::Churn;
 use crate::common::random::{Random, uniform_in};
 use crate::common::{LIMIT, Part, RULES, Scene, compare, run};
 use libtest_mimic::Failed;
-use sap::OnInvalid;
+use sap::{Aabb, OnInvalid};
 use sap_dist::{Config, DeviceDistributed, Report, Staged, Threads, Transport};
 
 pub const ALL: &[(&str, Check)] = &[
@@ -14,6 +14,7 @@ pub const ALL: &[(&str, Check)] = &[
         "ids::boxes_that_follow_their_homes",
         boxes_that_follow_their_homes,
     ),
+    ("ids::homes_on_the_device", homes_on_the_device),
     ("ids::random_scenes", random_scenes),
     ("ids::hand_over_starts_nothing", hand_over_starts_nothing),
     ("ids::some_ranks_list_ids", some_ranks_list_ids),
@@ -56,6 +57,39 @@ fn same_as_cpu(parts: &[Vec<Part>], scenes: &[Scene], config: &Config) {
             );
         }
     }
+}
+
+/// The homes of boxes on the device are those of boxes of the host, with slabs and with rows.
+fn homes_on_the_device() -> Result<(), Failed> {
+    for (size, ranks) in [([84.0, 6.0, 6.0], 3), ([18.0, 18.0, 2.0], 12)] {
+        let moment = Moment::new(Scene::dealt(uniform_in(900, size, 8)));
+        let mut boxes = uniform_in(700, size, 9);
+        boxes[5] = Aabb::EMPTY;
+        boxes[6].max[1] = f32::NAN;
+        boxes[7] = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
+        let one = |threads: &mut Threads| -> Result<(), Failed> {
+            let (rank, mut transport) = (threads.rank(), Staged::new(threads));
+            let mut broad_phase = DeviceDistributed::new(Config::default(), device_of(rank))?;
+            let stream = broad_phase.stream().clone();
+            let on_device = stream.from_slice(&boxes)?;
+            for is_cut in [false, true] {
+                if is_cut {
+                    let own = OnDevice::new(&stream, &moment, rank, ranks)?;
+                    broad_phase.update(&mut transport, own.frame())?;
+                }
+                let homes = stream.to_vec(broad_phase.homes(on_device.slice())?.slice())?;
+                let home = |b| broad_phase.home(b).map_or(u32::MAX, |rank| rank as u32);
+                assert!(homes.into_iter().eq(boxes.iter().map(home)));
+                assert_eq!(broad_phase.home(&boxes[0]).is_some(), is_cut);
+            }
+            assert!(broad_phase.homes(on_device.range(..0)?)?.is_empty());
+            Ok(())
+        };
+        let results: Result<Vec<()>, Failed> =
+            Threads::run(ranks, LIMIT, one)?.into_iter().collect();
+        results?;
+    }
+    Ok(())
 }
 
 /// Each rank brings the boxes whose home it was by the last cuts, so few others travel.
