@@ -7,7 +7,7 @@
 // into 64 bits in shared memory, where ids have 32, took 280.
 #pragma once
 #include "block/differences.cuh"
-#include "types.cuh"
+#include "receive.cuh"
 
 namespace radsweep::dist {
 
@@ -43,11 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_moved(
         const u64 at = partition_point(u64(0), count, [&](u64 k) { return ids[k] < event.a; });
         lacks = at == count || ids[at] != event.a;
     }
-    const u32 lanes = __ballot_sync(ALL_LANES, lacks);
-    if (lanes == 0) return;
-    u64 at = 0;
-    if (lane_index() == 0) at = atomicAdd(moved_count, u64(__popc(lanes)));
-    at = __shfl_sync(ALL_LANES, at, 0) + __popc(lanes & lanes_below());
+    const u64 at = append(moved_count, lacks);
     if (lacks) moved[at] = event;
 }
 

@@ -264,6 +264,15 @@ impl From<gpu::Error> for Cause {
     }
 }
 
+/// Says that a rank failed.
+#[cfg(cuda)]
+pub(crate) fn failed<E: Into<Cause>>(rank: usize) -> impl Fn(E) -> Error {
+    move |error| Error::Rank {
+        rank,
+        cause: error.into(),
+    }
+}
+
 /// Returns the words of a state: all 0 if it is good.
 pub(crate) fn fault<T>(state: &Result<T, Cause>) -> [u64; WORDS] {
     match state {

@@ -13,13 +13,13 @@ use super::search::{Cell, Copies, Grouped, Named, Owns, pairs_of, search};
 use super::survey::Survey;
 use super::transport::DeviceTransport;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Result, failed};
 use crate::layout::Layout;
 use crate::outline::Outline;
 use crate::protocol::{Facts, Protocol, sampled};
 use crate::report::{Clock, Report, Work};
 use crate::results;
-use crate::{Cause, Error, Pair, Transport};
+use crate::{Cause, Pair, Transport};
 use gpu::{Buffer, Device, Launch, Scratch, Slice, Stream, args};
 use sap::{Aabb, Backend, BroadPhase};
 use std::thread::{self, Scope};
@@ -103,9 +103,10 @@ impl DeviceDistributed {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] with the rank 0 if there is no such device, or if it refuses memory.
+    /// [`Error::Rank`](crate::Error::Rank) with the rank 0 if there is no such device, or if it
+    /// refuses memory.
     pub fn new(config: Config, device: usize) -> Result<Self> {
-        Self::on(config, device).map_err(|cause| Error::Rank { rank: 0, cause })
+        Self::on(config, device).map_err(failed(0))
     }
 
     fn on(config: Config, device: usize) -> Result<Self, Cause> {
@@ -150,7 +151,8 @@ impl DeviceDistributed {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] on all ranks if one fails, [`Error::Transport`] if a rank is missing, as
+    /// [`Error::Rank`](crate::Error::Rank) on all ranks if one fails,
+    /// [`Error::Transport`](crate::Error::Transport) if a rank is missing, as
     /// [`Distributed::update`](crate::Distributed::update). The last result stays.
     pub fn update<T: DeviceTransport>(
         &mut self,
@@ -295,19 +297,20 @@ impl DeviceDistributed {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] with the rank 0 if the device failed.
+    /// [`Error::Rank`](crate::Error::Rank) with the rank 0 if the device failed.
     pub fn homes(&self, boxes: Slice<Aabb>) -> Result<Buffer<u32>> {
         let kernels = &self.state.kernels;
-        // The cells on the device may be those of an update that failed.
-        let find = || match &self.state.protocol.layout {
-            Some(layout) => DeviceCells::new(&kernels.stream, layout)?.homes(kernels, boxes),
-            None => {
+        let find = || match (&self.state.protocol.layout, &self.state.cells) {
+            (Some(layout), Some(cells)) if cells.is_of(layout) => cells.homes(kernels, boxes),
+            // The device has the cells of an update that failed.
+            (Some(layout), _) => DeviceCells::new(&kernels.stream, layout)?.homes(kernels, boxes),
+            (None, _) => {
                 let mut none = kernels.stream.alloc(boxes.len())?;
                 kernels.stream.fill_u32(none.slice_mut(), u32::MAX)?;
                 Ok(none)
             }
         };
-        find().map_err(failed)
+        find().map_err(failed(0))
     }
 
     /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
@@ -315,9 +318,9 @@ impl DeviceDistributed {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] with the rank 0 if the device failed.
+    /// [`Error::Rank`](crate::Error::Rank) with the rank 0 if the device failed.
     pub fn clear(&mut self) -> Result<()> {
-        self.state.owned = Owned::none(&self.state.kernels.stream).map_err(failed)?;
+        self.state.owned = Owned::none(&self.state.kernels.stream).map_err(failed(0))?;
         self.homes.clear();
         self.state.protocol.clear();
         self.state.cells = None;
@@ -552,14 +555,6 @@ impl State {
         };
         let dropped = results::settle(transport, moved)?;
         Ok(owned.and_then(|owned| Ok(owned.settled(kernels, &dropped)?)))
-    }
-}
-
-/// Says that the device of this rank failed, in a call that is not one of all ranks.
-fn failed(error: gpu::Error) -> Error {
-    Error::Rank {
-        rank: 0,
-        cause: error.into(),
     }
 }
 

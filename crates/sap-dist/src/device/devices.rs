@@ -4,6 +4,7 @@ use super::broad_phase::DeviceDistributed;
 use super::frame::DeviceFrame;
 use super::nccl::{Communicator, Nccl};
 use super::staged::Staged;
+use crate::error::failed;
 use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport};
 use bytemuck::Pod;
 use gpu::{Buffer, Pinned, Slice, Stream};
@@ -346,13 +347,5 @@ fn named(rank: usize) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::Rank { cause, .. } => Error::Rank { rank, cause },
         other => other,
-    }
-}
-
-/// Says that the device of a rank failed.
-fn failed(rank: usize) -> impl Fn(gpu::Error) -> Error {
-    move |error| Error::Rank {
-        rank,
-        cause: error.into(),
     }
 }

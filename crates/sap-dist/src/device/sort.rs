@@ -10,9 +10,9 @@ mod rounds;
 
 use super::owned::Sorting;
 use super::transport::DeviceTransport;
-use crate::error::{Result, WORDS, agree, fault};
+use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
-use crate::{Cause, Error, List};
+use crate::{Cause, List};
 use elements::Elements;
 use gpu::{Buffer, Device, Slice, Stream};
 use gpusort::Key;
@@ -67,7 +67,8 @@ impl DeviceSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] with the rank 0 if there is no such device, or if it refuses memory.
+    /// [`Error::Rank`](crate::Error::Rank) with the rank 0 if there is no such device, or if it
+    /// refuses memory.
     pub fn new(device: usize) -> Result<Self> {
         let make = || -> Result<Self, Cause> {
             let device = Device::open(device)?;
@@ -79,7 +80,7 @@ impl DeviceSorter {
                 min_piece_bytes: MIN_PIECE_BYTES,
             })
         };
-        make().map_err(|cause| Error::Rank { rank: 0, cause })
+        make().map_err(failed(0))
     }
 
     /// For tests: pieces of few keys.
@@ -102,7 +103,8 @@ impl DeviceSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] on all ranks if one fails, [`Error::Transport`] if a rank is missing.
+    /// [`Error::Rank`](crate::Error::Rank) on all ranks if one fails,
+    /// [`Error::Transport`](crate::Error::Transport) if a rank is missing.
     pub fn sort_keys<T: DeviceTransport, K: Key>(
         &mut self,
         transport: &mut T,
@@ -161,7 +163,7 @@ impl DeviceSorter {
         let length = own.as_ref().map_or(0, |(_, own)| own.keys.len() as u64);
         let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
         agree(&rows, WORDS + 1, (rank, &own))?;
-        let (kernels, own) = own.map_err(|cause| Error::Rank { rank, cause })?;
+        let (kernels, own) = own.map_err(failed(rank))?;
         if ranks == 1 {
             return Ok(own);
         }
@@ -181,7 +183,7 @@ impl DeviceSorter {
         let rounds = Rounds::new((&self.stream, &self.merging), kernels, own, &counts);
         let rows = transport.all_gather(&fault(&rounds))?;
         agree(&rows, WORDS, (rank, &rounds))?;
-        let mut rounds = rounds.map_err(|cause| Error::Rank { rank, cause })?;
+        let mut rounds = rounds.map_err(failed(rank))?;
 
         let mut state = Ok(());
         for piece in 0..pieces as usize {

@@ -5,6 +5,17 @@ use super::random::{Random, around};
 use sap::{Aabb, Filter, FilterFlags, OnInvalid};
 use sap_dist::Config;
 
+/// A filter of few layers, which is in a group or has a flag at times.
+pub fn some_filter(random: &mut Random) -> Filter {
+    let bits = random.bits() as u32;
+    Filter {
+        layers: bits & 7,
+        mask: bits >> 3 & 7,
+        group: (bits >> 6 & 15).saturating_sub(10),
+        flags: FilterFlags(bits >> 10 & bits >> 12 & 3),
+    }
+}
+
 /// A scene whose boxes change in every way, each frame from the last.
 pub struct Churn {
     random: Random,
@@ -44,16 +55,6 @@ impl Churn {
         }
     }
 
-    fn some_filter(&mut self) -> Filter {
-        let bits = self.random.bits() as u32;
-        Filter {
-            layers: bits & 7,
-            mask: bits >> 3 & 7,
-            group: (bits >> 6 & 15).saturating_sub(10),
-            flags: FilterFlags(bits >> 10 & bits >> 12 & 3),
-        }
-    }
-
     pub fn step(&mut self) -> Scene {
         for i in 0..self.scene.boxes.len() {
             match self.random.below(6) {
@@ -86,7 +87,7 @@ impl Churn {
         // Ids of no order, none twice: an odd factor permutes them.
         self.next += 1;
         let id = self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let (new, filter) = (self.some_box(), self.some_filter());
+        let (new, filter) = (self.some_box(), some_filter(&mut self.random));
         self.scene.boxes.push(new);
         self.scene.ids.push(id);
         self.scene.origins.push(self.random.below(5040));

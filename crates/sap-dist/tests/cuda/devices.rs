@@ -1,7 +1,7 @@
 //! Boxes of the host on several devices by one call: the lists of one engine, frame after frame.
 
-use super::pairs::some_filter;
 use super::{Check, device_of, unless_quick};
+use crate::common::churn::some_filter;
 use crate::common::random::{Random, uniform_in};
 use libtest_mimic::Failed;
 use sap::{Aabb, Backend, BroadPhase, Filter, Frame, OnInvalid, OverlapRule};

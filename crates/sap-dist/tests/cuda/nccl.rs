@@ -3,8 +3,9 @@
 //! binds the library once, so each trial then runs in a process of its own.
 
 use super::devices::{lists, same_lists_over};
-use super::pairs::{sequence, some_filter};
+use super::pairs::sequence;
 use super::{Check, Moment, check_over, divide, divide_mut, unless_quick};
+use crate::common::churn::some_filter;
 use crate::common::random::{Random, uniform_in};
 use crate::common::{LIMIT, Scene};
 use gpu::{Device, Stream};
