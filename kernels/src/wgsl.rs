@@ -12,14 +12,15 @@
 /// The number of threads of a workgroup: all that WebGPU promises.
 pub const WORKGROUP: u32 = 256;
 /// The number of keys of a thread in a tile of the radix sort. Without subgroups a tile of 12 takes
-/// all of the 16 KiB of memory of a workgroup that WebGPU promises. On an H200 (2026-11-23), 2^24
-/// keys were sorted with 8 / 12 / 14 / 16 / 20 at 21.5 / 17.5 / 17.4 / 17.0 / 10.8 G keys/s.
+/// all of the 16 KiB of memory of a workgroup that WebGPU promises. On an H200 (2026-11-26), keys
+/// were sorted with 8 / 12 / 16 / 20 at 1.07 / 0.99 / 0.92 / 0.84 G keys/s if there were 2^16, and
+/// at 21.0 / 20.6 / 21.6 / 15.6 if there were 2^24.
 pub const RADIX_ITEMS: u32 = 8;
 /// That of keys of 32 bits with values, where subgroups are small or not used.
 pub const RADIX_ITEMS_WITH_VALUES: u32 = 12;
 /// That of keys of 32 bits with values, where subgroups have at least 16 lanes: their counters
-/// leave memory for it. On an H200 (2026-11-23), 2^20 and 2^24 pairs were sorted with 8 / 12 / 14 /
-/// 16 / 20 at 8.0 / 6.7 / 6.2 / 7.8 / 5.0 and 12.7 / 13.3 / 13.7 / 13.7 / 8.3 G keys/s.
+/// leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 pairs were sorted with 12 / 16 / 20 /
+/// 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0 G keys/s.
 pub const RADIX_ITEMS_WITH_SUBGROUPS: u32 = 16;
 /// The max number of workgroups that are few: each pass is one launch then.
 pub const RADIX_FEW: u32 = 128;
@@ -174,7 +175,11 @@ impl Radix {
         if let Some(subgroups) = self.subgroups {
             text += &constant("SUBGROUPS", WORKGROUP / subgroups.min);
         }
-        text + &self.files().concat()
+        text += &self.files().concat();
+        match self.subgroups {
+            None => text,
+            Some(_) => unrolled(&text, self.items()),
+        }
     }
 
     fn files(&self) -> Vec<&'static str> {
@@ -414,6 +419,28 @@ impl Demo {
         ];
         constant("WORKGROUP", WORKGROUP) + &files.concat() + file!("common/groups.wgsl")
     }
+}
+
+/// Writes out the loops over the items of a thread, which have no other loop over items in them.
+/// Drivers do not unroll a loop with operations of a subgroup, and an array that it indexes is then
+/// kept in memory instead of registers. On an H200 (2026-11-26) 2^16, 2^20, 2^24 and 2^26 pairs are
+/// sorted at 0.85, 8.6, 16.5 and 16.1 G keys/s with it, and at 0.69, 7.6, 13.7 and 14.0 without.
+fn unrolled(text: &str, items: u32) -> String {
+    let mut loops = text.split("for (var i = 0u; i < ITEMS; i += 1u) {");
+    let mut written = loops.next().unwrap_or_default().to_owned();
+    for rest in loops {
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        });
+        let (body, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        for i in 0..items {
+            written += &format!("{{ const i = {i}u;{body}}}\n");
+        }
+        written += rest.strip_prefix('}').unwrap_or(rest);
+    }
+    written
 }
 
 /// Returns the constants of every module.

@@ -242,6 +242,23 @@ fn only_browsers_are_told_of_subgroups() {
 }
 
 #[test]
+fn loops_over_items_are_written_out_where_subgroups_are_used() {
+    for radix in sorts() {
+        let (text, last) = (radix.text(Target::Native), radix.items() - 1);
+        let is_written_out = radix.subgroups.is_some();
+        assert_ne!(text.contains("i < ITEMS"), is_written_out, "{radix:?}");
+        assert_eq!(
+            text.contains(&format!("const i = {last}u;")),
+            is_written_out
+        );
+        assert!(
+            !text.contains(&format!("const i = {}u;", last + 1)),
+            "{radix:?}"
+        );
+    }
+}
+
+#[test]
 fn no_float_and_no_wide_atomic_is_in_a_module() {
     for module in exact() {
         let code = module

@@ -13,9 +13,9 @@
 // Bytes of a key of 32 bits: 12 a pass and 4 to inspect it, less the 4 of the first count, which
 // `inspect` makes: 48 in four passes. The counts of a workgroup add 4 KiB a pass.
 //
-// On an H200 (Vulkan, 2026-11-23) 2^24 keys are sorted at 21.5 G keys/s, and with values at 13.5. A
-// pass takes 30 us to count, 12 to scan and 155 to scatter, where memory alone would take 14, 1 and
-// 32. 2^16 keys take 71 us, all of it launches.
+// On an H200 (Vulkan, 2026-11-26) 2^24 keys are sorted at 21 G keys/s, and with values at 16.5. A
+// pass takes 31 us to count, 13 to scan and 158 to scatter, where memory alone would take 14, 1 and
+// 32. 2^16 keys take 60 us, all of it launches.
 
 const RADIX: u32 = 256u;
 const TILE: u32 = WORKGROUP * ITEMS;
