@@ -5,6 +5,9 @@
 #[macro_use]
 mod common;
 
+#[path = "../../wgpu-device/tests/validation/mod.rs"]
+mod validation;
+
 use common::{
     Distribution, TestKey, around, assert_same_bits, by_index, expected_index, special_f32,
     special_f64, sprinkled,
@@ -23,6 +26,7 @@ const TILE: usize = 2048;
 const MAX_WORKGROUPS: usize = 2048;
 
 fn main() {
+    validation::watch();
     let wanted = std::env::var("RADSWEEP_WGPU").ok();
     let adapters = match wanted.as_deref() {
         Some("real") | None => Adapters::Real,
@@ -108,15 +112,7 @@ fn main() {
         println!("SKIPPED: all tests of the sort on wgpu, because {why_not}");
     }
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
-    // The devices are still there. The exit handlers of a software driver once freed memory twice
-    // beside its own threads, so none of them runs.
-    #[cfg(unix)]
-    // SAFETY: the call takes any number, and does not return. Each line printed was flushed.
-    unsafe {
-        libc::_exit(if conclusion.has_failed() { 101 } else { 0 })
-    }
-    #[cfg(not(unix))]
-    conclusion.exit();
+    validation::exit(conclusion.has_failed())
 }
 
 fn orders() -> [SortOptions; 2] {

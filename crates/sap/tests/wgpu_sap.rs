@@ -4,17 +4,14 @@
 
 mod common;
 
+#[path = "../../wgpu-device/tests/validation/mod.rs"]
+mod validation;
+
 mod wgpu;
 
 fn main() {
+    validation::watch();
     let arguments = libtest_mimic::Arguments::from_args();
     let conclusion = libtest_mimic::run(&arguments, wgpu::trials());
-    // As in `wgpu_sort` of `gpusort`: no exit handler of a software driver runs.
-    #[cfg(unix)]
-    // SAFETY: the call takes any number, and does not return. Each line printed was flushed.
-    unsafe {
-        libc::_exit(if conclusion.has_failed() { 101 } else { 0 })
-    }
-    #[cfg(not(unix))]
-    conclusion.exit();
+    validation::exit(conclusion.has_failed())
 }
