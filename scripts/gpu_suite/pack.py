@@ -11,7 +11,7 @@ import tarfile
 import time
 from pathlib import Path
 
-from .parts import BENCHES, BINARIES, ROOT, binary_of, images_are_fresh
+from .parts import BENCHES, BINARIES, ROOT, VULKAN_BINARIES, binary_of, images_are_fresh
 from .record import all_hashes
 from .run import BUNDLE, PACK
 
@@ -57,10 +57,13 @@ def pack():
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
 
+    on_vulkan = {name: tuple(name.split(".")) for name in VULKAN_BINARIES}
     # Without the viewer: no part of the suite uses it, and its release build takes ten minutes.
     choice = [word for name in PACKAGES for word in ("--package", name)] + ["--no-default-features", "--features", FEATURES]
     built = executables("test", "--no-run", *choice, *(word for _, name in tests.values() for word in ("--test", name)))
     built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--example", name)))
+    for package, name in on_vulkan.values():
+        built |= executables("test", "--no-run", "--package", package, "--features", "wgpu", "--test", name)
     if all_hashes() != hashes:
         sys.exit("gpu-suite: the GPU sources changed while they were built; pack again")
     print(f"built in {time.monotonic() - began:.0f} s")
@@ -69,7 +72,7 @@ def pack():
     for folder in ("tests", "benches", "cub"):
         (PACK / folder).mkdir(parents=True)
     places = {("radsweep-cli", "radsweep"): PACK / "radsweep"}
-    places |= {target: PACK / "tests" / name for name, target in tests.items()}
+    places |= {target: PACK / "tests" / name for name, target in (tests | on_vulkan).items()}
     places |= {target: PACK / "benches" / name for name, target in benches.items()}
     for (package, name), place in places.items():
         if subprocess.run(["strip", "-o", place, built[Path(packages[package]["manifest_path"]), name]]).returncode:
@@ -93,7 +96,7 @@ def pack():
     for what in missing:
         print(f"MISSING: {what}")
     size = bundle()
-    print(f"gpu-suite: {size / 2**20:.1f} MiB in .gpu/{BUNDLE.name}, {len(tests)} test binaries, {len(benches)} benches, {time.monotonic() - began:.0f} s")
+    print(f"gpu-suite: {size / 2**20:.1f} MiB in .gpu/{BUNDLE.name}, {len(tests) + len(on_vulkan)} test binaries, {len(benches)} benches, {time.monotonic() - began:.0f} s")
     if size > MAX_BYTES:
         sys.exit(f"gpu-suite: more than {MAX_BYTES >> 20} MiB")
 
@@ -103,7 +106,7 @@ def bundle():
     gathered = sorted(PACK.iterdir())
     # The binaries contain the same images: a dictionary larger than several binaries finds the
     # copies.
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 64 << 20}]
     with lzma.open(BUNDLE, "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in gathered:
             tar.add(path, path.name)

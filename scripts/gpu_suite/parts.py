@@ -7,8 +7,8 @@ without the CPU engines and other families of sorts. The tests' own sources coun
 at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
 threads of a block share. That depends on the images and the constants in the tuning tables, so
 the rest of the Rust does not count; after a change of a launch shape beside its launch, run it by
-hand. Lines that are comments do not count, nor do items and
-statements of the feature `wgpu`, which the suite does not build.
+hand. Lines that are comments do not count. Items and statements of the feature `wgpu` count only
+for its tests, which run on the Vulkan driver of the machine.
 """
 import hashlib
 import re
@@ -25,9 +25,9 @@ WGPU_ITEMS = re.compile(
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-TESTS, MEMCHECK, RACECHECK, SCENES, BENCH = "tests", "memcheck", "racecheck", "scenes", "bench"
+TESTS, VULKAN, MEMCHECK, RACECHECK, SCENES, BENCH = "tests", "vulkan", "memcheck", "racecheck", "scenes", "bench"
 SANITIZERS = [MEMCHECK, RACECHECK]
-KINDS = [TESTS, *SANITIZERS, SCENES, BENCH]
+KINDS = [TESTS, VULKAN, *SANITIZERS, SCENES, BENCH]
 
 DEVICE = ["crates/libcuda-shim/src", "crates/gpu/src"]
 SORTS = [*DEVICE, "crates/gpusort/src"]
@@ -78,6 +78,12 @@ BINARIES = dict(
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
+# The test binaries of the feature `wgpu`, and their sources.
+ON_WGPU = ["crates/wgpu-device/src", "crates/wgpu-device/tests/validation", "kernels/wgsl", "kernels/src/wgsl.rs", "crates/gpusort/src"]
+VULKAN_BINARIES = {
+    "gpusort.wgpu_sort": [*ON_WGPU, "crates/gpusort/tests/common", "crates/gpusort/tests/wgpu_sort.rs"],
+    "radsweep-sap.wgpu_sap": [*ON_WGPU, "crates/sap/src", "crates/sap/tests/common", "crates/sap/tests/wgpu", "crates/sap/tests/wgpu_sap.rs"],
+}
 # The benches: examples that print one JSON object per line, and CUB's. Lines with the `what` and
 # `n` of a CUB line are compared with it.
 BENCHES = {
@@ -92,7 +98,7 @@ SCENE_PROGRAM = "radsweep"
 def wanted():
     """Returns every part as (kind, name)."""
     binaries = [(kind, name) for kind in [TESTS, *SANITIZERS] for name in BINARIES]
-    return binaries + [(SCENES, SCENE_PROGRAM)] + [(BENCH, name) for name in BENCHES]
+    return binaries + [(VULKAN, name) for name in VULKAN_BINARIES] + [(SCENES, SCENE_PROGRAM)] + [(BENCH, name) for name in BENCHES]
 
 
 def sources(kind, name, root=ROOT):
@@ -101,10 +107,13 @@ def sources(kind, name, root=ROOT):
         images, paths = BENCHES[name]
     elif kind == SCENES:
         images, paths = ["*"], PROGRAM
+    elif kind == VULKAN:
+        images, paths = [], VULKAN_BINARIES[name]
     else:
         images, paths, tests = BINARIES[name]
         paths = paths + tests if kind == TESTS else paths
-    left_out = {"cpu", "cpu.rs", "wgpu", "wgsl.rs"} | {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
+    left_out = {"cpu", "cpu.rs"} | ({"cuda", "cuda.rs"} if kind == VULKAN else {"wgpu", "wgsl.rs"})
+    left_out |= {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
     prebuilt = root / "kernels" / "prebuilt"
     # The images of the demo scenes and of several ranks count only for parts that name them: the
     # broad phase of one device loads neither.
@@ -112,7 +121,7 @@ def sources(kind, name, root=ROOT):
     is_meant = lambda image: image in images or (not image.startswith(("demo", "dist")) and is_named(image))
     found = {path for path in prebuilt.glob("*.ptx") if is_meant(path.stem)}
     for path in (root / path for path in paths):
-        inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx", ".cuh")]
+        inside = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".rs", ".ptx", ".cuh", ".wgsl")]
         if not inside:
             raise SystemExit(f"gpu-suite: {path} of {name} is not there")
         found |= {file for file in inside if not left_out & set(file.relative_to(path).parts)}
@@ -121,17 +130,20 @@ def sources(kind, name, root=ROOT):
     return sorted(found)
 
 
-def code(path):
-    """Returns the contents of a file, of Rust and C++ without what does not count."""
+def code(path, kind):
+    """Returns the contents of a file, of Rust and shaders without what does not count."""
     contents = path.read_bytes()
-    return contents if path.suffix == ".ptx" else WGPU_ITEMS.sub(b"", COMMENT_LINES.sub(b"", contents))
+    if path.suffix == ".ptx":
+        return contents
+    contents = COMMENT_LINES.sub(b"", contents)
+    return contents if kind == VULKAN else WGPU_ITEMS.sub(b"", contents)
 
 
 def part_hash(kind, name, root=ROOT):
     """Returns the hash of the paths and code of a part's files."""
     digest = hashlib.sha256()
     for path in sources(kind, name, root):
-        contents = code(path)
+        contents = code(path, kind)
         digest.update(f"{path.relative_to(root).as_posix()}\n{len(contents)}\n".encode() + contents)
     return digest.hexdigest()[:16]
 

@@ -10,7 +10,7 @@ import json
 import time
 
 from .figures import differing
-from .parts import BENCH, BINARIES, KINDS, ROOT, SANITIZERS, SCENES, TESTS, images_are_fresh, part_hash, wanted
+from .parts import BENCH, BINARIES, KINDS, ROOT, SANITIZERS, SCENES, TESTS, VULKAN, VULKAN_BINARIES, images_are_fresh, part_hash, wanted
 
 RECORD = ROOT / "gpu-suite.json"
 
@@ -120,6 +120,11 @@ def table(record, kinds):
             numbers = [counts.get(key, "-") for key in ("passed", "failed", "ignored")]
             cells = [cell(kind, record[kind].get(name)) for kind in SANITIZERS]
             print(f"{name:28} {numbers[0]:>6} {numbers[1]:>6} {numbers[2]:>7}  {cells[0]:14} {cells[1]}")
+    if VULKAN in kinds:
+        print("\nthe feature wgpu on Vulkan:")
+        for name in VULKAN_BINARIES:
+            counts = record[VULKAN].get(name, {})
+            print(f"{name:28} {' '.join(f'{counts.get(key, chr(45))} {key}' for key in ('passed', 'failed', 'ignored'))}")
     if SCENES in kinds:
         for entry in record[SCENES].values():
             print(f"\nscenes, both rules: {entry['passed']} passed, {entry['failed']} failed")

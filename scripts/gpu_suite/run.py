@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import record as records
-from .parts import BENCH, BENCHES, BINARIES, KINDS, MEMCHECK, RACECHECK, ROOT, SANITIZERS, SCENE_PROGRAM, SCENES, TESTS, binary_of, family_of
+from .parts import BENCH, BENCHES, BINARIES, KINDS, MEMCHECK, RACECHECK, ROOT, SANITIZERS, SCENE_PROGRAM, SCENES, TESTS, VULKAN, VULKAN_BINARIES, binary_of, family_of
 from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
@@ -148,7 +148,7 @@ class Run:
         if set(kinds) & set(SANITIZERS) and self.tool("compute-sanitizer") is None:
             self.fail("compute-sanitizer is not on the PATH")
             kinds = [kind for kind in kinds if kind not in SANITIZERS]
-        due = [(kind, name) for kind in kinds for name in self.chosen(BINARIES) if self.due(record, kind, name)]
+        due = [(kind, name) for kind in kinds for name in self.chosen(VULKAN_BINARIES if kind == VULKAN else BINARIES) if self.due(record, kind, name)]
         with ThreadPoolExecutor(4 * self.devices) as pool:
             # Both sanitizers run the same trials.
             which = {(kind in SANITIZERS, name): (kind, name) for kind, name in due}
@@ -200,7 +200,7 @@ class Run:
         found = {**counts, "ran": job.trials, "wrong": []}
         # The trials that passed before an end in time or a failure count, except under a sanitizer,
         # which reports at the end.
-        passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind == TESTS else []
+        passed = re.findall(r"^test (.+?) +\.\.\. ok$", done.out, re.M) if job.kind in (TESTS, VULKAN) else []
         if done.cut:
             found |= {"passed": len(passed), "failed": 0, "ignored": 0, "ran": passed}
             verdict = f"out of time after {len(passed)}" if passed else "not run, out of time"
@@ -274,7 +274,10 @@ class Run:
 
 
 def choice(kind, name):
-    """Returns the environment that chooses a part's sizes, and its family of sorts."""
+    """Returns the environment that chooses a part's sizes, its family of sorts, and a real driver
+    of Vulkan with its validation layer."""
+    if kind == VULKAN:
+        return {"RADSWEEP_QUICK": "0", "RADSWEEP_WGPU": "real", "RADSWEEP_VALIDATION": "required", "WGPU_DEBUG": "0"}
     return {"RADSWEEP_QUICK": "1" if kind in SANITIZERS else "0", "RADSWEEP_SORTS": family_of(name)}
 
 

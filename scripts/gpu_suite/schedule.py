@@ -9,15 +9,15 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .parts import MEMCHECK, RACECHECK, TESTS
+from .parts import MEMCHECK, RACECHECK, TESTS, VULKAN
 
 # Processes at once on each device. Under racecheck they slow each other down.
-AT_ONCE = {TESTS: 8, MEMCHECK: 8, RACECHECK: 3}
+AT_ONCE = {TESTS: 8, VULKAN: 8, MEMCHECK: 8, RACECHECK: 3}
 # Seconds that one process should take: much more than its start.
-JOB_SECONDS = {TESTS: 12, MEMCHECK: 25, RACECHECK: 40}
+JOB_SECONDS = {TESTS: 12, VULKAN: 20, MEMCHECK: 25, RACECHECK: 40}
 # Estimated seconds of trials without an earlier run, by name, or else by the kind of run.
-LONG_TRIALS = {TESTS: [(r"soak::.*", 40.0), (r".*/2\^2\d keys.*|memory::everything_.*", 10.0)], MEMCHECK: [], RACECHECK: []}
-TRIAL = {TESTS: 1.0, MEMCHECK: 1.5, RACECHECK: 4.0}
+LONG_TRIALS = {TESTS: [(r"soak::.*", 40.0), (r".*/2\^2\d keys.*|memory::everything_.*", 10.0)], VULKAN: [], MEMCHECK: [], RACECHECK: []}
+TRIAL = {TESTS: 1.0, VULKAN: 0.5, MEMCHECK: 1.5, RACECHECK: 4.0}
 # Trials from this many seconds on are recorded as slow; the estimate of all others.
 SLOW, QUICK_TRIAL = 1.0, 0.3
 

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 from unittest import mock
 
 from . import figures, parts, record, run, schedule
-from .parts import BENCH, MEMCHECK, RACECHECK, TESTS
+from .parts import BENCH, MEMCHECK, RACECHECK, TESTS, VULKAN
 from .schedule import Job
 
-SORT, GPU = "gpusort.cuda_sort/onesweep", "radsweep-gpu.cuda_gpu"
+SORT, GPU, WGPU = "gpusort.cuda_sort/onesweep", "radsweep-gpu.cuda_gpu", "gpusort.wgpu_sort"
 
 # A binary of trials that the `exact` and `skip` options choose from, as libtest-mimic makes them. A
 # trial named `slow` sleeps.
@@ -76,7 +76,8 @@ class Sources(unittest.TestCase):
                 file.write_bytes(kept)
                 return now
 
-            everything = {part for part in before if part != (BENCH, "cub")}
+            vulkan = {(VULKAN, name) for name in parts.VULKAN_BINARIES}
+            everything = {part for part in before if part != (BENCH, "cub")} - vulkan
             whole = {(kind, name) for kind in (TESTS, RACECHECK, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-dist.cuda_dist", "radsweep-cli.cuda_program")}
             whole |= {(parts.SCENES, "radsweep"), (BENCH, "bench_sweep")}
             rust = lambda found: {part for part in found if part[0] != RACECHECK}
@@ -86,9 +87,13 @@ class Sources(unittest.TestCase):
             self.assertEqual(changed("crates/sap/src/cpu/mod.rs"), set())
             self.assertEqual(changed("crates/gpu/src/stream.rs", b"    /// A comment.\n"), set())
             of_wgpu = b'#[cfg(feature = "wgpu")]\n#[must_use]\npub fn f(\n    a: u32,\n) -> u32 {\n    a;\n}\n'
-            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu), set())
-            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu + b"fn g() {}\n"), rust(whole))
-            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu.replace(b"feature", b"not_feature")), rust(whole))
+            sap_on_vulkan = {(VULKAN, "radsweep-sap.wgpu_sap")}
+            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu), sap_on_vulkan)
+            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu + b"fn g() {}\n"), rust(whole) | sap_on_vulkan)
+            self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu.replace(b"feature", b"not_feature")), rust(whole) | sap_on_vulkan)
+            self.assertEqual(changed("crates/sap/src/wgpu/search.rs"), sap_on_vulkan)
+            self.assertEqual(changed("kernels/wgsl/sort/radix.wgsl"), vulkan)
+            self.assertEqual(changed("kernels/wgsl/sort/radix.wgsl", b"// A comment.\n"), set())
             quick = {(kind, "gpusort.cuda_sort/quicksort") for kind in (TESTS, RACECHECK, MEMCHECK)}
             self.assertEqual(changed("kernels/prebuilt/quicksort_64.ptx"), quick | whole)
             self.assertEqual(changed("crates/gpusort/src/cuda/quicksort/mod.rs"), rust(quick | whole))
@@ -265,7 +270,7 @@ class WholeRun(unittest.TestCase):
         for module, name, value in [
             (run, "PACK", self.pack), (run, "IMAGES", self.folder), (run, "COMPILER", self.folder / "compiler"),
             (run, "BUNDLE", self.pack / "none"), (record, "RECORD", self.folder / "record.json"),
-            (run, "unpack", lambda hashes: {"missing": []}), (run, "BINARIES", binaries), (record, "read", lambda: self.read()),
+            (run, "unpack", lambda hashes: {"missing": []}), (run, "BINARIES", binaries), (run, "VULKAN_BINARIES", [WGPU]), (record, "read", lambda: self.read()),
         ]:
             patch = mock.patch.object(module, name, value)
             patch.start()
@@ -285,6 +290,7 @@ class WholeRun(unittest.TestCase):
         sort = [f"sorts: {i}" for i in range(20)] + list(more)
         self.put(self.pack / "tests" / parts.binary_of(SORT), BINARY.format(names=sort, slow=slow))
         self.put(self.pack / "tests" / GPU, BINARY.format(names=["fills", "many_threads", "scratch"], slow=slow))
+        self.put(self.pack / "tests" / WGPU, BINARY.format(names=["on wgpu"], slow=slow))
 
     def read(self):
         path = self.folder / "record.json"
@@ -309,8 +315,11 @@ class WholeRun(unittest.TestCase):
             self.assertEqual(record.fault(kind, found[kind][SORT]), None)
             self.assertEqual(f"{kind} cuda_gpu 2/2 alone: " in said, kind != RACECHECK)
         self.assertEqual(list(found["seconds"][f"tests {SORT}"]), ["slow one"])
+        code, said = self.run_suite("vulkan")
+        self.assertEqual((code, self.read()[VULKAN][WGPU]["passed"], "1 passed 0 failed" in said), (0, 1, True), said)
+        found = self.read()
         # Nothing is left to run.
-        code, said = self.run_suite("tests,sanitizer", stale=True)
+        code, said = self.run_suite("tests,vulkan,sanitizer", stale=True)
         self.assertEqual((code, self.read()), (0, found))
         self.assertNotIn("trials", said)
 
