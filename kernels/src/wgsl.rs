@@ -19,8 +19,8 @@ pub const RADIX_ITEMS: u32 = 8;
 /// That of keys of 32 bits with values, where subgroups are small or not used.
 pub const RADIX_ITEMS_WITH_VALUES: u32 = 12;
 /// That of keys of 32 bits with values, where subgroups have at least 16 lanes: their counters
-/// leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 pairs were sorted with 12 / 16 / 20 /
-/// 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0 G keys/s.
+/// leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 pairs were sorted with 12 / 16 / 20
+/// / 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0 G keys/s.
 pub const RADIX_ITEMS_WITH_SUBGROUPS: u32 = 16;
 /// The max number of workgroups that are few: each pass is one launch then.
 pub const RADIX_FEW: u32 = 128;

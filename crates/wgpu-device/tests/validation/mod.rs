@@ -1,7 +1,7 @@
 //! Makes what the validation layer of Vulkan complains about a failure of the test program.
 //!
-//! `wgpu` asks for the layer in builds with debug assertions, and logs what it says. Where the layer
-//! is not installed nothing is validated, unless `RADSWEEP_VALIDATION=required`: that is a failure
+//! `wgpu` asks for the layer in builds with debug assertions, and logs what it says. Where it is
+//! not installed nothing is validated, unless `RADSWEEP_VALIDATION=required`: that is a failure
 //! then. Old layers refuse the debug information of WGSL; `WGPU_DEBUG=0` leaves it out.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
