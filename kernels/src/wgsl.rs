@@ -1,29 +1,31 @@
 //! The WGSL kernels, put together from one file for each primitive.
 //!
 //! ```
-//! use radsweep_kernels::wgsl::{Key, Radix, Target, Value};
+//! use radsweep_kernels::wgsl::{Key, Radix, Target, Tile, Value};
 //!
 //! let (key, value) = (Key::Bits32, Value::None);
-//! let kernels = Radix { key, value, is_plain: true, subgroups: None };
+//! let kernels = Radix { key, value, is_plain: true, tile: Tile::Small, subgroups: None };
 //! let text = kernels.text(Target::Native);
 //! assert!(kernels.entry_points().iter().all(|name| text.contains(&format!("fn {name}("))));
 //! ```
 
 /// The number of threads of a workgroup: all that WebGPU promises.
 pub const WORKGROUP: u32 = 256;
-/// The number of keys of a thread in a tile of the radix sort. Without subgroups a tile of 12 takes
-/// all of the 16 KiB of memory of a workgroup that WebGPU promises. On an H200 (2026-11-26), keys
-/// were sorted with 8 / 12 / 16 / 20 at 1.07 / 0.99 / 0.92 / 0.84 G keys/s if there were 2^16, and
-/// at 21.0 / 20.6 / 21.6 / 15.6 if there were 2^24.
+/// The number of keys of a thread in a small tile of the radix sort.
 pub const RADIX_ITEMS: u32 = 8;
-/// That of keys of 32 bits with values, where subgroups are small or not used.
+/// That in a large tile of keys of 32 bits with values, where subgroups are small or not used. It
+/// takes all of the 16 KiB of memory of a workgroup that WebGPU promises.
 pub const RADIX_ITEMS_WITH_VALUES: u32 = 12;
-/// That of keys of 32 bits with values, where subgroups have at least 16 lanes: their counters
-/// leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 pairs were sorted with 12 / 16 / 20
-/// / 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0 G keys/s.
+/// That in a large tile of keys of 32 bits where subgroups have at least 16 lanes: their counters
+/// leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 keys were sorted with 8 / 12 / 16 /
+/// 20 at 9.3 / 8.6 / 10.2 / 7.7 and 21.0 / 20.6 / 21.6 / 15.6 G keys/s, and pairs with 12 / 16 / 20
+/// / 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0. 2^16 keys took 1.07 / 0.99 / 0.92 /
+/// 0.84, so that few keys have small tiles.
 pub const RADIX_ITEMS_WITH_SUBGROUPS: u32 = 16;
-/// The max number of workgroups that are few: each pass is one launch then.
-pub const RADIX_FEW: u32 = 128;
+/// The max number of workgroups that are few: each pass is one launch then. On an H200
+/// (2026-11-26) 2^19 pairs in 128 workgroups were sorted at 5.2 G keys/s with three launches a
+/// pass, and at 4.2 with one.
+pub const RADIX_FEW: u32 = 64;
 /// The values of a digit.
 const RADIX: u32 = 256;
 
@@ -56,6 +58,15 @@ pub enum Value {
     Index,
 }
 
+/// How many keys a workgroup of a sort takes at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tile {
+    /// So few that few keys have many workgroups.
+    Small,
+    /// As many as registers and the memory of a workgroup allow.
+    Large,
+}
+
 /// The sizes of the subgroups of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subgroups {
@@ -74,6 +85,8 @@ pub struct Radix {
     pub value: Value,
     /// Whether keys are ordered as the numbers that they are stored as.
     pub is_plain: bool,
+    /// The keys of a workgroup.
+    pub tile: Tile,
     /// The subgroups to rank digits with; `None` to rank them without.
     pub subgroups: Option<Subgroups>,
 }
@@ -121,11 +134,11 @@ impl Radix {
     /// Returns the number of keys of a thread in a tile.
     #[must_use]
     pub const fn items(&self) -> u32 {
-        match (self.key, self.value) {
-            (Key::Bits32, Value::U32 | Value::Index) => match self.subgroups {
-                Some(subgroups) if subgroups.min >= 16 => RADIX_ITEMS_WITH_SUBGROUPS,
-                _ => RADIX_ITEMS_WITH_VALUES,
-            },
+        match (self.tile, self.key, self.subgroups, self.value) {
+            (Tile::Large, Key::Bits32, Some(Subgroups { min: 16.., .. }), _) => {
+                RADIX_ITEMS_WITH_SUBGROUPS
+            }
+            (Tile::Large, Key::Bits32, _, Value::U32 | Value::Index) => RADIX_ITEMS_WITH_VALUES,
             _ => RADIX_ITEMS,
         }
     }

@@ -2,7 +2,9 @@
 
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, SubgroupOperationSet, ValidationFlags, Validator};
-use radsweep_kernels::wgsl::{Cells, Demo, Key, Radix, Resident, Subgroups, Sweep, Target, Value};
+use radsweep_kernels::wgsl::{
+    Cells, Demo, Key, Radix, Resident, Subgroups, Sweep, Target, Tile, Value,
+};
 
 /// A module, and what it promises.
 #[derive(Debug)]
@@ -102,12 +104,13 @@ fn sorts() -> Vec<Radix> {
         for value in [Value::None, Value::U32, Value::Index] {
             for subgroups in std::iter::once(None).chain(subgroups) {
                 for is_plain in [false, true] {
-                    all.push(Radix {
+                    all.extend([Tile::Small, Tile::Large].map(|tile| Radix {
                         key,
                         value,
                         is_plain,
+                        tile,
                         subgroups,
-                    });
+                    }));
                 }
             }
         }

@@ -19,7 +19,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const SUBMISSIONS: usize = 9;
 /// The keys of a submission, at least: enough that its start and its wait count little.
-const SUBMITTED_KEYS: usize = 1 << 26;
+const SUBMITTED_KEYS: usize = 1 << 28;
 /// How long the device works before each measurement: an idle one has a lower clock.
 const WARM_UP: Duration = Duration::from_millis(300);
 

@@ -1,12 +1,17 @@
 //! The kernels of the sorts, compiled at their first use.
 
 use super::config::{SorterConfig, Subgroups};
-use super::scratch::Payload;
+use super::scratch::{Payload, tiles};
 use crate::{KeyType, Result};
-use radsweep_kernels::wgsl::{self, Radix, Target};
+use radsweep_kernels::wgsl::{self, RADIX_ITEMS, Radix, Target};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use wgpu_device::{Device, Kernel};
+
+/// The max number of small tiles: about the multiprocessors of a large GPU. On an H200
+/// (2026-11-26) 2^18 pairs in 64 large tiles were sorted at 2.6 G keys/s, no faster than in 128
+/// small ones with one launch a pass.
+const SMALL_TILES: u32 = 128;
 
 /// The kernels of the sorts of a key width and payload.
 #[derive(Debug)]
@@ -35,9 +40,9 @@ impl Modules {
         let bytes = |subgroups| {
             let module = Radix {
                 key: wgsl::Key::Bits32,
-                // The larger tile.
                 value: wgsl::Value::U32,
                 is_plain: true,
+                tile: wgsl::Tile::Large,
                 subgroups,
             };
             module.workgroup_bytes()
@@ -78,8 +83,8 @@ impl Modules {
         self.subgroups.is_some()
     }
 
-    /// Returns the module for keys of this type.
-    pub fn module(&self, key: KeyType, payload: Payload, is_plain: bool) -> Radix {
+    /// Returns the module for so many keys of this type.
+    pub fn module(&self, n: u32, key: KeyType, payload: Payload, is_plain: bool) -> Radix {
         Radix {
             key: match key.bits() {
                 32 => wgsl::Key::Bits32,
@@ -87,6 +92,11 @@ impl Modules {
             },
             value: payload.value(),
             is_plain,
+            tile: if tiles(n, RADIX_ITEMS) <= SMALL_TILES {
+                wgsl::Tile::Small
+            } else {
+                wgsl::Tile::Large
+            },
             subgroups: self.subgroups,
         }
     }

@@ -163,7 +163,7 @@ impl Sorter {
         }
         let targets = [request.keys_out, request.values_out].map(|output| request.target(output));
         let is_plain = Params::are_plain(K::TYPE, options.order);
-        let module = (self.0.modules).module(K::TYPE, request.payload(), is_plain);
+        let module = (self.0.modules).module(n, K::TYPE, request.payload(), is_plain);
         let size = [n, scratch::tiles(n, module.items())];
         let count_at = request.counted.map_or(0, |(_, offset)| offset / 4);
         let order = options.order;
