@@ -12,7 +12,7 @@ use super::view::View;
 use crate::error::same_length;
 use crate::{Error, Key, Result, SortOptions, SortReport};
 use bytemuck::Pod;
-use std::time::Instant;
+use web_time::Instant;
 
 /// Sorts on the CPU and keeps its scratch memory from call to call.
 ///

@@ -1,7 +1,7 @@
 //! Measures the stages of a call.
 
 use crate::Timings;
-use std::time::Instant;
+use web_time::Instant;
 
 /// A stopwatch for consecutive stages.
 pub(crate) struct Clock {

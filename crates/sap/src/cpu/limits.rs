@@ -168,6 +168,7 @@ mod tests {
 
     /// Memory that exceeds what any machine has makes the limit independent of this one.
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "the system does not tell its memory")]
     fn an_update_with_events_needs_twice_the_memory() {
         let limit = |events| {
             let config = Config {

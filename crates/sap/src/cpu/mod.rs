@@ -74,11 +74,11 @@ use output::lists::Lists;
 use output::order::order;
 use scene::Scene;
 use std::borrow::Cow;
-use std::time::Instant;
 use tuning::{
     MAX_TREE_FRAMES, MEDIUM_FRAME, MIN_ROUND_PAIRS, MIN_TREE_FRAMES, READ_HERE,
     ROUND_PAIRS_PER_BOX, SMALL_FRAME, SMALL_LIST, STREAM_TASK,
 };
+use web_time::Instant;
 
 /// The CPU engine: the last frame, its lists, and what updates keep for the next one.
 pub(crate) struct Engine {
@@ -115,6 +115,11 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(config: Config) -> Self {
+        if cfg!(target_family = "wasm") && config.threads.is_some() {
+            // Starts the global pool of `rayon`, which is this thread where no other can be
+            // started. A caller in a pool needs no pool of `Config::threads`.
+            rayon::current_num_threads();
+        }
         Self::with_lists(
             Lists::with_capacity(config.initial_pair_capacity.unwrap_or(0)),
             config,
@@ -368,6 +373,35 @@ pub(crate) fn check_count(frame: &Frame) -> Result<()> {
     if boxes > limit {
         Err(Error::TooManyBoxes { boxes, limit })
     } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BroadPhase;
+    use std::num::NonZero;
+
+    /// On WebAssembly there is one thread, whatever is asked for. The first frames are too small
+    /// for others, the next ones are not.
+    #[test]
+    fn threads_that_are_asked_for_change_no_pair() -> Result<()> {
+        let mut broad_phase = BroadPhase::new(Config {
+            backend: Backend::Cpu,
+            threads: NonZero::new(3),
+            ..Config::default()
+        })?;
+        for n in [4, 10 * MEDIUM_FRAME as u32] {
+            let neighbours: Vec<_> = (1..n).map(|b| Pair { a: b - 1, b }).collect();
+            for shift in [0.0, 0.25, 100.0] {
+                let row = (0..n).map(|i| i as f32 + shift);
+                let boxes: Vec<_> = row.map(|x| Aabb::new([x; 3], [x + 1.0; 3])).collect();
+                broad_phase.update(&boxes)?;
+                assert!(broad_phase.pairs() == neighbours);
+                assert_eq!(broad_phase.query(boxes[1]).collect()?, [0, 1, 2]);
+            }
+        }
         Ok(())
     }
 }
