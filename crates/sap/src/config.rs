@@ -182,7 +182,7 @@ pub struct Config {
     /// The number of CPU threads of this broad phase, which makes a pool of its own when it first
     /// needs one. `None` means the pool of `rayon` that the caller is in, else the global one.
     /// Small frames stay on the caller's thread in any case. If the caller is in a pool of `rayon`,
-    /// that pool is used instead.
+    /// that pool is used instead. It has no effect in WebAssembly without threads.
     pub threads: Option<NonZero<usize>>,
 }
 
