@@ -82,22 +82,30 @@ impl Mpi {
         buffers: B,
         post: impl FnOnce(&mut B, MPI_Comm, &mut MPI_Request) -> c_int,
     ) -> Result<B, TransportError> {
+        self.call(|mpi| {
+            // Not dropped unless the call is complete: MPI may write to them at any time until
+            // then.
+            let mut buffers = ManuallyDrop::new(buffers);
+            // SAFETY: a constant of MPI.
+            let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+            let code = post(&mut buffers, mpi.communicator.as_raw(), &mut request);
+            check(name, code)?;
+            mpi.wait(name, &mut request)?;
+            Ok(ManuallyDrop::into_inner(buffers))
+        })
+    }
+
+    /// Makes a call, unless one failed before, and keeps its error.
+    fn call<R>(
+        &mut self,
+        call: impl FnOnce(&mut Self) -> Result<R, TransportError>,
+    ) -> Result<R, TransportError> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        // Not dropped unless the call is complete: MPI may write to them at any time until then.
-        let mut buffers = ManuallyDrop::new(buffers);
-        // SAFETY: a constant of MPI.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let code = post(&mut buffers, self.communicator.as_raw(), &mut request);
-        let done = check(name, code).and_then(|()| self.wait(name, &mut request));
-        match done {
-            Ok(()) => Ok(ManuallyDrop::into_inner(buffers)),
-            Err(error) => {
-                self.broken = Some(error.clone());
-                Err(error)
-            }
-        }
+        let done = call(self);
+        self.broken = done.as_ref().err().cloned();
+        done
     }
 
     /// Tests a request until it is complete or the time is over.
@@ -224,6 +232,44 @@ impl Mpi {
             }
         })
     }
+
+    /// Exchanges messages of any length.
+    fn messages(&mut self, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
+        let (given, ranks) = (outgoing.len(), self.size);
+        if given != ranks {
+            return Err(TransportError::Messages { given, ranks });
+        }
+        self.calls += 1;
+        self.traffic.exchange(self.rank, &outgoing);
+        let own = std::mem::take(&mut outgoing[self.rank]);
+        let (lengths, longest) = self.lengths(&outgoing)?;
+        let mut incoming = vec![Vec::new(); ranks];
+        for (message, &length) in incoming.iter_mut().zip(&lengths) {
+            reserve(message, length as usize)?;
+        }
+        let part = c_int::MAX as u64 / ranks as u64;
+        for start in (0..longest).step_by(part as usize) {
+            let of = |length: u64| length.saturating_sub(start).min(part) as usize;
+            let slice = |message: &'_ Vec<u8>| {
+                let start = message.len().min(start as usize);
+                start..start + of(message.len() as u64)
+            };
+            let parts: Vec<&[u8]> = outgoing
+                .iter()
+                .map(|message| &message[slice(message)])
+                .collect();
+            let expected: Vec<usize> = lengths.iter().map(|&length| of(length)).collect();
+            let round = self.round(&parts, &expected)?;
+            let mut rest = &round.to[..];
+            for (message, length) in incoming.iter_mut().zip(expected) {
+                let (part, others) = rest.split_at(length);
+                message.extend_from_slice(part);
+                rest = others;
+            }
+        }
+        incoming[self.rank] = own;
+        Ok(incoming)
+    }
 }
 
 /// The buffers of a round: bytes, and the count and offset of each rank.
@@ -307,41 +353,8 @@ impl Transport for Mpi {
         Ok(all)
     }
 
-    fn exchange(&mut self, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
-        let (given, ranks) = (outgoing.len(), self.size);
-        if given != ranks {
-            return Err(TransportError::Messages { given, ranks });
-        }
-        self.calls += 1;
-        self.traffic.exchange(self.rank, &outgoing);
-        let own = std::mem::take(&mut outgoing[self.rank]);
-        let (lengths, longest) = self.lengths(&outgoing)?;
-        let mut incoming = vec![Vec::new(); ranks];
-        for (message, &length) in incoming.iter_mut().zip(&lengths) {
-            reserve(message, length as usize)?;
-        }
-        let part = c_int::MAX as u64 / ranks as u64;
-        for start in (0..longest).step_by(part as usize) {
-            let of = |length: u64| length.saturating_sub(start).min(part) as usize;
-            let slice = |message: &'_ Vec<u8>| {
-                let start = message.len().min(start as usize);
-                start..start + of(message.len() as u64)
-            };
-            let parts: Vec<&[u8]> = outgoing
-                .iter()
-                .map(|message| &message[slice(message)])
-                .collect();
-            let expected: Vec<usize> = lengths.iter().map(|&length| of(length)).collect();
-            let round = self.round(&parts, &expected)?;
-            let mut rest = &round.to[..];
-            for (message, length) in incoming.iter_mut().zip(expected) {
-                let (part, others) = rest.split_at(length);
-                message.extend_from_slice(part);
-                rest = others;
-            }
-        }
-        incoming[self.rank] = own;
-        Ok(incoming)
+    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
+        self.call(|mpi| mpi.messages(outgoing))
     }
 
     fn traffic(&self) -> Traffic {

@@ -23,6 +23,7 @@ fn main() {
         invalid(transport);
         sort(transport);
         transport.barrier().expect("all are there");
+        refused(&mut Mpi::new(&world, Duration::from_secs(60)).expect("MPI returns errors"));
         hang(&mut Mpi::new(&world, Duration::from_millis(300)).expect("MPI returns errors"));
         transport.barrier().expect("all are there");
     }));
@@ -155,6 +156,16 @@ fn sort(transport: &mut Mpi) {
             .windows(2)
             .all(|two| two[0][1] <= two[1][0])
     );
+}
+
+/// Not even the next call is made after a wrong number of messages.
+fn refused(transport: &mut Mpi) {
+    let ranks = transport.size();
+    let given = ranks + 1;
+    let expected = TransportError::Messages { given, ranks };
+    let refused = transport.exchange(vec![Vec::new(); given]);
+    assert_eq!(refused, Err(expected.clone()));
+    assert_eq!(transport.barrier(), Err(expected));
 }
 
 /// A rank that does not come ends the calls of the others in their time limit.

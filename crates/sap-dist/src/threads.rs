@@ -212,7 +212,8 @@ impl Transport for Threads {
     fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
         let (given, ranks) = (outgoing.len(), self.shared.size);
         if given != ranks {
-            return Err(TransportError::Messages { given, ranks });
+            let error = TransportError::Messages { given, ranks };
+            return Err(self.shared.fail(&mut self.shared.lock(), error));
         }
         let rank = self.rank;
         self.traffic.exchange(rank, &outgoing);

@@ -331,21 +331,30 @@ fn a_rank_that_hangs_ends_in_a_time_limit() {
 }
 
 #[test]
-fn transports_refuse_a_wrong_number_of_messages() {
+fn words_are_reduced() {
     let results = Threads::run(2, LIMIT, |transport| {
-        let error = transport.exchange(vec![Vec::new()]);
         transport.barrier()?;
         let mut words = [transport.rank() as u64, 5];
         transport.all_reduce(&mut words, Reduce::Max)?;
         assert_eq!(words, [1, 5]);
         transport.all_reduce(&mut words, Reduce::Sum)?;
         assert_eq!(words, [2, 10]);
-        Ok::<_, TransportError>(error)
+        Ok::<_, TransportError>(())
     });
-    for result in results.expect("threads start") {
-        assert_eq!(
-            result,
-            Ok(Err(TransportError::Messages { given: 1, ranks: 2 }))
-        );
-    }
+    assert_eq!(results.expect("threads start"), [Ok(()), Ok(())]);
+}
+
+/// The others would take the next call of that rank for this one.
+#[test]
+fn a_wrong_number_of_messages_ends_the_calls_of_all() {
+    let error = || TransportError::Messages { given: 1, ranks: 2 };
+    let results = Threads::run(2, LIMIT, |transport| {
+        let messages = if transport.rank() == 0 { 1 } else { 2 };
+        let exchanged = transport.exchange(vec![Vec::new(); messages]);
+        assert_eq!(exchanged, Err(error()));
+        let again = transport.exchange(vec![Vec::new(); 2]);
+        assert_eq!(again, Err(error()));
+        transport.barrier()
+    });
+    assert_eq!(results.expect("threads start"), [Err(error()), Err(error())]);
 }
