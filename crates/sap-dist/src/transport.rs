@@ -127,6 +127,21 @@ pub enum TransportError {
     },
 }
 
+#[cfg(cuda)]
+impl TransportError {
+    /// Tells whether NCCL is missing or failed, while the ranks can still talk to each other.
+    pub(crate) const fn is_of_nccl(&self) -> bool {
+        matches!(
+            self,
+            Self::NoNccl { .. }
+                | Self::OldNccl { .. }
+                | Self::SharedDevice { .. }
+                | Self::Nccl { .. }
+                | Self::NcclTimeout { .. }
+        )
+    }
+}
+
 fn dotted([major, minor, patch]: [u32; 3]) -> String {
     format!("{major}.{minor}.{patch}")
 }

@@ -5,7 +5,7 @@ use super::frame::DeviceFrame;
 use super::nccl::{Communicator, Nccl};
 use super::staged::Staged;
 use crate::error::failed;
-use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport};
+use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport, TransportError};
 use bytemuck::Pod;
 use gpu::{Buffer, Pinned, Slice, Stream};
 use sap::{Aabb, Filter};
@@ -62,6 +62,7 @@ pub struct Devices {
     /// Each is locked by its thread during an update.
     ranks: Vec<Mutex<Rank>>,
     report: Report,
+    without_nccl: Option<TransportError>,
 }
 
 /// A device, and its part of the boxes.
@@ -87,17 +88,22 @@ impl Devices {
     /// Makes a broad phase on the devices of these numbers. One that is named twice has two ranks.
     ///
     /// Several devices are connected by NCCL ([`Nccl::new`] says what that takes). If it is missing
-    /// or fails, memory goes through the host.
+    /// or fails, memory goes through the host, and [`Devices::without_nccl`] says why.
     ///
     /// # Errors
     ///
     /// [`Error::Rank`] with the rank of a device that does not exist or refuses memory, and if no
-    /// device is named.
+    /// device is named; [`Error::Transport`] if a device fails while it is connected, or if the
+    /// system starts no thread for one.
     pub fn new(config: Config, devices: impl IntoIterator<Item = usize>) -> Result<Self> {
         let mut made = Self::over(TransportKind::Staged, config, devices)?;
         if made.ranks.len() > 1 {
-            // Without NCCL all works too.
-            let _ = made.connect();
+            match made.connect() {
+                Err(Error::Transport(error)) if error.is_of_nccl() => {
+                    made.without_nccl = Some(error);
+                }
+                connected => connected?,
+            }
         }
         Ok(made)
     }
@@ -134,6 +140,7 @@ impl Devices {
         let mut made = Self {
             ranks,
             report: Report::default(),
+            without_nccl: None,
         };
         match kind {
             TransportKind::Staged => {}
@@ -168,6 +175,13 @@ impl Devices {
             true => TransportKind::Nccl,
             false => TransportKind::Staged,
         }
+    }
+
+    /// Returns why [`Devices::new`] did without NCCL: it is missing, or could not connect the
+    /// devices.
+    #[must_use]
+    pub const fn without_nccl(&self) -> Option<&TransportError> {
+        self.without_nccl.as_ref()
     }
 
     /// Finds the overlapping pairs of these boxes and, with [`Config::events`], which of them

@@ -91,6 +91,11 @@ const FAILING: &[Faults] = &[
         &[(PLAN, "ncclCommInitRankConfig 1 0 2")],
         do_without,
     ),
+    (
+        "nccl::devices::a_device_fails",
+        &[("RADSWEEP_EMULATE_FAULT", "cuDeviceGetUuid 2 999")],
+        a_device_fails,
+    ),
 ];
 
 /// The variables that name NCCL, what the fake does, and the trial of a process.
@@ -368,6 +373,8 @@ fn take_what_there_is() -> Result<(), Failed> {
     assert_eq!(kind(&[1, 0])?, TransportKind::Nccl);
     assert_eq!(kind(&[0])?, TransportKind::Staged);
     assert_eq!(kind(&[0, 1, 1])?, TransportKind::Staged);
+    let made = Devices::new(Config::default(), 0..2)?;
+    assert_eq!(made.without_nccl(), None);
     let failed = Devices::over(TransportKind::Nccl, Config::default(), [1, 1]).err();
     let expected = TransportError::SharedDevice { rank: 0, other: 1 };
     assert_eq!(failed, Some(Error::Transport(expected)));
@@ -405,6 +412,8 @@ fn no_library(reason: &str) -> Result<(), Failed> {
     }
     let devices = Devices::new(Config::default(), 0..2)?;
     assert_eq!(devices.transport(), TransportKind::Staged);
+    let why = devices.without_nccl();
+    assert!(why.is_some_and(|error| error.to_string().contains(reason)));
     Ok(())
 }
 
@@ -552,7 +561,17 @@ fn do_without() -> Result<(), Failed> {
     let start = Instant::now();
     let mut devices = Devices::new(Config::default(), 0..2)?;
     assert_eq!(devices.transport(), TransportKind::Staged);
+    let why = devices.without_nccl();
+    assert!(matches!(why, Some(TransportError::Nccl { code: 2, .. })));
     devices.update(&uniform_in(100, [4.0; 3], 1))?;
     assert!(start.elapsed() < LIMIT / 2);
+    Ok(())
+}
+
+/// The fault of a device is not hidden: it would be there in an update too.
+fn a_device_fails() -> Result<(), Failed> {
+    let failed = Devices::new(Config::default(), 0..2).err();
+    let is_device = |error| matches!(error, Error::Transport(TransportError::Device { .. }));
+    assert!(failed.is_some_and(is_device));
     Ok(())
 }
