@@ -107,10 +107,15 @@ impl Distributed {
                 filters: frame.filters.is_some(),
                 worlds: frame.worlds.is_some(),
             },
-            other_ids: brought != self.brought,
-            invalid: frame.check().map(|()| frame.invalid()),
+            other_ids: brought.as_ref().is_ok_and(|ids| *ids != self.brought),
+            invalid: match (frame.check(), &brought) {
+                (Err(cause), _) => Err(cause),
+                (_, Err(cause)) => Err(cause.clone()),
+                _ => Ok(frame.invalid()),
+            },
         };
         let outline = self.protocol.outline(transport, &facts)?;
+        let brought = brought.map_err(|cause| Error::Rank { rank, cause })?;
         let sample = |count| {
             let indices = sampled(frame.len(), count);
             let sample = |index: Option<usize>| index.map_or(Aabb::EMPTY, |i| frame.boxes[i]);

@@ -317,6 +317,23 @@ pub(crate) fn agree<T>(rows: &[u64], width: usize, own: (usize, &Result<T, Cause
     cause.map_or(Ok(()), |cause| Err(Error::Rank { rank, cause }))
 }
 
+/// Appends an element.
+pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), Cause> {
+    if list.len() == list.capacity() {
+        reserve(list, list.len().max(64))?;
+    }
+    list.push(value);
+    Ok(())
+}
+
+/// Copies a list.
+pub(crate) fn copy<T: Copy>(list: &[T]) -> Result<Vec<T>, Cause> {
+    let mut copy = Vec::new();
+    reserve(&mut copy, list.len())?;
+    copy.extend_from_slice(list);
+    Ok(copy)
+}
+
 /// Reserves memory for `more` elements.
 pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), Cause> {
     list.try_reserve_exact(more)

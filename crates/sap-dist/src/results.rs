@@ -1,6 +1,6 @@
 //! The pairs that a rank owns, in order, and what started and ended.
 
-use crate::error::reserve;
+use crate::error::{copy, push, reserve};
 use crate::{Cause, Frame, Pair, Transport, TransportError};
 use bytemuck::{bytes_of, cast_slice, pod_read_unaligned};
 use rayon::prelude::*;
@@ -37,9 +37,12 @@ fn walk(list: &[Pair]) -> impl FnMut(&Pair) -> bool + '_ {
 }
 
 /// Returns the pairs of `these` that `those` lack. Both are sorted.
-fn without(these: &[Pair], those: &[Pair]) -> Vec<Pair> {
-    let mut has = walk(those);
-    these.iter().filter(|pair| !has(pair)).copied().collect()
+fn without(these: &[Pair], those: &[Pair]) -> Result<Vec<Pair>, Cause> {
+    let (mut has, mut rest) = (walk(those), Vec::new());
+    for pair in these.iter().filter(|pair| !has(pair)) {
+        push(&mut rest, *pair)?;
+    }
+    Ok(rest)
 }
 
 impl Results {
@@ -75,7 +78,7 @@ impl Results {
         let mut is_excluded = walk(frame.excluded);
         pairs.retain(|pair| !is_excluded(pair));
         let (started, ended) = match last {
-            Some(last) => (without(&pairs, last), without(last, &pairs)),
+            Some(last) => (without(&pairs, last)?, without(last, &pairs)?),
             None => (Vec::new(), Vec::new()),
         };
         Ok(Self {
@@ -199,12 +202,12 @@ pub(crate) struct Brought {
 }
 
 impl Brought {
-    pub(crate) fn of(frame: &Frame) -> Self {
-        Self {
+    pub(crate) fn of(frame: &Frame) -> Result<Self, Cause> {
+        Ok(Self {
             first: frame.first_id(),
             boxes: frame.len(),
-            each: frame.each_id().to_vec(),
-        }
+            each: copy(frame.each_id())?,
+        })
     }
 
     /// Returns all ids, sorted.

@@ -1,6 +1,6 @@
 //! The search of a rank in its cell.
 
-use crate::error::reserve;
+use crate::error::{copy, reserve};
 use crate::layout::Bounds;
 use crate::wire::{Cell, Lists, Name, Set};
 use crate::{Cause, Pair};
@@ -60,8 +60,9 @@ impl Search {
         } = cell;
         let tests = self.engine.update(home.frame(lists))?.stats.tests;
         let across = self.between(&first, &second, lists)?;
-        let across = (across, [first.names.clone(), second.names.clone()]);
+        let across = (across, [copy(&first.names)?, copy(&second.names)?]);
         let mut copies = first;
+        copies.reserve(second.len() + neither.len(), lists)?;
         copies.append(second);
         copies.append(neither);
         let near = home.meeting(&bounds(&copies), lists)?;

@@ -1,6 +1,6 @@
 //! Boxes on their way to the ranks that search them.
 
-use crate::error::reserve;
+use crate::error::{push, reserve};
 use crate::layout::{Bounds, Layout, Place};
 use crate::{Cause, Frame};
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
@@ -63,7 +63,7 @@ impl Set {
         frame
     }
 
-    fn reserve(&mut self, more: usize, lists: Lists) -> Result<(), Cause> {
+    pub(crate) fn reserve(&mut self, more: usize, lists: Lists) -> Result<(), Cause> {
         reserve(&mut self.boxes, more)?;
         reserve(&mut self.names, more)?;
         reserve(&mut self.filters, if lists.filters { more } else { 0 })?;
@@ -73,9 +73,10 @@ impl Set {
     /// Returns the boxes that meet the bounds.
     pub(crate) fn meeting(&self, bounds: &Bounds, lists: Lists) -> Result<Self, Cause> {
         let mut some = Self::default();
-        let near: Vec<usize> = (0..self.len())
-            .filter(|&i| Bounds::of(&self.boxes[i]).meets(bounds))
-            .collect();
+        let mut near = Vec::new();
+        for i in (0..self.len()).filter(|&i| Bounds::of(&self.boxes[i]).meets(bounds)) {
+            push(&mut near, i)?;
+        }
         some.reserve(near.len(), lists)?;
         for i in near {
             some.boxes.push(self.boxes[i]);
@@ -86,7 +87,7 @@ impl Set {
         Ok(some)
     }
 
-    /// Adds the boxes of another set.
+    /// Adds the boxes of another set, for which there is memory.
     pub(crate) fn append(&mut self, other: Self) {
         self.boxes.extend(other.boxes);
         self.names.extend(other.names);
@@ -170,6 +171,9 @@ impl Cell {
                     Place::Second => &mut cell.second,
                     Place::Neither => &mut cell.neither,
                 };
+                if set.len() == set.boxes.capacity() {
+                    set.reserve(set.len().max(64), lists)?;
+                }
                 set.boxes.push(bounds);
                 let origin = origin as u32;
                 set.names.push(Name { id, origin });

@@ -356,5 +356,8 @@ fn a_wrong_number_of_messages_ends_the_calls_of_all() {
         assert_eq!(again, Err(error()));
         transport.barrier()
     });
-    assert_eq!(results.expect("threads start"), [Err(error()), Err(error())]);
+    assert_eq!(
+        results.expect("threads start"),
+        [Err(error()), Err(error())]
+    );
 }
