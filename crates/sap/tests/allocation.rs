@@ -56,6 +56,8 @@ enum Form {
     /// Most boxes are in one column.
     Row,
     Exact,
+    /// Nearly all boxes are empty, and a bit for each says whether excluded pairs have it.
+    Empty,
 }
 
 /// Those that take longest come first, so that others run beside them.
@@ -82,6 +84,7 @@ const CASES: &[(&str, Call)] = &[
         Call::Update(Strategy::Subdivided, Form::Plates),
     ),
     ("exact", Call::Update(Strategy::Auto, Form::Exact)),
+    ("empty", Call::Update(Strategy::Auto, Form::Empty)),
     ("changed", Call::Changed { listed: false }),
     ("changed_listed", Call::Changed { listed: true }),
     ("between", Call::Between),
@@ -96,6 +99,7 @@ const CASES: &[(&str, Call)] = &[
 const ABORTS: &[(&str, u64)] = &[
     ("sweep", 1),
     ("endpoints", 1),
+    ("empty", 1),
     ("sweep_rich", 2),
     ("subdivided_rich", 2),
     ("between", 4),
@@ -222,6 +226,7 @@ impl Scenes {
     fn new(call: Call) -> Self {
         let n = match call {
             Call::Chunks { crowded: true } => 3_000,
+            Call::Update(_, Form::Empty) => 9 * LARGE,
             _ => 70_000,
         };
         let mut random = Random::new(5);
@@ -232,10 +237,14 @@ impl Scenes {
             _ => [45.0; 3],
         };
         let plates = matches!(call, Call::Update(_, Form::Plates));
+        let empty = matches!(call, Call::Update(_, Form::Empty));
         let row = matches!(call, Call::Update(_, Form::Row));
         let one = |i: usize, random: &mut Random| {
             let center = sides.map(|side| random.between(0.0, side));
             let half: [f32; 3] = std::array::from_fn(|_| random.between(0.3, 0.5));
+            if empty && i >= 3_000 {
+                return Aabb::EMPTY;
+            }
             if row && !i.is_multiple_of(4) {
                 return around([100.0 * center[0], 0.0, 0.0], half);
             }
@@ -306,6 +315,7 @@ impl Scenes {
                 .filters(&self.filters[..n])
                 .worlds(&self.worlds[..n])
                 .excluded(&self.excluded),
+            Call::Update(_, Form::Empty) => Frame::boxes(boxes).excluded(&self.excluded),
             Call::Update(_, Form::Exact) => Frame::exact(&self.exact[..n]),
             Call::Changed { listed: true } if large => Frame::boxes(boxes).changed(&self.changed),
             _ => Frame::boxes(boxes),

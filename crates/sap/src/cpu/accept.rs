@@ -2,7 +2,7 @@
 //! excluded pairs.
 
 use super::scene::Scene;
-use crate::{Aabb64, Filter, OverlapRule, Pair};
+use crate::{Aabb64, Filter, OverlapRule, Pair, Result, try_alloc};
 
 /// Says where boxes of different worlds are told apart.
 #[derive(Clone, Copy, PartialEq)]
@@ -25,23 +25,28 @@ pub(super) struct Accept<'a> {
 }
 
 impl<'a> Accept<'a> {
-    pub(super) fn new(a: &'a Scene, b: &'a Scene, rule: OverlapRule, worlds: WorldTest) -> Self {
+    pub(super) fn new(
+        a: &'a Scene,
+        b: &'a Scene,
+        rule: OverlapRule,
+        worlds: WorldTest,
+    ) -> Result<Self> {
         let mut excluding = Vec::new();
         if !a.excluded.is_empty() {
-            excluding.resize(a.boxes.len().div_ceil(64), 0);
+            excluding = try_alloc::zeros::<u64>(a.boxes.len().div_ceil(64))?;
         }
         for pair in &a.excluded {
             if let Some(word) = excluding.get_mut(pair.a as usize / 64) {
                 *word |= 1 << (pair.a % 64);
             }
         }
-        Self {
+        Ok(Self {
             a,
             b,
             rule,
             excluding,
             worlds,
-        }
+        })
     }
 
     fn tests_worlds(&self) -> bool {

@@ -58,7 +58,7 @@ impl<'a> Delivery<'a> {
             return Ok(tests);
         }
         let more = if is_dense(found.count, boxes as u64) {
-            let accept = Accept::new(scene, scene, rule, WorldTest::PerPair);
+            let accept = Accept::new(scene, scene, rule, WorldTest::PerPair)?;
             DenseRows::new(&scene.boxes, rule)?.deliver(limit, &accept, self)?
         } else {
             by_rounds(scene, rule, found.count, limit, self)?
@@ -91,7 +91,7 @@ fn by_rounds(
 ) -> Result<u64> {
     let boxes = scene.boxes.len();
     let tree = &on_threads(|| Tree::new(scene, rule))?;
-    let accept = &Accept::new(scene, scene, rule, WorldTest::PerPair);
+    let accept = &Accept::new(scene, scene, rule, WorldTest::PerPair)?;
     let spare = &SpareBlocks::default();
     let mut sorted = Vec::new();
     let mut tests = 0;
@@ -288,7 +288,7 @@ mod tests {
             let total = expected.len() as u64;
             assert!(total > 2000, "{total}");
 
-            let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair);
+            let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair).expect("memory");
             for limit in [1, 100, 5000, total] {
                 let mut got = Vec::new();
                 let mut f = |pairs: &[Pair]| got.extend_from_slice(pairs);

@@ -489,7 +489,7 @@ impl Engine {
         let n = scene.boxes.len();
         let pairs = &mut self.lists.next;
         self.sides.all(&scene.boxes, self.config.rule, pairs)?;
-        let accept = Accept::new(scene, scene, self.config.rule, WorldTest::PerPair);
+        let accept = Accept::new(scene, scene, self.config.rule, WorldTest::PerPair)?;
         if accept.tests_anything() {
             pairs.retain(|pair| accept.keeps(pair.a, pair.b));
         }

@@ -71,7 +71,7 @@ impl Engine {
         clock.lap(|timings| &mut timings.sort);
         let memory = self.memory(&self.config, n, max_pairs(n));
         let (accept, blocks) = (
-            Accept::new(scene, scene, rule, WorldTest::PerPair),
+            Accept::new(scene, scene, rule, WorldTest::PerPair)?,
             &self.lists.blocks,
         );
         let mut is_exceeded = false;

@@ -253,7 +253,7 @@ mod tests {
                 panic!("no memory")
             };
             let scene = Scene::default();
-            let accept = Accept::new(&scene, &scene, rule, WorldTest::ByColumns);
+            let accept = Accept::new(&scene, &scene, rule, WorldTest::ByColumns).expect("memory");
             let (found, _) = partition.sweep(&accept, &Collector::new(u64::MAX, &spare));
             let pairs = sorted_pairs(Ok(found), boxes.len());
             let mut expected = Vec::new();

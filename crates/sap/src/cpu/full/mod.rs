@@ -107,7 +107,7 @@ impl FullSearch<'_> {
         let mut sorts = Sorts::default();
         let ranges = Ranges::new(&self.scene.boxes, self.config, &mut sorts)?;
         clock.lap(|timings| &mut timings.sort);
-        let found = ranges.run(&self.accept_all(), collector);
+        let found = ranges.run(&self.accept_all()?, collector);
         clock.lap(|timings| &mut timings.sweep);
         Ok(found.with_sorts(sorts))
     }
@@ -120,7 +120,7 @@ impl FullSearch<'_> {
         clock.lap(|timings| &mut timings.keys);
         let all = in_one_column(boxes, order, axis, self.config)?;
         clock.lap(|timings| &mut timings.sort);
-        let found = run_pass(&Pass::within(&all, &self.accept_all()), collector);
+        let found = run_pass(&Pass::within(&all, &self.accept_all()?), collector);
         clock.lap(|timings| &mut timings.sweep);
         Ok(found.with_sorts(sorts))
     }
@@ -155,7 +155,7 @@ impl FullSearch<'_> {
         } else {
             (Vec::new(), Vec::new())
         };
-        let accept = Accept::new(self.scene, self.scene, config.rule, WorldTest::ByColumns);
+        let accept = Accept::new(self.scene, self.scene, config.rule, WorldTest::ByColumns)?;
         let mut found = if ids.is_none() {
             let entries = std::mem::take(&mut scratch.entries);
             let partition = Partition::new(&split, &layout, config.rule, entries)?;
@@ -185,7 +185,7 @@ impl FullSearch<'_> {
         collector: &Collector,
     ) -> Result<Found> {
         let one = |order| in_one_column(&self.scene.boxes, order, self.plan.axis, self.config);
-        let (oversized, others, accept) = (one(oversized)?, one(others)?, self.accept_all());
+        let (oversized, others, accept) = (one(oversized)?, one(others)?, self.accept_all()?);
         let between = |from, into, role| Pass {
             from,
             into,
@@ -210,7 +210,7 @@ impl FullSearch<'_> {
                 scene: self.scene,
                 some: tree.leaf_order(),
                 partners: Partners::Later,
-                accept: &self.accept_all(),
+                accept: &self.accept_all()?,
             };
             let mut found = search.run(&Collector::new(limit, self.blocks));
             clock.lap(|timings| &mut timings.sweep);
@@ -221,7 +221,7 @@ impl FullSearch<'_> {
     }
 
     /// Returns all tests of pairs, worlds included.
-    fn accept_all(&self) -> Accept<'_> {
+    fn accept_all(&self) -> Result<Accept<'_>> {
         Accept::new(self.scene, self.scene, self.config.rule, WorldTest::PerPair)
     }
 }
@@ -322,7 +322,7 @@ mod tests {
                 let mut plan = plan(&scene.boxes, scene.worlds.as_deref(), Strategy::Auto);
                 plan.by_tree = true;
                 let pairs = all_pairs(&config, &scene, &plan);
-                let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair);
+                let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair).expect("memory");
                 let all = |i: usize, j: usize| {
                     scene.boxes[i].overlaps(&scene.boxes[j], rule)
                         && accept.keeps(i as u32, j as u32)
@@ -340,7 +340,7 @@ mod tests {
                 for second in [others.scene(with & 3), others.scene(0)] {
                     let spare = SpareBlocks::default();
                     let found = by_tree(&scene, &second, rule, u64::MAX, &spare);
-                    let accept = Accept::new(&scene, &second, rule, WorldTest::PerPair);
+                    let accept = Accept::new(&scene, &second, rule, WorldTest::PerPair).expect("memory");
                     let mut expected = Vec::new();
                     for i in 0..n {
                         for j in 0..second.boxes.len() {

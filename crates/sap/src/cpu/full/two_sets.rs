@@ -53,7 +53,7 @@ impl<'a> TwoSets<'a> {
 
     /// Finds the pairs. Beyond `limit` they are only counted.
     pub(in crate::cpu) fn find(&self, limit: u64, blocks: &SpareBlocks) -> Result<Found> {
-        let accept = Accept::new(self.first, self.second, self.rule, WorldTest::ByColumns);
+        let accept = Accept::new(self.first, self.second, self.rule, WorldTest::ByColumns)?;
         let [first, second] = &self.records;
         let passes = [(first, second, Role::Forth), (second, first, Role::Back)];
         let passes = passes.map(|(from, into, role)| Pass {
@@ -86,7 +86,7 @@ pub(super) fn by_tree(
         scene: first,
         some: &some[..nonempty],
         partners: Partners::Others,
-        accept: &Accept::new(first, second, rule, WorldTest::PerPair),
+        accept: &Accept::new(first, second, rule, WorldTest::PerPair)?,
     };
     Ok(search.run(&Collector::new(limit, blocks)))
 }

@@ -147,7 +147,7 @@ impl Incremental {
             } else {
                 Partners::Differing(&self.changed, before)
             },
-            accept: &Accept::new(scene, scene, config.rule, WorldTest::PerPair),
+            accept: &Accept::new(scene, scene, config.rule, WorldTest::PerPair)?,
         };
         search.run(&Collector::new(limit, blocks)).stored()
     }

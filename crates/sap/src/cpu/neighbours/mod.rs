@@ -389,7 +389,7 @@ impl Neighbours {
         let (loose, found, before) = (&self.loose, &mut self.found, &self.left_loose);
         if purges {
             // These may be candidates no more though their boxes overlap.
-            let accept = Accept::new(loose, loose, RULE, WorldTest::PerPair);
+            let accept = Accept::new(loose, loose, RULE, WorldTest::PerPair)?;
             let keep = |pair| are_near(loose, pair) && accept.keeps(pair.a, pair.b);
             self.candidates.retain(keep, &mut self.changes)?;
         }

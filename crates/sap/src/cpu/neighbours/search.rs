@@ -30,7 +30,7 @@ pub(super) enum Searcher {
 /// The rule of loosened boxes: whatever the rule of the frame, its pairs are among the candidates.
 pub(super) const RULE: OverlapRule = OverlapRule::Closed;
 
-fn accept(loose: &Scene) -> Accept<'_> {
+fn accept(loose: &Scene) -> Result<Accept<'_>> {
     Accept::new(loose, loose, RULE, WorldTest::PerPair)
 }
 
@@ -54,7 +54,7 @@ impl Searcher {
                 return Ok(None);
             };
             sides.all(&loose.boxes, RULE, pairs)?;
-            let accept = accept(loose);
+            let accept = accept(loose)?;
             if accept.tests_anything() {
                 pairs.retain(|pair| accept.keeps(pair.a, pair.b));
             }
@@ -97,7 +97,7 @@ impl Searcher {
         let tests = match std::mem::take(self) {
             Self::None => 0,
             Self::Brute(mut sides) => {
-                let accept = accept(loose);
+                let accept = accept(loose)?;
                 let tests_more = accept.tests_anything();
                 for &i in left.list() {
                     sides.set(i as usize, &loose.boxes[i as usize]);
@@ -133,7 +133,7 @@ impl Searcher {
                             Some(before) => Partners::New(left, before),
                             None => Partners::Changed(left),
                         },
-                        accept: &accept(loose),
+                        accept: &accept(loose)?,
                     };
                     let found = search.run(&Collector::new(u64::MAX, blocks)).stored()?;
                     Ok((tree, found))
