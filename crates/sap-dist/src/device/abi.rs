@@ -66,7 +66,7 @@ pub(crate) struct Name {
 
 assert_layout!(Name, 16: id 0, origin 8, index 12);
 
-/// Some boxes.
+/// Boxes of a cell by their names: what came from other ranks, or the homes near that.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Set {
@@ -102,7 +102,7 @@ pub(crate) const SECOND: usize = 2;
 /// index, 0 for none.
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Counted {
+pub(crate) struct Survey {
     pub(crate) invalid: u64,
     pub(crate) first_invalid: u64,
     pub(crate) homes: u64,
@@ -111,7 +111,7 @@ pub(crate) struct Counted {
 }
 
 assert_layout!(
-    Counted, 40:
+    Survey, 40:
     invalid 0, first_invalid 8, homes 16, first_unordered 24, has_other_ids 32,
 );
 

@@ -10,7 +10,7 @@ use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS, blocks};
 use super::owned::{Came, Owned, Sorting};
 use super::search::{Cell, Copies, Grouped, Named, Owns, pairs_of, search};
-use super::survey::Survey;
+use super::survey::Surveyed;
 use super::transport::DeviceTransport;
 use crate::config::Config;
 use crate::error::{Result, failed};
@@ -84,7 +84,7 @@ type Spawn<'scope, 'env> = &'scope Scope<'scope, 'env>;
 
 /// What a rank has to send.
 struct Sent {
-    survey: Survey,
+    survey: Surveyed,
     records: Buffer<u32>,
 }
 
@@ -446,7 +446,7 @@ impl State {
     fn plan<T: Transport>(&mut self, transport: &mut T, frame: &DeviceFrame) -> Result<Plan> {
         let (rank, ranks) = (transport.rank(), transport.size());
         let survey = self.survey(frame, (rank, ranks));
-        let differs = |survey: &Survey| self.brought.differs(frame, survey);
+        let differs = |survey: &Surveyed| self.brought.differs(frame, survey);
         let other_ids = survey.as_ref().is_ok_and(differs);
         let outline = self.protocol.outline(
             transport,
@@ -455,7 +455,7 @@ impl State {
                 first_id: frame.first_id(),
                 lists: frame.lists(),
                 other_ids,
-                invalid: survey.as_ref().map(Survey::invalid).map_err(Clone::clone),
+                invalid: survey.as_ref().map(Surveyed::invalid).map_err(Clone::clone),
             },
         )?;
         let kernels = &self.kernels;
@@ -521,14 +521,14 @@ impl State {
     }
 
     /// Checks the boxes, and counts what travels by the cells that the device has.
-    fn survey(&self, frame: &DeviceFrame, (rank, ranks): (usize, usize)) -> Result<Survey, Cause> {
+    fn survey(&self, frame: &DeviceFrame, (rank, ranks): (usize, usize)) -> Result<Surveyed, Cause> {
         let cells = self.cells.as_ref().filter(|cells| cells.ranks() == ranks);
         let cells = cells.map(|cells| cells.abi(rank));
         let last_ids = self.brought.comparable(frame);
-        Survey::new(&self.kernels, frame, last_ids, (cells, ranks))
+        Surveyed::new(&self.kernels, frame, last_ids, (cells, ranks))
     }
 
-    fn write(&self, frame: &DeviceFrame, survey: Survey, format: Format) -> Result<Sent, Cause> {
+    fn write(&self, frame: &DeviceFrame, survey: Surveyed, format: Format) -> Result<Sent, Cause> {
         let count = survey.records.iter().sum::<u64>() as usize;
         let mut records = self.kernels.stream.alloc::<u32>(count * format.words())?;
         survey.write(&self.kernels, frame, format, records.slice_mut())?;

@@ -2,7 +2,7 @@
 
 use super::frame::{DeviceFrame, Ids};
 use super::kernels::Kernels;
-use super::survey::Survey;
+use super::survey::Surveyed;
 use crate::Pair;
 use gpu::{Buffer, ByValue, Slice, Stream, args};
 
@@ -37,7 +37,7 @@ impl Brought {
     }
 
     /// Tells whether a frame, of which this is the survey, has other ids.
-    pub(crate) fn differs(&self, frame: &DeviceFrame, survey: &Survey) -> bool {
+    pub(crate) fn differs(&self, frame: &DeviceFrame, survey: &Surveyed) -> bool {
         match (self, frame.ids) {
             (&Self::From(last, boxes), Ids::From(first)) => (last, boxes) != (first, frame.len()),
             _ => self.comparable(frame).is_none() || survey.has_other_ids(),

@@ -5,7 +5,7 @@ use super::exchange::Flow;
 use super::format::Format;
 use super::frame::{DeviceFrame, address};
 use super::kernels::{ITEMS, Kernels, blocks};
-use super::survey::Survey;
+use super::survey::Surveyed;
 use crate::Cause;
 use crate::outline::Outline;
 use crate::wire::Lists;
@@ -134,7 +134,7 @@ impl<'a> Cell<'a> {
     pub(crate) fn new(
         kernels: &Kernels,
         frame: DeviceFrame<'a>,
-        survey: &Survey,
+        survey: &Surveyed,
         (outline, rank, owns): (&Outline, usize, Owns),
         (flow, records): (&Flow, Slice<u32>),
     ) -> Result<Self, Cause> {
@@ -190,7 +190,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Puts the boxes of this rank before the homes that came.
-    fn with_own(&self, kernels: &Kernels, survey: &Survey, mut homes: Boxes) -> gpu::Result<Boxes> {
+    fn with_own(&self, kernels: &Kernels, survey: &Surveyed, mut homes: Boxes) -> gpu::Result<Boxes> {
         let (stream, own) = (&kernels.stream, self.frame.len());
         stream.using(&self.frame.memory()?, || {
             let (frame, cells) = (ByValue(self.frame.abi()), ByValue(survey.cells()));

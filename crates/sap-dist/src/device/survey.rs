@@ -1,6 +1,6 @@
 //! The check of the boxes and ids of a rank, and the records that it sends.
 
-use super::abi::{Cells, Counted, HOME, PLACES};
+use super::abi::{Cells, HOME, PLACES, Survey};
 use super::format::Format;
 use super::frame::{DeviceFrame, Ids, address};
 use super::kernels::{Kernels, THREADS, blocks};
@@ -17,8 +17,8 @@ const BLOCKS: u32 = 8;
 pub(crate) const MAX_RANKS: usize = 1024;
 
 /// What a rank knows of its boxes.
-pub(crate) struct Survey {
-    counted: Counted,
+pub(crate) struct Surveyed {
+    counted: Survey,
     invalid: Option<(u64, Aabb)>,
     /// The records for each rank, by place.
     pub(crate) records: Vec<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct Survey {
     cells: Cells,
 }
 
-impl Survey {
+impl Surveyed {
     /// Checks all boxes and ids, compares these with the last ones, and counts the records, none if
     /// there are no cells yet. It waits for the device.
     pub(crate) fn new(
@@ -51,7 +51,7 @@ impl Survey {
             ranks * PLACES
         };
         let mut table = stream.alloc::<u32>(kinds * blocks as usize)?;
-        let own = size_of::<Counted>() / size_of::<u64>();
+        let own = size_of::<Survey>() / size_of::<u64>();
         let mut words = stream.alloc_zeroed::<u64>(own + kinds)?;
         let (counted, records) = words.slice_mut().split_at(own)?;
         let launch = Launch::linear(blocks, THREADS).dynamic_shared((kinds * 4) as u32);
@@ -76,7 +76,7 @@ impl Survey {
             }
         })?;
         let words = stream.to_vec(words.slice())?;
-        let counted: Counted = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words[..own]));
+        let counted: Survey = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words[..own]));
         let id_at = |index: u64| match frame.ids {
             Ids::From(first) => Ok(first + index),
             Ids::Each(ids) => one(stream, ids, index),
