@@ -9,7 +9,7 @@ use super::format::Format;
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS, blocks};
 use super::owned::{Came, Owned, Sorting};
-use super::search::{Cell, Copies, Grouped, Named, Owns, pairs_of, search};
+use super::search::{Cell, Copies, FoundBy, Grouped, Named, pairs_of, search};
 use super::survey::Surveyed;
 use super::transport::DeviceTransport;
 use crate::config::Config;
@@ -59,7 +59,7 @@ use std::thread::{self, Scope};
 /// # Ok::<(), sap_dist::Error>(())
 /// ```
 pub struct DeviceDistributed {
-    /// Finds the pairs of the boxes of this rank if ranks own pairs, else those of the homes.
+    /// Finds the pairs of the boxes that this rank brings, or those of the homes ([`FoundBy`]).
     homes: BroadPhase,
     state: State,
 }
@@ -75,8 +75,8 @@ struct State {
     incoming: Scratch,
     owned: Owned,
     brought: Brought,
-    /// Whether ranks owned pairs when they agreed on that last, also in an update that failed then.
-    owned_pairs: bool,
+    /// What the ranks agreed on last, also in an update that failed then.
+    found_by: FoundBy,
 }
 
 /// Where threads are started that end before the update does.
@@ -131,7 +131,7 @@ impl DeviceDistributed {
             cells: None,
             incoming: Scratch::new(),
             brought: Brought::NOTHING,
-            owned_pairs: false,
+            found_by: FoundBy::Cell,
         };
         Ok(Self {
             homes: BroadPhase::new(planned)?,
@@ -160,11 +160,11 @@ impl DeviceDistributed {
         frame: DeviceFrame,
     ) -> Result<&Report> {
         let Self { homes, state } = self;
-        // Where ranks own pairs they do so again, as a rule, so the engine need not wait until all
-        // have agreed on that. If they do not, what it found is dropped.
+        // Where ranks find the pairs of what they bring they do so again, as a rule, so the engine
+        // need not wait until all have agreed on that. If they do not, what it found is dropped.
         thread::scope(|scope| {
             let mut engine = Engine::Idle(homes);
-            if state.owned_pairs {
+            if state.found_by == FoundBy::Bringer {
                 engine = engine.start(scope, &state.kernels.stream, frame);
             }
             state.update(transport, (&frame, scope, engine))
@@ -325,7 +325,7 @@ impl DeviceDistributed {
         self.state.protocol.clear();
         self.state.cells = None;
         self.state.brought = Brought::NOTHING;
-        self.state.owned_pairs = false;
+        self.state.found_by = FoundBy::Cell;
         Ok(())
     }
 }
@@ -366,7 +366,7 @@ impl State {
     /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
     /// that this rank owns.
     ///
-    /// Where ranks own pairs, the engine needs nothing that travels: meanwhile it is at work.
+    /// By [`FoundBy::Bringer`] the engine needs nothing that travels: meanwhile it is at work.
     fn search<'scope, 'a: 'scope, T: DeviceTransport>(
         &mut self,
         transport: &mut T,
@@ -384,17 +384,17 @@ impl State {
         };
         let counts = |sent: &Sent| sent.survey.records.clone();
         let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
-        let owns = Owns::choose(outline, flow.all(HOME));
-        self.owned_pairs = owns == Owns::Pairs;
-        let (of_frame, of_homes) = match owns {
-            Owns::Pairs => (Some(engine.start(scope, stream, *frame)), None),
-            Owns::Nothing => (None, Some(engine)),
+        let found_by = FoundBy::choose(outline, flow.all(HOME));
+        self.found_by = found_by;
+        let (of_frame, of_homes) = match found_by {
+            FoundBy::Bringer => (Some(engine.start(scope, stream, *frame)), None),
+            FoundBy::Cell => (None, Some(engine)),
         };
         let records = flow.exchange(transport, sent.records.slice(), room)?;
         work.times[1] = clock.lap();
 
         let cell = records.cast().map_err(Cause::from).and_then(|records| {
-            let about = (outline, rank, owns);
+            let about = (outline, rank, found_by);
             Cell::new(kernels, *frame, &sent.survey, about, (&flow, records))
         });
         let found = cell.and_then(|cell| {

@@ -86,12 +86,12 @@ const GROUPS: usize = 8;
 
 /// Who finds the pairs of two boxes that one rank brought: the same on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owns {
+pub(crate) enum FoundBy {
     /// That rank, wherever the boxes lie: its engine works on them where they are, while others
     /// travel. In the cells these pairs are left out.
-    Pairs,
+    Bringer,
     /// The rank in whose cell they overlap, as any other pair.
-    Nothing,
+    Cell,
 }
 
 /// The least number of boxes for each one that is brought by another rank than its home, so that
@@ -99,12 +99,12 @@ pub(crate) enum Owns {
 /// twice. Not measured.
 const MIN_BOXES_PER_AWAY: u64 = 16;
 
-impl Owns {
+impl FoundBy {
     pub(crate) fn choose(outline: &Outline, away: u64) -> Self {
         if outline.invalid.is_none() && away.saturating_mul(MIN_BOXES_PER_AWAY) <= outline.boxes {
-            Self::Pairs
+            Self::Bringer
         } else {
-            Self::Nothing
+            Self::Cell
         }
     }
 }
@@ -115,12 +115,13 @@ pub(crate) struct Cell<'a> {
     lists: Lists,
     rank: usize,
     cells: abi::Cells,
-    owns: Owns,
+    found_by: FoundBy,
     /// The boxes of this rank, empty where their home is elsewhere, and the homes that came. `None`
-    /// if all boxes of this rank have their home here and no others came, or if ranks own pairs.
+    /// if all boxes of this rank have their home here and no others came, or by
+    /// [`FoundBy::Bringer`].
     homes: Option<Boxes>,
     /// Those with their `min` in the cell on the first axis only, on the second only, on neither.
-    /// If ranks own pairs, the homes that came are before them.
+    /// By [`FoundBy::Bringer`] the homes that came are before them.
     copies: Boxes,
     /// The bounds of what came, by groups of ranks: a cell has neighbours on several sides.
     bounds: Buffer<Bounds>,
@@ -135,16 +136,16 @@ impl<'a> Cell<'a> {
         kernels: &Kernels,
         frame: DeviceFrame<'a>,
         survey: &Surveyed,
-        (outline, rank, owns): (&Outline, usize, Owns),
+        (outline, rank, found_by): (&Outline, usize, FoundBy),
         (flow, records): (&Flow, Slice<u32>),
     ) -> Result<Self, Cause> {
         let (stream, lists) = (&kernels.stream, outline.lists);
-        let (segments, came, groups) = segments(flow, outline, (rank, owns));
+        let (segments, came, groups) = segments(flow, outline, (rank, found_by));
         let all: usize = came.iter().sum();
-        let [away, came_home] = match owns {
-            Owns::Pairs => [0, 0],
-            Owns::Nothing if survey.are_all_homes() && came[HOME] == 0 => [0, 0],
-            Owns::Nothing => [frame.len(), came[HOME]],
+        let [away, came_home] = match found_by {
+            FoundBy::Bringer => [0, 0],
+            FoundBy::Cell if survey.are_all_homes() && came[HOME] == 0 => [0, 0],
+            FoundBy::Cell => [frame.len(), came[HOME]],
         };
         let homes = Boxes::new(stream, away, came_home, lists)?;
         let copies = Boxes::new(stream, 0, all - came_home, lists)?;
@@ -176,7 +177,7 @@ impl<'a> Cell<'a> {
             lists,
             rank,
             cells: survey.cells(),
-            owns,
+            found_by,
             homes: None,
             copies,
             bounds,
@@ -248,12 +249,12 @@ impl<'a> Cell<'a> {
 
     /// Gathers the homes that meet the bounds of a group of what came: first into memory for
     /// `capacity`, then, if that was too little, into enough. The homes that came are behind them
-    /// if ranks own pairs. Returns how many were gathered.
+    /// by [`FoundBy::Bringer`]. Returns how many were gathered.
     fn near(&self, kernels: &Kernels, mut capacity: usize) -> Result<(Boxes, usize), Cause> {
         let (stream, homes, came) = (&kernels.stream, self.abi(), self.came_home());
-        let cells = match self.owns {
-            Owns::Pairs => self.cells,
-            Owns::Nothing => abi::Cells::zeroed(),
+        let cells = match self.found_by {
+            FoundBy::Bringer => self.cells,
+            FoundBy::Cell => abi::Cells::zeroed(),
         };
         loop {
             let mut near = Boxes::new(stream, 0, capacity + came, self.lists)?;
@@ -289,9 +290,9 @@ impl<'a> Cell<'a> {
 
     /// Returns how many of the first copies are homes.
     fn came_home(&self) -> usize {
-        match self.owns {
-            Owns::Pairs => self.came[HOME],
-            Owns::Nothing => 0,
+        match self.found_by {
+            FoundBy::Bringer => self.came[HOME],
+            FoundBy::Cell => 0,
         }
     }
 }
@@ -301,11 +302,11 @@ impl<'a> Cell<'a> {
 fn segments(
     flow: &Flow,
     outline: &Outline,
-    (own, owns): (usize, Owns),
+    (own, found_by): (usize, FoundBy),
 ) -> (Vec<Segment>, [usize; PLACES], usize) {
     let came: [usize; PLACES] = std::array::from_fn(|place| flow.received(place) as usize);
     // The copies of each place lie side by side, after the homes if these are with them.
-    let are_homes = |place| place == HOME && owns == Owns::Nothing;
+    let are_homes = |place| place == HOME && found_by == FoundBy::Cell;
     let mut next = [0; PLACES];
     for place in HOME + 1..PLACES {
         let before = if are_homes(place - 1) {
@@ -318,8 +319,8 @@ fn segments(
     let (mut start, mut segments) = (0, Vec::with_capacity(outline.headers.len() * PLACES));
     let mut senders = 0;
     for (rank, header) in outline.headers.iter().enumerate() {
-        // The copies of this rank's own boxes need no homes if it owns their pairs.
-        let needs_homes = rank != own || owns == Owns::Nothing;
+        // The copies of this rank's own boxes need no homes if it finds their pairs.
+        let needs_homes = rank != own || found_by == FoundBy::Cell;
         let group = senders % GROUPS;
         senders += usize::from(needs_homes && flow.from(rank).iter().any(|&count| count > 0));
         for (place, &count) in flow.from(rank).iter().enumerate() {
@@ -536,7 +537,7 @@ impl Copies {
             b: b.device_ptr(),
             homes_a: u64::MAX,
             homes_b: 0,
-            skips_own: u32::from(cell.owns == Owns::Pairs),
+            skips_own: u32::from(cell.found_by == FoundBy::Bringer),
             unused: 0,
         };
         if !copies.boxes.is_empty() {
