@@ -7,12 +7,9 @@
 //!
 //! Coordinates are compared as integers, so a cut divides boxes the same way on every rank.
 
+use crate::tuning::THIN;
 use bytemuck::{Pod, Zeroable};
 use sap::Aabb;
-
-/// Two axes may be cut once the copies with one axis exceed a part of the boxes, one in `THIN`. In
-/// 64 slabs of 10 million uniform boxes 21 % are copies (counted); the time is not measured.
-const THIN: u128 = 5;
 
 /// Returns a coordinate as an integer of the same order. `-0.0` and `+0.0` are the same.
 const fn ordered(value: f32) -> i32 {

@@ -56,6 +56,7 @@ mod search;
 mod sort;
 mod threads;
 mod transport;
+mod tuning;
 mod wire;
 
 pub use config::Config;

@@ -7,14 +7,14 @@ use crate::frame::InvalidBoxes;
 use crate::layout::{Bounds, Layout, Sample};
 use crate::outline::{Header, Outline};
 use crate::report::{RankReport, Report, Work};
+use crate::tuning::{ALL_SAMPLES, MAX_SAMPLES, MIN_SAMPLES};
 use crate::wire::Lists;
 use crate::{Cause, Transport};
 use sap::{Aabb, OnInvalid};
 
-/// Samples that a rank gives for new cuts. With 512, a slab of 4 ranks has its share of the work to
-/// some 5 %; with many ranks fewer, since every rank reads those of all.
+/// Returns the number of samples that a rank gives for new cuts.
 fn samples_of_rank(ranks: usize) -> usize {
-    (65536 / ranks.max(1)).clamp(64, 512)
+    (ALL_SAMPLES / ranks.max(1)).clamp(MIN_SAMPLES, MAX_SAMPLES)
 }
 
 /// Returns the indices of as many boxes of a frame, one of each of `count` equal parts; none where

@@ -521,7 +521,11 @@ impl State {
     }
 
     /// Checks the boxes, and counts what travels by the cells that the device has.
-    fn survey(&self, frame: &DeviceFrame, (rank, ranks): (usize, usize)) -> Result<Surveyed, Cause> {
+    fn survey(
+        &self,
+        frame: &DeviceFrame,
+        (rank, ranks): (usize, usize),
+    ) -> Result<Surveyed, Cause> {
         let cells = self.cells.as_ref().filter(|cells| cells.ranks() == ranks);
         let cells = cells.map(|cells| cells.abi(rank));
         let last_ids = self.brought.comparable(frame);

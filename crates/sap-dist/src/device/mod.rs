@@ -18,6 +18,7 @@ mod sort;
 mod staged;
 mod survey;
 mod transport;
+mod tuning;
 
 pub use broad_phase::DeviceDistributed;
 pub use devices::{Devices, TransportKind};

@@ -3,15 +3,12 @@
 use super::abi::{self, Differences, List, Merge, Twice};
 use super::frame::DeviceFrame;
 use super::kernels::{ITEMS, Kernels, THREADS, blocks};
+use super::tuning::CHANGED_SHARE;
 use crate::{Cause, Pair};
 use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args};
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
 
-/// The first capacity of a list of events, as a share of the pairs: few of them change. If more do
-/// than this and twice the last, all are found again. As the engine's
-/// (`crates/sap/src/cuda/tuning.rs`).
-const CHANGED_SHARE: usize = 16;
 /// Pairs of both lists together that a block compares (`kernels/block/differences.cuh`).
 const TILE: usize = 1792;
 

@@ -6,6 +6,7 @@ use super::format::Format;
 use super::frame::{DeviceFrame, address};
 use super::kernels::{ITEMS, Kernels, blocks};
 use super::survey::Surveyed;
+use super::tuning::{GROUPS, MAX_UNPLANNED, MIN_BOXES_PER_AWAY};
 use crate::Cause;
 use crate::outline::Outline;
 use crate::wire::Lists;
@@ -81,9 +82,6 @@ impl Boxes {
     }
 }
 
-/// The groups of ranks that send to a cell: eight, as a cell of a plane has neighbours.
-const GROUPS: usize = 8;
-
 /// Who finds the pairs of two boxes that one rank brought: the same on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoundBy {
@@ -93,11 +91,6 @@ pub(crate) enum FoundBy {
     /// The rank in whose cell they overlap, as any other pair.
     Cell,
 }
-
-/// The least number of boxes for each one that is brought by another rank than its home, so that
-/// every rank searches all boxes that it brings: if many are elsewhere, they would be searched
-/// twice. Not measured.
-const MIN_BOXES_PER_AWAY: u64 = 16;
 
 impl FoundBy {
     pub(crate) fn choose(outline: &Outline, away: u64) -> Self {
@@ -191,7 +184,12 @@ impl<'a> Cell<'a> {
     }
 
     /// Puts the boxes of this rank before the homes that came.
-    fn with_own(&self, kernels: &Kernels, survey: &Surveyed, mut homes: Boxes) -> gpu::Result<Boxes> {
+    fn with_own(
+        &self,
+        kernels: &Kernels,
+        survey: &Surveyed,
+        mut homes: Boxes,
+    ) -> gpu::Result<Boxes> {
         let (stream, own) = (&kernels.stream, self.frame.len());
         stream.using(&self.frame.memory()?, || {
             let (frame, cells) = (ByValue(self.frame.abi()), ByValue(survey.cells()));
@@ -342,11 +340,6 @@ fn segments(
     }
     (segments, came, senders.min(GROUPS))
 }
-
-/// The max boxes of two sets that are swept without a plan. On two H100s a sweep with 7,000 and
-/// with 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`), when
-/// a plan took the host twice the time.
-const MAX_UNPLANNED: usize = 1 << 17;
 
 fn no_device() -> Cause {
     Cause::Engine {

@@ -10,6 +10,7 @@ mod rounds;
 
 use super::owned::Sorting;
 use super::transport::DeviceTransport;
+use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
 use crate::{Cause, List};
@@ -19,12 +20,6 @@ use gpusort::Key;
 use gpusort::cuda::{Payload, Request, Value};
 use kernels::Kernels;
 use rounds::{Counts, Rounds};
-
-/// A piece has at least this many bytes on average, unless a rank has fewer: a round costs all
-/// ranks some gathers.
-const MIN_PIECE_BYTES: u64 = 64 << 20;
-/// The max pieces of a rank. The last merge overlaps with nothing, so it should be a small part.
-const MAX_PIECES: u64 = 8;
 
 /// Sorts the keys of several ranks, each on its CUDA device: in the same order over all ranks as
 /// [`sort_keys`](crate::sort_keys), but the borders between ranks may differ.

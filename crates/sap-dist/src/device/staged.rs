@@ -1,11 +1,9 @@
 //! The transport between devices over the host.
 
 use super::transport::{Below, DeviceTransport, check, delegate};
+use super::tuning::STAGING;
 use crate::transport::{Traffic, Transport, TransportError};
 use gpu::{Pinned, Slice, SliceMut, Stream};
-
-/// The bytes that are copied between the device and messages at once.
-const STAGING: usize = 16 << 20;
 
 /// Moves device memory over any transport between hosts: through pinned memory, in which a message
 /// is copied to and from its device piece by piece.

@@ -4,15 +4,13 @@ use super::abi::{Cells, HOME, PLACES, Survey};
 use super::format::Format;
 use super::frame::{DeviceFrame, Ids, address};
 use super::kernels::{Kernels, THREADS, blocks};
+use super::tuning::BLOCKS;
 use crate::Cause;
 use crate::frame::InvalidBoxes;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args};
 use sap::Aabb;
 
-/// Blocks of a multiprocessor that survey the boxes and write the records: as many as the largest
-/// devices hold at once.
-const BLOCKS: u32 = 8;
 /// The max number of ranks: a block has 32 bytes of shared memory for each.
 pub(crate) const MAX_RANKS: usize = 1024;
 

@@ -3,17 +3,13 @@
 use super::agree::agree;
 use super::library::{BYTES, Handle, IN_PROGRESS, Id, Library, Options, SUCCESS};
 use crate::device::transport::check as check_counts;
+use crate::device::tuning::{EAGER, PAUSE};
 use crate::{Transport, TransportError};
 use bytemuck::{cast, cast_slice};
 use gpu::{Slice, SliceMut, Stream};
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 use std::{mem, ptr, thread};
-
-/// The time for which a wait asks without a pause. No measurement is behind these two: an exchange
-/// of some megabytes takes less than the first, and the second is small beside it.
-const EAGER: Duration = Duration::from_millis(2);
-const PAUSE: Duration = Duration::from_micros(50);
 
 /// What makes a communicator, and what begins an exchange; both go on in the background.
 const BEGIN: &str = "ncclCommInitRankConfig";

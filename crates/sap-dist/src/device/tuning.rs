@@ -1,0 +1,36 @@
+//! What was tuned for ranks on devices, or chosen without a measurement.
+
+use std::time::Duration;
+
+/// The least number of boxes for each one that is brought by another rank than its home, so that
+/// every rank searches all boxes that it brings: if many are elsewhere, they would be searched
+/// twice. Not measured.
+pub(super) const MIN_BOXES_PER_AWAY: u64 = 16;
+/// The groups of ranks that send to a cell: eight, as a cell of a plane has neighbours. Not
+/// measured.
+pub(super) const GROUPS: usize = 8;
+/// The max boxes of two sets that are swept without a plan. On two H100s a sweep with 7,000 and
+/// with 32,000 copies took 0.3 ms and less, a planned search 5.3 and 5.9 ms (`bench_devices`), when
+/// a plan took the host twice the time.
+pub(super) const MAX_UNPLANNED: usize = 1 << 17;
+/// Blocks of a multiprocessor that survey the boxes and write the records: as many as the largest
+/// devices hold at once. Not measured.
+pub(super) const BLOCKS: u32 = 8;
+/// The first capacity of a list of events, as a share of the pairs: few of them change. If more do
+/// than this and twice the last, all are found again. As the engine's
+/// (`crates/sap/src/cuda/tuning.rs`); not measured here.
+pub(super) const CHANGED_SHARE: usize = 16;
+
+/// A piece of a sort has at least this many bytes on average, unless a rank has fewer: a round
+/// costs all ranks some gathers. Not measured.
+pub(super) const MIN_PIECE_BYTES: u64 = 64 << 20;
+/// The max pieces of a rank. The last merge overlaps with nothing, so it should be a small part.
+/// Not measured.
+pub(super) const MAX_PIECES: u64 = 8;
+
+/// The bytes that are copied between the device and messages at once. Not measured.
+pub(super) const STAGING: usize = 16 << 20;
+/// The time for which a wait for NCCL asks without a pause. No measurement is behind these two: an
+/// exchange of some megabytes takes less than the first, and the second is small beside it.
+pub(super) const EAGER: Duration = Duration::from_millis(2);
+pub(super) const PAUSE: Duration = Duration::from_micros(50);
