@@ -8,8 +8,8 @@ use super::exchange::{Flow, Room};
 use super::format::Format;
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS, blocks};
-use super::owned::{Came, Owned, Sorting};
-use super::search::{Cell, Copies, FoundBy, Grouped, Named, pairs_of, search};
+use super::owned::{Came, Own, Owned, Sorting};
+use super::search::{About, Cell, Copies, FoundBy, Grouped, Named, pairs_of, search};
 use super::survey::Surveyed;
 use super::transport::DeviceTransport;
 use crate::config::Config;
@@ -81,6 +81,26 @@ struct State {
 
 /// Where threads are started that end before the update does.
 type Spawn<'scope, 'env> = &'scope Scope<'scope, 'env>;
+
+/// A frame, and the engine that may be at work on it.
+struct Begun<'frame, 'scope, 'env, 'a> {
+    frame: &'frame DeviceFrame<'a>,
+    scope: Spawn<'scope, 'env>,
+    engine: Engine<'scope, 'a>,
+}
+
+/// What an update measures of itself.
+struct Measured {
+    work: Work,
+    clock: Clock,
+}
+
+impl Measured {
+    /// Ends a lap, as a part of a stage of [`Work::times`].
+    fn lap(&mut self, stage: usize) {
+        self.work.times[stage] += self.clock.lap();
+    }
+}
 
 /// What a rank has to send.
 struct Sent {
@@ -167,7 +187,13 @@ impl DeviceDistributed {
             if state.found_by == FoundBy::Bringer {
                 engine = engine.start(scope, &state.kernels.stream, frame);
             }
-            state.update(transport, (&frame, scope, engine))
+            let frame = &frame;
+            let begun = Begun {
+                frame,
+                scope,
+                engine,
+            };
+            state.update(transport, begun)
         })?;
         Ok(&self.state.protocol.report)
     }
@@ -334,9 +360,14 @@ impl State {
     fn update<'scope, 'a: 'scope, T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        (frame, scope, engine): (&DeviceFrame<'a>, Spawn<'scope, '_>, Engine<'scope, 'a>),
+        begun: Begun<'_, 'scope, '_, 'a>,
     ) -> Result<()> {
-        let (mut clock, mut work) = (Clock::start(), Work::default());
+        let frame = begun.frame;
+        let mut measured = Measured {
+            work: Work::default(),
+            clock: Clock::start(),
+        };
+        let work = &mut measured.work;
         (work.boxes, work.before) = (frame.len(), transport.traffic());
         let Plan {
             outline,
@@ -344,23 +375,18 @@ impl State {
             sent,
             brought,
         } = self.plan(transport, frame)?;
-        work.times[0] = clock.lap();
+        measured.lap(0);
 
-        let owned = self.search(
-            transport,
-            (frame, scope, engine),
-            (&outline, sent),
-            (&mut work, &mut clock),
-        )?;
+        let owned = self.search(transport, begun, &outline, sent, &mut measured)?;
         let settles = self.protocol.config.events && self.protocol.updates > 0;
         let owned = if settles && outline.has_other_ids() {
             self.settle(transport, owned, frame)?
         } else {
             owned
         };
-        work.times[4] += clock.lap();
+        measured.lap(4);
         let owned = owned.and_then(|owned| Ok((owned, brought?)));
-        self.conclude(transport, (&outline, &cuts), owned, work)
+        self.conclude(transport, &outline, &cuts, owned, measured.work)
     }
 
     /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
@@ -370,10 +396,16 @@ impl State {
     fn search<'scope, 'a: 'scope, T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        (frame, scope, engine): (&DeviceFrame<'a>, Spawn<'scope, '_>, Engine<'scope, 'a>),
-        (outline, sent): (&Outline, Result<Sent, Cause>),
-        (work, clock): (&mut Work, &mut Clock),
+        begun: Begun<'_, 'scope, '_, 'a>,
+        outline: &Outline,
+        sent: Result<Sent, Cause>,
+        measured: &mut Measured,
     ) -> Result<Result<Owned, Cause>> {
+        let Begun {
+            frame,
+            scope,
+            engine,
+        } = begun;
         let (rank, ranks) = (transport.rank(), transport.size());
         let (kernels, stream) = (&self.kernels, &self.kernels.stream);
         // A rank that fails says so where all agree on what travels next.
@@ -391,14 +423,19 @@ impl State {
             FoundBy::Cell => (None, Some(engine)),
         };
         let records = flow.exchange(transport, sent.records.slice(), room)?;
-        work.times[1] = clock.lap();
+        measured.lap(1);
 
         let cell = records.cast().map_err(Cause::from).and_then(|records| {
-            let about = (outline, rank, found_by);
-            Cell::new(kernels, *frame, &sent.survey, about, (&flow, records))
+            let about = About {
+                outline,
+                rank,
+                found_by,
+            };
+            Cell::new(kernels, *frame, &sent.survey, about, &flow, records)
         });
         let found = cell.and_then(|cell| {
             let [homes_came, copies] = cell.came();
+            let work = &mut measured.work;
             work.cell = [sent.survey.homes() + homes_came, copies, 0];
             let mut named = Named::new(stream, ranks)?;
             work.cell[2] = self.copies.find(kernels, &cell, &mut named)?;
@@ -413,33 +450,49 @@ impl State {
             };
             Ok((named.group(kernels)?, kept))
         });
-        work.times[2] = clock.lap();
-        let mut room = Room {
-            memory: &mut self.incoming,
-            stream,
-            unit: size_of::<abi::Found>(),
-        };
-        let counts = |(away, _): &(Grouped, _)| away.owners.clone();
-        let (flow, (away, kept)) = Flow::agree(transport, found, (counts, 1), &mut room)?;
-        let came = flow.exchange(transport, away.pairs.slice(), room)?;
-        let came = came.cast().map_err(Cause::from);
-        let came = came.and_then(|came| Came::new(kernels, &mut self.sorting, came));
-        work.times[3] = clock.lap();
+        measured.lap(2);
+        let (came, kept) = self.bring(transport, found)?;
+        measured.lap(3);
 
         let kept = match of_frame {
             None => Ok(kept.slice()),
             Some(engine) => engine.join().and_then(|(engine, tests)| {
-                work.cell[2] += tests?;
+                measured.work.cell[2] += tests?;
                 pairs_of(engine)
             }),
         };
-        work.times[2] += clock.lap();
+        measured.lap(2);
         let last = self.protocol.config.events.then_some(&self.owned);
-        let listed_ids = outline.has_listed_ids();
-        let owned =
-            kept.and_then(|kept| Owned::new(kernels, (kept, frame, listed_ids), &came?, last));
-        work.times[4] = clock.lap();
+        let owned = kept.and_then(|pairs| {
+            let own = Own {
+                pairs,
+                frame,
+                has_listed_ids: outline.has_listed_ids(),
+            };
+            Owned::new(&self.kernels, own, &came?, last)
+        });
+        measured.lap(4);
         Ok(owned)
+    }
+
+    /// Brings pairs to the ranks that own them, if all ranks found theirs. Returns those that came,
+    /// in order, and what else was found.
+    fn bring<T: DeviceTransport, R>(
+        &mut self,
+        transport: &mut T,
+        found: Result<(Grouped, R), Cause>,
+    ) -> Result<(Result<Came, Cause>, R)> {
+        let mut room = Room {
+            memory: &mut self.incoming,
+            stream: &self.kernels.stream,
+            unit: size_of::<abi::Found>(),
+        };
+        let counts = |(away, _): &(Grouped, R)| away.owners.clone();
+        let (flow, (away, found)) = Flow::agree(transport, found, (counts, 1), &mut room)?;
+        let came = flow.exchange(transport, away.pairs.slice(), room)?;
+        let came = came.cast().map_err(Cause::from);
+        let came = came.and_then(|came| Came::new(&self.kernels, &mut self.sorting, came));
+        Ok((came, found))
     }
 
     /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
@@ -498,7 +551,8 @@ impl State {
     fn conclude<T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        (outline, cuts): (&Outline, &(Layout, bool)),
+        outline: &Outline,
+        cuts: &(Layout, bool),
         result: Result<(Owned, Option<Brought>), Cause>,
         mut work: Work,
     ) -> Result<()> {

@@ -30,7 +30,8 @@ impl Sorting {
         &mut self,
         stream: &Stream,
         request: Request<K>,
-        (n, payload): (usize, Payload),
+        n: usize,
+        payload: Payload,
     ) -> Result<(), Cause> {
         let bytes = Sorter::scratch_bytes::<K>(n as u64, payload)?;
         let scratch = self.scratch.reserve(stream, bytes as usize)?;
@@ -45,6 +46,15 @@ pub(crate) struct Owned {
     pub(crate) pairs: Buffer<Pair>,
     pub(crate) started: Buffer<Pair>,
     pub(crate) ended: Buffer<Pair>,
+}
+
+/// The pairs of two boxes of a rank, in order and by the indices of its frame.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'a> {
+    pub(crate) pairs: Slice<'a, sap::Pair>,
+    pub(crate) frame: &'a DeviceFrame<'a>,
+    /// Whether any rank lists its ids. Then several boxes may have the same.
+    pub(crate) has_listed_ids: bool,
 }
 
 /// The pairs of a rank with boxes of others, in order: the indices of their boxes `a`, and the ids
@@ -76,27 +86,27 @@ impl Came {
             // By `b`, then by `a`: the sorts are stable.
             let by_b = Request::keys(b.slice(), b_sorted.slice_mut());
             let by_b = by_b.values(a.slice(), a_sorted.slice_mut());
-            sorting.sort(stream, by_b, (n, Payload::U32))?;
+            sorting.sort(stream, by_b, n, Payload::U32)?;
             let by_a = Request::keys(a_sorted.slice(), a.slice_mut());
             let by_a = by_a.values(b_sorted.slice(), b.slice_mut());
-            sorting.sort(stream, by_a, (n, Payload::U64))?;
+            sorting.sort(stream, by_a, n, Payload::U64)?;
         }
         Ok(Self { a, b })
     }
 
-    /// Merges the pairs with those of two boxes of this rank, which are by indices and in order.
-    /// With ids that are not consecutive on all ranks, several boxes may have the same.
-    fn merged(
-        &self,
-        kernels: &Kernels,
-        (kept, frame, listed_ids): (Slice<sap::Pair>, &DeviceFrame, bool),
-    ) -> Result<Buffer<Pair>, Cause> {
+    /// Merges the pairs with those of two boxes of this rank.
+    fn merged(&self, kernels: &Kernels, of: Own) -> Result<Buffer<Pair>, Cause> {
+        let Own {
+            pairs: kept,
+            frame,
+            has_listed_ids,
+        } = of;
         let (stream, own, n) = (&kernels.stream, kept.len(), self.a.len());
         let mut pairs = stream.alloc::<Pair>(own + n)?;
         let own_blocks = blocks(own, ITEMS);
         let all = own_blocks + blocks(n, THREADS as usize);
         let twice = || stream.alloc_zeroed::<u64>(Twice::WORDS);
-        let mut twice = listed_ids.then(twice).transpose()?;
+        let mut twice = has_listed_ids.then(twice).transpose()?;
         if all > 0 {
             let merge = ByValue(Merge {
                 own: kept.device_ptr(),
@@ -136,18 +146,17 @@ impl Owned {
         })
     }
 
-    /// Joins the pairs of two boxes of this rank's frame, by their indices and in order, with those
-    /// that came, and leaves out the excluded ones. The flag says whether any rank lists its ids.
-    /// `last` are the lists of the last update if events are wanted.
+    /// Joins the pairs of two boxes of this rank with those that came, and leaves out the excluded
+    /// ones. `last` are the lists of the last update if events are wanted.
     pub(crate) fn new(
         kernels: &Kernels,
-        own: (Slice<sap::Pair>, &DeviceFrame, bool),
+        own: Own,
         came: &Came,
         last: Option<&Self>,
     ) -> Result<Self, Cause> {
         let pairs = came.merged(kernels, own)?;
         let mut owned = Self {
-            pairs: without(kernels, pairs, own.1.excluded)?,
+            pairs: without(kernels, pairs, own.frame.excluded)?,
             ..Self::none(&kernels.stream)?
         };
         if let Some(last) = last {

@@ -102,6 +102,14 @@ impl FoundBy {
     }
 }
 
+/// What a rank knows of an update before it searches its cell.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) outline: &'a Outline,
+    pub(crate) rank: usize,
+    pub(crate) found_by: FoundBy,
+}
+
 /// The boxes of the cell of a rank.
 pub(crate) struct Cell<'a> {
     frame: DeviceFrame<'a>,
@@ -129,11 +137,17 @@ impl<'a> Cell<'a> {
         kernels: &Kernels,
         frame: DeviceFrame<'a>,
         survey: &Surveyed,
-        (outline, rank, found_by): (&Outline, usize, FoundBy),
-        (flow, records): (&Flow, Slice<u32>),
+        about: About,
+        flow: &Flow,
+        records: Slice<u32>,
     ) -> Result<Self, Cause> {
+        let About {
+            outline,
+            rank,
+            found_by,
+        } = about;
         let (stream, lists) = (&kernels.stream, outline.lists);
-        let (segments, came, groups) = segments(flow, outline, (rank, found_by));
+        let (segments, came, groups) = segments(flow, about);
         let all: usize = came.iter().sum();
         let [away, came_home] = match found_by {
             FoundBy::Bringer => [0, 0],
@@ -297,11 +311,12 @@ impl<'a> Cell<'a> {
 
 /// Returns where the records of each rank and place begin and where they go, how many there are by
 /// place, and how many groups of ranks sent some.
-fn segments(
-    flow: &Flow,
-    outline: &Outline,
-    (own, found_by): (usize, FoundBy),
-) -> (Vec<Segment>, [usize; PLACES], usize) {
+fn segments(flow: &Flow, about: About) -> (Vec<Segment>, [usize; PLACES], usize) {
+    let About {
+        outline,
+        rank: own,
+        found_by,
+    } = about;
     let came: [usize; PLACES] = std::array::from_fn(|place| flow.received(place) as usize);
     // The copies of each place lie side by side, after the homes if these are with them.
     let are_homes = |place| place == HOME && found_by == FoundBy::Cell;

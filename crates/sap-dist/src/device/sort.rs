@@ -218,7 +218,7 @@ impl DeviceSorter {
             request = request.values(values, sorted.values.slice_mut());
             payload = V::PAYLOAD;
         }
-        self.sorting.sort(stream, request, (n, payload))?;
+        self.sorting.sort(stream, request, n, payload)?;
         Ok((kernels, sorted))
     }
 }
