@@ -1,13 +1,9 @@
-//! An update of the CPU engine takes the first of these ways that applies: no box changed, the
-//! neighbour list in use, an incremental update, a new neighbour list, the kept tree, all against
-//! all, a planned search. The caller's list of changed boxes, if there is one, saves reading the
-//! others.
+//! An update of the CPU engine by what changed since the last one, in the order of ways that the
+//! head of the engine lists, or by a full update. The caller's list of changed boxes, if there is
+//! one, saves reading the others.
 
 use super::Engine;
-use super::accept::{Accept, WorldTest};
 use super::clock::Clock;
-use super::full::FullSearch;
-use super::full::plan::Planned;
 use super::incremental::splice::{pairs_of, splice};
 use super::lanes::MARK;
 use super::limits::{PairLimit, max_pairs};
@@ -145,7 +141,7 @@ impl Engine {
         let mut scene = std::mem::take(&mut self.scene);
         scene.put(&changed, &now, n);
         let last = Last::Changed(&changed, &before.boxes);
-        let result = self.test_neighbours(&scene, last, clock);
+        let result = self.update_by_neighbours(&scene, last, clock);
         if !matches!(result, Ok(Some(_))) {
             scene.put(&changed, &before, n);
         }
@@ -154,17 +150,17 @@ impl Engine {
         result
     }
 
-    /// Updates by the neighbour list, or builds it when it is due.
+    /// Updates by all boxes of a scene and the neighbour list.
     fn update_neighbours(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Option<Report>> {
         let last = std::mem::take(&mut self.scene);
-        let result = self.test_neighbours(scene, Last::All(&last.boxes), clock);
+        let result = self.update_by_neighbours(scene, Last::All(&last.boxes), clock);
         self.scene = last;
         result
     }
 
-    /// Finds all pairs by the neighbour list, or builds it when it is due. Returns None if the
-    /// update is better done otherwise.
-    fn test_neighbours(
+    /// Finds all pairs by the neighbour list, which it builds when it is due, puts them in order
+    /// and publishes them. Returns None if the update is better done otherwise.
+    fn update_by_neighbours(
         &mut self,
         scene: &Scene,
         last: Last,
@@ -425,92 +421,6 @@ impl Engine {
         })
     }
 
-    /// Finds all pairs by a plan.
-    pub(super) fn update_planned(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
-        let n = scene.boxes.len();
-        let mut planned = match self.planned.take() {
-            Some(last) if last.suits(scene, &self.scene) => last,
-            _ => Planned::new(scene, self.config.strategy),
-        };
-        let plan = &mut planned.plan;
-        let follows_plan = !plan.is_bounded || !self.plan_backoff.begin_frame();
-        if !follows_plan {
-            plan.take_tree();
-        }
-        let planned_tree = plan.by_tree;
-        clock.lap(|timings| &mut timings.bounds);
-
-        let memory = self.memory(&self.config, n, max_pairs(n));
-        let (found, limit) = memory.collect(|limit| {
-            let search = FullSearch {
-                config: &self.config,
-                scene,
-                plan,
-                blocks: &self.lists.blocks,
-            };
-            let found = search.run(limit, &mut self.scratch, clock)?;
-            if found.by_tree && !plan.by_tree {
-                plan.take_tree();
-            }
-            Ok(found)
-        })?;
-        if follows_plan {
-            if plan.by_tree == planned_tree {
-                self.plan_backoff.record_success();
-            } else {
-                self.plan_backoff.record_failure();
-            }
-        }
-        let none = Report::none(Backend::Cpu, plan.strategy);
-        let mut report = Report {
-            n,
-            invalid: scene.invalid,
-            stats: Stats {
-                tests: found.tests,
-                axis: plan.axis,
-                choice: plan.choice,
-                sorts: found.sorts,
-                ..none.stats
-            },
-            ..none
-        };
-        report.stats.sorts.keys += found.count;
-        planned.end_frame(found.tests);
-
-        self.lists.order(found.within(limit)?, n)?;
-        clock.lap(|timings| &mut timings.order);
-        self.compare_lists(clock)?;
-        self.planned = Some(planned);
-        Ok(self.publish(report, clock))
-    }
-
-    /// Finds all pairs of a small frame: every box is tested against all after it.
-    pub(super) fn update_brute(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
-        let n = scene.boxes.len();
-        let pairs = &mut self.lists.next;
-        self.sides.all(&scene.boxes, self.config.rule, pairs)?;
-        let accept = Accept::new(scene, scene, self.config.rule, WorldTest::PerPair)?;
-        if accept.tests_anything() {
-            pairs.retain(|pair| accept.keeps(pair.a, pair.b));
-        }
-        let memory = PairLimit::of_update(&self.config, n, max_pairs(n));
-        memory.check(pairs.len() as u64, pairs.capacity())?;
-        clock.lap(|timings| &mut timings.sweep);
-        self.compare_lists(clock)?;
-        self.planned = None;
-        let none = Report::none(Backend::Cpu, Strategy::Sweep);
-        let report = Report {
-            n,
-            invalid: scene.invalid,
-            stats: Stats {
-                tests: max_pairs(n),
-                ..none.stats
-            },
-            ..none
-        };
-        Ok(self.publish(report, clock))
-    }
-
     /// Finds which pairs of the next list started and which of the last ended, if events are
     /// wanted.
     pub(super) fn compare_lists(&mut self, clock: &mut Clock) -> Result<()> {
@@ -522,7 +432,7 @@ impl Engine {
     }
 
     /// Replaces the lists of the last update by the new ones, and completes the report.
-    fn publish(&mut self, report: Report, clock: &mut Clock) -> Report {
+    pub(super) fn publish(&mut self, report: Report, clock: &mut Clock) -> Report {
         self.lists.publish();
         self.complete(report, clock)
     }

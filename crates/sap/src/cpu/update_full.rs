@@ -3,17 +3,17 @@
 use super::Engine;
 use super::accept::{Accept, WorldTest};
 use super::clock::Clock;
-use super::full::Scratch;
 use super::full::kept::expected_cost;
-use super::full::plan::keeps_places;
-use super::limits::max_pairs;
+use super::full::plan::{Planned, keeps_places};
+use super::full::{FullSearch, Scratch};
+use super::limits::{PairLimit, max_pairs};
 use super::output::collect::Collector;
 use super::scene::Scene;
 use super::tuning::{
     BRUTE_BOX_COST, BRUTE_PAIRS, FULL_BOX_COSTS, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_LEFT_BRUTE,
     MIN_KEPT_FRAME,
 };
-use crate::{Report, Result, Strategy};
+use crate::{Backend, Report, Result, Stats, Strategy};
 
 /// Returns what a frame by the kept tree is expected to cost, or the max where there is no such way
 /// or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree for those that
@@ -102,5 +102,91 @@ impl Engine {
         }
         self.lists.publish();
         Ok(Some(self.report_without_plan(scene, tests, count, clock)))
+    }
+
+    /// Finds all pairs by a plan.
+    fn update_planned(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+        let n = scene.boxes.len();
+        let mut planned = match self.planned.take() {
+            Some(last) if last.suits(scene, &self.scene) => last,
+            _ => Planned::new(scene, self.config.strategy),
+        };
+        let plan = &mut planned.plan;
+        let follows_plan = !plan.is_bounded || !self.plan_backoff.begin_frame();
+        if !follows_plan {
+            plan.take_tree();
+        }
+        let planned_tree = plan.by_tree;
+        clock.lap(|timings| &mut timings.bounds);
+
+        let memory = self.memory(&self.config, n, max_pairs(n));
+        let (found, limit) = memory.collect(|limit| {
+            let search = FullSearch {
+                config: &self.config,
+                scene,
+                plan,
+                blocks: &self.lists.blocks,
+            };
+            let found = search.run(limit, &mut self.scratch, clock)?;
+            if found.by_tree && !plan.by_tree {
+                plan.take_tree();
+            }
+            Ok(found)
+        })?;
+        if follows_plan {
+            if plan.by_tree == planned_tree {
+                self.plan_backoff.record_success();
+            } else {
+                self.plan_backoff.record_failure();
+            }
+        }
+        let none = Report::none(Backend::Cpu, plan.strategy);
+        let mut report = Report {
+            n,
+            invalid: scene.invalid,
+            stats: Stats {
+                tests: found.tests,
+                axis: plan.axis,
+                choice: plan.choice,
+                sorts: found.sorts,
+                ..none.stats
+            },
+            ..none
+        };
+        report.stats.sorts.keys += found.count;
+        planned.end_frame(found.tests);
+
+        self.lists.order(found.within(limit)?, n)?;
+        clock.lap(|timings| &mut timings.order);
+        self.compare_lists(clock)?;
+        self.planned = Some(planned);
+        Ok(self.publish(report, clock))
+    }
+
+    /// Finds all pairs of a small frame: every box is tested against all after it.
+    fn update_brute(&mut self, scene: &Scene, clock: &mut Clock) -> Result<Report> {
+        let n = scene.boxes.len();
+        let pairs = &mut self.lists.next;
+        self.sides.all(&scene.boxes, self.config.rule, pairs)?;
+        let accept = Accept::new(scene, scene, self.config.rule, WorldTest::PerPair)?;
+        if accept.tests_anything() {
+            pairs.retain(|pair| accept.keeps(pair.a, pair.b));
+        }
+        let memory = PairLimit::of_update(&self.config, n, max_pairs(n));
+        memory.check(pairs.len() as u64, pairs.capacity())?;
+        clock.lap(|timings| &mut timings.sweep);
+        self.compare_lists(clock)?;
+        self.planned = None;
+        let none = Report::none(Backend::Cpu, Strategy::Sweep);
+        let report = Report {
+            n,
+            invalid: scene.invalid,
+            stats: Stats {
+                tests: max_pairs(n),
+                ..none.stats
+            },
+            ..none
+        };
+        Ok(self.publish(report, clock))
     }
 }

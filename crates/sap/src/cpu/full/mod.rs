@@ -340,7 +340,8 @@ mod tests {
                 for second in [others.scene(with & 3), others.scene(0)] {
                     let spare = SpareBlocks::default();
                     let found = by_tree(&scene, &second, rule, u64::MAX, &spare);
-                    let accept = Accept::new(&scene, &second, rule, WorldTest::PerPair).expect("memory");
+                    let accept =
+                        Accept::new(&scene, &second, rule, WorldTest::PerPair).expect("memory");
                     let mut expected = Vec::new();
                     for i in 0..n {
                         for j in 0..second.boxes.len() {

@@ -180,7 +180,8 @@ mod tests {
                     let scene = scene(n, frame);
                     assert!(kept.refit(&scene, rule).is_ok());
                     let spare = SpareBlocks::default();
-                    let accept = Accept::new(&scene, &scene, rule, WorldTest::PerPair).expect("memory");
+                    let accept =
+                        Accept::new(&scene, &scene, rule, WorldTest::PerPair).expect("memory");
                     let found = kept.pairs(&accept, &Collector::new(u64::MAX, &spare));
                     let boxes = || (0..).zip(&scene.boxes);
                     let of = |(a, first): (u32, &Aabb)| {
