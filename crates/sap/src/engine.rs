@@ -1,4 +1,5 @@
-//! What every engine can do: the only interface by which [`crate::BroadPhase`] uses it.
+//! What every engine can do. What only one can, such as to take boxes on its device,
+//! [`crate::BroadPhase`] calls on that engine itself.
 
 #[cfg(on_device)]
 use crate::last::Last;

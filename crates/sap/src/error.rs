@@ -1,5 +1,5 @@
-//! The errors of this crate. An error leaves the result of the last update unchanged. Only pairs
-//! that had not been copied from a GPU are lost if that GPU fails.
+//! The errors of this crate. An error leaves the result of the last update unchanged. What only a
+//! GPU had is lost if that GPU fails; [`crate::BroadPhase::fallback`] lists it.
 
 use crate::Pair;
 use std::fmt;
@@ -231,7 +231,8 @@ pub enum Error {
 
 #[cfg(on_device)]
 impl Error {
-    /// Tells whether the GPU failed, in a sort or elsewhere.
+    /// Tells whether the GPU could not do a call that the CPU may do: it failed, refused memory, or
+    /// cannot sort so many keys.
     pub(crate) const fn is_gpu_failure(&self) -> bool {
         match self {
             #[cfg(cuda)]

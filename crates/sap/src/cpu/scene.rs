@@ -1,4 +1,4 @@
-//! A frame as the engine stores it: checked, in `f32`, with margins, owned.
+//! The lists of a frame as the engine stores them, and how they are read and compared.
 
 use super::tuning::{READ_HERE, STREAM_TASK};
 use crate::frame::Boxes;
@@ -11,7 +11,7 @@ use crate::{packing, try_alloc};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A frame as the engine stores it.
+/// A frame as the engine stores it: checked, in `f32`, with margins, owned.
 #[derive(Default)]
 pub(crate) struct Scene {
     /// The boxes to sweep, with margins. Invalid boxes are stored as [`Aabb::EMPTY`].

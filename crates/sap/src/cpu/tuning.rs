@@ -9,15 +9,16 @@ use crate::policy::Limits;
 
 // ---- Tasks and memory ----
 
-/// Boxes (or records) that one task validates, gathers or writes: large enough to hide the cost of
-/// the task, small against L2. Not measured.
+/// Boxes, records, leaves or pairs that one task checks, gathers, sorts or writes, and up to which
+/// one thread does so without a task: large enough to hide the cost of the task, small against L2.
+/// Not measured.
 pub(super) const STREAM_TASK: usize = 4096;
 
-/// Max boxes in a frame that is swept on the caller's thread, without a pool. Below
-/// [`MIN_RESTING`]. Microseconds of a frame of uniform boxes that all move, with and without a
-/// pool, on a busy machine where a second thread helps little: 16 and 3 with 10 boxes, 32 and 18
-/// with 100, 58 and 42 with 300, 156 and 135 with 1,000, 327 and 310 with 2,000. The difference is
-/// two changes of threads, 20 us, a seventh of a frame of 1,000.
+/// Max boxes in a frame that is swept on the caller's thread, without a pool. Incremental updates
+/// begin above it, with [`MIN_RESTING`] boxes at rest. Microseconds of a frame of uniform boxes
+/// that all move, with and without a pool, on a busy machine where a second thread helps little: 16
+/// and 3 with 10 boxes, 32 and 18 with 100, 58 and 42 with 300, 156 and 135 with 1,000, 327 and 310
+/// with 2,000. The difference is two changes of threads, 20 us, a seventh of a frame of 1,000.
 pub(super) const SMALL_FRAME: usize = 1000;
 
 /// Max boxes in a frame that is swept on the caller's thread, but for its parallel steps, where the

@@ -15,8 +15,9 @@
 //! - `download` ([`memory`]): for updates from the host, the lists are copied there.
 //!
 //! The host waits once, after `events`, for the [`counters`]; before that only where cells are
-//! planned, or a resting set or a neighbour list is built. If the capacity was too small, it grows
-//! and the search repeats. The results of the last update are in other memory and are swapped with
+//! planned, a resting set or a neighbour list is built, or nothing moved in the update before, so
+//! that it asks first whether anything has now. If the capacity was too small, it grows and the
+//! search repeats. The results of the last update are in other memory and are swapped with
 //! the new ones at the very end: an update that fails changes nothing that can be seen.
 
 mod abi;

@@ -1,5 +1,6 @@
-//! The tuning constants of the CUDA engine, with the measurement behind each, on an H200. Without
-//! one the line says what bounds the constant, and that it is not measured. None changes a result.
+//! The tuning constants of the CUDA engine, with the measurement behind each, on an H200 unless the
+//! line says otherwise. Without one the line says what bounds the constant, and that it is not
+//! measured. None changes a result.
 //!
 //! Launch shapes and sizes that a kernel fixes are beside the launch, with the kernel's name for
 //! them.

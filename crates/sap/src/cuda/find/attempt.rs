@@ -193,8 +193,9 @@ impl Engine {
         Ok(Attempt::Done(state))
     }
 
-    /// Finds the pairs of the arranged frame with `a` in a range, packed and in no order, as many
-    /// as the capacity takes, and counts them all. Returns the way to put them in order.
+    /// Finds the pairs of the arranged frame with `a` in a range, by any finder, packed and in no
+    /// order, as many as the capacity takes, and counts them all. Returns the way to put them in
+    /// order.
     pub(crate) fn sweep(&mut self, plan: &Plan, a: Range<u64>) -> Result<Order> {
         self.stages.mark(&self.stream, "sweep")?;
         let (stream, capacity) = (&self.stream, self.packed.capacity());

@@ -167,6 +167,7 @@ impl Policy {
     }
 
     fn renew(&mut self) {
+        // Between these factors at once, as on the CPU (`STEPS_FACTOR`). Not measured.
         let factor = (self.built_ps / self.in_vain_ps.max(1.0)).cbrt();
         let next = self.margin.scaled(factor.clamp(0.7, 1.5) as f32);
         self.due = self.hysteresis.end().then_some(next);
