@@ -16,7 +16,7 @@
 
 namespace radsweep::dist {
 
-// Returns the slab of a coordinate: a cut belongs to the slab above it.
+// Returns the slab, or the row in a slab, of a coordinate: a cut belongs to the one above it.
 DEVICE u32 slab(const i32* cuts, u32 count, i32 value) {
     return partition_point(0u, count, [&](u32 k) { return cuts[k] <= value; });
 }

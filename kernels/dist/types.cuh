@@ -50,8 +50,8 @@ struct Set {
 };
 ASSERT_LAYOUT(Set, 32, AT(boxes, 0) AT(names, 8) AT(filters, 16) AT(worlds, 24));
 
-// The cells of all ranks: slabs of one axis, each cut into rows of another. No columns: no cells
-// are known yet.
+// The cells of all ranks: slabs of one axis, here columns, each cut into rows of another. No
+// columns: no cells are known yet.
 struct Cells {
     u32 axes[2];
     u32 columns, rank;  // `rank` is this one

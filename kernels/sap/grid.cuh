@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
     }
 }
 
-// A box for the plan. Names and order are those of `Sampled` in Rust.
+// A box for the plan. The order is that of `Sampled` in Rust, where `box` is `aabb`.
 struct Sampled {
     Box box;
     u32 world, pad;

@@ -8,13 +8,14 @@
 // - Hits wait on a stack of their warp until full warps can test them exactly.
 // - Cells of several sizes (grid.cuh) take the place of the columns of the CPU's `Subdivided`.
 //
-// Phases, in the order of the host's launches (crates/sap/src/cuda/update.rs), and microseconds on
-// an H200 (132 multiprocessors of 4 x 32 lanes at 1.75 GHz, 4.3 TB/s) for the scene `uniform` of
-// 1,000,000 boxes: 1.36 M pairs; 7.0 G candidates of the sweep, 8.1 M tests in cells. The kernels
-// were timed on 2026-11-21, one by one; gpu-suite.json has the stages of the last run.
+// Phases, in the order of the host's launches (crates/sap/src/cuda/update.rs, from the keys on
+// find/attempt.rs), and microseconds on an H200 (132 multiprocessors of 4 x 32 lanes at 1.75 GHz,
+// 4.3 TB/s) for the scene `uniform` of 1,000,000 boxes: 1.36 M pairs; 7.0 G candidates of the
+// sweep, 8.1 M tests in cells. The kernels were timed one by one, on 2026-11-21, `prepare` on
+// 2026-11-23; gpu-suite.json has the stages of the last run.
 //
 //   phase                      bytes a box      launch                         predicted  measured
-//   1 prepare  prepare.cuh     24 + 24 r, 24 w  a thread a box                        20        36
+//   1 prepare  prepare.cuh     24 + 24 r, 24 w  a thread a box                        20        30
 //   the sweep
 //   2 axis     axis.cuh        24 a sample      (64, 3) blocks of 256                  8        33
 //   3 keys     keys.cuh        24 r, 4 w        a thread a box                         9

@@ -39,7 +39,7 @@ constexpr u32 SWEEP_WARPS = 8;
 constexpr u32 GROUP = 8;             // boxes j between two votes
 constexpr u32 ITEMS = WARP / GROUP;  // stack entries that a warp tests at once
 constexpr u32 STACK_FULL = WARP;     // a push adds at most 32
-constexpr u64 SWEPT_A_TEST = 16;     // tests here that take as long as one in cells
+constexpr u64 SWEPT_A_TEST = 16;     // tests here that count as one in cells; 10 take as long
 constexpr u32 SHARES = 8;  // of a warp, about: more make it more even, fewer need fewer searches
 
 // The shared memory of a warp.

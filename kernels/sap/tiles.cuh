@@ -95,7 +95,8 @@ DEVICE void order(
     const u32 tile = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const u32 lane = lane_index();
     if (tile >= tiles) return;
-    // Nothing moved since the last update, whose result is valid: there is nothing to sweep.
+    // Nothing moved since the last update, whose result is valid: there is nothing to sweep. The
+    // host's name for `may_rest` is `may_skip`.
     if (may_rest && state->changed == 0) {
         if (lane == 0) out.units[tile] = 0;
         return;

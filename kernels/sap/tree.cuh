@@ -61,7 +61,7 @@ struct Left {
 };
 ASSERT_LAYOUT(Left, 131088, AT(count, 0) AT(taken, 8) AT(items, 16));
 
-// Names and order are those of `TreeInput` in crates/sap/src/cuda/find/tree.rs.
+// Names and order are those of `Input` in crates/sap/src/cuda/find/tree.rs.
 struct TreeInput {
     const Box* boxes;
     const u32* ids;    // their indices in the frame; null = the same
@@ -152,7 +152,7 @@ DEVICE Node unite(const Node& a, const Node& b) {
     return all;
 }
 
-// Returns the node of lane `from`, or of the lane whose index differs by the bits of `from`.
+// Returns the word of lane `from`, or of the lane whose index differs by the bits of `from`.
 template <bool XOR>
 DEVICE u32 word_of(u32 word, u32 from) {
     return XOR ? __shfl_xor_sync(ALL_LANES, word, from) : __shfl_sync(ALL_LANES, word, from);
@@ -167,6 +167,7 @@ DEVICE float4 words_of(const float4& of, u32 from) {
         __uint_as_float(word_of<XOR>(__float_as_uint(of.w), from)));
 }
 
+// Returns the node of that lane.
 template <bool XOR>
 DEVICE Node node_of_lane(const Node& node, u32 from) {
     Node other;

@@ -22,7 +22,7 @@ struct State {
     u64 resting_tests;    // tests of boxes against the resting set
     u64 large;            // boxes too large to look up the resting set by rows
     u64 stopped;          // 1 when a sweep was given up because it took more tests than allowed
-    u64 tests;            // candidates on the sweep axis
+    u64 tests;            // tests made: of candidates on the sweep axis, in cells, or of the tree
     u64 invalid;          // invalid boxes
     u64 first_invalid;    // 2^32 - index of the first invalid box; 0 = none
     u64 empty;            // boxes that take no part: empty or invalid ones that do not rest
