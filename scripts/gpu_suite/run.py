@@ -157,7 +157,8 @@ class Run:
         for kind, name in due:
             every = lists[kind in SANITIZERS, name]
             left = records.left(record[kind].get(name)) if self.options.stale else []
-            left = wanted_trials(kind, name, left or every)
+            # Without a driver a binary may list other trials.
+            left = wanted_trials(kind, name, [trial for trial in left if trial in every] or every)
             seconds = record["seconds"].setdefault(f"{kind} {name}", {trial: guess(kind, trial) for trial in every})
             jobs += jobs_of(kind, name, left, every, seconds)
             results[kind, name] = {"passed": 0, "failed": 0, "ignored": 0, "left": left, "wrong": []}
