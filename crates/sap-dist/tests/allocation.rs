@@ -1,7 +1,7 @@
-//! Refused allocations: in an update of two ranks the first, second, third… allocation of 64 KiB or
-//! more is refused, once alone and once with all later ones. Both ranks return the same error and
-//! keep the last result, or the update does without. A refused allocation without an error value
-//! would end the process.
+//! Refused allocations: in an update of two ranks each allocation of 64 KiB or more is refused,
+//! once alone and once with all later ones. Both ranks return the same error and keep the last
+//! result, or the update does without. A refused allocation without an error value would end the
+//! process.
 
 mod common;
 #[path = "../../sap/tests/common/refusing.rs"]
