@@ -28,6 +28,10 @@
 //   offsets  where buckets begin (offsets.cuh); bytes a bucket: 4 read, 4 written
 //   place    boxes to their slots; bytes a box: 24 + 8 read, a sector of 32 for its bucket, 32
 //            written
+// Both may take the boxes in the order of the last frame's slots: then buckets and slots of threads
+// next to each other are, too, and what is read at random are the boxes. This pays where they do not
+// stay in L2. The count tells of sampled blocks how many boxes are near the one before.
+//
 // This is a counting sort of keys of log2(4 n) bits in one pass. Ranks are in no order, so neither
 // are the boxes of a bucket; the pairs are put in order later.
 #pragma once
@@ -147,16 +151,21 @@ DEVICE u32 bucket_of(const Cut& cut, u32 level, int x, int y, int z, u32 world) 
     return cut.hashed + (hash(level, y, z, world) + u32(x) & cut.mask);
 }
 
-// One thread a box.
+constexpr u32 NEAR_SAMPLE = 64;  // of as many blocks one is sampled
+constexpr u32 NEAR = 64;         // buckets
+
+// One thread a box, of which `order` has the indices, or null.
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_count(
-    const Box* stored, const u32* worlds, u32 n, const __grid_constant__ Cut cut, u32* counts,
-    uint2* slots, State* state) {
+    const Box* stored, const u32* order, const u32* worlds, u32 n, const __grid_constant__ Cut cut,
+    u32* counts, uint2* slots, State* state) {
     __shared__ u32 levels;
     if (threadIdx.x == 0) levels = 0;
     __syncthreads();
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    const bool present = k < n;
+    const u32 i = present && order ? order[k] : k;
     u32 bucket = NO_BUCKET;
-    const Box box = i < n ? load_box(stored + i) : empty_box();
+    const Box box = present ? load_box(stored + i) : empty_box();
     if (!is_empty(box)) {
         const Cells c = cells(cut, box);
         const u32 level = level_of(cut, c);
@@ -166,27 +175,39 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_count(
         if (!(levels >> level & 1)) atomicOr(&levels, 1u << level);
     }
     // One atomic for all lanes with the same bucket.
-    const u32 peers = __match_any_sync(ALL_LANES, bucket);
-    const u32 leader = __ffs(int(peers)) - 1;
+    const u32 peers = __match_any_sync(ALL_LANES, bucket) & __ballot_sync(ALL_LANES, present);
+    const u32 leader = __ffs(int(peers | 1u << 31)) - 1;
     u32 rank = 0;
-    if (lane_index() == leader && bucket != NO_BUCKET)
-        rank = atomicAdd(&counts[bucket], u32(__popc(peers)));
+    if (lane_index() == leader && present) {
+        const u32 boxes = __popc(peers);
+        rank = bucket != NO_BUCKET ? atomicAdd(&counts[bucket], boxes)
+                                   : u32(atomicAdd(&state->unplaced, u64(boxes)));
+    }
     rank = __shfl_sync(ALL_LANES, rank, leader) + __popc(peers & lanes_below());
-    if (i < n) slots[i] = make_uint2(bucket, rank);
+    if (present) slots[k] = make_uint2(bucket, rank);
+    if (blockIdx.x % NEAR_SAMPLE == 0) {
+        const u32 last = __shfl_up_sync(ALL_LANES, bucket, 1);
+        const u32 near = __ballot_sync(ALL_LANES, present && bucket - last + NEAR <= 2 * NEAR);
+        if (lane_index() == 0) atomicAdd(&state->near, u64(__popc(near)));
+    }
     __syncthreads();
     if (threadIdx.x == 0 && (levels & ~u32(state->levels))) atomicOr(&state->levels, u64(levels));
 }
 
 // Two lanes write a record's halves next to each other, so that whole sectors are written. `ids`
 // has the boxes' indices in the frame where these are some of its boxes only; else it is null.
+// `order` is as for the count, `next` gets that of the next frame unless it is null: boxes that are
+// not placed come last.
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
-    const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots,
-    const u32* starts, Record* records) {
+    const Box* stored, const u32* order, const u32* ids, u32 n, const __grid_constant__ Cut cut,
+    const uint2* slots, const u32* starts, Record* records, u32* next, const State* state) {
     __shared__ float4 halves[GRID_THREADS][2];
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x, lane = lane_index();
-    const uint2 slot = i < n ? slots[i] : make_uint2(NO_BUCKET, 0);
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x, lane = lane_index();
+    const u32 i = k < n && order ? order[k] : k;
+    const uint2 slot = k < n ? slots[k] : make_uint2(NO_BUCKET, 0);
     const bool placed = slot.x != NO_BUCKET;
     u32 place = 0;
+    if (next && k < n) next[placed ? starts[slot.x] + slot.y : u32(state->placed) + slot.y] = i;
     if (placed) {
         place = starts[slot.x] + slot.y;
         const Box box = load_box(stored + i);

@@ -75,6 +75,7 @@
 #include "resting.cuh"
 #include "pairs.cuh"
 #include "rows.cuh"
+#include "groups.cuh"
 #include "events.cuh"
 #include "widen.cuh"
 #include "endpoints.cuh"

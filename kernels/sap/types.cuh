@@ -18,7 +18,7 @@ ASSERT_LAYOUT(Box, 24, AT(min, 0) AT(max, 12));
 struct State {
     u64 pairs;            // accepted hits, those beyond the capacity too
     u64 work;             // the next unit to take; the first fields are zeroed when a sweep repeats
-    u64 longest;          // pairs of the `a` that has the most
+    u64 longest;          // pairs of the `a` that has the most; 2^64 - 1 when a group is too long
     u64 resting_tests;    // tests of boxes against the resting set
     u64 large;            // boxes too large to look up the resting set by rows
     u64 stopped;          // 1 when a sweep was given up because it took more tests than allowed
@@ -34,17 +34,19 @@ struct State {
     u64 axis_blocks;      // blocks that have added their candidates
     u64 invalid_b;        // the same for the second of two sets
     u64 first_invalid_b;
-    u64 levels;   // of the grid: those that hold a box, a bit each
-    u64 placed;   // boxes that a grid holds
-    u64 started;  // pairs that the last update did not have
-    u64 ended;    // pairs of the last update that are missing now
+    u64 levels;    // of the grid: those that hold a box, a bit each
+    u64 placed;    // boxes that a grid holds
+    u64 unplaced;  // those that it does not hold
+    u64 near;      // sampled boxes whose cell is near that of the box before (grid.cuh)
+    u64 started;   // pairs that the last update did not have
+    u64 ended;     // pairs of the last update that are missing now
 };
-ASSERT_LAYOUT(State, 192,
+ASSERT_LAYOUT(State, 208,
     AT(pairs, 0) AT(work, 8) AT(longest, 16) AT(resting_tests, 24) AT(large, 32) AT(stopped, 40)
     AT(tests, 48) AT(invalid, 56) AT(first_invalid, 64) AT(empty, 72) AT(changed, 80)
     AT(resting_changed, 88) AT(left, 96) AT(axis, 104) AT(axis_tests, 112) AT(axis_blocks, 136)
-    AT(invalid_b, 144) AT(first_invalid_b, 152) AT(levels, 160) AT(placed, 168) AT(started, 176)
-    AT(ended, 184));
+    AT(invalid_b, 144) AT(first_invalid_b, 152) AT(levels, 160) AT(placed, 168) AT(unplaced, 176)
+    AT(near, 184) AT(started, 192) AT(ended, 200));
 
 // The tests that a sweep may take for each pair found, beyond its limit. The host adds them to the
 // limit of the boxes, which it passes.

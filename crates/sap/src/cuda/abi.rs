@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub(crate) first_invalid_b: u64,
     pub(crate) levels: u64,
     pub(crate) placed: u64,
+    pub(crate) unplaced: u64,
+    pub(crate) near: u64,
     pub(crate) started: u64,
     pub(crate) ended: u64,
     /// The outcomes of the sorts at [`BOX_SORT`] and [`PAIR_SORT`]. The kernels do not use them.
@@ -42,11 +44,11 @@ pub(crate) struct State {
 }
 
 assert_layout!(
-    State, 256:
+    State, 272:
     pairs 0, work 8, longest 16, resting_tests 24, large 32, stopped 40, tests 48,
     invalid 56, first_invalid 64, empty 72, changed 80, resting_changed 88, left 96, axis 104,
     axis_tests 112, axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, placed 168,
-    started 176, ended 184, sorts 192,
+    unplaced 176, near 184, started 192, ended 200, sorts 208,
 );
 
 /// Indices in [`State::sorts`].
@@ -186,6 +188,20 @@ impl Keys {
         }
     }
 }
+
+/// Keys that are ordered by group, and the list that they become.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Groups {
+    pub(crate) keys: DevicePtr<u64>,
+    pub(crate) capacity: u64,
+    pub(crate) state: DevicePtr<State>,
+    pub(crate) pairs: DevicePtr<u64>,
+    pub(crate) bits: u32,
+    pub(crate) shift: u32,
+}
+
+assert_layout!(Groups, 40: keys 0, capacity 8, state 16, pairs 24, bits 32, shift 36);
 
 /// A sorted list of `n` pairs. If `count` is not null, it is of as many as stand there, at most
 /// `n`.

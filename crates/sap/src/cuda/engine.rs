@@ -112,7 +112,7 @@ impl Engine {
             counters: Counters::new(&stream)?,
             sorting: Sorting::new(&device, config.sort)?,
             sweep: Sweep::new(&device, config.strategy)?,
-            grid: Grid::new(&device)?,
+            grid: Grid::new(&device, config.min_resting)?,
             tree: Tree::new(&device)?,
             resting: RestingSet::new(&stream, min_resting)?,
             neighbours: Neighbours::new(&device, config.min_resting)?,

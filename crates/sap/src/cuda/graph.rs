@@ -70,6 +70,7 @@ impl FrameGraph {
         };
         let mut engine = Box::new(Engine::new(config)?);
         engine.stages.on = false;
+        engine.grid.keep_no_order();
         let stream = engine.stream.clone();
         let boxes = stream.from_slice(boxes)?;
         let filters = filters.map(|list| stream.from_slice(list)).transpose()?;

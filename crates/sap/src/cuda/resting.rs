@@ -62,7 +62,7 @@ impl RestingSet {
             translate: module.kernel("sap_translate")?,
             add_pairs: module.kernel("sap_add_pairs")?,
             scan: Scan::new(device)?,
-            grid: Grid::new(device)?,
+            grid: Grid::new(device, None)?,
             counters: Counters::new(stream)?,
             resting: Scene::default(),
             active: Scene::default(),

@@ -4,6 +4,7 @@ use crate::Result;
 use gpu::{Device, Scratch, SliceMut, Stream};
 use gpusort::cuda::{Payload, Request, SortOutcome, Sorter, SorterConfig};
 use gpusort::{Algorithm, Key, SortOptions};
+use std::ops::Range;
 
 /// A sorter, and the scratch memory that all sorts share.
 pub(crate) struct Sorting {
@@ -25,16 +26,16 @@ impl Sorting {
         })
     }
 
-    /// Queues a sort of `n` keys by their low `bits` bits.
+    /// Queues a sort of `n` keys by a range of their bits.
     pub(crate) fn sort<K: Key>(
         &mut self,
         stream: &Stream,
         request: Request<K>,
         n: usize,
         payload: Payload,
-        bits: u32,
+        bits: Range<u32>,
     ) -> Result<()> {
-        let options = self.options.clone().bits(0..bits);
+        let options = self.options.clone().bits(bits);
         let bytes = Sorter::scratch_bytes_for::<K>(options.algorithm, n as u64, payload)?;
         let scratch = self.scratch.reserve(stream, bytes as usize)?;
         Ok(self.sorter.sort(stream, request, scratch, &options)?)

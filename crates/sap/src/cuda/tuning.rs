@@ -178,6 +178,17 @@ pub(super) const HIGHER_CELLS: f64 = 12.0;
 /// quarter.
 pub(super) const MIN_SAMPLED_PAIRS: u64 = 16;
 
+/// Min boxes that a grid takes in the order of the last frame's cells: fewer stay in the device's
+/// cache.
+pub(super) const MIN_ORDERED: usize = 2_000_000;
+/// The share of boxes that must be near the one before for an order to be of use. Not measured.
+pub(super) const NEAR_SHARE: f64 = 0.5;
+/// Frames without an order after one in which boxes had moved far, twice as many each time. Not
+/// measured.
+pub(super) const MIN_ORDER_WAIT: u32 = 8;
+/// The most that [`MIN_ORDER_WAIT`] doubles to. Not measured.
+pub(super) const MAX_ORDER_WAIT: u32 = 256;
+
 // ---- The bound of tests, and the tree ----
 
 /// Tests per box that cells may take, beside those for pairs (`TESTS_A_PAIR` of the kernels). A
@@ -198,11 +209,14 @@ pub(super) const MAX_TREE_WAIT: u32 = 1024;
 /// The capacity for pairs grows ahead of need where less than one part in this many is left. It
 /// takes four frames. Not measured.
 pub(super) const NEARLY_FULL: usize = 4;
+/// The mean length of a group of pairs: at most `LONGEST_GROUP` of the kernels less the spread. The
+/// first rows of boxes in random order are twice as long as the mean.
+pub(super) const MEAN_GROUP: u64 = 400;
 /// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
 pub(super) const MAX_ROW: u64 = 256;
 /// Max pairs that are put in order by rows: larger lists do not stay in the device's cache (1.4, 5
 /// and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
-pub(super) const MAX_RANKED_PAIRS: usize = 8 << 20;
+pub(super) const MAX_RANKED_PAIRS: usize = 3 << 20;
 /// Max capacity for them: rows take 4 bytes for each, and count with 32 bits.
 pub(super) const MAX_RANKED_CAPACITY: usize = 4 * MAX_RANKED_PAIRS;
 /// Frames that are sorted after one with a row too long, twice as many each time. Not measured.

@@ -10,6 +10,7 @@ mod hard;
 mod independent;
 mod memory;
 mod neighbours;
+mod order;
 mod queries;
 mod resting;
 mod soak;
@@ -69,6 +70,7 @@ pub fn trials() -> Vec<Trial> {
         .chain(independent::ALL)
         .chain(hard::ALL)
         .chain(neighbours::ALL)
+        .chain(order::ALL)
         .chain(queries::ALL)
         .chain(soak::ALL)
         .chain(changed::ALL);

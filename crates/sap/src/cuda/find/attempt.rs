@@ -9,7 +9,7 @@ use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
-use crate::cuda::order::{Order, Packed, PairOrder};
+use crate::cuda::order::{Order, PairOrder};
 use crate::cuda::resting::RestingSet;
 use crate::cuda::stages::HOST;
 use crate::{Result, Strategy};
@@ -163,7 +163,7 @@ impl Engine {
         let state = self.counters.read(&self.stream)?;
         let is_ordered = PairOrder::is_done(order, &state);
         if !is_ordered {
-            self.pair_order.avoid_rows();
+            self.pair_order.avoid_long_rows();
         }
         // A sweep of boxes that are all unchanged does nothing.
         if state.changed != 0 || !plan.may_skip {
@@ -260,15 +260,11 @@ impl Engine {
     pub(crate) fn order(&mut self, plan: &Plan, order: Order) -> Result<()> {
         let capacity = self.packed.capacity();
         self.stages.mark(&self.stream, "order")?;
-        self.ordered.reserve_exact(&self.stream, capacity)?;
-        let packed = Packed {
-            keys: self.packed.part(capacity)?,
-            bits: self.spare.index_bits(),
-        };
-        let ordered = self.ordered.part_mut(capacity)?;
+        let bits = self.spare.index_bits();
+        let lists = [&mut self.packed, &mut self.ordered];
         let (sorting, counters) = (&mut self.sorting, &mut self.counters);
         self.pair_order
-            .order(&self.stream, sorting, counters, order, packed, ordered)?;
+            .order(&self.stream, sorting, counters, order, bits, lists)?;
 
         self.stages.mark(&self.stream, "events")?;
         self.spare_events.clear();

@@ -4,6 +4,7 @@
 use crate::choice::Choice;
 use crate::cuda::abi::{Accept, Keys, State, counter};
 use crate::cuda::find::bound::Finder;
+use crate::cuda::find::box_order::{BoxOrder, Orders};
 use crate::cuda::find::cut::Cut;
 use crate::cuda::find::forecast::Forecast;
 use crate::cuda::find::sample::{Sampled, candidates};
@@ -109,6 +110,9 @@ pub(crate) struct Grid {
     floor: f64,
     cut: Cut,
     buckets: Offsets,
+    /// None where the launches are to be the same in all frames.
+    order: Option<BoxOrder>,
+    has_order: bool,
     slots: Grow<[u32; 2]>,
     records: Grow<Record>,
     sample: Grow<Sampled>,
@@ -124,7 +128,9 @@ fn of_few(boxes: usize, each: u32) -> Launch {
 }
 
 impl Grid {
-    pub(crate) fn new(device: &Device) -> Result<Self> {
+    /// Frames of `min_ordered` boxes or more are taken in the order of the last frame's cells where
+    /// that pays.
+    pub(crate) fn new(device: &Device, min_ordered: Option<usize>) -> Result<Self> {
         let module = module(device)?;
         let with_8 = module.kernel("sap_grid_sweep_8")?;
         let resident = with_8.blocks_per_multiprocessor(FEW_THREADS, 0)?.max(1);
@@ -153,6 +159,8 @@ impl Grid {
             floor: 0.0,
             cut: Cut::zeroed(),
             buckets: Offsets::new(device)?,
+            order: Some(BoxOrder::new(min_ordered)),
+            has_order: false,
             slots: Grow::default(),
             records: Grow::default(),
             sample: Grow::default(),
@@ -241,6 +249,11 @@ impl Grid {
         (self.is_bad, self.floor) = (false, 0.0);
     }
 
+    /// Has all frames take boxes as they are given, so that a frame may be recorded.
+    pub(crate) fn keep_no_order(&mut self) {
+        self.order = None;
+    }
+
     /// Tells whether the last plan suits a frame.
     fn is_planned(&self, scene: &Scene) -> bool {
         self.plan.as_ref().is_some_and(|plan| {
@@ -263,6 +276,9 @@ impl Grid {
 
     /// Records the work of a frame. Where its plan has become bad, the next one is sampled.
     pub(crate) fn record_work(&mut self, finder: Finder, n: usize, state: &State) {
+        if let (Some(order), Finder::Cells) = (&mut self.order, finder) {
+            order.record(n, self.has_order, state);
+        }
         let Some(plan) = &mut self.plan else { return };
         if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
             self.floor = work;
@@ -287,6 +303,11 @@ impl Grid {
         if n == 0 {
             return Ok(());
         }
+        let orders = match &mut self.order {
+            Some(order) if ids.is_null() => order.begin(stream, n),
+            _ => Orders::NONE,
+        };
+        self.has_order = !orders.now.is_null();
         self.buckets.begin(stream, self.cut.buckets())?;
         self.slots.reserve(stream, n)?;
         self.records.reserve(stream, n)?;
@@ -299,14 +320,30 @@ impl Grid {
             stream.launch(
                 &self.kernels.count,
                 &linear(n),
-                &args![boxes, worlds, n as u32, cut, buckets, slots, state],
+                &args![
+                    boxes, orders.now, worlds, n as u32, cut, buckets, slots, state
+                ],
             )?;
             self.buckets.make(stream, DevicePtr::NULL, placed)?;
             stream.launch(
                 &self.kernels.place,
                 &linear(n),
-                &args![boxes, ids, n as u32, cut, slots, buckets, records],
+                &args![
+                    boxes,
+                    orders.now,
+                    ids,
+                    n as u32,
+                    cut,
+                    slots,
+                    buckets,
+                    records,
+                    orders.next,
+                    state
+                ],
             )?;
+        }
+        if let Some(order) = &mut self.order {
+            order.end(&orders, n);
         }
         Ok(())
     }

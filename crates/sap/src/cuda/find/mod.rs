@@ -4,6 +4,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod bound;
+mod box_order;
 mod cut;
 mod endpoints;
 mod forecast;

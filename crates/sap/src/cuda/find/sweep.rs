@@ -166,11 +166,11 @@ impl Sweep {
             let request = Request::index(self.world_keys.part(n)?, index).keys_out(sorted);
             // A world above a float.
             let bits = u64::BITS - scene.last_world.leading_zeros();
-            sorting.sort(stream, request, n, Payload::Index, bits)
+            sorting.sort(stream, request, n, Payload::Index, 0..bits)
         } else {
             let sorted = self.keys_sorted.reserve(stream, n)?;
             let request = Request::index(self.keys.part(n)?, index).keys_out(sorted);
-            sorting.sort(stream, request, n, Payload::Index, u32::BITS)
+            sorting.sort(stream, request, n, Payload::Index, 0..u32::BITS)
         }
     }
 

@@ -9,7 +9,7 @@ use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
-use crate::cuda::order::{Packed, PairOrder};
+use crate::cuda::order::PairOrder;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{FIRST_CANDIDATES, MAX_MARGIN};
 use crate::{OverlapRule, Result};
@@ -41,7 +41,7 @@ impl Builder {
         let device = stream.device();
         Ok(Self {
             loosen: module(device)?.kernel("sap_loosen")?,
-            grid: Grid::new(device)?,
+            grid: Grid::new(device, None)?,
             counters: Counters::new(stream)?,
             order: PairOrder::new(device)?,
             loose: Scene::default(),
@@ -107,18 +107,15 @@ impl Builder {
         loop {
             self.grid.watch(stream, &self.loose)?;
             let capacity = self.packed.capacity();
-            list.reserve_exact(stream, capacity)?;
             self.counters.restart_search(stream)?;
             let bits = scene.index_bits();
             let mut keys = Keys::new(&self.packed.part_mut(capacity)?, bits);
             let order = self.order.begin(stream, n, self.len, &mut keys)?;
             // SAFETY: the addresses are those of this frame and this builder.
             unsafe { self.grid.find(stream, n, search, keys)? };
-            let keys = self.packed.part(capacity)?;
-            let (packed, ordered) = (Packed { keys, bits }, list.part_mut(capacity)?);
-            let counters = &mut self.counters;
+            let (counters, lists) = (&mut self.counters, [&mut self.packed, &mut *list]);
             self.order
-                .order(stream, sorting, counters, order, packed, ordered)?;
+                .order(stream, sorting, counters, order, bits, lists)?;
             self.grid.plan_next()?;
             let state = self.counters.read(stream)?;
             self.grid.record_work(Finder::Cells, n, &state);
@@ -133,7 +130,7 @@ impl Builder {
             } else if PairOrder::is_done(order, &state) {
                 return Ok(Some(state.pairs));
             } else {
-                self.order.avoid_rows();
+                self.order.avoid_long_rows();
             }
         }
     }

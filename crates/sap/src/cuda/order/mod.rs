@@ -1,24 +1,35 @@
-//! The order of the pairs found: by rows of one smaller index where these are short, else by a sort
-//! of their keys.
+//! The order of the pairs found: by rows of one smaller index, which are counted while pairs are
+//! found, or where there are many by groups of a sort of the top bits of their keys. Where a row or a
+//! group is too long they are sorted by all bits.
 
+mod groups;
 mod rows;
 
 use crate::Result;
 use crate::cuda::abi::{Keys, PAIR_SORT, State};
 use crate::cuda::counters::Counters;
 use crate::cuda::launch::{linear, module};
+use crate::cuda::memory::Grow;
 use crate::cuda::sorting::Sorting;
+use crate::cuda::tuning::{MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT};
+use crate::policy::Backoff;
 use gpu::{Device, Kernel, Slice, SliceMut, Stream, args};
 use gpusort::cuda::{Payload, Request};
-pub(crate) use rows::Packed;
-use rows::Rows;
+use groups::Groups;
+use rows::{Packed, Rows};
+use std::mem;
 
 /// The way in which the pairs of one search are put in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// By rows, which the search counts.
     Rows,
-    /// By a sort of their keys.
+    /// By groups.
+    Groups {
+        /// The bits below those that are sorted.
+        shift: u32,
+    },
+    /// By a sort of all bits of their keys.
     Sort,
 }
 
@@ -26,6 +37,9 @@ pub(crate) enum Order {
 pub(crate) struct PairOrder {
     unpack: Kernel,
     rows: Rows,
+    groups: Groups,
+    /// Has frames sorted by all bits after a row or group that was too long.
+    backoff: Backoff,
 }
 
 impl PairOrder {
@@ -33,11 +47,13 @@ impl PairOrder {
         Ok(Self {
             unpack: module(device)?.kernel("sap_unpack")?,
             rows: Rows::new(device)?,
+            groups: Groups::new(device)?,
+            backoff: Backoff::new(MIN_ROWS_WAIT, MAX_ROWS_WAIT),
         })
     }
 
-    /// Has the coming search count its pairs by row, if they are likely few enough: the last one
-    /// found `last_pairs`, none if there was none.
+    /// Chooses how the pairs of the coming search are put in order, and has it count them by row if
+    /// need be: the last one found `last_pairs`, none if there was none.
     pub(crate) fn begin(
         &mut self,
         stream: &Stream,
@@ -49,37 +65,56 @@ impl PairOrder {
             0 => keys.capacity as usize,
             pairs => pairs,
         };
-        let counted = self.rows.begin(stream, n, expected, keys)?;
-        Ok(if counted { Order::Rows } else { Order::Sort })
+        if self.backoff.begin_frame() || n == 0 {
+            return Ok(Order::Sort);
+        }
+        if self.rows.begin(stream, n, expected, keys)? {
+            return Ok(Order::Rows);
+        }
+        let shift = groups::shift(n, keys.bits, expected);
+        Ok(shift.map_or(Order::Sort, |shift| Order::Groups { shift }))
     }
 
-    /// Puts packed pairs in order and unpacks them: as many as are counted, and at most all.
+    /// Puts packed pairs in order and unpacks them: as many as are counted, and at most all. The
+    /// lists are of those and of the pairs. They may change places, if both have the same capacity.
     pub(crate) fn order(
         &self,
         stream: &Stream,
         sorting: &mut Sorting,
         counters: &mut Counters,
         order: Order,
-        packed: Packed,
-        mut pairs: SliceMut<u64>,
+        bits: u32,
+        [packed, ordered]: [&mut Grow<u64>; 2],
     ) -> Result<()> {
-        let Packed { keys, bits } = packed;
-        if keys.is_empty() {
+        let n = packed.capacity();
+        ordered.reserve_exact(stream, n)?;
+        if n == 0 {
             return Ok(());
         }
-        if order == Order::Rows {
-            let scratch = sorting.scratch_of_pairs(stream, keys.len())?;
-            let between = scratch.range(..keys.bytes())?.cast()?;
-            // SAFETY: the search has counted the pairs by row.
-            return unsafe {
-                self.rows
-                    .order(stream, counters.ptr(), packed, between, pairs)
-            };
+        let (keys, state) = (packed.part(n)?, counters.ptr());
+        let shift = match order {
+            Order::Rows => {
+                let scratch = sorting.scratch_of_pairs(stream, n)?;
+                let between = scratch.range(..keys.bytes())?.cast()?;
+                let (packed, pairs) = (Packed { keys, bits }, ordered.part_mut(n)?);
+                // SAFETY: the search has counted the pairs by row.
+                return unsafe { self.rows.order(stream, state, packed, between, pairs) };
+            }
+            Order::Groups { shift } if ordered.capacity() == n => Some(shift),
+            Order::Groups { .. } | Order::Sort => None,
+        };
+        let request = Request::keys(keys, ordered.part_mut(n)?).count(counters.pairs()?);
+        let sorted_bits = shift.unwrap_or(0)..2 * bits.max(1);
+        sorting.sort(stream, request, n, Payload::None, sorted_bits)?;
+        if let Some(shift) = shift {
+            let (keys, pairs) = (ordered.part(n)?, packed.part_mut(n)?);
+            let sorted = Packed { keys, bits };
+            // SAFETY: the address is that of the counters, and both lists have `n` elements.
+            unsafe { self.groups.order(stream, state, sorted, shift, pairs)? };
+            mem::swap(packed, ordered);
+        } else {
+            self.unpack(stream, counters.pairs()?, ordered.part_mut(n)?, bits)?;
         }
-        let request = Request::keys(keys, pairs.reborrow()).count(counters.pairs()?);
-        let key_bits = 2 * bits.max(1);
-        sorting.sort(stream, request, keys.len(), Payload::None, key_bits)?;
-        self.unpack(stream, counters.pairs()?, pairs, bits)?;
         sorting.copy_outcome(stream, counters.sort_outcome(PAIR_SORT)?)
     }
 
@@ -105,11 +140,11 @@ impl PairOrder {
 
     /// Tells whether the pairs of a search are in order, by its counters.
     pub(crate) const fn is_done(order: Order, state: &State) -> bool {
-        matches!(order, Order::Sort) || Rows::are_short(state)
+        matches!(order, Order::Sort) || state.longest <= MAX_ROW
     }
 
-    /// Has the pairs of the next frames put in order by a sort: a row was too long.
-    pub(crate) fn avoid_rows(&mut self) {
-        self.rows.avoid();
+    /// Has the pairs of the next frames sorted by all bits: a row or a group was too long.
+    pub(crate) fn avoid_long_rows(&mut self) {
+        self.backoff.record_failure();
     }
 }

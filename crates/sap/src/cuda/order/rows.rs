@@ -6,17 +6,14 @@ use crate::cuda::abi::{Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::memory::Grow;
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{
-    MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS, MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT,
-};
-use crate::policy::Backoff;
+use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
 use gpu::{Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
 #[derive(Clone, Copy)]
-pub(crate) struct Packed<'a> {
-    pub(crate) keys: Slice<'a, u64>,
-    pub(crate) bits: u32,
+pub(super) struct Packed<'a> {
+    pub(super) keys: Slice<'a, u64>,
+    pub(super) bits: u32,
 }
 
 /// The means to put pairs in order by rows.
@@ -27,8 +24,6 @@ pub(super) struct Rows {
     ranks: Grow<u32>,
     /// Whether the last pairs were too many for rows.
     are_many: bool,
-    /// Has frames sorted by keys after a row that was too long.
-    backoff: Backoff,
 }
 
 impl Rows {
@@ -40,13 +35,11 @@ impl Rows {
             offsets: Offsets::new(device)?,
             ranks: Grow::default(),
             are_many: false,
-            backoff: Backoff::new(MIN_ROWS_WAIT, MAX_ROWS_WAIT),
         })
     }
 
     /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
-    /// adds its addresses to `keys`. Returns false, and does neither, where the pairs are better
-    /// sorted by keys.
+    /// adds its addresses to `keys`. Returns false, and does neither, where the pairs are too many.
     pub(super) fn begin(
         &mut self,
         stream: &Stream,
@@ -61,7 +54,7 @@ impl Rows {
             MAX_RANKED_PAIRS
         };
         self.are_many = expected > max || keys.capacity as usize > MAX_RANKED_CAPACITY;
-        if self.backoff.begin_frame() || self.are_many || n == 0 {
+        if self.are_many {
             return Ok(false);
         }
         self.offsets.begin(stream, n)?;
@@ -102,15 +95,5 @@ impl Rows {
             )?;
         }
         Ok(())
-    }
-
-    /// Tells whether the rows of a frame were short enough for its pairs to be in order.
-    pub(super) const fn are_short(state: &State) -> bool {
-        state.longest <= MAX_ROW
-    }
-
-    /// Has the next frames sorted by keys.
-    pub(super) fn avoid(&mut self) {
-        self.backoff.record_failure();
     }
 }

@@ -1,0 +1,88 @@
+//! The order in which a grid takes many boxes: that of their cells in the last frame, where boxes
+//! next to each other in the frame lie far apart (`kernels/sap/grid.cuh`).
+
+use crate::cuda::abi::State;
+use crate::cuda::memory::Grow;
+use crate::cuda::tuning::{MAX_ORDER_WAIT, MIN_ORDER_WAIT, MIN_ORDERED, NEAR_SHARE};
+use crate::policy::Backoff;
+use gpu::{DevicePtr, Stream};
+
+/// Of as many blocks of boxes one is sampled: `NEAR_SAMPLE` and `GRID_THREADS` of the kernels.
+const SAMPLE: usize = 64;
+const BLOCK: usize = 256;
+
+/// The order of the last frame's cells, and whether it is of use.
+pub(super) struct BoxOrder {
+    /// That of this frame, and memory for that of the next.
+    lists: [Grow<u32>; 2],
+    /// The boxes of the first list, 0 for none.
+    len: usize,
+    min_boxes: usize,
+    /// Whether boxes as they are given lie far apart.
+    is_wanted: bool,
+    /// Has frames without it after one in which boxes had moved far.
+    backoff: Backoff,
+}
+
+/// Indices of all boxes, in the order in which this frame takes them, and memory for that of the
+/// next. Each may be null.
+pub(super) struct Orders {
+    pub(super) now: DevicePtr<u32>,
+    pub(super) next: DevicePtr<u32>,
+}
+
+impl Orders {
+    pub(super) const NONE: Self = Self {
+        now: DevicePtr::NULL,
+        next: DevicePtr::NULL,
+    };
+}
+
+impl BoxOrder {
+    pub(super) fn new(min_boxes: Option<usize>) -> Self {
+        Self {
+            lists: Default::default(),
+            len: 0,
+            min_boxes: min_boxes.unwrap_or(MIN_ORDERED),
+            is_wanted: false,
+            backoff: Backoff::new(MIN_ORDER_WAIT, MAX_ORDER_WAIT),
+        }
+    }
+
+    /// Begins a frame of `n` boxes. Without memory for an order there is none.
+    pub(super) fn begin(&mut self, stream: &Stream, n: usize) -> Orders {
+        let [now, next] = &mut self.lists;
+        if n != self.len {
+            self.len = 0;
+        }
+        let takes_next = n >= self.min_boxes && self.is_wanted && !self.backoff.begin_frame();
+        let next = match takes_next.then(|| next.reserve(stream, n)) {
+            Some(Ok(list)) => list.device_ptr(),
+            _ => DevicePtr::NULL,
+        };
+        let now = if self.len > 0 {
+            now.ptr()
+        } else {
+            DevicePtr::NULL
+        };
+        Orders { now, next }
+    }
+
+    /// Has the next frame take the order that this one has written, if any.
+    pub(super) fn end(&mut self, orders: &Orders, n: usize) {
+        self.lists.swap(0, 1);
+        self.len = if orders.next.is_null() { 0 } else { n };
+    }
+
+    /// Records how near boxes were to those before them.
+    pub(super) fn record(&mut self, n: usize, had_order: bool, state: &State) {
+        let sampled = n.div_ceil(BLOCK * SAMPLE) * BLOCK;
+        let are_near = state.near as f64 > NEAR_SHARE * sampled.min(n) as f64;
+        if !had_order {
+            self.is_wanted = !are_near;
+        } else if !are_near {
+            self.backoff.record_failure();
+            self.len = 0;
+        }
+    }
+}

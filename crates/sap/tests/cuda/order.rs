@@ -1,0 +1,89 @@
+//! The order of boxes and of pairs in large frames, against the CPU engine, bit for bit. Limits are
+//! lowered, so that small scenes take the ways of large ones.
+
+use super::{Other, cpu, cuda, engine, holds, sized, text, uniform};
+use crate::common::same;
+use crate::common::scenes::Random;
+use libtest_mimic::Failed;
+use sap::{Aabb, BroadPhase, Config, Frame, OnInvalid, Strategy};
+
+pub const ALL: &[(&str, Other)] = &[("order::of_boxes", of_boxes), ("order::of_pairs", of_pairs)];
+
+fn update(ours: &mut BroadPhase, theirs: &mut BroadPhase, boxes: &[Aabb]) -> Result<(), Failed> {
+    ours.update(Frame::boxes(boxes)).map_err(text)?;
+    theirs.update(Frame::boxes(boxes)).map_err(text)?;
+    same(ours.pairs(), theirs.pairs())?;
+    same(ours.started(), theirs.started())?;
+    same(ours.ended(), theirs.ended())
+}
+
+/// Boxes come in the order of the last frame's cells: they move, jump all at once, become empty and
+/// invalid, are all empty, and their number changes.
+fn of_boxes() -> Result<(), Failed> {
+    let config = Config {
+        min_resting: Some(100),
+        on_invalid: OnInvalid::Skip,
+        ..cuda(Strategy::Subdivided)
+    };
+    let (mut ours, mut theirs) = (engine(&config), engine(&cpu(&config)));
+    let mut random = Random::new(1);
+    let mut boxes = uniform(&mut random, sized(20_000, 700), 1.5);
+    for frame in 0..60 {
+        let n = boxes.len();
+        match frame % 12 {
+            4 => boxes.reverse(),
+            5 => boxes[random.below(n)] = Aabb::EMPTY,
+            6 => boxes[random.below(n)] = Aabb::new([f32::NAN; 3], [1.0; 3]),
+            7 => boxes.truncate(n - n / 20),
+            8 => boxes.extend(uniform(&mut random, n / 20, 1.5)),
+            9 => update(&mut ours, &mut theirs, &vec![Aabb::EMPTY; n])?,
+            _ => {}
+        }
+        let i = random.below(boxes.len());
+        let [min, max] = [boxes[i].min, boxes[i].max].map(|corner| corner.map(|x| x + 0.25));
+        boxes[i] = Aabb::new(min, max);
+        update(&mut ours, &mut theirs, &boxes)?;
+    }
+    Ok(())
+}
+
+/// Pairs are ordered by groups: few and many, of boxes that lie in order and not, none, a group that
+/// is too long, and then short ones again.
+fn of_pairs() -> Result<(), Failed> {
+    // So many have no rows that the search counts.
+    let config = Config {
+        initial_pair_capacity: Some(13 << 20),
+        ..cuda(Strategy::Subdivided)
+    };
+    let (mut ours, mut theirs) = (engine(&config), engine(&cpu(&config)));
+    let mut random = Random::new(2);
+    let n = sized(40_000, 3_000);
+    for frame in 0..10 {
+        let mut boxes = uniform(&mut random, n, [0.1, 1.0, 12.0][frame % 3]);
+        match frame {
+            // More pairs of one box than a group may have.
+            4 => boxes[7] = Aabb::new([-1e9; 3], [1e9; 3]),
+            5 => boxes.sort_by(|a, b| a.min[0].total_cmp(&b.min[0])),
+            6 => boxes.fill(Aabb::EMPTY),
+            _ => {}
+        }
+        update(&mut ours, &mut theirs, &boxes)?;
+        let sorts = ours
+            .update(Frame::boxes(&boxes[1..]))
+            .map_err(text)?
+            .stats
+            .sorts;
+        theirs.update(Frame::boxes(&boxes[1..])).map_err(text)?;
+        same(ours.pairs(), theirs.pairs())?;
+        // Digits of 8 bits: all bits of two indices of n, or one digit.
+        let all = (2 * (usize::BITS - (n - 2).leading_zeros())).div_ceil(8);
+        let passes = sorts.passes_run + sorts.passes_skipped;
+        holds(frame < 4 || frame == 6 || passes as u32 == all, || {
+            format!("frame {frame}: {passes} passes, not {all}")
+        })?;
+        holds(frame > 3 || (passes as u32) < all, || {
+            format!("frame {frame}: {passes} passes, as many as all bits take")
+        })?;
+    }
+    Ok(())
+}
