@@ -274,7 +274,7 @@ static REMOVE_ON_SIGNALS: AtomicBool = AtomicBool::new(false);
 /// process's file size limit is an error instead of a fatal signal.
 pub fn remove_on_signals() {
     REMOVE_ON_SIGNALS.store(true, Ordering::Relaxed);
-    // Any handler will do. Without one, the limit ends the process, as it does by default.
+    // Any handler will do. If the system refuses it, the limit ends the process, as by default.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }

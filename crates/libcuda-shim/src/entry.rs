@@ -109,7 +109,7 @@ fn state() -> &'static Result<Library, LoadError> {
 /// Binds the driver, which fills every slot. A panic aborts, because it cannot leave an `extern
 /// "C"` function.
 extern "C" fn bind() {
-    // The slots have the outcome.
+    // If there is no driver, the slots have stand-ins that return the error.
     let _ = load();
 }
 

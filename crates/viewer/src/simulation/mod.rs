@@ -103,6 +103,7 @@ impl Simulation {
     /// Sends a command. It is lost if the thread has ended.
     pub fn send(&self, command: Command) {
         if let Some(commands) = &self.commands {
+            // A thread that has ended takes no commands.
             let _ = commands.send(command);
         }
     }

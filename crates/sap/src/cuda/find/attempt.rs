@@ -132,9 +132,10 @@ impl Engine {
         a: Range<u64>,
     ) -> Result<Option<Found>> {
         if self.packed.capacity() == 0 && self.config.initial_pair_capacity.is_none() {
-            // Two pairs a box at first. If that is refused, the attempt counts what is needed.
             let limit = usize::try_from(self.pair_limit()?).unwrap_or(usize::MAX);
+            // Two pairs a box at first.
             let wished = 2 * self.spare.n + 1024;
+            // If memory is refused, the attempt counts the pairs all the same, and asks for theirs.
             let _ = self.packed.reserve_exact(&self.stream, wished.min(limit));
         }
         let mut regrown = 0;
