@@ -7,6 +7,7 @@
 
 use crate::cpu::tuning::MESH_TASK;
 use crate::threads::on_threads;
+use crate::try_alloc::gather;
 use crate::{Aabb, Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -27,7 +28,8 @@ use std::ops::Range;
 ///
 /// # Errors
 ///
-/// [`Error::VertexIndex`] with the first triangle that has a vertex index out of range.
+/// [`Error::VertexIndex`] with the first triangle that has a vertex index out of range;
+/// [`Error::OutOfMemory`].
 pub fn aabbs_from_mesh(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aabb>> {
     on_threads(|| of_triangles(vertices, triangles))
 }
@@ -41,17 +43,11 @@ fn of_triangles(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aab
             vertices.len(),
         ));
     }
-    let mut boxes = Vec::new();
     let of = |triangle: &[u32; 3]| {
         let corners = triangle.map(|vertex| vertices[vertex as usize]);
         Bounds::of(&corners).aabb()
     };
-    triangles
-        .par_iter()
-        .with_min_len(MESH_TASK / 3)
-        .map(of)
-        .collect_into_vec(&mut boxes);
-    Ok(boxes)
+    gather(triangles.par_iter().with_min_len(MESH_TASK / 3).map(of))
 }
 
 /// Returns the box of each object. Object `k` has the vertices `offsets[k]..offsets[k + 1]`, so
@@ -74,7 +70,7 @@ fn of_triangles(vertices: &[[f32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<Aab
 /// # Errors
 ///
 /// [`Error::Offset`] with the first offset that is below the one before it, or above the number of
-/// vertices.
+/// vertices; [`Error::OutOfMemory`].
 pub fn aabbs_from_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
     on_threads(|| of_objects(vertices, offsets))
 }
@@ -87,7 +83,7 @@ fn of_objects(vertices: &[[f32; 3]], offsets: &[u32]) -> Result<Vec<Aabb>> {
         return Err(invalid_offset(index, offsets[index], vertices.len()));
     }
     let of = |ends: &[u32]| reduce(vertices, ends[0] as usize..ends[1] as usize).aabb();
-    Ok(offsets.par_windows(2).map(of).collect())
+    gather(offsets.par_windows(2).map(of))
 }
 
 /// Reduces a range of vertices, a large one by halves in parallel.

@@ -364,6 +364,6 @@ impl BroadPhase {
         if labels.is_borrowed() {
             return Ok(labels);
         }
-        Ok(kept.keep(labels.into_owned()).borrowed())
+        Ok(kept.keep(labels.into_owned()?).borrowed())
     }
 }

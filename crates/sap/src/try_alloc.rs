@@ -4,6 +4,7 @@ use crate::cpu::tuning::{GROWTH, MAX_GROWTH};
 use crate::{Error, Result};
 use bytemuck::Zeroable;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Returns the error for a refused allocation of `len` elements.
 pub(crate) fn refused<T>(len: usize) -> Error {
@@ -45,6 +46,14 @@ pub(crate) fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<()> {
     reserve(to, from.len())?;
     to.extend_from_slice(from);
     Ok(())
+}
+
+/// Returns a list as its own, copied unless it is.
+pub(crate) fn into_owned<T: Copy>(list: Cow<[T]>) -> Result<Vec<T>> {
+    match list {
+        Cow::Borrowed(list) => concat(&[list]),
+        Cow::Owned(list) => Ok(list),
+    }
 }
 
 /// Concatenates lists.

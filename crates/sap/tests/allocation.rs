@@ -44,6 +44,8 @@ enum Call {
     Chunks {
         crowded: bool,
     },
+    /// The boxes of triangles and of objects.
+    Meshes,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -91,6 +93,7 @@ const CASES: &[(&str, Call)] = &[
     ("query", Call::Query { filtered: false }),
     ("query_filtered", Call::Query { filtered: true }),
     ("chunks", Call::Chunks { crowded: false }),
+    ("meshes", Call::Meshes),
 ];
 
 /// The cases in which a refused allocation may end the process, and the max number of such
@@ -362,6 +365,16 @@ impl Scenes {
                 // The list has its memory already.
                 let hand = |pairs: &[Pair]| into.extend_from_slice(pairs);
                 broad_phase.for_each_pair_chunk(self.frame(true), 10_000, hand)?;
+            }
+            Call::Meshes => {
+                let vertices = bytemuck::cast_slice(&self.large);
+                let triangles = bytemuck::cast_slice(&self.worlds[..69_999]);
+                let of_triangles = sap::aabbs_from_mesh(vertices, triangles)?;
+                let of_objects = sap::aabbs_from_objects(vertices, &self.changed)?;
+                for b in of_triangles.iter().chain(&of_objects) {
+                    let [a, b] = [b.min[0], b.max[0]].map(f32::to_bits);
+                    into.push(Pair { a, b });
+                }
             }
         }
         Ok(())

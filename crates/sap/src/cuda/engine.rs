@@ -23,7 +23,7 @@ use crate::engine::assert_downloaded;
 use crate::last::Last;
 use crate::query::{Labels, NearBox, Question};
 use crate::subdivision::Subdivision;
-use crate::try_alloc::{concat, zeros};
+use crate::try_alloc::{concat, into_owned, zeros};
 use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result};
 use gpu::{Device, DevicePtr, Slice, Stream};
 use std::borrow::Cow;
@@ -298,7 +298,7 @@ impl crate::engine::Engine for Engine {
         // be met.
         let found = self
             .boxes()
-            .and_then(|boxes| Ok((boxes.into_owned(), self.labels()?.into_owned())));
+            .and_then(|boxes| Ok((into_owned(boxes)?, self.labels()?.into_owned()?)));
         let (given, labels) = found.unwrap_or_default();
         let stored = match self.scene.boxes() {
             Ok(boxes) if self.config.margin > 0.0 && !given.is_empty() => self.stream.to_vec(boxes),

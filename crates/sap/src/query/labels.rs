@@ -2,6 +2,7 @@
 
 use super::node::in_nodes;
 use crate::threads::Threads;
+use crate::try_alloc::into_owned;
 use crate::{Filter, Result};
 use std::borrow::Cow;
 
@@ -39,11 +40,11 @@ impl Labels<'_> {
         }
     }
 
-    pub(crate) fn into_owned(self) -> Labels<'static> {
-        Labels {
-            filters: self.filters.into_owned().into(),
-            worlds: self.worlds.into_owned().into(),
-        }
+    pub(crate) fn into_owned(self) -> Result<Labels<'static>> {
+        Ok(Labels {
+            filters: into_owned(self.filters)?.into(),
+            worlds: into_owned(self.worlds)?.into(),
+        })
     }
 }
 

@@ -424,7 +424,7 @@ impl crate::engine::Engine for Engine {
             started: concat(&[&self.started])?,
             ended: concat(&[&self.ended])?,
             given: concat(&[scene.given()])?,
-            labels: scene.labels().into_owned(),
+            labels: scene.labels().into_owned()?,
             stored: concat(&[stored])?,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::cuda::tuning::{MAX_PATCH_SHARE, MIN_PATCHED};
-use crate::{Aabb, Filter};
+use crate::{Aabb, Filter, try_alloc};
 use bytemuck::{Pod, Zeroable};
 use gpu::assert_layout;
 
@@ -18,8 +18,8 @@ pub(crate) struct Patch {
 
 assert_layout!(Patch, 48: bounds 0, filter 24, index 40, world 44);
 
-/// Returns the changed boxes of a frame that lists them, if they are few and the frame `is_like`
-/// the last one otherwise.
+/// Returns the changed boxes of a frame that lists them, if they are few, memory for them is not
+/// refused, and the frame `is_like` the last one otherwise.
 pub(crate) fn patches(
     sets: &[Source],
     is_like: impl FnOnce(&Source) -> bool,
@@ -49,5 +49,5 @@ pub(crate) fn patches(
             },
         }
     };
-    Some(changed.iter().map(patch).collect())
+    try_alloc::collect(changed.iter().map(patch)).ok()
 }

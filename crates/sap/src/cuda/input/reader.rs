@@ -5,6 +5,7 @@ use crate::cuda::input::patch::Patch;
 use crate::cuda::input::source::{List, Source};
 use crate::cuda::launch::{KEEP_ITEMS, THREADS, blocks, linear, module};
 use crate::cuda::memory::{Grow, Uploader};
+use crate::try_alloc::resize;
 use crate::{Aabb, Aabb64, Filter, Result};
 use bytemuck::Pod;
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, SliceMut, Stream, args};
@@ -108,7 +109,11 @@ impl Reader {
             let (part, behind) = rest.split_at(set.len())?;
             match of(set) {
                 Some(list) => self.copy(stream, part, list)?,
-                None => self.copy(stream, part, List::Host(&vec![default; set.len()]))?,
+                None => {
+                    let mut defaults = Vec::new();
+                    resize(&mut defaults, set.len(), default)?;
+                    self.copy(stream, part, List::Host(&defaults))?;
+                }
             }
             rest = behind;
         }

@@ -6,7 +6,7 @@ use crate::cuda::input::patch::{Patch, patches};
 use crate::cuda::input::reader::{RawBoxes, Reader};
 use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::cuda::memory::Grow;
-use crate::{Aabb, Aabb64, Filter, OverlapRule, Pair, Result};
+use crate::{Aabb, Aabb64, Filter, OverlapRule, Pair, Result, try_alloc};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Slice, SliceMut, Stream};
 use std::ops::Range;
@@ -97,9 +97,8 @@ impl Scene {
         sets: &[Source],
     ) -> Result<()> {
         let excluded = sets.first().map_or(&[][..], |set| set.excluded);
-        self.excluded.clear();
-        self.excluded.extend_from_slice(excluded);
-        let codes: Vec<u64> = excluded.iter().map(|pair| pair.code()).collect();
+        try_alloc::copy(&mut self.excluded, excluded)?;
+        let codes = try_alloc::collect(excluded.iter().map(|pair| pair.code()))?;
         let memory = self.excluded_codes.reserve(stream, codes.len())?;
         reader.copy(stream, memory, List::Host(&codes))
     }
