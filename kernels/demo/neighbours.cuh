@@ -49,5 +49,6 @@ struct Neighbours {
         for (u32 k = up.x; k < up.y; k++) f(pairs[k].y);
     }
 };
+ASSERT_LAYOUT(Neighbours, 32, AT(pairs, 0) AT(a_sorted, 8) AT(upper, 16) AT(lower, 24));
 
 }  // namespace radsweep::demo

@@ -10,16 +10,21 @@
 
 namespace radsweep::demo {
 
-// Names and order are those of `Rules` in Rust.
+// Names and order of both are those of the host: crates/scenes/src/particles.rs and
+// device/particles.rs.
 struct Rules {
     float frame, gravity, max_speed, margin, share, friction, ground_friction, side;
 };
+ASSERT_LAYOUT(Rules, 32,
+    AT(frame, 0) AT(gravity, 4) AT(max_speed, 8) AT(margin, 12) AT(share, 16) AT(friction, 20)
+    AT(ground_friction, 24) AT(side, 28));
 
 struct Ground {
     const float* heights;
     u32 width;
     float spacing;
 };
+ASSERT_LAYOUT(Ground, 16, AT(heights, 0) AT(width, 8) AT(spacing, 12));
 
 DEVICE float4 inside(const Rules& rules, Vector at, float radius) {
     const float most = rules.side - radius;

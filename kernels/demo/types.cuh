@@ -1,6 +1,7 @@
 // Types and vectors that the demo kernels share.
 #pragma once
 
+#include "common/layout.cuh"
 #include "common/types.cuh"
 
 namespace radsweep::demo {

@@ -13,6 +13,7 @@ struct State {
     u32 gave_up;   // 1: some window is not nearly sorted
     u32 finished;  // windows that were sorted
 };
+static_assert(STATE_AT + sizeof(State) <= 256, "more than the host reserves");
 
 DEVICE State* state_of(void* header) {
     return reinterpret_cast<State*>(static_cast<char*>(header) + STATE_AT);

@@ -60,6 +60,7 @@ struct WindowRecord {
     u32 removed;
     u32 unused;
 };
+static_assert(sizeof(WindowRecord) == 6 * sizeof(Key) + 8, "as the host counts");
 
 // A key, in ordered bits, and its offset in the window: no two are equal, and their order is the
 // stable one.

@@ -27,6 +27,8 @@ struct Sequence {
     u32 finished;                 // sections that have been counted
     u32 unused[3];
 };
+ASSERT_LAYOUT(Sequence, 32,
+    AT(begin, 0) AT(size, 4) AT(first_section, 8) AT(sections, 12) AT(finished, 16) AT(unused, 20));
 
 // A sequence for phase two.
 struct Work {
@@ -34,6 +36,7 @@ struct Work {
     u32 source;  // Buffer
     u32 state;   // COPY_ONLY, or the number of partitions in phase two
 };
+ASSERT_LAYOUT(Work, 16, AT(begin, 0) AT(size, 4) AT(source, 8) AT(state, 12));
 constexpr u32 COPY_ONLY = 0x80000000u;
 
 struct Header {
@@ -43,7 +46,11 @@ struct Header {
     u32 shorts;  // entries of the list of short sequences
     u32 done;    // entries of the done list
     u32 next;    // the entry of it that the next free block takes
+    u32 unused;
 };
+ASSERT_LAYOUT(Header, 120,
+    AT(outcome, 0) AT(sequences, 32) AT(sections, 68) AT(shorts, 104) AT(done, 108) AT(next, 112)
+    AT(unused, 116));
 
 struct Args {
     Key* keys[3];     // by Buffer

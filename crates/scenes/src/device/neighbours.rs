@@ -5,7 +5,9 @@ use super::bodies::{linear, reserve};
 use crate::Error;
 use bytemuck::{Pod, Zeroable};
 use radsweep::Pair;
-use radsweep::gpu::{Buffer, Kernel, Module, Scratch, Slice, Stream, args};
+use radsweep::gpu::{
+    Buffer, DevicePtr, Kernel, Module, Scratch, Slice, Stream, args, assert_layout,
+};
 use radsweep::sort::cuda::{Payload, Request, Sorter, SorterConfig};
 use radsweep::sort::{Algorithm, SortOptions};
 
@@ -22,10 +24,17 @@ pub(super) struct Neighbours {
     lower: Buffer<[u32; 2]>,
 }
 
-/// The rows as the kernels see them: four addresses.
+/// The rows as the kernels see them, which call them `Neighbours`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Rows([u64; 4]);
+pub(super) struct Rows {
+    pairs: DevicePtr<Pair>,
+    a_sorted: DevicePtr<u32>,
+    upper: DevicePtr<[u32; 2]>,
+    lower: DevicePtr<[u32; 2]>,
+}
+
+assert_layout!(Rows, 32: pairs 0, a_sorted 8, upper 16, lower 24);
 
 impl Neighbours {
     pub fn new(stream: &Stream, module: &Module, bodies: usize) -> Result<Self, Error> {
@@ -103,11 +112,11 @@ impl Neighbours {
                 )?;
             }
         }
-        Ok(Rows([
-            pairs.ptr(),
-            a_sorted.ptr(),
-            self.upper.ptr(),
-            self.lower.ptr(),
-        ]))
+        Ok(Rows {
+            pairs: pairs.device_ptr(),
+            a_sorted: a_sorted.slice().device_ptr(),
+            upper: self.upper.slice().device_ptr(),
+            lower: self.lower.slice().device_ptr(),
+        })
     }
 }

@@ -6,7 +6,9 @@ use crate::particles::{Particles, ROUNDS, Rules};
 use crate::{Error, Instance, Landscape, Picture};
 use bytemuck::{Pod, Zeroable};
 use glam::Vec4;
-use radsweep::gpu::{Buffer, ByValue, Kernel, Slice, Stages, Stream, args};
+use radsweep::gpu::{
+    Buffer, ByValue, DevicePtr, Kernel, Slice, Stages, Stream, args, assert_layout,
+};
 use radsweep::{Aabb, Pair};
 
 /// The particles and the landscape in device memory.
@@ -31,10 +33,16 @@ pub(crate) struct OnLandscape {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Ground {
-    heights: u64,
+    heights: DevicePtr<f32>,
     width: u32,
     spacing: f32,
 }
+
+assert_layout!(Ground, 16: heights 0, width 8, spacing 12);
+assert_layout!(
+    Rules, 32:
+    frame 0, gravity 4, max_speed 8, margin 12, share 16, friction 20, ground_friction 24, side 28,
+);
 
 impl OnLandscape {
     pub fn new(
@@ -98,7 +106,7 @@ impl Bodies for OnLandscape {
         let rows = self.neighbours.find(stream, pairs)?;
         stages.mark(stream, "collide")?;
         let ground = Ground {
-            heights: self.heights.ptr(),
+            heights: self.heights.slice().device_ptr(),
             width: self.width,
             spacing: self.spacing,
         };

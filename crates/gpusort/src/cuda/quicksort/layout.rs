@@ -17,19 +17,19 @@ pub(super) struct Args {
     pub keys: [DevicePtr<u8>; 3],
     /// Input, output and temporary values. A null input stands for 0, 1, 2, …
     pub values: [DevicePtr<u8>; 3],
-    pub header: DevicePtr<u8>,
+    pub header: DevicePtr<Header>,
     /// The sequences that phase one partitions, of even and of odd levels.
-    pub sequences: [DevicePtr<u8>; 2],
+    pub sequences: [DevicePtr<Sequence>; 2],
     /// The bounds between the classes of each sequence.
     pub bounds: DevicePtr<u8>,
     /// The sequence of each section.
-    pub section_sequence: DevicePtr<u8>,
+    pub section_sequence: DevicePtr<u32>,
     /// Counts of each section by class, then the offsets that its keys go to.
-    pub offsets: DevicePtr<u8>,
+    pub offsets: DevicePtr<u32>,
     /// The list of sequences that fit on chip.
-    pub shorts: DevicePtr<u8>,
+    pub shorts: DevicePtr<Work>,
     /// The list of the other sequences of phase two.
-    pub done: DevicePtr<u8>,
+    pub done: DevicePtr<Work>,
     /// Null, or the device address of the number of keys.
     pub device_count: DevicePtr<u64>,
     pub n: u64,
@@ -49,6 +49,55 @@ assert_layout!(
     shorts 96, done 104, device_count 112, n 120, order 128, levels 168, flags 172,
     min_length 176, section 184,
 );
+
+/// The header at the start of scratch memory: `Header` in quicksort_types.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Header {
+    outcome: SortOutcome,
+    /// The sequences of each level, and their sections.
+    sequences: [u32; 9],
+    sections: [u32; 9],
+    /// The lengths of the two lists, and the next entry of `done` to take.
+    shorts: u32,
+    done: u32,
+    next: u32,
+    unused: u32,
+}
+
+assert_layout!(
+    Header, 120:
+    outcome 0, sequences 32, sections 68, shorts 104, done 108, next 112, unused 116,
+);
+
+/// A sequence of phase one: `Sequence` in quicksort_types.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Sequence {
+    begin: u32,
+    size: u32,
+    first_section: u32,
+    sections: u32,
+    finished: u32,
+    unused: [u32; 3],
+}
+
+assert_layout!(
+    Sequence, 32:
+    begin 0, size 4, first_section 8, sections 12, finished 16, unused 20,
+);
+
+/// A sequence for phase two: `Work` in quicksort_types.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Work {
+    begin: u32,
+    size: u32,
+    source: u32,
+    state: u32,
+}
+
+assert_layout!(Work, 16: begin 0, size 4, source 8, state 12);
 
 /// The number of classes that a partition divides a sequence into: `CLASSES` in
 /// quicksort_types.cuh.
@@ -145,41 +194,36 @@ impl Sizes {
 /// The regions of a sort's scratch memory; [`Args`] has their addresses.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    pub header: SliceMut<'a, u8>,
-    pub sequences: [SliceMut<'a, u8>; 2],
+    pub header: SliceMut<'a, Header>,
+    pub sequences: [SliceMut<'a, Sequence>; 2],
     pub bounds: SliceMut<'a, u8>,
-    pub section_sequence: SliceMut<'a, u8>,
-    pub offsets: SliceMut<'a, u8>,
-    pub shorts: SliceMut<'a, u8>,
-    pub done: SliceMut<'a, u8>,
+    pub section_sequence: SliceMut<'a, u32>,
+    pub offsets: SliceMut<'a, u32>,
+    pub shorts: SliceMut<'a, Work>,
+    pub done: SliceMut<'a, Work>,
     pub keys: SliceMut<'a, u8>,
     pub values: SliceMut<'a, u8>,
 }
 
-/// Bytes of `Header` in quicksort_types.cuh: the outcome, 9 + 9 counts by level, and 3 more counts.
-const HEADER_BYTES: usize = size_of::<SortOutcome>() + 21 * 4;
-
 /// Divides the scratch memory of a sort into its regions, or measures it.
 pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Regions<'a>> {
-    let mut take = |elements: u64, bytes: usize| {
-        // A size that overflows saturates, and `take` refuses it.
-        let elements = usize::try_from(elements).unwrap_or(usize::MAX);
-        layout.take(elements.saturating_mul(bytes))
-    };
+    // A length that overflows saturates, and `take` refuses it.
+    let len = |elements: u64| usize::try_from(elements).unwrap_or(usize::MAX);
+    let bytes = |elements, each| len(elements).saturating_mul(each);
     let (sequences, sections) = match sizes.levels {
         0 => (0, 0),
         _ => (sizes.sequences(), sizes.sections()),
     };
     Ok(Regions {
-        header: take(1, HEADER_BYTES)?,
-        sequences: [take(sequences, 32)?, take(sequences, 32)?],
-        bounds: take(sequences * CLASSES, sizes.key_bytes)?,
-        section_sequence: take(sections, 4)?,
-        offsets: take(sections * CLASSES, 4)?,
-        shorts: take(sizes.shorts(), 16)?,
-        done: take(sizes.done(), 16)?,
-        keys: take(sizes.n, sizes.key_bytes)?,
-        values: take(sizes.n, sizes.value_bytes)?,
+        header: layout.take(1)?,
+        sequences: [layout.take(len(sequences))?, layout.take(len(sequences))?],
+        bounds: layout.take(bytes(sequences * CLASSES, sizes.key_bytes))?,
+        section_sequence: layout.take(len(sections))?,
+        offsets: layout.take(len(sections * CLASSES))?,
+        shorts: layout.take(len(sizes.shorts()))?,
+        done: layout.take(len(sizes.done()))?,
+        keys: layout.take(bytes(sizes.n, sizes.key_bytes))?,
+        values: layout.take(bytes(sizes.n, sizes.value_bytes))?,
     })
 }
 
