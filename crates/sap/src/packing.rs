@@ -228,7 +228,7 @@ impl Encoder {
         let cell = |axis: usize| {
             // The cast saturates: boxes outside of the part are in its first or last cell.
             let cell = ((keys[axis] - low[axis]) * scale[axis]) as u16;
-            spread(cell) << axis
+            spread(cell.into()) << axis
         };
         let class = self.class(&scene.filter(i)) as u64;
         cell(0) | cell(1) | cell(2) | (class << MAX_DEPTH | part as u64) << CELL_BITS
@@ -270,13 +270,13 @@ impl Group {
     }
 }
 
-/// Moves bit `i` to bit `3 i`.
-fn spread(value: u16) -> u64 {
-    let mut x = u64::from(value);
-    x = (x | x << 16) & 0x001f_0000_ff00_00ff;
-    x = (x | x << 8) & 0x100f_00f0_0f00_f00f;
-    x = (x | x << 4) & 0x10c3_0c30_c30c_30c3;
-    (x | x << 2) & 0x1249_2492_4924_9249
+/// Moves bit `i` of 21 to bit `3 i`.
+pub(crate) const fn spread(bits: u64) -> u64 {
+    let bits = (bits | bits << 32) & 0x001f_0000_0000_ffff;
+    let bits = (bits | bits << 16) & 0x001f_0000_ff00_00ff;
+    let bits = (bits | bits << 8) & 0x100f_00f0_0f00_f00f;
+    let bits = (bits | bits << 4) & 0x10c3_0c30_c30c_30c3;
+    (bits | bits << 2) & 0x1249_2492_4924_9249
 }
 
 /// Draws a sample of some boxes, without the empty ones.

@@ -6,6 +6,7 @@
 use crate::cuda::tuning::{
     HIGHER_CELLS, HIGHER_ROWS, MIN_SAMPLED_PAIRS, OWN_CELLS, OWN_ROWS, ROW_COST,
 };
+use crate::packing::spread;
 use std::iter;
 
 /// The level that takes boxes of any size.
@@ -131,15 +132,6 @@ fn interleaved(cells: [i32; 3]) -> u128 {
         u128::from(spread(cell >> 21)) << 63 | u128::from(spread(cell & 0x1f_ffff))
     });
     x << 2 | y << 1 | z
-}
-
-/// Returns 21 bits with two zeros above each.
-const fn spread(bits: u64) -> u64 {
-    let bits = (bits | bits << 32) & 0x001f_0000_0000_ffff;
-    let bits = (bits | bits << 16) & 0x001f_0000_ff00_00ff;
-    let bits = (bits | bits << 8) & 0x100f_00f0_0f00_f00f;
-    let bits = (bits | bits << 4) & 0x10c3_0c30_c30c_30c3;
-    (bits | bits << 2) & 0x1249_2492_4924_9249
 }
 
 #[cfg(test)]
