@@ -22,7 +22,6 @@
 
 mod abi;
 mod between;
-mod bounds;
 mod chunks;
 mod counters;
 mod engine;
@@ -33,6 +32,7 @@ mod input;
 mod launch;
 mod limits;
 mod memory;
+mod mesh;
 mod neighbour_frames;
 mod neighbours;
 mod offsets;
@@ -45,7 +45,7 @@ mod stages;
 mod tuning;
 mod update;
 
-pub use bounds::MeshBounds;
 pub(crate) use engine::Engine;
 pub use graph::FrameGraph;
 pub use input::device_frame::DeviceFrame;
+pub use mesh::MeshBounds;
