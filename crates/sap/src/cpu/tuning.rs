@@ -365,6 +365,14 @@ pub(crate) const MAX_TIED: usize = 32;
 /// Max boxes that the caller's thread orders alone. Not measured.
 pub(crate) const SERIAL_PACKING: usize = 4096;
 
+// ---- Queries ----
+
+/// Max boxes for which one thread builds the tree, which takes about as long as the others take to
+/// wake. Not measured.
+pub(crate) const SERIAL_TREE: usize = 4096;
+/// Nodes that one task makes. Not measured.
+pub(crate) const NODE_TASK: usize = 512;
+
 // ---- The neighbour list, and small frames ----
 
 /// Max boxes in a frame that is tested all against all instead of swept. Microseconds of one thread

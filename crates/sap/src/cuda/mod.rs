@@ -42,7 +42,7 @@ mod resting;
 mod scan;
 mod sorting;
 mod stages;
-mod tuning;
+pub(crate) mod tuning;
 mod update;
 
 pub(crate) use engine::Engine;

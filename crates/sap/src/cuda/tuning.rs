@@ -231,6 +231,9 @@ pub(super) const MAX_CHUNK: usize = 4 << 20;
 /// Max pairs of a group, 4 GiB of them and their copy, however much memory there is. A group costs
 /// a sweep.
 pub(super) const MAX_GROUP: u64 = 1 << 28;
+/// Queries after an update that the device answers by looking at all boxes. For 1,000,000 boxes, 16
+/// are estimated at 0.6 ms, and the download of the boxes and the tree at 50 ms. Not measured.
+pub(crate) const MAX_SCANS: u32 = 16;
 /// The capacity for candidates of a query: 512 KiB. Not measured.
 pub(super) const QUERY_CAPACITY: usize = 16 * 1024;
 /// How many are copied with their count: copying 8 KiB adds no measurable time.

@@ -4,6 +4,8 @@ use super::labels::Labels;
 use super::lazy::Lazy;
 use super::tree::Tree;
 #[cfg(cuda)]
+use crate::cuda::tuning::MAX_SCANS;
+#[cfg(cuda)]
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The tree and the labels that queries keep until the next update. Each is made by the first query
@@ -17,12 +19,6 @@ pub(crate) struct Lookup {
     #[cfg(cuda)]
     scans: AtomicU32,
 }
-
-/// Queries after an update that a device answers by looking at all boxes. For 1,000,000
-/// boxes, 16 are estimated at 0.6 ms, and the download of the boxes and the tree at 50 ms. Not
-/// measured.
-#[cfg(cuda)]
-const MAX_SCANS: u32 = 16;
 
 #[cfg(cuda)]
 impl Lookup {

@@ -1,5 +1,6 @@
 //! A node of a tree: eight boxes, which are tested at once.
 
+use crate::cpu::tuning::NODE_TASK;
 use crate::threads::Threads;
 use crate::try_alloc::{collect, gather};
 use crate::{Aabb, Result};
@@ -7,8 +8,6 @@ use rayon::prelude::*;
 
 /// Children of a node.
 pub(crate) const BRANCH: usize = 8;
-/// Nodes that one task makes.
-const TASK: usize = 512;
 
 /// Up to eight boxes, by axis, so that one test looks at all of them.
 #[derive(Clone, Copy)]
@@ -55,7 +54,7 @@ pub(crate) fn in_nodes<T: Sync, U: Send>(
 ) -> Result<Vec<U>> {
     match threads {
         Threads::One => collect(list.chunks(BRANCH).map(f)),
-        Threads::All => gather(list.par_chunks(BRANCH).with_min_len(TASK).map(f)),
+        Threads::All => gather(list.par_chunks(BRANCH).with_min_len(NODE_TASK).map(f)),
     }
 }
 

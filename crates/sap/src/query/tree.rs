@@ -3,11 +3,9 @@
 use super::labels::Marks;
 use super::lazy::Lazy;
 use super::node::{BRANCH, Node, in_nodes};
+use crate::cpu::tuning::SERIAL_TREE;
 use crate::threads::Threads;
 use crate::{Aabb, Result, packing};
-
-/// Boxes up to which one thread builds the tree: it takes as long as the others take to wake.
-const SERIAL: usize = 4096;
 
 /// The boxes in the order of [`packing`], eight to a node. Child `i` of level `l + 1` is the union
 /// of node `i` of level `l`; the last level is one node.
@@ -20,7 +18,7 @@ pub(crate) struct Tree {
 
 /// Returns the threads that are worth taking for a tree of `boxes`.
 pub(crate) fn threads_for(boxes: usize) -> Threads {
-    if boxes <= SERIAL {
+    if boxes <= SERIAL_TREE {
         Threads::One
     } else {
         Threads::All
