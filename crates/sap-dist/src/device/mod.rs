@@ -11,6 +11,7 @@ mod exchange;
 mod format;
 mod frame;
 mod kernels;
+mod named;
 mod nccl;
 mod owned;
 mod search;
@@ -19,6 +20,7 @@ mod staged;
 mod survey;
 mod transport;
 mod tuning;
+mod update;
 
 pub use broad_phase::DeviceDistributed;
 pub use devices::{Devices, TransportKind};
