@@ -2,6 +2,7 @@
 
 mod buffered;
 mod clock;
+mod globals;
 mod gpu;
 mod memory;
 mod pipelines;
@@ -15,14 +16,14 @@ mod vertices;
 use super::camera::Camera;
 use super::lines::Line;
 use super::live::Live;
-use super::look::{Colour, Look};
+use super::look::Look;
 use super::mesh::{coarse, flat, landscape, parts};
 use super::snapshot::{Extent, Snapshot};
 use super::state::Viewer;
 use buffered::Copier;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 pub(super) use clock::Clock;
-use glam::{Mat4, Vec3};
+use globals::Globals;
 pub(super) use gpu::Gpu;
 use pipelines::Pipelines;
 use quality::Chairs;
@@ -33,8 +34,7 @@ use rows::Rows;
 pub(super) use rows::{buffer_for, write};
 #[cfg(feature = "wgpu")]
 pub(super) use shadows::sun_axes;
-use shadows::{Casters, SUN, ShadowMap, Sunlight};
-use std::mem::offset_of;
+use shadows::{Casters, ShadowMap, Sunlight};
 use std::time::{Duration, Instant};
 pub(super) use target::Picture;
 use target::Targets;
@@ -44,41 +44,6 @@ use wgpu::{
     BindGroup, Buffer, BufferUsages, CommandEncoder, IndexFormat, LoadOp, Operations, RenderPass,
     RenderPassColorAttachment, RenderPassDepthStencilAttachment, RenderPassDescriptor,
     RenderPipeline, StoreOp, TextureFormat, TextureView,
-};
-
-/// The uniform block of `scene.wgsl`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Globals {
-    view_projection: Mat4,
-    light: Mat4,
-    eye: [f32; 4],
-    right: [f32; 4],
-    up: [f32; 4],
-    forward: [f32; 4],
-    sun: [f32; 4],
-    sun_light: [f32; 4],
-    sky_top: [f32; 4],
-    horizon: [f32; 4],
-    ground: [f32; 4],
-    scales: [f32; 4],
-    modes: [u32; 4],
-}
-
-const _: () = {
-    assert!(size_of::<Globals>() == 304);
-    assert!(offset_of!(Globals, light) == 64);
-    assert!(offset_of!(Globals, eye) == 128);
-    assert!(offset_of!(Globals, right) == 144);
-    assert!(offset_of!(Globals, up) == 160);
-    assert!(offset_of!(Globals, forward) == 176);
-    assert!(offset_of!(Globals, sun) == 192);
-    assert!(offset_of!(Globals, sun_light) == 208);
-    assert!(offset_of!(Globals, sky_top) == 224);
-    assert!(offset_of!(Globals, horizon) == 240);
-    assert!(offset_of!(Globals, ground) == 256);
-    assert!(offset_of!(Globals, scales) == 272);
-    assert!(offset_of!(Globals, modes) == 288);
 };
 
 /// A mesh in device memory.
@@ -315,7 +280,14 @@ impl Renderer {
     /// Uploads what depends on the camera, for an area of this size in pixels.
     fn prepare(&mut self, snapshot: &Snapshot, viewer: &Viewer, area: [f32; 2], quality: Quality) {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
-        let globals = self.globals_of(area, &viewer.camera, &viewer.look);
+        let globals = Globals::new(
+            area,
+            &viewer.camera,
+            &viewer.look,
+            self.extent.as_ref(),
+            &self.sunlight,
+            self.picking,
+        );
         queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals));
         let mut lines = Vec::new();
         viewer.look.lines(snapshot, &mut lines);
@@ -480,59 +452,6 @@ impl Renderer {
                     pass.draw_indexed(0..indices, 0, 0..count);
                 }
             }
-        }
-    }
-
-    fn globals_of(&self, [width, height]: [f32; 2], camera: &Camera, look: &Look) -> Globals {
-        let aspect = width / height;
-        let slopes = Camera::slopes(aspect);
-        let four = |v: Vec3, w: f32| v.extend(w).to_array();
-        let (radius, speed, overlaps) = self.extent.map_or((1.0, 1.0, 1.0), |extent| {
-            (extent.radius, extent.speed, extent.overlaps)
-        });
-        // Bodies fade at a distance of some diameters of the scene.
-        let haze = if look.space {
-            0.0
-        } else {
-            0.11 / (camera.distance + radius).max(f32::MIN_POSITIVE)
-        };
-        let grid = 10.0_f32.powf((camera.distance / 12.0).log10().floor());
-        let light = if look.space {
-            [
-                [0.85, 0.85, 0.9],
-                [0.0009, 0.0012, 0.003],
-                [0.0022, 0.0024, 0.0055],
-                [0.05, 0.05, 0.06],
-            ]
-        } else {
-            [
-                [1.12, 1.03, 0.88],
-                [0.17, 0.32, 0.58],
-                [0.62, 0.69, 0.75],
-                [0.33, 0.325, 0.31],
-            ]
-        };
-        let [sun_light, sky_top, horizon, ground] = light.map(|[r, g, b]| [r, g, b, 0.0]);
-        let colour = match look.colour {
-            Colour::Body => 0,
-            Colour::Overlaps => 1,
-            Colour::Asleep => 2,
-            Colour::Speed => 3,
-        };
-        Globals {
-            view_projection: camera.view_projection(aspect),
-            light: self.sunlight.matrix,
-            eye: four(camera.eye(), 0.0),
-            right: four(camera.right() * slopes.x, width),
-            up: four(camera.up() * slopes.y, height),
-            forward: four(camera.forward(), camera.cut(radius, look.cut)),
-            sun: four(SUN.normalize(), self.sunlight.pixel),
-            sun_light,
-            sky_top,
-            horizon,
-            ground,
-            scales: [haze, grid, speed, overlaps],
-            modes: [colour, self.picking.into(), 0, look.space.into()],
         }
     }
 }
