@@ -54,8 +54,15 @@ const FOR_ALL: &str = "Options of all commands";
 pub(crate) enum Command {
     /// Shows a scene in a window, with the pairs found and the time of each stage
     ///
-    /// A window runs until it is closed. --frames is for pictures (--screenshot), and for the table
-    /// that is printed where there is no display or no graphics driver.
+    #[cfg_attr(
+        feature = "viewer",
+        doc = "A window runs until it is closed. --frames is for pictures (--screenshot), and for the table",
+        doc = "that is printed where there is no display or no graphics driver."
+    )]
+    #[cfg_attr(
+        not(feature = "viewer"),
+        doc = "This build has no feature `viewer`: it prints the table of times instead."
+    )]
     View(View),
     /// Runs a scene without a window and prints a line per frame, then the mean of each stage
     ///
@@ -91,7 +98,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub simulation: Simulation,
     /// Finds the pairs on several CUDA devices of this machine together, for more boxes than one
-    /// holds: `all`, or the first N. The bodies move on the CPU
+    /// holds: `all`, or the first N. The bodies move on the CPU. Not with --sort
     #[arg(long, value_name = "all|N", allow_negative_numbers = true, value_parser = devices, conflicts_with = "sort")]
     pub devices: Option<Devices>,
     /// Prints one JSON object per frame, each on its own line: `ms` has the stages, `sorts` what
@@ -307,7 +314,7 @@ pub(crate) struct Pairs {
     #[arg(long)]
     pub skip_invalid: bool,
     /// Finds the pairs on several CUDA devices of this machine together, for more boxes than one
-    /// holds: `all`, or the first N. Boxes must be float32
+    /// holds: `all`, or the first N. Boxes must be float32. Not with --sort or --between
     #[arg(long, value_name = "all|N", allow_negative_numbers = true, value_parser = devices, conflicts_with_all = ["between", "sort"])]
     pub devices: Option<Devices>,
     #[command(flatten)]

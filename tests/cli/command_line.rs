@@ -256,6 +256,9 @@ fn help_says_what_options_and_columns_mean() {
         (&["pairs"], "`hash` is one number for all of them"),
         (&["bench"], "(sap: sweep and prune)"),
         (&["bench", "sap"], "(sap: sweep and prune)"),
+        (&["bench", "sap"], "need a build with `--features peers`"),
+        (&["run"], "Not with --sort"),
+        (&["pairs"], "Not with --sort or --between"),
         (&["info"], "[env: RAYON_NUM_THREADS]"),
         (&["info"], "[env: NO_COLOR]"),
         (&["info"], "[alias: --color]"),
@@ -290,6 +293,12 @@ fn help_says_what_options_and_columns_mean() {
         );
         assert!(
             before.contains("A window runs until it is closed"),
+            "{view}"
+        );
+    } else {
+        let view = help(&["view"]);
+        assert!(
+            view.contains("no feature `viewer`") && !view.contains("--screenshot"),
             "{view}"
         );
     }

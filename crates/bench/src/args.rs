@@ -98,7 +98,8 @@ pub struct Sap {
     /// Strategies [default: all; beyond 300000 boxes, subdivided and auto]
     #[arg(long = "strategy", alias = "strategies", value_name = "S,…", value_delimiter = ',', value_parser = one_of::<Strategy>(Strategy::ALL.iter().map(|one| one.name())))]
     pub(crate) strategies: Vec<Strategy>,
-    /// Other libraries [default: all in this build; beyond 300000 boxes, not plain-sweep]
+    /// Other libraries; obvhs and bvh need a build with `--features peers` [default: all in this
+    /// build; beyond 300000 boxes, not plain-sweep]
     #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = one_of::<Peer>(Peer::ALL.map(Peer::name)), conflicts_with = "no_peers")]
     pub(crate) peers: Vec<Peer>,
     /// Measures radsweep alone
