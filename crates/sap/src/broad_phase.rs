@@ -18,9 +18,10 @@ mod wgpu;
 /// strategy, thread count and run. No input causes a panic, and a call that fails leaves the last
 /// result unchanged. Only [`BroadPhase::pairs`], [`BroadPhase::started`] and [`BroadPhase::ended`]
 /// panic, if they are called before [`BroadPhase::download`] where boxes or pairs stay on a GPU.
-/// Memory, kept between updates on the CPU: about 230 bytes a box and 16 to 32 a pair. While boxes
-/// move little, the CPU keeps candidates too, 8 bytes each: two or three for each pair in most
-/// scenes, at most eight for each box and pair when it begins.
+/// Memory, kept between updates on the CPU: 80 to 90 bytes a box and 16 to 32 a pair. While boxes
+/// move little, it is 160 to 190 a box and 8 for each candidate: two or three for each pair in most
+/// scenes, at most eight for each box and pair when it begins. Filters, worlds, margins and `f64`
+/// boxes take more.
 pub struct BroadPhase {
     /// The form of the last frame, if the CPU updated it without invalid boxes: a frame of the same
     /// form with an empty list of changed boxes is no work.
