@@ -128,7 +128,7 @@ mod pages {
     struct Strategies;
     #[doc = include_str!("../../../docs/guide/engines.md")]
     struct Engines;
-    #[cfg(feature = "wgpu")]
+    #[cfg(all(cuda, feature = "wgpu"))]
     #[doc = include_str!("../../../docs/guide/gpu.md")]
-    mod wgpu {}
+    mod gpus {}
 }
