@@ -10,8 +10,16 @@
 //
 // Where a group is longer than LONGEST_GROUP, nothing is right, and the host sorts by all bits.
 //
-// Bytes a pair: 8 read and 8 written; keys are read five times, from L1 but once. Rows take 3.6 KB
-// of shared memory a warp.
+// Bytes a pair: 8 read and 8 written; keys are read five times, from L1 but once. Rows take 4.6 KB
+// of shared memory a warp. Instructions of a thread: 75 a pair predicted, 190 issued, since lanes
+// wait for the longest of 32 rows.
+//
+// H200 on 2026-11-26, 13.7 M pairs of 10^7 boxes: 223 us, where memory alone takes 52, and 435 with
+// the sort of two digits, where that of all six and `unpack` take 645. Warps wait for shared memory
+// and L1 in turn: a scheduler issues in a third of the cycles. Compared: a block for 3,072 keys,
+// with its rows counted in windows, 250 us; a warp for 256 keys in blocks of eight 264; a sort of
+// `a` alone, by three digits, and ranks from the keys on both sides, which takes 150 us with 1.4
+// pairs a row but 270 with 13 (H100).
 #pragma once
 #include "types.cuh"
 

@@ -110,6 +110,7 @@ struct Hits {
     u32* bits;
     u32* before;
 };
+ASSERT_LAYOUT(Hits, 16, AT(bits, 0) AT(before, 8));
 
 struct Candidates {
     const Box* loose;

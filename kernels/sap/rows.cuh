@@ -12,8 +12,8 @@
 // is longer than LONGEST_ROW, and the host sorts by keys.
 //
 // H200 on 2026-11-21, 1.36 M pairs of 10^6 boxes: the sort and `unpack` take 108 us, these kernels
-// 57. With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and the sort is faster (650
-// against 1,050 us).
+// 57. With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and take 1,050 us: so many
+// are ordered by groups (groups.cuh).
 #pragma once
 #include "types.cuh"
 

@@ -36,6 +36,7 @@
 //   6 sweep    tree.cuh        32 a child       a warp a box
 //   all
 //   7 order    rows.cuh        44 a pair        a thread a pair                       32        57
+//              or groups.cuh   16 a pair      a warp 512 pairs, after a sort of some digits
 //              or a sort (../sort)                                                       108 with 8
 //   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
 //   9 events   events.cuh      16 a pair        1,792 of both lists a block of 256    20        34
