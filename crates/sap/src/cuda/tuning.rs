@@ -215,7 +215,8 @@ pub(super) const MEAN_GROUP: u64 = 400;
 /// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
 pub(super) const MAX_ROW: u64 = 256;
 /// Max pairs that are put in order by rows: larger lists do not stay in the device's cache (1.4, 5
-/// and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
+/// and 13.7 million pairs: 65, 200 and 1,050 us by rows, 105, 165 and 435 by groups, 108, 234 and
+/// 650 by a sort of all bits; the search takes 30 us more to count 5 million by row).
 pub(super) const MAX_RANKED_PAIRS: usize = 3 << 20;
 /// Max capacity for them: rows take 4 bytes for each, and count with 32 bits.
 pub(super) const MAX_RANKED_CAPACITY: usize = 4 * MAX_RANKED_PAIRS;

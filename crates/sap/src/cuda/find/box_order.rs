@@ -18,6 +18,8 @@ pub(super) struct BoxOrder {
     /// The boxes of the first list, 0 for none.
     len: usize,
     min_boxes: usize,
+    /// Whether this frame took it.
+    is_used: bool,
     /// Whether boxes as they are given lie far apart.
     is_wanted: bool,
     /// Has frames without it after one in which boxes had moved far.
@@ -44,6 +46,7 @@ impl BoxOrder {
             lists: Default::default(),
             len: 0,
             min_boxes: min_boxes.unwrap_or(MIN_ORDERED),
+            is_used: false,
             is_wanted: false,
             backoff: Backoff::new(MIN_ORDER_WAIT, MAX_ORDER_WAIT),
         }
@@ -60,7 +63,8 @@ impl BoxOrder {
             Some(Ok(list)) => list.device_ptr(),
             _ => DevicePtr::NULL,
         };
-        let now = if self.len > 0 {
+        self.is_used = self.len > 0;
+        let now = if self.is_used {
             now.ptr()
         } else {
             DevicePtr::NULL
@@ -75,10 +79,10 @@ impl BoxOrder {
     }
 
     /// Records how near boxes were to those before them.
-    pub(super) fn record(&mut self, n: usize, had_order: bool, state: &State) {
+    pub(super) fn record(&mut self, n: usize, state: &State) {
         let sampled = n.div_ceil(BLOCK * SAMPLE) * BLOCK;
         let are_near = state.near as f64 > NEAR_SHARE * sampled.min(n) as f64;
-        if !had_order {
+        if !self.is_used {
             self.is_wanted = !are_near;
         } else if !are_near {
             self.backoff.record_failure();

@@ -112,7 +112,6 @@ pub(crate) struct Grid {
     buckets: Offsets,
     /// None where the launches are to be the same in all frames.
     order: Option<BoxOrder>,
-    has_order: bool,
     slots: Grow<[u32; 2]>,
     records: Grow<Record>,
     sample: Grow<Sampled>,
@@ -160,7 +159,6 @@ impl Grid {
             cut: Cut::zeroed(),
             buckets: Offsets::new(device)?,
             order: Some(BoxOrder::new(min_ordered)),
-            has_order: false,
             slots: Grow::default(),
             records: Grow::default(),
             sample: Grow::default(),
@@ -277,7 +275,7 @@ impl Grid {
     /// Records the work of a frame. Where its plan has become bad, the next one is sampled.
     pub(crate) fn record_work(&mut self, finder: Finder, n: usize, state: &State) {
         if let (Some(order), Finder::Cells) = (&mut self.order, finder) {
-            order.record(n, self.has_order, state);
+            order.record(n, state);
         }
         let Some(plan) = &mut self.plan else { return };
         if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
@@ -307,7 +305,6 @@ impl Grid {
             Some(order) if ids.is_null() => order.begin(stream, n),
             _ => Orders::NONE,
         };
-        self.has_order = !orders.now.is_null();
         self.buckets.begin(stream, self.cut.buckets())?;
         self.slots.reserve(stream, n)?;
         self.records.reserve(stream, n)?;
