@@ -3,8 +3,8 @@
 // GROUP_KEYS keys, some groups or a part of one, and needs no other warp:
 //
 //   bounds  the first group that begins among these keys, and the first that begins behind them
-//   count   keys by row, in shared memory: the range of all keys from bound to bound is divided into
-//           GROUP_ROWS rows, of about one key each
+//   count   keys by row, in shared memory: the range of all keys from bound to bound is divided
+//           into GROUP_ROWS rows, of about one key each
 //   place   the keys' indices to their rows
 //   rank    a key's rank in its row is the number of smaller ones there
 //

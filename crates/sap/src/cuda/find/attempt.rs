@@ -9,7 +9,7 @@ use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
-use crate::cuda::order::{Order, PairOrder};
+use crate::cuda::order::Order;
 use crate::cuda::resting::RestingSet;
 use crate::cuda::stages::HOST;
 use crate::{Result, Strategy};
@@ -162,10 +162,7 @@ impl Engine {
         self.stages.mark(&self.stream, HOST)?;
         self.grid.plan_next()?;
         let state = self.counters.read(&self.stream)?;
-        let is_ordered = PairOrder::is_done(order, &state);
-        if !is_ordered {
-            self.pair_order.avoid_long_rows();
-        }
+        let is_ordered = self.pair_order.record(order, &state);
         // A sweep of boxes that are all unchanged does nothing.
         if state.changed != 0 || !plan.may_skip {
             let active = active(&self.resting, &self.spare, plan);
@@ -203,8 +200,7 @@ impl Engine {
         let mut keys = Keys::new(&self.packed.part_mut(capacity)?, self.spare.index_bits());
         let order = match self.config.sort {
             Algorithm::Auto if self.stages.on => {
-                let (n, last_pairs) = (self.spare.n, self.pairs);
-                self.pair_order.begin(stream, n, last_pairs, &mut keys)?
+                self.pair_order.begin(stream, self.spare.n, &mut keys)?
             }
             _ => Order::Sort,
         };

@@ -54,22 +54,24 @@ impl BoxOrder {
 
     /// Begins a frame of `n` boxes. Without memory for an order there is none.
     pub(super) fn begin(&mut self, stream: &Stream, n: usize) -> Orders {
-        let [now, next] = &mut self.lists;
         if n != self.len {
             self.len = 0;
         }
-        let takes_next = n >= self.min_boxes && self.is_wanted && !self.backoff.begin_frame();
-        let next = match takes_next.then(|| next.reserve(stream, n)) {
-            Some(Ok(list)) => list.device_ptr(),
-            _ => DevicePtr::NULL,
+        // Once there is memory it grows with the frames, whether an order is wanted or not.
+        let [now, next] = &mut self.lists;
+        let needs_memory = n >= self.min_boxes && (self.is_wanted || next.capacity() > 0);
+        let has_memory =
+            needs_memory && now.reserve(stream, n).is_ok() && next.reserve(stream, n).is_ok();
+        let takes_next = has_memory && self.is_wanted && !self.backoff.begin_frame();
+        self.is_used = has_memory && self.len > 0;
+        let or_null = |list: &Grow<u32>, is_taken: bool| match is_taken {
+            true => list.ptr(),
+            false => DevicePtr::NULL,
         };
-        self.is_used = self.len > 0;
-        let now = if self.is_used {
-            now.ptr()
-        } else {
-            DevicePtr::NULL
-        };
-        Orders { now, next }
+        Orders {
+            now: or_null(now, self.is_used),
+            next: or_null(next, takes_next),
+        }
     }
 
     /// Has the next frame take the order that this one has written, if any.

@@ -32,8 +32,6 @@ pub(super) struct Builder {
     loose: Scene,
     /// Candidates as they are found, packed.
     packed: Grow<u64>,
-    /// The number of candidates of the last list.
-    len: usize,
 }
 
 impl Builder {
@@ -46,7 +44,6 @@ impl Builder {
             order: PairOrder::new(device)?,
             loose: Scene::default(),
             packed: Grow::default(),
-            len: 0,
         })
     }
 
@@ -110,7 +107,7 @@ impl Builder {
             self.counters.restart_search(stream)?;
             let bits = scene.index_bits();
             let mut keys = Keys::new(&self.packed.part_mut(capacity)?, bits);
-            let order = self.order.begin(stream, n, self.len, &mut keys)?;
+            let order = self.order.begin(stream, n, &mut keys)?;
             // SAFETY: the addresses are those of this frame and this builder.
             unsafe { self.grid.find(stream, n, search, keys)? };
             let (counters, lists) = (&mut self.counters, [&mut self.packed, &mut *list]);
@@ -122,15 +119,12 @@ impl Builder {
             if state.stopped != 0 || state.pairs > max {
                 return Ok(None);
             }
-            let len = state.pairs as usize;
-            self.len = len;
+            let (len, is_ordered) = (state.pairs as usize, self.order.record(order, &state));
             if len > capacity {
                 let generous = (len + len / 8).min(max as usize);
                 self.packed.reserve_exact(stream, generous)?;
-            } else if PairOrder::is_done(order, &state) {
+            } else if is_ordered {
                 return Ok(Some(state.pairs));
-            } else {
-                self.order.avoid_long_rows();
             }
         }
     }

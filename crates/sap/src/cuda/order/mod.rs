@@ -38,6 +38,8 @@ pub(crate) struct PairOrder {
     unpack: Kernel,
     rows: Rows,
     groups: Groups,
+    /// The pairs that the coming search is expected to find, by the last one.
+    expected: usize,
     /// Has frames sorted by all bits after a row or group that was too long.
     backoff: Backoff,
 }
@@ -48,23 +50,18 @@ impl PairOrder {
             unpack: module(device)?.kernel("sap_unpack")?,
             rows: Rows::new(device)?,
             groups: Groups::new(device)?,
+            expected: 0,
             backoff: Backoff::new(MIN_ROWS_WAIT, MAX_ROWS_WAIT),
         })
     }
 
     /// Chooses how the pairs of the coming search are put in order, and has it count them by row if
-    /// need be: the last one found `last_pairs`, none if there was none.
-    pub(crate) fn begin(
-        &mut self,
-        stream: &Stream,
-        n: usize,
-        last_pairs: usize,
-        keys: &mut Keys,
-    ) -> Result<Order> {
-        let expected = match last_pairs {
-            0 => keys.capacity as usize,
-            pairs => pairs,
-        };
+    /// need be.
+    pub(crate) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
+        if self.expected == 0 {
+            self.expected = keys.capacity as usize;
+        }
+        let expected = self.expected;
         if self.backoff.begin_frame() || n == 0 {
             return Ok(Order::Sort);
         }
@@ -138,13 +135,20 @@ impl PairOrder {
         Ok(())
     }
 
-    /// Tells whether the pairs of a search are in order, by its counters.
-    pub(crate) const fn is_done(order: Order, state: &State) -> bool {
-        matches!(order, Order::Sort) || state.longest <= MAX_ROW
-    }
-
-    /// Has the pairs of the next frames sorted by all bits: a row or a group was too long.
-    pub(crate) fn avoid_long_rows(&mut self) {
-        self.backoff.record_failure();
+    /// Records a search. Returns whether its pairs are in order. If not, a row or a group was too
+    /// long: those of the next frames are sorted by all bits, unless there were many more pairs than
+    /// expected, for which groups were made.
+    pub(crate) fn record(&mut self, order: Order, state: &State) -> bool {
+        let expected = self.expected;
+        // A search of boxes that are all unchanged finds none.
+        if state.pairs > 0 {
+            self.expected = state.pairs as usize;
+        }
+        let is_done = order == Order::Sort || state.longest <= MAX_ROW;
+        let were_many = matches!(order, Order::Groups { .. }) && self.expected / 2 > expected;
+        if !is_done && !were_many {
+            self.backoff.record_failure();
+        }
+        is_done
     }
 }
