@@ -134,7 +134,7 @@
 #define RADSWEEP_QUERY_WORLD 2
 
 /**
- * Uses `rule` instead of the rule of the broad phase.
+ * Uses `rule` instead of the rule of the broad phase. Rays and casts meet borders by either rule.
  */
 #define RADSWEEP_QUERY_RULE 4
 

@@ -29,7 +29,7 @@ pub const RADSWEEP_SHAPE_CAST: u32 = 4;
 pub const RADSWEEP_QUERY_FILTER: u32 = 1;
 /// Finds only boxes of `world`.
 pub const RADSWEEP_QUERY_WORLD: u32 = 2;
-/// Uses `rule` instead of the rule of the broad phase.
+/// Uses `rule` instead of the rule of the broad phase. Rays and casts meet borders by either rule.
 pub const RADSWEEP_QUERY_RULE: u32 = 4;
 
 /// A query of the boxes of the last update. Fill it with radsweep_query_default, then set `shape`

@@ -70,7 +70,8 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Sets whether touching boxes count, instead of [`Config::rule`](crate::Config::rule).
+    /// Sets whether touching boxes count, instead of [`Config::rule`](crate::Config::rule). Rays
+    /// and casts meet borders by either rule.
     pub const fn rule(self, rule: OverlapRule) -> Self {
         Self { rule, ..self }
     }

@@ -34,8 +34,8 @@ impl Step {
         self.stages_around(self.report.stats.timings.stages())
     }
 
-    /// Returns the milliseconds of the whole frame, including the time between the broad phase's
-    /// stages.
+    /// Returns the milliseconds of the whole frame: the sum of all its stages, on CUDA without the
+    /// wait of the host.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.report.stats.timings.total + self.stages.iter().map(|stage| stage.1).sum::<f64>()

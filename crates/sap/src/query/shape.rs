@@ -42,8 +42,8 @@ pub enum Shape {
         /// Where it ends; may be infinite.
         max_t: f32,
     },
-    /// Meets the boxes that this box touches on its way, moved by `t * dir`, `0 <= t <= max_t`: a
-    /// ray that is as thick as a box.
+    /// Meets the boxes that this box touches on its way, moved by `t * dir`, `0 <= t <= max_t`,
+    /// borders included by either rule: a ray that is as thick as a box.
     Cast {
         /// The box where it starts; finite, or it meets none.
         aabb: Aabb,

@@ -47,8 +47,8 @@ fn of_boxes() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Pairs are ordered by groups: few and many, of boxes that lie in order and not, none, a group that
-/// is too long, and then short ones again.
+/// Pairs are ordered by groups: few and many, of boxes that lie in order and not, none, a group
+/// that is too long, and then short ones again.
 fn of_pairs() -> Result<(), Failed> {
     // So many have no rows that the search counts.
     let config = Config {

@@ -14,8 +14,8 @@ const DIGIT: u32 = 8;
 const THREADS: u32 = 64;
 const TILE: usize = 1024;
 
-/// Returns the bits below those that make groups of about `pairs` pairs of `n` boxes: as few digits as
-/// make them short. Returns none where that takes all bits.
+/// Returns the bits below those that make groups of about `pairs` pairs of `n` boxes: as few digits
+/// as make them short. Returns none where that takes all bits.
 pub(super) fn shift(n: usize, bits: u32, pairs: usize) -> Option<u32> {
     // All keys are below.
     let keys = (n as u64) << bits;

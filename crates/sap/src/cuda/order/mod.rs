@@ -1,6 +1,6 @@
 //! The order of the pairs found: by rows of one smaller index, which are counted while pairs are
-//! found, or where there are many by groups of a sort of the top bits of their keys. Where a row or a
-//! group is too long they are sorted by all bits.
+//! found, or where there are many by groups of a sort of the top bits of their keys. Where a row or
+//! a group is too long they are sorted by all bits.
 
 mod groups;
 mod rows;
