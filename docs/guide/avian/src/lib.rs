@@ -13,9 +13,10 @@
 //! );
 //! ```
 //!
-//! The pairs are those of avian: layers, static bodies, sensors, colliders of the same body or of
-//! none, and joints that disable collisions are respected. `CollisionHooks` are not supported: they
-//! are a type parameter of avian's own plugin.
+//! The rules are those of avian: layers, static bodies, sensors, colliders of the same body or of
+//! none, and joints that disable collisions are respected. The pairs are those whose boxes overlap;
+//! avian also lists those of which only the enlarged boxes of its tree overlap. `CollisionHooks`
+//! are not supported: they are a type parameter of avian's own plugin.
 
 use avian3d::collision::CollisionDiagnostics;
 use avian3d::collision::contact_types::ContactEdgeFlags;
@@ -25,7 +26,7 @@ use bevy::prelude::*;
 use sap::{Aabb, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid};
 use std::time::Instant;
 
-/// Finds avian's pairs with radsweep.
+/// Finds the pairs of avian's colliders with radsweep.
 #[derive(Default)]
 pub struct RadsweepBroadPhasePlugin;
 
