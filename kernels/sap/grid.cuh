@@ -31,7 +31,8 @@
 // Both may take the boxes in the order of the last frame's slots: then buckets and slots of threads
 // next to each other are, too, and what is read at random are the boxes. This pays where they do
 // not stay in L2: with 10^7 boxes that move by 10 % of their size `count` takes 286 to 308 us
-// instead of 328, and `place` 368 to 389 instead of 606 (H200, 2026-11-26; 220 and 250 predicted). The count tells of sampled blocks how many boxes are near the one before.
+// instead of 328, and `place` 368 to 389 instead of 606 (H200, 2026-11-26). Predicted were 220 and
+// 250. The count tells of sampled blocks how many boxes are near the one before.
 //
 // This is a counting sort of keys of log2(4 n) bits in one pass. Ranks are in no order, so neither
 // are the boxes of a bucket; the pairs are put in order later.
