@@ -136,7 +136,7 @@ impl PairOrder {
     }
 
     /// Records a search. Returns whether its pairs are in order. If not, a row or group was too
-    /// long. Those of the next frames are then sorted by all bits, unless there were many more pairs
+    /// long. Those of the next frames are sorted by all bits, unless there were many more pairs
     /// than groups were made for.
     pub(crate) fn record(&mut self, order: Order, state: &State) -> bool {
         let expected = self.expected;
