@@ -10,6 +10,22 @@ type Same = ([&'static str; 2], &'static [[&'static str; 2]]);
 const SAP: &[Same] = &[
     (["sap/rows.cuh", "LONGEST_ROW"], &[["tuning.rs", "MAX_ROW"]]),
     (
+        ["sap/groups.cuh", "GROUP_THREADS"],
+        &[["order/groups.rs", "THREADS"]],
+    ),
+    (
+        ["sap/groups.cuh", "2 * GROUP_KEYS"],
+        &[["order/groups.rs", "TILE"]],
+    ),
+    (
+        ["sap/grid.cuh", "NEAR_SAMPLE"],
+        &[["find/box_order.rs", "SAMPLE"]],
+    ),
+    (
+        ["sap/grid.cuh", "GRID_THREADS"],
+        &[["find/box_order.rs", "BLOCK"]],
+    ),
+    (
         ["sap/sweep.cuh", "SWEPT_A_TEST"],
         &[["tuning.rs", "SWEPT_A_TEST"]],
     ),
