@@ -22,7 +22,7 @@ impl SortLimit {
     }
 }
 
-/// The largest sort of an update with a known time.
+/// The sorts of an update whose stages are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sorting {
     /// Keys per second. The time is that of the stage, which does a little more than sorting.

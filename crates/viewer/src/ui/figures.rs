@@ -46,7 +46,10 @@ const ABOUT: [(&str, &str); 7] = [
          pairs, its candidates or a tree",
     ),
     ("sorted", "boxes or their ends, and pairs"),
-    ("rate", "of the largest sort whose time is known"),
+    (
+        "rate",
+        "sorted keys per second of the stages that sort them",
+    ),
     (
         "of the byte limit",
         "the rate, compared with a plain copy of the bytes that the sort must move",

@@ -13,8 +13,9 @@
 //! );
 //! ```
 //!
-//! The rules are those of avian: layers, static bodies, sensors, colliders of the same body or of
-//! none, and joints that disable collisions are respected. The pairs are those whose boxes overlap;
+//! As in avian, these do not pair: colliders whose layers exclude each other, two static ones
+//! unless one is a sensor, two of the same body, two without a body, and those of two bodies whose
+//! joint disables collisions. The pairs are those whose boxes overlap;
 //! avian also lists those of which only the enlarged boxes of its tree overlap. `CollisionHooks`
 //! are not supported: they are a type parameter of avian's own plugin.
 
