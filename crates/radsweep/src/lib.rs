@@ -107,10 +107,13 @@ pub use gpusort as sort;
 pub use sap::*;
 
 #[cfg(cuda)]
+#[doc(inline)]
 pub use gpu;
 #[cfg(feature = "ecs")]
+#[doc(inline)]
 pub use sap_ecs as ecs;
 #[cfg(feature = "wgpu")]
+#[doc(inline)]
 pub use wgpu_device;
 
 /// Tests the examples of the README and the guide.
