@@ -289,7 +289,8 @@ impl Grid {
     ///
     /// # Safety
     ///
-    /// The boxes' indices are null, or one for each box; `state` is the address of counters.
+    /// The boxes' indices are null, or one for each box; `state` is the address of counters, which
+    /// have been reset since boxes were arranged with them.
     pub(crate) unsafe fn arrange(
         &mut self,
         stream: &Stream,
