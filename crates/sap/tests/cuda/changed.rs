@@ -1,6 +1,6 @@
 //! Frames with a list of changed boxes, against the CPU engine, which reads all boxes.
 
-use super::{Other, cpu, cuda, engine, text, uniform};
+use super::{Other, cpu, cuda, engine, same_lists, text, uniform};
 use crate::common::scenes::Random;
 use crate::common::{equal, same};
 use libtest_mimic::Failed;
@@ -70,9 +70,7 @@ fn run(margin: f32) -> Result<(), Failed> {
         };
         ours.update(whole.changed(&changed)).map_err(text)?;
         theirs.update(whole).map_err(text)?;
-        same(ours.pairs(), theirs.pairs())?;
-        same(ours.started(), theirs.started())?;
-        same(ours.ended(), theirs.ended())?;
+        same_lists(&ours, &theirs)?;
         let [a, b] = [&ours, &theirs]
             .map(|engine| engine.report().invalid.map(|bad| (bad.count, bad.first)));
         equal(a, b)?;

@@ -1,7 +1,7 @@
 //! Boxes and pairs that stay on the device, engines on several threads, and the choice of the
 //! backend.
 
-use super::{Check, Random, cuda, engine, expected, holds, sized, text, uniform};
+use super::{Check, Random, cuda, engine, expected, holds, same_lists, sized, text, uniform};
 use crate::common::{equal, same};
 use libtest_mimic::Failed;
 use sap::{
@@ -48,9 +48,7 @@ fn resident(strategy: Strategy) -> Result<(), Failed> {
         // Every second frame leaves the lists on the device.
         if number % 2 == 1 {
             device.download()?;
-            same(device.pairs(), host.pairs())?;
-            same(device.started(), host.started())?;
-            same(device.ended(), host.ended())?;
+            same_lists(&device, &host)?;
             equal(device.query_point([1.0; 3])?, host.query_point([1.0; 3])?)?;
         }
     }
@@ -137,9 +135,7 @@ fn frames(strategy: Strategy) -> Result<(), Failed> {
                 (on_host.n, on_host.pairs, on_host.started, on_host.ended),
             )?;
             device.download()?;
-            same(device.pairs(), host.pairs())?;
-            same(device.started(), host.started())?;
-            same(device.ended(), host.ended())?;
+            same_lists(&device, &host)?;
         }
         let short = stream.from_slice(&[0_u32; 2]).map_err(text)?;
         let three = stream.from_slice(&[Aabb::EMPTY; 3]).map_err(text)?;

@@ -1,8 +1,8 @@
 //! Events of lists longer than one block compares, similar or not, against the CPU engine.
 
-use super::{Other, cpu, cuda, engine, text, uniform};
+use super::{Other, cpu, cuda, engine, same_lists, text, uniform};
+use crate::common::equal;
 use crate::common::scenes::Random;
-use crate::common::{equal, same};
 use libtest_mimic::Failed;
 use sap::{Aabb, Strategy};
 use std::ops::Range;
@@ -42,9 +42,7 @@ fn long_lists() -> Result<(), Failed> {
             .for_each(|b| *b = Aabb::EMPTY);
         ours.update(&boxes).map_err(text)?;
         theirs.update(&boxes).map_err(text)?;
-        same(ours.pairs(), theirs.pairs())?;
-        same(ours.started(), theirs.started())?;
-        same(ours.ended(), theirs.ended())?;
+        same_lists(&ours, &theirs)?;
         equal(ours.report().started, theirs.report().started)?;
         equal(ours.report().ended, theirs.report().ended)?;
         most = most.max(ours.pairs().len());

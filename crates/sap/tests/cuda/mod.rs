@@ -114,6 +114,13 @@ fn expected(boxes: &[Aabb], rule: OverlapRule) -> Vec<Pair> {
     broad_phase.pairs().to_vec()
 }
 
+/// Compares the pairs and events of two engines.
+fn same_lists(found: &BroadPhase, expected: &BroadPhase) -> Result<(), Failed> {
+    common::same(found.pairs(), expected.pairs())?;
+    common::same(found.started(), expected.started())?;
+    common::same(found.ended(), expected.ended())
+}
+
 fn text(error: impl ToString) -> Failed {
     error.to_string().into()
 }

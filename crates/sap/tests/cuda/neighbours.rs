@@ -1,6 +1,6 @@
 //! The neighbour list: frames that move little, against the CPU engine, bit for bit.
 
-use super::{Other, cpu, cuda, engine, holds, sized, text, uniform};
+use super::{Other, cpu, cuda, engine, holds, same_lists, sized, text, uniform};
 use crate::common::scenes::Random;
 use crate::common::{equal, same};
 use libtest_mimic::Failed;
@@ -52,9 +52,7 @@ impl Both {
         let theirs = self.theirs.update(frame).map_err(text)?;
         let expected = (theirs.pairs, theirs.started, theirs.ended, theirs.invalid);
         equal(found, expected)?;
-        same(self.ours.pairs(), self.theirs.pairs())?;
-        same(self.ours.started(), self.theirs.started())?;
-        same(self.ours.ended(), self.theirs.ended())
+        same_lists(&self.ours, &self.theirs)
     }
 
     fn used_the_list(&self, frames: u32) -> Result<(), Failed> {

@@ -1,7 +1,7 @@
 //! The order of boxes and of pairs in large frames, against the CPU engine, bit for bit. Limits are
 //! lowered, so that small scenes take the ways of large ones.
 
-use super::{Other, cpu, cuda, engine, holds, sized, text, uniform};
+use super::{Other, cpu, cuda, engine, holds, same_lists, sized, text, uniform};
 use crate::common::same;
 use crate::common::scenes::Random;
 use libtest_mimic::Failed;
@@ -12,9 +12,7 @@ pub const ALL: &[(&str, Other)] = &[("order::of_boxes", of_boxes), ("order::of_p
 fn update(ours: &mut BroadPhase, theirs: &mut BroadPhase, boxes: &[Aabb]) -> Result<(), Failed> {
     ours.update(Frame::boxes(boxes)).map_err(text)?;
     theirs.update(Frame::boxes(boxes)).map_err(text)?;
-    same(ours.pairs(), theirs.pairs())?;
-    same(ours.started(), theirs.started())?;
-    same(ours.ended(), theirs.ended())
+    same_lists(ours, theirs)
 }
 
 /// Boxes come in the order of the last frame's cells: they move, jump all at once, become empty and
