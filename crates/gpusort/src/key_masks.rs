@@ -5,7 +5,8 @@ use std::ops::Range;
 
 /// The masks of a key type, an order and a bit window. The kernels compute what
 /// [`Key::to_ordered_bits`](crate::Key::to_ordered_bits) does, complemented for descending order.
-pub(crate) struct KeyMasks {
+#[derive(Debug)]
+pub struct KeyMasks {
     /// Bits that are flipped in every key.
     pub flip: u64,
     /// Bits that are flipped in negative floats besides.
@@ -15,7 +16,8 @@ pub(crate) struct KeyMasks {
 }
 
 impl KeyMasks {
-    pub(crate) fn new(key: KeyType, order: Order, window: &Range<u32>) -> Self {
+    /// Returns the masks of keys in an order, whose bits outside of the window do not count.
+    pub fn new(key: KeyType, order: Order, window: &Range<u32>) -> Self {
         let all = u64::MAX >> (64 - key.bits());
         let sign = 1 << (key.bits() - 1);
         let (flip, fold) = match key {

@@ -49,3 +49,10 @@ pub use error::{Error, Result};
 pub use key::{Key, KeyType, OrderedBits};
 pub use options::{Order, SortOptions};
 pub use report::SortReport;
+
+/// What the sorts of several ranks look at. It may change in any release.
+#[cfg(cuda)]
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::key_masks::KeyMasks;
+}

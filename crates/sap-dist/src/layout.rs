@@ -10,16 +10,7 @@
 use crate::tuning::THIN;
 use bytemuck::{Pod, Zeroable};
 use sap::Aabb;
-
-/// Returns a coordinate as an integer of the same order. `-0.0` and `+0.0` are the same.
-const fn ordered(value: f32) -> i32 {
-    let bits = value.to_bits() as i32;
-    if bits < 0 {
-        i32::MIN.wrapping_sub(bits)
-    } else {
-        bits
-    }
-}
+use sap::internals::ordered;
 
 /// A box by ordered integers.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

@@ -77,10 +77,13 @@ pub use report::{ChunkReport, Invalid, Report, Sorts, Stats, Timings};
 #[cfg(feature = "wgpu")]
 pub use wgpu::{WgpuFrame, WgpuPairs};
 
-/// What the program and the tests of radsweep look at. It may change in any release.
+/// What the ranks, the program and the tests of radsweep look at. It may change in any release.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::choice::{Choice, Reason};
+    pub use crate::cpu::key::ordered;
+    #[cfg(cuda)]
+    pub use crate::cuda::{differences, scan::Scan};
     pub use crate::hash::{PairHasher, pair_hash};
     pub use crate::subdivision::Subdivision;
 }

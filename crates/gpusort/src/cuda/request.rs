@@ -2,7 +2,7 @@
 
 use super::buffers::Buffers;
 use super::gather::Records;
-use super::payload::Value;
+use super::payload::{Payload, Value};
 use crate::{Error, Key, Result};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Slice, SliceMut};
@@ -59,6 +59,16 @@ pub(super) enum Moved {
 }
 
 impl Moved {
+    fn payload(self) -> Payload {
+        match self {
+            Self::Nothing => Payload::None,
+            Self::Values { bytes: 4, .. } => Payload::U32,
+            Self::Values { .. } => Payload::U64,
+            Self::Index(_) => Payload::Index,
+            Self::Records(_) => Payload::Records,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -307,6 +317,12 @@ impl<'a, K: Key> Request<'a, K> {
             parts.device_count = parts.buffers.number("count", &count)?;
             Ok(())
         })
+    }
+
+    /// Returns the number of keys, and what moves with them.
+    pub(super) fn shape(&self) -> Result<(u64, Payload)> {
+        let parts = self.parts.as_ref().map_err(Error::clone)?;
+        Ok((parts.buffers.keys() as u64, parts.moved.payload()))
     }
 
     pub(super) fn into_parts(self) -> Result<Parts> {

@@ -14,7 +14,7 @@ use super::registry::family;
 use super::request::Request;
 use super::{adaptive, onesweep};
 use crate::{Algorithm, Error, Key, Result, SortOptions, SortReport};
-use gpu::{Device, Slice, SliceMut, Stream};
+use gpu::{Device, Scratch, Slice, SliceMut, Stream};
 use std::sync::Arc;
 
 /// Sorts on one device. A sorter is cheap to clone. Several threads and streams may use it at once,
@@ -194,6 +194,41 @@ impl Sorter {
     ) -> Result<()> {
         let sorter = (&self.0.context, &self.0.calibration);
         plan::run(sorter, stream, request, scratch, options)
+    }
+
+    /// Sorts as [`Sorter::sort`] does, with scratch memory that grows if this request takes more.
+    ///
+    /// ```
+    /// # use gpusort::cuda::{Request, Sorter, SorterConfig};
+    /// # use gpusort::SortOptions;
+    /// # fn main() -> gpusort::Result<()> {
+    /// # let Ok(device) = gpu::Device::first() else { return Ok(()) }; // no GPU here
+    /// # let stream = gpu::Stream::new(&device)?;
+    /// # let sorter = Sorter::new(&device, SorterConfig::default())?;
+    /// let mut scratch = gpu::Scratch::new();
+    /// let mut keys = stream.from_slice(&[9_u32, 4, 7])?;
+    /// let request = Request::in_place(keys.slice_mut());
+    /// sorter.sort_growing(&stream, request, &mut scratch, &SortOptions::new())?;
+    /// assert_eq!(stream.to_vec(keys.slice())?, [4, 7, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sorter::sort`]; [`Error::Gpu`] if there is not so much memory, or if it must grow
+    /// while `stream` is captured.
+    pub fn sort_growing<K: Key>(
+        &self,
+        stream: &Stream,
+        request: Request<'_, K>,
+        scratch: &mut Scratch,
+        options: &SortOptions,
+    ) -> Result<()> {
+        let (n, payload) = request.shape()?;
+        let bytes = Self::scratch_bytes_for::<K>(options.algorithm, n, payload)?;
+        let scratch = scratch.reserve(stream, bytes as usize)?;
+        self.sort(stream, request, scratch, options)
     }
 
     /// Returns whether the keys are in the order that `options` ask for. It reads each key once and

@@ -190,30 +190,6 @@ assert_layout!(
     own 0, own_count 8, a 16, b 24, count 32, ids 40, out 56, twice 64,
 );
 
-/// A sorted list of pairs. Its length is `n`, since `count` is null here.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct List {
-    pub(crate) pairs: DevicePtr<Pair>,
-    pub(crate) n: u64,
-    pub(crate) count: DevicePtr<u64>,
-}
-
-assert_layout!(List, 24: pairs 0, n 8, count 16);
-
-/// Two lists, and where the pairs go that only one of them has, by that list.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Differences {
-    pub(crate) lists: [List; 2],
-    pub(crate) words: [DevicePtr<u64>; 2],
-    pub(crate) out: [DevicePtr<Pair>; 2],
-    pub(crate) capacity: [u64; 2],
-    pub(crate) totals: [DevicePtr<u64>; 2],
-}
-
-assert_layout!(Differences, 112: lists 0, words 48, out 64, capacity 80, totals 96);
-
 /// What keys are compared by.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]

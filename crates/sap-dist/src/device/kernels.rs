@@ -1,13 +1,12 @@
 //! The kernels of a rank (`kernels/dist`), and what it launches them on.
 
-use gpu::{Arg, Buffer, Device, Kernel, Launch, Slice, Stream, args};
+use gpu::{Arg, Buffer, Kernel, Launch, Slice, Stream};
+use sap::internals::Scan;
 
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 /// The pairs of a block where their order counts.
 pub(crate) const ITEMS: usize = 1024;
-/// The threads of the one block of a scan.
-const SCAN_THREADS: u32 = 1024;
 
 /// The kernels, loaded on the device of a stream.
 pub(crate) struct Kernels {
@@ -27,7 +26,7 @@ pub(crate) struct Kernels {
     pub(crate) merge: Kernel,
     pub(crate) differences: Kernel,
     pub(crate) moved: Kernel,
-    scan: Kernel,
+    scan: Scan,
 }
 
 /// Returns the number of blocks for `items`, `each` per block.
@@ -37,10 +36,8 @@ pub(crate) fn blocks(items: usize, each: usize) -> u32 {
 
 impl Kernels {
     pub(crate) fn new(stream: &Stream) -> gpu::Result<Self> {
-        let load =
-            |device: &Device, image: &radsweep_kernels::Image| device.load(image.name, image.ptx());
-        let dist = load(stream.device(), &radsweep_kernels::DIST)?;
-        let sap = load(stream.device(), &radsweep_kernels::SAP)?;
+        let image = &radsweep_kernels::DIST;
+        let dist = stream.device().load(image.name, image.ptx())?;
         Ok(Self {
             survey: dist.kernel("dist_survey")?,
             write: dist.kernel("dist_write")?,
@@ -57,7 +54,7 @@ impl Kernels {
             merge: dist.kernel("dist_merge")?,
             differences: dist.kernel("dist_differences")?,
             moved: dist.kernel("dist_moved")?,
-            scan: sap.kernel("sap_scan")?,
+            scan: Scan::new(stream.device())?,
             stream: stream.clone(),
         })
     }
@@ -84,15 +81,7 @@ impl Kernels {
     /// Returns the sum of the counts before each, and at the end that of all.
     pub(crate) fn sums(&self, counts: Slice<u32>) -> gpu::Result<Buffer<u64>> {
         let mut sums = self.stream.alloc::<u64>(counts.len() + 1)?;
-        let total = gpu::DevicePtr::<u64>::NULL;
-        // SAFETY: there is one sum more than counts, and no total is asked for.
-        unsafe {
-            self.stream.launch(
-                &self.scan,
-                &Launch::linear(1, SCAN_THREADS),
-                &args![counts, counts.len() as u64, sums.slice_mut(), total],
-            )?;
-        }
+        self.scan.sums(&self.stream, counts, sums.slice_mut())?;
         Ok(sums)
     }
 

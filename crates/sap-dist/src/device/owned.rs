@@ -1,16 +1,13 @@
 //! The pairs that a rank owns, in order on its device, and what started and ended.
 
-use super::abi::{self, Differences, List, Merge, Twice};
+use super::abi::{self, Merge, Twice};
 use super::frame::DeviceFrame;
 use super::kernels::{ITEMS, Kernels, THREADS, blocks};
-use super::tuning::CHANGED_SHARE;
 use crate::{Cause, Pair};
 use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args};
-use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use gpusort::cuda::{Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
-
-/// Pairs of both lists together that a block compares (`kernels/block/differences.cuh`).
-const TILE: usize = 1792;
+use sap::internals::differences::{self, List, Space, first_capacity};
 
 /// A sorter and its scratch memory.
 pub(crate) struct Sorting {
@@ -30,14 +27,9 @@ impl Sorting {
         &mut self,
         stream: &Stream,
         request: Request<K>,
-        n: usize,
-        payload: Payload,
     ) -> Result<(), Cause> {
-        let bytes = Sorter::scratch_bytes::<K>(n as u64, payload)?;
-        let scratch = self.scratch.reserve(stream, bytes as usize)?;
-        Ok(self
-            .sorter
-            .sort(stream, request, scratch, &SortOptions::new())?)
+        let Self { sorter, scratch } = self;
+        Ok(sorter.sort_growing(stream, request, scratch, &SortOptions::new())?)
     }
 }
 
@@ -86,10 +78,10 @@ impl Came {
             // By `b`, then by `a`: the sorts are stable.
             let by_b = Request::keys(b.slice(), b_sorted.slice_mut());
             let by_b = by_b.values(a.slice(), a_sorted.slice_mut());
-            sorting.sort(stream, by_b, n, Payload::U32)?;
+            sorting.sort(stream, by_b)?;
             let by_a = Request::keys(a_sorted.slice(), a.slice_mut());
             let by_a = by_a.values(b_sorted.slice(), b.slice_mut());
-            sorting.sort(stream, by_a, n, Payload::U64)?;
+            sorting.sort(stream, by_a)?;
         }
         Ok(Self { a, b })
     }
@@ -186,9 +178,7 @@ impl Owned {
         let [mut capacity, changed] = [lists, [last.started.slice(), last.ended.slice()]]
             .map(|lists| lists.map(|list| list.len()));
         for (capacity, changed) in capacity.iter_mut().zip(changed) {
-            *capacity = (1024 + *capacity / CHANGED_SHARE)
-                .max(2 * changed)
-                .min(*capacity);
+            *capacity = first_capacity(*capacity).max((2 * changed).min(*capacity));
         }
         loop {
             let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
@@ -233,26 +223,20 @@ fn differences(
     out: &mut [Buffer<Pair>; 2],
 ) -> gpu::Result<[usize; 2]> {
     let stream = &kernels.stream;
-    let tiles = blocks(lists[0].len() + lists[1].len(), TILE);
-    let launch = Launch::linear(tiles.max(1), THREADS);
-    // The two totals; a word for each tile and list, and one more.
-    let mut memory = stream.alloc_zeroed::<u64>(2 + 2 * tiles as usize + 1)?;
-    let word = |index: usize| (index * size_of::<u64>()) as u64;
-    let totals = memory.slice_mut().device_ptr();
-    let differences = ByValue(Differences {
-        lists: lists.map(|list| List {
-            pairs: list.device_ptr(),
-            n: list.len() as u64,
-            count: gpu::DevicePtr::NULL,
-        }),
-        words: [2, 2 + tiles as usize + 1].map(|index| totals.byte_add(word(index))),
+    // The two totals, then the words.
+    let words = differences::words(lists.map(|list| list.len()));
+    let mut memory = stream.alloc_zeroed::<u64>(2 + words)?;
+    let first = memory.slice_mut().device_ptr();
+    let [second, words] = [1, 2].map(|index| first.byte_add(index * size_of::<u64>() as u64));
+    let space = Space {
         capacity: out.each_ref().map(|list| list.len() as u64),
-        out: out.each_mut().map(|list| list.slice_mut().device_ptr()),
-        totals: [totals, totals.byte_add(word(1))],
-    });
-    // SAFETY: both lists have their lengths, totals and words are there and zero, and nothing is
-    // written beyond the capacity.
-    unsafe { stream.launch(&kernels.differences, &launch, &args![differences])? };
+        lists: out.each_mut().map(|list| list.slice_mut().device_ptr()),
+    };
+    let lists = lists.map(|list| List::new(list.device_ptr(), list.len(), gpu::DevicePtr::NULL));
+    let totals = [first, second];
+    // SAFETY: the kernel is of pairs, the lists and the space have their lengths, totals and words
+    // are there and zero.
+    unsafe { differences::find(stream, &kernels.differences, lists, words, space, totals)? };
     let mut found = [0; 2];
     stream.download(memory.range(..2)?, &mut found)?;
     Ok(found.map(|count: u64| count as usize))

@@ -17,7 +17,7 @@ use crate::{Cause, List};
 use elements::Elements;
 use gpu::{Buffer, Device, Slice, Stream};
 use gpusort::Key;
-use gpusort::cuda::{Payload, Request, Value};
+use gpusort::cuda::{Request, Value};
 use kernels::Kernels;
 use rounds::{Counts, Rounds};
 
@@ -213,12 +213,10 @@ impl DeviceSorter {
         self.kernels[usize::from(K::BITS == 64)] = Some(kernels.clone());
         let mut sorted = Elements::alloc(stream, n, values.is_some())?;
         let mut request = Request::keys(keys, sorted.keys.slice_mut());
-        let mut payload = Payload::None;
         if let Some(values) = values {
             request = request.values(values, sorted.values.slice_mut());
-            payload = V::PAYLOAD;
         }
-        self.sorting.sort(stream, request, n, payload)?;
+        self.sorting.sort(stream, request)?;
         Ok((kernels, sorted))
     }
 }

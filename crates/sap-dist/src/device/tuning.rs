@@ -16,10 +16,6 @@ pub(super) const MAX_UNPLANNED: usize = 1 << 17;
 /// Blocks of a multiprocessor that survey the boxes and write the records: as many as the largest
 /// devices hold at once. Not measured.
 pub(super) const BLOCKS: u32 = 8;
-/// The first capacity of a list of events, as a share of the pairs: few of them change. If more do
-/// than this and twice the last, all are found again. As the engine's
-/// (`crates/sap/src/cuda/tuning.rs`); not measured here.
-pub(super) const CHANGED_SHARE: usize = 16;
 
 /// A piece of a sort has at least this many bytes on average, unless a rank has fewer: a round
 /// costs all ranks some gathers. Not measured.

@@ -5,7 +5,7 @@ use crate::OverlapRule;
 
 /// Returns a coordinate as an integer of the same order, with `-0.0` equal to `+0.0`. It is at most
 /// ±0x7f80_0000, since the coordinate is not NaN.
-pub(super) const fn ordered(value: f32) -> i32 {
+pub const fn ordered(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     if bits < 0 {
         i32::MIN.wrapping_sub(bits)

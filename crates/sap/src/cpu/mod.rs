@@ -20,7 +20,7 @@ mod chunks;
 mod clock;
 mod full;
 mod incremental;
-mod key;
+pub(crate) mod key;
 mod lanes;
 mod limits;
 mod neighbours;

@@ -203,18 +203,6 @@ pub(crate) struct Groups {
 
 assert_layout!(Groups, 40: keys 0, capacity 8, state 16, pairs 24, bits 32, shift 36);
 
-/// A sorted list of `n` pairs. If `count` is not null, it is of as many as stand there, at most
-/// `n`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct List {
-    pub(crate) pairs: DevicePtr<u64>,
-    pub(crate) n: u64,
-    pub(crate) count: DevicePtr<u64>,
-}
-
-assert_layout!(List, 24: pairs 0, n 8, count 16);
-
 /// What a neighbour list knows of a frame: a bit of each candidate, whether it is a pair, and the
 /// pairs before each block.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -270,16 +258,3 @@ assert_layout!(
     Loosen, 56:
     boxes 0, last 8, worlds 16, loose 24, loose_worlds 32, n 40, least 44, steps 48, most 52,
 );
-
-/// Two lists, and where the pairs go that only one of them has, by that list.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Differences {
-    pub(crate) lists: [List; 2],
-    pub(crate) words: [DevicePtr<u64>; 2],
-    pub(crate) out: [DevicePtr<Pair>; 2],
-    pub(crate) capacity: [u64; 2],
-    pub(crate) totals: [DevicePtr<u64>; 2],
-}
-
-assert_layout!(Differences, 112: lists 0, words 48, out 64, capacity 80, totals 96);

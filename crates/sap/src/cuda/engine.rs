@@ -1,7 +1,8 @@
 //! The engine: the state between updates, and the calls that read it.
 
-use crate::cuda::abi::{List, State, counter};
+use crate::cuda::abi::{State, counter};
 use crate::cuda::counters::Counters;
+use crate::cuda::differences::List;
 use crate::cuda::events::Events;
 use crate::cuda::find::bound::{Bound, Finder};
 use crate::cuda::find::grid::Grid;
@@ -143,16 +144,8 @@ impl Engine {
     /// Returns the new list, of at most `n` pairs, and the last, to compare them.
     pub(crate) fn lists(&self, n: usize) -> [List; 2] {
         let state = self.counters.ptr();
-        let new = List {
-            pairs: self.ordered.ptr(),
-            n: n as u64,
-            count: counter!(state, pairs),
-        };
-        let last = List {
-            pairs: self.list.ptr(),
-            n: self.pairs as u64,
-            count: DevicePtr::NULL,
-        };
+        let new = List::new(self.ordered.ptr(), n, counter!(state, pairs));
+        let last = List::new(self.list.ptr(), self.pairs, DevicePtr::NULL);
         [new, last]
     }
 

@@ -1,30 +1,14 @@
 //! Events: the pairs that an update started and ended, as differences of two sorted lists on the
 //! device (`kernels/sap/events.cuh`).
 
-use crate::cuda::abi::{Differences, List};
-use crate::cuda::launch::{THREADS, blocks, module};
+use crate::cuda::differences::{self, List, first_capacity};
+use crate::cuda::launch::module;
 use crate::cuda::memory::Grow;
-use crate::cuda::tuning::CHANGED_SHARE;
 use crate::{Pair, Result};
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, Stream, args};
-
-/// Pairs of both lists together that a block compares.
-const TILE: usize = 1792;
+use gpu::{Device, DevicePtr, Kernel, Slice, Stream};
 
 /// Where the pairs started and ended go.
-#[derive(Clone, Copy)]
-pub(crate) struct Space {
-    pub(crate) lists: [DevicePtr<Pair>; 2],
-    pub(crate) capacity: [u64; 2],
-}
-
-impl Space {
-    /// No memory: nothing is written.
-    pub(crate) const NONE: Self = Self {
-        lists: [DevicePtr::NULL; 2],
-        capacity: [0; 2],
-    };
-}
+pub(crate) type Space = differences::Space<Pair>;
 
 /// The pairs that an update started and ended. Memory is kept from update to update.
 pub(crate) struct Events {
@@ -49,7 +33,7 @@ impl Events {
     /// been some.
     pub(crate) fn reserve(&mut self, stream: &Stream, lens: [usize; 2]) -> Result<Space> {
         for (list, n) in self.lists.iter_mut().zip(lens) {
-            let capacity = list.capacity().max(n.min(1024 + n / CHANGED_SHARE));
+            let capacity = list.capacity().max(first_capacity(n));
             list.reserve(stream, capacity)?;
         }
         Ok(Space {
@@ -63,36 +47,21 @@ impl Events {
     ///
     /// # Safety
     ///
-    /// The lists' addresses are of as many pairs as they say and of a count. So are the totals.
+    /// The lists' addresses are of as many pairs as they say and of a count. So are
+    /// the totals, which are zero.
     pub(crate) unsafe fn find(
         &mut self,
         stream: &Stream,
         compared: [List; 2],
         totals: [DevicePtr<u64>; 2],
     ) -> Result<()> {
-        let tiles = blocks(
-            compared.iter().map(|list| list.n as usize).sum(),
-            TILE as u32,
-        );
-        let words = 2 * tiles as usize + 1;
-        let memory = self.words.reserve(stream, words)?;
-        let first = memory.device_ptr();
-        stream.fill_bytes(memory, 0)?;
-        let space = self.reserve(stream, compared.map(|list| list.n as usize))?;
-        let launch = Launch::linear(tiles.max(1), THREADS);
-        let arguments = Differences {
-            lists: compared,
-            words: [
-                first,
-                first.byte_add(((tiles as usize + 1) * size_of::<u64>()) as u64),
-            ],
-            out: space.lists,
-            capacity: space.capacity,
-            totals,
-        };
-        // SAFETY: the caller's promise; there is a word for each block and list and one more, all
-        // zero, and nothing is written beyond the capacity.
-        unsafe { stream.launch(&self.kernel, &launch, &args![ByValue(arguments)])? };
+        let lens = compared.map(List::len);
+        let words = self.words.reserve(stream, differences::words(lens))?;
+        let first = words.device_ptr();
+        stream.fill_bytes(words, 0)?;
+        let space = self.reserve(stream, lens)?;
+        // SAFETY: the caller's promise; the words are as many as are needed, and zero.
+        unsafe { differences::find(stream, &self.kernel, compared, first, space, totals)? };
         Ok(())
     }
 

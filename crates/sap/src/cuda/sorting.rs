@@ -26,19 +26,18 @@ impl Sorting {
         })
     }
 
-    /// Queues a sort of `n` keys by a range of their bits.
+    /// Queues a sort of keys by a range of their bits.
     pub(crate) fn sort<K: Key>(
         &mut self,
         stream: &Stream,
         request: Request<K>,
-        n: usize,
-        payload: Payload,
         bits: Range<u32>,
     ) -> Result<()> {
         let options = self.options.clone().bits(bits);
-        let bytes = Sorter::scratch_bytes_for::<K>(options.algorithm, n as u64, payload)?;
-        let scratch = self.scratch.reserve(stream, bytes as usize)?;
-        Ok(self.sorter.sort(stream, request, scratch, &options)?)
+        let scratch = &mut self.scratch;
+        Ok(self
+            .sorter
+            .sort_growing(stream, request, scratch, &options)?)
     }
 
     /// Copies what the last sort left. There must have been one.

@@ -225,7 +225,7 @@ pub(super) const MIN_ROWS_WAIT: u32 = 64;
 /// The most that [`MIN_ROWS_WAIT`] doubles to. Not measured.
 pub(super) const MAX_ROWS_WAIT: u32 = 4096;
 /// The first capacity of each list of events, as a share of the pairs: few of them change. It grows
-/// to at least the count.
+/// to at least the count. Ranks on devices use it too. Not measured.
 pub(super) const CHANGED_SHARE: usize = 16;
 /// Max pairs of a chunk, 32 MiB of them, however many are asked for. Not measured.
 pub(super) const MAX_CHUNK: usize = 4 << 20;

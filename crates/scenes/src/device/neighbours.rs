@@ -8,7 +8,7 @@ use radsweep::Pair;
 use radsweep::gpu::{
     Buffer, DevicePtr, Kernel, Module, Scratch, Slice, Stream, args, assert_layout,
 };
-use radsweep::sort::cuda::{Payload, Request, Sorter, SorterConfig};
+use radsweep::sort::cuda::{Request, Sorter, SorterConfig};
 use radsweep::sort::{Algorithm, SortOptions};
 
 /// The pairs sorted by either side: the broad phase sorts them by `a`, and a stable sort then sorts
@@ -94,15 +94,10 @@ impl Neighbours {
             let options = SortOptions::new()
                 .algorithm(Algorithm::Onesweep)
                 .bits(0..bits);
-            let bytes =
-                Sorter::scratch_bytes_for::<u32>(Algorithm::Onesweep, m as u64, Payload::U32)?;
-            self.sorter.sort(
-                stream,
-                Request::keys(b.range(..m)?, b_sorted.range_mut(..m)?)
-                    .values(a.range(..m)?, a_sorted.range_mut(..m)?),
-                self.scratch.reserve(stream, bytes as usize)?,
-                &options,
-            )?;
+            let by_b = Request::keys(b.range(..m)?, b_sorted.range_mut(..m)?)
+                .values(a.range(..m)?, a_sorted.range_mut(..m)?);
+            let scratch = &mut self.scratch;
+            self.sorter.sort_growing(stream, by_b, scratch, &options)?;
             // SAFETY: as above.
             unsafe {
                 stream.launch(

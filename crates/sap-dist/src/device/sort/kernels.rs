@@ -7,7 +7,8 @@ use crate::device::kernels::{THREADS, blocks};
 use crate::sort::{Plan, Splitter};
 use bytemuck::Pod;
 use gpu::{ByValue, Device, Kernel, Launch, Slice, Stream, args};
-use gpusort::{Key, KeyType};
+use gpusort::internals::KeyMasks;
+use gpusort::{Key, Order};
 
 /// The lanes of a warp.
 const WARP: usize = 32;
@@ -144,11 +145,11 @@ impl Kernels {
 
 /// Returns what keys of a type are compared by: [`Key::to_ordered_bits`].
 fn key_map<K: Key>() -> KeyMap {
-    let sign = 1_u64 << (K::BITS - 1);
-    let is_float = matches!(K::TYPE, KeyType::F32 | KeyType::F64);
+    let KeyMasks { flip, fold, .. } = KeyMasks::new(K::TYPE, Order::Ascending, &(0..K::BITS));
+    let is_float = fold != 0;
     KeyMap {
-        flip: K::zeroed().to_ordered_bits().into(),
-        fold: if is_float { sign - 1 } else { 0 },
-        minus_zero: if is_float { sign } else { 0 },
+        flip,
+        fold,
+        minus_zero: if is_float { 1 << (K::BITS - 1) } else { 0 },
     }
 }

@@ -12,7 +12,7 @@ use crate::cuda::scan::Scan;
 use crate::cuda::sorting::Sorting;
 use crate::{Error, Result};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, SliceMut, Stream, args};
-use gpusort::cuda::{Payload, Request};
+use gpusort::cuda::Request;
 
 /// Records that a block of the scan takes.
 const RECORD_TILE: usize = 2048;
@@ -107,10 +107,10 @@ impl Endpoints {
         if scene.worlds.is_some() {
             let request = Request::index(self.world_keys.part(ends)?, records);
             let bits = u64::BITS - scene.last_world.leading_zeros();
-            sorting.sort(stream, request, ends, Payload::Index, 0..bits)?;
+            sorting.sort(stream, request, 0..bits)?;
         } else {
             let request = Request::index(self.keys.part(ends)?, records);
-            sorting.sort(stream, request, ends, Payload::Index, 0..u32::BITS)?;
+            sorting.sort(stream, request, 0..u32::BITS)?;
         }
 
         let tiles = ends.div_ceil(RECORD_TILE);

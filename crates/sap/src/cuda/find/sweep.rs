@@ -13,7 +13,7 @@ use crate::cuda::scan::Scan;
 use crate::cuda::sorting::Sorting;
 use crate::{Result, Strategy};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args};
-use gpusort::cuda::{Payload, Request};
+use gpusort::cuda::Request;
 
 // The kernel `sap_axis` has shared memory for 2,048 boxes.
 const _: () = assert!(MAX_PLAN_SAMPLE <= 2048);
@@ -166,11 +166,11 @@ impl Sweep {
             let request = Request::index(self.world_keys.part(n)?, index).keys_out(sorted);
             // A world above a float.
             let bits = u64::BITS - scene.last_world.leading_zeros();
-            sorting.sort(stream, request, n, Payload::Index, 0..bits)
+            sorting.sort(stream, request, 0..bits)
         } else {
             let sorted = self.keys_sorted.reserve(stream, n)?;
             let request = Request::index(self.keys.part(n)?, index).keys_out(sorted);
-            sorting.sort(stream, request, n, Payload::Index, 0..u32::BITS)
+            sorting.sort(stream, request, 0..u32::BITS)
         }
     }
 
@@ -233,7 +233,7 @@ impl Sweep {
     fn list_units(&mut self, stream: &Stream, tiles: usize) -> Result<()> {
         let units = self.units.part(tiles)?;
         let sums = self.first_unit.part_mut(tiles + 1)?;
-        self.scan.sums(stream, units, sums)
+        Ok(self.scan.sums(stream, units, sums)?)
     }
 
     fn sorted(&self) -> Sorted {

@@ -10,7 +10,7 @@ use crate::cuda::sorting::Sorting;
 use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, DevicePtr, Kernel, SliceMut, Stream, args, assert_layout};
-use gpusort::cuda::{Payload, Request};
+use gpusort::cuda::Request;
 
 /// Children of a node, and the bits of their rank.
 const CHILDREN: usize = 32;
@@ -260,7 +260,7 @@ impl Tree {
         let segments = n.div_ceil(1 << bits).next_power_of_two();
         let request = Request::index(self.sort_keys.part(n)?, self.index.part_mut(n)?);
         let key_bits = 32 + segments.trailing_zeros();
-        sorting.sort(stream, request, n, Payload::Index, 0..key_bits)?;
+        sorting.sort(stream, request, 0..key_bits)?;
         let [from, to] = &mut self.order;
         let (index, counts_kinds) = (self.index.part(n)?, u32::from(by_class));
         // SAFETY: the index has each position once.

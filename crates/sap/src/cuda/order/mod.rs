@@ -14,7 +14,7 @@ use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT};
 use crate::policy::Backoff;
 use gpu::{Device, Kernel, Slice, SliceMut, Stream, args};
-use gpusort::cuda::{Payload, Request};
+use gpusort::cuda::Request;
 use groups::Groups;
 use rows::{Packed, Rows};
 use std::mem;
@@ -102,7 +102,7 @@ impl PairOrder {
         };
         let request = Request::keys(keys, ordered.part_mut(n)?).count(counters.pairs()?);
         let sorted_bits = shift.unwrap_or(0)..2 * bits.max(1);
-        sorting.sort(stream, request, n, Payload::None, sorted_bits)?;
+        sorting.sort(stream, request, sorted_bits)?;
         if let Some(shift) = shift {
             let (keys, pairs) = (ordered.part(n)?, packed.part_mut(n)?);
             let sorted = Packed { keys, bits };
