@@ -27,6 +27,24 @@ enum Reading {
     Alone,
 }
 
+/// A frame whose pairs are searched for.
+struct Frame<'a> {
+    source: Source<'a>,
+    /// Whether the next round waits to learn whether any box has changed.
+    asks_first: bool,
+    /// Whether a neighbour list may serve it.
+    may_have_list: bool,
+}
+
+/// How a round of a search ends.
+enum Round {
+    Found(Found),
+    /// No box has changed.
+    Unchanged(State),
+    /// The boxes must be read again: for a neighbour list, or without the resting set.
+    Again,
+}
+
 impl Engine {
     /// Finds all pairs of a frame on the device, and leaves them there.
     pub(crate) fn update_device(&mut self, frame: &DeviceFrame) -> Result<Report> {
@@ -52,11 +70,7 @@ impl Engine {
             compares: self.config.events,
             ..Plan::new(&self.config)
         };
-        let sets = [source];
-        let reading = Reading::Frame {
-            margin: self.config.margin,
-        };
-        self.upload(&sets, reading)?;
+        self.upload(&[source], self.as_next_frame())?;
         plan.may_skip = self.has_last && self.spare.is_like(&self.scene);
         if !plan.may_skip {
             self.resting.release();
@@ -65,52 +79,83 @@ impl Engine {
         if !may_have_list {
             self.neighbours.release();
         }
-        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
-        let mut waits = plan.may_skip && self.was_unchanged;
+        let mut frame = Frame {
+            source,
+            // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
+            asks_first: plan.may_skip && self.was_unchanged,
+            may_have_list,
+        };
         let found = loop {
-            plan.leaves_resting = self.resting.in_use();
-            plan.by_list = !waits && self.neighbours.in_use();
-            plan.by_list = self.check(&sets, reading, &plan)?;
-            if mem::take(&mut waits) {
-                let state = self.counters.read(&self.stream)?;
-                if state.changed == 0 {
-                    return self.publish_unchanged(source, &state);
-                }
-                if self.neighbours.in_use() {
-                    continue;
-                }
-                if plan.leaves_resting && state.resting_changed != 0 {
-                    self.resting.release();
-                    continue;
-                }
-            }
-            if plan.by_list {
-                if let Some(found) = self.read_neighbours(&plan, source)? {
-                    break found;
-                }
-                plan.by_list = false;
-            }
-            if may_have_list {
-                if self.build_list()? {
-                    continue;
-                }
-                self.neighbours
-                    .watch(&self.stream, &self.spare, &self.scene)?;
-            }
-            if plan.leaves_resting {
-                self.resting.gather_active(&self.stream, &self.spare)?;
-            }
-            self.arrange(&mut plan)?;
-            let all = 0..source.len() as u64;
-            match self.find_pairs(&mut plan, &sets, all)? {
-                Some(found) => break found,
-                None => self.resting.release(),
+            match self.run_round(&mut frame, &mut plan)? {
+                Round::Found(found) => break found,
+                Round::Unchanged(state) => return self.publish_unchanged(source, &state),
+                Round::Again => {}
             }
         };
         if plan.may_skip && found.state.changed == 0 {
             return self.publish_unchanged(source, &found.state);
         }
         self.publish(source, &plan, &found)
+    }
+
+    /// Reads the boxes and finds their pairs, unless they must be read again. Each round releases
+    /// or builds what the next one needs, so there are few.
+    fn run_round(&mut self, frame: &mut Frame, plan: &mut Plan) -> Result<Round> {
+        let (source, asks_first) = (frame.source, mem::take(&mut frame.asks_first));
+        let sets = [source];
+        plan.leaves_resting = self.resting.in_use();
+        plan.by_list = !asks_first && self.neighbours.in_use();
+        plan.by_list = self.check(&sets, self.as_next_frame(), plan)?;
+        if asks_first {
+            let state = self.counters.read(&self.stream)?;
+            if state.changed == 0 {
+                return Ok(Round::Unchanged(state));
+            }
+            if self.neighbours.in_use() {
+                return Ok(Round::Again);
+            }
+            if plan.leaves_resting && state.resting_changed != 0 {
+                self.resting.release();
+                return Ok(Round::Again);
+            }
+        }
+        if plan.by_list {
+            if let Some(found) = self.read_neighbours(plan, source)? {
+                return Ok(Round::Found(found));
+            }
+            plan.by_list = false;
+        }
+        if frame.may_have_list {
+            if self.build_list()? {
+                return Ok(Round::Again);
+            }
+            let Self {
+                stream,
+                spare,
+                scene,
+                ..
+            } = self;
+            self.neighbours.watch(stream, spare, scene)?;
+        }
+        if plan.leaves_resting {
+            self.resting.gather_active(&self.stream, &self.spare)?;
+        }
+        self.arrange(plan)?;
+        let all = 0..source.len() as u64;
+        Ok(match self.find_pairs(plan, &sets, all)? {
+            Some(found) => Round::Found(found),
+            None => {
+                self.resting.release();
+                Round::Again
+            }
+        })
+    }
+
+    /// Returns how boxes of the next frame are read.
+    fn as_next_frame(&self) -> Reading {
+        Reading::Frame {
+            margin: self.config.margin,
+        }
     }
 
     /// Builds the resting set from the static and sleeping boxes of the last update, if they have
