@@ -397,7 +397,7 @@ pub(super) const FEW_LEFT: usize = 16;
 
 /// A list is due after one frame of little motion, and a build that did not serve 4 frames for each
 /// frame waited doubles the wait, up to 256. Not measured.
-pub(super) const LIST_LIMITS: Limits = Limits {
+pub(crate) const LIST_LIMITS: Limits = Limits {
     min_quiet_frames: 1,
     max_quiet_frames: 256,
     worth: 4,
@@ -495,9 +495,9 @@ pub(super) const MAX_IN_VAIN: u64 = 2;
 /// The min and the max number of steps by which boxes are loosened. For a walk of 1 %, 12 to 24
 /// steps are best from 1,000 to 10^6 boxes with one or two pairs each: a frame of 10^5 takes 2.9 ms
 /// with 8, 1.9 with 16 or 24, 2.5 with 32. The limits themselves are not measured.
-pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
+pub(crate) const STEPS: [f32; 2] = [2.0, 64.0];
 /// The min and the max factor by which that number changes at once. Not measured.
-pub(super) const STEPS_FACTOR: [f32; 2] = [0.7, 1.5];
+pub(crate) const STEPS_FACTOR: [f32; 2] = [0.7, 1.5];
 /// The numbers of steps among which a new list chooses by a model of the costs. Not measured.
 pub(super) const MODELLED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 /// Margins have shrunk once the number of steps is below this part of that of the list. Not
@@ -505,7 +505,7 @@ pub(super) const MODELLED_STEPS: [f32; 8] = [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0
 pub(super) const SHRUNK: f32 = 0.8;
 
 /// The max margin, in sizes of the box. Not measured.
-pub(super) const MAX_MARGIN: f32 = 0.4;
+pub(crate) const MAX_MARGIN: f32 = 0.4;
 
 /// The number of steps changes once one box in this many was loosened by the last one, once useless
 /// candidates have cost as much as that many boxes that leave, or after [`STEPS_PERIOD`] frames.

@@ -62,12 +62,8 @@ pub(super) const MIN_LISTED: usize = 4096;
 pub(super) const MOTION_SAMPLE: usize = 512;
 /// The first capacity for candidates, for each box. It grows to at least the count.
 pub(super) const FIRST_CANDIDATES: usize = 4;
-/// The frames for which boxes must move little, and how long a list must serve. Not measured.
-pub(super) const LIST_LIMITS: Limits = Limits {
-    min_quiet_frames: 1,
-    max_quiet_frames: 256,
-    worth: 4,
-};
+// Not measured here.
+pub(super) use crate::cpu::tuning::{LIST_LIMITS, MAX_MARGIN, STEPS, STEPS_FACTOR};
 /// The cost model, in ps: of a box and a pair in a frame that is searched, without reading boxes.
 /// 10^6 uniform boxes take 330 us with 1.36 pairs each and 550 with 5, 10^7 take 3,300 (H100,
 /// 2026-11-25, `bench_sweep`, as the figures below).
@@ -91,14 +87,10 @@ pub(super) const BUILT_CANDIDATE_PS: f64 = 60.0;
 pub(super) const MAX_LIST_SHARE: f64 = 0.8;
 /// The numbers of steps among which a new list chooses. Not measured.
 pub(super) const PLANNED_STEPS: [f64; 7] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0];
-/// The min and the max number of steps. Not measured.
-pub(super) const STEPS: [f32; 2] = [2.0, 64.0];
 /// The step of boxes that have just moved less: this quantile of all steps. Not measured.
 pub(super) const STEPS_QUANTILE: f64 = 0.9;
 /// The min margin, in typical sizes: candidates are 1.1 times the pairs.
 pub(super) const MIN_MARGIN: f64 = 1.0 / 64.0;
-/// The max margin, in sizes of the box. Not measured.
-pub(super) const MAX_MARGIN: f32 = 0.4;
 /// No box of the sample may leave before it has made this many steps. Not measured.
 pub(super) const MIN_STEPS: f64 = 4.0;
 /// A list is replaced when its candidates that are no pairs have cost this many times what building

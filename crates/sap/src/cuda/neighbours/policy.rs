@@ -9,7 +9,7 @@ use crate::cuda::find::sample::{quantile, sorted};
 use crate::cuda::tuning::{
     BUILT_BOX_PS, BUILT_CANDIDATE_PS, CANDIDATE_PS, LARGE_SCENE, LIST_BOX_PS, LIST_LIMITS,
     MAX_IN_VAIN, MAX_LIST_SHARE, MAX_MARGIN, MIN_MARGIN, MIN_STEPS, PLANNED_STEPS, SEARCHED_BOX_PS,
-    SEARCHED_PAIR_PS, STEPS, STEPS_QUANTILE,
+    SEARCHED_PAIR_PS, STEPS, STEPS_FACTOR, STEPS_QUANTILE,
 };
 use crate::policy::Hysteresis;
 use bytemuck::{Pod, Zeroable};
@@ -167,9 +167,10 @@ impl Policy {
     }
 
     fn renew(&mut self) {
-        // Between these factors at once, as on the CPU (`STEPS_FACTOR`). Not measured.
-        let factor = (self.built_ps / self.in_vain_ps.max(1.0)).cbrt();
-        let next = self.margin.scaled(factor.clamp(0.7, 1.5) as f32);
+        let factor = (self.built_ps / self.in_vain_ps.max(1.0)).cbrt() as f32;
+        let next = self
+            .margin
+            .scaled(factor.clamp(STEPS_FACTOR[0], STEPS_FACTOR[1]));
         self.due = self.hysteresis.end().then_some(next);
     }
 
