@@ -27,6 +27,16 @@ pub struct Launch {
     pub cooperative: bool,
 }
 
+/// Returns the number of blocks for `items`, with `each` of them for a block. If a `u32` does not
+/// count them, it is a number that no device launches.
+///
+/// ```
+/// assert_eq!(gpu::blocks(1000, 256), 4);
+/// ```
+pub fn blocks(items: usize, each: u32) -> u32 {
+    u32::try_from(items.div_ceil(each as usize)).unwrap_or(u32::MAX)
+}
+
 impl Launch {
     /// Returns a one-dimensional shape of `grid` blocks of `block` threads each.
     pub fn linear(grid: u32, block: u32) -> Launch {

@@ -748,7 +748,7 @@ fn scratch(device: &Device) {
     assert_eq!(
         captured.unwrap_err(),
         Error::Capturing {
-            call: "growing a scratch buffer"
+            call: "growing a buffer"
         }
     );
 }

@@ -476,7 +476,7 @@ fn captures_release_everything() {
             assert_eq!(
                 scratch.reserve(stream, 200).unwrap_err(),
                 Error::Capturing {
-                    call: "growing a scratch buffer"
+                    call: "growing a buffer"
                 }
             );
             assert_eq!(

@@ -1,12 +1,12 @@
 //! The kernels of a rank (`kernels/dist`), and what it launches them on.
 
-use gpu::{Arg, Buffer, Kernel, Launch, Slice, Stream};
+use gpu::{Arg, Buffer, Kernel, Launch, Slice, Stream, blocks};
 use sap::internals::Scan;
 
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 /// The pairs of a block where their order counts.
-pub(crate) const ITEMS: usize = 1024;
+pub(crate) const ITEMS: u32 = 1024;
 
 /// The kernels, loaded on the device of a stream.
 pub(crate) struct Kernels {
@@ -27,11 +27,6 @@ pub(crate) struct Kernels {
     pub(crate) differences: Kernel,
     pub(crate) moved: Kernel,
     scan: Scan,
-}
-
-/// Returns the number of blocks for `items`, `each` per block.
-pub(crate) fn blocks(items: usize, each: usize) -> u32 {
-    u32::try_from(items.div_ceil(each)).unwrap_or(u32::MAX)
 }
 
 impl Kernels {
@@ -73,7 +68,7 @@ impl Kernels {
         if items == 0 {
             return Ok(());
         }
-        let launch = Launch::linear(blocks(items, THREADS as usize), THREADS);
+        let launch = Launch::linear(blocks(items, THREADS), THREADS);
         // SAFETY: the caller promises what the kernel does with its arguments.
         unsafe { self.stream.launch(kernel, &launch, args) }
     }

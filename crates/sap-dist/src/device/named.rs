@@ -1,9 +1,9 @@
 //! The pairs that a rank finds for others: named by ids, and grouped by the rank that owns them.
 
 use super::abi::{self, Homes, Twice};
-use super::kernels::{ITEMS, Kernels, THREADS, blocks};
+use super::kernels::{ITEMS, Kernels, THREADS};
 use crate::Cause;
-use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args};
+use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args, blocks};
 
 /// Pairs by ids, and how many each rank owns.
 pub(crate) struct Named {

@@ -2,9 +2,9 @@
 
 use super::abi::{self, Merge, Twice};
 use super::frame::DeviceFrame;
-use super::kernels::{ITEMS, Kernels, THREADS, blocks};
+use super::kernels::{ITEMS, Kernels, THREADS};
 use crate::{Cause, Pair};
-use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args};
+use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args, blocks};
 use gpusort::cuda::{Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
 use sap::internals::differences::{self, List, Space, first_capacity};
@@ -96,7 +96,7 @@ impl Came {
         let (stream, own, n) = (&kernels.stream, kept.len(), self.a.len());
         let mut pairs = stream.alloc::<Pair>(own + n)?;
         let own_blocks = blocks(own, ITEMS);
-        let all = own_blocks + blocks(n, THREADS as usize);
+        let all = own_blocks + blocks(n, THREADS);
         let twice = || stream.alloc_zeroed::<u64>(Twice::WORDS);
         let mut twice = has_listed_ids.then(twice).transpose()?;
         if all > 0 {

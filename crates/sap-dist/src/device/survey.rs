@@ -3,12 +3,12 @@
 use super::abi::{Cells, HOME, PLACES, Survey};
 use super::format::Format;
 use super::frame::{DeviceFrame, Ids, address};
-use super::kernels::{Kernels, THREADS, blocks};
+use super::kernels::{Kernels, THREADS};
 use super::tuning::BLOCKS;
 use crate::Cause;
 use crate::frame::InvalidBoxes;
 use bytemuck::{Pod, Zeroable};
-use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args};
+use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args, blocks};
 use sap::Aabb;
 
 /// The max number of ranks: a block has 32 bytes of shared memory for each.
@@ -42,7 +42,7 @@ impl Surveyed {
         let stream = &kernels.stream;
         let cells = cells.unwrap_or_else(Cells::zeroed);
         let resident = stream.device().info().multiprocessors * BLOCKS;
-        let blocks = blocks(frame.len(), THREADS as usize).clamp(1, resident.max(1));
+        let blocks = blocks(frame.len(), THREADS).clamp(1, resident.max(1));
         let kinds = if cells.columns == 0 {
             0
         } else {

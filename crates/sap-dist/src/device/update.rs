@@ -7,7 +7,7 @@ use super::engine::Engine;
 use super::exchange::{Flow, Room};
 use super::format::Format;
 use super::frame::DeviceFrame;
-use super::kernels::{Kernels, THREADS, blocks};
+use super::kernels::{Kernels, THREADS};
 use super::named::{Grouped, Named};
 use super::owned::{Came, Own, Owned, Sorting};
 use super::search::{About, Cell, Copies, FoundBy, pairs_of, search};
@@ -21,7 +21,7 @@ use crate::protocol::{Facts, Protocol, sampled};
 use crate::report::{Clock, Work};
 use crate::results;
 use crate::{Cause, Transport};
-use gpu::{Buffer, Launch, Scratch, Slice, Stream, args};
+use gpu::{Buffer, Launch, Scratch, Slice, Stream, args, blocks};
 use sap::{Aabb, BroadPhase};
 use std::thread::{self, Scope};
 
@@ -423,7 +423,7 @@ fn sample(kernels: &Kernels, frame: &DeviceFrame, count: usize) -> Result<Vec<Aa
     let indices = stream.from_slice(&indices)?;
     let samples = indices.len();
     if samples > 0 {
-        let launch = Launch::linear(blocks(samples, THREADS as usize), THREADS);
+        let launch = Launch::linear(blocks(samples, THREADS), THREADS);
         // SAFETY: the indices are of the frame, and there is memory for as many boxes.
         unsafe {
             stream.launch(

@@ -1,10 +1,10 @@
 //! Differences of two sorted lists on a device (`kernels/block/differences.cuh`): how their kernels
 //! are launched. One compares the pairs of this crate, one those of several ranks.
 
-use crate::cuda::launch::{THREADS, blocks};
+use crate::cuda::launch::THREADS;
 use crate::cuda::tuning::CHANGED_SHARE;
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, DevicePtr, Kernel, Launch, Result, Stream, args, assert_layout};
+use gpu::{ByValue, DevicePtr, Kernel, Launch, Result, Stream, args, assert_layout, blocks};
 
 /// Elements of both lists together that a block compares.
 const TILE: usize = 1792;

@@ -12,7 +12,7 @@ use crate::cuda::find::tree::Tree;
 use crate::cuda::input::reader::Reader;
 use crate::cuda::input::scene::Scene;
 use crate::cuda::input::source::Source;
-use crate::cuda::memory::{Grow, HostPairs};
+use crate::cuda::memory::HostPairs;
 use crate::cuda::neighbours::Neighbours;
 use crate::cuda::order::PairOrder;
 use crate::cuda::query::{Queries, copied, copied_some};
@@ -26,7 +26,7 @@ use crate::query::{Labels, NearBox, Question};
 use crate::subdivision::Subdivision;
 use crate::try_alloc::{concat, into_owned, zeros};
 use crate::{Aabb, Backend, ChunkReport, Config, Error, Frame, Invalid, Pair, Report, Result};
-use gpu::{Device, DevicePtr, Slice, Stream};
+use gpu::{Device, DevicePtr, Grow, Slice, Stream};
 use std::borrow::Cow;
 
 /// The CUDA engine: the state between updates. The state of one call is in a [`Plan`].
@@ -144,8 +144,8 @@ impl Engine {
     /// Returns the new list, of at most `n` pairs, and the last, to compare them.
     pub(crate) fn lists(&self, n: usize) -> [List; 2] {
         let state = self.counters.ptr();
-        let new = List::new(self.ordered.ptr(), n, counter!(state, pairs));
-        let last = List::new(self.list.ptr(), self.pairs, DevicePtr::NULL);
+        let new = List::new(self.ordered.device_ptr(), n, counter!(state, pairs));
+        let last = List::new(self.list.device_ptr(), self.pairs, DevicePtr::NULL);
         [new, last]
     }
 

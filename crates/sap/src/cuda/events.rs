@@ -3,9 +3,9 @@
 
 use crate::cuda::differences::{self, List, first_capacity};
 use crate::cuda::launch::module;
-use crate::cuda::memory::Grow;
+
 use crate::{Pair, Result};
-use gpu::{Device, DevicePtr, Kernel, Slice, Stream};
+use gpu::{Device, DevicePtr, Grow, Kernel, Slice, Stream};
 
 /// Where the pairs started and ended go.
 pub(crate) type Space = differences::Space<Pair>;
@@ -37,7 +37,7 @@ impl Events {
             list.reserve(stream, capacity)?;
         }
         Ok(Space {
-            lists: self.lists.each_ref().map(Grow::ptr),
+            lists: self.lists.each_ref().map(Grow::device_ptr),
             capacity: self.lists.each_ref().map(|list| list.capacity() as u64),
         })
     }
@@ -94,11 +94,11 @@ impl Events {
     }
 
     pub(crate) fn started(&self) -> Result<Slice<'_, Pair>> {
-        self.lists[0].part(self.lens[0])
+        Ok(self.lists[0].part(self.lens[0])?)
     }
 
     pub(crate) fn ended(&self) -> Result<Slice<'_, Pair>> {
-        self.lists[1].part(self.lens[1])
+        Ok(self.lists[1].part(self.lens[1])?)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -2,7 +2,7 @@
 //!
 //! Each part of the engine loads the kernels that it launches, from the one module.
 
-use gpu::{Device, Launch, Module, Result};
+use gpu::{Device, Launch, Module, Result, blocks};
 
 /// Positions of a tile, and the max boxes that a warp tests it against at a time.
 pub(crate) const TILE: usize = 128;
@@ -19,12 +19,6 @@ const TILE_THREADS: u32 = 128;
 pub(crate) fn module(device: &Device) -> Result<Module> {
     let image = &radsweep_kernels::SAP;
     device.load(image.name, image.ptx())
-}
-
-/// Returns the blocks of `threads` for `items`. There are at most 2^32 times 1,024 items, so the
-/// count fits.
-pub(crate) fn blocks(items: usize, threads: u32) -> u32 {
-    u32::try_from(items.div_ceil(threads as usize)).unwrap_or(u32::MAX)
 }
 
 /// Returns the launch of one thread for each item.

@@ -1,72 +1,12 @@
-//! Memory that is kept from update to update: device buffers that grow, and host memory that the
-//! device reads and writes.
+//! Host memory that the device reads and writes, kept from update to update.
 
 use crate::cuda::tuning::{COPY_SHARE, MAX_PINNED, MIN_PINNED, STAGED_PIECE, STAGING};
 use crate::try_alloc::zeros;
 use crate::{Pair, Result};
 use bytemuck::Pod;
-use gpu::{Buffer, Device, DevicePtr, Pinned, Slice, SliceMut, Stream};
+use gpu::{Device, Pinned, Slice, SliceMut, Stream};
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
-
-/// A device buffer that is replaced by a larger one, its contents lost, when more is needed.
-pub(crate) struct Grow<T>(Option<Buffer<T>>);
-
-impl<T> Default for Grow<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<T: Pod> Grow<T> {
-    pub(crate) fn capacity(&self) -> usize {
-        self.0.as_ref().map_or(0, Buffer::len)
-    }
-
-    /// Makes the capacity `len` elements at least and returns as many. When it grows it does so by
-    /// half, if memory allows, and its contents are lost.
-    pub(crate) fn reserve(&mut self, stream: &Stream, len: usize) -> Result<SliceMut<'_, T>> {
-        if self.capacity() < len {
-            let generous = len.max(self.capacity() + self.capacity() / 2);
-            self.0 = None;
-            self.0 = Some(stream.alloc(generous).or_else(|_| stream.alloc(len))?);
-        }
-        self.part_mut(len)
-    }
-
-    /// Makes the capacity `len` elements at least, and no larger. Contents are lost when it grows.
-    pub(crate) fn reserve_exact(&mut self, stream: &Stream, len: usize) -> Result<()> {
-        if self.capacity() < len {
-            self.0 = None;
-            self.0 = Some(stream.alloc(len)?);
-        }
-        Ok(())
-    }
-
-    /// Returns the first `len` elements, or an error where there are fewer.
-    pub(crate) fn part(&self, len: usize) -> Result<Slice<'_, T>> {
-        match &self.0 {
-            Some(buffer) => Ok(buffer.range(..len)?),
-            // SAFETY: a slice of no elements may be at any address, and more are an error.
-            None => Ok(unsafe { Slice::from_raw(0, 0) }.range(..len)?),
-        }
-    }
-
-    /// Returns the first `len` elements, to write.
-    pub(crate) fn part_mut(&mut self, len: usize) -> Result<SliceMut<'_, T>> {
-        match &mut self.0 {
-            Some(buffer) => Ok(buffer.range_mut(..len)?),
-            // SAFETY: as above.
-            None => Ok(unsafe { SliceMut::from_raw(0, 0) }.range(..len)?),
-        }
-    }
-
-    /// Returns its address, null without memory.
-    pub(crate) fn ptr(&self) -> DevicePtr<T> {
-        let buffer = self.0.as_ref();
-        buffer.map_or(DevicePtr::NULL, |buffer| buffer.slice().device_ptr())
-    }
-}
 
 /// Host memory that the device copies to and from. It is pinned where the system grants that, else
 /// plain: copies then take longer.

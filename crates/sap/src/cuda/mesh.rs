@@ -1,10 +1,10 @@
 //! Boxes of meshes on the device (`kernels/sap/bounds.cuh`).
 
-use crate::cuda::launch::{THREADS, WARP, blocks, linear, module};
+use crate::cuda::launch::{THREADS, WARP, linear, module};
 use crate::cuda::tuning::{MESH_SHARE, MESH_WARPS};
 use crate::mesh::{invalid_offset, invalid_triangle};
 use crate::{Aabb, Error, Result};
-use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args};
+use gpu::{Buffer, Device, Kernel, Launch, Slice, SliceMut, Stream, args, blocks};
 
 /// The kernels that compute the boxes of meshes on a CUDA device:
 /// [`aabbs_from_mesh`](crate::aabbs_from_mesh) and

@@ -1,9 +1,9 @@
 //! Counts that become offsets: `kernels/sap/offsets.cuh`.
 
 use crate::Result;
-use crate::cuda::launch::{THREADS, blocks, module};
-use crate::cuda::memory::Grow;
-use gpu::{Device, DevicePtr, Kernel, Launch, Stream, args};
+use crate::cuda::launch::{THREADS, module};
+
+use gpu::{Device, DevicePtr, Grow, Kernel, Launch, Stream, args, blocks};
 
 /// Counts that a block takes.
 const TILE: usize = 2048;
@@ -41,7 +41,7 @@ impl Offsets {
     /// Returns the address of the counts, which is that of the offsets later.
     pub(crate) fn ptr(&self) -> DevicePtr<u32> {
         let words = self.words() * size_of::<u32>();
-        self.memory.ptr().byte_add(words as u64)
+        self.memory.device_ptr().byte_add(words as u64)
     }
 
     /// Turns the counts into offsets. `max` is raised to the largest count, and `total` set to
@@ -57,7 +57,7 @@ impl Offsets {
         total: DevicePtr<u64>,
     ) -> Result<()> {
         let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
-        let (words, counts) = (self.memory.ptr(), self.ptr());
+        let (words, counts) = (self.memory.device_ptr(), self.ptr());
         // SAFETY: the caller's promise; `begin` made the memory for the words and for one count
         // more.
         unsafe {

@@ -1,13 +1,13 @@
 //! Single queries on the device: `kernels/sap/query.cuh`.
 
 use crate::cuda::launch::{linear, module};
-use crate::cuda::memory::Grow;
+
 use crate::cuda::tuning::{QUERY_CAPACITY, QUERY_FIRST};
 use crate::query::{NearBox, Question};
 use crate::try_alloc::zeros;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Kernel, Slice, Stream, args, assert_layout};
+use gpu::{ByValue, Grow, Kernel, Slice, Stream, args, assert_layout};
 use std::sync::{Mutex, PoisonError};
 
 assert_layout!(NearBox, 32: index 0, pad 4, bounds 8);

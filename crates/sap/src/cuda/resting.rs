@@ -14,13 +14,13 @@ use crate::cuda::find::bound::Finder;
 use crate::cuda::find::grid::{Grid, Others};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::launch::{THREADS, blocks, linear, module};
-use crate::cuda::memory::Grow;
+use crate::cuda::launch::{THREADS, linear, module};
+
 use crate::cuda::scan::Scan;
 use crate::cuda::tuning::{FIRST_RESTING_PAIRS, MIN_RESTING_SHARE, RESTING_LIMITS};
 use crate::policy::Hysteresis;
 use crate::{Error, Filter, Result};
-use gpu::{ByValue, DevicePtr, Kernel, Launch, Slice, Stream, args};
+use gpu::{ByValue, DevicePtr, Grow, Kernel, Launch, Slice, Stream, args, blocks};
 
 /// The static and sleeping boxes that are left out of the search, and the pairs among them.
 pub(crate) struct RestingSet {
@@ -92,7 +92,7 @@ impl RestingSet {
     pub(crate) fn active(&self) -> Active<'_> {
         Active {
             scene: &self.active,
-            ids: self.active_ids.ptr(),
+            ids: self.active_ids.device_ptr(),
         }
     }
 
@@ -248,7 +248,7 @@ impl RestingSet {
                 stream.launch(
                     &self.translate,
                     &linear(n),
-                    &args![self.active_ids.ptr(), n as u32, index],
+                    &args![self.active_ids.device_ptr(), n as u32, index],
                 )?;
             }
         }
@@ -273,7 +273,7 @@ impl RestingSet {
                 stream.launch(
                     &self.add_pairs,
                     &linear(count),
-                    &args![self.pairs.ptr(), count as u64, ByValue(keys), state],
+                    &args![self.pairs.device_ptr(), count as u64, ByValue(keys), state],
                 )?;
             }
         }
@@ -288,7 +288,7 @@ impl RestingSet {
     pub(crate) unsafe fn find(&self, stream: &Stream, search: Search, keys: Keys) -> Result<()> {
         let others = Others {
             active: self.active(),
-            large: self.large.ptr(),
+            large: self.large.device_ptr(),
             table: self.counters.ptr(),
             arranged: self.resting.n,
         };

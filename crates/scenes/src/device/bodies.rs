@@ -1,7 +1,7 @@
 //! A scene on the device as bodies that kernels move, and what these have in common.
 
 use crate::{Picture, Step};
-use radsweep::gpu::{Buffer, Device, Launch, Module, Slice, Stages, Stream};
+use radsweep::gpu::{Device, Launch, Module, Slice, Stages, Stream, blocks};
 use radsweep::{Aabb, BroadPhase, Pair};
 use std::sync::OnceLock;
 
@@ -112,17 +112,5 @@ pub(super) fn module(device: &Device) -> radsweep::gpu::Result<Module> {
 
 /// Returns a launch with one thread per item.
 pub(super) fn linear(items: usize) -> Launch {
-    Launch::linear(items.div_ceil(THREADS as usize) as u32, THREADS)
-}
-
-/// Ensures a capacity of `len` elements; the contents are lost.
-pub(super) fn reserve<T: bytemuck::Pod>(
-    stream: &Stream,
-    buffer: &mut Buffer<T>,
-    len: usize,
-) -> radsweep::gpu::Result<()> {
-    if buffer.len() < len {
-        *buffer = stream.alloc(len + len / 2)?;
-    }
-    Ok(())
+    Launch::linear(blocks(items, THREADS), THREADS)
 }

@@ -1,12 +1,12 @@
 //! Lists the neighbours of every body from the pairs on the device, with the kernels of
 //! `kernels/demo/neighbours.cuh`.
 
-use super::bodies::{linear, reserve};
+use super::bodies::linear;
 use crate::Error;
 use bytemuck::{Pod, Zeroable};
 use radsweep::Pair;
 use radsweep::gpu::{
-    Buffer, DevicePtr, Kernel, Module, Scratch, Slice, Stream, args, assert_layout,
+    Buffer, DevicePtr, Grow, Kernel, Module, Scratch, Slice, Stream, args, assert_layout,
 };
 use radsweep::sort::cuda::{Request, Sorter, SorterConfig};
 use radsweep::sort::{Algorithm, SortOptions};
@@ -19,7 +19,7 @@ pub(super) struct Neighbours {
     sorter: Sorter,
     scratch: Scratch,
     /// `b` and `a` of each pair, then the same two lists sorted by `b`.
-    lists: [Buffer<u32>; 4],
+    lists: [Grow<u32>; 4],
     upper: Buffer<[u32; 2]>,
     lower: Buffer<[u32; 2]>,
 }
@@ -47,12 +47,7 @@ impl Neighbours {
             rows: module.kernel("demo_rows")?,
             sorter,
             scratch: Scratch::new(),
-            lists: [
-                stream.alloc(0)?,
-                stream.alloc(0)?,
-                stream.alloc(0)?,
-                stream.alloc(0)?,
-            ],
+            lists: Default::default(),
             upper: stream.alloc(bodies)?,
             lower: stream.alloc(bodies)?,
         })
@@ -70,10 +65,10 @@ impl Neighbours {
         })?;
         stream.fill_bytes(self.upper.slice_mut(), 0)?;
         stream.fill_bytes(self.lower.slice_mut(), 0)?;
-        for list in &mut self.lists {
-            reserve(stream, list, m)?;
-        }
         let [b, a, b_sorted, a_sorted] = &mut self.lists;
+        let [mut b, mut a] = [b.reserve(stream, m)?, a.reserve(stream, m)?];
+        let mut b_sorted = b_sorted.reserve(stream, m)?;
+        let mut a_sorted = a_sorted.reserve(stream, m)?;
         if m > 0 {
             // SAFETY: the lists have an element for each pair, the rows one for each body, and
             // pairs refer to bodies.
@@ -84,8 +79,8 @@ impl Neighbours {
                     &args![
                         pairs,
                         count,
-                        b.slice_mut(),
-                        a.slice_mut(),
+                        b.reborrow(),
+                        a.reborrow(),
                         self.upper.slice_mut()
                     ],
                 )?;
@@ -94,8 +89,8 @@ impl Neighbours {
             let options = SortOptions::new()
                 .algorithm(Algorithm::Onesweep)
                 .bits(0..bits);
-            let by_b = Request::keys(b.range(..m)?, b_sorted.range_mut(..m)?)
-                .values(a.range(..m)?, a_sorted.range_mut(..m)?);
+            let by_b = Request::keys(b.as_slice(), b_sorted.reborrow())
+                .values(a.as_slice(), a_sorted.reborrow());
             let scratch = &mut self.scratch;
             self.sorter.sort_growing(stream, by_b, scratch, &options)?;
             // SAFETY: as above.
@@ -103,13 +98,13 @@ impl Neighbours {
                 stream.launch(
                     &self.rows,
                     &linear(m),
-                    &args![b_sorted.slice(), count, self.lower.slice_mut()],
+                    &args![b_sorted.as_slice(), count, self.lower.slice_mut()],
                 )?;
             }
         }
         Ok(Rows {
             pairs: pairs.device_ptr(),
-            a_sorted: a_sorted.slice().device_ptr(),
+            a_sorted: a_sorted.device_ptr(),
             upper: self.upper.slice().device_ptr(),
             lower: self.lower.slice().device_ptr(),
         })

@@ -3,15 +3,15 @@
 use super::elements::Elements;
 use crate::Cause;
 use crate::device::abi::{self, KeyMap};
-use crate::device::kernels::{THREADS, blocks};
+use crate::device::kernels::THREADS;
 use crate::sort::{Plan, Splitter};
 use bytemuck::Pod;
-use gpu::{ByValue, Device, Kernel, Launch, Slice, Stream, args};
+use gpu::{ByValue, Device, Kernel, Launch, Slice, Stream, args, blocks};
 use gpusort::internals::KeyMasks;
 use gpusort::{Key, Order};
 
 /// The lanes of a warp.
-const WARP: usize = 32;
+const WARP: u32 = 32;
 
 /// The kernels for keys of a width, and the keys of a block that merges.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub(super) struct Kernels {
     ends: Kernel,
     /// By the size of a value in units of 4 bytes, 0 without values.
     merges: [Kernel; 3],
-    tile: usize,
+    tile: u32,
 }
 
 impl Kernels {
@@ -38,7 +38,7 @@ impl Kernels {
                 module.kernel("dist_sort_merge_4")?,
                 module.kernel("dist_sort_merge_8")?,
             ],
-            tile: THREADS as usize * items,
+            tile: THREADS * items,
         })
     }
 
@@ -53,7 +53,7 @@ impl Kernels {
         let count = plan.counts[rank];
         let mut samples = stream.alloc::<u64>(count)?;
         if count > 0 {
-            let launch = Launch::linear(blocks(count, THREADS as usize), THREADS);
+            let launch = Launch::linear(blocks(count, THREADS), THREADS);
             let (map, out) = (ByValue(key_map::<K>()), samples.slice_mut());
             let (distance, count) = (plan.distance, count as u32);
             // SAFETY: as many samples are among the keys, and there is memory for each.
@@ -85,7 +85,7 @@ impl Kernels {
         let (n, count) = (keys.len() as u64, splitters.len());
         let mut found = stream.alloc::<u64>(count)?;
         if count > 0 {
-            let launch = Launch::linear(blocks(count, THREADS as usize / WARP), THREADS);
+            let launch = Launch::linear(blocks(count, THREADS / WARP), THREADS);
             let (map, splitters) = (ByValue(key_map::<K>()), of_device.slice());
             let (count, out) = (count as u32, found.slice_mut());
             // SAFETY: keys and splitters are as many as they say, and there is memory for the end

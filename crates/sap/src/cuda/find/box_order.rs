@@ -2,10 +2,10 @@
 //! next to each other in the frame lie far apart (`kernels/sap/grid.cuh`).
 
 use crate::cuda::abi::State;
-use crate::cuda::memory::Grow;
+
 use crate::cuda::tuning::{MAX_ORDER_WAIT, MIN_ORDER_WAIT, MIN_ORDERED, NEAR_SHARE};
 use crate::policy::Backoff;
-use gpu::{DevicePtr, Stream};
+use gpu::{DevicePtr, Grow, Stream};
 
 /// Of as many blocks of boxes one is sampled: `NEAR_SAMPLE` and `GRID_THREADS` of the kernels.
 const SAMPLE: usize = 64;
@@ -65,7 +65,7 @@ impl BoxOrder {
         let takes_next = has_memory && self.is_wanted && !self.backoff.begin_frame();
         self.is_used = has_memory && self.len > 0;
         let or_null = |list: &Grow<u32>, is_taken: bool| match is_taken {
-            true => list.ptr(),
+            true => list.device_ptr(),
             false => DevicePtr::NULL,
         };
         Orders {

@@ -6,12 +6,14 @@
 
 use crate::cuda::abi::{Sorted, State};
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::launch::{THREADS, TILE, blocks, linear, module, tile_warps};
-use crate::cuda::memory::Grow;
+use crate::cuda::launch::{THREADS, TILE, linear, module, tile_warps};
+
 use crate::cuda::scan::Scan;
 use crate::cuda::sorting::Sorting;
 use crate::{Error, Result};
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, SliceMut, Stream, args};
+use gpu::{
+    ByValue, Device, DevicePtr, Grow, Kernel, Launch, Slice, SliceMut, Stream, args, blocks,
+};
 use gpusort::cuda::Request;
 
 /// Records that a block of the scan takes.

@@ -11,15 +11,16 @@ use crate::cuda::find::sample::{Sampled, candidates};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::find::width::{self, WIDTHS};
 use crate::cuda::input::scene::{Scene, address};
-use crate::cuda::launch::{WARP, blocks, linear, module};
-use crate::cuda::memory::{Grow, HostBuffer};
+use crate::cuda::launch::{WARP, linear, module};
+use crate::cuda::memory::HostBuffer;
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{CUT_SAMPLE, MIN_FOR_8, OTHER_COUNT};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{
-    ByValue, Device, DevicePtr, Event, Kernel, Launch, SliceMut, Stream, args, assert_layout,
+    ByValue, Device, DevicePtr, Event, Grow, Kernel, Launch, SliceMut, Stream, args, assert_layout,
+    blocks,
 };
 use std::mem;
 
@@ -310,8 +311,8 @@ impl Grid {
         self.slots.reserve(stream, n)?;
         self.records.reserve(stream, n)?;
         let (boxes, worlds, cut) = (scene.boxes()?, address(&scene.worlds), ByValue(self.cut));
-        let (buckets, slots) = (self.buckets.ptr(), self.slots.ptr());
-        let (records, placed) = (self.records.ptr(), counter!(state, placed));
+        let (buckets, slots) = (self.buckets.ptr(), self.slots.device_ptr());
+        let (records, placed) = (self.records.device_ptr(), counter!(state, placed));
         // SAFETY: the caller's promise; there are a count for each bucket, a slot and a record for
         // each box.
         unsafe {
@@ -349,7 +350,7 @@ impl Grid {
     fn input(&self, search: Search, table: DevicePtr<State>) -> Input {
         Input {
             cut: self.cut,
-            records: self.records.ptr(),
+            records: self.records.device_ptr(),
             starts: self.buckets.ptr(),
             worlds: search.worlds,
             table,

@@ -8,11 +8,11 @@ use crate::cuda::find::endpoints::Endpoints;
 use crate::cuda::find::search::Search;
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{THREADS, TILE, WARP, linear, module, tile_warps};
-use crate::cuda::memory::Grow;
+
 use crate::cuda::scan::Scan;
 use crate::cuda::sorting::Sorting;
 use crate::{Result, Strategy};
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, SliceMut, Stream, args};
+use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Launch, SliceMut, Stream, args};
 use gpusort::cuda::Request;
 
 // The kernel `sap_axis` has shared memory for 2,048 boxes.
@@ -202,10 +202,10 @@ impl Sweep {
                 }
                 return self.list_units(stream, tiles);
             }
-            (None, None) => (&self.kernels.order, self.keys_sorted.ptr()),
+            (None, None) => (&self.kernels.order, self.keys_sorted.device_ptr()),
             (None, Some(_)) => (
                 &self.kernels.order_worlds,
-                self.world_keys_sorted.ptr().cast(),
+                self.world_keys_sorted.device_ptr().cast(),
             ),
         };
         let open = u32::from(search.is_open());
@@ -238,20 +238,20 @@ impl Sweep {
 
     fn sorted(&self) -> Sorted {
         Sorted {
-            sides: self.sides.ptr(),
-            span: self.span.ptr(),
-            end: self.end.ptr(),
-            slots: self.slots.ptr(),
-            reach: self.reach.ptr(),
-            units: self.units.ptr(),
-            first_unit: self.first_unit.ptr(),
+            sides: self.sides.device_ptr(),
+            span: self.span.device_ptr(),
+            end: self.end.device_ptr(),
+            slots: self.slots.device_ptr(),
+            reach: self.reach.device_ptr(),
+            units: self.units.device_ptr(),
+            first_unit: self.first_unit.device_ptr(),
         }
     }
 
     fn input(&self, n: usize, search: Search) -> ByValue<SweepInput> {
         ByValue(SweepInput {
             sorted: self.sorted(),
-            index: self.index.ptr(),
+            index: self.index.device_ptr(),
             tiles: n.div_ceil(TILE) as u32,
             pad: 0,
             state: search.state,
@@ -262,7 +262,7 @@ impl Sweep {
 
     /// Returns the address of the boxes' indices in the order of the sweep.
     pub(crate) fn index(&self) -> DevicePtr<u32> {
-        self.index.ptr()
+        self.index.device_ptr()
     }
 
     /// Finds the pairs of the `n` boxes sorted, packed and in no order, as many as there is

@@ -5,11 +5,11 @@ use crate::Result;
 use crate::cuda::abi::{Accept, Keys, State};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::launch::{linear, module, warps};
-use crate::cuda::memory::Grow;
+
 use crate::cuda::sorting::Sorting;
 use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, DevicePtr, Kernel, SliceMut, Stream, args, assert_layout};
+use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args, assert_layout};
 use gpusort::cuda::Request;
 
 /// Children of a node, and the bits of their rank.
@@ -127,20 +127,20 @@ impl Tree {
         Ok(ByValue(Input {
             boxes: active.scene.boxes()?.device_ptr(),
             ids: active.ids,
-            order: self.order[0].ptr(),
-            nodes: self.nodes.ptr(),
+            order: self.order[0].device_ptr(),
+            nodes: self.nodes.device_ptr(),
             classes: if has_filters {
-                self.classes.ptr()
+                self.classes.device_ptr()
             } else {
                 DevicePtr::NULL
             },
             worlds: if has_worlds {
-                self.worlds.ptr()
+                self.worlds.device_ptr()
             } else {
                 DevicePtr::NULL
             },
-            kinds: self.kinds.ptr(),
-            left: self.left.ptr(),
+            kinds: self.kinds.device_ptr(),
+            left: self.left.device_ptr(),
             first,
             n: n as u32,
             levels: counts.len() as u32,
@@ -185,7 +185,7 @@ impl Tree {
         // SAFETY: memory for all boxes and nodes was reserved above; lists of the frame by the
         // caller's promise.
         unsafe {
-            let order = self.order[0].ptr();
+            let order = self.order[0].device_ptr();
             stream.launch(&self.begin, &linear(n), &args![order, n as u32])?;
             self.sort(stream, sorting, active, search)?;
             let input = self.input(active, search)?;
@@ -225,7 +225,7 @@ impl Tree {
             let input = self.input(active, search)?;
             let launch = warps(n.div_ceil(1 << bits));
             let size = 1_u32.checked_shl(bits).unwrap_or(u32::MAX);
-            let choices = self.choices.ptr();
+            let choices = self.choices.device_ptr();
             // SAFETY: the caller's promise; there is a choice for each segment.
             unsafe {
                 stream.launch(&self.choose, &launch, &args![input, size, rank, choices])?;
@@ -252,7 +252,7 @@ impl Tree {
     ) -> Result<()> {
         let n = active.scene.n;
         let input = self.input(active, search)?;
-        let (choices, keys) = (self.choices.ptr(), self.sort_keys.ptr());
+        let (choices, keys) = (self.choices.device_ptr(), self.sort_keys.device_ptr());
         // SAFETY: the caller's promise; there is a key for each box.
         unsafe {
             stream.launch(&self.keys, &linear(n), &args![input, bits, choices, keys])?;

@@ -3,12 +3,14 @@
 use crate::cuda::abi::{Candidates, Prepare};
 use crate::cuda::input::patch::Patch;
 use crate::cuda::input::source::{List, Source};
-use crate::cuda::launch::{KEEP_ITEMS, THREADS, blocks, linear, module};
-use crate::cuda::memory::{Grow, Uploader};
+use crate::cuda::launch::{KEEP_ITEMS, THREADS, linear, module};
+use crate::cuda::memory::Uploader;
 use crate::try_alloc::resize;
 use crate::{Aabb, Aabb64, Filter, Result};
 use bytemuck::Pod;
-use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Slice, SliceMut, Stream, args};
+use gpu::{
+    ByValue, Device, DevicePtr, Grow, Kernel, Launch, Slice, SliceMut, Stream, args, blocks,
+};
 
 /// The addresses of a set's boxes on the device, in their form.
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@ use crate::cuda::abi::{Accept, Candidates, Prepare, State};
 use crate::cuda::input::patch::{Patch, patches};
 use crate::cuda::input::reader::{RawBoxes, Reader};
 use crate::cuda::input::source::{BoxLists, List, Source};
-use crate::cuda::memory::Grow;
+
 use crate::{Aabb, Aabb64, Filter, OverlapRule, Pair, Result, try_alloc};
 use bytemuck::Pod;
-use gpu::{DevicePtr, Slice, SliceMut, Stream};
+use gpu::{DevicePtr, Grow, Slice, SliceMut, Stream};
 use std::ops::Range;
 
 /// A frame on the device.
@@ -191,8 +191,8 @@ impl Scene {
             known: last.map_or(0, |last| last.n as u32),
             margin,
             resting: leaves_resting.into(),
-            last: last.map_or(DevicePtr::NULL, |last| last.stored.ptr()),
-            stored: self.stored.ptr(),
+            last: last.map_or(DevicePtr::NULL, |last| last.stored.device_ptr()),
+            stored: self.stored.device_ptr(),
             given: address(&self.given),
             // Compared only where both updates have them.
             filters: last
@@ -240,7 +240,7 @@ impl Scene {
             worlds.reserve(stream, n)?;
         }
         self.stored.reserve(stream, n)?;
-        Ok((self.stored.ptr(), address(&self.worlds)))
+        Ok((self.stored.device_ptr(), address(&self.worlds)))
     }
 
     /// Tells whether both have the same pairs if no box, filter or world differs. `f64` boxes are
@@ -261,12 +261,12 @@ impl Scene {
 
     /// Returns the boxes to sweep.
     pub(crate) fn boxes(&self) -> Result<Slice<'_, Aabb>> {
-        self.stored.part(self.n)
+        Ok(self.stored.part(self.n)?)
     }
 
     /// Returns the boxes without margin.
     pub(crate) fn given(&self) -> Result<Slice<'_, Aabb>> {
-        self.given.as_ref().unwrap_or(&self.stored).part(self.n)
+        Ok(self.given.as_ref().unwrap_or(&self.stored).part(self.n)?)
     }
 
     /// Returns the conditions for pairs with `a` in a range.
@@ -274,7 +274,7 @@ impl Scene {
         Accept {
             filters: address(&self.filters),
             exact: address(&self.exact),
-            excluded: self.excluded_codes.ptr(),
+            excluded: self.excluded_codes.device_ptr(),
             excluded_len: self.excluded.len() as u64,
             split: self.split as u64,
             a_begin: a.start,
@@ -301,7 +301,7 @@ pub(crate) struct Last<'a> {
 
 /// Returns the address of a list, null for none.
 pub(crate) fn address<T: Pod>(list: &Option<Grow<T>>) -> DevicePtr<T> {
-    list.as_ref().map_or(DevicePtr::NULL, Grow::ptr)
+    list.as_ref().map_or(DevicePtr::NULL, Grow::device_ptr)
 }
 
 /// Copies the list of another scene, if it has one.

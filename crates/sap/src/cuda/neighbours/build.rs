@@ -8,12 +8,12 @@ use crate::cuda::find::grid::Grid;
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{linear, module};
-use crate::cuda::memory::Grow;
+
 use crate::cuda::order::PairOrder;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{FIRST_CANDIDATES, MAX_MARGIN};
 use crate::{OverlapRule, Result};
-use gpu::{ByValue, DevicePtr, Kernel, Stream, args};
+use gpu::{ByValue, DevicePtr, Grow, Kernel, Stream, args};
 
 /// The uploaded frame, which a list is built of, and the last one.
 #[derive(Clone, Copy)]

@@ -18,13 +18,13 @@ use crate::cuda::abi::{Candidates, Hits};
 use crate::cuda::events::Space;
 use crate::cuda::input::scene::Scene;
 use crate::cuda::launch::{KEEP_ITEMS, linear, module};
-use crate::cuda::memory::{Grow, HostBuffer};
+use crate::cuda::memory::HostBuffer;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{MIN_LISTED, MOTION_SAMPLE};
 use crate::{OverlapRule, Result};
 use build::Builder;
 pub(crate) use build::Frames;
-use gpu::{Device, DevicePtr, Kernel, SliceMut, Stream, args};
+use gpu::{Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args};
 use policy::{Margin, Motion, Policy, Size};
 
 /// Candidates that a block tests.
@@ -42,8 +42,8 @@ struct FrameHits {
 impl FrameHits {
     fn ptr(&self) -> Hits {
         Hits {
-            bits: self.bits.ptr(),
-            before: self.before.ptr(),
+            bits: self.bits.device_ptr(),
+            before: self.before.device_ptr(),
         }
     }
 }
@@ -248,11 +248,11 @@ impl Neighbours {
             Some(builder) => builder.loose()?,
             None => DevicePtr::NULL,
         };
-        let [words, next_words] = [self.turn, 1 - self.turn].map(|i| self.words[i].ptr());
+        let [words, next_words] = [self.turn, 1 - self.turn].map(|i| self.words[i].device_ptr());
         self.turn = 1 - self.turn;
         Ok(Candidates {
             loose,
-            list: self.list.ptr(),
+            list: self.list.device_ptr(),
             n: self.len as u32,
             open: (rule == OverlapRule::Open).into(),
             last: self.frames[self.last].ptr(),

@@ -9,11 +9,11 @@ use crate::Result;
 use crate::cuda::abi::{Keys, PAIR_SORT, State};
 use crate::cuda::counters::Counters;
 use crate::cuda::launch::{linear, module};
-use crate::cuda::memory::Grow;
+
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT};
 use crate::policy::Backoff;
-use gpu::{Device, Kernel, Slice, SliceMut, Stream, args};
+use gpu::{Device, Grow, Kernel, Slice, SliceMut, Stream, args};
 use gpusort::cuda::Request;
 use groups::Groups;
 use rows::{Packed, Rows};

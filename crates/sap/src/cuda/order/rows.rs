@@ -4,10 +4,10 @@
 use crate::Result;
 use crate::cuda::abi::{Keys, State, counter};
 use crate::cuda::launch::{linear, module};
-use crate::cuda::memory::Grow;
+
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
-use gpu::{Device, DevicePtr, Kernel, Slice, SliceMut, Stream, args};
+use gpu::{Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ impl Rows {
         }
         self.offsets.begin(stream, n)?;
         self.ranks.reserve(stream, keys.capacity as usize)?;
-        (keys.rows, keys.ranks) = (self.offsets.ptr(), self.ranks.ptr());
+        (keys.rows, keys.ranks) = (self.offsets.ptr(), self.ranks.device_ptr());
         Ok(true)
     }
 
@@ -77,7 +77,11 @@ impl Rows {
         pairs: SliceMut<u64>,
     ) -> Result<()> {
         let capacity = keys.len() as u64;
-        let (rows, ranks, ranked) = (self.offsets.ptr(), self.ranks.ptr(), between.device_ptr());
+        let (rows, ranks, ranked) = (
+            self.offsets.ptr(),
+            self.ranks.device_ptr(),
+            between.device_ptr(),
+        );
         let launch = linear(keys.len());
         // SAFETY: the caller's promise; all lists have memory for the capacity.
         unsafe {
