@@ -288,9 +288,8 @@ impl Drawn {
             .distinct(|point| &point.column)
             .into_iter()
             .map(|column| {
-                let places = rows.iter().enumerate();
-                let values = places.filter_map(|(place, row)| {
-                    Some((place, *self.at(row, column)?.value.as_ref().ok()?))
+                let values = rows.iter().enumerate().filter_map(|(index, row)| {
+                    Some((index, *self.at(row, column)?.value.as_ref().ok()?))
                 });
                 (column.clone(), values.collect())
             });

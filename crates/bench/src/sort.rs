@@ -71,12 +71,12 @@ pub(crate) fn run(args: &Sort) -> Result<()> {
     bar.finish_and_clear();
     // By type, payload and distribution, then by size.
     lines.sort_by_key(|line| {
-        let place = |found: Option<usize>| found.unwrap_or(0);
+        let position = |found: Option<usize>| found.unwrap_or(0);
         let case = &line.case;
         (
-            place(args.types.iter().position(|&key| key == case.key)),
-            place(args.payload.iter().position(|&load| load == case.load)),
-            place(
+            position(args.types.iter().position(|&key| key == case.key)),
+            position(args.payload.iter().position(|&load| load == case.load)),
+            position(
                 args.distributions
                     .iter()
                     .position(|&one| one == case.distribution),
@@ -152,8 +152,8 @@ fn draw(path: &Path, lines: &[Line]) -> Result<()> {
         let (Some(panel), Ok(times)) = (panels.last_mut(), &line.measured) else {
             continue;
         };
-        let place = sizes.partition_point(|&n| n < case.n);
-        panel.add(line.contender.name(), place, rate(case.n, times));
+        let index = sizes.partition_point(|&n| n < case.n);
+        panel.add(line.contender.name(), index, rate(case.n, times));
     }
     plot::write(path, &panels)
 }

@@ -314,8 +314,8 @@ fn wide_index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
                     .map(|(key, i)| u128::from(key.to_ordered_bits()) << 64 | u128::from(i))
                     .collect();
                 sort(&mut all);
-                let places = index.iter_mut().zip(all);
-                places.for_each(|(index, composite)| *index = composite as u32);
+                let indices = index.iter_mut().zip(all);
+                indices.for_each(|(index, composite)| *index = composite as u32);
             });
         };
         by("std", |all| all.sort_unstable());

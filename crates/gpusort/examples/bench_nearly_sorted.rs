@@ -146,7 +146,7 @@ fn compare(device: &Device, name: &str, keys: &[u32]) -> Outcome<()> {
 
 /// Returns sorted keys of which one in `one_in` is moved by up to `max` positions.
 fn moved(n: usize, one_in: u64, max: i64) -> Vec<u32> {
-    let mut places: Vec<(i64, u32)> = (0..n)
+    let mut ranks: Vec<(i64, u32)> = (0..n)
         .map(|i| {
             let far = (scrambled(2 * i) % (2 * max as u64 + 1)) as i64 - max;
             let by = if scrambled(2 * i + 1).is_multiple_of(one_in) {
@@ -157,8 +157,8 @@ fn moved(n: usize, one_in: u64, max: i64) -> Vec<u32> {
             (2 * (i as i64 + by) + i64::from(by > 0), i as u32)
         })
         .collect();
-    places.sort();
-    places.into_iter().map(|place| place.1).collect()
+    ranks.sort();
+    ranks.into_iter().map(|rank| rank.1).collect()
 }
 
 fn swapped(n: usize, count: usize, max: usize) -> Vec<u32> {

@@ -212,7 +212,7 @@ impl Bench<'_> {
 
     fn pairs<K: Random>(&mut self, what: &str, n: usize) -> Outcome<()> {
         let inputs = self.inputs::<K>(n, Input::Random)?;
-        let places: Vec<u32> = (0..n as u32).collect();
+        let indices: Vec<u32> = (0..n as u32).collect();
         let values = Inputs::new(self.stream, n, |i| (i % n) as u32)?;
         let (mut keys_out, mut values_out) =
             (self.stream.alloc::<K>(n)?, self.stream.alloc::<u32>(n)?);
@@ -233,7 +233,7 @@ impl Bench<'_> {
         };
         let ms = self.median(|stream, run| sort(stream, run, false))?;
         sort(self.stream, 0, true)?;
-        let (mut expected, mut moved) = (self.stream.to_vec(inputs.next(0))?, places);
+        let (mut expected, mut moved) = (self.stream.to_vec(inputs.next(0))?, indices);
         cpu::sort_pairs(&mut expected, &mut moved, &options)?;
         verify(what, n, &self.stream.to_vec(keys_out.slice())?, &expected)?;
         verify(what, n, &self.stream.to_vec(values_out.slice())?, &moved)?;

@@ -23,9 +23,9 @@ pub(crate) fn sampled(boxes: usize, count: usize) -> impl Iterator<Item = Option
     (0..count as u128).map(move |part| {
         let border = |part: u128| (part * boxes as u128 / count as u128) as usize;
         let (from, to) = (border(part), border(part + 1));
-        // Not the same place in every part: boxes may come in a regular order.
-        let place = (part as usize).wrapping_mul(0x9e37_79b9) % (to - from).max(1);
-        (from < to).then_some(from + place)
+        // Not the same offset in every part: boxes may come in a regular order.
+        let offset = (part as usize).wrapping_mul(0x9e37_79b9) % (to - from).max(1);
+        (from < to).then_some(from + offset)
     })
 }
 

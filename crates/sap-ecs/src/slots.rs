@@ -41,9 +41,9 @@ impl Slots {
     }
 
     pub(crate) fn write(&mut self, index: u32, bounds: Aabb, filter: Filter) {
-        let place = index as usize;
-        self.boxes[place] = bounds;
-        let old = std::mem::replace(&mut self.filters[place], filter);
+        let slot = index as usize;
+        self.boxes[slot] = bounds;
+        let old = std::mem::replace(&mut self.filters[slot], filter);
         let special = |filter: Filter| usize::from(filter != Filter::default());
         self.filtered = self.filtered + special(filter) - special(old);
         self.changed.push(index);

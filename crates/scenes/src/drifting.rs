@@ -114,12 +114,12 @@ fn act(world: &mut World, action: &Action) -> Result<(), Refusal> {
             velocity,
             radius,
         } => {
-            world.resource::<Boxes>().check_room(1)?;
+            world.resource::<Boxes>().check_capacity(1)?;
             let half = Vec3::splat(radius);
             add(world, from.into(), half, Vec3::from(velocity) / FRAMES);
         }
         Action::Add { count } => {
-            world.resource::<Boxes>().check_room(count)?;
+            world.resource::<Boxes>().check_capacity(count)?;
             add_alike(world, count);
         }
         Action::Explode { at, speed, radius } => {

@@ -137,12 +137,12 @@ fn act(world: &mut World, action: &Action) -> Result<(), Refusal> {
             velocity,
             radius,
         } => {
-            world.resource::<Boxes>().check_room(1)?;
+            world.resource::<Boxes>().check_capacity(1)?;
             let (from, velocity) = (Vec3::from(from), Vec3::from(velocity));
             add(world, from.extend(BALL_MASS), velocity.extend(radius));
         }
         Action::Add { count } => {
-            world.resource::<Boxes>().check_room(count)?;
+            world.resource::<Boxes>().check_capacity(count)?;
             add_ring(world, count);
         }
         Action::Grab { .. } | Action::Drag { .. } | Action::Release => {

@@ -187,7 +187,7 @@ fn add(
     count: usize,
     mut new: impl FnMut(usize, &Landscape, &mut Rng) -> (Vec4, Vec4),
 ) -> Result<(), Refusal> {
-    world.resource::<Boxes>().check_room(count)?;
+    world.resource::<Boxes>().check_capacity(count)?;
     world.resource_scope(|world, mut added: Mut<Added>| {
         world.resource_scope(|world, mut particles: Mut<Particles>| {
             let (ground, rules) = (world.resource::<Landscape>(), world.resource::<Rules>());

@@ -254,7 +254,7 @@ impl Boxes {
     }
 
     /// Returns the refusal of more boxes than a scene can have.
-    pub fn check_room(&self, more: usize) -> Result<(), Refusal> {
+    pub fn check_capacity(&self, more: usize) -> Result<(), Refusal> {
         let (boxes, limit) = (self.aabbs.len(), Options::MAX_BOXES);
         if more > limit.saturating_sub(boxes) {
             return Err(Refusal::TooMany { more, boxes, limit });

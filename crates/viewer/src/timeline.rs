@@ -96,19 +96,19 @@ impl Timeline {
 
     /// Records the milliseconds in which the host drew a frame.
     pub fn drawn(&mut self, frame: u64, ms: f64) {
-        if let Some(at) = self.place(frame) {
+        if let Some(at) = self.index_of(frame) {
             self.records[at].draw = Some(ms);
         }
     }
 
     /// Records the milliseconds in which the device drew a frame.
     pub fn rendered(&mut self, frame: u64, ms: f64) {
-        if let Some(at) = self.place(frame) {
+        if let Some(at) = self.index_of(frame) {
             self.records[at].render = Some(ms);
         }
     }
 
-    fn place(&self, frame: u64) -> Option<usize> {
+    fn index_of(&self, frame: u64) -> Option<usize> {
         let found = self
             .records
             .binary_search_by_key(&frame, |record| record.frame);
@@ -124,7 +124,7 @@ impl Timeline {
     }
 
     pub fn find(&self, frame: u64) -> Option<&Record> {
-        self.place(frame).map(|at| &self.records[at])
+        self.index_of(frame).map(|at| &self.records[at])
     }
 
     /// Returns every stage of any record, in the order they run.

@@ -275,17 +275,17 @@ fn walk(tree: &Bvh, workspace: &mut BvhWorkspace, parallel: bool) -> Vec<Pair> {
 fn plain_sweep(boxes: &[Aabb]) -> Vec<Pair> {
     let mut sorted: Vec<(u32, Aabb)> = (0..).zip(boxes.iter().copied()).collect();
     sorted.par_sort_unstable_by(|(_, a), (_, b)| a.min[0].total_cmp(&b.min[0]));
-    let places = (0..sorted.len()).into_par_iter().with_min_len(256);
-    let sweep = |place: usize| {
-        let (i, a) = &sorted[place];
-        let candidates = sorted[place + 1..].iter();
+    let ranks = (0..sorted.len()).into_par_iter().with_min_len(256);
+    let sweep = |rank: usize| {
+        let (i, a) = &sorted[rank];
+        let candidates = sorted[rank + 1..].iter();
         let candidates = candidates.take_while(|(_, b)| b.min[0] <= a.max[0]);
         let overlaps = |b: &Aabb| (1..3).all(|k| a.min[k] <= b.max[k] && b.min[k] <= a.max[k]);
         candidates
             .filter(move |(_, b)| overlaps(b))
             .map(|(j, _)| Pair::new(*i, *j))
     };
-    places.flat_map_iter(sweep).collect()
+    ranks.flat_map_iter(sweep).collect()
 }
 
 /// The crates of the feature `peers`.

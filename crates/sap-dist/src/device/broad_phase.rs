@@ -158,27 +158,27 @@ impl DeviceDistributed {
     ///     let boxes = (0..1000_u64).filter(|_| rank == 0);
     ///     let mut boxes: Vec<(u64, Aabb)> = boxes.map(|id| (7 * id, at(id as f32))).collect();
     ///     for started in [999, 0] {
-    ///         let (ids, places): (Vec<u64>, Vec<Aabb>) = boxes.iter().copied().unzip();
+    ///         let (ids, bounds): (Vec<u64>, Vec<Aabb>) = boxes.iter().copied().unzip();
     ///         let ids = stream.from_slice(&ids).expect("the device has memory");
-    ///         let places = stream.from_slice(&places).expect("the device has memory");
-    ///         let frame = DeviceFrame::with_ids(ids.slice(), places.slice());
+    ///         let bounds = stream.from_slice(&bounds).expect("the device has memory");
+    ///         let frame = DeviceFrame::with_ids(ids.slice(), bounds.slice());
     ///         let report = broad_phase.update(&mut transport, frame)?;
     ///         assert_eq!((report.started, report.ended), (started, 0));
     ///
     ///         let mut outgoing = vec![Vec::new(); 2];
-    ///         boxes.retain(|(id, place)| {
-    ///             let home = broad_phase.home(place).unwrap_or(rank);
+    ///         boxes.retain(|(id, bounds)| {
+    ///             let home = broad_phase.home(bounds).unwrap_or(rank);
     ///             if home != rank {
     ///                 outgoing[home].extend_from_slice(bytemuck::bytes_of(id));
-    ///                 outgoing[home].extend_from_slice(bytemuck::bytes_of(place));
+    ///                 outgoing[home].extend_from_slice(bytemuck::bytes_of(bounds));
     ///             }
     ///             home == rank
     ///         });
     ///         for message in transport.exchange(outgoing)? {
     ///             for one in message.chunks_exact(32) {
-    ///                 let (id, place) = one.split_at(8);
+    ///                 let (id, bounds) = one.split_at(8);
     ///                 let id = bytemuck::pod_read_unaligned(id);
-    ///                 boxes.push((id, bytemuck::pod_read_unaligned(place)));
+    ///                 boxes.push((id, bytemuck::pod_read_unaligned(bounds)));
     ///             }
     ///         }
     ///         boxes.sort_unstable_by_key(|&(id, _)| id); // ids of a rank ascend

@@ -14,14 +14,14 @@ pub(crate) struct Flow {
     counts: Vec<u64>,
 }
 
-/// Where units of some bytes come in, on the device of a stream.
-pub(crate) struct Room<'a> {
+/// The memory in which units of some bytes arrive, on the device of a stream.
+pub(crate) struct Inbox<'a> {
     pub(crate) memory: &'a mut Scratch,
     pub(crate) stream: &'a Stream,
     pub(crate) unit: usize,
 }
 
-impl Room<'_> {
+impl Inbox<'_> {
     fn reserve(&mut self, units: u64) -> Result<(), Cause> {
         self.memory
             .reserve(self.stream, units as usize * self.unit)?;
@@ -31,18 +31,18 @@ impl Room<'_> {
 
 impl Flow {
     /// Tells all ranks what this one sends to each, `kinds` numbers a rank, or that it failed. When
-    /// it succeeds, all ranks do, and each has room for what comes.
+    /// it succeeds, all ranks do, and the memory of each suffices for what comes.
     ///
-    /// Ranks also tell how much room they have, so that one more gather is needed only where some
+    /// Ranks also tell their capacities, so that one more gather is needed only where some
     /// must grow.
     pub(crate) fn agree<T: Transport, S>(
         transport: &mut T,
         state: Result<S, Cause>,
         (counts, kinds): (impl Fn(&S) -> Vec<u64>, usize),
-        room: &mut Room,
+        inbox: &mut Inbox,
     ) -> Result<(Self, S)> {
         let (rank, ranks) = (transport.rank(), transport.size());
-        let capacity = (room.memory.capacity() / room.unit) as u64;
+        let capacity = (inbox.memory.capacity() / inbox.unit) as u64;
         let mut row = [&fault(&state)[..], &[capacity]].concat();
         row.extend(state.as_ref().map_or_else(|_| Vec::new(), counts));
         let width = WORDS + 1 + ranks * kinds;
@@ -60,7 +60,7 @@ impl Flow {
         let grows = |(rank, row): (usize, &[u64])| row[WORDS] < flow.received_by(rank);
         if rows().enumerate().any(grows) {
             let state = match flow.received_by(rank) {
-                units if units > capacity => room.reserve(units),
+                units if units > capacity => inbox.reserve(units),
                 _ => Ok(()),
             };
             let rows = transport.all_gather(&fault(&state))?;
@@ -95,19 +95,18 @@ impl Flow {
         (0..self.ranks).map(from).sum()
     }
 
-    /// Sends what lies on the device, side by side in the order of the ranks, to where there is
-    /// room for it, and returns what came in the same order. Nothing travels if no rank sends
-    /// anything.
+    /// Sends what lies on the device, side by side in the order of the ranks, to the
+    /// inboxes, and returns what came in the same order. Nothing travels if no rank sends anything.
     pub(crate) fn exchange<'a, T: DeviceTransport>(
         &self,
         transport: &mut T,
         outgoing: Slice<impl Pod>,
-        room: Room<'a>,
+        inbox: Inbox<'a>,
     ) -> Result<Slice<'a, u8>, TransportError> {
-        let bytes = |units: &[u64]| units.iter().sum::<u64>() as usize * room.unit;
+        let bytes = |units: &[u64]| units.iter().sum::<u64>() as usize * inbox.unit;
         let ranks = 0..self.ranks;
         let received: Vec<usize> = ranks.clone().map(|rank| bytes(self.from(rank))).collect();
-        let mut all = room.memory.reserve(room.stream, received.iter().sum())?;
+        let mut all = inbox.memory.reserve(inbox.stream, received.iter().sum())?;
         if self.counts.iter().any(|&count| count > 0) {
             let mut left = outgoing.cast::<u8>()?;
             let mut sent = Vec::with_capacity(self.ranks);
@@ -117,7 +116,7 @@ impl Flow {
                 left = left.range(end..)?;
             }
             let mut incoming = split(all.reborrow(), &received)?;
-            transport.exchange_device(room.stream, &sent, &mut incoming)?;
+            transport.exchange_device(inbox.stream, &sent, &mut incoming)?;
         }
         Ok(all.into_slice())
     }

@@ -4,7 +4,7 @@ use super::abi::{self, HOME, PLACES};
 use super::brought::{Brought, moved};
 use super::cells::DeviceCells;
 use super::engine::Engine;
-use super::exchange::{Flow, Room};
+use super::exchange::{Flow, Inbox};
 use super::format::Format;
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS};
@@ -207,20 +207,20 @@ impl State {
         let (rank, ranks) = (transport.rank(), transport.size());
         let (kernels, stream) = (&self.kernels, &self.kernels.stream);
         // A rank that fails says so where all agree on what travels next.
-        let mut room = Room {
+        let mut inbox = Inbox {
             memory: &mut self.incoming,
             stream,
             unit: Format::of(outline).words() * size_of::<u32>(),
         };
         let counts = |sent: &Sent| sent.survey.records.clone();
-        let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut room)?;
+        let (flow, sent) = Flow::agree(transport, sent, (counts, PLACES), &mut inbox)?;
         let found_by = FoundBy::choose(outline, flow.all(HOME));
         self.found_by = found_by;
         let (of_frame, of_homes) = match found_by {
             FoundBy::Bringer => (Some(engine.start(scope, stream, *frame)), None),
             FoundBy::Cell => (None, Some(engine)),
         };
-        let records = flow.exchange(transport, sent.records.slice(), room)?;
+        let records = flow.exchange(transport, sent.records.slice(), inbox)?;
         measured.lap(1);
 
         let cell = records.cast().map_err(Cause::from).and_then(|records| {
@@ -280,14 +280,14 @@ impl State {
         transport: &mut T,
         found: Result<(Grouped, R), Cause>,
     ) -> Result<(Result<Came, Cause>, R)> {
-        let mut room = Room {
+        let mut inbox = Inbox {
             memory: &mut self.incoming,
             stream: &self.kernels.stream,
             unit: size_of::<abi::Found>(),
         };
         let counts = |(away, _): &(Grouped, R)| away.owners.clone();
-        let (flow, (away, found)) = Flow::agree(transport, found, (counts, 1), &mut room)?;
-        let came = flow.exchange(transport, away.pairs.slice(), room)?;
+        let (flow, (away, found)) = Flow::agree(transport, found, (counts, 1), &mut inbox)?;
+        let came = flow.exchange(transport, away.pairs.slice(), inbox)?;
         let came = came.cast().map_err(Cause::from);
         let came = came.and_then(|came| Came::new(&self.kernels, &mut self.sorting, came));
         Ok((came, found))
@@ -417,8 +417,8 @@ impl State {
 /// Returns one box of each of `count` equal parts of the frame, empty where a part has none.
 fn sample(kernels: &Kernels, frame: &DeviceFrame, count: usize) -> Result<Vec<Aabb>, Cause> {
     let stream = &kernels.stream;
-    let places: Vec<Option<usize>> = sampled(frame.len(), count).collect();
-    let indices: Vec<u64> = places.iter().flatten().map(|&index| index as u64).collect();
+    let drawn: Vec<Option<usize>> = sampled(frame.len(), count).collect();
+    let indices: Vec<u64> = drawn.iter().flatten().map(|&index| index as u64).collect();
     let mut boxes = stream.alloc::<Aabb>(indices.len())?;
     let indices = stream.from_slice(&indices)?;
     let samples = indices.len();
@@ -439,6 +439,6 @@ fn sample(kernels: &Kernels, frame: &DeviceFrame, count: usize) -> Result<Vec<Aa
         };
     }
     let mut found = stream.to_vec(boxes.slice())?.into_iter();
-    let take = |place: &Option<usize>| place.and_then(|_| found.next()).unwrap_or(Aabb::EMPTY);
-    Ok(places.iter().map(take).collect())
+    let take = |index: &Option<usize>| index.and_then(|_| found.next()).unwrap_or(Aabb::EMPTY);
+    Ok(drawn.iter().map(take).collect())
 }

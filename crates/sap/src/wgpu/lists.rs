@@ -7,12 +7,12 @@ use crate::{Result, Sorts};
 use gpusort::wgpu::ReportDownload;
 use std::ops::Range;
 
-/// The pairs of boxes that were arranged: counted, and stored as far as there was room.
+/// The pairs of boxes that were arranged: counted, and stored as far as the capacity went.
 pub(super) struct Lists<'a> {
     search: &'a mut Search,
     arranged: Arranged,
     found: Found,
-    /// How often there was too little room.
+    /// How often the capacity was too small.
     pub(super) regrown: u32,
     /// The reports of the sorts of pairs.
     sorts: Vec<ReportDownload>,
@@ -22,7 +22,7 @@ impl<'a> Lists<'a> {
     /// Finds the pairs, of which about `expected` are there.
     pub(super) fn new(search: &'a mut Search, arranged: Arranged, expected: u64) -> Result<Self> {
         let wanted = expected + expected / EXPECTED_GROWTH_SHARE;
-        let capacity = wanted.max(search.room()).min(search.max_list);
+        let capacity = wanted.max(search.pair_capacity()).min(search.max_list);
         let found = search.find(&arranged, &arranged.prepared.rows(), capacity)?;
         Ok(Self {
             regrown: 0,
@@ -107,7 +107,7 @@ impl<'a> Lists<'a> {
         Ok(PackedList { pairs, index_bits })
     }
 
-    /// Finds the pairs of a range of rows, with room for all.
+    /// Finds the pairs of a range of rows, with the capacity for all.
     fn find_again(&mut self, rows: &Range<u32>, count: u64) -> Result<()> {
         self.search.find(&self.arranged, rows, count)?;
         Ok(())

@@ -18,14 +18,14 @@ impl Grow {
         Self { what, buffer: None }
     }
 
-    /// Returns the number of bytes that there is room for.
-    pub(super) fn room(&self) -> u64 {
+    /// Returns the capacity in bytes.
+    pub(super) fn capacity(&self) -> u64 {
         self.buffer.as_ref().map_or(0, wgpu::Buffer::size)
     }
 
-    /// Returns the buffer with room for this many bytes.
+    /// Returns the buffer with a capacity of this many bytes, or more.
     pub(super) fn reserve(&mut self, device: &Device, bytes: u64) -> Result<&wgpu::Buffer> {
-        if self.room() < bytes {
+        if self.capacity() < bytes {
             self.buffer = None;
         }
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
@@ -99,7 +99,7 @@ pub(super) fn write_at(
 /// Scratch memory of sorts, which grows.
 #[derive(Default)]
 pub(super) struct GrowScratch {
-    /// With the number of keys, and the bits of each, that it has room for.
+    /// The memory, and for how many keys and of how many bits it is.
     scratch: Option<(Scratch, u64, u32)>,
 }
 
@@ -123,7 +123,7 @@ impl GrowScratch {
         payload: Payload,
     ) -> Result<&Scratch> {
         let kept = self.scratch.take();
-        let kept = kept.filter(|&(_, room, bits)| n <= room && K::BITS <= bits);
+        let kept = kept.filter(|&(_, capacity, bits)| n <= capacity && K::BITS <= bits);
         let kept = match kept {
             Some(kept) => kept,
             None => {

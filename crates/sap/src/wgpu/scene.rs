@@ -19,10 +19,10 @@ pub(super) struct DeviceScene {
     pub(super) n: usize,
     /// The boxes that are swept; invalid ones are empty.
     pub(super) stored: Grow,
-    /// With a margin, the boxes without it.
+    /// The boxes before the margin was added, if there is one.
     pub(super) tight: Grow,
     pub(super) has_margin: bool,
-    /// Filters, worlds and `f64` boxes, and room for what a search adds.
+    /// Filters, worlds and `f64` boxes, and capacity for what a search adds.
     pub(super) tags: Grow,
     pub(super) has_filters: bool,
     pub(super) has_worlds: bool,

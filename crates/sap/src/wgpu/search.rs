@@ -58,7 +58,7 @@ pub(super) struct Arranged {
     pub(super) sort: Option<ReportDownload>,
 }
 
-/// Pairs that were counted, and stored on the device as far as there was room.
+/// Pairs that were counted, and stored on the device as far as the capacity went.
 pub(super) struct Found {
     pub(super) count: u64,
     pub(super) capacity: u64,
@@ -137,9 +137,9 @@ impl Search {
         &self.gpu
     }
 
-    /// Returns the number of pairs that there is room for.
-    pub(super) fn room(&self) -> u64 {
-        self.memory.pairs.room() / PAIR_BYTES
+    /// Returns the capacity for pairs.
+    pub(super) fn pair_capacity(&self) -> u64 {
+        self.memory.pairs.capacity() / PAIR_BYTES
     }
 
     /// Uploads boxes that are on the host, sorts them along the axis, in columns if there are cuts,
@@ -371,7 +371,7 @@ impl Search {
     }
 
     /// Makes all tests, counts the pairs with their smaller index in `rows`, and stores them as far
-    /// as there is room.
+    /// as the capacity goes.
     pub(super) fn find(
         &mut self,
         arranged: &Arranged,

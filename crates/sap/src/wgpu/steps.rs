@@ -26,8 +26,8 @@ impl Steps {
         let exponent = (first.abs().max(last.abs()).to_bits() >> 23) as i32 - 6;
         Some(Self {
             exponent,
-            first: place(first, exponent),
-            last: place(last, exponent),
+            first: fixed(first, exponent),
+            last: fixed(last, exponent),
         })
     }
 
@@ -46,8 +46,8 @@ impl Steps {
     }
 }
 
-/// Returns where a bound is, as the kernels do in `step_of`.
-fn place(bound: f32, exponent: i32) -> i32 {
+/// Returns a bound as a fixed-point integer, as the kernels do in `step_of`.
+fn fixed(bound: f32, exponent: i32) -> i32 {
     let bits = bound.abs().to_bits();
     let digits = ((bits & 0x7f_ffff) | 0x80_0000) as i32;
     let shift = (bits >> 23) as i32 - exponent;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_in_the_order_of_bounds() {
+    fn fixed_bounds_are_in_the_order_of_bounds() {
         let numbers = [
             f32::MIN,
             -1e9,
@@ -87,8 +87,8 @@ mod tests {
             f32::MAX,
         ];
         for exponent in [-6, 60, 127, 249] {
-            let places = numbers.map(|number| place(number, exponent));
-            assert!(places.is_sorted(), "{exponent}: {places:?}");
+            let values = numbers.map(|number| fixed(number, exponent));
+            assert!(values.is_sorted(), "{exponent}: {values:?}");
         }
         let steps = |numbers: &[f32]| {
             let drawn = numbers.iter().map(|&x| (Aabb::new([x; 3], [x; 3]), 0));

@@ -77,7 +77,7 @@ fn touch(physics: &mut Physics, islands: &Islands, action: &Action) -> Result<()
 
 /// Adds a ball of solid wood that flies.
 fn throw(world: &mut World, from: Vec3, linear: Vec3, radius: f32) -> Result<(), Refusal> {
-    world.resource::<Boxes>().check_room(1)?;
+    world.resource::<Boxes>().check_capacity(1)?;
     let half = Vec3::splat(radius);
     let mass = BALL_DENSITY * std::f32::consts::PI * 4.0 / 3.0 * radius.powi(3);
     let inertia = Mat3::from_diagonal(Vec3::splat(0.4 * mass * radius * radius));
@@ -103,7 +103,7 @@ fn throw(world: &mut World, from: Vec3, linear: Vec3, radius: f32) -> Result<(),
 fn add(world: &mut World, count: usize) -> Result<(), Refusal> {
     world.resource_scope(|world, mut chairs: Mut<Chairs>| {
         let boxes = count.saturating_mul(chairs.model.parts.len());
-        world.resource::<Boxes>().check_room(boxes)?;
+        world.resource::<Boxes>().check_capacity(boxes)?;
         let heights = world.resource::<Physics>().bodies.iter();
         let heights = heights.map(|body| body.pose.translation.y);
         let bottom = heights.fold(0.0, f32::max) + chairs.model.radius;
