@@ -13,14 +13,14 @@
 pub const WORKGROUP: u32 = 256;
 /// The number of keys of a thread in a small tile of the radix sort.
 pub const RADIX_ITEMS: u32 = 8;
-/// That in a large tile of keys of 32 bits with values, where subgroups are small or not used. It
-/// takes all of the 16 KiB of memory of a workgroup that WebGPU promises.
+/// The number of keys of a thread in a large tile of keys of 32 bits with values, where subgroups
+/// are small or not used. It takes all of the 16 KiB of memory of a workgroup that WebGPU promises.
 pub const RADIX_ITEMS_WITH_VALUES: u32 = 12;
-/// That in a large tile of keys of 32 bits where subgroups have at least 16 lanes: their counters
-/// leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 keys were sorted with 8 / 12 / 16 /
-/// 20 at 9.3 / 8.6 / 10.2 / 7.7 and 21.0 / 20.6 / 21.6 / 15.6 G keys/s, and pairs with 12 / 16 / 20
-/// / 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0. 2^16 keys took 1.07 / 0.99 / 0.92 /
-/// 0.84, so that few keys have small tiles.
+/// The number of keys of a thread in a large tile of keys of 32 bits where subgroups have at least
+/// 16 lanes: their counters leave memory for it. On an H200 (2026-11-26), 2^20 and 2^24 keys were
+/// sorted with 8 / 12 / 16 / 20 at 9.3 / 8.6 / 10.2 / 7.7 and 21.0 / 20.6 / 21.6 / 15.6 G keys/s,
+/// and pairs with 12 / 16 / 20 / 24 at 7.4 / 8.7 / 6.5 / 5.9 and 15.3 / 16.8 / 12.8 / 13.0. 2^16
+/// keys took 1.07 / 0.99 / 0.92 / 0.84, so that few keys have small tiles.
 pub const RADIX_ITEMS_WITH_SUBGROUPS: u32 = 16;
 /// The max number of workgroups that are few: each pass is one launch then. On an H200
 /// (2026-11-26) 2^19 pairs in 128 workgroups were sorted at 5.2 G keys/s with three launches a
@@ -58,7 +58,7 @@ pub enum Value {
     Index,
 }
 
-/// How many keys a workgroup of a sort takes at a time.
+/// The number of keys that a workgroup of a sort takes at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tile {
     /// So few that few keys have many workgroups.
@@ -105,9 +105,9 @@ pub struct Cells;
 /// The kernels for lists that stay on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resident {
-    /// Those that read a frame.
+    /// The kernels that read a frame.
     Frame,
-    /// Those of lists of pairs.
+    /// The kernels of lists of pairs.
     Pairs,
 }
 

@@ -38,7 +38,7 @@ const SHOWN: usize = 10;
 struct Inputs<'a> {
     boxes: Boxes,
     path: &'a Path,
-    /// Those of `--between`.
+    /// The boxes of `--between`.
     other: Option<(Boxes, &'a Path)>,
 }
 

@@ -1,4 +1,4 @@
-//! Which rank searches where: slabs of space, or slabs cut into rows.
+//! Decides which rank searches where: slabs of space, or slabs cut into rows.
 //!
 //! A box has its home in the cell of its `min`, and a copy in every other cell that it reaches. A
 //! cell is a slab of one axis, or a row of such a slab. Two boxes that overlap share the cell of
@@ -64,13 +64,13 @@ pub(crate) struct Sample {
 /// Where a box is in a cell, by axis of the cut: whether its `min` is in the cell on that axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On both axes: the cell is its home.
+    /// Its `min` is in the cell on both axes: the cell is its home.
     Home,
-    /// On the first axis only.
+    /// Its `min` is in the cell on the first axis only.
     First,
-    /// On the second axis only. With one axis every copy is here.
+    /// Its `min` is in the cell on the second axis only. With one axis every copy is of this kind.
     Second,
-    /// On neither.
+    /// Its `min` is in the cell on neither axis.
     Neither,
 }
 

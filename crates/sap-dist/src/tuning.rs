@@ -6,7 +6,8 @@ pub(crate) const THIN: u128 = 5;
 /// The samples that a rank gives for new cuts: with 512, a slab of 4 ranks has its share of the
 /// work to some 5 %.
 pub(crate) const MAX_SAMPLES: usize = 512;
-/// The same with many ranks, all of which read the samples of all. Not measured.
+/// The samples that a rank gives where there are many ranks, all of which read the samples of all.
+/// Not measured.
 pub(crate) const MIN_SAMPLES: usize = 64;
 /// The samples of all ranks together, between these bounds. Not measured.
 pub(crate) const ALL_SAMPLES: usize = 65536;

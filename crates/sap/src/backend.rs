@@ -133,8 +133,8 @@ impl Chosen {
         done.or_else(|error| self.replace(error, call))
     }
 
-    /// Does a call again on the CPU, which then stays, if a GPU has failed that nobody asked for by
-    /// name. Returns the error otherwise.
+    /// Repeats a call on the CPU if a GPU has failed that nobody asked for by name; the CPU then
+    /// stays the engine. Returns the error otherwise.
     #[cfg_attr(not(on_device), expect(unused_variables, reason = "no GPU to fail"))]
     pub(crate) fn replace<T>(
         &mut self,

@@ -55,8 +55,8 @@ pub(crate) trait Engine: Any + Send + Sync {
     /// The filters and worlds of these boxes.
     fn labels(&self) -> Result<Labels<'_>>;
 
-    /// At least those of [`Engine::boxes`] that the question asks for. None where a tree of all
-    /// boxes is the better way.
+    /// Returns at least those of [`Engine::boxes`] that the question asks for; None if a tree of
+    /// all boxes is the better way.
     #[cfg(cuda)]
     fn near_boxes(&self, _question: Question) -> Result<Option<Vec<NearBox>>> {
         Ok(None)

@@ -11,8 +11,8 @@ pub(crate) struct Last {
     pub(crate) ended: Vec<Pair>,
     /// The boxes of the last frame, before margins.
     pub(crate) given: Vec<Aabb>,
-    /// Their filters and worlds.
+    /// The filters and worlds of these boxes.
     pub(crate) labels: Labels<'static>,
-    /// With a margin, the stored box of each of them; else empty.
+    /// The loosened box of each of them; empty without a margin.
     pub(crate) stored: Vec<Aabb>,
 }

@@ -290,9 +290,9 @@ fn sample(scene: &Scene, some: &[u32], depth: u32) -> Vec<usize> {
         .collect()
 }
 
-/// For each axis, how many boxes of the sample begin before a box ends, and how many end before it
-/// begins. The difference is how many it touches. The union of boxes has the max of the first
-/// counts and the min of the second.
+/// The reach of a box: for each axis, how many boxes of the sample begin before a box ends, and how
+/// many end before it begins. The difference is how many it touches. The union of boxes has the max
+/// of the first counts and the min of the second.
 type Reach = [[u16; AXES]; 2];
 
 /// Counts the reach of each box of a sample.

@@ -91,13 +91,13 @@ fn own_pool() -> Result<Option<Arc<ThreadPool>>> {
     pool.map(|pool| pool.get()).transpose()
 }
 
-/// Which threads a step may use.
+/// The threads that a step may use.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) enum Threads {
-    /// Those of the pool.
+    /// All threads of the pool.
     #[default]
     All,
-    /// The one that it runs on: it waits for no other, and takes no other work meanwhile.
+    /// The thread that it runs on: it waits for no other, and takes no other work meanwhile.
     One,
 }
 

@@ -1,4 +1,4 @@
-//! Which scene to build, and why it could not be built.
+//! The choice of a scene, and why one could not be built.
 
 use std::fmt;
 use std::str::FromStr;

@@ -25,7 +25,7 @@ pub(super) struct Overlay {
     size: Buffer,
     size_group: BindGroup,
     textures_layout: BindGroupLayout,
-    /// Of every texture: egui's fonts are the only one, and there are no pictures.
+    /// The sampler of every texture: egui's fonts are the only one, and there are no pictures.
     sampler: Sampler,
     textures: HashMap<TextureId, (Texture, BindGroup)>,
     /// Textures to free after the current jobs.

@@ -229,7 +229,7 @@ struct Lists<'b> {
     /// Unused memory where no keys are wanted.
     keys_out: Bound<'b>,
     values_in: Option<Bound<'b>>,
-    /// Those in scratch memory, and the output.
+    /// The values in scratch memory, and the output.
     values: Option<[Bound<'b>; 2]>,
     /// Where the last pass writes keys, and values.
     targets: [Target; 2],

@@ -11,8 +11,9 @@ use sap::{Aabb, Filter};
 /// The ids of the boxes of a rank.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ids<'a> {
+    /// The ids of consecutive boxes, from this one on.
     From(u64),
-    /// They ascend.
+    /// The id of each box, ascending.
     Each(Slice<'a, u64>),
 }
 

@@ -86,8 +86,8 @@ impl Boxes {
 /// Who finds the pairs of two boxes that one rank brought: the same on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoundBy {
-    /// That rank, wherever the boxes lie: its engine works on them where they are, while others
-    /// travel. In the cells these pairs are left out.
+    /// The rank that brought them, wherever they lie: its engine works on them where they are,
+    /// while others travel. In the cells these pairs are left out.
     Bringer,
     /// The rank in whose cell they overlap, as any other pair.
     Cell,
@@ -122,13 +122,13 @@ pub(crate) struct Cell<'a> {
     /// if all boxes of this rank have their home here and no others came, or by
     /// [`FoundBy::Bringer`].
     homes: Option<Boxes>,
-    /// Those with their `min` in the cell on the first axis only, on the second only, on neither.
-    /// By [`FoundBy::Bringer`] the homes that came are before them.
+    /// The copies in the cell: boxes with their `min` in it on the first axis only, then on the
+    /// second only, then on neither. By [`FoundBy::Bringer`] the homes that came are before them.
     copies: Boxes,
     /// The bounds of what came, by groups of ranks: a cell has neighbours on several sides.
     bounds: Buffer<Bounds>,
     groups: usize,
-    /// The boxes that came, by place.
+    /// The number of boxes that came, by their place in the cell.
     came: [usize; PLACES],
 }
 

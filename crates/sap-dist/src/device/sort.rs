@@ -52,7 +52,7 @@ pub struct DeviceSorter {
     /// Merges what has come, while more comes.
     merging: Stream,
     sorting: Sorting,
-    /// By whether keys have 64 bits.
+    /// The kernels for keys of 32 and of 64 bits, once they are loaded.
     kernels: [Option<Kernels>; 2],
     min_piece_bytes: u64,
 }

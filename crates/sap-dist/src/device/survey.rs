@@ -18,9 +18,9 @@ pub(crate) const MAX_RANKS: usize = 1024;
 pub(crate) struct Surveyed {
     counted: Survey,
     invalid: Option<(u64, Aabb)>,
-    /// The records for each rank, by place.
+    /// The number of records for each rank, by the place of the box in the cell.
     pub(crate) records: Vec<u64>,
-    /// The same for each block.
+    /// These numbers for each block of boxes.
     table: Buffer<u32>,
     cells: Cells,
 }

@@ -54,13 +54,13 @@ pub(crate) struct Engine {
     pub(crate) found_by: FoundBy,
     /// The pairs of the last update.
     pub(crate) list: Grow<u64>,
-    /// Their number.
+    /// The number of pairs of the last update.
     pub(crate) pairs: usize,
     /// The capacity for pairs that could not be raised ahead of need.
     pub(crate) refused_ahead: usize,
     /// The pairs of the next update as they are found, packed.
     pub(crate) packed: Grow<u64>,
-    /// The same in order.
+    /// The pairs of the next update, in order.
     pub(crate) ordered: Grow<u64>,
     pub(crate) events: Events,
     pub(crate) spare_events: Events,

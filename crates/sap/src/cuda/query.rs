@@ -35,7 +35,7 @@ struct Scratch {
 }
 
 impl Queries {
-    /// At least the boxes that are asked for, in no order; nothing where they are more than the
+    /// Returns at least the boxes that are asked for, in no order; None if they are more than the
     /// capacity. O(boxes).
     pub(crate) fn ask(
         &self,
@@ -116,7 +116,7 @@ pub(crate) fn copied<T: Pod>(stream: &Stream, list: Slice<T>) -> Result<Vec<T>> 
     Ok(copy)
 }
 
-/// The same, where there is one, with `n` elements.
+/// Copies the first `n` elements of a list to the host, if there is a list.
 pub(crate) fn copied_some<T: Pod>(
     stream: &Stream,
     list: &Option<Grow<T>>,

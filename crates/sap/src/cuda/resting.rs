@@ -36,7 +36,7 @@ pub(crate) struct RestingSet {
     /// The resting boxes as they were arranged, and the active ones of the uploaded frame.
     resting: Scene,
     active: Scene,
-    /// Their indices in the frame.
+    /// The indices of both in the frame.
     resting_ids: Grow<u32>,
     active_ids: Grow<u32>,
     large: Grow<u32>,

@@ -48,7 +48,7 @@ pub(super) const RESTING_LIMITS: Limits = Limits {
 /// Min boxes of a resting set: the launches that it takes are some 10 us, what 30,000 boxes take to
 /// sort and sweep.
 pub(super) const MIN_RESTING: usize = 1 << 15;
-/// They must be at least one in this many boxes. Not measured.
+/// Resting boxes must be at least one in this many of all. Not measured.
 pub(super) const MIN_RESTING_SHARE: usize = 4;
 /// The first capacity for pairs among them: 8 KiB. It grows to at least the count.
 pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
@@ -64,24 +64,24 @@ pub(super) const MOTION_SAMPLE: usize = 512;
 pub(super) const FIRST_CANDIDATES: usize = 4;
 // Not measured here.
 pub(super) use crate::cpu::tuning::{LIST_LIMITS, MAX_MARGIN, STEPS, STEPS_FACTOR};
-/// The cost model, in ps: of a box and a pair in a frame that is searched, without reading boxes.
+/// The cost model, in ps. The cost of a box in a frame that is searched, without reading boxes:
 /// 10^6 uniform boxes take 330 us with 1.36 pairs each and 550 with 5, 10^7 take 3,300 (H100,
 /// 2026-11-25, `bench_sweep`, as the figures below).
 pub(super) const SEARCHED_BOX_PS: f64 = 250.0;
-/// See [`SEARCHED_BOX_PS`].
+/// The cost of a pair in a frame that is searched ([`SEARCHED_BOX_PS`]).
 pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
-/// Of a box and a candidate in a frame by a list: 10^6 boxes with 3.2 M candidates take 137 us, and
-/// 29 to be read alone.
+/// The cost of a box in a frame that tests the candidates of a list: 10^6 boxes with 3.2 M
+/// candidates take 137 us, and 29 to be read alone.
 pub(super) const LIST_BOX_PS: f64 = 30.0;
-/// See [`LIST_BOX_PS`]: up to [`LARGE_SCENE`] boxes, which the cache of the device holds, and
-/// beyond. 10^7 boxes with 25.9 M candidates take 1,370 us.
+/// The cost of a candidate in such a frame ([`LIST_BOX_PS`]), of up to [`LARGE_SCENE`] boxes, and
+/// of more. 10^7 boxes with 25.9 M candidates take 1,370 us.
 pub(super) const CANDIDATE_PS: [f64; 2] = [33.0, 42.0];
-/// See [`LIST_BOX_PS`].
+/// The boxes that the cache of the device holds ([`CANDIDATE_PS`]).
 pub(super) const LARGE_SCENE: usize = 3 << 19;
-/// Of a box and a candidate when a list is built: the frames that build one of 3.2 M candidates
-/// take 830 us, of which two tests of the list and the wait of the host are 380.
+/// The cost of a box when a list is built: the frames that build one of 3.2 M candidates take 830
+/// us, of which two tests of the list and the wait of the host are 380.
 pub(super) const BUILT_BOX_PS: f64 = 250.0;
-/// See [`BUILT_BOX_PS`].
+/// The cost of a candidate when a list is built ([`BUILT_BOX_PS`]).
 pub(super) const BUILT_CANDIDATE_PS: f64 = 60.0;
 /// A list is expected to take at most this share of the time of a search. Not measured.
 pub(super) const MAX_LIST_SHARE: f64 = 0.8;

@@ -32,7 +32,7 @@ impl Labels<'_> {
         )
     }
 
-    /// The same lists, not owned.
+    /// Returns the lists, borrowed from these.
     pub(crate) fn borrowed(&self) -> Labels<'_> {
         Labels {
             filters: (&*self.filters).into(),

@@ -88,8 +88,8 @@ impl Probe {
         })
     }
 
-    /// Which boxes of a node may be met, a bit each: exactly those at a leaf. Writes a distance for
-    /// each of them that is not above its own, at a leaf its own.
+    /// Returns which boxes of a node may be met, a bit for each; at a leaf exactly those that are
+    /// met. Writes a lower bound of the distance of each, at a leaf its distance.
     #[inline]
     pub(crate) fn meets(&self, node: &Node, level: Level, nearest: &mut [f32; BRANCH]) -> u32 {
         #[cfg(test)]
@@ -102,7 +102,7 @@ impl Probe {
         self.meets_any(node, level, nearest)
     }
 
-    /// The same with wider instructions, which give the same bits.
+    /// Does the same as `meets_any` with wider instructions, which give the same bits.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn meets_avx2(&self, node: &Node, level: Level, nearest: &mut [f32; BRANCH]) -> u32 {
@@ -179,8 +179,8 @@ fn squares(node: &Node, point: &[f64; 3]) -> [f64; BRANCH] {
 }
 
 impl Path {
-    /// Which boxes may be entered, and from where on: quotients are taken as products, within
-    /// [`SLACK`].
+    /// Returns which boxes may be entered, and from where on: quotients are taken as products,
+    /// within [`SLACK`].
     #[inline(always)]
     fn meets(&self, node: &Node, nearest: &mut [f32; BRANCH]) -> u32 {
         let mut near = [0.0_f64; BRANCH];

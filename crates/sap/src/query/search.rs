@@ -129,7 +129,7 @@ impl Search<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Which children of a node are met, and let through by the sieve.
+    /// Returns which children of a node are met, and let through by the sieve, a bit for each.
     #[inline]
     fn met(&self, level: usize, node: usize, nearest: &mut [f32; BRANCH]) -> u32 {
         let children = self.tree.children(level, node);

@@ -9,7 +9,7 @@ pub(crate) struct Sieve<'a> {
     filter: Option<Filter>,
     world: Option<u32>,
     labels: Labels<'a>,
-    /// Of the tree that is searched; empty for a list.
+    /// The marks of the nodes of the tree that is searched; empty where a list is searched.
     marks: &'a [Vec<Mark>],
 }
 

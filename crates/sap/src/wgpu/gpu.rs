@@ -14,7 +14,7 @@ pub(super) struct Kernels {
     pub(super) place_starts: Kernel,
     pub(super) find: Kernel,
     pub(super) count_rows: Kernel,
-    /// Those of columns, whose keys are wide.
+    /// The kernels that make columns, if keys are wide.
     pub(super) columns: Option<ColumnKernels>,
 }
 
@@ -56,7 +56,8 @@ pub(super) struct Gpu(Arc<Inner>);
 
 struct Inner {
     sorter: Sorter,
-    /// Those of one world, and those of many worlds or columns.
+    /// The kernels of a sweep with narrow keys, and those with wide ones: for many worlds, or
+    /// columns.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
     resident: Mutex<Option<Arc<ResidentKernels>>>,
     cells: Mutex<Option<Arc<CellKernels>>>,

@@ -44,7 +44,7 @@ pub struct Mass {
 }
 
 impl Mass {
-    /// That of a body which never moves.
+    /// The mass of a body that never moves.
     pub const INFINITE: Self = Self {
         inverse_mass: 0.0,
         inertia: Mat3::ZERO,

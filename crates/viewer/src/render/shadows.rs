@@ -187,7 +187,7 @@ pub(crate) fn sun_axes() -> [Vec3; 3] {
 /// Where the map lies in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sunlight {
-    /// From the world to the map.
+    /// The transform from the world to the map.
     pub matrix: Mat4,
     /// The width of a pixel.
     pub pixel: f32,

@@ -9,12 +9,12 @@ use radsweep_kernels as images;
 /// The kernels for one key width and one offset width.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    /// By kind of key (integer, float): the kernel, and how many of its blocks run at once.
+    /// For each kind of key (integer, float), the kernel, and how many of its blocks run at once.
     histogram: [(Kernel, u32); 2],
-    /// By kind of key (integer, float), then by bytes of a value (0, 4, 8): the shapes, and a
+    /// For each kind of key (integer, float) and size of a value (0, 4, 8 bytes), the shapes, and a
     /// kernel for each shape.
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
-    /// By bytes of a value (0, 4, 8).
+    /// The copy, for each size of a value (0, 4, 8 bytes).
     copy_back: [Kernel; 3],
 }
 

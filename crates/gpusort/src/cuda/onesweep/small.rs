@@ -48,13 +48,13 @@ assert_layout!(Buffers, 48: keys 0, values 24);
 /// The kernels of one key width, and how each shape fits the device.
 #[derive(Debug)]
 struct SmallKernels {
-    /// By bytes of a value (0, 4, 8).
+    /// The kernels for values of 0, 4 and 8 bytes.
     values: Vec<ValueKernels>,
 }
 
 #[derive(Debug)]
 struct ValueKernels {
-    /// By kind of key (integer, float).
+    /// The kernels for integers and for floats.
     kernels: [Kernel; 2],
     /// One for each of [`SHAPES`].
     fits: Vec<Fit>,

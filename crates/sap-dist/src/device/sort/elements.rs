@@ -5,7 +5,7 @@ use gpu::{Buffer, DevicePtr, Memory, Stream};
 
 pub(super) struct Elements<K: Pod, V: Pod> {
     pub(super) keys: Buffer<K>,
-    /// As many as keys, or none.
+    /// The value of each key, or nothing.
     pub(super) values: Buffer<V>,
     pub(super) has_values: bool,
 }

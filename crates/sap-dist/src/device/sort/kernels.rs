@@ -18,7 +18,7 @@ const WARP: u32 = 32;
 pub(super) struct Kernels {
     samples: Kernel,
     ends: Kernel,
-    /// By the size of a value in units of 4 bytes, 0 without values.
+    /// The merge, for values of 0 (no values), 4 and 8 bytes.
     merges: [Kernel; 3],
     tile: u32,
 }
@@ -135,7 +135,7 @@ impl Kernels {
         });
         let launch = Launch::linear(blocks(end - begin, self.tile), THREADS);
         let memory = [from.memory()?, to.memory()?].concat();
-        // SAFETY: both runs are sorted and lie in the first memory, and the other has room for
+        // SAFETY: both runs are sorted and lie in the first memory, and the other has capacity for
         // their merge from there on.
         Ok(stream.using(&memory, || unsafe {
             stream.launch(kernel, &launch, &args![runs])

@@ -7,10 +7,10 @@ use crate::{Error, Report, Result, WgpuFrame, WgpuPairs};
 use std::any::Any;
 
 impl BroadPhase {
-    /// As [`BroadPhase::update`], for boxes in buffers of the device of [`BroadPhase::on_wgpu`],
-    /// with their filters and worlds ([`WgpuFrame`](crate::WgpuFrame)). Pairs stay there too
-    /// ([`BroadPhase::wgpu_pairs`]) until [`BroadPhase::download`] copies them and the events to
-    /// the host.
+    /// Finds the pairs, as [`BroadPhase::update`] does, of boxes in buffers of the device of
+    /// [`BroadPhase::on_wgpu`], with their filters and worlds ([`WgpuFrame`](crate::WgpuFrame)).
+    /// Pairs stay there too ([`BroadPhase::wgpu_pairs`]) until [`BroadPhase::download`] copies them
+    /// and the events to the host.
     ///
     /// The buffers are read after all that was submitted to the queue before. They may be written
     /// by what is submitted after this returns.

@@ -7,22 +7,23 @@ use crate::cuda::tuning::{MAX_ORDER_WAIT, MIN_ORDER_WAIT, MIN_ORDERED, NEAR_SHAR
 use crate::policy::Backoff;
 use gpu::{DevicePtr, Grow, Stream};
 
-/// Of as many blocks of boxes one is sampled: `NEAR_SAMPLE` and `GRID_THREADS` of the kernels.
+/// One block of boxes in this many is sampled: `NEAR_SAMPLE` of the kernels.
 const SAMPLE: usize = 64;
+/// The boxes of a block: `GRID_THREADS` of the kernels.
 const BLOCK: usize = 256;
 
 /// The order of the last frame's cells, and whether it is of use.
 pub(super) struct BoxOrder {
-    /// That of this frame, and memory for that of the next.
+    /// The order in which this frame takes the boxes, and memory for that of the next frame.
     lists: [Grow<u32>; 2],
     /// The boxes of the first list, 0 for none.
     len: usize,
     min_boxes: usize,
-    /// Whether this frame took it.
+    /// Whether this frame took the boxes in that order.
     is_used: bool,
     /// Whether boxes as they are given lie far apart.
     is_wanted: bool,
-    /// Has frames without it after one in which boxes had moved far.
+    /// The frames without an order after one in which boxes had moved far.
     backoff: Backoff,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Endpoints {
     records: Grow<u32>,
     counts: Grow<u32>,
     before: Grow<u64>,
-    /// By box: how many boxes begin before it ends.
+    /// For each box, how many boxes begin before it ends.
     until: Grow<u32>,
 }
 

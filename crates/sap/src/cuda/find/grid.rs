@@ -28,10 +28,10 @@ struct Kernels {
     count: Kernel,
     place: Kernel,
     sample: Kernel,
-    /// By the boxes that a warp takes ([`WIDTHS`]).
+    /// The search, for each number of boxes that a warp takes ([`WIDTHS`]).
     sweep: [Kernel; 3],
     count_pairs: Kernel,
-    /// For boxes outside the grid: with 8 a warp, with 2, and for large ones.
+    /// The search for boxes outside the grid: with 8 a warp, with 2, and for large ones.
     others: [Kernel; 3],
 }
 

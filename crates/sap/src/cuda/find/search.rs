@@ -8,7 +8,7 @@ use gpu::DevicePtr;
 #[derive(Clone, Copy)]
 pub(crate) struct Active<'a> {
     pub(crate) scene: &'a Scene,
-    /// Their indices in the frame; null where they are all of it.
+    /// The indices of the active boxes in the frame; null if they are all boxes.
     pub(crate) ids: DevicePtr<u32>,
 }
 

@@ -34,13 +34,13 @@ pub(crate) struct Sweep {
     scan: Scan,
     /// The blocks of the sweep that fill the device.
     blocks: u32,
-    /// For that strategy.
+    /// What only the strategy `Endpoints` needs, once it was used.
     endpoints: Option<Endpoints>,
     keys: Grow<u32>,
     keys_sorted: Grow<u32>,
     world_keys: Grow<u64>,
     world_keys_sorted: Grow<u64>,
-    /// By position, the box.
+    /// The index of the box at each position of the sorted order.
     index: Grow<u32>,
     sides: Grow<[f32; 4]>,
     span: Grow<[f32; 2]>,

@@ -19,7 +19,7 @@ pub(crate) struct Scene {
     pub(crate) split: usize,
     /// The boxes that are swept; invalid ones are empty.
     stored: Grow<Aabb>,
-    /// With a margin, the boxes without it.
+    /// The boxes before the margin was added, if there is one.
     given: Option<Grow<Aabb>>,
     pub(crate) filters: Option<Grow<Filter>>,
     pub(crate) worlds: Option<Grow<u32>>,

@@ -58,12 +58,12 @@ pub(crate) struct Neighbours {
     builder: Option<Box<Builder>>,
     list: Grow<u64>,
     len: usize,
-    /// Of the last frame and of the next, which `last` says.
+    /// What was found in the last frame, and memory for the next; `last` is the index of the last.
     frames: [FrameHits; 2],
     last: usize,
     /// Whether the list has served no frame.
     is_new: bool,
-    /// The words of the next launch and of the one after it, which `turn` says.
+    /// The words of the next launch, whose index is `turn`, and of the one after it.
     words: [Grow<u64>; 2],
     turn: usize,
     motions: Grow<Motion>,

@@ -22,14 +22,14 @@ use std::mem;
 /// The way in which the pairs of one search are put in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// By rows, which the search counts.
+    /// Pairs go to the rows of their first index, which the search counts.
     Rows,
-    /// By groups.
+    /// Pairs are sorted by their top bits into groups, which are sorted on chip.
     Groups {
         /// The bits below those that are sorted.
         shift: u32,
     },
-    /// By a sort of all bits of their keys.
+    /// Pairs are sorted by all bits of their keys.
     Sort,
 }
 
