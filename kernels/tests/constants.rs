@@ -68,7 +68,7 @@ const SAP: &[Same] = &[
         ["block/differences.cuh", "DIFFERENCE_ITEMS"],
         &[
             ["events.rs", "TILE"],
-            ["sap-dist/src/device/owned.rs", "TILE"],
+            ["sap-dist/src/device/owned_pairs.rs", "TILE"],
         ],
     ),
 ];

@@ -2,7 +2,7 @@
 //! [`crate::BroadPhase`] calls on that engine itself.
 
 #[cfg(on_device)]
-use crate::last::Last;
+use crate::handover::Last;
 use crate::query::Labels;
 #[cfg(cuda)]
 use crate::query::{NearBox, Question};

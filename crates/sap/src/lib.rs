@@ -38,14 +38,13 @@ mod config;
 mod cpu;
 #[cfg(cuda)]
 mod cuda;
-mod draw;
 mod engine;
 mod error;
 mod filter;
 mod frame;
-mod hash;
 #[cfg(on_device)]
-mod last;
+mod handover;
+mod hash;
 mod mesh;
 mod packing;
 mod pair;
@@ -55,6 +54,7 @@ mod query;
 #[cfg(test)]
 mod random;
 mod report;
+mod stratified;
 mod subdivision;
 mod threads;
 mod try_alloc;

@@ -12,7 +12,7 @@
 //! 4. Boxes of a crowded cell, as around a far box, are sorted by the same steps among themselves.
 
 use crate::cpu::tuning::{MAX_TIED, MIN_GROUP, PACKING_SAMPLE, PER_SAMPLED, SERIAL_PACKING};
-use crate::draw::draw;
+use crate::stratified::draw;
 use crate::threads::Threads;
 use crate::try_alloc::{collect, gather};
 use crate::{Aabb, Filter, FilterFlags, Result};

@@ -3,7 +3,7 @@
 
 mod abi;
 mod broad_phase;
-mod brought;
+mod brought_ids;
 mod cells;
 mod devices;
 mod engine;
@@ -11,9 +11,9 @@ mod exchange;
 mod format;
 mod frame;
 mod kernels;
-mod named;
+mod named_pairs;
 mod nccl;
-mod owned;
+mod owned_pairs;
 mod search;
 mod sort;
 mod staged;

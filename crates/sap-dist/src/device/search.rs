@@ -5,7 +5,7 @@ use super::exchange::Flow;
 use super::format::Format;
 use super::frame::{DeviceFrame, address};
 use super::kernels::Kernels;
-use super::named::Named;
+use super::named_pairs::Named;
 use super::survey::Surveyed;
 use super::tuning::{GROUPS, MAX_UNPLANNED, MIN_BOXES_PER_AWAY};
 use crate::Cause;

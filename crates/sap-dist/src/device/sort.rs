@@ -8,7 +8,7 @@ mod elements;
 mod kernels;
 mod rounds;
 
-use super::owned::Sorting;
+use super::owned_pairs::Sorting;
 use super::transport::DeviceTransport;
 use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES};
 use crate::error::{Result, WORDS, agree, failed, fault};

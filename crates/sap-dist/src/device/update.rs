@@ -1,15 +1,15 @@
 //! The steps of an update of a rank on its device.
 
 use super::abi::{self, HOME, PLACES};
-use super::brought::{Brought, moved};
+use super::brought_ids::{Brought, moved};
 use super::cells::DeviceCells;
 use super::engine::Engine;
 use super::exchange::{Flow, Inbox};
 use super::format::Format;
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS};
-use super::named::{Grouped, Named};
-use super::owned::{Came, Own, Owned, Sorting};
+use super::named_pairs::{Grouped, Named};
+use super::owned_pairs::{Came, Own, Owned, Sorting};
 use super::search::{About, Cell, Copies, FoundBy, pairs_of, search};
 use super::survey::Surveyed;
 use super::transport::DeviceTransport;

@@ -150,7 +150,7 @@ impl Engine {
     /// Creates an engine that continues from the last result of one that failed. The next update's
     /// events are relative to that result, and its margins to the stored boxes.
     #[cfg(on_device)]
-    pub(crate) fn following(config: Config, last: crate::last::Last) -> Self {
+    pub(crate) fn following(config: Config, last: crate::handover::Last) -> Self {
         let (boxes, tight) = if last.stored.is_empty() {
             (last.given, Vec::new())
         } else {

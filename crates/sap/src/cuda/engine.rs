@@ -21,7 +21,7 @@ use crate::cuda::sorting::Sorting;
 use crate::cuda::stages::Marks;
 use crate::cuda::tuning::MIN_RESTING;
 use crate::engine::assert_downloaded;
-use crate::last::Last;
+use crate::handover::Last;
 use crate::query::{Labels, NearBox, Question};
 use crate::subdivision::Subdivision;
 use crate::try_alloc::{concat, into_owned, zeros};

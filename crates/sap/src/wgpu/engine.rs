@@ -11,7 +11,7 @@ use crate::cpu::shared::{
     check_count, difference, max_pairs, plan_without_tree, read_alone,
 };
 use crate::engine::assert_downloaded;
-use crate::last::Last;
+use crate::handover::Last;
 use crate::query::Labels;
 use crate::subdivision::Subdivision;
 use crate::try_alloc::{self, concat};

@@ -9,13 +9,12 @@
 //! pairs, and compares them with those of the last update ([`engine`]). A frame in buffers of the
 //! device is read, checked and loosened on the device ([`reader`]), and its pairs stay there
 //! ([`pairs`], [`update`]). Such a frame is one submission and one wait, unless it differs much
-//! from the last ([`ahead`]).
+//! from the last ([`one_submission`]).
 //!
 //! Lists of pairs that no buffer of the device holds are found and sorted in parts, each of a range
 //! of smaller indices ([`lists`]). The results of the last update are replaced at the very end: an
 //! update that fails changes nothing that can be seen.
 
-mod ahead;
 mod cells;
 mod counts;
 mod engine;
@@ -25,6 +24,7 @@ mod input;
 mod launch;
 mod lists;
 mod memory;
+mod one_submission;
 mod pairs;
 mod params;
 mod reader;

@@ -5,8 +5,9 @@
 //! reads a sample of the boxes for a new plan. The lists of events are made where they are
 //! downloaded.
 //!
-//! A frame like the last is one submission and one wait ([`ahead`](super::ahead)). Where the last
-//! says too little about it, or it has outgrown what that promised, the host waits for each number.
+//! A frame like the last is one submission and one wait
+//! ([`one_submission`](super::one_submission)). Where the last says too little about it, or it has
+//! outgrown what that promised, the host waits for each number.
 
 use super::counts::Counts;
 use super::engine::{Cost, Engine, check_pairs, unchanged};

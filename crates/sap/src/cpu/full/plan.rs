@@ -16,7 +16,7 @@ use crate::cpu::tuning::{
     RATE_ALL_AXES, RATED_WIDTHS, RATING_TESTS, RATING_TESTS_PER_BOX, RECORD_COST, TEST_MS,
     WORSE_COLUMNS,
 };
-use crate::draw::draw;
+use crate::stratified::draw;
 use crate::{Aabb, OverlapRule, Strategy};
 
 /// How to find the pairs of a frame.

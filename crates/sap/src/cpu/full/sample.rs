@@ -3,7 +3,7 @@
 use super::columns::Gap;
 use crate::cpu::key::{biased, ordered};
 use crate::cpu::tuning::{BOXES_PER_SAMPLED, MAX_PLAN_SAMPLE, MIN_PLAN_SAMPLE, RATED_PER_SAMPLED};
-use crate::draw::draw;
+use crate::stratified::draw;
 use crate::{Aabb, OverlapRule};
 
 /// Returns the number of boxes to draw from `n`.

@@ -39,8 +39,8 @@ use crate::cpu::tuning::{
     MAX_LEFT, MAX_MODELLED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS,
     MOTION_SAMPLE, OTHER_SHARE, STREAM_TASK,
 };
-use crate::draw::draw;
 use crate::policy::Hysteresis;
+use crate::stratified::draw;
 use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use costs::Costs;

@@ -7,7 +7,7 @@
 use crate::cpu::lanes::LANES;
 use crate::cpu::scene::size;
 use crate::cpu::tuning::{LARGE_BOX, SIZE_SAMPLE, STREAM_TASK};
-use crate::draw::draw;
+use crate::stratified::draw;
 use crate::threads::in_pool;
 use crate::{Aabb, Result, try_alloc};
 
