@@ -36,7 +36,7 @@ const CLASS_SHARE: usize = 64;
 
 /// The boxes to sort, and what else decides their order.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct PackingInput<'a> {
     pub(crate) boxes: &'a [Aabb],
     pub(crate) filters: Option<&'a [Filter]>,
     pub(crate) worlds: Option<&'a [u32]>,
@@ -45,7 +45,7 @@ pub(crate) struct Scene<'a> {
 
 /// Returns the indices of all boxes in order, and how many boxes overlap something at all. Those
 /// come first. O(n log n).
-pub(crate) fn order(scene: Scene) -> Result<(Vec<u32>, usize)> {
+pub(crate) fn order(scene: PackingInput) -> Result<(Vec<u32>, usize)> {
     let n = scene.boxes.len();
     let mut all = collect(0..n as u32)?;
     let mut coded = scene.codes(&all, 0)?;
@@ -62,7 +62,7 @@ const EMPTY: u64 = u64::MAX;
 /// Boxes by code and index.
 type Coded = Vec<(u64, u32)>;
 
-impl Scene<'_> {
+impl PackingInput<'_> {
     /// Sorts some boxes by their codes.
     fn codes(&self, some: &[u32], depth: u32) -> Result<Coded> {
         let encoder = Encoder::new(self, some, depth)?;
@@ -119,7 +119,7 @@ fn is_nonempty(b: &Aabb) -> bool {
 }
 
 /// Returns the keys of a box, all finite.
-fn keys(scene: &Scene, i: usize) -> [f32; KEYS] {
+fn keys(scene: &PackingInput, i: usize) -> [f32; KEYS] {
     let b = &scene.boxes[i];
     let half = |side: [f32; 3], axis: usize| 0.5 * side[axis].clamp(f32::MIN, f32::MAX);
     std::array::from_fn(|key| match key {
@@ -163,7 +163,7 @@ struct Group {
 
 impl Encoder {
     /// Bisects a sample level by level.
-    fn new(scene: &Scene, some: &[u32], depth: u32) -> Result<Self> {
+    fn new(scene: &PackingInput, some: &[u32], depth: u32) -> Result<Self> {
         let sample = sample(scene, some, depth);
         let (classes, filter_groups) = classes(scene, &sample);
         let mut members = members(scene, &sample)?;
@@ -215,7 +215,7 @@ impl Encoder {
     }
 
     /// Returns the code of a box.
-    fn code(&self, scene: &Scene, i: usize) -> u64 {
+    fn code(&self, scene: &PackingInput, i: usize) -> u64 {
         if !is_nonempty(&scene.boxes[i]) {
             return EMPTY;
         }
@@ -280,7 +280,7 @@ pub(crate) const fn spread(bits: u64) -> u64 {
 }
 
 /// Draws a sample of some boxes, without the empty ones.
-fn sample(scene: &Scene, some: &[u32], depth: u32) -> Vec<usize> {
+fn sample(scene: &PackingInput, some: &[u32], depth: u32) -> Vec<usize> {
     let size = (some.len() / PER_SAMPLED)
         .clamp(64, PACKING_SAMPLE)
         .min(some.len());
@@ -296,7 +296,7 @@ fn sample(scene: &Scene, some: &[u32], depth: u32) -> Vec<usize> {
 type Reach = [[u16; AXES]; 2];
 
 /// Counts the reach of each box of a sample.
-fn reaches(scene: &Scene, sample: &[usize]) -> Vec<Reach> {
+fn reaches(scene: &PackingInput, sample: &[usize]) -> Vec<Reach> {
     let mut reaches = vec![[[0; AXES]; 2]; sample.len()];
     for axis in 0..AXES {
         let side = |i: usize, of: fn(&Aabb) -> [f32; 3]| match axis {
@@ -327,7 +327,7 @@ struct Member {
 }
 
 /// Returns the boxes of a sample with their keys and reaches.
-fn members(scene: &Scene, sample: &[usize]) -> Result<Vec<Member>> {
+fn members(scene: &PackingInput, sample: &[usize]) -> Result<Vec<Member>> {
     let member = |(&i, reach)| Member {
         keys: keys(scene, i),
         reach,
@@ -415,7 +415,7 @@ fn without_rare_group(filter: &Filter, groups: &[u32]) -> Filter {
 
 /// Returns the frequent classes of filters of a sample, and the groups that they distinguish. There
 /// are none where filters let more pairs of the sample through than they drop.
-fn classes(scene: &Scene, sample: &[usize]) -> (Vec<Filter>, Vec<u32>) {
+fn classes(scene: &PackingInput, sample: &[usize]) -> (Vec<Filter>, Vec<u32>) {
     if scene.filters.is_none() || sample.is_empty() {
         return (Vec::new(), Vec::new());
     }
@@ -479,9 +479,9 @@ mod tests {
     use super::*;
 
     fn ordered(boxes: &[Aabb]) -> (Vec<u32>, usize) {
-        let scene = Scene {
+        let scene = PackingInput {
             boxes,
-            ..Scene::default()
+            ..PackingInput::default()
         };
         let Ok(order) = order(scene) else {
             panic!("no memory")

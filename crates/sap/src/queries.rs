@@ -1,6 +1,6 @@
 //! Queries: which boxes of the last update a shape meets.
 
-use crate::query::{Labels, Lookup, Probe, Search, Sieve, Tree, threads_for};
+use crate::query::{Labels, Lookup, Probe, Sieve, Tree, TreeQuery, threads_for};
 #[cfg(cuda)]
 use crate::query::{Question, hits};
 use crate::{Aabb, BroadPhase, Filter, Hit, OverlapRule, Result, Shape, try_alloc};
@@ -40,7 +40,7 @@ pub struct Query<'a> {
 
 /// Where a query looks.
 enum Source<'a> {
-    Tree(Search<'a>),
+    Tree(TreeQuery<'a>),
     /// All hits, by distance, then index.
     #[cfg_attr(not(cuda), expect(dead_code, reason = "no device that finds them"))]
     List(Vec<Hit>),
@@ -254,7 +254,7 @@ impl<'a> Query<'a> {
         let tree = broad_phase.tree()?;
         let of_tree = |sieve: Sieve<'a>| broad_phase.pool().run(|| sieve.of(tree));
         let sieve = sieve()?.map(of_tree).transpose()?;
-        Ok(Source::Tree(Search { tree, probe, sieve }))
+        Ok(Source::Tree(TreeQuery { tree, probe, sieve }))
     }
 }
 

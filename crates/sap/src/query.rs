@@ -19,7 +19,7 @@ pub(crate) use lookup::Lookup;
 pub(crate) use probe::Probe;
 #[cfg(cuda)]
 pub(crate) use scan::{NearBox, Question, hits};
-pub(crate) use search::Search;
+pub(crate) use search::TreeQuery;
 pub use shape::{Hit, Shape};
 pub(crate) use sieve::Sieve;
 pub(crate) use tree::{Tree, threads_for};

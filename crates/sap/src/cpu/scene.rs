@@ -94,12 +94,12 @@ impl Scene {
     }
 
     /// Returns what decides the order of the boxes in a tree.
-    pub(super) fn for_packing(&self) -> packing::Scene<'_> {
-        packing::Scene {
+    pub(super) fn for_packing(&self) -> packing::PackingInput<'_> {
+        packing::PackingInput {
             boxes: &self.boxes,
             filters: self.filters.as_deref(),
             worlds: self.worlds.as_deref(),
-            ..packing::Scene::default()
+            ..packing::PackingInput::default()
         }
     }
 

@@ -10,13 +10,13 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 /// What is looked for in a tree.
-pub(crate) struct Search<'a> {
+pub(crate) struct TreeQuery<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) probe: Probe,
     pub(crate) sieve: Option<Sieve<'a>>,
 }
 
-impl Search<'_> {
+impl TreeQuery<'_> {
     /// Calls `found` with all hits, in an order that has no meaning, until it breaks.
     pub(crate) fn each<B>(&self, found: &mut impl FnMut(Hit) -> ControlFlow<B>) -> ControlFlow<B> {
         let root = self.tree.root();
@@ -188,18 +188,18 @@ mod tests {
         tree
     }
 
-    fn search<'a>(tree: &'a Tree, shape: &Shape) -> Search<'a> {
+    fn search<'a>(tree: &'a Tree, shape: &Shape) -> TreeQuery<'a> {
         let Some(probe) = Probe::new(shape, OverlapRule::Closed) else {
             panic!("{shape:?} meets nothing")
         };
-        Search {
+        TreeQuery {
             tree,
             probe,
             sieve: None,
         }
     }
 
-    fn all(search: &Search) -> Vec<Hit> {
+    fn all(search: &TreeQuery) -> Vec<Hit> {
         let mut all = Vec::new();
         let flow = search.each(&mut |hit| {
             all.push(hit);
@@ -394,7 +394,7 @@ mod tests {
             let Ok(sieve) = Sieve::new(filter, world, labels()).of(&by_world) else {
                 panic!("no memory")
             };
-            let search = Search {
+            let search = TreeQuery {
                 sieve: Some(sieve),
                 ..search(&by_world, &all_of_it)
             };

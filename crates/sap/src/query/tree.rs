@@ -29,11 +29,11 @@ impl Tree {
     /// Builds the tree; empty and invalid boxes are left out. Boxes of one world are near each
     /// other in it. O(n log n).
     pub(crate) fn new(boxes: &[Aabb], worlds: &[u32], threads: Threads) -> Result<Self> {
-        let (mut order, nonempty) = packing::order(packing::Scene {
+        let (mut order, nonempty) = packing::order(packing::PackingInput {
             boxes,
             worlds: (worlds.len() == boxes.len()).then_some(worlds),
             threads,
-            ..packing::Scene::default()
+            ..packing::PackingInput::default()
         })?;
         order.truncate(nonempty);
         let of = |some: &[u32]| Node::new(some.iter().map(|&index| boxes[index as usize]));

@@ -2,10 +2,10 @@
 
 use super::gpu::Gpu;
 use super::input::{Input, Source};
-use super::lists::Lists;
+use super::lists::PairLists;
 use super::pairs::WgpuPairs;
 use super::resident::Resident;
-use super::search::Search;
+use super::search::Searcher;
 use crate::cpu::shared::{
     Clock, Cuts, Delivery, MIN_ROUND_PAIRS, PairLimit, ROUND_PAIRS_PER_BOX, Scene, axes,
     check_count, difference, max_pairs, plan_without_tree, read_alone,
@@ -26,7 +26,7 @@ use wgpu_device::{Adapters, Device};
 /// The engine on `wgpu`: the last frame, its lists, and the memory of searches.
 pub(crate) struct Engine {
     pub(super) config: Config,
-    pub(super) search: Search,
+    pub(super) search: Searcher,
     /// The last frame of the host, and memory for the next.
     pub(super) scene: Scene,
     spare: Scene,
@@ -59,7 +59,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Takes the cost of lists that were found along an axis, and perhaps in columns.
-    pub(super) fn new(lists: Lists, axis: usize, cuts: [Vec<f32>; 2]) -> Result<Self> {
+    pub(super) fn new(lists: PairLists, axis: usize, cuts: [Vec<f32>; 2]) -> Result<Self> {
         Ok(Self {
             tests: lists.tests(),
             regrown: lists.regrown,
@@ -140,7 +140,7 @@ impl Engine {
             resident: Resident::new(gpu.clone()),
             is_on_device: false,
             is_on_host: true,
-            search: Search::new(gpu),
+            search: Searcher::new(gpu),
             scene: Scene::default(),
             spare: Scene::default(),
             last: None,
@@ -233,7 +233,7 @@ impl Engine {
         let input = self.input(scene, excluded, first_set);
         clock.lap(|timings| &mut timings.bounds);
         let arranged = self.search.arrange(&input, clock)?;
-        let mut lists = Lists::new(&mut self.search, arranged, expected.min(max))?;
+        let mut lists = PairLists::new(&mut self.search, arranged, expected.min(max))?;
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
         memory.check(count, 0)?;
@@ -390,7 +390,7 @@ impl crate::engine::Engine for Engine {
             let round = MIN_ROUND_PAIRS.max(ROUND_PAIRS_PER_BOX * boxes as u64);
             let round = PairLimit::new(&self.config, boxes, max_pairs(boxes)).round(round);
             let expected = round.min(boxes as u64);
-            let mut lists = Lists::new(&mut self.search, arranged, expected)?;
+            let mut lists = PairLists::new(&mut self.search, arranged, expected)?;
             lists.deliver(round, clock, |search, packed, clock| {
                 delivery.deliver(&search.read_pairs(packed, clock)?);
                 Ok(())

@@ -1,6 +1,6 @@
 //! Finds all pairs of boxes, list by list where one list is too long.
 
-use super::search::{Arranged, Found, PackedList, Search};
+use super::search::{Arranged, PackedList, Searcher, StoredPairs};
 use super::tuning::EXPECTED_GROWTH_SHARE;
 use crate::cpu::shared::Clock;
 use crate::{Result, Sorts};
@@ -8,19 +8,19 @@ use gpusort::wgpu::ReportDownload;
 use std::ops::Range;
 
 /// The pairs of boxes that were arranged: counted, and stored as far as the capacity went.
-pub(super) struct Lists<'a> {
-    search: &'a mut Search,
+pub(super) struct PairLists<'a> {
+    search: &'a mut Searcher,
     arranged: Arranged,
-    found: Found,
+    found: StoredPairs,
     /// How often the capacity was too small.
     pub(super) regrown: u32,
     /// The reports of the sorts of pairs.
     sorts: Vec<ReportDownload>,
 }
 
-impl<'a> Lists<'a> {
+impl<'a> PairLists<'a> {
     /// Finds the pairs, of which about `expected` are there.
-    pub(super) fn new(search: &'a mut Search, arranged: Arranged, expected: u64) -> Result<Self> {
+    pub(super) fn new(search: &'a mut Searcher, arranged: Arranged, expected: u64) -> Result<Self> {
         let wanted = expected + expected / EXPECTED_GROWTH_SHARE;
         let capacity = wanted.max(search.pair_capacity()).min(search.max_list);
         let found = search.find(&arranged, &arranged.prepared.rows(), capacity)?;
@@ -33,7 +33,7 @@ impl<'a> Lists<'a> {
         })
     }
 
-    pub(super) const fn search(&mut self) -> &mut Search {
+    pub(super) const fn search(&mut self) -> &mut Searcher {
         self.search
     }
 
@@ -63,9 +63,9 @@ impl<'a> Lists<'a> {
         &mut self,
         max: u64,
         clock: &mut Clock,
-        mut f: impl FnMut(&mut Search, PackedList, &mut Clock) -> Result<()>,
+        mut f: impl FnMut(&mut Searcher, PackedList, &mut Clock) -> Result<()>,
     ) -> Result<()> {
-        let Found { count, capacity } = self.found;
+        let StoredPairs { count, capacity } = self.found;
         let max = max.min(self.search.max_list);
         if count > max {
             let rows = self.search.count_rows(&self.arranged)?;

@@ -171,9 +171,9 @@ impl Engine {
             return Ok(None);
         };
         let (found, rest) = if ahead.by_cells {
-            Found::by_cells(outcome)
+            SearchOutcome::by_cells(outcome)
         } else {
-            Found::by_sorts(outcome, ahead, &self.config, &plan)
+            SearchOutcome::by_sorts(outcome, ahead, &self.config, &plan)
         };
         let counts = found.counts;
         if found.is_over || !counts.is_within(&ahead.capacity) {
@@ -211,7 +211,7 @@ impl Engine {
 }
 
 /// What the host has read of a search.
-struct Found {
+struct SearchOutcome {
     counts: Counts,
     sorts: Sorts,
     /// The pairs that the last list has too.
@@ -219,7 +219,7 @@ struct Found {
     is_over: bool,
 }
 
-impl Found {
+impl SearchOutcome {
     /// Takes what a search by cells has left, and returns the bytes behind it.
     fn by_cells(outcome: &[u8]) -> (Self, &[u8]) {
         let (tallies, rest) = outcome.split_at(Tallies::BYTES as usize);

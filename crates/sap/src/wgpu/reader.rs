@@ -68,14 +68,14 @@ const _: () = {
 const CUT_BYTES: usize = 2 * 255 * size_of::<f32>();
 
 /// What was found while a frame was read.
-pub(super) struct Reading {
+pub(super) struct ReadResult {
     /// The number of invalid boxes, and the index of the first.
     pub(super) invalid: Option<(u64, usize)>,
     /// Whether all is as in the last frame.
     pub(super) is_same: bool,
 }
 
-impl Reading {
+impl ReadResult {
     /// The bytes that [`Reader::counters`] has of it.
     pub(super) const BYTES: u64 = size_of::<Counted>() as u64;
 
@@ -131,8 +131,8 @@ impl Reader {
         scene.is_partial = false;
         try_alloc::copy(&mut scene.excluded, frame.excluded)?;
         let is_like = scene.is_like(last);
-        let counters = self.counters.reserve(device, Reading::BYTES)?;
-        batch.clear(counters, Reading::BYTES);
+        let counters = self.counters.reserve(device, ReadResult::BYTES)?;
+        batch.clear(counters, ReadResult::BYTES);
         if n == 0 {
             return Ok(is_like);
         }
@@ -151,7 +151,7 @@ impl Reader {
         Ok(is_like)
     }
 
-    /// Returns what [`Reading::new`] takes.
+    /// Returns what [`ReadResult::new`] takes.
     pub(super) const fn counters(&self) -> Option<&Buffer> {
         self.counters.buffer()
     }
@@ -490,10 +490,10 @@ mod tests {
             let is_like = read.expect("the device answers");
             assert!(!is_like);
             let counters = self.reader.counters().expect("the frame was read");
-            let part = (counters, 0..Reading::BYTES);
+            let part = (counters, 0..ReadResult::BYTES);
             let counted = batch.submit_and_download(device, &[part]);
             let counted = counted.and_then(|counted| Ok(counted.wait::<u8>()?));
-            let reading = Reading::new(&counted.expect("the device answers"), is_like);
+            let reading = ReadResult::new(&counted.expect("the device answers"), is_like);
             assert_eq!(reading.invalid, None);
             let found = scene.download(device, None).expect("the device answers");
             let mut expected = Scene::default();

@@ -59,7 +59,7 @@ pub(super) struct Arranged {
 }
 
 /// Pairs that were counted, and stored on the device as far as the capacity went.
-pub(super) struct Found {
+pub(super) struct StoredPairs {
     pub(super) count: u64,
     pub(super) capacity: u64,
 }
@@ -76,7 +76,7 @@ pub(super) struct PackedList {
 const PAIR_BYTES: u64 = size_of::<u64>() as u64;
 
 /// Searches one after the other, in memory that is kept.
-pub(super) struct Search {
+pub(super) struct Searcher {
     gpu: Gpu,
     /// The max number of pairs of a list, which is sorted on the device.
     pub(super) max_list: u64,
@@ -103,7 +103,7 @@ pub(super) struct Search {
     pub(super) batch: Batch,
 }
 
-impl Search {
+impl Searcher {
     pub(super) fn new(gpu: Gpu) -> Self {
         let limits = gpu.device().limits();
         let bytes = limits
@@ -377,7 +377,7 @@ impl Search {
         arranged: &Arranged,
         rows: &Range<u32>,
         capacity: u64,
-    ) -> Result<Found> {
+    ) -> Result<StoredPairs> {
         let gpu = self.gpu.clone();
         let device = gpu.device();
         let mut batch = std::mem::take(&mut self.batch);
@@ -389,7 +389,7 @@ impl Search {
         batch.submit(device)?;
         self.batch = batch;
         let counts: Vec<u64> = self.counters.read(device, 1)?;
-        Ok(Found {
+        Ok(StoredPairs {
             count: counts.first().copied().unwrap_or(0),
             capacity,
         })

@@ -12,8 +12,8 @@
 use super::counts::Counts;
 use super::engine::{Cost, Engine, check_pairs, unchanged};
 use super::frame::WgpuFrame;
-use super::lists::Lists;
-use super::reader::Reading;
+use super::lists::PairLists;
+use super::reader::ReadResult;
 use super::resident::KeptPlan;
 use super::scene::DeviceScene;
 use super::search::Arranged;
@@ -77,7 +77,7 @@ impl Engine {
         };
         clock.lap(|timings| &mut timings.bounds);
         let mut parts: Vec<_> = (self.resident.reader.counters().into_iter())
-            .map(|counters| (counters, 0..Reading::BYTES))
+            .map(|counters| (counters, 0..ReadResult::BYTES))
             .collect();
         if let Some(ahead) = &ahead {
             parts.extend(self.outcome(ahead));
@@ -85,8 +85,8 @@ impl Engine {
         let outcome = batch.submit_and_download(gpu.device(), &parts)?;
         let outcome: Vec<u8> = outcome.wait()?;
         clock.lap(|timings| &mut timings.sweep);
-        let (counted, outcome) = outcome.split_at(Reading::BYTES as usize);
-        let reading = Reading::new(counted, is_like);
+        let (counted, outcome) = outcome.split_at(ReadResult::BYTES as usize);
+        let reading = ReadResult::new(counted, is_like);
         let invalid = (self.resident.reader).invalid(&mut batch, frame, reading.invalid)?;
         self.search.batch = batch;
         Invalid::check(invalid, self.config.on_invalid)?;
@@ -191,7 +191,7 @@ impl Engine {
         let max = max_pairs(scene.n);
         let first = self.config.initial_pair_capacity.unwrap_or(0).max(scene.n) as u64;
         let expected = self.resident.pairs.view().len().max(first).min(max);
-        let mut lists = Lists::new(&mut self.search, arranged, expected)?;
+        let mut lists = PairLists::new(&mut self.search, arranged, expected)?;
         clock.lap(|timings| &mut timings.sweep);
         let count = lists.count();
         check_pairs(&self.config, scene.n, max, count)?;
