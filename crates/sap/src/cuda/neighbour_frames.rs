@@ -3,7 +3,7 @@
 use crate::cuda::abi::Candidates;
 use crate::cuda::engine::Engine;
 use crate::cuda::events::Space;
-use crate::cuda::find::attempt::Found;
+use crate::cuda::find::attempt::Searched;
 use crate::cuda::find::plan::Plan;
 use crate::cuda::input::source::Source;
 use crate::cuda::neighbours::Frames;
@@ -48,7 +48,11 @@ impl Engine {
 
     /// Reads what the neighbour list has found. Waits. Returns none where a box has left its
     /// loosened one, or the pairs exceed the capacity: there is no list any more.
-    pub(crate) fn read_neighbours(&mut self, plan: &Plan, source: Source) -> Result<Option<Found>> {
+    pub(crate) fn read_neighbours(
+        &mut self,
+        plan: &Plan,
+        source: Source,
+    ) -> Result<Option<Searched>> {
         if plan.compares && self.neighbours.is_new() {
             self.stages.mark(&self.stream, "events")?;
             let lists = self.lists(self.packed.capacity());
@@ -66,7 +70,7 @@ impl Engine {
         if state.changed != 0 {
             state.tests = self.neighbours.len() as u64;
         }
-        Ok(Some(Found { state, regrown: 0 }))
+        Ok(Some(Searched { state, regrown: 0 }))
     }
 
     /// Builds the neighbour list of the uploaded frame, if it is due. Returns whether there is one

@@ -7,7 +7,7 @@
 
 use crate::cuda::abi::State;
 use crate::cuda::engine::Engine;
-use crate::cuda::find::attempt::Found;
+use crate::cuda::find::attempt::Searched;
 use crate::cuda::find::plan::{FoundBy, Plan};
 use crate::cuda::input::device_frame::DeviceFrame;
 use crate::cuda::input::scene::Last;
@@ -38,7 +38,7 @@ struct Frame<'a> {
 
 /// How a round of a search ends.
 enum Round {
-    Found(Found),
+    Found(Searched),
     /// No box has changed.
     Unchanged(State),
     /// The boxes must be read again: for a neighbour list, or without the resting set.
@@ -223,7 +223,7 @@ impl Engine {
     }
 
     /// Ends an update: downloads what was found, and swaps it with the last result.
-    fn publish(&mut self, source: Source, plan: &Plan, found: &Found) -> Result<Report> {
+    fn publish(&mut self, source: Source, plan: &Plan, found: &Searched) -> Result<Report> {
         let (stream, state) = (self.stream.clone(), &found.state);
         let from_host = source.is_on_host();
         let invalid = source.invalid(&stream, state.invalid, state.first_invalid)?;

@@ -12,7 +12,7 @@ use crate::{Aabb, Result, try_alloc};
 /// Chooses how far boxes are loosened. The wider, the more candidates are no pairs; the
 /// closer, the more boxes leave and are looked for again. The multiple is adjusted until both costs
 /// are about equal, which is near the minimum of their sum.
-pub(super) struct Margin {
+pub(super) struct MarginPolicy {
     /// The multiple of a step, and what it was when the list was built.
     steps: f32,
     first_steps: f32,
@@ -30,7 +30,7 @@ pub(super) struct Margin {
     times: Vec<u32>,
 }
 
-impl Default for Margin {
+impl Default for MarginPolicy {
     fn default() -> Self {
         Self {
             steps: MODELLED_STEPS[0],
@@ -46,7 +46,7 @@ impl Default for Margin {
     }
 }
 
-impl Margin {
+impl MarginPolicy {
     /// Chooses the multiple for a new list, and returns what a frame will cost for each box, in
     /// tests.
     ///
@@ -191,7 +191,7 @@ mod tests {
     fn planned(share: f32, pairs_per_box: f32) -> (f32, f32) {
         let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); 50_000];
         let last = vec![Aabb::new([share; 3], [1.0 + share; 3]); 50_000];
-        let mut margin = Margin::default();
+        let mut margin = MarginPolicy::default();
         let cost = margin.plan(&boxes, &last, pairs_per_box, Costs::of(boxes.len()));
         (margin.steps, cost)
     }
@@ -216,7 +216,7 @@ mod tests {
         let point = Aabb::new([1.0; 3], [1.0; 3]);
         let endless = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
         let boxes = [point, endless, Aabb::EMPTY];
-        let cost = Margin::default().plan(&boxes, &boxes, 1.0, Costs::of(3));
+        let cost = MarginPolicy::default().plan(&boxes, &boxes, 1.0, Costs::of(3));
         assert_eq!(cost, Costs::of(3).candidate(1.0));
     }
 }

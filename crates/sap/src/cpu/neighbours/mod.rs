@@ -45,7 +45,7 @@ use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use costs::Costs;
 use list::{Candidates, Changes, New, Test};
-use margin::{Margin, step};
+use margin::{MarginPolicy, step};
 use rayon::prelude::*;
 use search::{RULE, Searcher};
 use test::{each_overlapping, is_within, overlapping_closed, overlapping_open};
@@ -53,7 +53,7 @@ use test::{each_overlapping, is_within, overlapping_closed, overlapping_open};
 /// The neighbour list of the last frame, and what decides whether to keep one.
 pub(in crate::cpu) struct Neighbours {
     policy: Hysteresis,
-    margin: Margin,
+    margin: MarginPolicy,
     /// The loosened boxes, with the filters and worlds that their candidates were accepted by.
     loose: Scene,
     searcher: Searcher,
@@ -85,7 +85,7 @@ impl Default for Neighbours {
     fn default() -> Self {
         Self {
             policy: Hysteresis::new(LIST_LIMITS),
-            margin: Margin::default(),
+            margin: MarginPolicy::default(),
             loose: Scene::default(),
             searcher: Searcher::None,
             candidates: Candidates::default(),

@@ -32,7 +32,7 @@ enum Attempt {
 }
 
 /// The counters of a search whose pairs are in order, and how often the capacity was raised.
-pub(crate) struct Found {
+pub(crate) struct Searched {
     pub(crate) state: State,
     pub(crate) regrown: u32,
 }
@@ -130,7 +130,7 @@ impl Engine {
         plan: &mut Plan,
         sets: &[Source],
         a: Range<u64>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Searched>> {
         if self.packed.capacity() == 0 && self.config.initial_pair_capacity.is_none() {
             let limit = usize::try_from(self.pair_limit()?).unwrap_or(usize::MAX);
             // Two pairs a box at first.
@@ -141,7 +141,7 @@ impl Engine {
         let mut regrown = 0;
         loop {
             match self.attempt(plan, sets, a.clone())? {
-                Attempt::Done(state) => return Ok(Some(Found { state, regrown })),
+                Attempt::Done(state) => return Ok(Some(Searched { state, regrown })),
                 Attempt::Grow(pairs) => {
                     self.raise_capacity(pairs, self.pair_limit()?)?;
                     regrown += 1;
