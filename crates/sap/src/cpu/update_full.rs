@@ -35,9 +35,9 @@ impl Engine {
         let may_keep = may_keep && self.last.is_some() && keeps_places(scene, &self.scene);
         if !may_keep {
             self.kept.drop_tree();
-        } else if self.kept.takes_frame(n, self.lists.pairs.len())
-            && let Some(report) = self.update_kept(scene, clock)?
-        {
+        }
+        let takes_tree = may_keep && self.kept.begin_frame(n, self.lists.pairs.len());
+        if takes_tree && let Some(report) = self.update_kept(scene, clock)? {
             return Ok(report);
         }
         if is_auto && n <= MAX_BRUTE_FRAME {

@@ -54,9 +54,14 @@ impl Engine {
     }
 
     fn choose_finder(&mut self, plan: &mut Plan) -> Result<()> {
+        let is_auto = self.config.strategy == Strategy::Auto;
+        let takes_tree = is_auto && self.bound.begin_frame(self.spare.n);
+        if takes_tree {
+            (plan.finder, plan.choice) = (Finder::Tree, self.bound.choice());
+            return Ok(());
+        }
         plan.choice = None;
         plan.finder = match self.config.strategy {
-            Strategy::Auto if self.bound.begin(self.spare.n) => Finder::Tree,
             Strategy::Auto | Strategy::Subdivided => {
                 let active = active(&self.resting, &self.spare, plan);
                 self.grid.plan(&self.stream, active.scene)?;
@@ -64,11 +69,7 @@ impl Engine {
             }
             strategy => Finder::Axis(strategy),
         };
-        if self.config.strategy != Strategy::Auto {
-            return Ok(());
-        }
-        if plan.finder == Finder::Tree {
-            plan.choice = self.bound.choice();
+        if !is_auto {
             return Ok(());
         }
         let choice = self.grid.choice();

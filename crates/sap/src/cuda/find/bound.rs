@@ -73,8 +73,8 @@ impl Default for Bound {
 }
 
 impl Bound {
-    /// Begins a frame of `n` boxes, and tells whether the tree finds its pairs.
-    pub(crate) fn begin(&mut self, n: usize) -> bool {
+    /// Begins a frame of `n` boxes. Returns whether the tree is to find its pairs.
+    pub(crate) fn begin_frame(&mut self, n: usize) -> bool {
         let ratio = n as f64 / self.n.max(1) as f64;
         if !(1.0 / OTHER_COUNT..OTHER_COUNT).contains(&ratio) {
             *self = Self::default();
@@ -110,17 +110,17 @@ mod tests {
     #[test]
     fn tries_become_rare_and_begin_anew_for_other_scenes() {
         let mut bound = Bound::default();
-        assert!(!bound.begin(100));
+        assert!(!bound.begin_frame(100));
         for wait in [16, 32, 64, 128, 256, 512, 1024, 1024] {
             bound.record_exceeded(100, None);
-            assert_eq!((0..wait).filter(|_| bound.begin(110)).count(), wait);
-            assert!(!bound.begin(110));
+            assert_eq!((0..wait).filter(|_| bound.begin_frame(110)).count(), wait);
+            assert!(!bound.begin_frame(110));
         }
         bound.record_exceeded(100, None);
-        assert!(bound.begin(100) && !bound.begin(200) && !bound.begin(100));
+        assert!(bound.begin_frame(100) && !bound.begin_frame(200) && !bound.begin_frame(100));
         bound.record_exceeded(100, None);
         bound.record_kept();
         bound.record_exceeded(100, None);
-        assert_eq!((0..99).filter(|_| bound.begin(100)).count(), 16);
+        assert_eq!((0..99).filter(|_| bound.begin_frame(100)).count(), 16);
     }
 }

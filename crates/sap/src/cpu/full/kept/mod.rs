@@ -75,10 +75,10 @@ impl Kept {
         self.cost_without = cost;
     }
 
-    /// Counts a frame of `n` boxes that are near where they were, after one that had `pairs`.
-    /// Returns whether a tree is to find its pairs: there is one, one that has lasted is worn, or
-    /// one is due and expected to cost less than a frame without.
-    pub(in crate::cpu) fn takes_frame(&mut self, n: usize, pairs: usize) -> bool {
+    /// Begins a frame of `n` boxes that are near where they were, after one that had `pairs`:
+    /// counts it, and drops a worn tree. Returns whether a tree is to find its pairs: there is one,
+    /// one that has lasted is worn, or one is due and expected to cost less than a frame without.
+    pub(in crate::cpu) fn begin_frame(&mut self, n: usize, pairs: usize) -> bool {
         if self.excess > HALVED_COST * n as u64 {
             self.tree = None;
             self.excess = 0;
@@ -204,7 +204,7 @@ mod tests {
     fn run(kept: &mut Kept, n: usize, tests: &[u64]) -> Vec<bool> {
         let scene = scene(n, 0);
         let one = |&tests: &u64| {
-            if kept.takes_frame(n, 0) {
+            if kept.begin_frame(n, 0) {
                 assert!(kept.refit(&scene, OverlapRule::Closed).is_ok());
                 kept.end_frame(n, tests, 0);
             }
