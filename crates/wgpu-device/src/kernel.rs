@@ -8,6 +8,10 @@ use wgpu::{
     ShaderRuntimeChecks, ShaderSource,
 };
 
+/// The distance in bytes between the parameters of two launches in one buffer: the alignment of a
+/// uniform that every device takes.
+pub const PARAMS_STRIDE: usize = 256;
+
 /// A module of WGSL that the device has read.
 #[derive(Debug)]
 pub struct Module(ShaderModule);

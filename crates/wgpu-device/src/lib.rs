@@ -31,6 +31,6 @@ pub use adapter::{AdapterSummary, Adapters, adapters};
 pub use device::{Device, SubgroupSizes};
 pub use download::Download;
 pub use error::{Error, Result};
-pub use kernel::{Kernel, Module};
+pub use kernel::{Kernel, Module, PARAMS_STRIDE};
 pub use stages::{StageTimes, Stages};
 pub use wgpu::{self, BufferUsages};

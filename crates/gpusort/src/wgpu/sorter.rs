@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wgpu_device::wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, ComputePass,
 };
-use wgpu_device::{BufferUsages, Device, Download, Kernel, Stages};
+use wgpu_device::{BufferUsages, Device, Download, Kernel, PARAMS_STRIDE, Stages};
 
 /// Sorts on one device of `wgpu`. A sorter is cheap to clone. Several threads may use it at once,
 /// each sort with scratch memory of its own.
@@ -334,9 +334,6 @@ pub struct PreparedSort {
     state: Buffer,
     steps: Vec<Step>,
 }
-
-/// The distance between the parameters of two launches: the alignment that every device takes.
-const PARAMS_STRIDE: usize = 256;
 
 impl PreparedSort {
     /// Resets the state of the sort. That comes before the pass of [`PreparedSort::launch`].

@@ -11,7 +11,7 @@ use wgpu_device::wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, ComputePass,
     ComputePassDescriptor,
 };
-use wgpu_device::{BufferUsages, Device, Download, Kernel, Stages};
+use wgpu_device::{BufferUsages, Device, Download, Kernel, PARAMS_STRIDE, Stages};
 
 /// Launches in one pass, one after the other. A pass of its own for each would take a device longer
 /// than many of them do, and their bind groups the host; those of the last few batches are kept.
@@ -38,8 +38,6 @@ enum Launch {
     Sort(PreparedSort),
 }
 
-/// The distance between the parameters of two launches: the alignment that every device takes.
-const PARAMS_STRIDE: usize = 256;
 /// The bytes of the parameters of a batch.
 const PARAMS_BYTES: usize = 64 * PARAMS_STRIDE;
 /// The launches of a batch that are measured, at most.
