@@ -8,6 +8,9 @@
 //! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame
 //! to frame. Times are medians in milliseconds, from the call to its return.
 
+mod measured;
+
+use measured::median;
 use sap::{Aabb, Backend, BroadPhase};
 use sap_dist::{
     Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Staged, Threads,
@@ -47,11 +50,6 @@ fn slab(rank: usize, boxes: usize) -> [Vec<Aabb>; 2] {
         frames[1].push(second);
     }
     frames
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// Returns the median time of an update of one engine, and its pairs of the last frame.

@@ -7,9 +7,12 @@
 //! Keys are random `u32`, alone and with a value of 4 bytes each. Times are medians in
 //! milliseconds, from the call to its end on all devices.
 
+mod measured;
+
 use gpu::{Buffer, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
+use measured::median;
 use sap_dist::{
     DeviceSorter, DeviceTransport, Nccl, Staged, Threads, Transport, TransportError, TransportKind,
 };
@@ -27,11 +30,6 @@ fn keys_of(rank: usize, count: usize) -> Vec<u32> {
         (state >> 32) as u32
     };
     (0..count).map(|_| next()).collect()
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// Returns the median times to sort all keys on one device, alone and with values.

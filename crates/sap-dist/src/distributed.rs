@@ -102,7 +102,7 @@ impl Distributed {
         let brought = Brought::of(&frame);
         let facts = Facts {
             boxes: frame.len(),
-            first_id: frame.first_id(),
+            first_id: frame.ids.first(),
             lists: Lists {
                 filters: frame.filters.is_some(),
                 worlds: frame.worlds.is_some(),

@@ -7,9 +7,21 @@ use sap::{Aabb, Filter};
 
 /// The ids of the boxes of a rank.
 #[derive(Debug, Clone, Copy)]
-enum Ids<'a> {
+pub(crate) enum Ids<L> {
+    /// The ids of consecutive boxes, from this one on.
     From(u64),
-    Each(&'a [u64]),
+    /// A list of the id of each box; on a device it ascends.
+    Each(L),
+}
+
+impl<L> Ids<L> {
+    /// Returns the first id if ids are consecutive.
+    pub(crate) const fn first(&self) -> Option<u64> {
+        match self {
+            Self::From(first) => Some(*first),
+            Self::Each(_) => None,
+        }
+    }
 }
 
 /// The boxes that a rank brings to an update, with their ids, and optionally with filters, worlds
@@ -26,7 +38,7 @@ enum Ids<'a> {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    ids: Ids<'a>,
+    pub(crate) ids: Ids<&'a [u64]>,
     pub(crate) boxes: &'a [Aabb],
     pub(crate) filters: Option<&'a [Filter]>,
     pub(crate) worlds: Option<&'a [u32]>,
@@ -47,7 +59,7 @@ impl<'a> Frame<'a> {
         Self::of(Ids::Each(ids), boxes)
     }
 
-    const fn of(ids: Ids<'a>, boxes: &'a [Aabb]) -> Self {
+    const fn of(ids: Ids<&'a [u64]>, boxes: &'a [Aabb]) -> Self {
         Self {
             ids,
             boxes,
@@ -108,14 +120,6 @@ impl<'a> Frame<'a> {
         match self.ids {
             Ids::From(first) => first.wrapping_add(i as u64),
             Ids::Each(ids) => ids[i],
-        }
-    }
-
-    /// Returns the first id if ids are consecutive.
-    pub(crate) const fn first_id(&self) -> Option<u64> {
-        match self.ids {
-            Ids::From(first) => Some(first),
-            Ids::Each(_) => None,
         }
     }
 

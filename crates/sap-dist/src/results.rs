@@ -204,7 +204,7 @@ pub(crate) struct Brought {
 impl Brought {
     pub(crate) fn of(frame: &Frame) -> Result<Self, Cause> {
         Ok(Self {
-            first: frame.first_id(),
+            first: frame.ids.first(),
             boxes: frame.len(),
             each: copy(frame.each_id())?,
         })

@@ -1,9 +1,10 @@
 //! The ids that a rank brought to its last update, on its device.
 
-use super::frame::{DeviceFrame, Ids};
+use super::frame::DeviceFrame;
 use super::kernels::Kernels;
 use super::survey::Surveyed;
 use crate::Pair;
+use crate::frame::Ids;
 use gpu::{Buffer, ByValue, Slice, Stream, args};
 
 /// The ids of a rank's boxes.
@@ -57,7 +58,7 @@ impl Brought {
 pub(crate) fn moved(
     kernels: &Kernels,
     events: Slice<Pair>,
-    (ids, boxes): (Ids, usize),
+    (ids, boxes): (Ids<Slice<u64>>, usize),
 ) -> gpu::Result<Vec<Pair>> {
     let stream = &kernels.stream;
     let mut moved = stream.alloc::<Pair>(events.len())?;

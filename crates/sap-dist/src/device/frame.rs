@@ -1,23 +1,14 @@
 //! What a rank brings to an update from its device.
 
 use super::abi;
-use crate::frame::check_excluded;
+use crate::frame::{Ids, check_excluded};
 use crate::wire::Lists;
 use crate::{Cause, List, Pair};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Memory, Slice};
 use sap::{Aabb, Filter};
 
-/// The ids of the boxes of a rank.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Ids<'a> {
-    /// The ids of consecutive boxes, from this one on.
-    From(u64),
-    /// The id of each box, ascending.
-    Each(Slice<'a, u64>),
-}
-
-impl Ids<'_> {
+impl Ids<Slice<'_, u64>> {
     /// Returns a share in the memory of the list, if there is one.
     pub(crate) fn memory(&self) -> gpu::Result<Option<Memory>> {
         match self {
@@ -60,7 +51,7 @@ impl Ids<'_> {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceFrame<'a> {
-    pub(crate) ids: Ids<'a>,
+    pub(crate) ids: Ids<Slice<'a, u64>>,
     pub(crate) boxes: Slice<'a, Aabb>,
     pub(crate) filters: Option<Slice<'a, Filter>>,
     pub(crate) worlds: Option<Slice<'a, u32>>,
@@ -86,7 +77,7 @@ impl<'a> DeviceFrame<'a> {
         Self::of(Ids::Each(ids), boxes)
     }
 
-    const fn of(ids: Ids<'a>, boxes: Slice<'a, Aabb>) -> Self {
+    const fn of(ids: Ids<Slice<'a, u64>>, boxes: Slice<'a, Aabb>) -> Self {
         Self {
             ids,
             boxes,
@@ -139,14 +130,6 @@ impl<'a> DeviceFrame<'a> {
         Lists {
             filters: self.filters.is_some(),
             worlds: self.worlds.is_some(),
-        }
-    }
-
-    /// Returns the first id if ids are consecutive.
-    pub(crate) const fn first_id(&self) -> Option<u64> {
-        match self.ids {
-            Ids::From(first) => Some(first),
-            Ids::Each(_) => None,
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::abi::{Cells, HOME, PLACES, Survey};
 use super::format::Format;
-use super::frame::{DeviceFrame, Ids, address};
+use super::frame::{DeviceFrame, address};
 use super::kernels::{Kernels, THREADS};
 use super::tuning::BLOCKS;
 use crate::Cause;
-use crate::frame::InvalidBoxes;
+use crate::frame::{Ids, InvalidBoxes};
 use bytemuck::{Pod, Zeroable};
 use gpu::{Buffer, ByValue, Launch, Slice, SliceMut, Stream, args, blocks};
 use sap::Aabb;

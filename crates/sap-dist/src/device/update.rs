@@ -303,7 +303,7 @@ impl State {
             transport,
             &Facts {
                 boxes: frame.len(),
-                first_id: frame.first_id(),
+                first_id: frame.ids.first(),
                 lists: frame.lists(),
                 other_ids,
                 invalid: survey.as_ref().map(Surveyed::invalid).map_err(Clone::clone),

@@ -1,0 +1,7 @@
+//! What the measurements of this folder share.
+
+/// Returns the median of some times, of which there is at least one.
+pub fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
