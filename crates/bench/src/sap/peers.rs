@@ -89,13 +89,20 @@ impl FromStr for Peer {
     }
 }
 
+/// The threads that a peer uses.
+#[derive(Clone, Copy)]
+pub(super) enum Threads {
+    All,
+    One,
+}
+
 /// A peer with its state between frames.
 pub(super) enum Running {
     ParryRebuild(BvhWorkspace),
     ParryUpdate {
         tree: Bvh,
         workspace: BvhWorkspace,
-        parallel: bool,
+        threads: Threads,
     },
     ParryChanged(Box<ParryChanged>),
     #[cfg(feature = "peers")]
@@ -108,15 +115,15 @@ pub(super) enum Running {
 impl Running {
     /// Starts a peer; `None` where this build does not have it.
     pub fn new(peer: Peer) -> Option<Self> {
-        let update = |parallel| Self::ParryUpdate {
+        let update = |threads| Self::ParryUpdate {
             tree: Bvh::new(),
             workspace: BvhWorkspace::default(),
-            parallel,
+            threads,
         };
         Some(match peer {
             Peer::ParryRebuild => Self::ParryRebuild(BvhWorkspace::default()),
-            Peer::ParryUpdate => update(true),
-            Peer::ParryUpdate1 => update(false),
+            Peer::ParryUpdate => update(Threads::All),
+            Peer::ParryUpdate1 => update(Threads::One),
             Peer::ParryChanged => Self::ParryChanged(Box::default()),
             #[cfg(feature = "peers")]
             Peer::Obvhs => Self::Obvhs(crates::Obvhs::default()),
@@ -135,12 +142,12 @@ impl Running {
             Self::ParryRebuild(workspace) => {
                 let leaves: Vec<ParryAabb> = boxes.iter().map(parry).collect();
                 let tree = Bvh::from_leaves(BvhBuildStrategy::Binned, &leaves);
-                walk(&tree, workspace, true)
+                walk(&tree, workspace, Threads::All)
             }
             Self::ParryUpdate {
                 tree,
                 workspace,
-                parallel,
+                threads,
             } => {
                 if tree.leaf_count() as usize != boxes.len() {
                     let leaves: Vec<ParryAabb> = boxes.iter().map(parry).collect();
@@ -150,13 +157,12 @@ impl Running {
                         tree.insert_or_update_partially(parry(&boxes[leaf as usize]), leaf, 0.0);
                     }
                     tree.optimize_incremental(workspace);
-                    if *parallel {
-                        tree.refit_parallel(workspace);
-                    } else {
-                        tree.refit(workspace);
+                    match threads {
+                        Threads::All => tree.refit_parallel(workspace),
+                        Threads::One => tree.refit(workspace),
                     }
                 }
-                walk(tree, workspace, *parallel)
+                walk(tree, workspace, *threads)
             }
             Self::ParryChanged(peer) => {
                 peer.update(boxes, changed);
@@ -262,13 +268,18 @@ fn parry(b: &Aabb) -> ParryAabb {
 }
 
 /// Returns all overlapping pairs of leaves of a tree.
-fn walk(tree: &Bvh, workspace: &mut BvhWorkspace, parallel: bool) -> Vec<Pair> {
-    if parallel {
-        let pairs = tree.traverse_bvtt_single_tree_parallel::<false>();
-        return pairs.into_iter().map(|(a, b)| Pair::new(a, b)).collect();
-    }
+fn walk(tree: &Bvh, workspace: &mut BvhWorkspace, threads: Threads) -> Vec<Pair> {
     let mut pairs = Vec::new();
-    tree.traverse_bvtt_single_tree::<false>(workspace, &mut |a, b| pairs.push(Pair::new(a, b)));
+    match threads {
+        Threads::All => {
+            let found = tree.traverse_bvtt_single_tree_parallel::<false>();
+            pairs.extend(found.into_iter().map(|(a, b)| Pair::new(a, b)));
+        }
+        Threads::One => {
+            let mut found = |a, b| pairs.push(Pair::new(a, b));
+            tree.traverse_bvtt_single_tree::<false>(workspace, &mut found);
+        }
+    }
     pairs
 }
 
