@@ -17,6 +17,13 @@ use wgpu::{
     TextureUsages, TextureView, VertexBufferLayout, VertexState, VertexStepMode, vertex_attr_array,
 };
 
+/// What is below the panels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Below {
+    Scene,
+    Background,
+}
+
 /// Draws the panels on the device.
 pub(super) struct Overlay {
     pipeline: RenderPipeline,
@@ -162,12 +169,12 @@ impl Overlay {
         gpu.queue.write_texture(target, bytes, layout, extent(size));
     }
 
-    /// Draws the prepared panels over the picture, or over the background if `clear` is set.
-    pub fn paint(&self, encoder: &mut CommandEncoder, view: &TextureView, clear: bool) {
-        let load = if clear {
-            LoadOp::Clear(background(self.format))
-        } else {
-            LoadOp::Load
+    /// Draws the prepared panels over the picture of the scene, or over the background, which it
+    /// draws too.
+    pub fn paint(&self, encoder: &mut CommandEncoder, view: &TextureView, below: Below) {
+        let load = match below {
+            Below::Scene => LoadOp::Load,
+            Below::Background => LoadOp::Clear(background(self.format)),
         };
         let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
             label: Some("panels"),

@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::live::Home;
 use super::look::{Colour, Look};
-use super::overlay::Overlay;
+use super::overlay::{Below, Overlay};
 use super::render::{Clock, Gpu, Picture, Quality, Renderer};
 use super::resting::Resting;
 use super::save::{self, save_png};
@@ -243,7 +243,8 @@ impl Studio {
         self.renderer
             .draw(&mut encoder, &picture.view, size, 1.0, viewer);
         if panels {
-            self.overlay.paint(&mut encoder, &picture.view, false);
+            self.overlay
+                .paint(&mut encoder, &picture.view, Below::Scene);
         }
         self.clock.end(&gpu.device, &mut encoder, frame);
         let pixels = picture.read(gpu, encoder)?;

@@ -3,7 +3,7 @@
 
 use super::error::Error;
 use super::live::Home;
-use super::overlay::Overlay;
+use super::overlay::{Below, Overlay};
 use super::render::{Clock, Gpu, Picture, Quality, Renderer};
 use super::save::{free_name, save, save_png};
 use super::simulation::{Settings, Simulation};
@@ -412,13 +412,13 @@ impl Screen {
         let scale = self.input.egui_ctx().pixels_per_point();
         let [_, _, wide, high] = viewer.area(size, scale);
         viewer.aim(wide / high);
-        let scene = self.draw_scene(viewer, &mut encoder, &view, size);
-        self.overlay.paint(&mut encoder, &view, !scene);
+        let below = self.draw_scene(viewer, &mut encoder, &view, size);
+        self.overlay.paint(&mut encoder, &view, below);
         // The times of a past frame are those of its first picture.
         let new = viewer
             .snapshot
             .as_ref()
-            .filter(|_| scene && viewer.past.is_none());
+            .filter(|_| below == Below::Scene && viewer.past.is_none());
         let shown = new.map(|snapshot| snapshot.frame);
         if let Some(frame) = shown {
             self.clock.end(&self.gpu.device, &mut encoder, frame);
@@ -442,7 +442,7 @@ impl Screen {
         // A very long delay stands for never.
         let again = again.filter(|delay| *delay < Duration::from_secs(3600));
         let sharper = match &self.renderer {
-            Shaders::Ready(renderer) if scene => renderer.again(),
+            Shaders::Ready(renderer) if below == Below::Scene => renderer.again(),
             _ => None,
         };
         Ok(Drawn {
@@ -472,27 +472,35 @@ impl Screen {
         again
     }
 
-    /// Draws the scene. Returns whether there was one, and the shaders were ready.
+    /// Draws the scene, if there is one and the shaders are ready. Returns what the panels are to
+    /// be drawn over.
     fn draw_scene(
         &mut self,
         viewer: &Viewer,
         encoder: &mut wgpu::CommandEncoder,
         view: &wgpu::TextureView,
         size: [u32; 2],
-    ) -> bool {
-        let Shaders::Ready(renderer) = &mut self.renderer else {
-            return false;
-        };
+    ) -> Below {
         let pixels_per_point = self.input.egui_ctx().pixels_per_point();
-        renderer.draw(encoder, view, size, pixels_per_point, viewer)
+        let is_drawn = match &mut self.renderer {
+            Shaders::Ready(renderer) => {
+                renderer.draw(encoder, view, size, pixels_per_point, viewer)
+            }
+            Shaders::Compiling(_) => false,
+        };
+        if is_drawn {
+            Below::Scene
+        } else {
+            Below::Background
+        }
     }
 
     /// Saves the picture that the window shows.
     fn save(&mut self, path: &Path, viewer: &Viewer, size: [u32; 2]) -> Result<(), Error> {
         let picture = Picture::new(&self.gpu, size, self.config.format)?;
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        let scene = self.draw_scene(viewer, &mut encoder, &picture.view, size);
-        self.overlay.paint(&mut encoder, &picture.view, !scene);
+        let below = self.draw_scene(viewer, &mut encoder, &picture.view, size);
+        self.overlay.paint(&mut encoder, &picture.view, below);
         save_png(path, size, &picture.read(&self.gpu, encoder)?)
     }
 }

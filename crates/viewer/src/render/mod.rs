@@ -8,6 +8,7 @@ mod memory;
 mod pipelines;
 mod quality;
 mod rows;
+mod scene_shader;
 mod shadows;
 mod target;
 mod texture;

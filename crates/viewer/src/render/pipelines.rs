@@ -1,17 +1,16 @@
 //! A pipeline for each kind of primitive, all with the shader `scene.wgsl`.
 
 use super::quality::Quality;
+use super::scene_shader::{Parts, SceneShader};
 use super::shadows::{ShadowMap, UNIFORM};
-use super::target::DEPTH;
 use super::vertices::{BODIES, BOXES, LINES, LIVE, MESH, meshes};
 use std::cell::OnceCell;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutEntry,
     BindingResource, BindingType, BlendComponent, BlendFactor, BlendOperation, BlendState, Buffer,
-    ColorTargetState, ColorWrites, CompareFunction, DepthStencilState, Device, Face, FragmentState,
-    MultisampleState, PipelineCompilationOptions, PipelineLayout, PrimitiveState,
-    PrimitiveTopology, RenderPipeline, RenderPipelineDescriptor, SamplerBindingType, ShaderModule,
-    TextureFormat, TextureSampleType, TextureViewDimension, VertexBufferLayout, VertexState,
+    ColorTargetState, ColorWrites, CompareFunction, Device, Face, MultisampleState, PrimitiveState,
+    PrimitiveTopology, RenderPipeline, SamplerBindingType, TextureFormat, TextureSampleType,
+    TextureViewDimension, VertexBufferLayout,
 };
 
 #[derive(Debug)]
@@ -62,20 +61,17 @@ impl Pipelines {
         let (layout, bind_group) = bind(device, globals, shadows);
         let constant = |set: bool| f64::from(u8::from(set));
         let maker = Maker {
-            device: device.clone(),
             format,
             samples: quality.samples,
-            constants: [
-                ("encoded", constant(!format.is_srgb())),
-                ("quick", constant(quality.buffered)),
-                ("shadows", constant(shadows.pixels.is_some())),
-            ],
-            shader: device.create_shader_module(wgpu::include_wgsl!("scene.wgsl")),
-            layout: device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: Some("scene"),
-                bind_group_layouts: &[Some(&layout)],
-                immediate_size: 0,
-            }),
+            shader: SceneShader::new(
+                device,
+                ("scene", &layout),
+                vec![
+                    ("encoded", constant(!format.is_srgb())),
+                    ("quick", constant(quality.buffered)),
+                    ("shadows", constant(shadows.pixels.is_some())),
+                ],
+            ),
         };
         let meshes = meshes();
         let pipelines = Self {
@@ -233,62 +229,34 @@ impl<'a> Kind<'a> {
 /// The properties that all pipelines share.
 #[derive(Debug)]
 struct Maker {
-    device: Device,
     format: TextureFormat,
     samples: u32,
-    /// The constants of the shader.
-    constants: [(&'static str, f64); 3],
-    shader: ShaderModule,
-    layout: PipelineLayout,
+    shader: SceneShader,
 }
 
 impl Maker {
     fn make(&self, kind: Kind<'_>) -> RenderPipeline {
         let [vertex, fragment] = kind.stages;
-        let options = PipelineCompilationOptions {
-            constants: &self.constants,
-            ..PipelineCompilationOptions::default()
-        };
-        let buffers: Vec<_> = kind.buffers.iter().cloned().map(Some).collect();
-        self.device
-            .create_render_pipeline(&RenderPipelineDescriptor {
-                label: Some(vertex),
-                layout: Some(&self.layout),
-                vertex: VertexState {
-                    module: &self.shader,
-                    entry_point: Some(vertex),
-                    compilation_options: options.clone(),
-                    buffers: &buffers,
-                },
-                primitive: PrimitiveState {
-                    topology: kind.topology,
-                    cull_mode: kind.culled,
-                    ..PrimitiveState::default()
-                },
-                depth_stencil: Some(DepthStencilState {
-                    format: DEPTH,
-                    depth_write_enabled: Some(kind.depth.1),
-                    depth_compare: Some(kind.depth.0),
-                    stencil: Default::default(),
-                    bias: Default::default(),
-                }),
-                multisample: MultisampleState {
-                    count: self.samples,
-                    alpha_to_coverage_enabled: kind.cover && self.samples > 1,
-                    ..MultisampleState::default()
-                },
-                fragment: Some(FragmentState {
-                    module: &self.shader,
-                    entry_point: Some(fragment),
-                    compilation_options: options,
-                    targets: &[Some(ColorTargetState {
-                        format: self.format,
-                        blend: kind.blend,
-                        write_mask: ColorWrites::ALL,
-                    })],
-                }),
-                multiview_mask: None,
-                cache: None,
-            })
+        self.shader.pipeline(Parts {
+            vertex,
+            fragment: Some(fragment),
+            buffers: kind.buffers,
+            primitive: PrimitiveState {
+                topology: kind.topology,
+                cull_mode: kind.culled,
+                ..PrimitiveState::default()
+            },
+            depth: kind.depth,
+            multisample: MultisampleState {
+                count: self.samples,
+                alpha_to_coverage_enabled: kind.cover && self.samples > 1,
+                ..MultisampleState::default()
+            },
+            target: Some(ColorTargetState {
+                format: self.format,
+                blend: kind.blend,
+                write_mask: ColorWrites::ALL,
+            }),
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Shadows: the bodies are drawn from the sun into a map of depths, which surfaces look up.
 
+use super::scene_shader::{Parts, SceneShader};
 use super::target::DEPTH;
 use super::texture::texture;
 use super::vertices::{BODIES, LIVE, meshes};
@@ -7,11 +8,10 @@ use glam::{Mat4, Quat, Vec3};
 use std::cell::OnceCell;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayoutDescriptor,
-    BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, CompareFunction,
-    DepthStencilState, Device, Face, FilterMode, FragmentState, FrontFace, PipelineLayout,
-    PipelineLayoutDescriptor, PolygonMode, PrimitiveState, PrimitiveTopology, RenderPipeline,
-    RenderPipelineDescriptor, Sampler, SamplerDescriptor, ShaderModule, ShaderStages,
-    TextureUsages, TextureView, VertexBufferLayout, VertexState,
+    BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, CompareFunction, Device, Face,
+    FilterMode, FrontFace, MultisampleState, PolygonMode, PrimitiveState, PrimitiveTopology,
+    RenderPipeline, Sampler, SamplerDescriptor, ShaderStages, TextureUsages, TextureView,
+    VertexBufferLayout,
 };
 
 /// The uniform block, which every pipeline reads.
@@ -64,7 +64,7 @@ pub(super) struct Casters {
     pub mesh: RenderPipeline,
     pub balls: RenderPipeline,
     pub bind_group: BindGroup,
-    maker: Maker,
+    shader: SceneShader,
     live: OnceCell<RenderPipeline>,
 }
 
@@ -74,15 +74,7 @@ impl Casters {
             label: Some("shadows"),
             entries: &[UNIFORM],
         });
-        let maker = Maker {
-            device: device.clone(),
-            shader: device.create_shader_module(wgpu::include_wgsl!("scene.wgsl")),
-            layout: device.create_pipeline_layout(&PipelineLayoutDescriptor {
-                label: Some("shadows"),
-                bind_group_layouts: &[Some(&layout)],
-                immediate_size: 0,
-            }),
-        };
+        let shader = SceneShader::new(device, ("shadows", &layout), Vec::new());
         // The sides away from the sun: so what the sun shines on does not shade itself.
         let away = PrimitiveState {
             cull_mode: Some(Face::Front),
@@ -90,9 +82,9 @@ impl Casters {
         };
         let (boxes, balls) = ("vs_box_shadow", "vs_ball_shadow");
         Self {
-            boxes: maker.make(boxes, None, &BODIES, PrimitiveState::default()),
-            mesh: maker.make("vs_mesh_shadow", None, &meshes(), away),
-            balls: maker.make(balls, Some("fs_ball_shadow"), &BODIES, SQUARES),
+            boxes: caster(&shader, boxes, None, &BODIES, PrimitiveState::default()),
+            mesh: caster(&shader, "vs_mesh_shadow", None, &meshes(), away),
+            balls: caster(&shader, balls, Some("fs_ball_shadow"), &BODIES, SQUARES),
             bind_group: device.create_bind_group(&BindGroupDescriptor {
                 label: Some("shadows"),
                 layout: &layout,
@@ -101,7 +93,7 @@ impl Casters {
                     resource: globals.as_entire_binding(),
                 }],
             }),
-            maker,
+            shader,
             live: OnceCell::new(),
         }
     }
@@ -110,7 +102,7 @@ impl Casters {
     pub fn live(&self) -> &RenderPipeline {
         let (vertex, fragment) = ("vs_live_ball_shadow", Some("fs_ball_shadow"));
         self.live
-            .get_or_init(|| self.maker.make(vertex, fragment, &LIVE, SQUARES))
+            .get_or_init(|| caster(&self.shader, vertex, fragment, &LIVE, SQUARES))
     }
 }
 
@@ -125,52 +117,23 @@ const SQUARES: PrimitiveState = PrimitiveState {
     conservative: false,
 };
 
-/// The properties that all casters share.
-#[derive(Debug)]
-struct Maker {
-    device: Device,
-    shader: ShaderModule,
-    layout: PipelineLayout,
-}
-
-impl Maker {
-    fn make(
-        &self,
-        vertex: &str,
-        fragment: Option<&str>,
-        buffers: &[VertexBufferLayout<'_>],
-        primitive: PrimitiveState,
-    ) -> RenderPipeline {
-        let buffers: Vec<_> = buffers.iter().cloned().map(Some).collect();
-        self.device
-            .create_render_pipeline(&RenderPipelineDescriptor {
-                label: Some(vertex),
-                layout: Some(&self.layout),
-                vertex: VertexState {
-                    module: &self.shader,
-                    entry_point: Some(vertex),
-                    compilation_options: Default::default(),
-                    buffers: &buffers,
-                },
-                primitive,
-                depth_stencil: Some(DepthStencilState {
-                    format: DEPTH,
-                    depth_write_enabled: Some(true),
-                    depth_compare: Some(CompareFunction::Less),
-                    stencil: Default::default(),
-                    bias: Default::default(),
-                }),
-                multisample: Default::default(),
-                fragment: fragment.map(|entry_point| FragmentState {
-                    module: &self.shader,
-                    entry_point: Some(entry_point),
-                    compilation_options: Default::default(),
-                    targets: &[],
-                }),
-                multiview_mask: None,
-                cache: None,
-            })
-    }
+/// Makes a pipeline that draws depths alone.
+fn caster(
+    shader: &SceneShader,
+    vertex: &str,
+    fragment: Option<&str>,
+    buffers: &[VertexBufferLayout<'_>],
+    primitive: PrimitiveState,
+) -> RenderPipeline {
+    shader.pipeline(Parts {
+        vertex,
+        fragment,
+        buffers,
+        primitive,
+        depth: (CompareFunction::Less, true),
+        multisample: MultisampleState::default(),
+        target: None,
+    })
 }
 
 /// Returns the rotation from the world's axes to those of the map, whose z points to the sun.
