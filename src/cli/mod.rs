@@ -17,7 +17,7 @@ mod view;
 use args::{Cli, Command, names, similar};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, ColorChoice, FromArgMatches, ValueEnum};
-use radsweep_common::{Result, npy, output, terminal};
+use radsweep_common::{Result, backend, npy, output, terminal};
 use radsweep_scenes::Kind;
 use std::error::Error;
 use std::ffi::OsString;
@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 pub(crate) fn main() -> ExitCode {
     output::remove_on_signals();
+    backend::follow_wgpu_variables();
     let args: Vec<OsString> = std::env::args_os().collect();
     let colour = colour(&args);
     match colour {

@@ -201,6 +201,17 @@ fn values_that_the_work_refuses_are_errors_of_the_command_line() {
 }
 
 #[test]
+fn the_variable_of_wgpu_chooses_the_graphics_apis() {
+    let mut command = by_itself();
+    let command = command.args(["info", "--json"]).env("WGPU_BACKEND", "gl");
+    let output = command.output().expect("the program starts");
+    let info: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let of_vulkan = |name: &Value| name.as_str().is_some_and(|name| name.contains("Vulkan"));
+    let adapters = info["adapters"].as_array().expect("a list");
+    assert!(!adapters.iter().any(of_vulkan), "{adapters:?}");
+}
+
+#[test]
 fn options_without_effect_are_noted() {
     let run = |more: &[&str]| {
         let args = [

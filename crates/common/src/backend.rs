@@ -1,5 +1,5 @@
 //! Chooses the backend of a command. The program reads `RADSWEEP_BACKEND` here; the library reads
-//! no environment variable to choose one.
+//! no environment variable.
 
 use super::Result;
 use super::terminal::note;
@@ -122,6 +122,19 @@ impl fmt::Display for Adapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Lets the environment variables of `wgpu`, such as `WGPU_BACKEND`, choose the graphics APIs of
+/// the backend `wgpu`. It comes before all other uses of that backend.
+pub fn follow_wgpu_variables() {
+    #[cfg(feature = "wgpu")]
+    radsweep::wgpu_device::set_instances(|| {
+        use radsweep::wgpu_device::wgpu::{Backends, InstanceDescriptor};
+        InstanceDescriptor {
+            backends: Backends::from_env().unwrap_or(Backends::PRIMARY),
+            ..InstanceDescriptor::new_without_display_handle_from_env()
+        }
+    });
 }
 
 /// Returns the adapters that the backend `wgpu` may use.

@@ -140,7 +140,7 @@ pub fn driver_version() -> Result<(u32, u32)> {
 fn failed(call: &'static str, code: i32) -> Error {
     match (code, libcuda_shim::load()) {
         (_, Err(missing)) => Error::NoDriver {
-            looked_for: missing.looked_for.join(", "),
+            looked_for: missing.names(),
             reason: missing.reason(),
         },
         (STUB_LIBRARY, Ok(library)) => Error::NoDriver {

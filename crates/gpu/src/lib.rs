@@ -102,6 +102,9 @@ pub use graph::Graph;
 pub use grow::{Grow, Scratch};
 pub use launch::{Arg, ByValue, KernelArg, Launch, blocks};
 pub use layout::{ALIGNMENT, Layout};
+#[doc(hidden)]
+pub use libcuda_shim::library;
+pub use libcuda_shim::{library::AlreadyBound, set_library as set_driver_library};
 pub use memory::Memory;
 pub use module::{Kernel, KernelAttributes, Module};
 pub use pinned::Pinned;

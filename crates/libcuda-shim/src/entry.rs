@@ -5,9 +5,11 @@
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use crate::library::{self, Library, LoadError, stand_in};
+use crate::driver::{self, NAMES, stand_in};
+use crate::library::{AlreadyBound, Library, LoadError};
 use crate::names::names;
 
 macro_rules! table {
@@ -68,11 +70,29 @@ names!(table);
 /// ```
 /// match libcuda_shim::load() {
 ///     Ok(library) => println!("driver: {library}"),
-///     Err(error) => println!("{error}"),
+///     Err(error) => println!("no driver: {error}"),
 /// }
 /// ```
 pub fn load() -> Result<&'static str, &'static LoadError> {
-    state().as_ref().map(|library| library.name.as_str())
+    state().as_ref().map(|library| library.name())
+}
+
+/// Names the driver's library, a path or a name, instead of the usual ones. The process must call
+/// this before [`load`], [`has`] and any driver function.
+///
+/// # Errors
+///
+/// [`AlreadyBound`] if one of these was called, or this function.
+///
+/// ```
+/// libcuda_shim::set_library("/opt/driver/libcuda.so.1")?;
+/// if let Err(error) = libcuda_shim::load() {
+///     assert_eq!(error.looked_for, ["/opt/driver/libcuda.so.1"]);
+/// }
+/// # Ok::<(), libcuda_shim::library::AlreadyBound>(())
+/// ```
+pub fn set_library(name: impl Into<OsString>) -> Result<(), AlreadyBound> {
+    NAMES.replace(name)
 }
 
 /// Returns whether there is a driver that has the function `name`, even if [`SYMBOLS`] lacks it.
@@ -83,23 +103,19 @@ pub fn load() -> Result<&'static str, &'static LoadError> {
 pub fn has(name: &str) -> bool {
     state()
         .as_ref()
-        .is_ok_and(|library| !library.symbol(name).is_null())
+        .is_ok_and(|library| library.symbol(name).is_some())
 }
 
 fn state() -> &'static Result<Library, LoadError> {
     static STATE: OnceLock<Result<Library, LoadError>> = OnceLock::new();
     STATE.get_or_init(|| {
-        let library = library::open();
+        let library = driver::open();
         for (name, slot) in SYMBOLS.iter().zip(&SLOTS) {
-            let found: *mut () = match &library {
-                Ok(library) => library.symbol(name).cast(),
-                Err(_) => core::ptr::null_mut(),
-            };
-            let target = if found.is_null() {
-                stand_in(name, library.is_ok())
-            } else {
-                found
-            };
+            let found = library.as_ref().ok().and_then(|found| found.symbol(name));
+            let target = found.map_or_else(
+                || stand_in(name, library.is_ok()),
+                |found| found.as_ptr().cast(),
+            );
             slot.store(target, Ordering::Release);
         }
         library

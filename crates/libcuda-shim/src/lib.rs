@@ -18,8 +18,8 @@
 //! # Where the driver is looked for
 //!
 //! The crate looks for `libcuda.so.1` on the dynamic linker's paths, then in the folders of WSL and
-//! NixOS. The environment variable `RADSWEEP_CUDA_LIBRARY`, a path or a library name, replaces that
-//! list.
+//! NixOS. `LD_LIBRARY_PATH` puts a folder in front of these. [`set_library`] replaces all of them
+//! by another path or name. The module [`library`] opens other libraries in the same way.
 //!
 //! # What a call returns
 //!
@@ -40,9 +40,11 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+mod driver;
 mod entry;
-mod library;
+pub mod library;
 mod names;
 
-pub use entry::{SYMBOLS, has, load};
-pub use library::{ENV, LoadError, NO_DEVICE, NOT_FOUND};
+pub use driver::{NO_DEVICE, NOT_FOUND};
+pub use entry::{SYMBOLS, has, load, set_library};
+pub use library::LoadError;

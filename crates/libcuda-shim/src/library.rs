@@ -1,24 +1,12 @@
-//! The search for the driver's library, and the functions that stand in for missing ones.
+//! Shared libraries that are opened at run time: the CUDA driver, and others that a program needs
+//! only where it uses them.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
-use std::ffi::{CString, OsString};
-use std::os::unix::ffi::OsStringExt;
-
-/// The environment variable that names the driver's library.
-pub const ENV: &str = "RADSWEEP_CUDA_LIBRARY";
-/// The code that every function returns without a driver: `CUDA_ERROR_NO_DEVICE`.
-pub const NO_DEVICE: i32 = 100;
-/// The code that a function returns that the driver lacks: `CUDA_ERROR_NOT_FOUND`.
-pub const NOT_FOUND: i32 = 500;
-const INVALID_VALUE: i32 = 1;
-
-/// The names and paths where the driver's library is looked for, in this order.
-const CANDIDATES: [&str; 3] = [
-    "libcuda.so.1",
-    "/usr/lib/wsl/lib/libcuda.so.1",
-    "/run/opengl-driver/lib/libcuda.so.1",
-];
+use core::ptr::NonNull;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
 
 unsafe extern "C" {
     fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
@@ -28,9 +16,11 @@ unsafe extern "C" {
 /// `RTLD_NOW` of glibc and musl, on every target of this crate; `RTLD_LOCAL` is 0.
 const NOW: c_int = 2;
 
-pub(crate) struct Library {
-    pub name: String,
-    handle: *mut c_void,
+/// An open library. It is never closed.
+#[derive(Debug)]
+pub struct Library {
+    name: String,
+    handle: NonNull<c_void>,
 }
 // SAFETY: the handle is only passed to `dlsym`, which any thread may call, and the library is never
 // closed.
@@ -39,46 +29,111 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    fn open(candidate: &CString) -> Result<Library, String> {
-        // SAFETY: the path is a C string. Opening runs the library's constructors. The user of this
-        // crate asks for the driver's, and whoever set `RADSWEEP_CUDA_LIBRARY` asked for those of
-        // that library.
-        let handle = unsafe { dlopen(candidate.as_ptr(), NOW) };
-        let library = Library {
-            name: candidate.to_string_lossy().into_owned(),
-            handle,
-        };
-        if handle.is_null() {
-            // SAFETY: `dlerror` has no conditions.
-            let text = unsafe { dlerror() };
-            if text.is_null() {
-                return Err("no reason given".to_owned());
-            }
-            // SAFETY: a non-null result is a C string until this thread's next call of `dlopen`,
-            // `dlsym` or `dlerror`.
-            let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-            // The text usually begins with the path, which the error names already.
-            let reason = text.strip_prefix(&library.name).unwrap_or(&text);
-            Err(reason.trim_start_matches(": ").to_owned())
-        } else if library.symbol("cuInit").is_null() {
-            // It is left open, because closing would run the destructors of an unknown library.
-            Err("it is not a CUDA driver: it has no cuInit".to_owned())
-        } else {
-            Ok(library)
+    fn open(name: &OsStr) -> Result<Self, String> {
+        let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: the path is a C string. Opening runs the library's constructors, which the caller
+        // of `open_first` asks for.
+        let handle = unsafe { dlopen(path.as_ptr(), NOW) };
+        let name = name.to_string_lossy().into_owned();
+        if let Some(handle) = NonNull::new(handle) {
+            return Ok(Self { name, handle });
         }
+        // SAFETY: `dlerror` has no conditions.
+        let text = unsafe { dlerror() };
+        if text.is_null() {
+            return Err("no reason given".to_owned());
+        }
+        // SAFETY: a non-null result is a C string until this thread's next call of `dlopen`,
+        // `dlsym` or `dlerror`.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        // The text usually begins with the path, which the error names already.
+        let reason = text.strip_prefix(&name).unwrap_or(&text);
+        Err(reason.trim_start_matches(": ").to_owned())
     }
 
-    pub fn symbol(&self, name: &str) -> *mut c_void {
-        let Ok(name) = CString::new(name) else {
-            return core::ptr::null_mut();
-        };
+    /// Returns the name or path that the library was opened by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the address of a function, or `None` if the library lacks it.
+    pub fn symbol(&self, name: &str) -> Option<NonNull<c_void>> {
+        let name = CString::new(name).ok()?; // a name with a zero in it is no name of a function
         // SAFETY: the library is never closed, and the name is a C string.
-        unsafe { dlsym(self.handle, name.as_ptr()) }
+        NonNull::new(unsafe { dlsym(self.handle.as_ptr(), name.as_ptr()) })
     }
 }
 
-/// The error of a missing driver: the candidates, and the dynamic linker's message for each.
+/// Opens the first library of `names`, names or paths, that `bind` accepts, and returns what it
+/// makes of it. A library that `bind` refuses stays open, because closing would run the destructors
+/// of an unknown library.
+///
+/// # Errors
+///
+/// [`LoadError`], with the reason of the dynamic linker or of `bind` for each name.
+pub fn open_first<T>(
+    names: &[impl AsRef<OsStr>],
+    bind: impl Fn(Library) -> Result<T, String>,
+) -> Result<T, LoadError> {
+    let mut error = LoadError {
+        looked_for: Vec::new(),
+        reasons: Vec::new(),
+    };
+    for name in names.iter().map(AsRef::as_ref) {
+        match Library::open(name).and_then(&bind) {
+            Ok(bound) => return Ok(bound),
+            Err(reason) => error.reasons.push(reason),
+        }
+        error.looked_for.push(name.to_string_lossy().into_owned());
+    }
+    Err(error)
+}
+
+/// The names that a library is looked for by, until [`replace`](Self::replace) gives another one.
+#[derive(Debug)]
+pub struct Names {
+    usual: &'static [&'static str],
+    /// The name that replaces them. It is fixed, as `None`, when they are first used.
+    other: OnceLock<Option<OsString>>,
+}
+
+impl Names {
+    /// Takes the usual names and paths, in the order in which they are tried.
+    pub const fn new(usual: &'static [&'static str]) -> Self {
+        Self {
+            usual,
+            other: OnceLock::new(),
+        }
+    }
+
+    /// Replaces the names by another one, a path or a name.
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyBound`] if the names were used or replaced before.
+    pub fn replace(&self, name: impl Into<OsString>) -> Result<(), AlreadyBound> {
+        self.other
+            .set(Some(name.into()))
+            .map_err(|_| AlreadyBound {})
+    }
+
+    /// Opens the library, as [`open_first`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_first`].
+    pub fn open<T>(&self, bind: impl Fn(Library) -> Result<T, String>) -> Result<T, LoadError> {
+        match self.other.get_or_init(|| None) {
+            Some(name) => open_first(&[name], bind),
+            None => open_first(self.usual, bind),
+        }
+    }
+}
+
+/// The error of a library that was not found: the names tried, and the dynamic linker's message for
+/// each.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoadError {
     /// The names and paths tried, in order.
     pub looked_for: Vec<String>,
@@ -87,6 +142,11 @@ pub struct LoadError {
 }
 
 impl LoadError {
+    /// Returns the names and paths as one line.
+    pub fn names(&self) -> String {
+        self.looked_for.join(", ")
+    }
+
     /// Returns the reasons as one line. Equal neighbours are given once.
     pub fn reason(&self) -> String {
         let mut reasons = self.reasons.clone();
@@ -97,99 +157,22 @@ impl LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no CUDA driver: looked for {} ({})",
-            self.looked_for.join(", "),
-            self.reason()
-        )
+        write!(f, "looked for {} ({})", self.names(), self.reason())
     }
 }
 
 impl std::error::Error for LoadError {}
 
-/// Returns the function that stands in for one that the library lacks, or for all without one.
-pub(crate) fn stand_in(name: &str, has_driver: bool) -> *mut () {
-    match name {
-        "cuGetErrorName" => error_name as ErrorText as *mut (),
-        "cuGetErrorString" => error_string as ErrorText as *mut (),
-        _ if has_driver => not_found as Answer as *mut (),
-        _ => no_device as Answer as *mut (),
+/// The error of a name for a library that comes too late: the process has looked for the library,
+/// or has another name for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AlreadyBound {}
+
+impl fmt::Display for AlreadyBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the process has looked for this library, or has another name for it")
     }
 }
 
-/// Opens the first library that is a driver.
-pub(crate) fn open() -> Result<Library, LoadError> {
-    let forced = std::env::var_os(ENV).filter(|value| !value.is_empty());
-    let candidates = forced.map_or_else(
-        || CANDIDATES.map(OsString::from).to_vec(),
-        |candidate| vec![candidate],
-    );
-    let mut error = LoadError {
-        looked_for: Vec::new(),
-        reasons: Vec::new(),
-    };
-    for candidate in candidates {
-        error
-            .looked_for
-            .push(candidate.to_string_lossy().into_owned());
-        let opened = CString::new(candidate.into_vec())
-            .map_err(|e| e.to_string())
-            .and_then(|candidate| Library::open(&candidate));
-        match opened {
-            Ok(library) => return Ok(library),
-            Err(reason) => error.reasons.push(reason),
-        }
-    }
-    Err(error)
-}
-
-// The functions that stand in for missing ones. They do not read the arguments that callers pass.
-// This is sound, because in the C calling conventions of both processors the caller removes its own
-// arguments.
-type Answer = extern "C" fn() -> i32;
-extern "C" fn no_device() -> i32 {
-    NO_DEVICE
-}
-extern "C" fn not_found() -> i32 {
-    NOT_FOUND
-}
-
-type ErrorText = unsafe extern "C" fn(i32, *mut *const c_char) -> i32;
-unsafe extern "C" fn error_name(code: i32, text: *mut *const c_char) -> i32 {
-    let name = match code {
-        0 => Some(c"CUDA_SUCCESS"),
-        INVALID_VALUE => Some(c"CUDA_ERROR_INVALID_VALUE"),
-        NO_DEVICE => Some(c"CUDA_ERROR_NO_DEVICE"),
-        NOT_FOUND => Some(c"CUDA_ERROR_NOT_FOUND"),
-        _ => None,
-    };
-    // SAFETY: the caller promises that `text` is null or may be written.
-    unsafe { answer(name, text) }
-}
-unsafe extern "C" fn error_string(code: i32, text: *mut *const c_char) -> i32 {
-    let string = match code {
-        0 => Some(c"no error"),
-        INVALID_VALUE => Some(c"invalid argument"),
-        NO_DEVICE => Some(c"no CUDA driver was found"),
-        NOT_FOUND => Some(c"the CUDA driver does not have this function"),
-        _ => None,
-    };
-    // SAFETY: the caller promises that `text` is null or may be written.
-    unsafe { answer(string, text) }
-}
-
-/// Writes `found` to `text` and returns the code of success, or writes null and returns "invalid
-/// value".
-///
-/// # Safety
-///
-/// `text` is null or may be written.
-unsafe fn answer(found: Option<&'static CStr>, text: *mut *const c_char) -> i32 {
-    if text.is_null() {
-        return INVALID_VALUE;
-    }
-    // SAFETY: `text` is not null, so the caller promises that it may be written.
-    unsafe { *text = found.map_or(core::ptr::null(), CStr::as_ptr) };
-    if found.is_some() { 0 } else { INVALID_VALUE }
-}
+impl std::error::Error for AlreadyBound {}

@@ -63,7 +63,7 @@ pub use config::Config;
 #[cfg(cuda)]
 pub use device::{
     DeviceDistributed, DeviceFrame, DeviceSorter, DeviceTransport, Devices, Nccl, Staged,
-    TransportKind,
+    TransportKind, set_nccl_library,
 };
 pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};

@@ -25,8 +25,7 @@ fn main() -> ExitCode {
     if let Ok(backend) = env::var(CHILD) {
         return child(&backend);
     }
-    let emulated =
-        cfg!(cuda) && env::var("RADSWEEP_CUDA_LIBRARY").is_ok_and(|path| path.contains("emulated"));
+    let emulated = cfg!(cuda) && env::var_os("RADSWEEP_EMULATE_NVCC").is_some();
     let mut trials = Vec::new();
     for strategy in [Strategy::Sweep, Strategy::Subdivided, Strategy::Endpoints] {
         for (name, code) in [("out_of_memory", 2), ("illegal_address", 700)] {

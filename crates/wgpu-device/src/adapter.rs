@@ -3,7 +3,10 @@
 use crate::{Error, Result};
 use std::fmt;
 use std::num::ParseIntError;
-use wgpu::{Adapter, AdapterInfo, Backends, DeviceType, Instance, InstanceDescriptor};
+use std::sync::{Mutex, PoisonError};
+use wgpu::{
+    Adapter, AdapterInfo, Backends, DeviceType, Instance, InstanceDescriptor, InstanceFlags,
+};
 
 /// The adapters that [`Device::new`](crate::Device::new) may choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -65,8 +68,8 @@ impl fmt::Display for AdapterSummary {
     }
 }
 
-/// Returns all adapters of this machine: those of Vulkan, Metal and DirectX 12, or of the
-/// interfaces that `WGPU_BACKEND` names.
+/// Returns all adapters of this machine: those of Vulkan, Metal and DirectX 12, unless
+/// [`set_instances`] says otherwise.
 ///
 /// ```
 /// for adapter in wgpu_device::adapters() {
@@ -113,12 +116,38 @@ pub fn bench_arguments() -> Result<(Adapters, Vec<usize>), ParseIntError> {
     Ok((adapters, sizes))
 }
 
+/// How an instance is described.
+static DESCRIBE: Mutex<fn() -> InstanceDescriptor> = Mutex::new(usual);
+
+/// Describes an instance of the graphics APIs that this crate is for. In builds with debug
+/// assertions it validates. It leaves out debug information of shaders, which old validation layers
+/// of Vulkan refuse.
+fn usual() -> InstanceDescriptor {
+    InstanceDescriptor {
+        backends: Backends::PRIMARY,
+        flags: InstanceFlags::default() - InstanceFlags::DEBUG,
+        ..InstanceDescriptor::new_without_display_handle()
+    }
+}
+
+/// Sets the graphics APIs and flags with which this process looks for adapters from now on. This
+/// crate reads no environment variable; a program may pass on those of `wgpu` in this way.
+///
+/// ```
+/// use wgpu_device::wgpu::{Backends, InstanceDescriptor};
+///
+/// wgpu_device::set_instances(|| InstanceDescriptor {
+///     backends: Backends::from_env().unwrap_or(Backends::PRIMARY),
+///     ..InstanceDescriptor::new_without_display_handle_from_env()
+/// });
+/// ```
+pub fn set_instances(describe: fn() -> InstanceDescriptor) {
+    *DESCRIBE.lock().unwrap_or_else(PoisonError::into_inner) = describe;
+}
+
 fn instance() -> Instance {
-    Instance::new(InstanceDescriptor {
-        // Those that this crate is for.
-        backends: Backends::from_env().unwrap_or(Backends::PRIMARY),
-        ..InstanceDescriptor::new_without_display_handle_from_env()
-    })
+    let describe = *DESCRIBE.lock().unwrap_or_else(PoisonError::into_inner);
+    Instance::new(describe())
 }
 
 fn enumerate(instance: &Instance) -> Vec<Adapter> {

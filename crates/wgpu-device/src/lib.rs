@@ -27,7 +27,7 @@ mod stages;
 
 #[doc(hidden)]
 pub use adapter::bench_arguments;
-pub use adapter::{AdapterSummary, Adapters, adapters};
+pub use adapter::{AdapterSummary, Adapters, adapters, set_instances};
 pub use device::{Device, SubgroupSizes};
 pub use download::Download;
 pub use error::{Error, Result};

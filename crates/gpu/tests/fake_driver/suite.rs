@@ -16,7 +16,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 mod races;
 
 const CASE: &str = "GPU_TEST_CASE";
-const LIBRARY: &str = "RADSWEEP_CUDA_LIBRARY";
+const LIBRARY: &str = "GPU_TEST_LIBRARY";
 
 /// The name, the driver (`new` and `old` are compiled, others are file names), the codes that it
 /// must return, and the function that runs in the process.
@@ -123,6 +123,7 @@ const JOIN: &str = "a_capture_is_joined_before_";
 pub fn main() {
     if let Some(name) = std::env::var_os(CASE) {
         let name = name.to_str().unwrap();
+        gpu::set_driver_library(std::env::var_os(LIBRARY).unwrap()).unwrap();
         for (prefix, joined) in [(RACE, false), (JOIN, true)] {
             if let Some(function) = name.strip_prefix(prefix) {
                 return races::race(function, joined);

@@ -255,9 +255,6 @@ fn wrong_words(gpu: &Gpu) -> Outcome {
 /// Returns the compiler library: `None` for the system's, else the path of the stand-in, if it can
 /// be built.
 fn nvrtc() -> Result<Option<OsString>, String> {
-    if std::env::var_os("RADSWEEP_NVRTC").is_some() {
-        return Ok(None);
-    }
     let nvcc =
         std::env::var_os("RADSWEEP_EMULATE_NVCC").filter(|path| PathBuf::from(path).is_file());
     if nvcc.is_none() {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
 
-use libcuda_shim::{ENV, NO_DEVICE, NOT_FOUND, SYMBOLS, has, load};
+use libcuda_shim::library::AlreadyBound;
+use libcuda_shim::{NO_DEVICE, NOT_FOUND, SYMBOLS, has, load, set_library};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 unsafe extern "C" {
@@ -34,13 +35,18 @@ unsafe extern "C" {
     ) -> i32;
 }
 
+/// The variables that name the case of a process, and the library that it sets.
 const CASE: &str = "LIBCUDA_SHIM_TEST_CASE";
+const LIBRARY: &str = "LIBCUDA_SHIM_TEST_LIBRARY";
 /// The name that stands for the compiled fake driver in [`CASES`].
 const FAKE: &str = "fake";
+/// The name that the dynamic linker finds the fake driver by, in its folder.
+const USUAL: &str = "libcuda.so.1";
 
-/// The name, the value of [`ENV`], and the function that runs in the process.
+/// The name, the library that is set before the case, and the function that runs in the process.
+/// [`USUAL`] is not set, but found in `LD_LIBRARY_PATH`.
 type Case = (&'static str, Option<&'static str>, fn());
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     ("no_driver", Some("/nowhere/libcuda.so.1"), no_driver),
     (
         "no_driver_first_call_by_launch",
@@ -49,7 +55,10 @@ const CASES: [Case; 10] = [
     ),
     ("not_a_driver", Some("libm.so.6"), not_a_driver),
     ("default_paths", None, default_paths),
-    ("empty_variable_is_none", Some(""), default_paths),
+    ("a_driver_on_the_paths", Some(USUAL), || {
+        assert_eq!((launch(), load()), (0, Ok(USUAL)))
+    }),
+    ("a_name_that_comes_late", Some(FAKE), a_name_that_comes_late),
     ("first_call_by_init", Some(FAKE), first_call_by_init),
     ("first_call_with_many_arguments", Some(FAKE), || {
         assert_eq!([launch(), launch(), clamp()], [0; 3])
@@ -72,6 +81,9 @@ const CASES: [Case; 10] = [
 pub fn main() {
     if let Some(name) = std::env::var_os(CASE) {
         let (_, _, run) = CASES.into_iter().find(|case| *case.0 == *name).unwrap();
+        if let Some(library) = std::env::var_os(LIBRARY) {
+            set_library(library).unwrap();
+        }
         return run();
     }
     let arguments = Arguments::from_args();
@@ -92,10 +104,12 @@ pub fn main() {
 
 fn run_alone(name: &str, library: Option<&str>, fake: Option<&Path>) -> Result<(), Failed> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.env(CASE, name).env_remove(ENV);
+    let fake = || fake.ok_or("the fake driver was not compiled");
+    command.env(CASE, name);
     match library {
-        Some(FAKE) => _ = command.env(ENV, fake.ok_or("the fake driver was not compiled")?),
-        Some(library) => _ = command.env(ENV, library),
+        Some(FAKE) => _ = command.env(LIBRARY, fake()?),
+        Some(USUAL) => _ = command.env("LD_LIBRARY_PATH", fake()?.with_file_name("")),
+        Some(library) => _ = command.env(LIBRARY, library),
         None => {}
     }
     let output = command.output()?;
@@ -108,7 +122,7 @@ fn run_alone(name: &str, library: Option<&str>, fake: Option<&Path>) -> Result<(
 
 fn compile_fake(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/driver.rs");
-    let library = folder.join("libfakecuda.so");
+    let library = folder.join(USUAL);
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);
     command
@@ -177,7 +191,7 @@ fn no_driver() {
     assert!(
         error
             .to_string()
-            .starts_with("no CUDA driver: looked for /nowhere/libcuda.so.1 ("),
+            .starts_with("looked for /nowhere/libcuda.so.1 ("),
         "{error}"
     );
     assert!(!has("cuInit"));
@@ -204,10 +218,13 @@ fn not_a_driver() {
 /// Passes on machines with a driver and without.
 fn default_paths() {
     match load() {
-        Ok(library) => assert!(
-            library.ends_with("libcuda.so.1") && has("cuInit"),
-            "{library}"
-        ),
+        Ok(library) => {
+            assert!(
+                library.ends_with("libcuda.so.1") && has("cuInit"),
+                "{library}"
+            );
+            assert!(set_library("libcuda.so.1").is_err());
+        }
         Err(error) => {
             assert_eq!(error.looked_for[0], "libcuda.so.1");
             assert!(
@@ -223,7 +240,17 @@ fn first_call_by_init() {
     // SAFETY: the out pointer is valid.
     let answers = unsafe { [cuInit(0), cuInit(1), cuDriverGetVersion(&mut version)] };
     assert_eq!((answers, version), ([0, 1000, 0], 12_092));
-    assert_eq!(load().unwrap(), std::env::var(ENV).unwrap());
+    assert_eq!(load().unwrap(), std::env::var(LIBRARY).unwrap());
+}
+
+/// A name after another one, and one after the driver was bound.
+fn a_name_that_comes_late() {
+    let late = || set_library("libcuda.so.1").unwrap_err();
+    let text = late().to_string();
+    assert!(text.starts_with("the process has looked for"), "{text}");
+    let driver = load().unwrap();
+    let _: AlreadyBound = late();
+    assert_eq!(load().unwrap(), driver);
 }
 
 fn first_call_by_many_threads() {

@@ -25,7 +25,7 @@ mod update;
 pub use broad_phase::DeviceDistributed;
 pub use devices::{Devices, TransportKind};
 pub use frame::DeviceFrame;
-pub use nccl::Nccl;
+pub use nccl::{Nccl, set_nccl_library};
 pub use sort::DeviceSorter;
 pub use staged::Staged;
 pub use transport::DeviceTransport;

@@ -99,7 +99,7 @@ const FAILING: &[Faults] = &[
 ];
 
 /// The variables that name NCCL, what the fake does, and the trial of a process.
-const LIBRARY: &str = "RADSWEEP_NCCL";
+const LIBRARY: &str = "NCCL_TEST_LIBRARY";
 const PLAN: &str = "FAKE_NCCL";
 const CASE: &str = "NCCL_TEST_CASE";
 const FAKE_DEVICES: &str = "4";
@@ -131,7 +131,7 @@ impl Fake {
 
 pub fn trials() -> Vec<Trial> {
     let listing = env::args().any(|argument| argument == "--list");
-    let emulated = env::var("RADSWEEP_CUDA_LIBRARY").is_ok_and(|name| name.contains("emulated"));
+    let emulated = env::var_os("RADSWEEP_EMULATE_NVCC").is_some();
     if emulated && !listing {
         let fake = Arc::new(Fake::compile().expect("rustc starts"));
         let names = WORKING.iter().map(|&(name, _)| (name, &[][..]));
@@ -166,6 +166,8 @@ pub fn run_case() -> bool {
     let Ok(case) = env::var(CASE) else {
         return false;
     };
+    let library = env::var_os(LIBRARY).expect("the library of the case");
+    sap_dist::set_nccl_library(library).expect("nothing has used it");
     let failing = FAILING.iter().map(|&(name, _, check)| (name, check));
     let all = WORKING.iter().copied().chain(failing);
     let check = all

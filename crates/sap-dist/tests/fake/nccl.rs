@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::env;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::thread::{self, JoinHandle};
@@ -401,9 +401,8 @@ fn launch(stream: usize, work: Box<Work>) {
             work.run();
         }
     }
-    let driver = CString::new(env::var("RADSWEEP_CUDA_LIBRARY").unwrap()).unwrap();
     unsafe {
-        let call = dlsym(dlopen(driver.as_ptr(), 2), c"cuLaunchHostFunc".as_ptr());
+        let call = dlsym(dlopen(c"libcuda.so.1".as_ptr(), 2), c"cuLaunchHostFunc".as_ptr());
         let call: unsafe extern "C" fn(usize, extern "C" fn(*mut Work), *mut Work) -> c_int =
             std::mem::transmute(call);
         assert_eq!(call(stream, run, Box::into_raw(work)), 0);

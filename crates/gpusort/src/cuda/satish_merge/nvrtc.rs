@@ -2,12 +2,10 @@
 //! links to it.
 
 use crate::{Error, Result};
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
+use gpu::library::{self, Library};
+use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-/// The environment variable that names the library.
-const ENV: &str = "RADSWEEP_NVRTC";
 /// The names and paths where NVRTC is looked for, in this order.
 const CANDIDATES: [&str; 7] = [
     "libnvrtc.so.13",
@@ -20,14 +18,6 @@ const CANDIDATES: [&str; 7] = [
 ];
 
 const COMPILATION: c_int = 6; // NVRTC_ERROR_COMPILATION
-/// `RTLD_NOW` on every Linux that the crate is for.
-const NOW: c_int = 2;
-
-unsafe extern "C" {
-    fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlerror() -> *const c_char;
-}
 
 type Program = *mut c_void;
 type Create = unsafe extern "C" fn(
@@ -71,77 +61,43 @@ pub(super) struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// Opens `name`, else the library that the environment names, else the first that the usual
-    /// paths have.
+    /// Opens `name`, else the first that the usual paths have.
     pub fn open(name: Option<&OsStr>) -> Result<Self> {
-        let forced = name
-            .map(OsString::from)
-            .or_else(|| std::env::var_os(ENV).filter(|name| !name.is_empty()));
-        let candidates = match forced {
-            Some(name) => vec![name],
-            None => CANDIDATES.map(OsString::from).to_vec(),
+        let opened = match name {
+            Some(name) => library::open_first(&[name], Self::bind),
+            None => library::open_first(&CANDIDATES, Self::bind),
         };
-        let mut reasons = Vec::new();
-        for candidate in &candidates {
-            match Self::open_one(candidate) {
-                Ok(library) => return Ok(library),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        reasons.dedup();
-        let looked_for = candidates
-            .iter()
-            .map(|candidate| candidate.to_string_lossy());
-        Err(Error::NoCompiler {
-            looked_for: looked_for.collect::<Vec<_>>().join(", "),
-            reason: reasons.join("; "),
+        opened.map_err(|missing| Error::NoCompiler {
+            looked_for: missing.names(),
+            reason: missing.reason(),
         })
     }
 
-    fn open_one(candidate: &OsStr) -> Result<Self, String> {
-        let path = CString::new(candidate.as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: the path is a C string. The library's constructors run, which the caller asks
-        // for.
-        let library = unsafe { dlopen(path.as_ptr(), NOW) };
-        if library.is_null() {
-            // SAFETY: `dlerror` has no conditions. A non-null result is a C string until this
-            // thread's next call of `dlopen`, `dlsym` or `dlerror`.
-            let text = unsafe {
-                let text = dlerror();
-                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-            };
-            return Err(text.unwrap_or_else(|| "no reason given".into()));
-        }
-        let symbol = |name: &CStr| {
-            // SAFETY: the library is never closed, and the name is a C string.
-            let found = unsafe { dlsym(library, name.as_ptr()) };
-            (!found.is_null()).then_some(found)
-        };
+    fn bind(library: Library) -> Result<Self, String> {
         macro_rules! function {
             ($name:literal, $type:ty) => {
-                symbol($name).map(|found| {
+                library.symbol($name).map(|found| {
                     // SAFETY: NVRTC's function of that name has this type, in every release so far.
-                    unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
+                    unsafe { std::mem::transmute::<*mut c_void, $type>(found.as_ptr()) }
                 })
             };
         }
         macro_rules! needed {
             ($name:literal, $type:ty) => {
-                function!($name, $type)
-                    .ok_or_else(|| format!("it has no {}", $name.to_string_lossy()))?
+                function!($name, $type).ok_or_else(|| format!("it has no {}", $name))?
             };
         }
         Ok(Self {
-            create: needed!(c"nvrtcCreateProgram", Create),
-            compile: needed!(c"nvrtcCompileProgram", Compile),
-            destroy: needed!(c"nvrtcDestroyProgram", Destroy),
-            log_size: needed!(c"nvrtcGetProgramLogSize", Size),
-            log: needed!(c"nvrtcGetProgramLog", Get),
-            ptx_size: needed!(c"nvrtcGetPTXSize", Size),
-            ptx: needed!(c"nvrtcGetPTX", Get),
-            cubin: function!(c"nvrtcGetCUBINSize", Size).zip(function!(c"nvrtcGetCUBIN", Get)),
-            architectures: function!(c"nvrtcGetNumSupportedArchs", Count)
-                .zip(function!(c"nvrtcGetSupportedArchs", Count)),
+            create: needed!("nvrtcCreateProgram", Create),
+            compile: needed!("nvrtcCompileProgram", Compile),
+            destroy: needed!("nvrtcDestroyProgram", Destroy),
+            log_size: needed!("nvrtcGetProgramLogSize", Size),
+            log: needed!("nvrtcGetProgramLog", Get),
+            ptx_size: needed!("nvrtcGetPTXSize", Size),
+            ptx: needed!("nvrtcGetPTX", Get),
+            cubin: function!("nvrtcGetCUBINSize", Size).zip(function!("nvrtcGetCUBIN", Get)),
+            architectures: function!("nvrtcGetNumSupportedArchs", Count)
+                .zip(function!("nvrtcGetSupportedArchs", Count)),
         })
     }
 

@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// function that says which of two comes first: `__device__ bool less(const Item&, const Item&)`.
 /// It must be a strict weak order. If it is not, as for floats with NaNs among them, the contents
 /// of the output are unspecified. NVRTC, the compiler library of the CUDA toolkit, compiles the
-/// source for the device. It is looked for at the first use; the environment variable
-/// `RADSWEEP_NVRTC` names another.
+/// source for the device. It is looked for on the dynamic linker's paths, unless
+/// [`compile_with`](Self::compile_with) names it.
 ///
 /// A sort only queues work on the stream: it neither allocates nor waits. Sorts are stable and give
 /// the same bits each time. They make O(n log n) comparisons (Satish, Harris and Garland 2009,
@@ -161,12 +161,16 @@ impl<R: Pod> Comparator<R> {
         unsafe { Self::compile_with(device, source, None) }
     }
 
-    /// For tests: compiles with the given NVRTC.
+    /// As [`Comparator::compile`], with the NVRTC of that path or name; `None` is for the usual
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Comparator::compile`].
     ///
     /// # Safety
     ///
     /// As for [`Comparator::compile`].
-    #[doc(hidden)]
     pub unsafe fn compile_with(
         device: &Device,
         source: &str,

@@ -1,15 +1,13 @@
 //! NCCL as a library. It is bound when it is first needed, so that nothing links to it.
 
 use crate::TransportError;
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
+use gpu::AlreadyBound;
+use gpu::library::{Library as Opened, Names};
+use std::ffi::{OsString, c_int, c_void};
 use std::sync::OnceLock;
 
-/// The environment variable that names the library.
-const ENV: &str = "RADSWEEP_NCCL";
-const NAME: &str = "libnccl.so.2";
-/// `RTLD_NOW` on every Linux that the crate is for.
-const NOW: c_int = 2;
+/// Where the library is looked for.
+static NAMES: Names = Names::new(&["libnccl.so.2"]);
 
 /// The oldest version that can be used: major, minor and patch. Before it, a rank writes into the
 /// buffers of another rank of its process, and one device cannot access the memory pools of
@@ -22,12 +20,6 @@ pub(super) const SUCCESS: c_int = 0;
 pub(super) const IN_PROGRESS: c_int = 7;
 /// NCCL's type of bytes.
 pub(super) const BYTES: c_int = 1;
-
-unsafe extern "C" {
-    fn dlopen(path: *const c_char, mode: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlerror() -> *const c_char;
-}
 
 /// NCCL's handle of a communicator.
 pub(super) type Handle = *mut c_void;
@@ -65,20 +57,18 @@ macro_rules! functions {
         }
 
         impl Library {
-            fn bind(library: *mut c_void) -> Result<Self, String> {
+            fn bind(library: Opened) -> Result<Self, String> {
                 Ok(Self {
                     $($field: {
-                        // SAFETY: the library is never closed, and the name is a C string.
-                        let found = unsafe { dlsym(library, $name.as_ptr()) };
-                        if found.is_null() {
-                            return Err(format!("it has no {}", $name.to_string_lossy()));
-                        }
+                        let found = library
+                            .symbol($name)
+                            .ok_or_else(|| format!("it has no {}", $name))?;
                         // SAFETY: NCCL's function of that name has this type.
                         unsafe {
                             std::mem::transmute::<
                                 *mut c_void,
                                 unsafe extern "C" fn($($type),*) -> c_int,
-                            >(found)
+                            >(found.as_ptr())
                         }
                     },)*
                 })
@@ -88,16 +78,16 @@ macro_rules! functions {
 }
 
 functions! {
-    get_version c"ncclGetVersion" (*mut c_int),
-    get_unique_id c"ncclGetUniqueId" (*mut Id),
-    init c"ncclCommInitRankConfig" (*mut Handle, c_int, Id, c_int, *const Options),
-    async_error c"ncclCommGetAsyncError" (Handle, *mut c_int),
-    destroy c"ncclCommDestroy" (Handle),
-    abort c"ncclCommAbort" (Handle),
-    group_start c"ncclGroupStart" (),
-    group_end c"ncclGroupEnd" (),
-    send c"ncclSend" (*const c_void, usize, c_int, c_int, Handle, *mut c_void),
-    recv c"ncclRecv" (*mut c_void, usize, c_int, c_int, Handle, *mut c_void),
+    get_version "ncclGetVersion" (*mut c_int),
+    get_unique_id "ncclGetUniqueId" (*mut Id),
+    init "ncclCommInitRankConfig" (*mut Handle, c_int, Id, c_int, *const Options),
+    async_error "ncclCommGetAsyncError" (Handle, *mut c_int),
+    destroy "ncclCommDestroy" (Handle),
+    abort "ncclCommAbort" (Handle),
+    group_start "ncclGroupStart" (),
+    group_end "ncclGroupEnd" (),
+    send "ncclSend" (*const c_void, usize, c_int, c_int, Handle, *mut c_void),
+    recv "ncclRecv" (*mut c_void, usize, c_int, c_int, Handle, *mut c_void),
 }
 
 /// Why there is no library.
@@ -126,41 +116,37 @@ impl Library {
     }
 
     fn open() -> Result<Self, Missing> {
-        let forced = std::env::var_os(ENV).filter(|name| !name.is_empty());
-        let name = forced.unwrap_or_else(|| OsString::from(NAME));
-        let not_found = |reason| {
-            let name = name.to_string_lossy();
-            Missing::NotFound(format!("looked for {name} ({reason})"))
-        };
-        let library = load(&name).and_then(Self::bind).map_err(not_found)?;
-        let mut version = 0;
-        // SAFETY: the out pointer is valid.
-        let code = unsafe { (library.get_version)(&mut version) };
-        if code != SUCCESS {
-            return Err(not_found(format!("ncclGetVersion returned {code}")));
+        let bound = NAMES.open(|library| {
+            let library = Self::bind(library)?;
+            let mut version = 0;
+            // SAFETY: the out pointer is valid.
+            match unsafe { (library.get_version)(&mut version) } {
+                SUCCESS => Ok((library, parts(u32::try_from(version).unwrap_or(0)))),
+                code => Err(format!("ncclGetVersion returned {code}")),
+            }
+        });
+        match bound {
+            Ok((_, found)) if found < NEEDED => Err(Missing::Old(found)),
+            Ok((library, _)) => Ok(library),
+            Err(error) => Err(Missing::NotFound(error.to_string())),
         }
-        let found = parts(u32::try_from(version).unwrap_or(0));
-        if found < NEEDED {
-            return Err(Missing::Old(found));
-        }
-        Ok(library)
     }
 }
 
-fn load(name: &OsStr) -> Result<*mut c_void, String> {
-    let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: the path is a C string. The library's constructors run, which the caller asks for.
-    let library = unsafe { dlopen(path.as_ptr(), NOW) };
-    if !library.is_null() {
-        return Ok(library);
-    }
-    // SAFETY: `dlerror` has no conditions. A non-null result is a C string until this thread's next
-    // call of `dlopen`, `dlsym` or `dlerror`.
-    let text = unsafe {
-        let text = dlerror();
-        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-    };
-    Err(text.unwrap_or_else(|| "no reason given".to_owned()))
+/// Names the library of NCCL, a path or a name, instead of `libnccl.so.2` on the dynamic linker's
+/// paths. The process must call this before it makes its first [`Nccl`](crate::Nccl), or
+/// [`Devices`](crate::Devices) of several.
+///
+/// # Errors
+///
+/// [`AlreadyBound`] if the process has looked for the library, or has called this before.
+///
+/// ```
+/// sap_dist::set_nccl_library("/opt/nccl/lib/libnccl.so.2")?;
+/// # Ok::<(), gpu::AlreadyBound>(())
+/// ```
+pub fn set_nccl_library(name: impl Into<OsString>) -> Result<(), AlreadyBound> {
+    NAMES.replace(name)
 }
 
 /// Returns major, minor and patch of NCCL's number of a version, which has two digits for each of

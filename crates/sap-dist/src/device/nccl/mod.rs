@@ -5,6 +5,7 @@ mod communicator;
 mod library;
 
 pub(super) use communicator::Communicator;
+pub use library::set_nccl_library;
 
 use super::transport::{Below, DeviceTransport, delegate};
 use crate::transport::{Traffic, Transport, TransportError};
@@ -15,10 +16,10 @@ use std::time::Duration;
 /// way there is between two devices. All else goes over another transport.
 ///
 /// Each rank needs a device of its own, and `libnccl.so.2` of version 2.23 or newer, which is
-/// opened when it is first needed: from the paths of the dynamic linker, or from the one that the
-/// environment variable `RADSWEEP_NCCL` names. The environment variables of NCCL, such as
-/// `NCCL_DEBUG=WARN`, work too. No exchange uses NVLink multicast, but NCCL prepares it, unless
-/// `NCCL_NVLS_ENABLE=0` is set.
+/// opened when it is first needed: from the paths of the dynamic linker, or from the one that
+/// [`set_nccl_library`] names. The environment variables of NCCL, such as `NCCL_DEBUG=WARN`, work
+/// as always. No exchange uses NVLink multicast, but NCCL prepares it, unless `NCCL_NVLS_ENABLE=0`
+/// is set.
 ///
 /// The error of a rank ends a call on all, and the connections with it. A rank that is missing is
 /// an error after the time limit.
