@@ -79,7 +79,7 @@ pub enum Error {
         what: &'static str,
     },
     /// Host memory ran out.
-    #[error("no host memory for {bytes} bytes")]
+    #[error("out of host memory: cannot allocate {bytes} bytes")]
     OutOfMemory {
         /// Bytes asked for.
         bytes: u64,

@@ -126,7 +126,7 @@ pub enum Cause {
         limit: u64,
     },
     /// The system refused memory.
-    #[error("no memory for {bytes} bytes")]
+    #[error("out of host memory: cannot allocate {bytes} bytes")]
     OutOfMemory {
         /// The requested size.
         bytes: u64,

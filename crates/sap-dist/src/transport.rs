@@ -50,7 +50,7 @@ pub enum TransportError {
         rank: usize,
     },
     /// There is no memory for a message.
-    #[error("no memory for {bytes} bytes of messages")]
+    #[error("out of host memory: cannot allocate {bytes} bytes for messages")]
     OutOfMemory {
         /// The requested size.
         bytes: u64,

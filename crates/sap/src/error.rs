@@ -173,7 +173,7 @@ pub enum Error {
         what: String,
     },
     /// The system refused an allocation of host memory.
-    #[error("no host memory for {bytes} bytes")]
+    #[error("out of host memory: cannot allocate {bytes} bytes")]
     OutOfMemory {
         /// The requested size in bytes.
         bytes: u64,

@@ -76,7 +76,7 @@ pub enum Error {
         found: u64,
     },
     /// The array does not fit in host memory.
-    #[error("out of memory: cannot allocate the {bytes} bytes of {}", path.display())]
+    #[error("out of host memory: cannot allocate {bytes} bytes for {}", path.display())]
     OutOfMemory {
         /// The file.
         path: PathBuf,
