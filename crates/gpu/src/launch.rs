@@ -16,6 +16,7 @@ use crate::{DeviceInfo, DevicePtr, Error, Kernel, Result, Slice, SliceMut, Strea
 /// assert_eq!(launch.grid, (1000, 1, 1));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Launch {
     /// Blocks along each axis.
     pub grid: (u32, u32, u32),
@@ -38,14 +39,19 @@ pub fn blocks(items: usize, each: u32) -> u32 {
 }
 
 impl Launch {
-    /// Returns a one-dimensional shape of `grid` blocks of `block` threads each.
-    pub fn linear(grid: u32, block: u32) -> Launch {
+    /// Returns a shape of that many blocks, of that many threads each, along each axis.
+    pub fn new(grid: (u32, u32, u32), block: (u32, u32, u32)) -> Launch {
         Launch {
-            grid: (grid, 1, 1),
-            block: (block, 1, 1),
+            grid,
+            block,
             dynamic_shared: 0,
             cooperative: false,
         }
+    }
+
+    /// Returns a one-dimensional shape of `grid` blocks of `block` threads each.
+    pub fn linear(grid: u32, block: u32) -> Launch {
+        Launch::new((grid, 1, 1), (block, 1, 1))
     }
 
     /// Sets the dynamic shared memory of a block, in bytes.
@@ -353,15 +359,10 @@ mod tests {
     #[test]
     fn shapes_are_checked() {
         let good = Launch::linear(6, 256);
-        let shape = |grid, block| Launch {
-            grid,
-            block,
-            ..good
-        };
         for launch in [
             good,
             good.cooperative(),
-            shape((i32::MAX as u32, 65535, 65535), (4, 4, 64)),
+            Launch::new((i32::MAX as u32, 65535, 65535), (4, 4, 64)),
         ] {
             launch.check("kernel", 1024, &device(true)).unwrap();
         }
@@ -378,16 +379,20 @@ mod tests {
             error => panic!("{error}"),
         };
         for (launch, given, allowed) in [
-            (shape((0, 1, 1), (1, 1, 1)), 0, "1 to 2147483647"),
-            (shape((1, 65536, 1), (1, 1, 1)), 65536, "1 to 65535"),
+            (Launch::new((0, 1, 1), (1, 1, 1)), 0, "1 to 2147483647"),
+            (Launch::new((1, 65536, 1), (1, 1, 1)), 65536, "1 to 65535"),
             (
-                shape((1, 1, u32::MAX), (1, 1, 1)),
+                Launch::new((1, 1, u32::MAX), (1, 1, 1)),
                 u64::from(u32::MAX),
                 "1 to 65535",
             ),
-            (shape((1, 1, 1), (1, 0, 1)), 0, "1 to 1024"),
-            (shape((1, 1, 1), (1, 1, 65)), 65, "1 to 64"),
-            (shape((1, 1, 1), (1024, 1024, 64)), 1 << 26, "at most 1024"),
+            (Launch::new((1, 1, 1), (1, 0, 1)), 0, "1 to 1024"),
+            (Launch::new((1, 1, 1), (1, 1, 65)), 65, "1 to 64"),
+            (
+                Launch::new((1, 1, 1), (1024, 1024, 64)),
+                1 << 26,
+                "at most 1024",
+            ),
         ] {
             assert_eq!(limit(launch, 1024), (given, allowed.to_owned()));
         }

@@ -28,10 +28,7 @@ fn main() -> Outcome<()> {
     }
     let device = Device::new(adapters)?;
     for subgroups in [Subgroups::Auto, Subgroups::Never] {
-        let config = SorterConfig {
-            subgroups,
-            timings: true,
-        };
+        let config = SorterConfig::new().subgroups(subgroups).timings(true);
         let sorter = Sorter::new(&device, config)?;
         for &n in &sizes {
             for payload in [Payload::None, Payload::U32] {

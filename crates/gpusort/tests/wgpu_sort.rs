@@ -84,10 +84,7 @@ fn main() {
     };
     let browser = device.as_ref().map(promised);
     for (subgroups, device) in [(Subgroups::Never, &browser), (Subgroups::Auto, &device)] {
-        let config = SorterConfig {
-            subgroups,
-            timings: true,
-        };
+        let config = SorterConfig::new().subgroups(subgroups).timings(true);
         // One for all tests, so that kernels are compiled once.
         let sorter = device
             .as_ref()

@@ -169,6 +169,7 @@ impl From<gpu::Error> for TransportError {
 
 /// How [`Transport::all_reduce`] joins the words of all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reduce {
     /// The sum, modulo 2^64.
     Sum,

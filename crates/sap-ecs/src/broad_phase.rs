@@ -8,11 +8,20 @@ use std::ops::ControlFlow;
 
 /// An entity whose box a query hits.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct EntityHit {
     /// The entity.
     pub entity: Entity,
     /// The distance to its box; see [`sap::Hit::t`].
     pub t: f32,
+}
+
+impl EntityHit {
+    /// Returns a hit of the box of that entity, at that distance.
+    #[must_use]
+    pub const fn new(entity: Entity, t: f32) -> Self {
+        Self { entity, t }
+    }
 }
 
 /// The broad phase of a world, created by [`install`](crate::install).
@@ -111,7 +120,7 @@ impl BroadPhase {
     /// assert_eq!(broad_phase.query(Aabb::new([4.2; 3], [9.0; 3])).collect()?, [ball]);
     /// let ray = Shape::Ray { origin: [0.0, 4.0, 4.0], dir: [1.0, 0.0, 0.0], max_t: 100.0 };
     /// let hit = broad_phase.query(ray).filter(Filter { mask: 1, ..Filter::default() }).closest()?;
-    /// assert_eq!(hit, Some(EntityHit { entity: ball, t: 3.5 }));
+    /// assert_eq!(hit, Some(EntityHit::new(ball, 3.5)));
     /// # Ok::<(), sap_ecs::Error>(())
     /// ```
     ///

@@ -23,6 +23,7 @@ pub struct BroadPhaseSchedule;
 /// The system sets of a run, in order. Systems that move entities go before `Write`, systems that
 /// read pairs after `Update`.
 #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BroadPhaseSystems {
     /// Writes the boxes of changed entities.
     Write,

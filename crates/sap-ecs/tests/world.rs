@@ -347,11 +347,10 @@ fn queries_leave_out_entities_by_filter_and_stop_early() -> Result<(), sap_ecs::
         ..Filter::default()
     });
     assert_eq!(of_second.collect()?, bodies[1..]);
-    let t = 7.0;
-    let entity = bodies[1];
-    assert_eq!(of_second.closest()?, Some(EntityHit { entity, t }));
+    let expected = EntityHit::new(bodies[1], 7.0);
+    assert_eq!(of_second.closest()?, Some(expected));
     let seen = of_second.visit(|hit| ControlFlow::Break(hit.entity))?;
-    assert_eq!(seen, Some(entity));
+    assert_eq!(seen, Some(bodies[1]));
     let beside = Aabb::new([5.0, -1.0, -1.0], [7.0, 1.0, 1.0]);
     let touching = broad_phase.query(beside);
     assert!(touching.any()?);

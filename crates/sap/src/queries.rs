@@ -23,9 +23,9 @@ use std::ops::ControlFlow;
 ///
 /// let ray = Shape::Ray { origin: [0.0, 0.5, 0.5], dir: [1.0, 0.0, 0.0], max_t: 100.0 };
 /// let walls = broad_phase.query(ray).filter(Filter { mask: WALL, ..Filter::default() });
-/// assert_eq!(walls.closest()?, Some(Hit { index: 0, t: 3.0 }));
+/// assert_eq!(walls.closest()?, Some(Hit::new(0, 3.0)));
 /// assert_eq!(walls.collect()?, [0, 2]);
-/// assert_eq!(broad_phase.query(ray).closest()?, Some(Hit { index: 1, t: 1.0 }));
+/// assert_eq!(broad_phase.query(ray).closest()?, Some(Hit::new(1, 1.0)));
 /// # Ok::<(), sap::Error>(())
 /// ```
 #[derive(Clone, Copy)]
@@ -141,7 +141,7 @@ impl<'a> Query<'a> {
     /// # let mut broad_phase = BroadPhase::new(Config::default())?;
     /// broad_phase.update(&[Aabb::new([4.0; 3], [5.0; 3]), Aabb::new([1.0; 3], [2.0; 3])])?;
     /// let within = |radius| broad_phase.query(Shape::Sphere { center: [3.0, 1.5, 1.5], radius });
-    /// assert_eq!(within(10.0).closest()?, Some(Hit { index: 1, t: 1.0 }));
+    /// assert_eq!(within(10.0).closest()?, Some(Hit::new(1, 1.0)));
     /// assert_eq!(within(0.5).closest()?, None);
     /// # Ok::<(), sap::Error>(())
     /// ```

@@ -256,8 +256,7 @@ impl Asked {
             let passes = self.filter.is_none_or(|filter| pair(&filter, &own))
                 && self.world.is_none_or(|asked| asked == world);
             if let Some(t) = met(b, shape, self.rule.unwrap_or(rule)).filter(|_| passes) {
-                let index = i as u32;
-                hits.push(Hit { index, t });
+                hits.push(Hit::new(i as u32, t));
             }
         }
         hits.sort_by(|x, y| x.t.total_cmp(&(y.t)).then(x.index.cmp(&y.index)));

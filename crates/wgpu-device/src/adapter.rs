@@ -10,6 +10,7 @@ use wgpu::{
 
 /// The adapters that [`Device::new`](crate::Device::new) may choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Adapters {
     /// Graphics processors only.
     #[default]
@@ -45,6 +46,7 @@ impl Adapters {
 
 /// An adapter of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AdapterSummary {
     /// Its name and interface, such as "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan".
     pub name: String,

@@ -33,6 +33,7 @@ struct Inner {
 
 /// The numbers of lanes that a subgroup of a device may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct SubgroupSizes {
     /// The min number.
     pub min: u32,

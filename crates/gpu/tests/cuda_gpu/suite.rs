@@ -374,26 +374,14 @@ fn wrong_launches_are_errors(device: &Device) {
         (Launch::linear(0, 32), 0),
         (Launch::linear(1, 0), 0),
         (
-            Launch {
-                grid: (1, info.max_grid.1 + 1, 1),
-                ..Launch::linear(1, 1)
-            },
+            Launch::new((1, info.max_grid.1 + 1, 1), (1, 1, 1)),
             info.max_grid.1 + 1,
         ),
         (
-            Launch {
-                block: (1, 1, info.max_block.2 + 1),
-                ..Launch::linear(1, 1)
-            },
+            Launch::new((1, 1, 1), (1, 1, info.max_block.2 + 1)),
             info.max_block.2 + 1,
         ),
-        (
-            Launch {
-                block: (32, 32, 2),
-                ..Launch::linear(1, 1)
-            },
-            2048,
-        ),
+        (Launch::new((1, 1, 1), (32, 32, 2)), 2048),
         (
             Launch::linear(1, 32).dynamic_shared(info.shared_per_block_optin),
             info.shared_per_block_optin,

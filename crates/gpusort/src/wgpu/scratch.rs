@@ -8,6 +8,7 @@ use wgpu_device::{BufferUsages, Device, wgpu};
 
 /// What a sort moves with each key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Payload {
     /// Nothing.
     None,

@@ -75,6 +75,7 @@ impl From<&Aabb> for Shape {
 
 /// A box that a query meets.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Hit {
     /// The index of the box.
     pub index: u32,
@@ -85,6 +86,12 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// Returns a hit of the box of that index, at that distance.
+    #[must_use]
+    pub const fn new(index: u32, t: f32) -> Self {
+        Self { index, t }
+    }
+
     /// The order of hits: nearest first, then by index. `t` is neither NaN nor negative.
     pub(crate) const fn rank(&self) -> (u32, u32) {
         (self.t.to_bits(), self.index)

@@ -92,10 +92,8 @@ impl Bodies for Galaxy {
         let n = self.at.len();
         let count = n.div_ceil(self.share) as u32;
         stages.mark(stream, "gravity")?;
-        let launch = Launch {
-            grid: (n.div_ceil(GRAVITY_BODIES) as u32, count, 1),
-            ..Launch::linear(1, GRAVITY_THREADS)
-        };
+        let blocks = (n.div_ceil(GRAVITY_BODIES) as u32, count, 1);
+        let launch = Launch::new(blocks, (GRAVITY_THREADS, 1, 1));
         let [moves, after] = &mut self.moves;
         // SAFETY: as in `place`; the buffer has a sum for each body and part.
         unsafe {

@@ -330,10 +330,7 @@ impl Sort<'_> {
 
         self.mark("step 7: prefix sum")?;
         let blocks = (buckets.div_ceil(COLUMN_THREADS), groups as u32, 1);
-        let columns = Launch {
-            grid: blocks,
-            ..Launch::linear(1, COLUMN_THREADS)
-        };
+        let columns = Launch::new(blocks, (COLUMN_THREADS, 1, 1));
         launch(&kernels.column_sums, columns, &gpu::args![args])?;
         let (tile, max_tiles) = (plan.tile.keys() as u32, plan.bucket_tiles() as u32);
         let one = Launch::linear(1, SCAN_THREADS);

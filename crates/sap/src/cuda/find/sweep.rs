@@ -130,10 +130,7 @@ impl Sweep {
     fn choose_axis(&self, stream: &Stream, scene: &Scene, state: DevicePtr<State>) -> Result<()> {
         let n = scene.n;
         let sampled = sample_size(n) as u32;
-        let launch = Launch {
-            grid: (sampled.div_ceil(WARP), 3, 1),
-            ..Launch::linear(1, THREADS)
-        };
+        let launch = Launch::new((sampled.div_ceil(WARP), 3, 1), (THREADS, 1, 1));
         let (boxes, worlds) = (scene.boxes()?, address(&scene.worlds));
         // SAFETY: the counters are this engine's, and worlds come one for each box. `sampled` is at
         // most `n`, and what the kernel has shared memory for.
