@@ -59,7 +59,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // The pairs in device memory, for a kernel that uses them.
-    let on_device = broad_phase.device_pairs().map_or(0, |pairs| pairs.len());
+    let on_device = broad_phase.device_pairs()?.len();
     println!("{on_device} pairs are on the device; none was downloaded yet");
     let boxes = ours.to_vec(bodies.boxes())?;
     let mut on_cpu = BroadPhase::new(Config {

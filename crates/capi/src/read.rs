@@ -174,8 +174,8 @@ pub unsafe extern "C" fn radsweep_device_pairs(
                 };
                 let stream = state.broad_phase.stream().ok_or_else(not_on_cuda)?;
                 stream.synchronize().map_err(sap::Error::from)?;
-                let pairs = state.broad_phase.device_pairs();
-                let (address, len) = pairs.map_or((0, 0), |pairs| (pairs.ptr(), pairs.len()));
+                let pairs = state.broad_phase.device_pairs()?;
+                let (address, len) = (pairs.ptr(), pairs.len());
                 // SAFETY: guaranteed by the caller.
                 unsafe {
                     pointer::write(out, "out", address)?;

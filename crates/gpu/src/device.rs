@@ -151,6 +151,7 @@ impl Device {
         if first.is_ok() {
             return first;
         }
+        // The error of the first says more than those of the others.
         (1..Device::count()?)
             .find_map(|ordinal| Device::open(ordinal).ok())
             .map_or(first, Ok)

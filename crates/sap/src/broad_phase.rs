@@ -462,7 +462,7 @@ impl BroadPhase {
     /// let Some(stream) = broad_phase.stream().cloned() else { return Ok(()) };
     /// let boxes = stream.from_slice(&[Aabb::new([0.0; 3], [1.0; 3]); 3])?;
     /// assert_eq!(broad_phase.update_device(boxes.slice())?.pairs, 3);
-    /// assert_eq!(broad_phase.device_pairs().map(|pairs| pairs.len()), Some(3));
+    /// assert_eq!(broad_phase.device_pairs()?.len(), 3);
     /// # Ok::<(), sap::Error>(())
     /// ```
     ///
@@ -524,13 +524,16 @@ impl BroadPhase {
         self.cuda_mut()?.between([a.source, b.source])
     }
 
-    /// Returns the pairs of the last update in the memory of the device, sorted; none for an engine
-    /// on the CPU. Read them on [`BroadPhase::stream`], or on another stream that waits for an
-    /// event of it.
+    /// Returns the pairs of the last update in the memory of the device, sorted. Read them on
+    /// [`BroadPhase::stream`], or on another stream that waits for an event of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCuda`] for an engine that does not work on CUDA.
     #[cfg(cuda)]
-    #[must_use]
-    pub fn device_pairs(&self) -> Option<gpu::Slice<'_, Pair>> {
-        self.chosen.cuda()?.device_pairs().ok()
+    pub fn device_pairs(&self) -> Result<gpu::Slice<'_, Pair>> {
+        let engine = self.chosen.cuda().ok_or_else(|| self.not_on_cuda())?;
+        engine.device_pairs()
     }
 
     /// Returns the stream that the engine works on; none for an engine on the CPU.
@@ -542,10 +545,16 @@ impl BroadPhase {
 
     #[cfg(cuda)]
     fn cuda_mut(&mut self) -> Result<&mut crate::cuda::Engine> {
+        let not_on_cuda = self.not_on_cuda();
+        self.chosen.cuda_mut().ok_or(not_on_cuda)
+    }
+
+    #[cfg(cuda)]
+    fn not_on_cuda(&self) -> Error {
         let backend = self.chosen.engine.backend();
-        self.chosen.cuda_mut().ok_or_else(|| Error::NoCuda {
+        Error::NoCuda {
             looked_for: format!("this broad phase works on the backend `{backend}`"),
-        })
+        }
     }
 
     /// The threads of [`Config::threads`].

@@ -126,7 +126,7 @@ impl Plan {
     pub fn scratch_bytes(&self) -> Result<u64> {
         if self.algorithm == Algorithm::Auto {
             let needed = |algorithm| Self { algorithm, ..*self }.scratch_bytes();
-            // An algorithm without a size, as for too many keys, does not run.
+            // Only a size that overflows is an error, and no memory can be of that size.
             let others = auto::others(&self.shape).filter_map(|algorithm| needed(algorithm).ok());
             return Ok(others.max().unwrap_or(0).max(needed(Algorithm::Onesweep)?));
         }

@@ -379,7 +379,7 @@ pub(super) fn search(
 
 /// Returns the pairs of the last search of an engine.
 pub(super) fn pairs_of(engine: &BroadPhase) -> Result<Slice<'_, sap::Pair>, Cause> {
-    engine.device_pairs().ok_or_else(no_device)
+    Ok(engine.device_pairs()?)
 }
 
 /// Finds the pairs of copies, with engines on the stream of the rank that keep their memory between

@@ -63,8 +63,9 @@ impl Engine {
         let mut batch = std::mem::take(&mut self.search.batch);
         let (resident, margin) = (&mut self.resident, self.config.margin);
         let is_like = (resident.reader).read(&mut batch, frame, margin, &resident.scene, scene)?;
-        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait. What
-        // has no memory for a guess may have it for the numbers.
+        // Nothing moved in the last frame, so likely nothing has now, which is worth a wait. A
+        // search ahead only saves time: one that was refused memory is made again below, by the
+        // true numbers, and a lost device is the error of the submission below.
         let ahead = if resident.was_same {
             None
         } else {

@@ -223,7 +223,7 @@ fn between_updates(strategy: Strategy) -> Result<(), Failed> {
         device.update_device(there.slice())?;
         host.update(&owned.boxes)?;
         found(&mut device, &sets[1], &sets[0])?;
-        let list = device.device_pairs().ok_or("no pairs on the device")?;
+        let list = device.device_pairs().map_err(text)?;
         same(&stream.to_vec(list)?, host.pairs())?;
         device.download()?;
         same(device.started(), host.started())?;

@@ -79,10 +79,7 @@ impl OnDevice {
         self.bodies.place(stream)?;
         self.stages.mark(stream, BROAD_PHASE)?;
         let report = broad_phase.update_device(self.bodies.boxes())?.clone();
-        let pairs = broad_phase.device_pairs();
-        let pairs = pairs.ok_or_else(|| radsweep::Error::NoCuda {
-            looked_for: "the pairs of this update on the device".to_owned(),
-        })?;
+        let pairs = broad_phase.device_pairs()?;
         self.bodies.respond(stream, pairs, &mut self.stages)?;
         Ok(report)
     }
