@@ -1,4 +1,4 @@
-// An exclusive prefix sum over the threads of a workgroup, in the order of `place`.
+// An exclusive prefix sum over the threads of a workgroup, in the order of `enter_subgroups`.
 
 var<workgroup> subgroup_sums: array<u32, SUBGROUPS>;
 

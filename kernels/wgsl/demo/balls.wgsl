@@ -3,7 +3,7 @@
 // Centres and radii at the start of the frame, and velocities.
 @group(0) @binding(1) var<storage, read> starts: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> velocities: array<vec4<f32>>;
-// Those of the next frame, or of the next step.
+// Centres, radii and velocities of the next frame, or of the next step.
 @group(0) @binding(3) var<storage, read_write> next_at: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> next_velocities: array<vec4<f32>>;
 // Six floats a box, `min` before `max`.

@@ -22,10 +22,10 @@ struct Run {
 @group(0) @binding(11) var<storage, read_write> b_list: array<u32>;
 // The bodies whose runs are marked, in order.
 @group(0) @binding(12) var<storage, read> owners: array<u32>;
-// Of each body, begin and end of its run in `below`, then in `above`.
+// The begin and the end of the run of each body in `below`, then in `above`.
 @group(0) @binding(13) var<storage, read_write> marks: array<u32>;
 
-// The same, for the kernels of a scene: the neighbours of smaller and of larger index.
+// What a scene reads: the runs of each body, and its neighbours of smaller and of larger index.
 @group(0) @binding(14) var<storage, read> rows: array<vec4<u32>>;
 @group(0) @binding(15) var<storage, read> below: array<u32>;
 @group(0) @binding(16) var<storage, read> above: array<u32>;

@@ -3,13 +3,13 @@
 //
 // A column has even steps of the sweep axis. A cell is a step of a column, and a box has a copy in
 // the cell of its `min` in each column that it touches. `count_cells` counts the copies of each
-// cell, `scan_counts` turns the counts into places, and `place_entries` stores the copies as
+// cell, `scan_counts` turns the counts into slots, and `place_entries` stores the copies as
 // entries there, in no order within a cell. The boxes that begin before an entry ends are all in
 // the cells up to that of its `max`: they are its tests, a few more than in the order of `min`, and
 // the test has the sweep axis too. `number_tests` and `find_in_cells` share the tests evenly.
 //
 // `find_in_cells` counts the pairs of each row, which are those of a smaller index, and numbers
-// each in its row. `scan_counts` turns these counts into places, `place_pairs` brings the pairs
+// each in its row. `scan_counts` turns these counts into slots, `place_pairs` brings the pairs
 // there, and `store_rows` puts each row in order: a pair counts those of its row that come before.
 //
 // Counts are scanned in blocks of a power of two. At most `MAX_BLOCKS` sums of blocks are left,
@@ -32,15 +32,14 @@
 const MAX_SUM: u32 = 0xffffffu;
 const MAX_ROW: u32 = 1024u;
 
-// What the launches count: pairs in two words, tests, copies, whether a sum or a row was too large,
-// and the pairs that the last list has too.
+// What the launches count besides pairs: tests, copies, whether a sum or a row was too large, and
+// the pairs that the last list has too.
 const TALLY_TESTS: u32 = 2u;
 const TALLY_COPIES: u32 = 3u;
 const TALLY_OVER: u32 = 4u;
 const TALLY_COMMON: u32 = 5u;
 const TALLIES: u32 = 6u;
 
-@group(0) @binding(10) var<storage, read_write> tallies: array<atomic<u32>>;
 // The counters of the cells: of copies; then where the copies of each begin in its block, then
 // where they end.
 @group(0) @binding(2) var<storage, read_write> cells: array<atomic<u32>>;

@@ -100,15 +100,6 @@ fn find_own(test: u32, end: u32, count: u32, tests: u32) -> u32 {
     return pairs;
 }
 
-// Counts pairs, and returns the number of those before.
-fn reserve_slots(wanted: u32) -> u32 {
-    let before = atomicAdd(&tallies[PAIRS], wanted);
-    if before + wanted < before {
-        atomicAdd(&tallies[PAIRS + 1u], 1u);
-    }
-    return before;
-}
-
 var<workgroup> share_slot: u32;
 
 @compute @workgroup_size(WORKGROUP)

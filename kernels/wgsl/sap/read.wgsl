@@ -83,6 +83,7 @@ fn is_valid_box(bounds: Bounds) -> bool {
     return is_valid || is_empty_box(bounds);
 }
 
+// Copies the boxes, invalid ones as empty ones, and counts these.
 @compute @workgroup_size(WORKGROUP)
 fn check_boxes(
     @builtin(local_invocation_index) lid: u32,
@@ -98,7 +99,8 @@ fn check_boxes(
     }
 }
 
-// Does so, and compares the boxes with those of the last frame.
+// Copies and counts as `check_boxes` does, and notes whether a box differs from that of the last
+// frame.
 @compute @workgroup_size(WORKGROUP)
 fn check_and_compare(
     @builtin(local_invocation_index) lid: u32,

@@ -80,8 +80,7 @@ const FIRST_COLUMNS: u32 = 0xc0000000u;
 // Flags that the boxes of a pair do not share.
 const EXCLUSIVE_FLAGS: u32 = 3u;
 
-// Where the counters have the number of pairs, and that of all tests.
-const PAIRS: u32 = 0u;
+// Where `scan_sums` leaves the number of all tests, in two words: behind that of pairs.
 const TESTS: u32 = 2u;
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -2,8 +2,6 @@
 
 const SHARE: u32 = WORKGROUP * ITEMS;
 
-// The number of pairs, and that of all tests, which `scan_sums` has left.
-@group(0) @binding(10) var<storage, read_write> counters: array<atomic<u32>>;
 // Pairs as numbers of twice the bits of an index, the smaller index in the high ones.
 @group(0) @binding(11) var<storage, read_write> pairs: array<vec2<u32>>;
 // The number of pairs of each smaller index.
@@ -53,7 +51,7 @@ fn test_number(share: u32, offset: u32) -> vec2<u32> {
 
 // Returns the number of tests of a share. Some workgroups have none.
 fn test_count(share: u32) -> u32 {
-    let all = vec2<u32>(atomicLoad(&counters[TESTS]), atomicLoad(&counters[TESTS + 1u]));
+    let all = vec2<u32>(atomicLoad(&tallies[TESTS]), atomicLoad(&tallies[TESTS + 1u]));
     var tests = params.tests;
     if is_below(all, plus(params.first_test, vec2<u32>(tests, 0u))) {
         tests = select(0u, all.x - params.first_test.x, is_below(params.first_test, all));
@@ -120,16 +118,6 @@ fn found_pair(lid: u32, share: u32, i: u32) -> vec2<u32> {
 fn packed(pair: vec2<u32>) -> vec2<u32> {
     let bits = params.index_bits;
     return vec2<u32>(pair.x | (pair.y << bits), pair.y >> (32u - bits));
-}
-
-// Counts pairs, and returns the number of those before. Beyond 2^32 that is only the low word, and
-// none of them is kept: there are more than any list has room for.
-fn reserve_slots(wanted: u32) -> u32 {
-    let before = atomicAdd(&counters[PAIRS], wanted);
-    if before + wanted < before {
-        atomicAdd(&counters[PAIRS + 1u], 1u);
-    }
-    return before;
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -7,7 +7,7 @@ fn scan(
     @builtin(subgroup_id) id: u32,
     @builtin(subgroup_invocation_id) lane: u32,
 ) {
-    scan_digit(place(count, id, lane), group.x);
+    scan_digit(enter_subgroups(count, id, lane), group.x);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -17,5 +17,5 @@ fn scatter(
     @builtin(subgroup_id) id: u32,
     @builtin(subgroup_invocation_id) lane: u32,
 ) {
-    scatter_tiles(place(count, id, lane), group.x);
+    scatter_tiles(enter_subgroups(count, id, lane), group.x);
 }

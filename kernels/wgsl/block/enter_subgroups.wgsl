@@ -14,9 +14,9 @@ var<private> lane: u32;
 // The rank of this thread among the active lanes of its subgroup.
 var<private> active_rank: u32;
 
-// Returns the index of this thread, which counts subgroup by subgroup: other than the index that a
-// device gives it, it is in the order of prefix sums over lanes.
-fn place(count: u32, id: u32, subgroup_lane: u32) -> u32 {
+// Finds out where this thread stands, and returns its index, which counts subgroup by subgroup:
+// other than the index that a device gives it, it is in the order of prefix sums over lanes.
+fn enter_subgroups(count: u32, id: u32, subgroup_lane: u32) -> u32 {
     subgroups = count;
     subgroup = id;
     lane = subgroup_lane;
