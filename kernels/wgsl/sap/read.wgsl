@@ -33,7 +33,7 @@ const ABSENT: u32 = 0xffffffffu;
 // Where the counters have the number of invalid boxes, the complement of the index of the first,
 // and whether a word has changed.
 const INVALID: u32 = 0u;
-const FIRST_BAD: u32 = 1u;
+const FIRST_INVALID: u32 = 1u;
 const CHANGED: u32 = 2u;
 
 @group(0) @binding(0) var<uniform> params: ReadParams;
@@ -128,7 +128,7 @@ fn check_box(index: u32) -> bool {
     let is_valid = is_valid_box(given_bounds(index));
     if !is_valid {
         atomicAdd(&counters[INVALID], 1u);
-        atomicMax(&counters[FIRST_BAD], ~index);
+        atomicMax(&counters[FIRST_INVALID], ~index);
     }
     return is_valid;
 }
