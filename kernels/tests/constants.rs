@@ -57,19 +57,10 @@ const SAP: &[Same] = &[
         ["sap/offsets.cuh", "OFFSET_THREADS * OFFSET_ITEMS"],
         &[["offsets.rs", "TILE"]],
     ),
-    (
-        ["sap/scan.cuh", "SCAN_THREADS"],
-        &[
-            ["scan.rs", "THREADS"],
-            ["sap-dist/src/device/kernels.rs", "SCAN_THREADS"],
-        ],
-    ),
+    (["sap/scan.cuh", "SCAN_THREADS"], &[["scan.rs", "THREADS"]]),
     (
         ["block/differences.cuh", "DIFFERENCE_ITEMS"],
-        &[
-            ["events.rs", "TILE"],
-            ["sap-dist/src/device/owned_pairs.rs", "TILE"],
-        ],
+        &[["differences.rs", "TILE"]],
     ),
 ];
 
