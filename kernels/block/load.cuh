@@ -32,7 +32,7 @@ DEVICE void for_items(u32 first, u32 count, Visit visit) {
     }
 }
 
-// The same with one branch behind the last item, where no item waits for memory.
+// Calls `visit` alike, with one branch behind the last item, where no item waits for memory.
 template <u32 ITEMS, u32 DISTANCE, class Visit>
 DEVICE void for_items_in_turn(u32 first, u32 count, Visit visit) {
 #pragma unroll

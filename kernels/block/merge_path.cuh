@@ -15,7 +15,7 @@ DEVICE u32 merge_path(u32 a_length, u32 b_length, u32 diagonal, BFirst b_first) 
     return partition_point(low, high, [&](u32 a) { return !b_first(diagonal - 1 - a, a); });
 }
 
-// The same by a whole warp, for runs in memory.
+// Returns the same, found by a whole warp, for runs in memory.
 template <class BFirst>
 DEVICE u32 warp_merge_path(u32 a_length, u32 b_length, u32 diagonal, BFirst b_first) {
     const u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);

@@ -17,7 +17,8 @@ DEVICE Index partition_point(Index low, Index high, Before before) {
     return low;
 }
 
-// The same by a whole warp, which looks at 32 indices at once: each step leaves a part in 32.
+// Returns the same, found by a whole warp. It looks at 32 indices at once, so that each step leaves
+// a part in 32.
 template <class Index, class Before>
 DEVICE Index warp_partition_point(Index low, Index high, Before before) {
     while (low < high) {

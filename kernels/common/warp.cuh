@@ -13,15 +13,27 @@ DEVICE u32 lane_index() { return threadIdx.x % WARP; }
 // The lanes below this one, a bit each.
 DEVICE u32 lanes_below() { return (1u << lane_index()) - 1; }
 
-// Returns the sum of `value` over this lane and those below it.
-template <class T>
-DEVICE T warp_inclusive_sum(T value, u32 lane = lane_index()) {
+// Returns the sum of `value` over this lane and those below it, in each group of LANES lanes.
+// `lane` is the lane's index in its group.
+template <u32 LANES = WARP, class T>
+DEVICE T warp_inclusive_sum(T value, u32 lane = lane_index() % LANES) {
+    static_assert(LANES <= WARP && (LANES & (LANES - 1)) == 0, "groups fill a warp");
 #pragma unroll
-    for (u32 step = 1; step < WARP; step *= 2) {
-        const T below = __shfl_up_sync(ALL_LANES, value, step);
+    for (u32 step = 1; step < LANES; step *= 2) {
+        const T below = __shfl_up_sync(ALL_LANES, value, step, LANES);
         if (lane >= step) value += below;
     }
     return value;
+}
+
+// Adds the number of lanes that have something to a counter in memory. Returns the sum of the
+// counter and the lanes before this one that have something, which is the slot of what it has.
+DEVICE u64 warp_append(u64* count, bool has) {
+    const u32 lanes = __ballot_sync(ALL_LANES, has);
+    if (lanes == 0) return 0;
+    u64 first = 0;
+    if (lane_index() == 0) first = atomicAdd(count, u64(__popc(lanes)));
+    return __shfl_sync(ALL_LANES, first, 0) + __popc(lanes & lanes_below());
 }
 
 // Combines the values of all lanes. Every lane gets the result.

@@ -99,12 +99,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_keep(
         const Indices pair = i < n ? pairs[i] : Indices{};
         const bool keeps = i < n && pair.b < homes.own, leaves = i < n && !keeps;
         u32 total;
-        const u64 place = at + block_exclusive_sum<THREADS / WARP>(u32(keeps), sums, total);
+        const u64 slot = at + block_exclusive_sum<THREADS / WARP>(u32(keeps), sums, total);
         Found named{};
-        if (keeps) kept[place] = pair;
+        if (keeps) kept[slot] = pair;
         if (leaves) {
             named = found(name_of(homes, pair.a), name_of(homes, pair.b), twice);
-            out[i - place] = named;
+            out[i - slot] = named;
         }
         count_owner(counts, named.owner, leaves);
         at += total;

@@ -3,7 +3,7 @@
 //
 // Bytes a pair of each list: 16 read, and 16 written if the other list lacks it. With 13.7 M pairs
 // in each list, of which 7 % change, 310 us on an H200, where the bytes take 110: a block waits for
-// its search, its pairs and the blocks before it, and 47 registers allow 5 blocks. Pairs packed
+// its search, its pairs and the blocks before it, and 48 registers allow 5 blocks. Pairs packed
 // into 64 bits in shared memory, where ids have 32, took 280.
 #pragma once
 #include "block/differences.cuh"
@@ -25,7 +25,7 @@ struct PairForm {
     static DEVICE Pair item(Code code) { return Pair{u64(code >> 64), u64(code)}; }
 };
 
-extern "C" __global__ void __launch_bounds__(DIFFERENCE_THREADS) dist_differences(
+extern "C" __global__ void __launch_bounds__(DIFFERENCE_THREADS, 5) dist_differences(
     const __grid_constant__ Changes d) {
     find_differences<PairForm>(d);
 }
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_moved(
         const u64 at = partition_point(u64(0), count, [&](u64 k) { return ids[k] < event.a; });
         lacks = at == count || ids[at] != event.a;
     }
-    const u64 at = append(moved_count, lacks);
+    const u64 at = warp_append(moved_count, lacks);
     if (lacks) moved[at] = event;
 }
 

@@ -15,15 +15,6 @@ struct Segment {
 ASSERT_LAYOUT(Segment, 40,
     AT(start, 0) AT(to, 8) AT(first, 16) AT(origin, 24) AT(home, 28) AT(group, 32) AT(unused, 36));
 
-// Adds the lanes that have something to a count, and returns which place is this lane's. All lanes
-// take part.
-DEVICE u64 append(u64* count, bool has) {
-    const u32 lanes = __ballot_sync(ALL_LANES, has);
-    u64 first = 0;
-    if (lanes && lane_index() == 0) first = atomicAdd(count, u64(__popc(lanes)));
-    return __shfl_sync(ALL_LANES, first, 0) + __popc(lanes & lanes_below());
-}
-
 constexpr u32 NO_GROUP = ~0u;
 
 // Adds the box of each lane that has a group to its bounds in memory. All lanes take part.
@@ -122,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_near(
         }
         meets = meets && (cells.columns == 0 || is_home(cells, own));
     }
-    const u64 at = append(count, meets);
+    const u64 at = warp_append(count, meets);
     if (!meets || at >= capacity) return;
     store_box(near.boxes, at, box);
     near.names[at] = name_of(homes, i);

@@ -7,11 +7,11 @@
 //   merge    merges two sorted runs that came from two ranks; a tree of these merges all
 //
 // Bytes of a merge, for a key and its value: their sizes read, and written. About 40 instructions a
-// key, of which a third is the search of a thread's place. A block finds its part of both runs by
-// merge path, its threads theirs in shared memory, and a thread then only notes where each of its
-// keys is: the block writes keys and values by these places, in the order of memory. On an H200
-// 2^27 pairs of 4 + 4 bytes take 0.90 ms, where a copy of the bytes takes 0.52; 2^28 keys took 1.17
-// (0.52) with 63 registers, and were not measured since they have 48.
+// key, of which a third is the search of a thread's first key. A block finds its part of both runs
+// by merge path, its threads theirs in shared memory, and a thread then only notes where each of
+// its keys is: the block writes keys and values by these offsets, in the order of memory. On an
+// H200 2^27 pairs of 4 + 4 bytes take 0.90 ms, where a copy of the bytes takes 0.52; 2^28 keys took
+// 1.17 (0.52) with 63 registers, and were not measured since they have 48.
 #include "block/merge_path.cuh"
 #include "block/merge_split.cuh"
 #include "common/layout.cuh"
@@ -83,71 +83,65 @@ DEVICE void merge(const Runs& runs) {
     constexpr bool HAS_VALUES = sizeof(Value) != 1;
     constexpr u64 NEAR = 256;  // keys from one look to the next
     __shared__ Key keys[TILE + 1];
-    __shared__ u16 places[TILE];
-    __shared__ u64 ends[2];
+    __shared__ u16 offsets[TILE];
     const u64 n = runs.end - runs.begin, a_length = runs.middle - runs.begin;
     const Key *a = runs.keys + runs.begin, *b = runs.keys + runs.middle;
     const u64 first = u64(blockIdx.x) * TILE, last = min(first + TILE, n);
-    const u32 warp = threadIdx.x / WARP, length = u32(last - first);
-    if (warp < 2) {
-        const u64 diagonal = warp == 0 ? first : last;
-        const u64 of_a = warp_merge_split<NEAR>(a_length, n - a_length, diagonal, [&](u64 i) {
-            return runs.map(a[i]) <= runs.map(b[diagonal - 1 - i]);
-        });
-        if (lane_index() == 0) ends[warp] = of_a;
-    }
-    __syncthreads();
-    const u64 a_first = ends[0], b_first = first - a_first;
-    const u32 a_count = u32(ends[1] - a_first);
+    const u32 length = u32(last - first);
+    const MergeTile of_a = block_merge_split<NEAR>(
+        a_length, n - a_length, first, last,
+        [&](u64 i, u64 k) { return runs.map(a[i]) <= runs.map(b[k]); });
+    const u64 a_first = of_a.begin, b_first = first - a_first;
+    const u32 a_count = u32(of_a.end - a_first);
     // Returns where an element of the tile is in memory: those of the first run are before.
-    auto source = [&](u32 place) {
-        return place < a_count ? runs.begin + a_first + place
-                               : runs.middle + b_first + (place - a_count);
+    auto source = [&](u32 offset) {
+        return offset < a_count ? runs.begin + a_first + offset
+                                : runs.middle + b_first + (offset - a_count);
     };
     // All loads are on their way before the first is stored.
     Key loaded[ITEMS];
 #pragma unroll
     for (u32 round = 0; round < ITEMS; round++) {
-        const u32 place = round * THREADS + threadIdx.x;
-        if (place < length) loaded[round] = runs.keys[source(place)];
+        const u32 offset = round * THREADS + threadIdx.x;
+        if (offset < length) loaded[round] = runs.keys[source(offset)];
     }
 #pragma unroll
     for (u32 round = 0; round < ITEMS; round++) {
-        const u32 place = round * THREADS + threadIdx.x;
-        if (place < length) keys[place] = loaded[round];
+        const u32 offset = round * THREADS + threadIdx.x;
+        if (offset < length) keys[offset] = loaded[round];
     }
     __syncthreads();
     const u32 own = min(threadIdx.x * ITEMS, length);
-    auto bits = [&](u32 place) { return runs.map(keys[place]); };
+    auto bits = [&](u32 offset) { return runs.map(keys[offset]); };
     u32 i = merge_path(a_count, length - a_count, own, [&](u32 in_b, u32 in_a) {
         return bits(a_count + in_b) < bits(in_a);
     });
     u32 k = a_count + own - i;
     // One behind the end is read, and not used.
-    Key of_a = bits(i), of_b = bits(k);
+    Key next_a = bits(i), next_b = bits(k);
 #pragma unroll
     for (u32 round = 0; round < ITEMS; round++) {
         if (own + round >= length) break;
-        const bool takes_b = i == a_count || (k < length && of_b < of_a);
-        places[own + round] = u16(takes_b ? k : i);
+        const bool takes_b = i == a_count || (k < length && next_b < next_a);
+        offsets[own + round] = u16(takes_b ? k : i);
         const u32 next = (takes_b ? k : i) + 1;
         const Key of_next = bits(next);
         k = takes_b ? next : k;
         i = takes_b ? i : next;
-        of_b = takes_b ? of_next : of_b;
-        of_a = takes_b ? of_a : of_next;
+        next_b = takes_b ? of_next : next_b;
+        next_a = takes_b ? next_a : of_next;
     }
     __syncthreads();
 #pragma unroll
     for (u32 round = 0; round < ITEMS; round++) {
         const u32 at = round * THREADS + threadIdx.x;
         if (at >= length) break;
-        const u32 place = places[at];
+        const u32 offset = offsets[at];
         const u64 to = runs.to + first + at;
-        runs.keys_out[to] = keys[place];
+        runs.keys_out[to] = keys[offset];
         if (HAS_VALUES) {
             static_cast<Value*>(runs.values_out)[to] =
-                static_cast<const Value*>(runs.values)[source(place)];
+                static_cast<const Value*>(runs.values)[source(offset)];
         }
     }
 }

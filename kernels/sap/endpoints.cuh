@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_endpoint_keys_worlds(
 
 // The records of a warp, and which of them are mins.
 struct Records {
-    u32 place[RECORD_ROUNDS];
+    u32 record[RECORD_ROUNDS];
     u32 mins[RECORD_ROUNDS];
     u32 count;
 
@@ -86,11 +86,11 @@ struct Records {
 #pragma unroll
         for (u32 k = 0; k < RECORD_ROUNDS; k++) {
             const u64 at = (warp * RECORD_ROUNDS + k) * WARP + lane_index();
-            place[k] = at < all ? records[at] : NONE;
+            record[k] = at < all ? records[at] : NONE;
         }
 #pragma unroll
         for (u32 k = 0; k < RECORD_ROUNDS; k++) {
-            mins[k] = __ballot_sync(ALL_LANES, place[k] != NONE && (place[k] < n) != (open != 0));
+            mins[k] = __ballot_sync(ALL_LANES, record[k] != NONE && (record[k] < n) != (open != 0));
             count += __popc(mins[k]);
         }
     }
@@ -124,11 +124,11 @@ extern "C" __global__ void __launch_bounds__(RECORD_THREADS) sap_endpoint_rank(
         u32(before[blockIdx.x]), of_warp, threadIdx.x / WARP);
 #pragma unroll
     for (u32 k = 0; k < RECORD_ROUNDS; k++) {
-        const u32 place = own.place[k], box = place < n ? place : place - n;
+        const u32 record = own.record[k], box = record < n ? record : record - n;
         const u32 mins_before = rank + __popc(own.mins[k] & lanes_below());
         if (own.mins[k] >> lane_index() & 1) {
             index[mins_before] = box;
-        } else if (place != Records::NONE) {
+        } else if (record != Records::NONE) {
             until[box] = mins_before;
         }
         rank += __popc(own.mins[k]);
@@ -144,7 +144,7 @@ struct Ranked {
 extern "C" __global__ void __launch_bounds__(128) sap_endpoint_order(
     const u32* until, const u32* index, const Box* stored, u32 n, u32 tiles, u32 may_rest,
     State* state, Sorted out) {
-    order(Ranked{until}, index, stored, n, tiles, may_rest, state, out);
+    order(Ranked{until}, Ordered{index, stored, n, tiles}, may_rest, state, out);
 }
 
 }  // namespace radsweep::sap

@@ -208,10 +208,10 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
     const u32 i = k < n && order ? order[k] : k;
     const uint2 slot = k < n ? slots[k] : make_uint2(NO_BUCKET, 0);
     const bool placed = slot.x != NO_BUCKET;
-    u32 place = 0;
+    u32 to_slot = 0;
     if (next && k < n) next[placed ? starts[slot.x] + slot.y : u32(state->placed) + slot.y] = i;
     if (placed) {
-        place = starts[slot.x] + slot.y;
+        to_slot = starts[slot.x] + slot.y;
         const Box box = load_box(stored + i);
         const u32 level = level_of(cut, cells(cut, box));
         const Record record = record_of(box, ids ? ids[i] : i, level);
@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
 #pragma unroll
     for (u32 round = 0; round < 2; round++) {
         const u32 from = round * (WARP / 2) + lane / 2;
-        const u32 to = __shfl_sync(ALL_LANES, place, from);
+        const u32 to = __shfl_sync(ALL_LANES, to_slot, from);
         if (any >> from & 1)
             reinterpret_cast<float4*>(records + to)[lane % 2] =
                 halves[threadIdx.x - lane + from][lane % 2];

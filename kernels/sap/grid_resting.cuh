@@ -52,10 +52,16 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
         return r;
     }
 
+    // This lane's box.
+    struct Own {
+        u32 number, world;
+        Cells cells;
+    };
+
     // Looks up the rows of this lane's box from `first` on, of `steps` in all, and tests what is
     // there.
-    DEVICE void look(
-        u32 number, u32 level, const Cells& c, const Rows& r, u32 steps, u32 world, u32 first) {
+    DEVICE void look(const Own& own, u32 level, const Rows& r, u32 steps, u32 first) {
+        const Cells& c = own.cells;
         const bool is_main = level == in.cut.main;
         const int from_x =
             max(at_level(in.cut, 0, c.low[0], level) - 1, is_main ? in.cut.low[0] : -(1 << 30) - 1);
@@ -71,7 +77,7 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
                 const int y = r.y + int(step % r.by_y), z = r.z + int(step / r.by_y);
                 u32 from = 0, len = 0;
                 if (step < steps && is_row(in.cut, level, y, z)) {
-                    u32 bucket = bucket_of(in.cut, level, from_x, y, z, world), here = cells;
+                    u32 bucket = bucket_of(in.cut, level, from_x, y, z, own.world), here = cells;
                     if (!is_main) {
                         if (cells >= hashed) bucket = in.cut.hashed;
                         const u32 wanted = min(cells, hashed);
@@ -87,7 +93,7 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
                         len = here > 0 ? in.starts[bucket + here] - from : 0;
                     }
                 }
-                count = this->list(count, from, len, number | level << 5 | step << 10);
+                count = this->list(count, from, len, own.number | level << 5 | step << 10);
             }
             __syncwarp();
             if (count > 0) this->test_runs(count);
@@ -106,10 +112,10 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
             shared.low[lane] = record.low;
             shared.high[lane] = record.high;
         }
-        const Cells c = cells(in.cut, live ? box : Box{});
+        const Own own{number, world, cells(in.cut, live ? box : Box{})};
         u64 all = 0;
         for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1)
-            all += rows(c, __ffs(int(levels)) - 1).count;
+            all += rows(own.cells, __ffs(int(levels)) - 1).count;
         if (live && all > max_rows(placed)) {
             if (lane < BOXES) resting.large[atomicAdd(&in.state->large, 1ull)] = at;
             live = false;
@@ -117,12 +123,12 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
         __syncwarp();
         for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1) {
             const u32 level = __ffs(int(levels)) - 1;
-            const Rows r = rows(c, level);
+            const Rows r = rows(own.cells, level);
             const u32 steps = live ? u32(r.count) : 0;
             const u32 most = warp_max(steps);
 #pragma unroll 1
             for (u32 first = 0; first < most; first += LOOKS<BOXES> * (WARP / BOXES))
-                look(number, level, c, r, steps, world, first);
+                look(own, level, r, steps, first);
         }
         while (waiting > 0) this->pop();
         emitter.flush();
@@ -151,16 +157,16 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_resting_larg
     const __grid_constant__ RestingInput in, const __grid_constant__ Keys keys) {
     __shared__ WarpOut out[GRID_THREADS / WARP];
     const u32 large = u32(in.grid.state->large), placed = u32(in.grid.table->placed);
-    const u32 place = blockIdx.x * blockDim.x + threadIdx.x, warp_start = place - lane_index();
+    const u32 index = blockIdx.x * blockDim.x + threadIdx.x, warp_start = index - lane_index();
     if (large == 0 || warp_start >= placed) return;
     const GridInput& grid = in.grid;
     if (grid.limit < u64(large) * placed / SWEPT_A_TEST) {
-        if (place == 0) grid.state->stopped = 1;
+        if (index == 0) grid.state->stopped = 1;
         return;
     }
     Emitter<Keys> emitter(keys, &grid.state->pairs, out[threadIdx.x / WARP]);
-    const bool present = place < placed;
-    const Record record = present ? grid.records[place] : Record{};
+    const bool present = index < placed;
+    const Record record = present ? grid.records[index] : Record{};
     const u32 j = __float_as_uint(record.high.z);
     for (u32 k = 0; k < large; k++) {
         const u32 at = in.large[k], i = in.ids[at];

@@ -155,18 +155,18 @@ struct GridWarp {
     }
 
     // Gives a test's box and record. Returns whether they overlap.
-    DEVICE bool hits(bool there, u32 number, u32 run_number, u32& what, u32& place) const {
+    DEVICE bool hits(bool there, u32 number, u32 run_number, u32& what, u32& index) const {
         if (!there) return false;
         const uint2 run = shared.runs[run_number];
         what = run.y;
-        place = run.x + number;
-        const float4 l = in.records[place].low, h = in.records[place].high;
+        index = run.x + number;
+        const float4 l = in.records[index].low, h = in.records[index].high;
         return overlap(shared.low[what % BOXES], shared.high[what % BOXES], l, h);
     }
 
-    DEVICE void push(bool hit, u32 what, u32 place) {
+    DEVICE void push(bool hit, u32 what, u32 index) {
         const u32 hits = __ballot_sync(ALL_LANES, hit);
-        if (hit) shared.stack[waiting + __popc(hits & lanes_below())] = make_uint2(what, place);
+        if (hit) shared.stack[waiting + __popc(hits & lanes_below())] = make_uint2(what, index);
         waiting += __popc(hits);
     }
 
@@ -178,16 +178,16 @@ struct GridWarp {
         for (u32 round = 0; round < here; round += 2 * WARP) {
             const u32 first = shared.begins[round / WARP], second = shared.begins[round / WARP + 1];
             const u32 middle = before + __popc(first), number = round + lane_index();
-            u32 what[2], place[2];
+            u32 what[2], index[2];
             const bool one = hits(
                 number < here, base + number, before + __popc(first & up_to_me) - 1, what[0],
-                place[0]);
+                index[0]);
             const bool two = hits(
                 number + WARP < here, base + number + WARP, middle + __popc(second & up_to_me) - 1,
-                what[1], place[1]);
+                what[1], index[1]);
             before = middle + __popc(second);
-            push(one, what[0], place[0]);
-            push(two, what[1], place[1]);
+            push(one, what[0], index[0]);
+            push(two, what[1], index[1]);
             __syncwarp();
             while (waiting >= WARP) pop();
         }

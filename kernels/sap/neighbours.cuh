@@ -183,10 +183,10 @@ DEVICE u64 three(u32 hits, u32 last) {
 }
 DEVICE u32 third(u64 three, u32 which) { return u32(three >> 20 * which) & 0xfffff; }
 
-// Writes the pairs whose bits are set. Returns the place behind them.
+// Writes the pairs whose bits are set. Returns the slot behind them.
 DEVICE u64 put(u32 bits, uint2 pair, u64 at, uint2* out, u64 capacity) {
-    const u64 place = at + __popc(bits & lanes_below());
-    if ((bits >> lane_index() & 1) && place < capacity) out[place] = pair;
+    const u64 slot = at + __popc(bits & lanes_below());
+    if ((bits >> lane_index() & 1) && slot < capacity) out[slot] = pair;
     return at + __popc(bits);
 }
 

@@ -23,14 +23,10 @@ ASSERT_LAYOUT(Ray, 56, AT(origin, 0) AT(step, 24) AT(most, 48));
 
 // Appends the boxes of the lanes whose `meets` holds.
 DEVICE void take(bool meets, u32 index, const Box& box, NearBox* out, u32 capacity) {
-    const u32 taken = __ballot_sync(ALL_LANES, meets);
-    if (taken == 0) return;
-    u64 first = 0;
-    if (lane_index() == 0) first = atomicAdd(reinterpret_cast<u64*>(out), u64(__popc(taken)));
-    const u64 place = __shfl_sync(ALL_LANES, first, 0) + __popc(taken & lanes_below());
-    if (meets && place < capacity) {
-        out[1 + place].index = index;
-        store_box(&out[1 + place].box, box);
+    const u64 slot = warp_append(reinterpret_cast<u64*>(out), meets);
+    if (meets && slot < capacity) {
+        out[1 + slot].index = index;
+        store_box(&out[1 + slot].box, box);
     }
 }
 

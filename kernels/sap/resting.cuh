@@ -42,13 +42,13 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split(
     const u32 mask = __ballot_sync(ALL_LANES, own);
     if (lane_index() == 0) counts[warp] = __popc(mask);
     __syncthreads();
-    u32 place = u32(before[blockIdx.x]) + __popc(mask & lanes_below());
-    place = add_warps_below<SPLIT_THREADS / WARP>(place, counts, warp);
+    u32 slot = u32(before[blockIdx.x]) + __popc(mask & lanes_below());
+    slot = add_warps_below<SPLIT_THREADS / WARP>(slot, counts, warp);
     if (i >= n) return;
     if (own) {
-        active[place] = i;
+        active[slot] = i;
     } else {
-        resting[i - place] = i;
+        resting[i - slot] = i;
     }
 }
 

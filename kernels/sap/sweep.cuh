@@ -69,7 +69,7 @@ DEVICE u32 find_tile(const u64* first_unit, u32 tiles, u64 unit) {
 struct Held {
     float min_y[SETS], max_y[SETS], min_z[SETS], max_z[SETS];
     u32 slots;
-    DEVICE u32 place(u32 set) const { return slots >> 8 * set & 0xff; }
+    DEVICE u32 offset(u32 set) const { return slots >> 8 * set & 0xff; }
 };
 
 // Returns min, max, min, max, moved outward: no min is +infinity and no max -infinity.
@@ -92,7 +92,7 @@ DEVICE void filter(const float4* group, const Held& held, u32 first, int (&none)
         for (u32 s = 0; s < ACTIVE; s++) {
             int apart = __float_as_int(held.max_y[s] - j.x) | __float_as_int(j.y - held.min_y[s]) |
                         __float_as_int(held.max_z[s] - j.z) | __float_as_int(j.w - held.min_z[s]);
-            if (DIAGONAL) apart |= int(first + k) - 1 - int(held.place(s));
+            if (DIAGONAL) apart |= int(first + k) - 1 - int(held.offset(s));
             none[s] &= apart;
         }
     }
@@ -115,7 +115,7 @@ struct Warp {
             if (hits == 0) continue;
             if (none[s] >= 0) {
                 shared.stack[waiting + __popc(hits & lanes_below())] =
-                    make_uint2(tile_start + held.place(s), first_j);
+                    make_uint2(tile_start + held.offset(s), first_j);
             }
             waiting += __popc(hits);
             __syncwarp();
@@ -158,7 +158,7 @@ struct Warp {
         held.slots = sorted.slots[tile * WARP + lane];
 #pragma unroll
         for (u32 s = 0; s < SETS; s++) {
-            const float4 sides = finite_ends(sorted.sides[start + held.place(s)]);
+            const float4 sides = finite_ends(sorted.sides[start + held.offset(s)]);
             held.min_y[s] = sides.x;
             held.max_y[s] = sides.y;
             held.min_z[s] = sides.z;

@@ -14,6 +14,7 @@
 // 20 + log2(n) loads of keys, near each other within a warp and so mostly from L1, and 450
 // instructions a lane to deal the sets.
 #pragma once
+#include "block/bitonic.cuh"
 #include "common/search.cuh"
 #include "types.cuh"
 
@@ -47,36 +48,6 @@ DEVICE u32 search(const Key* keys, u32 from, u32 to, Key key, bool open) {
 DEVICE u32 upper_key(u32, float max) { return ordered(max); }
 DEVICE u64 upper_key(u64 own, float max) { return (own >> 32 << 32) | ordered(max); }
 
-// Sorts the 128 values of a warp, value k * 32 + lane in `value[k]`, by a bitonic network;
-// descending.
-DEVICE void sort_descending(u32 (&value)[SETS]) {
-    const u32 lane = lane_index();
-#pragma unroll
-    for (u32 size = 2; size <= TILE; size *= 2) {
-#pragma unroll
-        for (u32 stride = size / 2; stride > 0; stride /= 2) {
-            if (stride >= WARP) {
-                const u32 apart = stride / WARP;
-#pragma unroll
-                for (u32 k = 0; k < SETS; k++) {
-                    if (k & apart) continue;
-                    const bool down = (k * WARP & size) == 0;
-                    const u32 a = value[k], b = value[k + apart];
-                    value[k] = down ? max(a, b) : min(a, b);
-                    value[k + apart] = down ? min(a, b) : max(a, b);
-                }
-            } else {
-#pragma unroll
-                for (u32 k = 0; k < SETS; k++) {
-                    const u32 other = __shfl_xor_sync(ALL_LANES, value[k], stride);
-                    const bool down = ((k * WARP + lane) & size) == 0, first = (lane & stride) == 0;
-                    value[k] = down == first ? max(value[k], other) : min(value[k], other);
-                }
-            }
-        }
-    }
-}
-
 // Finds where the run of the box at position i < live ends, by search in the sorted keys.
 // `Endpoints` knows it already (endpoints.cuh).
 template <class Key>
@@ -88,13 +59,19 @@ struct Searched {
     }
 };
 
+// The boxes, and their order.
+struct Ordered {
+    const u32* index;
+    const Box* stored;
+    u32 n, tiles;
+};
+
 template <class Runs>
 DEVICE void order(
-    const Runs& runs, const u32* index, const Box* stored, u32 n, u32 tiles, u32 may_rest,
-    State* state, const Sorted& out) {
+    const Runs& runs, const Ordered& in, u32 may_rest, State* state, const Sorted& out) {
     const u32 tile = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const u32 lane = lane_index();
-    if (tile >= tiles) return;
+    if (tile >= in.tiles) return;
     // Nothing moved since the last update, whose result is valid: there is nothing to sweep. The
     // host's name for `may_rest` is `may_skip`.
     if (may_rest && state->changed == 0) {
@@ -102,7 +79,7 @@ DEVICE void order(
         return;
     }
     const u32 axis = u32(state->axis), side = axis == 0 ? 1 : 0, other_side = axis == 2 ? 1 : 2;
-    const u32 live = n - u32(state->empty);
+    const u32 live = in.n - u32(state->empty);
     const u32 start = tile * TILE;
 
     // A value to deal by: the chunks to sweep above the offset in the tile. More chunks than 25
@@ -112,9 +89,9 @@ DEVICE void order(
     u64 candidates = 0;
 #pragma unroll
     for (u32 k = 0; k < SETS; k++) {
-        const u32 place = k * WARP + lane, i = start + place;
-        const u32 own = i < n ? index[i] : 0;
-        const Box box = i < n ? load_box(stored + own) : empty_box();
+        const u32 offset = k * WARP + lane, i = start + offset;
+        const u32 own = i < in.n ? in.index[i] : 0;
+        const Box box = i < in.n ? load_box(in.stored + own) : empty_box();
         out.sides[i] = make_float4(
             pick(box.min, side), pick(box.max, side), pick(box.min, other_side),
             pick(box.max, other_side));
@@ -128,12 +105,12 @@ DEVICE void order(
             candidates += end - i - 1;
             chunks = min((end - 1) / CHUNK + 1 - start / CHUNK, MAX_CHUNKS);
         }
-        value[k] = chunks * TILE | place;
+        value[k] = chunks * TILE | offset;
     }
     candidates = warp_sum(candidates);
     if (lane == 0 && candidates > 0) atomicAdd(&state->tests, candidates);
 
-    sort_descending(value);
+    warp_bitonic_sort<true>(value);
     u32 slots = 0, reach[SETS];
 #pragma unroll
     for (u32 k = 0; k < SETS; k++) {
@@ -151,13 +128,13 @@ DEVICE void order(
 extern "C" __global__ void __launch_bounds__(128) sap_order(
     const u32* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
     State* state, Sorted out) {
-    order(Searched<u32>{keys, open}, index, stored, n, tiles, may_rest, state, out);
+    order(Searched<u32>{keys, open}, Ordered{index, stored, n, tiles}, may_rest, state, out);
 }
 
 extern "C" __global__ void __launch_bounds__(128) sap_order_worlds(
     const u64* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
     State* state, Sorted out) {
-    order(Searched<u64>{keys, open}, index, stored, n, tiles, may_rest, state, out);
+    order(Searched<u64>{keys, open}, Ordered{index, stored, n, tiles}, may_rest, state, out);
 }
 
 }  // namespace radsweep::sap

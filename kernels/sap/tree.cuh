@@ -31,6 +31,7 @@
 //            stack; after 128 nodes it leaves those that wait to warps that are done
 #pragma once
 #include "accept.cuh"
+#include "block/bitonic.cuh"
 #include "emit.cuh"
 #include "grid_sweep.cuh"
 #include "types.cuh"
@@ -215,15 +216,9 @@ DEVICE u32 property(const TreeInput& in, u32 which, u32 box) {
 
 // Sorts lanes by value, then by index. Returns the lane that comes at this lane's rank.
 DEVICE u32 sort_lanes(u32 value) {
-    u64 key = u64(value) << 32 | lane_index();
-    for (u32 size = 2; size <= WARP; size *= 2) {
-        for (u32 stride = size / 2; stride > 0; stride /= 2) {
-            const u64 other = __shfl_xor_sync(ALL_LANES, key, stride);
-            const bool up = (lane_index() & size) == 0, first = (lane_index() & stride) == 0;
-            key = (up == first) == (other < key) ? other : key;
-        }
-    }
-    return u32(key);
+    u64 key[1] = {u64(value) << 32 | lane_index()};
+    warp_bitonic_sort<false>(key);
+    return u32(key[0]);
 }
 
 // Segments of `size` boxes. `pass` counts the passes.
