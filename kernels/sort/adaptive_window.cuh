@@ -66,10 +66,10 @@ static_assert(sizeof(WindowRecord) == 6 * sizeof(Key) + 8, "as the host counts")
 // stable one.
 struct alignas(2 * sizeof(Key)) Element {
     Key key;
-    u32 place;
+    u32 offset;
 
     DEVICE bool operator<(const Element& other) const {
-        return key < other.key || (key == other.key && place < other.place);
+        return key < other.key || (key == other.key && offset < other.offset);
     }
 };
 
@@ -92,7 +92,7 @@ struct Window {
     // The host gives this many bytes (adaptive.rs: shared_bytes).
     struct Shared {
         Element removed[REMOVED];
-        Key keys[WIDTH];  // by place
+        Key keys[WIDTH];  // by offset
         // By rank: offsets; before and after that, bounds of runs and of windows.
         u16 sources[WIDTH];
         u32 kept[THREADS];  // by run, a bit for each key that is kept
@@ -107,7 +107,7 @@ struct Window {
                               WARP * 8 + 4 * sizeof(Key) + 16,
         "as the host counts");
     static_assert(
-        2 * THREADS * sizeof(Key) <= WIDTH * sizeof(u16), "the runs' bounds in the sources' place");
+        2 * THREADS * sizeof(Key) <= WIDTH * sizeof(u16), "the runs' bounds where the sources are");
 
     const Array array;
     Shared& shared;
@@ -120,8 +120,8 @@ struct Window {
         : array(array), shared(shared), compared(array.order()), lane(threadIdx.x % WARP),
           warp(threadIdx.x / WARP), run(threadIdx.x), number(number), core(u64(number) * CORE) {}
 
-    DEVICE Key at(u32 place) const { return compared(shared.keys[place]); }
-    DEVICE Element element(u32 place) const { return {at(place), place}; }
+    DEVICE Key at(u32 offset) const { return compared(shared.keys[offset]); }
+    DEVICE Element element(u32 offset) const { return {at(offset), offset}; }
     DEVICE u32 core_count() const { return array.n() - core < CORE ? u32(array.n() - core) : CORE; }
     DEVICE State& state() const { return *state_of(array.header()); }
     DEVICE Key* run_max() const { return reinterpret_cast<Key*>(shared.sources); }
@@ -136,8 +136,8 @@ struct Window {
     }
 
     // Returns the key at an offset, or what stands for it beyond the input.
-    DEVICE Key load_key(u32 place) const {
-        const u64 index = core + place;  // HALO too many
+    DEVICE Key load_key(u32 offset) const {
+        const u64 index = core + offset;  // HALO too many
         if (index < HALO || index - HALO >= array.n()) return beyond(index < HALO);
         return array.keys_in()[index - HALO];
     }
@@ -194,8 +194,8 @@ struct Window {
     }
 
     static DEVICE u32 highest_bit(u32 word) { return 0x80000000u >> __clz(int(word)); }
-    static DEVICE u32 first_place(u32 run, u32 kept) { return run * ITEMS + __ffs(int(kept)) - 1; }
-    static DEVICE u32 last_place(u32 run, u32 kept) { return run * ITEMS + 31 - __clz(int(kept)); }
+    static DEVICE u32 first_offset(u32 run, u32 kept) { return run * ITEMS + __ffs(int(kept)) - 1; }
+    static DEVICE u32 last_offset(u32 run, u32 kept) { return run * ITEMS + 31 - __clz(int(kept)); }
 
     // 2, between runs: each thread whose run has kept keys compares its first with the last one
     // kept before, and removes pairs of them, from what both runs had when the round began. Returns
@@ -215,9 +215,9 @@ struct Window {
             u32 left = 0, right = kept, left_kept = 0;
             if (other != NONE) {
                 left = left_kept = shared.kept[other];
-                before = last_place(other, left);
+                before = last_offset(other, left);
                 while (left != 0 && right != 0 &&
-                       at(first_place(run, right)) < at(last_place(other, left))) {
+                       at(first_offset(run, right)) < at(last_offset(other, left))) {
                     left ^= highest_bit(left);
                     right &= right - 1;
                 }
@@ -260,14 +260,14 @@ struct Window {
             if ((kept >> i & 1) == 0) continue;
             const Element here = element(run * ITEMS + i);
             while (removed < here) {
-                *to++ = u16(removed.place);
+                *to++ = u16(removed.offset);
                 next++;
                 removed = next < count ? shared.removed[next] : none;
             }
-            *to++ = u16(here.place);
+            *to++ = u16(here.offset);
         }
         if (is_last) {
-            for (; next < count; next++) *to++ = u16(shared.removed[next].place);
+            for (; next < count; next++) *to++ = u16(shared.removed[next].offset);
         }
     }
 
@@ -285,10 +285,10 @@ struct Window {
         for (u32 i = 0; i < EACH; i++) {
             const u32 to = threadIdx.x + i * THREADS;
             if (to >= (FULL ? CORE : count)) break;
-            const u32 place = shared.sources[HALO + to];
-            const u64 index = core + place - HALO;
+            const u32 offset = shared.sources[HALO + to];
+            const u64 index = core + offset - HALO;
             if (VALUES) values[i] = from != nullptr ? from[index] : Value(index);
-            if (with_keys) keys_to[to] = shared.keys[place];
+            if (with_keys) keys_to[to] = shared.keys[offset];
         }
         if constexpr (VALUES) {
 #pragma unroll
@@ -420,7 +420,7 @@ struct Window {
         }
         u32 to = run * ITEMS - rank;
         for (u32 out = WHOLE_RUN & ~kept; out != 0; out &= out - 1)
-            shared.removed[to++] = element(first_place(run, out));
+            shared.removed[to++] = element(first_offset(run, out));
         if (count != 0) sort_removed(count);  // includes the barrier before `merge`
         else __syncthreads();
         merge(kept, before, rank, count);

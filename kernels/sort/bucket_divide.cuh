@@ -84,10 +84,10 @@ DEVICE void index_samples(const BucketArgs& args) {
         u32 low = 0;
         if (bucket != 0) {
             const Key splitter = args.splitters[bucket];
-            const u32 place = args.splitter_places[bucket], owner = place / args.tile;
+            const u32 index = args.splitter_places[bucket], owner = index / args.tile;
             // Keys equal to the splitter are before it in the sublists before the splitter's, and
             // behind it in those after.
-            if (owner == sublist) low = place % args.tile;
+            if (owner == sublist) low = index % args.tile;
             else
                 low = partition_point(0u, count, [&](u32 at) {
                     return keys[at] < splitter || (keys[at] == splitter && sublist < owner);

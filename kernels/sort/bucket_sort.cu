@@ -12,7 +12,7 @@
 //     2  local sort of each on chip (bucket_tile.cuh)
 //     3  local sampling, as the sorted sublist is written: every SPACING-th key
 //   tile_sort, merge (once a level)
-//     4  all samples sorted, by (key, place): tiles on chip, then runs of tiles in pairs
+//     4  all samples sorted, by (key, index): tiles on chip, then runs of tiles in pairs
 //   splitters
 //     5  s equidistant global samples
 //   index         one block a sublist
@@ -30,12 +30,12 @@
 //                 merged on chip
 //   merge         instead of these two, once a level, where buckets may have more than 32 tiles
 //
-// Bucket sizes. A place is an index in the sorted sublists, one behind the other. Every SPACING-th
-// place is a sample, and keys compare by (ordered bits, place), so that no two are equal. A bucket
+// Bucket sizes. Indices are those in the sorted sublists, one behind the other. Every SPACING-th is
+// that of a sample, and keys compare by (ordered bits, index), so that no two are equal. A bucket
 // has at most C = ceil(samples / s) samples, and in each sublist at most the keys of their sections
 // and SPACING - 1 before the first of them, so at most (C + m) SPACING - m keys; the host chooses
 // SPACING such that this is at most 2 n / s (plan.rs). It holds for every input; all keys equal
-// give n / s. The order of equal keys is that of their places, so the sort is stable.
+// give n / s. The order of equal keys is that of their indices, so the sort is stable.
 //
 // Bytes a key of B bytes with a value of V bytes: 2 (B + V) each for local sort, relocation, bucket
 // sort and, where buckets have several tiles, their parts; B for the indexing. Keys u32 at 2^26:
@@ -54,11 +54,11 @@
 //    on keys, as there.
 //  - Tiles fill the 64 KiB of shared memory that a block has on Turing instead of 8 KiB: fewer
 //    sublists, so fewer samples.
-//  - Samples carry their places (key, place); the paper is silent on equal keys, which break its
+//  - Samples carry their indices (key, index); the paper is silent on equal keys, which break its
 //    bound.
 //  - k is above s where the host can afford it, which brings the largest bucket down from 2 n / s
 //    to n / s + n / k.
-//  - The samples are an index sort of keys whose place follows from their number; s is chosen by n,
+//  - The samples are an index sort of keys whose index follows from their number; s is chosen by n,
 //    for buckets of few tiles.
 //  - All splitters are searched at once, not by halves: lanes that read one address share the
 //    access today.
@@ -113,7 +113,7 @@ DEVICE u32 levels_of(u64 tiles) { return tiles <= 1 ? 0 : 32 - __clz(u32(tiles -
 
 // A block's tile of a piece.
 template <u32 KEYS>
-struct Place {
+struct TileRange {
     u32 begin, size;  // of the piece
     u32 tile;         // within the piece
     u32 levels;       // of merging that the piece needs
@@ -135,19 +135,30 @@ struct Place {
     DEVICE u32 base() const { return begin + tile * KEYS; }
 };
 
-// Writes the tile's `count` elements from `to` on. `source` maps an offset in the tile to the index
-// in `from`. Sorts in place: a thread's keys, then its values, are all read before any are written.
+// Where the `count` elements of a tile go: in `to` from `base` on.
+struct Target {
+    const Array& to;
+    u64 base;
+    u32 count;
+    bool with_keys;
+};
+
+// Writes a tile. `source` maps an offset in it to the index in `from`. Sorts in place: a thread's
+// keys, then its values, are all read before any are written.
 template <class Tile, class Source>
 DEVICE void write_tile(
-    const SortArgs& args, const Tile& tile, const Array& from, const Array& to, u64 base, u32 count,
-    bool with_keys, Source source) {
+    const SortArgs& args, const Tile& tile, const Array& from, const Target& target,
+    Source source) {
+    const Array& to = target.to;
+    const u64 base = target.base;
+    const u32 count = target.count;
     constexpr u32 ITEMS = Tile::ITEMS;
     const bool exact = !Tile::INDEXED || args.flags & EXACT;
-    if (with_keys) {
+    if (target.with_keys) {
         Key keys[ITEMS];
         for_items_in_turn<ITEMS, TILE_THREADS>(threadIdx.x, count, [&](u32 i, u32 at) {
             keys[i] =
-                exact ? tile.ordered(at) ^ Key(args.order.flip) : from.keys[source(tile.place(at))];
+                exact ? tile.ordered(at) ^ Key(args.order.flip) : from.keys[source(tile.index(at))];
         });
         if (!exact) __syncthreads();
         for_items_in_turn<ITEMS, TILE_THREADS>(
@@ -157,8 +168,8 @@ DEVICE void write_tile(
     const auto move_values = [&](auto* values_to, const auto* values_from) {
         std::remove_pointer_t<decltype(values_to)> values[ITEMS];
         for_items_in_turn<ITEMS, TILE_THREADS>(threadIdx.x, count, [&](u32 i, u32 at) {
-            const u64 place = source(tile.place(at));
-            values[i] = values_from == nullptr ? place : values_from[place];
+            const u64 index = source(tile.index(at));
+            values[i] = values_from == nullptr ? index : values_from[index];
         });
         __syncthreads();
         for_items_in_turn<ITEMS, TILE_THREADS>(
@@ -179,9 +190,9 @@ DEVICE void tile_sort(const SortArgs& args) {
     constexpr u32 ITEMS = ThisTile::ITEMS;
 
     // Step 1.
-    Place<ThisTile::KEYS> place;
-    if (!place.find(args, blockIdx.x)) return;
-    const u32 base = place.base(), count = place.count;
+    TileRange<ThisTile::KEYS> range;
+    if (!range.find(args, blockIdx.x)) return;
+    const u32 base = range.base(), count = range.count;
     Key keys[ITEMS];
     for_items<ITEMS, TILE_THREADS>(threadIdx.x, count, [&](u32 i, u32 at) {
         keys[i] = ordered_key(args.order, args.from.keys[base + at]);
@@ -197,13 +208,13 @@ DEVICE void tile_sort(const SortArgs& args) {
         for (u32 at = threadIdx.x * args.spacing; at < count; at += TILE_THREADS * args.spacing) {
             args.samples[blockIdx.x * (ThisTile::KEYS / args.spacing) + at / args.spacing] =
                 exact ? tile.ordered(at) ^ Key(args.order.flip)
-                      : args.from.keys[base + tile.place(at)];
+                      : args.from.keys[base + tile.index(at)];
         }
     }
     if (!exact) __syncthreads();
-    const u32 to = args.bucket_of_part != nullptr ? place.levels != 0 : place.levels & 1;
-    const bool with_keys = !(args.flags & DROP_KEYS) || place.levels != 0;
-    write_tile(args, tile, args.from, args.to[to], base, count, with_keys, [&](u32 of) {
+    const u32 to = args.bucket_of_part != nullptr ? range.levels != 0 : range.levels & 1;
+    const bool with_keys = !(args.flags & DROP_KEYS) || range.levels != 0;
+    write_tile(args, tile, args.from, Target{args.to[to], base, count, with_keys}, [&](u32 of) {
         return base + of;
     });
     if (args.outcome != nullptr && blockIdx.x == 0 && threadIdx.x == 0)
@@ -219,15 +230,15 @@ DEVICE void merge(const SortArgs& args, u32 level) {
     const ThisTile tile{*reinterpret_cast<typename ThisTile::Shared*>(shared_memory)};
     constexpr u32 ITEMS = ThisTile::ITEMS, KEYS = ThisTile::KEYS;
 
-    Place<KEYS> place;
-    if (!place.find(args, blockIdx.x) || level >= place.levels) return;
-    const Array from = args.to[(place.levels - level) & 1],
-                to = args.to[(place.levels - level - 1) & 1];
-    const u64 run = u64(KEYS) << level, pair = place.tile * u64(KEYS) / (2 * run) * (2 * run);
-    const u32 first_size = u32(min(u64(run), place.size - pair));
-    const u32 second_size = u32(min(u64(run), place.size - pair - first_size));
-    const u32 diagonal = u32(place.tile * u64(KEYS) - pair), count = place.count;
-    const u32 first = place.begin + u32(pair), second = first + first_size;
+    TileRange<KEYS> range;
+    if (!range.find(args, blockIdx.x) || level >= range.levels) return;
+    const Array from = args.to[(range.levels - level) & 1],
+                to = args.to[(range.levels - level - 1) & 1];
+    const u64 run = u64(KEYS) << level, pair = range.tile * u64(KEYS) / (2 * run) * (2 * run);
+    const u32 first_size = u32(min(u64(run), range.size - pair));
+    const u32 second_size = u32(min(u64(run), range.size - pair - first_size));
+    const u32 diagonal = u32(range.tile * u64(KEYS) - pair), count = range.count;
+    const u32 first = range.begin + u32(pair), second = first + first_size;
 
     const u32 warp = threadIdx.x / WARP;
     if (warp < 2) {
@@ -253,8 +264,8 @@ DEVICE void merge(const SortArgs& args, u32 level) {
     tile.put_all(keys, count);
     __syncthreads();
     tile.template merge<true>(0, of_first, KEYS, threadIdx.x * ITEMS < count);
-    const bool with_keys = !(args.flags & DROP_KEYS) || level + 1 != place.levels;
-    write_tile(args, tile, from, to, place.base(), count, with_keys, source);
+    const bool with_keys = !(args.flags & DROP_KEYS) || level + 1 != range.levels;
+    write_tile(args, tile, from, Target{to, range.base(), count, with_keys}, source);
 }
 
 // ---- Step 9 of buckets of several tiles: steps 3 to 8 among their sorted tiles (runs) ----
@@ -301,7 +312,7 @@ DEVICE void split_bucket(const SortArgs& args) {
             const u32 part = entry / runs, run = entry % runs;
             u32 low = 0;
             if (part != 0) {
-                const u32 rank = part * count / parts, number = tile.place(rank),
+                const u32 rank = part * count / parts, number = tile.index(rank),
                           owner = number / of_run;
                 const Key splitter = tile.ordered(rank);
                 const Key* const keys = args.to[1].keys + bucket.begin + run * KEYS;
@@ -398,7 +409,8 @@ DEVICE void merge_part(const SortArgs& args) {
         tile.template merge<true>(first, middle, end, active);
     }
     write_tile(
-        args, tile, from, args.to[0], bucket.begin + sums[0], sums[1], !(args.flags & DROP_KEYS),
+        args, tile, from,
+        Target{args.to[0], bucket.begin + sums[0], sums[1], !(args.flags & DROP_KEYS)},
         [&](u32 at) { return shifts[run_at(at)] + at; });
 }
 

@@ -49,23 +49,23 @@ struct ElementOf<true> {
 };
 
 DEVICE void set_element(u32& element, Key ordered, u32) { element = ordered; }
-DEVICE void set_element(u64& element, Key ordered, u32 place) {
-    element = u64(ordered) << 32 | place;
+DEVICE void set_element(u64& element, Key ordered, u32 index) {
+    element = u64(ordered) << 32 | index;
 }
 DEVICE Key ordered_of(u32 element) { return element; }
 DEVICE Key ordered_of(u64 element) { return u32(element >> 32); }
-DEVICE u32 place_of(u32) { return 0; }
-DEVICE u32 place_of(u64 element) { return u32(element); }
+DEVICE u32 index_of(u32) { return 0; }
+DEVICE u32 index_of(u64 element) { return u32(element); }
 
 #else
 
 constexpr u32 PLAIN_ITEMS = 15, INDEXED_ITEMS = 11;
 
-struct PlacedKey {
+struct IndexedKey {
     Key ordered;
-    u32 place;
-    DEVICE bool operator<(const PlacedKey& other) const {
-        return ordered < other.ordered || (ordered == other.ordered && place < other.place);
+    u32 index;
+    DEVICE bool operator<(const IndexedKey& other) const {
+        return ordered < other.ordered || (ordered == other.ordered && index < other.index);
     }
 };
 
@@ -75,24 +75,24 @@ struct ElementOf {
 };
 template <>
 struct ElementOf<true> {
-    using Type = PlacedKey;
+    using Type = IndexedKey;
 };
 
 DEVICE void set_element(u64& element, Key ordered, u32) { element = ordered; }
-DEVICE void set_element(PlacedKey& element, Key ordered, u32 place) { element = {ordered, place}; }
+DEVICE void set_element(IndexedKey& element, Key ordered, u32 index) { element = {ordered, index}; }
 DEVICE Key ordered_of(u64 element) { return element; }
-DEVICE Key ordered_of(const PlacedKey& element) { return element.ordered; }
-DEVICE u32 place_of(u64) { return 0; }
-DEVICE u32 place_of(const PlacedKey& element) { return element.place; }
+DEVICE Key ordered_of(const IndexedKey& element) { return element.ordered; }
+DEVICE u32 index_of(u64) { return 0; }
+DEVICE u32 index_of(const IndexedKey& element) { return element.index; }
 
 template <u32 KEYS>
-struct TileMemory<PlacedKey, KEYS> {
+struct TileMemory<IndexedKey, KEYS> {
     Key keys[KEYS];
-    u16 places[KEYS];
-    DEVICE PlacedKey get(u32 at) const { return {keys[at], places[at]}; }
-    DEVICE void put(u32 at, const PlacedKey& element) {
+    u16 indices[KEYS];
+    DEVICE IndexedKey get(u32 at) const { return {keys[at], indices[at]}; }
+    DEVICE void put(u32 at, const IndexedKey& element) {
         keys[at] = element.ordered;
-        places[at] = u16(element.place);
+        indices[at] = u16(element.index);
     }
 };
 
@@ -111,7 +111,7 @@ struct Tile {
     static constexpr bool INDEXED = INDEXED_;
     static constexpr u32 ITEMS = INDEXED ? INDEXED_ITEMS : PLAIN_ITEMS, KEYS = TILE_THREADS * ITEMS;
     using Element = typename ElementOf<INDEXED>::Type;
-    static_assert(KEYS < 65536, "a place takes 16 bits, and 0xffff is none");
+    static_assert(KEYS < 65536, "an index takes 16 bits, and 0xffff is none");
 
     // The host gives this many bytes (plan.rs: shared_bytes).
     struct Shared {
@@ -121,9 +121,9 @@ struct Tile {
 
     Shared& shared;
 
-    static DEVICE Element element(Key ordered, u32 place) {
+    static DEVICE Element element(Key ordered, u32 index) {
         Element element;
-        set_element(element, ordered, place);
+        set_element(element, ordered, index);
         return element;
     }
     // Puts a key, or padding, which is behind all keys.
@@ -139,7 +139,7 @@ struct Tile {
         }
     }
     DEVICE Key ordered(u32 at) const { return ordered_of(shared.memory.get(at)); }
-    DEVICE u32 place(u32 at) const { return place_of(shared.memory.get(at)); }
+    DEVICE u32 index(u32 at) const { return index_of(shared.memory.get(at)); }
 
     // Returns how many of the first `diagonal` elements of the merged runs [first, middle) and
     // [middle, end) are of the first run.

@@ -185,31 +185,7 @@ struct Sort {
         return (digit & 4 ? high : low) & 0xffff;
     }
 
-    // Replaces the thread's counters by the sums over the threads before it; all threads' sums go
-    // to `total`.
-    DEVICE void prefix_sum(u32 (&words)[WORDS], u32 (&total)[WORDS]) const {
-        u32 up_to[WORDS];
-#pragma unroll
-        for (u32 k = 0; k < WORDS; k++) {
-            up_to[k] = warp_inclusive_sum(words[k], lane);
-            if (lane == WARP - 1) shared.warps[warp][k] = up_to[k];
-        }
-        __syncthreads();
-#pragma unroll
-        for (u32 k = 0; k < WORDS; k++) {
-            u32 sum = lane < WARPS ? shared.warps[lane][k] : 0;
-#pragma unroll
-            for (u32 step = 1; step < WARPS; step *= 2) {
-                const u32 below = __shfl_up_sync(ALL_LANES, sum, step);
-                if (lane >= step) sum += below;
-            }
-            total[k] = __shfl_sync(ALL_LANES, sum, WARPS - 1);
-            const u32 before = __shfl_sync(ALL_LANES, sum, (warp - 1) % WARP);
-            words[k] = up_to[k] - words[k] + (warp == 0 ? 0 : before);
-        }
-    }
-
-    static DEVICE u32 padded(u32 place) { return place + place / PAD; }
+    static DEVICE u32 padded(u32 index) { return index + index / PAD; }
 
     // Sorts the tile by the digit, in shared memory.
     template <bool FULL>
@@ -227,7 +203,7 @@ struct Sort {
 #pragma unroll
         for (u32 k = 0; k < WORDS; k++)
             before[k] = counter(counters, 2 * k) | counter(counters, 2 * k + 1) << 16;
-        prefix_sum(before, total);
+        block_exclusive_sums<WARPS>(before, shared.warps, total);
         u32 start = 0;
 #pragma unroll
         for (u32 d = 0; d < DIGITS; d++) {
@@ -273,11 +249,11 @@ struct Sort {
         Key* keys_to, Value* values_to, Digit<FLOAT> digit, u32 count, bool writes_keys) const {
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            const u32 place = threadIdx.x + i * THREADS,
+            const u32 index = threadIdx.x + i * THREADS,
                       at = padded(threadIdx.x) + i * (THREADS + THREADS / PAD);
-            if (!FULL && place >= count) break;
+            if (!FULL && index >= count) break;
             const Key key = shared.keys[at];
-            const u32 to = shared.moved[digit(key)] + place;
+            const u32 to = shared.moved[digit(key)] + index;
             if (writes_keys) store(keys_to + to, key);
             if (VALUES) store(values_to + to, shared.values[at]);
         }

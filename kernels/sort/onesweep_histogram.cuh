@@ -4,7 +4,7 @@
 
 #include <cooperative_groups.h>
 
-#include "block/last.cuh"
+#include "block/last_block.cuh"
 #include "onesweep_types.cuh"
 
 namespace radsweep::onesweep {

@@ -29,7 +29,7 @@ struct Pass {
 
     // Offsets in the tile, two to a word, and digits, four to a word: what remains of the keys
     // while the values move.
-    using Places = u32[(ITEMS + 1) / 2];
+    using Ranks = u32[(ITEMS + 1) / 2];
     using Digits = u32[(ITEMS + 3) / 4];
 
     // The host gives this many bytes (tuning.rs: pass_shared_bytes). Keys, then values, go through
@@ -142,10 +142,10 @@ struct Pass {
             if (lane == WARP - 1) shared.sums[warp] = up_to;
         }
         __syncthreads();
-        u32 place = up_to - sum;
+        u32 start = up_to - sum;
         if (d < DIGITS) {
-            place = add_warps_below<DIGITS / WARP>(place, shared.sums, warp);
-            u32 next = place * STRIDE;
+            start = add_warps_below<DIGITS / WARP>(start, shared.sums, warp);
+            u32 next = start * STRIDE;
 #pragma unroll
             for (u32 w = 0; w < WARPS; w++) {  // read again: the registers are full of keys
                 const u32 count = shared.warp_counts[w][d];
@@ -154,12 +154,12 @@ struct Pass {
             }
         }
         __syncthreads();
-        return place;
+        return start;
     }
 
     // Ranks the keys, and puts each at its offset in the tile: where its warp's next key of that
     // digit goes, plus the lower lanes with the same digit.
-    DEVICE void rank(const Key (&keys)[ITEMS], Places& places) const {
+    DEVICE void rank(const Key (&keys)[ITEMS], Ranks& ranks) const {
         const u32 up_to_me = lane_mask_le();
         // From separate parameters, or else the compiler keeps the digits of count_digits in
         // registers that are needed.
@@ -170,17 +170,17 @@ struct Pass {
             const u32 peers = match_digit(d, args.minus_one);
             const u32 after = rank_row(counter(d), peers, up_to_me, STRIDE);
             *reinterpret_cast<Key*>(shared.exchange + (after - STRIDE)) = keys[i];
-            if (VALUES) pack<16>(places[i / 2], i % 2, after / STRIDE - 1);
+            if (VALUES) pack<16>(ranks[i / 2], i % 2, after / STRIDE - 1);
         }
     }
 
-    // Packs a number into a word, at index `place` from the low end. The empty instruction keeps
+    // Packs a number into a word, at index `index` from the low end. The empty instruction keeps
     // the compiler from holding each number in a register of its own.
     template <u32 BITS>
-    static DEVICE void pack(u32& word, u32 place, u32 number) {
-        if (place == 0) word = number;
-        else word |= number << BITS * place;
-        if (place == 32 / BITS - 1) asm("" : "+r"(word));
+    static DEVICE void pack(u32& word, u32 index, u32 number) {
+        if (index == 0) word = number;
+        else word |= number << BITS * index;
+        if (index == 32 / BITS - 1) asm("" : "+r"(word));
     }
 
     DEVICE void stall_if_asked() const {
@@ -223,7 +223,7 @@ struct Pass {
     }
 
     // Finds where the tile's keys of each digit go.
-    DEVICE void find_first(u32 own, u32 place) const {
+    DEVICE void find_first(u32 own, u32 start) const {
         if (threadIdx.x >= DIGITS) return;
         Offset before = before_in_group();
         const u32 group = tile / GROUP;
@@ -232,7 +232,7 @@ struct Pass {
             if (tile % GROUP == GROUP - 1)
                 store_relaxed(group_word(group), turn(INCLUSIVE | (before + own)));
         }
-        shared.first[threadIdx.x] = args.bins[pass * DIGITS + threadIdx.x] + before - place;
+        shared.first[threadIdx.x] = args.bins[pass * DIGITS + threadIdx.x] + before - start;
     }
 
     // Four items at a time, or else the compiler reads all keys at once into registers that the
@@ -247,11 +247,11 @@ struct Pass {
         const bool writes_keys = this->writes_keys();
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            const u32 place = threadIdx.x + i * THREADS;
-            if (!FULL && place >= count) break;
-            const Key key = exchanged_keys()[place];
+            const u32 index = threadIdx.x + i * THREADS;
+            if (!FULL && index >= count) break;
+            const Key key = exchanged_keys()[index];
             const u32 d = digit(key);
-            if (writes_keys) to[shared.first[d] + place] = key;
+            if (writes_keys) to[shared.first[d] + index] = key;
             if (VALUES) pack<8>(digits[i / 4], i % 4, d);
             pause_after(i);
         }
@@ -262,23 +262,23 @@ struct Pass {
         Value* const to = target_values();
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            const u32 place = threadIdx.x + i * THREADS;
-            if (!FULL && place >= count) break;
-            to[shared.first[digits[i / 4] >> 8 * (i % 4) & 255] + place] =
-                exchanged_values()[place];
+            const u32 index = threadIdx.x + i * THREADS;
+            if (!FULL && index >= count) break;
+            to[shared.first[digits[i / 4] >> 8 * (i % 4) & 255] + index] =
+                exchanged_values()[index];
             pause_after(i);
         }
     }
 
     template <bool FULL>
-    DEVICE void write(const Value (&values)[ITEMS], const Places& places) const {
+    DEVICE void write(const Value (&values)[ITEMS], const Ranks& ranks) const {
         Digits digits;
         write_keys<FULL>(digits);
         if (!VALUES) return;
         __syncthreads();
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++)
-            exchanged_values()[places[i / 2] >> 16 * (i % 2) & 0xffff] = values[i];
+            exchanged_values()[ranks[i / 2] >> 16 * (i % 2) & 0xffff] = values[i];
         __syncthreads();
         write_values<FULL>(digits);
     }
@@ -292,17 +292,17 @@ struct Pass {
         count_digits(keys);
         stall_if_asked();
         u32 own = 0;
-        const u32 place = place_digits(own);
+        const u32 start = place_digits(own);
         publish_group(own);
-        Places places;
-        rank(keys, places);
+        Ranks ranks;
+        rank(keys, ranks);
         stall_if_asked();
-        find_first(own, place);
+        find_first(own, start);
         Value values[ITEMS];  // load while the keys are written
         if (VALUES) load_values(values);
         __syncthreads();
-        if (full()) write<true>(values, places);
-        else write<false>(values, places);
+        if (full()) write<true>(values, ranks);
+        else write<false>(values, ranks);
     }
 };
 

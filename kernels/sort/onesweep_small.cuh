@@ -51,7 +51,7 @@ struct Small {
           tile(args.rows * blockDim.x), rows(args.rows), base(blockIdx.x * tile),
           count(n > base ? (n - base < tile ? n - base : tile) : 0) {}
 
-    DEVICE u32 first_place() const { return warp * WARP * rows + lane; }
+    DEVICE u32 first_index() const { return warp * WARP * rows + lane; }
     DEVICE u32* counter(u32 digit) const { return &warp_counts[warp][digit]; }
 
     // A barrier of the grid: after it all blocks see what any of them wrote before it.
@@ -74,14 +74,14 @@ struct Small {
         const Value* const values = static_cast<const Value*>(with);
 #pragma unroll 4
         for (u32 i = 0; i < rows; i++) {
-            const u32 place = first_place() + i * WARP;
+            const u32 index = first_index() + i * WARP;
             Key key = Key(args.order.padding);
-            Value value = Value(base + place);
-            if (place < count) {
-                key = keys[base + place];
-                if (VALUES && values != nullptr) value = values[base + place];
+            Value value = Value(base + index);
+            if (index < count) {
+                key = keys[base + index];
+                if (VALUES && values != nullptr) value = values[base + index];
             }
-            put(source, place * STRIDE, key, value);
+            put(source, index * STRIDE, key, value);
         }
     }
 
@@ -95,14 +95,14 @@ struct Small {
         u32 descents = 0;
 #pragma unroll 2
         for (u32 i = 0; i < rows; i++) {
-            const u32 place = first_place() + i * WARP;
-            if (place >= count) break;
-            const Key key = compared(key_at(place));
+            const u32 index = first_index() + i * WARP;
+            if (index >= count) break;
+            const Key key = compared(key_at(index));
             differing |= key ^ one;
             if (!ALL) continue;
             highest = max(highest, key);
             lowest = max(lowest, Key(~key));
-            if (base + place + 1 < n) descents += compared(from[base + place + 1]) < key;
+            if (base + index + 1 < n) descents += compared(from[base + index + 1]) < key;
         }
         add<ALL>({differing, highest, lowest, descents});
     }
@@ -147,7 +147,7 @@ struct Small {
     DEVICE void count_bins(const Bins<FLOAT>& bins) const {
 #pragma unroll 2
         for (u32 i = 0; i < rows; i++)
-            atomicAdd(counter(bins(key_at(first_place() + i * WARP))), 1);
+            atomicAdd(counter(bins(key_at(first_index() + i * WARP))), 1);
         __syncthreads();
     }
 
@@ -190,15 +190,15 @@ struct Small {
         const u32 up_to = warp_inclusive_sum(total, lane);
         if (group == 0 && lane == WARP - 1) shared.sums[warp] = up_to;
         __syncthreads();
-        const u32 place = add_warps_below<GROUP>(up_to - total, shared.sums, warp % GROUP);
-        u32 next = (place + before) * STRIDE;
+        const u32 start = add_warps_below<GROUP>(up_to - total, shared.sums, warp % GROUP);
+        u32 next = (start + before) * STRIDE;
 #pragma unroll
         for (u32 w = 0; w < GROUP; w++) {
             warp_counts[group * GROUP + w][d] = next;
             next += counts[w] * STRIDE;
         }
         __syncthreads();
-        return place;
+        return start;
     }
 
     // Behind the keys of an exchange.
@@ -215,19 +215,19 @@ struct Small {
         if (VALUES) values_of(exchange)[at / STRIDE] = value;
     }
 
-    DEVICE Key key_at(u32 place) const {
-        return *reinterpret_cast<const Key*>(source + place * STRIDE);
+    DEVICE Key key_at(u32 index) const {
+        return *reinterpret_cast<const Key*>(source + index * STRIDE);
     }
 
-    DEVICE void get(char* exchange, u32 place, Key& key, Value& value) const {
+    DEVICE void get(char* exchange, u32 index, Key& key, Value& value) const {
         if (TOGETHER) {
-            const uint2 both = reinterpret_cast<const uint2*>(exchange)[place];
+            const uint2 both = reinterpret_cast<const uint2*>(exchange)[index];
             key = both.x;
             value = Value(both.y);
             return;
         }
-        key = reinterpret_cast<const Key*>(exchange)[place];
-        if (VALUES) value = values_of(exchange)[place];
+        key = reinterpret_cast<const Key*>(exchange)[index];
+        if (VALUES) value = values_of(exchange)[index];
     }
 
     // Ranks the keys, and puts each at its offset in the tile: where its warp's next key of that
@@ -243,7 +243,7 @@ struct Small {
             u32 d[TWO], peers[TWO];
 #pragma unroll
             for (u32 j = 0; j < TWO; j++)
-                get(source, first_place() + (i + j) * WARP, keys[j], values[j]);
+                get(source, first_index() + (i + j) * WARP, keys[j], values[j]);
 #pragma unroll
             for (u32 j = 0; j < TWO; j++) d[j] = bins(keys[j]);
 #pragma unroll
@@ -260,7 +260,7 @@ struct Small {
     // Adds up the tiles' counts, a warp a tile, then over the warps, and finds where each bin of
     // this tile goes. Words are read until they have the pass's top bits. With `parts`, also finds
     // which of them this block is to sort; returns whether the parts of every block fit it.
-    DEVICE bool find_places(u32 place, u32 publication, bool parts) const {
+    DEVICE bool find_first(u32 tile_start, u32 publication, bool parts) const {
         const u32 turn = turn_of(publication);
         u32 before[8] = {}, all[8] = {};  // of the bins 8 * lane and up
         for (u32 from = warp; from < gridDim.x; from += warps * AT_ONCE) {
@@ -319,7 +319,7 @@ struct Small {
         u32 start = up_to - total;
         if (d < DIGITS) {
             start = add_warps_below<GROUP>(start, shared.totals, warp);
-            shared.first[d] = start + below - place;
+            shared.first[d] = start + below - tile_start;
             shared.parts[0][d] = start;
         }
         __syncthreads();
@@ -354,11 +354,11 @@ struct Small {
         const Bins<FLOAT>& bins, Key* keys_to, void* to_values, bool with_keys) const {
         Value* const values_to = static_cast<Value*>(to_values);
 #pragma unroll 4
-        for (u32 place = threadIdx.x; place < count; place += blockDim.x) {
+        for (u32 index = threadIdx.x; index < count; index += blockDim.x) {
             Key key;
             Value value;
-            get(target, place, key, value);
-            const u32 to = (SCATTER ? shared.first[bins(key)] : base) + place;
+            get(target, index, key, value);
+            const u32 to = (SCATTER ? shared.first[bins(key)] : base) + index;
             if (with_keys) keys_to[to] = key;
             if (VALUES) values_to[to] = value;
         }
@@ -381,9 +381,9 @@ struct Small {
         using adaptive::WINDOW_HALO_RUNS, adaptive::WINDOW_ITEMS, adaptive::WINDOW_THREADS;
         using ThisWindow = adaptive::Window<
             Array, FLOAT, VALUE_BYTES, WINDOW_THREADS, WINDOW_ITEMS, WINDOW_HALO_RUNS>;
-        auto& place = *reinterpret_cast<typename ThisWindow::Shared*>(warp_counts);
+        auto& memory = *reinterpret_cast<typename ThisWindow::Shared*>(warp_counts);
         for (u32 number = blockIdx.x; number < args.windows; number += gridDim.x) {
-            ThisWindow({args, buffers, header}, place, number).sort();
+            ThisWindow({args, buffers, header}, memory, number).sort();
             __syncthreads();
         }
         barrier();
@@ -447,7 +447,7 @@ struct Small {
         while (active != 0) {
             if (!bins.parts) bins.digit = digit_of<BITS, FLOAT>(args.order, __ffs(int(active)) - 1);
             count_bins(bins);
-            const u32 place = place_bins(!alone, bins.last(), published);
+            const u32 start = place_bins(!alone, bins.last(), published);
             rank(bins);
             if (alone) {
                 __syncthreads();
@@ -462,7 +462,7 @@ struct Small {
                 }
                 continue;
             }
-            const bool fits = find_places(place, published++, bins.parts);
+            const bool fits = find_first(start, published++, bins.parts);
             if (!fits) {
                 bins.parts = false;
                 clear_counters();

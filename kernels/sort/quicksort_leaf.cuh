@@ -19,7 +19,7 @@ namespace radsweep::quicksort {
 
 struct LeafShared {
     Key keys[LEAF];  // as compared
-    u16 places[LEAF];
+    u16 indices[LEAF];
 };
 
 template <bool FLOAT, u32 VALUE_BYTES>
@@ -36,9 +36,9 @@ struct Leaf {
         : args(args), shared(shared), compared(args.order), begin(work.begin), size(work.size),
           source(work.source) {}
 
-    // Calls `visit(i, place)` for the sequence's places, LEAF_ITEMS a thread.
+    // Calls `visit(i, index)` for the sequence's elements, LEAF_ITEMS a thread.
     template <class Visit>
-    DEVICE void for_places(Visit visit) const {
+    DEVICE void for_elements(Visit visit) const {
         for_items<LEAF_ITEMS, THREADS>(threadIdx.x, size, visit);
     }
 
@@ -58,41 +58,41 @@ struct Leaf {
         }
     }
 
-    template <bool PLACES>
+    template <bool INDICES>
     DEVICE void sort_keys() const {
         const u32 runs = (size + LEAF_ITEMS - 1) / LEAF_ITEMS, padded = runs * LEAF_ITEMS;
         const Key* const from = args.keys[source] + begin;
-        for_items<LEAF_ITEMS, THREADS>(threadIdx.x, padded, [&](u32, u32 place) {
-            shared.keys[place] = place < size ? compared(from[place]) : Key(~Key(0));
+        for_items<LEAF_ITEMS, THREADS>(threadIdx.x, padded, [&](u32, u32 index) {
+            shared.keys[index] = index < size ? compared(from[index]) : Key(~Key(0));
         });
         __syncthreads();
 
         const u32 first = threadIdx.x * LEAF_ITEMS;
         const bool active = threadIdx.x < runs;
         Key key[LEAF_ITEMS];
-        u32 place[LEAF_ITEMS];
+        u32 index[LEAF_ITEMS];
         if (active) {
 #pragma unroll
             for (u32 i = 0; i < LEAF_ITEMS; i++) {
                 key[i] = shared.keys[first + i];
-                place[i] = first + i;
+                index[i] = first + i;
             }
-            network<PLACES>(key, place);
+            network<INDICES>(key, index);
         }
         for (u32 width = 1;; width *= 2) {  // runs of `width` threads are sorted
             if (active) {
 #pragma unroll
                 for (u32 i = 0; i < LEAF_ITEMS; i++) {
                     shared.keys[first + i] = key[i];
-                    if (PLACES) shared.places[first + i] = u16(place[i]);
+                    if (INDICES) shared.indices[first + i] = u16(index[i]);
                 }
             }
             // Runs of up to a warp's threads are merged by that warp alone.
             if (width < WARP && width < runs) __syncwarp();
             else __syncthreads();
             if (width >= runs) return;
-            if (PLACES) {
-                if (active) merge_in_turn(split_for(width, padded), key, place);
+            if (INDICES) {
+                if (active) merge_in_turn(split_for(width, padded), key, index);
             } else {
                 merge_by_network(width, padded, active, key);
             }
@@ -101,25 +101,25 @@ struct Leaf {
         }
     }
 
-    template <bool PLACES>
-    static DEVICE void network(Key (&key)[LEAF_ITEMS], u32 (&place)[LEAF_ITEMS]) {
+    template <bool INDICES>
+    static DEVICE void network(Key (&key)[LEAF_ITEMS], u32 (&index)[LEAF_ITEMS]) {
         odd_even_merge_sort<LEAF_ITEMS>(
-            [&](u32 i, u32 j) { exchange<PLACES>(key[i], key[j], place[i], place[j]); });
+            [&](u32 i, u32 j) { exchange<INDICES>(key[i], key[j], index[i], index[j]); });
     }
 
-    template <bool PLACES>
-    static DEVICE void exchange(Key& a, Key& b, u32& a_place, u32& b_place) {
-        if (!PLACES) {
+    template <bool INDICES>
+    static DEVICE void exchange(Key& a, Key& b, u32& a_index, u32& b_index) {
+        if (!INDICES) {
             const Key x = a, y = b;
             a = x < y ? x : y;
             b = x < y ? y : x;
-        } else if (b < a || (b == a && b_place < a_place)) {
+        } else if (b < a || (b == a && b_index < a_index)) {
             const Key x = a;
-            const u32 at = a_place;
+            const u32 at = a_index;
             a = b;
-            a_place = b_place;
+            a_index = b_index;
             b = x;
-            b_place = at;
+            b_index = at;
         }
     }
 
@@ -143,7 +143,7 @@ struct Leaf {
     }
 
     // Merges key after key, from the left run if both are equal.
-    DEVICE void merge_in_turn(Split split, Key (&key)[LEAF_ITEMS], u32 (&place)[LEAF_ITEMS]) const {
+    DEVICE void merge_in_turn(Split split, Key (&key)[LEAF_ITEMS], u32 (&index)[LEAF_ITEMS]) const {
         // Keys behind the runs may belong to another warp, which writes them meanwhile.
         const u32 last = split.end - 1;
         Key at_a = shared.keys[split.a], at_b = shared.keys[min(split.b, last)];
@@ -152,7 +152,7 @@ struct Leaf {
             const bool take_b = split.b < split.end && (split.a >= split.middle || at_b < at_a);
             const u32 at = take_b ? split.b : split.a;
             key[i] = take_b ? at_b : at_a;
-            place[i] = shared.places[at];
+            index[i] = shared.indices[at];
             split.a += !take_b;
             split.b += take_b;
             const Key next = shared.keys[min(at + 1, last)];
@@ -166,7 +166,7 @@ struct Leaf {
     // move.
     DEVICE void merge_by_network(u32 width, u32 padded, bool active, Key (&key)[LEAF_ITEMS]) const {
         const Split split = split_for(width, padded);
-        u16* const splits = shared.places;
+        u16* const splits = shared.indices;
         if (active) splits[threadIdx.x] = u16(split.a);
         if (width < WARP) __syncwarp();
         else __syncthreads();
@@ -186,8 +186,8 @@ struct Leaf {
 
     DEVICE void write_keys() const {
         Key* const to = args.keys[OUTPUT] + begin;
-        for_places(
-            [&](u32, u32 place) { to[place] = shared.keys[place] ^ compared.ordering.flip; });
+        for_elements(
+            [&](u32, u32 index) { to[index] = shared.keys[index] ^ compared.ordering.flip; });
     }
 
     // Writes keys or values in the order of the offsets. All are read before any is written: source
@@ -201,18 +201,18 @@ struct Leaf {
         constexpr bool STAGED = sizeof(T) <= sizeof(Key);
         if (STAGED) {
             __syncthreads();
-            for_places([&](u32, u32 place) {
-                staged[place] = from == nullptr ? T(begin + place) : from[begin + place];
+            for_elements([&](u32, u32 index) {
+                staged[index] = from == nullptr ? T(begin + index) : from[begin + index];
             });
             __syncthreads();
         }
         T some[LEAF_ITEMS];
-        for_places([&](u32 i, u32 place) {
-            const u32 at = shared.places[place];
+        for_elements([&](u32 i, u32 index) {
+            const u32 at = shared.indices[index];
             some[i] = STAGED ? staged[at] : from == nullptr ? T(begin + at) : from[begin + at];
         });
         if (!STAGED) __syncthreads();
-        for_places([&](u32 i, u32 place) { to[place] = some[i]; });
+        for_elements([&](u32 i, u32 index) { to[index] = some[i]; });
     }
 };
 

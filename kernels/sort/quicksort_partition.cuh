@@ -30,8 +30,8 @@ DEVICE void sample_bounds(
     Key* bounds) {
     for (u32 i = threadIdx.x; i < SAMPLE; i += blockDim.x) {
         const u32 jitter = hash(i + SAMPLE * hash(begin + size));
-        const u64 place = (u64(i) * size + (u64(jitter) * size >> 32)) / SAMPLE;
-        sample[i] = compared(keys[begin + place]);
+        const u64 index = (u64(i) * size + (u64(jitter) * size >> 32)) / SAMPLE;
+        sample[i] = compared(keys[begin + index]);
     }
     __syncthreads();
     bitonic_sort(sample, SAMPLE);  // as the paper sorts short sequences
@@ -214,10 +214,10 @@ struct Partition {
         Key* const keys_to = args.keys[target];
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            const u32 place = threadIdx.x + i * THREADS;
-            if (!FULL && place >= size) continue;
-            to[i] = shared.first[shared.classes[place]] + place;
-            keys_to[to[i]] = exchange[place];
+            const u32 index = threadIdx.x + i * THREADS;
+            if (!FULL && index >= size) continue;
+            to[i] = shared.first[shared.classes[index]] + index;
+            keys_to[to[i]] = exchange[index];
         }
         if (VALUES) {
             Value* const values = reinterpret_cast<Value*>(shared.exchange);
@@ -230,8 +230,8 @@ struct Partition {
             __syncthreads();
 #pragma unroll
             for (u32 i = 0; i < ITEMS; i++) {
-                const u32 place = threadIdx.x + i * THREADS;
-                if (FULL || place < size) values_to[to[i]] = values[place];
+                const u32 index = threadIdx.x + i * THREADS;
+                if (FULL || index < size) values_to[to[i]] = values[index];
             }
         }
     }

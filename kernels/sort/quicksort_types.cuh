@@ -18,7 +18,7 @@ constexpr u32 CLASSES = 32, PIVOTS = CLASSES - 1;  // a lane for each class
 constexpr u32 MAX_LEVELS = 8;
 constexpr u32 SAMPLE = QUICKSORT_SAMPLE;
 constexpr u32 COPY_PIECE = 32768;  // keys that one entry of the done list copies at most
-static_assert(LEAF <= 65536, "places in a leaf have 16 bits");
+static_assert(LEAF <= 65536, "indices in a leaf have 16 bits");
 
 // A sequence that phase one partitions: the paper's (seq, pivot, parent).
 struct Sequence {

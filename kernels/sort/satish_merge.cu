@@ -110,8 +110,8 @@ struct ByKey {
     const Comparable<PLAIN> comparable;
 
     DEVICE Key rank(Item item) const { return comparable(item.key); }
-    DEVICE Key rank_at(const Store<Item>& store, u32 place) const {
-        return comparable(store.key(place));
+    DEVICE Key rank_at(const Store<Item>& store, u32 index) const {
+        return comparable(store.key(index));
     }
     DEVICE bool less(Key a, Key b) const { return a < b; }
     DEVICE bool before(Item a, Item b) const { return satish_merge::before(a, b); }
@@ -119,9 +119,9 @@ struct ByKey {
 
 // ---- What the kernels that move keys end with ----
 
-// Calls `visit(i, place)` for a block's places below `count`, ITEMS a thread.
+// Calls `visit(i, index)` for a block's elements below `count`, ITEMS a thread.
 template <class Visit>
-DEVICE void for_places(u32 count, Visit visit) {
+DEVICE void for_elements(u32 count, Visit visit) {
     for_items<ITEMS, THREADS>(threadIdx.x, count, visit);
 }
 
@@ -135,8 +135,8 @@ struct Output {
         : keys(args.keys_out), samples(args.flags & LAST ? nullptr : args.samples), to(to),
           count(count) {}
 
-    DEVICE void put(u32 place, Key key) const {
-        const u64 at = to + place;
+    DEVICE void put(u32 index, Key key) const {
+        const u64 at = to + index;
         keys[at] = key;
         if (at % SAMPLE == 0 && samples != nullptr)
             samples[at / SAMPLE] = key;  // the same threads each time
@@ -149,7 +149,7 @@ struct Output {
         __syncthreads();
         stage(shared);
         __syncthreads();
-        for_places(count, [&](u32 i, u32 place) { put(place, shared[tags[i]]); });
+        for_elements(count, [&](u32 i, u32 index) { put(index, shared[tags[i]]); });
     }
 };
 
@@ -168,21 +168,21 @@ DEVICE void sort_tile(const Args& args) {
     if (base >= n) return;
     const u32 count = n - base < TILE ? u32(n - base) : TILE;
     const bool writes_keys = (args.flags & (LAST | DROP_KEYS)) != (LAST | DROP_KEYS);
-    // For each of the tile's places, `read(from memory)`, to shared memory.
-    const auto each_place = [&](const auto& read) {
-        for_places(count, [&](u32, u32 place) { read(place); });
+    // For each of the tile's elements, `read(from memory)`, to shared memory.
+    const auto each_element = [&](const auto& read) {
+        for_elements(count, [&](u32, u32 index) { read(index); });
     };
 
     Key* const keys = reinterpret_cast<Key*>(shared_memory);
-    each_place([&](u32 place) { keys[place] = args.keys_in[base + place]; });
+    each_element([&](u32 index) { keys[index] = args.keys_in[base + index]; });
     __syncthreads();
     const Bits bits(args, false);
     const Comparable<PLAIN> comparable(args);
     Item items[ITEMS];
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-        const u32 place = threadIdx.x * ITEMS + i;
-        make(items[i], place < count ? comparable(bits.of(keys[place])) : ~Key(0), place);
+        const u32 index = threadIdx.x * ITEMS + i;
+        make(items[i], index < count ? comparable(bits.of(keys[index])) : ~Key(0), index);
     }
     __syncthreads();
     const Store<Item> store(shared_memory);
@@ -192,30 +192,31 @@ DEVICE void sort_tile(const Args& args) {
     const Output output(args, base, count);
     u32 tags[ITEMS];
     const Bits turned_back(args, !(args.flags & LAST));
-    for_items_in_turn<ITEMS, THREADS>(threadIdx.x, count, [&](u32 i, u32 place) {
-        tags[i] = store.tag(place);
-        if (PLAIN && writes_keys) output.put(place, turned_back.back(store.key(place)));
+    for_items_in_turn<ITEMS, THREADS>(threadIdx.x, count, [&](u32 i, u32 index) {
+        tags[i] = store.tag(index);
+        if (PLAIN && writes_keys) output.put(index, turned_back.back(store.key(index)));
     });
     if (!PLAIN && writes_keys) {
         const Bits kept(args, args.flags & LAST);
         output.gather(
             tags, reinterpret_cast<Key*>(shared_memory),
             [&](Key* shared) {
-                each_place([&](u32 place) { shared[place] = kept.of(args.keys_in[base + place]); });
+                each_element(
+                    [&](u32 index) { shared[index] = kept.of(args.keys_in[base + index]); });
             },
-            [&](u32 place, Key key) { output.put(place, key); });
+            [&](u32 index, Key key) { output.put(index, key); });
     }
     if (VALUE_BYTES == 0) return;
     const Value* const from = static_cast<const Value*>(args.values_in) + base;
     Value* const to = static_cast<Value*>(args.values_out) + base;
     if (args.values_in == nullptr) {
-        for_places(count, [&](u32 i, u32 place) { to[place] = Value(base + tags[i]); });
+        for_elements(count, [&](u32 i, u32 index) { to[index] = Value(base + tags[i]); });
         return;
     }
     output.gather(
         tags, reinterpret_cast<Value*>(shared_memory),
-        [&](Value* shared) { each_place([&](u32 place) { shared[place] = from[place]; }); },
-        [&](u32 place, Value value) { to[place] = value; });
+        [&](Value* shared) { each_element([&](u32 index) { shared[index] = from[index]; }); },
+        [&](u32 index, Value value) { to[index] = value; });
 }
 
 // ---- Step 3 ----
@@ -259,10 +260,10 @@ DEVICE void merge_piece(const Args& args) {
     const Store<Item> store(&shared + 1);
     {
         Item items[ThisPiece::WARP_ROWS];
-        piece.each([&](u32 from, u32 place, u32 i) {
-            make(items[i], args.keys_in[from], VALUE_BYTES == 4 ? u32(values_in[from]) : place);
+        piece.each([&](u32 from, u32 index, u32 i) {
+            make(items[i], args.keys_in[from], VALUE_BYTES == 4 ? u32(values_in[from]) : index);
         });
-        piece.each([&](u32, u32 place, u32 i) { store.put(place, items[i]); });
+        piece.each([&](u32, u32 index, u32 i) { store.put(index, items[i]); });
     }
     __syncthreads();
     const Chip<Order, Store<Item>, THREADS, ITEMS> chip{Order{Comparable<PLAIN>(args)}, store};
@@ -271,18 +272,18 @@ DEVICE void merge_piece(const Args& args) {
     const Output output(args, piece.to, piece.count);
     const Bits turned_back(args, !(args.flags & LAST));
     u32 tags[ITEMS];
-    for_items_in_turn<ITEMS, THREADS>(threadIdx.x, piece.count, [&](u32 i, u32 place) {
-        tags[i] = store.tag(place);
-        if (writes_keys) output.put(place, turned_back.back(store.key(place)));
-        if (VALUE_BYTES == 4) values_out[place] = Value(tags[i]);
+    for_items_in_turn<ITEMS, THREADS>(threadIdx.x, piece.count, [&](u32 i, u32 index) {
+        tags[i] = store.tag(index);
+        if (writes_keys) output.put(index, turned_back.back(store.key(index)));
+        if (VALUE_BYTES == 4) values_out[index] = Value(tags[i]);
     });
     if (VALUE_BYTES != 8) return;
     output.gather(
         tags, reinterpret_cast<Value*>(&shared + 1),
         [&](Value* staged) {
-            piece.each([&](u32 from, u32 place, u32) { staged[place] = values_in[from]; });
+            piece.each([&](u32 from, u32 index, u32) { staged[index] = values_in[from]; });
         },
-        [&](u32 place, Value value) { values_out[place] = value; });
+        [&](u32 index, Value value) { values_out[index] = value; });
 }
 
 // ---- Entry points ----

@@ -7,7 +7,7 @@
 // Used by satish_merge.cu for the built-in keys, satish_merge_words.cu for keys of many words, and
 // satish_merge_records.cuh for an order given as source at run time. What they need of an `Order`:
 //   Item                                      what is moved on chip
-//   Rank, rank(item), rank_at(store, place)   what is compared
+//   Rank, rank(item), rank_at(store, index)   what is compared
 //   less(rank, rank)                          the order
 //   before(item, item)                        the order with ties by index in the input, for the
 //                                             network, which is not stable; items behind the end
@@ -88,7 +88,7 @@ struct Group {
 
 // ---- Section IV.A on chip ----
 
-// A block with items in shared memory. `Store` has get(place), put(place, item).
+// A block with items in shared memory. `Store` has get(index), put(index, item).
 template <class Order, class Store, u32 THREADS, u32 ITEMS>
 struct Chip {
     using Item = typename Order::Item;
@@ -227,32 +227,33 @@ DEVICE bool precedes(const Memory& memory, bool earlier, const Rank& other, cons
 }
 
 // Finds where splitter `self` of run `mine` falls in each other run, from its rank among that run's
-// samples: in the window between the two samples that bracket it.
+// samples: in the window between the two samples that bracket it. Replaces these ranks by those
+// among the elements.
 template <class Memory>
 DEVICE void rank_in_windows(
     const Memory& memory, const Level& level, const Group& group, u32 mine,
-    const typename Memory::Rank& self, const u32 (&rank)[MAX_RUNS], u32 (&low)[MAX_RUNS]) {
+    const typename Memory::Rank& self, u32 (&rank)[MAX_RUNS]) {
     using Rank = typename Memory::Rank;
     Rank others[MAX_RUNS];
     u32 window[MAX_RUNS];
 #pragma unroll
     for (u32 r = 0; r < MAX_RUNS; r++) {
         const bool before_all = rank[r] == 0;
-        low[r] = before_all ? 0 : (rank[r] - 1) * SAMPLE + 1;
+        rank[r] = before_all ? 0 : (rank[r] - 1) * SAMPLE + 1;
         window[r] = r >= level.runs || r == mine || before_all
                         ? 0
-                        : min(SAMPLE - 1, group.length(r) - low[r]);
+                        : min(SAMPLE - 1, group.length(r) - rank[r]);
     }
     for (u32 step = SAMPLE / 2; step != 0; step /= 2) {
 #pragma unroll
         for (u32 r = 0; r < MAX_RUNS; r++) {
             others[r] =
-                step <= window[r] ? memory.element(group.start(r) + low[r] + step - 1) : self;
+                step <= window[r] ? memory.element(group.start(r) + rank[r] + step - 1) : self;
         }
 #pragma unroll
         for (u32 r = 0; r < MAX_RUNS; r++) {
             if (step <= window[r] && precedes(memory, r < mine, others[r], self)) {
-                low[r] += step;
+                rank[r] += step;
                 window[r] -= step;
             } else {
                 window[r] = min(window[r], step - 1);
@@ -282,8 +283,8 @@ DEVICE void rank_splitters(const Memory& memory, const Level& level, u64 n, u32*
     const u32 mine = u32(run % level.runs);
     const u32 first = u32(warp % warps_of_run) * WARP, own = samples_in(group.length(mine));
     if (first >= own) return;
-    const auto sample = [&](u32 r, u32 place) {
-        return memory.sample(group.begin / SAMPLE + u64(r) * samples_of_run + place);
+    const auto sample = [&](u32 r, u32 index) {
+        return memory.sample(group.begin / SAMPLE + u64(r) * samples_of_run + index);
     };
     u32 edge_rank = 0;
     if (lane < 2 * MAX_RUNS) {
@@ -305,9 +306,9 @@ DEVICE void rank_splitters(const Memory& memory, const Level& level, u64 n, u32*
         most[r] = __shfl_sync(ALL_LANES, edge_rank, MAX_RUNS + r);
         widest = max(widest, most[r] - rank[r]);
     }
-    const u32 place = first + lane;
-    if (place >= own) return;
-    const Rank self = sample(mine, place);
+    const u32 index = first + lane;
+    if (index >= own) return;
+    const Rank self = sample(mine, index);
     Rank others[MAX_RUNS];  // of all runs at once, so that their reads overlap
     for (u32 step = widest == 0 ? 0 : 1u << (31 - __clz(widest)); step != 0; step /= 2) {
 #pragma unroll
@@ -321,17 +322,16 @@ DEVICE void rank_splitters(const Memory& memory, const Level& level, u64 n, u32*
             if (next <= most[r] && precedes(memory, r < mine, others[r], self)) rank[r] = next;
         }
     }
-    u32 in_all = place;
+    u32 in_all = index;
 #pragma unroll
     for (u32 r = 0; r < MAX_RUNS; r++) in_all += rank[r];
     if (in_all == 0 || in_all % level.spacing != 0) return;
 
-    u32 low[MAX_RUNS];
-    rank_in_windows(memory, level, group, mine, self, rank, low);
+    rank_in_windows(memory, level, group, mine, self, rank);
     u32* const to = splits + (group_number * level.pieces + in_all / level.spacing) * MAX_RUNS;
 #pragma unroll
     for (u32 r = 0; r < MAX_RUNS; r++) {
-        if (r < level.runs) to[r] = r == mine ? place * SAMPLE : low[r];
+        if (r < level.runs) to[r] = r == mine ? index * SAMPLE : rank[r];
     }
 }
 
@@ -345,7 +345,7 @@ struct Piece {
     static constexpr u32 WARP_ROWS = (ROWS + WARPS - 1) / WARPS;
     static_assert(
         ROWS <= THREADS && MAX_ELEMENTS <= 32768,
-        "rows are made by one thread each, places have 16 bits");
+        "rows are made by one thread each, indices have 16 bits");
 
     struct Row {
         u32 from;  // in memory

@@ -59,10 +59,10 @@ struct Store {
     Item* const items;
 
     DEVICE explicit Store(void* memory) : items(static_cast<Item*>(memory)) {}
-    DEVICE Item get(u32 place) const { return items[place]; }
-    DEVICE Key key(u32 place) const { return items[place].key; }
-    DEVICE u32 tag(u32 place) const { return tag_of(items[place]); }
-    DEVICE void put(u32 place, Item item) const { items[place] = item; }
+    DEVICE Item get(u32 index) const { return items[index]; }
+    DEVICE Key key(u32 index) const { return items[index].key; }
+    DEVICE u32 tag(u32 index) const { return tag_of(items[index]); }
+    DEVICE void put(u32 index, Item item) const { items[index] = item; }
 };
 #if KEY_BITS == 64
 template <>
@@ -72,12 +72,12 @@ struct Store<Tagged> {  // in two arrays: 12 bytes instead of 16
 
     DEVICE explicit Store(void* memory)
         : keys(static_cast<u64*>(memory)), tags(reinterpret_cast<u32*>(keys + TILE + 1)) {}
-    DEVICE Tagged get(u32 place) const { return {keys[place], tags[place]}; }
-    DEVICE Key key(u32 place) const { return keys[place]; }
-    DEVICE u32 tag(u32 place) const { return tags[place]; }
-    DEVICE void put(u32 place, Tagged item) const {
-        keys[place] = item.key;
-        tags[place] = item.tag;
+    DEVICE Tagged get(u32 index) const { return {keys[index], tags[index]}; }
+    DEVICE Key key(u32 index) const { return keys[index]; }
+    DEVICE u32 tag(u32 index) const { return tags[index]; }
+    DEVICE void put(u32 index, Tagged item) const {
+        keys[index] = item.key;
+        tags[index] = item.tag;
     }
 };
 #endif

@@ -29,11 +29,11 @@ DEVICE const Record* records_of(const Args& args) {
     return static_cast<const Record*>(args.records);
 }
 
-struct Places {
-    u32* places;
+struct Indices {
+    u32* indices;
 
-    DEVICE u32 get(u32 place) const { return places[place]; }
-    DEVICE void put(u32 place, u32 item) const { places[place] = item; }
+    DEVICE u32 get(u32 index) const { return indices[index]; }
+    DEVICE void put(u32 index, u32 item) const { indices[index] = item; }
 };
 
 // The order of indices; those from `limit` on are behind the end.
@@ -43,8 +43,8 @@ struct ByComparator {
     const Record* records;
     u32 limit;
 
-    DEVICE u32 rank(u32 place) const { return place; }
-    DEVICE u32 rank_at(const Places& store, u32 place) const { return store.get(place); }
+    DEVICE u32 rank(u32 index) const { return index; }
+    DEVICE u32 rank_at(const Indices& store, u32 index) const { return store.get(index); }
     DEVICE bool less(u32 a, u32 b) const { return ::less(records[a], records[b]); }
     DEVICE bool before(u32 a, u32 b) const {
         if (a >= limit || b >= limit) return a < b;
@@ -54,8 +54,8 @@ struct ByComparator {
 
 // Shared memory: the indices, TILE and one that is read and never used, then the records.
 template <u32 TILE>
-DEVICE Record* staged_behind(u32* places) {
-    return reinterpret_cast<Record*>(places + (TILE + 1 + 3) / 4 * 4);
+DEVICE Record* staged_behind(u32* indices) {
+    return reinterpret_cast<Record*>(indices + (TILE + 1 + 3) / 4 * 4);
 }
 
 template <class T>
@@ -74,8 +74,8 @@ DEVICE void sort_tile(const Args& args) {
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *args.outcome = {SATISH_MERGE, args.passes + 1, args.passes + 1, 0, args.n, 0};
     const u32 count = args.n - base < TILE ? u32(args.n - base) : TILE;
-    u32* const places = reinterpret_cast<u32*>(shared_memory);
-    Record* const staged = staged_behind<TILE>(places);
+    u32* const indices = reinterpret_cast<u32*>(shared_memory);
+    Record* const staged = staged_behind<TILE>(indices);
     if (STAGED) {
         for (u32 i = threadIdx.x; i < count; i += THREADS) staged[i] = records_of(args)[base + i];
         __syncthreads();
@@ -84,11 +84,11 @@ DEVICE void sort_tile(const Args& args) {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) items[i] = threadIdx.x * ITEMS + i;
     const ByComparator order{STAGED ? staged : records_of(args) + base, count};
-    const Chip<ByComparator, Places, THREADS, ITEMS> chip{order, Places{places}};
+    const Chip<ByComparator, Indices, THREADS, ITEMS> chip{order, Indices{indices}};
     chip.sort(items, count);
     for (u32 i = threadIdx.x; i < count; i += THREADS) {
-        if (STAGED) put(args, base + i, staged[places[i]]);
-        else put(args, base + i, u32(base) + places[i]);
+        if (STAGED) put(args, base + i, staged[indices[i]]);
+        else put(args, base + i, u32(base) + indices[i]);
     }
 }
 
@@ -124,19 +124,19 @@ DEVICE void merge_piece(const Args& args) {
     ThisPiece piece(shared);
     if (!piece.find(args.level, args.n, args.splits)) return;
     if (threadIdx.x == 0) atomicMax(&args.outcome->detail, u64(piece.count));
-    u32* const places = reinterpret_cast<u32*>(&shared + 1);
-    Record* const staged = staged_behind<THREADS * ITEMS>(places);
-    piece.each([&](u32 from, u32 place, u32) {
-        if (STAGED) staged[place] = static_cast<const Record*>(args.in)[from];
-        places[place] = STAGED ? place : static_cast<const u32*>(args.in)[from];
+    u32* const indices = reinterpret_cast<u32*>(&shared + 1);
+    Record* const staged = staged_behind<THREADS * ITEMS>(indices);
+    piece.each([&](u32 from, u32 index, u32) {
+        if (STAGED) staged[index] = static_cast<const Record*>(args.in)[from];
+        indices[index] = STAGED ? index : static_cast<const u32*>(args.in)[from];
     });
     __syncthreads();
-    const Chip<ByComparator, Places, THREADS, ITEMS> chip{
-        ByComparator{STAGED ? staged : records_of(args), ~0u}, Places{places}};
+    const Chip<ByComparator, Indices, THREADS, ITEMS> chip{
+        ByComparator{STAGED ? staged : records_of(args), ~0u}, Indices{indices}};
     chip.merge_runs(shared.at, args.level.runs);
     for (u32 i = threadIdx.x; i < piece.count; i += THREADS) {
-        if (STAGED) put(args, piece.to + i, staged[places[i]]);
-        else put(args, piece.to + i, places[i]);
+        if (STAGED) put(args, piece.to + i, staged[indices[i]]);
+        else put(args, piece.to + i, indices[i]);
     }
 }
 

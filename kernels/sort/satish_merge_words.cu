@@ -54,10 +54,10 @@ struct ByWords {
           words_each(args.words_each), n(u32(args.n)) {}
 
     DEVICE Tagged rank(Tagged item) const { return item; }
-    DEVICE Tagged rank_at(const Store<Tagged>& store, u32 place) const { return store.get(place); }
+    DEVICE Tagged rank_at(const Store<Tagged>& store, u32 index) const { return store.get(index); }
 
-    DEVICE u64 prefix(u64 place) const {
-        const Word* const key = words + place * words_each;
+    DEVICE u64 prefix(u64 index) const {
+        const Word* const key = words + index * words_each;
         u64 bits = Word(key[0] ^ flip);
         if (IN_PREFIX == 2) bits = bits << 32 | (words_each > 1 ? Word(key[1] ^ flip) : 0);
         return bits;
@@ -103,23 +103,23 @@ DEVICE void sort_tile(const Args& args) {
     const u32 count = args.n - base < TILE ? u32(args.n - base) : TILE;
     const ByWords<Word> order(args);
     u64* const prefixes = reinterpret_cast<u64*>(shared_memory);
-    for (u32 place = threadIdx.x; place < count; place += THREADS)
-        prefixes[place] = order.prefix(base + place);
+    for (u32 index = threadIdx.x; index < count; index += THREADS)
+        prefixes[index] = order.prefix(base + index);
     __syncthreads();
     Tagged items[ITEMS];
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-        const u32 place = threadIdx.x * ITEMS + i;
-        // Behind the end the tag is the greatest number, as base + place might not fit.
+        const u32 index = threadIdx.x * ITEMS + i;
+        // Behind the end the tag is the greatest number, as base + index might not fit.
         items[i] =
-            place < count ? Tagged{prefixes[place], u32(base) + place} : Tagged{~u64(0), ~0u};
+            index < count ? Tagged{prefixes[index], u32(base) + index} : Tagged{~u64(0), ~0u};
     }
     __syncthreads();
     const Store<Tagged> store(shared_memory);
     const Chip<ByWords<Word>, Store<Tagged>, THREADS, ITEMS> chip{order, store};
     chip.sort(items, count);
-    for (u32 place = threadIdx.x; place < count; place += THREADS)
-        put(args, base + place, store.get(place));
+    for (u32 index = threadIdx.x; index < count; index += THREADS)
+        put(args, base + index, store.get(index));
 }
 
 // ---- Step 3 ----
@@ -150,13 +150,13 @@ DEVICE void merge_piece(const Args& args) {
         piece.each([&](u32 from, u32, u32 i) {
             items[i] = {args.prefixes_in[from], args.index_in[from]};
         });
-        piece.each([&](u32, u32 place, u32 i) { store.put(place, items[i]); });
+        piece.each([&](u32, u32 index, u32 i) { store.put(index, items[i]); });
     }
     __syncthreads();
     const Chip<ByWords<Word>, Store<Tagged>, THREADS, ITEMS> chip{ByWords<Word>(args), store};
     chip.merge_runs(shared.at, args.level.runs);
-    for (u32 place = threadIdx.x; place < piece.count; place += THREADS)
-        put(args, piece.to + place, store.get(place));
+    for (u32 index = threadIdx.x; index < piece.count; index += THREADS)
+        put(args, piece.to + index, store.get(index));
 }
 
 #define BY_WORD(BITS, WORD)                                                                    \

@@ -150,8 +150,8 @@ struct Tile {
         }
 
         const Digit<FLOAT> digit = digit_of<BITS, FLOAT>(args.order, pass);
-        u32 places[ITEMS];
-        const u32 total = TileSplit::places(keys, ITEMS, digit, shared.split, places);
+        u32 offsets[ITEMS];
+        const u32 total = TileSplit::offsets(keys, ITEMS, digit, shared.split, offsets);
         if (threadIdx.x < DIGITS) {
             const u32 padding = lane == digit.mask ? KEYS - count : 0;
             args.table[u64(lane) * args.stride + blockIdx.x] = total - padding;
@@ -163,8 +163,8 @@ struct Tile {
         }
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            at_place<Key>(shared.keys, places[i]) = keys[i];
-            if (VALUES) at_place<Value>(shared.values, places[i]) = values[i];
+            at_offset<Key>(shared.keys, offsets[i]) = keys[i];
+            if (VALUES) at_offset<Value>(shared.values, offsets[i]) = values[i];
         }
         __syncthreads();
         write<sizeof(Key)>(shared.keys, args.keys[TEMP]);
@@ -373,10 +373,10 @@ struct Small {
     const u32 first;  // of the thread's keys
 
     template <class T>
-    DEVICE void exchange(T (&items)[ITEMS], const u32 (&places)[ITEMS]) const {
+    DEVICE void exchange(T (&items)[ITEMS], const u32 (&offsets)[ITEMS]) const {
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            if (i < rows) at_place<T>(shared.exchange, places[i]) = items[i];
+            if (i < rows) at_offset<T>(shared.exchange, offsets[i]) = items[i];
         }
         __syncthreads();
 #pragma unroll
@@ -406,17 +406,17 @@ struct Small {
         u32 run = 0;
         for (u32 pass = 0; pass < passes; pass++) {
             const Digit<FLOAT> digit = digit_of<BITS, FLOAT>(args.order, pass);
-            u32 places[ITEMS];
-            const u32 total = SmallSplit::places(keys, rows, digit, shared.split, places);
+            u32 offsets[ITEMS];
+            const u32 total = SmallSplit::offsets(keys, rows, digit, shared.split, offsets);
             const u32 padding = lane % DIGITS == digit.mask ? rows * THREADS - n : 0;
             if (__any_sync(ALL_LANES, total - padding == n)) {  // all have the same digit
                 __syncthreads();
                 continue;
             }
-            // The next exchange of keys comes after the next barrier of `places`.
-            block.exchange(keys, places);
+            // The next exchange of keys comes after the next barrier of `offsets`.
+            block.exchange(keys, offsets);
             if (VALUES) __syncthreads();
-            if (VALUES) block.exchange(values, places);
+            if (VALUES) block.exchange(values, offsets);
             run++;
         }
 #pragma unroll

@@ -54,13 +54,7 @@ struct Plan {
 
 // Sum over the digits below this lane's, lane % 16.
 DEVICE u32 sum_of_digits_below(u32 count, u32 lane) {
-    u32 sum = count;
-#pragma unroll
-    for (u32 step = 1; step < DIGITS; step *= 2) {
-        const u32 below = __shfl_up_sync(ALL_LANES, sum, step, DIGITS);
-        if (lane % DIGITS >= step) sum += below;
-    }
-    return sum - count;
+    return warp_inclusive_sum<DIGITS>(count, lane % DIGITS) - count;
 }
 
 // ---- Step 1: the sort of a tile by one digit ----
@@ -81,9 +75,9 @@ struct Split {
 
     // Finds where each key of the first `rows` rows goes in the sorted tile. Returns the tile's
     // keys with the digit lane % 16.
-    static DEVICE u32 places(
+    static DEVICE u32 offsets(
         const Key (&keys)[ITEMS], u32 rows, const Digit<FLOAT>& digit, Shared& shared,
-        u32 (&place)[ITEMS]) {
+        u32 (&offset)[ITEMS]) {
         const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below_me = (1u << lane) - 1;
         // The four bits, as values unknown to the compiler: one instruction tests a bit.
         const u32 test0 = digit.mask & 1, test1 = digit.mask & 2, test2 = digit.mask & 4,
@@ -92,8 +86,8 @@ struct Split {
         const u32 not0 = (lane & 1) - 1, not1 = (lane >> 1 & 1) - 1, not2 = (lane >> 2 & 1) - 1,
                   not3 = (lane >> 3 & 1) - 1;
 
-        // `place` is at first the offset among the warp's keys of its digit; the digit is above it,
-        // in the upper half of the word.
+        // `offset` is at first that among the warp's keys of its digit; the digit is above it, in
+        // the upper half of the word.
         u32 next = lane % DIGITS << 16;
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
@@ -107,7 +101,7 @@ struct Split {
             const u32 mine = (bit0 ^ not0) & (bit1 ^ not1) & (bit2 ^ not2) & (bit3 ^ not3);
             // The scans: keys of the digit in the rows before, and in the lanes below.
             const u32 peers = __shfl_sync(ALL_LANES, mine, d);
-            place[i] =
+            offset[i] =
                 __shfl_sync(ALL_LANES, next, d) + __popc(peers & below_me) * u32(sizeof(Key));
             next += __popc(mine) * u32(sizeof(Key));
         }
@@ -132,7 +126,7 @@ struct Split {
                           (lane % DIGITS << 16);
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++) {
-            if (i < rows) place[i] += __shfl_sync(ALL_LANES, start, place[i] >> 16);
+            if (i < rows) offset[i] += __shfl_sync(ALL_LANES, start, offset[i] >> 16);
         }
         return total / u32(sizeof(Key));
     }
@@ -140,9 +134,9 @@ struct Split {
 
 // Returns the element of `to` at the offset of its key.
 template <class T>
-DEVICE T& at_place(void* to, u32 place) {
+DEVICE T& at_offset(void* to, u32 offset) {
     return *reinterpret_cast<T*>(
-        static_cast<char*>(to) + place / u32(sizeof(Key)) * u32(sizeof(T)));
+        static_cast<char*>(to) + offset / u32(sizeof(Key)) * u32(sizeof(T)));
 }
 
 }  // namespace radsweep::satish_radix
