@@ -72,27 +72,27 @@ impl Hysteresis {
     pub(crate) fn end(&mut self) -> bool {
         let lasted = self.frames_served >= self.limits.worth * self.required_quiet_frames;
         let has_lasted = self.in_use && lasted;
-        self.reset(lasted);
+        self.stop(if lasted {
+            self.limits.min_quiet_frames
+        } else {
+            self.longer_wait()
+        });
         has_lasted
     }
 
     /// Ends the use of a build that was not worth its cost. It counts as one that did not last.
     pub(crate) fn reject(&mut self) {
-        self.reset(false);
+        self.stop(self.longer_wait());
     }
 
-    fn reset(&mut self, lasted: bool) {
-        let Limits {
-            min_quiet_frames,
-            max_quiet_frames,
-            ..
-        } = self.limits;
+    fn longer_wait(&self) -> u32 {
+        (2 * self.required_quiet_frames).min(self.limits.max_quiet_frames)
+    }
+
+    /// Ends the use, after which as many quiet frames are required, and the run of quiet frames.
+    fn stop(&mut self, required_quiet_frames: u32) {
         if self.in_use {
-            self.required_quiet_frames = if lasted {
-                min_quiet_frames
-            } else {
-                (2 * self.required_quiet_frames).min(max_quiet_frames)
-            };
+            self.required_quiet_frames = required_quiet_frames;
         }
         self.left = self.required_quiet_frames;
         (self.in_use, self.frames_served) = (false, 0);
