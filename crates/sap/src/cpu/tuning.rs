@@ -234,12 +234,11 @@ pub(super) const FIRST_BLOCK: usize = 256;
 /// Pairs of a sorted list that one task compares: 512 KiB. Not measured.
 pub(super) const PAIR_TASK: usize = 64 * 1024;
 
-/// Pairs of a part of a list that is spliced: 128 KiB, twice which stay in L2. The 4.5 million
-/// pairs of a cloth, of which 10,000 differ, take 1.7 ms; copied to another list they take 6.
+/// Min pairs of a part of a list that several threads splice: 128 KiB. It bounds what parts write
+/// over each other. Not measured.
 pub(super) const SPLICE_PART: usize = 16 * 1024;
-/// Parts of a task. In the same cloth, the `order` stage takes 14.7 ms with 1, 5.3 with 2, 2.5 to 3
-/// with 4 to 16.
-pub(super) const SPLICE_RUN: usize = 4;
+/// Max parts for each thread, so that parts that take longer hold up no others. Not measured.
+pub(super) const SPLICE_TASKS: usize = 4;
 
 /// The pairs of a neighbour list are spliced where fewer than one in this many differ from the last
 /// ones; else all are written again. Both cost about the same: in a cloth that walks by 1 %, the

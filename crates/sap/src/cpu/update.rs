@@ -15,7 +15,7 @@ use super::output::lists::Lists;
 use super::output::order::order;
 use super::scene::Scene;
 use super::tuning::{
-    MAX_CANDIDATES, MAX_JUMP_TESTS, SEARCH_TASK, SPLICE_PART, SPLICED_SHARE, STREAM_TASK,
+    MAX_CANDIDATES, MAX_JUMP_TESTS, SEARCH_TASK, SERIAL_PAIRS, SPLICE_PART, SPLICED_SHARE,
     UNCHECKED_PAIRS,
 };
 use super::update_full::rival_cost;
@@ -376,7 +376,7 @@ impl Engine {
         }
         // Not by `order`: it keeps the lists as blocks, and there would be more in each frame.
         for list in [&mut started, &mut ended] {
-            if list.len() > STREAM_TASK && in_pool() {
+            if list.len() > SERIAL_PAIRS && in_pool() {
                 list.par_sort_unstable_by_key(|pair| pair.code());
             } else {
                 list.sort_unstable_by_key(|pair| pair.code());
