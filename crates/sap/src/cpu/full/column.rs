@@ -106,7 +106,7 @@ impl Column {
     /// Sweeps the column on all threads.
     pub(super) fn sweep_by_all(&self, accept: &Accept, collector: &Collector) -> Found {
         collector.run_parts(self.end.len(), SWEEP_TASK, |task, range| {
-            if task.is_within_budget() {
+            if task.charge() {
                 self.sweep_part(range, accept, task);
             }
         })

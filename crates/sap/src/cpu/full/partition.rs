@@ -110,7 +110,7 @@ impl Partition {
             .into_par_iter()
             .fold(start, |(mut task, mut sorted), index| {
                 let entries = column(index);
-                if (2..=LARGE_COLUMN).contains(&entries.len()) && task.is_within_budget() {
+                if (2..=LARGE_COLUMN).contains(&entries.len()) && task.charge() {
                     match sorted.load(entries) {
                         Ok(()) => sorted.sweep(accept, &mut task),
                         Err(error) => task.refuse(error),

@@ -57,7 +57,7 @@ pub(super) fn run(passes: &[Pass], collector: &Collector) -> Found {
 /// Runs a pass on all threads of the current pool, or on this thread if that is in no pool.
 pub(super) fn run_pass(pass: &Pass, collector: &Collector) -> Found {
     collector.run_parts(pass.from.len(), SWEEP_TASK, |task, range| {
-        if task.is_within_budget() {
+        if task.charge() {
             run_best(Sweep { pass, range, task });
         }
     })

@@ -294,6 +294,10 @@ impl<'a> Part<'a> {
     /// last of them first. Returns where they begin.
     fn move_last(&mut self, range: Range<usize>, bound: u64, shift: isize) -> usize {
         let (by, mut end) = (shift.unsigned_abs(), range.end);
+        if by == 0 {
+            let pairs = &self.slots[range.clone()];
+            return range.start + pairs.partition_point(|pair| pair.code() <= bound);
+        }
         while end > range.start && self.slots[end - 1].code() > bound {
             let whole = end >= range.start + LINE && end + by <= self.slots.len();
             if whole && self.slots[end - LINE].code() > bound {

@@ -194,9 +194,9 @@ impl Task<'_> {
         self.shared.storing()
     }
 
-    /// Adds the cost since the last call, and tells whether the search is within its budget. Each
+    /// Charges the budget with the cost since the last call, and tells whether it suffices. Each
     /// part of the work asks before it begins.
-    pub(in crate::cpu) fn is_within_budget(&mut self) -> bool {
+    pub(in crate::cpu) fn charge(&mut self) -> bool {
         let pairs = self.found.count + self.buffer.len() as u64;
         let cost = self.found.tests + DROPPED_COST * self.dropped;
         let spent = cost as i64 - PAIR_BUDGET.saturating_mul(pairs as i64);

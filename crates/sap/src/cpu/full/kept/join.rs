@@ -25,7 +25,7 @@ pub(super) fn pairs(tree: &Tree, accept: &Accept, collector: &Collector) -> Foun
         tests: &mut tests,
     });
     let mut found = collector.run_parts(near.len(), JOIN_TASK, |task, range| {
-        if task.is_within_budget() {
+        if task.charge() {
             run_best(JoinLeaves {
                 tree,
                 near: &near[range],
