@@ -1,6 +1,6 @@
 //! Device memory that is kept from call to call.
 
-use crate::{Buffer, DevicePtr, Result, Slice, SliceMut, Stream};
+use crate::{Buffer, DevicePtr, Error, Result, Slice, SliceMut, Stream};
 use bytemuck::Pod;
 
 /// Scratch memory: bytes that are reused from call to call.
@@ -16,8 +16,9 @@ use bytemuck::Pod;
 /// ```
 pub type Scratch = Grow<u8>;
 
-/// A buffer that is reused from call to call, and replaced by a larger one when a call needs more.
-/// Its contents are lost then.
+/// A buffer that is reused from call to call, and replaced by a larger one when a call needs more,
+/// or by another one for work on another stream. Its contents are lost then; those of new memory
+/// are unspecified.
 ///
 /// ```
 /// # fn main() -> gpu::Result<()> {
@@ -54,14 +55,14 @@ impl<T: Pod> Grow<T> {
     /// Returns the first `len` elements, aligned to 256 bytes, for work on `stream`.
     ///
     /// If it is too small, the buffer grows by half, or to `len` if that is more; if so much is not
-    /// free, to `len`. The old memory is freed first, on its own stream. For another stream than
-    /// last time as much new memory is allocated, because the old may still be in use.
+    /// free, to `len`. The old memory is freed first, on its own stream. On another stream than
+    /// last time a new buffer of the same capacity is allocated, because the old may still be in
+    /// use.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); the buffer is empty then.
-    /// [`Error::Capturing`](crate::Error::Capturing) if it must grow on a stream that is being
-    /// captured; the buffer is unchanged then.
+    /// [`Error::Capturing`] if memory must be allocated on a stream that is being captured; the
+    /// buffer is unchanged then. Those of [`Stream::alloc`]; the buffer is empty then.
     pub fn reserve(&mut self, stream: &Stream, len: usize) -> Result<SliceMut<'_, T>> {
         let capacity = self.capacity();
         let generous = match capacity < len {
@@ -95,7 +96,10 @@ impl<T: Pod> Grow<T> {
             None => {
                 stream.refuse_capture("growing a buffer")?;
                 self.buffer = None;
-                stream.alloc(generous).or_else(|_| stream.alloc(len))?
+                match stream.alloc(generous) {
+                    Err(Error::OutOfMemory { .. }) if generous > len => stream.alloc(len)?,
+                    result => result?,
+                }
             }
         };
         self.buffer.insert(buffer).range_mut(..len)
@@ -105,7 +109,7 @@ impl<T: Pod> Grow<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Range`](crate::Error::Range) if the capacity is less.
+    /// [`Error::Range`] if the capacity is less.
     pub fn part(&self, len: usize) -> Result<Slice<'_, T>> {
         match &self.buffer {
             Some(buffer) => buffer.range(..len),
@@ -127,7 +131,8 @@ impl<T: Pod> Grow<T> {
         }
     }
 
-    /// Returns the address, null without memory.
+    /// Returns the address, null without memory. It is valid until the next call that reserves or
+    /// frees memory.
     pub fn device_ptr(&self) -> DevicePtr<T> {
         let buffer = self.buffer.as_ref();
         buffer.map_or(DevicePtr::NULL, |buffer| buffer.slice().device_ptr())

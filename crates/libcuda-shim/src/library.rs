@@ -30,9 +30,12 @@ unsafe impl Sync for Library {}
 
 impl Library {
     fn open(name: &OsStr) -> Result<Self, String> {
+        if name.is_empty() {
+            return Err("the name is empty".to_owned()); // it would be that of the program itself
+        }
         let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: the path is a C string. Opening runs the library's constructors, which the caller
-        // of `open_first` asks for.
+        // SAFETY: the path is a C string. Opening runs the library's constructors: whoever names a
+        // library trusts it.
         let handle = unsafe { dlopen(path.as_ptr(), NOW) };
         let name = name.to_string_lossy().into_owned();
         if let Some(handle) = NonNull::new(handle) {
@@ -117,7 +120,7 @@ impl Names {
             .map_err(|_| AlreadyBound {})
     }
 
-    /// Opens the library, as [`open_first`] does.
+    /// Opens the library, as [`open_first`] does. The names cannot be replaced afterwards.
     ///
     /// # Errors
     ///
@@ -163,8 +166,8 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// The error of a name for a library that comes too late: the process has looked for the library,
-/// or has another name for it.
+/// The error of naming a library too late: the process has looked for it, or has another name for
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlreadyBound {}

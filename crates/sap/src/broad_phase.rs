@@ -525,18 +525,22 @@ impl BroadPhase {
     }
 
     /// Returns the pairs of the last update in the memory of the device, sorted. Read them on
-    /// [`BroadPhase::stream`], or on another stream that waits for an event of it.
+    /// [`BroadPhase::stream`], or on another stream that waits for an event of it; the next call
+    /// that changes the broad phase may overwrite them.
     ///
     /// # Errors
     ///
     /// [`Error::NoCuda`] for an engine that does not work on CUDA.
     #[cfg(cuda)]
     pub fn device_pairs(&self) -> Result<gpu::Slice<'_, Pair>> {
-        let engine = self.chosen.cuda().ok_or_else(|| self.not_on_cuda())?;
+        let engine = self
+            .chosen
+            .cuda()
+            .ok_or_else(|| not_on_cuda(self.chosen.engine.backend()))?;
         engine.device_pairs()
     }
 
-    /// Returns the stream that the engine works on; none for an engine on the CPU.
+    /// Returns the stream that the engine works on; none for an engine on another backend.
     #[cfg(cuda)]
     #[must_use]
     pub fn stream(&self) -> Option<&gpu::Stream> {
@@ -545,16 +549,8 @@ impl BroadPhase {
 
     #[cfg(cuda)]
     fn cuda_mut(&mut self) -> Result<&mut crate::cuda::Engine> {
-        let not_on_cuda = self.not_on_cuda();
-        self.chosen.cuda_mut().ok_or(not_on_cuda)
-    }
-
-    #[cfg(cuda)]
-    fn not_on_cuda(&self) -> Error {
         let backend = self.chosen.engine.backend();
-        Error::NoCuda {
-            looked_for: format!("this broad phase works on the backend `{backend}`"),
-        }
+        self.chosen.cuda_mut().ok_or_else(|| not_on_cuda(backend))
     }
 
     /// The threads of [`Config::threads`].
@@ -574,5 +570,12 @@ fn check_margin(config: &Config) -> Result<()> {
         Ok(())
     } else {
         Err(Error::Margin { margin })
+    }
+}
+
+#[cfg(cuda)]
+fn not_on_cuda(backend: Backend) -> Error {
+    Error::NoCuda {
+        looked_for: format!("this broad phase works on the backend `{backend}`"),
     }
 }

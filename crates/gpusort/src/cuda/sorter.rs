@@ -18,9 +18,10 @@ use gpu::{Device, Scratch, Slice, SliceMut, Stream};
 use std::sync::Arc;
 
 /// Sorts on one device. A sorter is cheap to clone. Several threads and streams may use it at once,
-/// each sort with scratch memory of its own.
+/// each with scratch memory of its own; sorts that follow each other on a stream may share it.
 ///
-/// A sort only queues work on the stream: it neither allocates nor waits. Once [`Sorter::prepare`]
+/// A sort only queues work on the stream: it neither allocates, but for [`Sorter::sort_growing`],
+/// nor waits. Work that is queued later on that stream finds the results. Once [`Sorter::prepare`]
 /// has loaded the kernels, it can be captured into a graph. All sorts are stable and give the same
 /// bits each time. After an error nothing is launched, unless the error comes from the driver.
 ///

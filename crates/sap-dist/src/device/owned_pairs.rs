@@ -235,7 +235,7 @@ fn differences(
     let lists = lists.map(|list| List::new(list.device_ptr(), list.len(), gpu::DevicePtr::NULL));
     let totals = [first, second];
     // SAFETY: the kernel is of pairs, the lists and the space have their lengths, totals and words
-    // are there and zero.
+    // are there, and the words are zero.
     unsafe { differences::find(stream, &kernels.differences, lists, words, space, totals)? };
     let mut found = [0; 2];
     stream.download(memory.range(..2)?, &mut found)?;

@@ -95,9 +95,9 @@ fn tiles([first, second]: [usize; 2]) -> usize {
 ///
 /// # Safety
 ///
-/// The kernel compares lists of elements `T`. The lists' addresses are of as many elements as they
-/// say and of a count, those of the space of as many as its capacity. `words` is the address of as
-/// many words as [`words`] says, and each total's that of one; all are zero.
+/// The kernel, the lists and the space are of elements `T`. The lists' addresses are of as many
+/// elements as they say and of a count, those of the space of as many as its capacity. `words` is
+/// the address of as many words as [`words`] says, which are zero, and each total's that of one.
 pub unsafe fn find<T>(
     stream: &Stream,
     kernel: &Kernel,

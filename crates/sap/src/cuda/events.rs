@@ -3,7 +3,6 @@
 
 use crate::cuda::differences::{self, List, first_capacity};
 use crate::cuda::launch::module;
-
 use crate::{Pair, Result};
 use gpu::{Device, DevicePtr, Grow, Kernel, Slice, Stream};
 
@@ -47,8 +46,7 @@ impl Events {
     ///
     /// # Safety
     ///
-    /// The lists' addresses are of as many pairs as they say and of a count. So are
-    /// the totals, which are zero.
+    /// The lists' addresses are of as many pairs as they say and of a count. So are the totals.
     pub(crate) unsafe fn find(
         &mut self,
         stream: &Stream,

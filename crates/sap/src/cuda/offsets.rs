@@ -2,7 +2,6 @@
 
 use crate::Result;
 use crate::cuda::launch::{THREADS, module};
-
 use gpu::{Device, DevicePtr, Grow, Kernel, Launch, Stream, args, blocks};
 
 /// Counts that a block takes.

@@ -1,7 +1,6 @@
 //! Single queries on the device: `kernels/sap/query.cuh`.
 
 use crate::cuda::launch::{linear, module};
-
 use crate::cuda::tuning::{QUERY_CAPACITY, QUERY_FIRST};
 use crate::query::{NearBox, Question};
 use crate::try_alloc::zeros;

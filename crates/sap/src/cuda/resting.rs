@@ -15,7 +15,6 @@ use crate::cuda::find::grid::{Grid, Others};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{THREADS, linear, module};
-
 use crate::cuda::scan::Scan;
 use crate::cuda::tuning::{FIRST_RESTING_PAIRS, MIN_RESTING_SHARE, RESTING_LIMITS};
 use crate::policy::Hysteresis;

@@ -28,7 +28,7 @@ enum Reading {
 }
 
 /// A frame whose pairs are searched for.
-struct Frame<'a> {
+struct Sought<'a> {
     source: Source<'a>,
     /// Whether the next round waits to learn whether any box has changed.
     asks_first: bool,
@@ -79,14 +79,14 @@ impl Engine {
         if !may_have_list {
             self.neighbours.release();
         }
-        let mut frame = Frame {
+        let mut sought = Sought {
             source,
             // Nothing moved in the last frame, so likely nothing has now, which is worth a wait.
             asks_first: plan.may_skip && self.was_unchanged,
             may_have_list,
         };
         let found = loop {
-            match self.run_round(&mut frame, &mut plan)? {
+            match self.run_round(&mut sought, &mut plan)? {
                 Round::Found(found) => break found,
                 Round::Unchanged(state) => return self.publish_unchanged(source, &state),
                 Round::Again => {}
@@ -100,8 +100,8 @@ impl Engine {
 
     /// Reads the boxes and finds their pairs, unless they must be read again. Each round releases
     /// or builds what the next one needs, so there are few.
-    fn run_round(&mut self, frame: &mut Frame, plan: &mut Plan) -> Result<Round> {
-        let (source, asks_first) = (frame.source, mem::take(&mut frame.asks_first));
+    fn run_round(&mut self, sought: &mut Sought, plan: &mut Plan) -> Result<Round> {
+        let (source, asks_first) = (sought.source, mem::take(&mut sought.asks_first));
         let sets = [source];
         plan.leaves_resting = self.resting.in_use();
         plan.by_list = !asks_first && self.neighbours.in_use();
@@ -125,7 +125,7 @@ impl Engine {
             }
             plan.by_list = false;
         }
-        if frame.may_have_list {
+        if sought.may_have_list {
             if self.build_list()? {
                 return Ok(Round::Again);
             }

@@ -2,7 +2,6 @@
 //! next to each other in the frame lie far apart (`kernels/sap/grid.cuh`).
 
 use crate::cuda::abi::State;
-
 use crate::cuda::tuning::{MAX_ORDER_WAIT, MIN_ORDER_WAIT, MIN_ORDERED, NEAR_SHARE};
 use crate::policy::Backoff;
 use gpu::{DevicePtr, Grow, Stream};

@@ -7,7 +7,6 @@
 use crate::cuda::abi::{Sorted, State};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{THREADS, TILE, linear, module, tile_warps};
-
 use crate::cuda::scan::Scan;
 use crate::cuda::sorting::Sorting;
 use crate::{Error, Result};

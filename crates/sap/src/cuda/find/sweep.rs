@@ -8,7 +8,6 @@ use crate::cuda::find::endpoints::Endpoints;
 use crate::cuda::find::search::Search;
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{THREADS, TILE, WARP, linear, module, tile_warps};
-
 use crate::cuda::scan::Scan;
 use crate::cuda::sorting::Sorting;
 use crate::{Result, Strategy};

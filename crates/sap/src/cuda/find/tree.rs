@@ -5,7 +5,6 @@ use crate::Result;
 use crate::cuda::abi::{Accept, Keys, State};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::launch::{linear, module, warps};
-
 use crate::cuda::sorting::Sorting;
 use crate::{Aabb, Filter};
 use bytemuck::{Pod, Zeroable};

@@ -5,7 +5,6 @@ use crate::cuda::abi::{Accept, Candidates, Prepare, State};
 use crate::cuda::input::patch::{Patch, patches};
 use crate::cuda::input::reader::{RawBoxes, Reader};
 use crate::cuda::input::source::{BoxLists, List, Source};
-
 use crate::{Aabb, Aabb64, Filter, OverlapRule, Pair, Result, try_alloc};
 use bytemuck::Pod;
 use gpu::{DevicePtr, Grow, Slice, SliceMut, Stream};

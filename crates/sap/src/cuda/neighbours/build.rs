@@ -8,7 +8,6 @@ use crate::cuda::find::grid::Grid;
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{linear, module};
-
 use crate::cuda::order::PairOrder;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{FIRST_CANDIDATES, MAX_MARGIN};

@@ -9,7 +9,6 @@ use crate::Result;
 use crate::cuda::abi::{Keys, PAIR_SORT, State};
 use crate::cuda::counters::Counters;
 use crate::cuda::launch::{linear, module};
-
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT};
 use crate::policy::Backoff;

@@ -4,7 +4,6 @@
 use crate::Result;
 use crate::cuda::abi::{Keys, State, counter};
 use crate::cuda::launch::{linear, module};
-
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
 use gpu::{Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
