@@ -1,5 +1,5 @@
 //! Decides when to build a structure that pays only while little changes: the tree of an
-//! incremental update, a neighbour list, or a resting set.
+//! incremental update, the kept tree, a neighbour list, or a resting set.
 //!
 //! Building one costs about as much as a frame. So it is built after some quiet frames in a row,
 //! and each build that did not last doubles the wait for the next one. Likewise, a way to find or

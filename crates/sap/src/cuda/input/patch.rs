@@ -1,4 +1,4 @@
-//! The changed boxes of a frame, as they are uploaded where all else is that of the last update.
+//! Uploads only the changed boxes of a frame, if all else is as in the last update.
 
 use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::cuda::tuning::{MAX_PATCH_SHARE, MIN_PATCHED};
