@@ -17,8 +17,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("SortOutcome", "Outcome"),
 ];
 
-/// Host structs of which kernels read other types: vectors, fields for arrays, or a struct that ends
-/// earlier.
+/// Host structs of which kernels read other types: vectors, fields for arrays, or a struct that
+/// ends earlier.
 const READ_OTHERWISE: &[&str] = &["Aabb64", "Buffers", "Filter", "Motion", "Region", "State"];
 
 /// The size of a struct, and the offsets of its fields.

@@ -1,4 +1,4 @@
-//! What the driver's library must have, and the functions that stand in for missing ones.
+//! Checks what the driver's library has, and stands in for functions that it lacks.
 
 use crate::library::{Library, LoadError, Names};
 use core::ffi::{CStr, c_char};

@@ -22,7 +22,7 @@ pub struct Choice {
     pub reason: Reason,
     /// Milliseconds of one thread, or of the device, that `Sweep` was expected to take.
     pub sweep_ms: f64,
-    /// The same for `Subdivided`, if it was estimated.
+    /// Milliseconds that `Subdivided` was expected to take, if it was estimated.
     pub subdivided_ms: Option<f64>,
 }
 

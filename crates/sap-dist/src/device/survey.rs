@@ -20,7 +20,7 @@ pub(crate) struct Surveyed {
     invalid: Option<(u64, Aabb)>,
     /// The number of records for each rank, by the place of the box in the cell.
     pub(crate) records: Vec<u64>,
-    /// These numbers for each block of boxes.
+    /// The same numbers for each block of boxes.
     table: Buffer<u32>,
     cells: Cells,
 }

@@ -37,7 +37,7 @@ impl Engine {
             && if self.ordered.capacity() < wanted {
                 self.ordered.reserve_exact(stream, wanted).is_ok()
             } else if self.list.capacity() < wanted {
-                // The two change places after each frame.
+                // The two are swapped after each frame.
                 true
             } else if !sorting.takes_pairs(wanted) {
                 sorting.scratch_of_pairs(stream, wanted).is_ok()

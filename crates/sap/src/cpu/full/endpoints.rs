@@ -1,3 +1,5 @@
+//! Sweeps the sorted ends of the boxes.
+//!
 //! L. Ha, J. Krüger, C. Silva, "Fast Four-Way Parallel Radix Sorting on GPUs", Computer Graphics
 //! Forum 28(8), 2009, §6.1 "Broad-phase collision detection".
 //!

@@ -14,12 +14,12 @@ use crate::{Aabb, Pair};
 /// The boxes of a tree that a searched box may pair with.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Partners<'a> {
-    /// All boxes. Of two boxes of the changed set only one finds the other.
+    /// All boxes; of two boxes of the changed set only one finds the other.
     Changed(&'a ChangedSet),
-    /// The same, but for unchanged boxes that the bounds which the searched box had before overlap.
+    /// All boxes, but for unchanged ones that the bounds which the searched box had before overlap.
     /// Bounds are in the order of the changed set.
     New(&'a ChangedSet, &'a [Aabb]),
-    /// Those that overlap the searched box now or overlapped it before, but not both. The tree was
+    /// Boxes that overlap the searched box now or overlapped it before, but not both. The tree was
     /// refreshed with the same bounds, which are in the order of the changed set; none is empty.
     /// The second index of a pair that has ended has the bit [`MARK`].
     Differing(&'a ChangedSet, &'a [Aabb]),

@@ -1,4 +1,4 @@
-//! The implementation with AVX2.
+//! Implements [`Lanes`] with AVX2.
 
 use super::{ALL_HOMES, Avx2, CoarseBounds, LANES, Lanes, MARK, Naming};
 use crate::Pair;

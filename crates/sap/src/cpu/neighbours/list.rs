@@ -1,4 +1,4 @@
-//! Candidates in order, in blocks with room for insertions.
+//! Keeps candidates in order, in blocks that are not full, so that others can be inserted.
 
 use crate::cpu::lanes::{Job, LANES, Lanes, MARK, each_bit, run_best};
 use crate::cpu::tuning::{CANDIDATE_GROUP, FULL_BLOCK, NEW_BLOCK, STALE_SHARE, STREAM_TASK};
@@ -27,9 +27,9 @@ struct Block {
 /// New candidates.
 #[derive(Clone, Copy)]
 pub(super) enum New<'a> {
-    /// These replace all others.
+    /// Candidates that replace all others.
     All(&'a [Pair]),
-    /// These join the others.
+    /// Candidates that join the others.
     Some(&'a [Pair]),
 }
 
@@ -404,7 +404,7 @@ impl Job for WriteJob<'_> {
             start += LANES;
         }
         for candidate in &candidates[start..] {
-            // Behind the last pair there may be no place, and none is needed.
+            // Behind the last pair there may be no slot, and none is needed.
             if let Some(pair) = to.get_mut(len) {
                 *pair = plain(*candidate);
             }

@@ -116,9 +116,9 @@ pub(in crate::cpu) struct Step<'a> {
 /// The boxes of the frame before.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Last<'a> {
-    /// All of them.
+    /// All boxes.
     All(&'a [Aabb]),
-    /// Those that may have changed, with their indices in order.
+    /// The boxes that may have changed, with their indices in order.
     Changed(&'a [u32], &'a [Aabb]),
 }
 

@@ -72,7 +72,7 @@ impl PairOrder {
     }
 
     /// Puts packed pairs in order and unpacks them: as many as are counted, and at most all. The
-    /// lists are of those and of the pairs. They may change places, if both have the same capacity.
+    /// lists are of those and of the pairs. They may be swapped, if both have the same capacity.
     pub(crate) fn order(
         &self,
         stream: &Stream,

@@ -1,4 +1,4 @@
-//! The tree itself: leaves of eight boxes, and the unions above them.
+//! Builds, refits and searches the kept tree: leaves of eight boxes, and the unions above them.
 
 use super::halve::leaf_order;
 use super::sides::sides;
