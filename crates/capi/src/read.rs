@@ -169,12 +169,10 @@ pub unsafe extern "C" fn radsweep_device_pairs(
             pointer::check_out(count, "count")?;
             #[cfg(cuda)]
             {
-                let not_on_cuda = || sap::Error::NoCuda {
-                    looked_for: "this broad phase does not run on CUDA".to_owned(),
-                };
-                let stream = state.broad_phase.stream().ok_or_else(not_on_cuda)?;
-                stream.synchronize().map_err(sap::Error::from)?;
                 let pairs = state.broad_phase.device_pairs()?;
+                if let Some(stream) = state.broad_phase.stream() {
+                    stream.synchronize().map_err(sap::Error::from)?;
+                }
                 let (address, len) = (pairs.ptr(), pairs.len());
                 // SAFETY: guaranteed by the caller.
                 unsafe {
