@@ -18,7 +18,8 @@ use crate::{Event, Result, Stream};
 /// ```
 #[derive(Debug, Default)]
 pub struct Stages {
-    names: Vec<&'static str>,
+    // None where no stage follows an event.
+    names: Vec<Option<&'static str>>,
     // At least one event for each name. They are kept from run to run, because making events takes
     // longer than recording them.
     events: Vec<Event>,
@@ -38,7 +39,19 @@ impl Stages {
     /// own; the driver's errors. No stage begins then.
     pub fn mark(&mut self, stream: &Stream, name: &'static str) -> Result<()> {
         self.record(stream)?;
-        self.names.push(name);
+        self.names.push(Some(name));
+        Ok(())
+    }
+
+    /// Ends the current stage. What follows belongs to no stage until the next mark: a wait of the
+    /// host, for example. Where no mark follows, [`Stages::finish`] waits for no later work.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stages::mark`].
+    pub fn pause(&mut self, stream: &Stream) -> Result<()> {
+        self.record(stream)?;
+        self.names.push(None);
         Ok(())
     }
 
@@ -49,21 +62,19 @@ impl Stages {
     ///
     /// As [`Stages::mark`]; the errors of the work waited for.
     pub fn finish(&mut self, stream: &Stream) -> Result<Vec<(&'static str, f32)>> {
-        let recorded = if self.names.is_empty() {
-            Ok(())
-        } else {
-            self.record(stream)
-        };
+        let is_open = self.names.last().is_some_and(Option::is_some);
+        let ended = if is_open { self.record(stream) } else { Ok(()) };
         let names = std::mem::take(&mut self.names);
-        recorded?;
-        if names.is_empty() {
+        ended?;
+        let recorded = &self.events[..names.len() + usize::from(is_open)];
+        let Some(last) = recorded.last() else {
             return Ok(Vec::new());
-        }
-        self.events[names.len()].synchronize()?;
-        let pairs = self.events.windows(2);
+        };
+        last.synchronize()?;
         names
             .into_iter()
-            .zip(pairs)
+            .zip(recorded.windows(2))
+            .filter_map(|(name, pair)| Some((name?, pair)))
             .map(|(name, pair)| Ok((name, pair[0].elapsed_ms(&pair[1])?)))
             .collect()
     }

@@ -520,6 +520,23 @@ fn stages(device: &Device) {
             "{times:?}"
         );
     }
+    // What follows a pause belongs to no stage.
+    for ends_paused in [true, false] {
+        stages.mark(&stream, "short").unwrap();
+        spin(&stream, &busy, 3);
+        stages.pause(&stream).unwrap();
+        spin(&stream, &busy, 30);
+        if !ends_paused {
+            stages.mark(&stream, "last").unwrap();
+        }
+        let times = stages.finish(&stream).unwrap();
+        assert_eq!(
+            times.iter().map(|time| time.0).collect::<Vec<_>>(),
+            [&["short", "last"][..], &["short"]][usize::from(ends_paused)]
+        );
+        assert!((2.5..25.0).contains(&times[0].1), "{times:?}");
+    }
+    stream.synchronize().unwrap();
 }
 
 fn two_streams(device: &Device) {

@@ -12,6 +12,8 @@ use std::mem::offset_of;
 pub(crate) struct Counters {
     state: Buffer<State>,
     read: HostBuffer<State>,
+    /// Whether nothing that a search starts from has been counted since all were set to zero.
+    is_fresh: bool,
 }
 
 impl Counters {
@@ -19,6 +21,7 @@ impl Counters {
         Ok(Self {
             state: stream.alloc_zeroed(1)?,
             read: HostBuffer::new(stream.device(), 1)?,
+            is_fresh: false,
         })
     }
 
@@ -29,18 +32,33 @@ impl Counters {
 
     /// Sets all to zero.
     pub(crate) fn reset(&mut self, stream: &Stream) -> Result<()> {
-        self.clear(stream, size_of::<State>())
+        self.clear(stream, size_of::<State>())?;
+        self.is_fresh = true;
+        Ok(())
     }
 
     /// Sets those to zero that a sweep along an axis starts from. Its tests were counted before,
     /// with the work list.
     pub(crate) fn restart_sweep(&mut self, stream: &Stream) -> Result<()> {
-        self.clear(stream, offset_of!(State, tests))
+        self.restart(stream, offset_of!(State, tests))
     }
 
     /// Sets those to zero that a search of cells or of the tree starts from, its tests included.
     pub(crate) fn restart_search(&mut self, stream: &Stream) -> Result<()> {
-        self.clear(stream, offset_of!(State, invalid))
+        self.restart(stream, offset_of!(State, invalid))
+    }
+
+    /// Notes that kernels count other than in a search: those of the neighbour list.
+    pub(crate) const fn record_use(&mut self) {
+        self.is_fresh = false;
+    }
+
+    /// Sets the first bytes to zero, unless they are.
+    fn restart(&mut self, stream: &Stream, bytes: usize) -> Result<()> {
+        if std::mem::take(&mut self.is_fresh) {
+            return Ok(());
+        }
+        self.clear(stream, bytes)
     }
 
     fn clear(&mut self, stream: &Stream, bytes: usize) -> Result<()> {

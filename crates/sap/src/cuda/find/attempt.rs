@@ -11,7 +11,6 @@ use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
 use crate::cuda::order::Order;
 use crate::cuda::resting::RestingSet;
-use crate::cuda::stages::HOST;
 use crate::{Result, Strategy};
 use gpu::{DevicePtr, SliceMut};
 use gpusort::Algorithm;
@@ -160,7 +159,7 @@ impl Engine {
         let order = self.sweep(plan, a)?;
         // If memory to order them is refused, the pairs are counted all the same.
         let ordered = self.order(plan, order);
-        self.stages.mark(&self.stream, HOST)?;
+        self.stages.pause(&self.stream)?;
         self.grid.plan_next()?;
         let state = self.counters.read(&self.stream)?;
         let is_ordered = self.pair_order.record(order, &state);
@@ -264,9 +263,9 @@ impl Engine {
         self.pair_order
             .order(&self.stream, sorting, counters, order, bits, lists)?;
 
-        self.stages.mark(&self.stream, "events")?;
         self.spare_events.clear();
         if plan.compares {
+            self.stages.mark(&self.stream, "events")?;
             let (lists, totals) = (self.lists(capacity), self.counters.event_counts());
             // SAFETY: the lists and counts are this engine's.
             unsafe { self.spare_events.find(&self.stream, lists, totals)? };
