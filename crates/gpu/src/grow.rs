@@ -82,7 +82,13 @@ impl<T: Pod> Grow<T> {
         self.reserve_up_to(stream, len, capacity.max(len))
     }
 
-    fn reserve_up_to(
+    /// As [`Grow::reserve`], but a buffer that is too small grows to `generous`, which is at least
+    /// `len`; if so much is not free, to `len`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Grow::reserve`].
+    pub fn reserve_up_to(
         &mut self,
         stream: &Stream,
         len: usize,
@@ -96,7 +102,7 @@ impl<T: Pod> Grow<T> {
             None => {
                 stream.refuse_capture("growing a buffer")?;
                 self.buffer = None;
-                match stream.alloc(generous) {
+                match stream.alloc(generous.max(len)) {
                     Err(Error::OutOfMemory { .. }) if generous > len => stream.alloc(len)?,
                     result => result?,
                 }

@@ -15,10 +15,10 @@ impl Engine {
             .ok_or(too_many)?;
         let generous = (exact + exact / 8).max(2 * self.packed.capacity());
         let generous = generous.min(usize::try_from(limit).unwrap_or(usize::MAX));
-        let mut grow = |len| self.packed.reserve_exact(&self.stream, len).map(drop);
-        grow(generous)
-            .or_else(|_| grow(exact))
-            .map_err(|error| out_of_memory(&self.config, count, error.into()))
+        match self.packed.reserve_up_to(&self.stream, exact, generous) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(out_of_memory(&self.config, count, error.into())),
+        }
     }
 
     /// Doubles the capacity, if memory allows, where the last pairs nearly filled it, so that no
