@@ -117,7 +117,7 @@ pub enum Cause {
     },
     /// The pairs that a rank found do not fit in the memory allowed for them.
     #[error(
-        "there are {count} pairs, but the memory allowed for them holds {limit}: raise `pair_memory`"
+        "there are {count} pairs, but the memory for them holds {limit}: allow more by `pair_memory` if the device has it"
     )]
     TooManyPairs {
         /// The number of pairs.

@@ -57,12 +57,12 @@ pub enum Error {
         /// What is wrong with the box.
         reason: InvalidReason,
     },
-    /// The pairs do not fit in the memory allowed for them.
+    /// The pairs do not fit in the memory that is free or allowed for them.
     /// [`BroadPhase::for_each_pair_chunk`](crate::BroadPhase::for_each_pair_chunk) delivers them
     /// all in bounded memory.
     #[error(
-        "there are {count} pairs, but the memory allowed for them holds {limit}: raise \
-         `Config::pair_memory`, or use `for_each_pair_chunk`"
+        "there are {count} pairs, but the memory for them holds {limit}: allow more by \
+         `Config::pair_memory` if the device has it, or use `for_each_pair_chunk`"
     )]
     TooManyPairs {
         /// The exact number of pairs.
