@@ -22,6 +22,7 @@ pub fn index_sort_bytes(algorithm: Algorithm, key_bytes: usize, n: u64) -> f64 {
 /// Returns `None` unless the broad phase runs on CUDA. On the CPU the sorted keys are in cache.
 #[must_use]
 pub fn copy_rate_of(broad_phase: &BroadPhase) -> Option<f64> {
+    // A rate that cannot be measured is unknown.
     #[cfg(cuda)]
     let rate = broad_phase
         .stream()

@@ -84,9 +84,9 @@ pub(super) const WGPU_COSTS: [f64; 4] = [10.0, 4.0, 16.0, 0.0];
 /// Sizes of the sample: the min, the max, and the boxes of the frame for each sampled one. Larger
 /// frames are worth a better estimate: 2,048 boxes stand for 2 million pairs. Not measured.
 pub(super) const MIN_PLAN_SAMPLE: usize = 192;
-/// See [`MIN_PLAN_SAMPLE`].
+/// The max of that sample ([`MIN_PLAN_SAMPLE`]).
 pub(crate) const MAX_PLAN_SAMPLE: usize = 2048;
-/// See [`MIN_PLAN_SAMPLE`].
+/// The boxes of a frame for each of that sample ([`MIN_PLAN_SAMPLE`]).
 pub(super) const BOXES_PER_SAMPLED: usize = 128;
 /// Sampled candidates that rate columns, for each box of the sample. Not measured.
 pub(super) const RATED_PER_SAMPLED: usize = 8;
@@ -94,7 +94,7 @@ pub(super) const RATED_PER_SAMPLED: usize = 8;
 /// `Auto` sweeps without rating columns below this many tests for each box, plus this many for the
 /// frame. That is what rating costs: 9 ns a box and 60 us.
 pub(super) const RATING_TESTS_PER_BOX: f64 = 30.0;
-/// See [`RATING_TESTS_PER_BOX`].
+/// The tests for the frame ([`RATING_TESTS_PER_BOX`]).
 pub(super) const RATING_TESTS: f64 = 2e5;
 /// Min boxes for which columns along all axes are rated, not only along the axis of the fewest
 /// candidates. Not measured.
@@ -130,7 +130,7 @@ pub(super) const COLUMN_COST: f64 = 200.0;
 /// Narrower and wider columns are rated until they cost so many times the best ones, and at most so
 /// many widths, each root two times the last. Not measured.
 pub(super) const WORSE_COLUMNS: f64 = 1.1;
-/// See [`WORSE_COLUMNS`].
+/// The max number of those widths ([`WORSE_COLUMNS`]).
 pub(super) const RATED_WIDTHS: i32 = 20;
 /// Steps of the table that finds a column, for each cut. Not measured.
 pub(super) const STEPS_PER_CUT: usize = 8;
@@ -141,7 +141,7 @@ pub(super) const MAX_CHARGED_COPIES: u64 = 64;
 /// Frames that use the tree after one whose sweep exceeded its budget: at first, and the max. Such
 /// a sweep has wasted half the cost of a tree. Not measured.
 pub(super) const MIN_TREE_FRAMES: u32 = 4;
-/// See [`MIN_TREE_FRAMES`].
+/// The max of those frames ([`MIN_TREE_FRAMES`]).
 pub(super) const MAX_TREE_FRAMES: u32 = 256;
 
 // ---- The sweep ----
@@ -208,9 +208,9 @@ pub(super) const KEPT_LIMITS: Limits = Limits {
 /// and written to its leaf, 5.4 ns; of two tests in nodes, 1.5 ns (0.9 ns in 8,041 boxes of few
 /// pairs, 2.6 ns in 10^5 uniform ones); of a pair, 3 ns.
 pub(super) const KEPT_BOX_COST: u64 = 18;
-/// See [`KEPT_BOX_COST`].
+/// The cost of two tests in nodes ([`KEPT_BOX_COST`]).
 pub(super) const JOINED_COST: u64 = 5;
-/// See [`KEPT_BOX_COST`].
+/// The cost of a pair ([`KEPT_BOX_COST`]).
 pub(super) const KEPT_PAIR_COST: u64 = 10;
 /// The tests in nodes that a tree is expected to take, for each box and for each pair. A box takes
 /// 25 where it has hardly a pair, 33 with 1.3 pairs and 32 with 4 in a plane, 53 with 3.3, 140 with
@@ -278,7 +278,7 @@ pub(super) const SPARSE_ROWS: usize = 4;
 /// Pairs that chunked delivery holds at once: at least this many (32 MiB), and this many for each
 /// box. Not measured.
 pub(crate) const MIN_ROUND_PAIRS: u64 = 4 * 1024 * 1024;
-/// See [`MIN_ROUND_PAIRS`].
+/// Those pairs for each box ([`MIN_ROUND_PAIRS`]).
 pub(crate) const ROUND_PAIRS_PER_BOX: u64 = 4;
 
 /// Chunked delivery tests every box against all others if more than one in this many of those tests
@@ -294,11 +294,11 @@ pub(super) const DENSE_TASK_PAIRS: usize = 64 * 1024;
 /// next one aims at [`ROUND_FILL`] with at most [`MAX_ROUND_GROWTH`] times as many rows. Not
 /// measured.
 pub(super) const FIRST_FILL: f64 = 1.0 / 3.0;
-/// See [`FIRST_FILL`].
+/// The part of the limit that a repeated round finds ([`FIRST_FILL`]).
 pub(super) const RETRY_FILL: f64 = 0.8;
-/// See [`FIRST_FILL`].
+/// The part of the limit that other rounds find ([`FIRST_FILL`]).
 pub(super) const ROUND_FILL: f64 = 0.7;
-/// See [`FIRST_FILL`].
+/// The max growth of a round in rows ([`FIRST_FILL`]).
 pub(super) const MAX_ROUND_GROWTH: f64 = 2.0;
 
 // ---- Incremental updates ----
@@ -308,7 +308,7 @@ pub(super) const MAX_ROUND_GROWTH: f64 = 2.0;
 /// changed (listed; 1.7 compared), 6.5 with a tenth, 14 with a quarter, 11 for a full update. The
 /// min is not measured.
 pub(super) const MIN_RESTING: u64 = 1024;
-/// See [`MIN_RESTING`].
+/// The max share of boxes that may have changed ([`MIN_RESTING`]).
 pub(super) const MAX_CHANGED: f64 = 1.0 / 6.0;
 
 /// Boxes of a sample that tells whether too many have changed, before all are compared. Not
@@ -341,7 +341,7 @@ pub(super) const SEARCH_TASK: usize = 256;
 /// Boxes that go down the tree together while they touch at most [`MAX_GROUP_NODES`] nodes: a third
 /// less time than one by one.
 pub(super) const SEARCH_GROUP: usize = 8;
-/// See [`SEARCH_GROUP`].
+/// The max nodes that they touch ([`SEARCH_GROUP`]).
 pub(super) const MAX_GROUP_NODES: usize = 32;
 
 /// A box that jumped is looked for in all that lies between, up to as many tests as there are
@@ -355,7 +355,7 @@ pub(super) const MAX_JUMP_TESTS: usize = 1024;
 /// Max boxes of the sample that is split, and the boxes for each of the sample. A sampled box takes
 /// 0.4 us, ordering a box 0.1. The sizes themselves are not measured.
 pub(crate) const PACKING_SAMPLE: usize = 2048;
-/// See [`PACKING_SAMPLE`].
+/// The boxes for each of that sample ([`PACKING_SAMPLE`]).
 pub(crate) const PER_SAMPLED: usize = 16;
 /// Min sampled boxes in a part, on average. Not measured.
 pub(crate) const MIN_GROUP: usize = 4;
@@ -404,7 +404,7 @@ pub(crate) const LIST_LIMITS: Limits = Limits {
 
 /// Candidates of a new block, and the max: 8 KiB, so that an insertion moves 4 KiB. Not measured.
 pub(super) const NEW_BLOCK: usize = 512;
-/// See [`NEW_BLOCK`].
+/// The max candidates of a block ([`NEW_BLOCK`]).
 pub(super) const FULL_BLOCK: usize = 1024;
 
 /// Candidates that are tested at once, and number of those ahead whose second boxes are prefetched;
@@ -431,7 +431,7 @@ pub(super) const FULL_PAIR_COST: u64 = 40;
 /// tests, which is half of what 100 boxes take, these got no list: 5.6 instead of 2.6 where they
 /// move by a tenth.
 pub(super) const BRUTE_BOX_COST: u64 = 165;
-/// See [`BRUTE_BOX_COST`].
+/// The pairs of boxes that cost as much as a test there ([`BRUTE_BOX_COST`]).
 pub(super) const BRUTE_PAIRS: u64 = 5;
 
 /// Min boxes of a list that does not stay in the cache of one processor. Not measured.
@@ -447,9 +447,9 @@ pub(super) const HUGE_LIST: usize = 512 * 1024;
 /// where it costs 670, 1.65 ms where it costs 330; that of 1,000 is 8.6 us where it costs 190, 10.2
 /// where it costs 300.
 pub(super) const LIST_BOX_COST: u64 = 40;
-/// See [`LIST_BOX_COST`]. Of small, large and huge lists.
+/// The cost of a candidate of small, large and huge lists ([`LIST_BOX_COST`]).
 pub(super) const CANDIDATE_COSTS: [f32; 3] = [5.0, 6.0, 24.0];
-/// See [`LIST_BOX_COST`]. Without a tree, with one, and with a large one.
+/// The cost of a box that left, without a tree, with one, and with a large one ([`LIST_BOX_COST`]).
 pub(super) const LEFT_COSTS: [f32; 3] = [1000.0, 3000.0, 6000.0];
 /// What a new list may cost by the model, in full updates: building it costs several of these. Not
 /// measured.
@@ -457,7 +457,7 @@ pub(super) const MAX_MODELLED_COST: f32 = 0.8;
 /// Candidates whose list, 32 MB, does not stay in any cache, and what each costs in addition. With
 /// 9.5 million in a cloth, one takes 5.7 ns.
 pub(super) const LONG_LIST: f32 = 4e6;
-/// See [`LONG_LIST`]. Not derived from that: with [`CANDIDATE_COSTS`], 3.9 of the 5.7 ns count.
+/// That cost ([`LONG_LIST`]). With [`CANDIDATE_COSTS`], 3.9 of the 5.7 ns count.
 pub(super) const LONG_LIST_COST: f32 = 7.0;
 /// What each candidate of a box that left adds to that: 48 ns, most of it for the order of the
 /// list. In a cloth of 49 pairs for each box, a box that left takes 10 us.
@@ -474,7 +474,7 @@ pub(super) const CANDIDATE_SAMPLE: usize = 16;
 /// row. Of 8,041 boxes of a washer that walk by a tenth, one in 25 leaves its margin in each frame,
 /// which takes 520 us by the list and 170 by the tree.
 pub(super) const MAX_STEADY_COST: f32 = 1.25;
-/// See [`MAX_STEADY_COST`]. Not measured.
+/// Those frames in a row ([`MAX_STEADY_COST`]). Not measured.
 pub(super) const MAX_SLOW_FRAMES: u32 = 3;
 
 /// What a list may cost beyond full updates before it is dropped, in full updates. Boxes that move
@@ -510,7 +510,7 @@ pub(crate) const MAX_MARGIN: f32 = 0.4;
 /// candidates have cost as much as that many boxes that leave, or after [`STEPS_PERIOD`] frames.
 /// Not measured.
 pub(super) const LOOSENED_SHARE: usize = 4;
-/// See [`LOOSENED_SHARE`].
+/// The frames after which it changes in any case ([`LOOSENED_SHARE`]).
 pub(super) const STEPS_PERIOD: u32 = 256;
 
 /// Frames within which a box that left must leave again to count as moving. Not measured.

@@ -503,6 +503,7 @@ fn bounds_before<'a>(n: usize, changed: &[u32], before: &'a Scene, now: &Scene) 
 fn write(neighbours: &mut Neighbours, pairs: &mut Vec<Pair>, count: usize) {
     let [started, ended] = neighbours.changes();
     let few_differ = started.len() + ended.len() < pairs.len() / SPLICED_SHARE;
+    // Without memory to edit the list it is written.
     let is_spliced =
         few_differ && pairs.len() > SPLICE_PART && splice(pairs, started, ended).is_ok();
     if !is_spliced {

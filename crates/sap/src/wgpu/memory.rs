@@ -31,6 +31,7 @@ impl Grow {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
         let buffer = match self.buffer.take() {
             Some(buffer) => buffer,
+            // Less may be had. Any other error comes again.
             None => device
                 .buffer(self.what, bytes + bytes / GROWTH_SHARE, usage)
                 .or_else(|_| device.buffer(self.what, bytes, usage))?,
@@ -130,6 +131,7 @@ impl GrowScratch {
                 let more = n + n / GROWTH_SHARE;
                 let made = sorter.scratch::<K>(more, payload);
                 let made = made.map(|scratch| (scratch, more, K::BITS));
+                // As in `Grow::reserve`.
                 made.or_else(|_| {
                     Ok::<_, gpusort::Error>((sorter.scratch::<K>(n, payload)?, n, K::BITS))
                 })?

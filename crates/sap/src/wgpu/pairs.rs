@@ -107,6 +107,7 @@ impl PairLists {
         if kept.is_none_or(|part| part.buffer.size() < bytes) {
             self.parts.truncate(self.used);
             let more = device.buffer("pairs", bytes + bytes / GROWTH_SHARE, USAGE);
+            // Less may be had. Any other error comes again.
             let buffer = more.or_else(|_| device.buffer("pairs", bytes, USAGE))?;
             self.parts.push(Part { buffer, pairs });
         }

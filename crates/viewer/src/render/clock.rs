@@ -120,6 +120,7 @@ impl Clock {
 
 impl Running {
     fn ticks(&self) -> Option<u64> {
+        // A time that cannot be read is not shown.
         let bytes = self.buffer.get_mapped_range(..).ok()?;
         let [begin, end] = bytemuck::pod_read_unaligned::<[u64; 2]>(bytes.get(..BYTES as usize)?);
         end.checked_sub(begin)

@@ -102,5 +102,6 @@ pub(super) fn compare(scene: &Scene, last: &Scene, max: usize) -> Option<Vec<u32
     }
     let tasks = (0..n.div_ceil(STREAM_TASK)).into_par_iter();
     let found: Vec<Vec<u32>> = tasks.map(of_task).collect();
+    // Without memory for the list all boxes count as changed.
     try_alloc::concat(&found).ok()
 }
