@@ -7,25 +7,35 @@
 //   motion    how far sampled boxes have moved, from which the host chooses margins
 //   loosen    the loosened boxes of a new list. Bytes a box: 48 read, 24 written. The list is what
 //             the grid finds for them (grid_sweep.cuh), put in order (rows.cuh)
-//   keep      a frame by the list, in one launch: a block checks and stores 256 boxes as `prepare`
-//             does, sees whether one has left its loosened box, and tests 1,024 candidates
+//   depths    how deep the loosened boxes of each candidate overlap: a byte
+//   check     checks and stores the boxes as `prepare` does, sees whether one has left its loosened
+//             one, and stores its slack: two bytes
+//   keep      tests 1,024 candidates a block
 //
-// keep: 256 threads, 4 candidates a thread. These read the caller's boxes, which need not be stored
-// first: an invalid or empty one is in no pair. Blocks learn by look-back (block/look_back.cuh) how
-// many pairs those before them started and ended. With the pairs before them in the last frame that
-// says where their own go. The words of the next launch are cleared on the way.
+// Most candidates are decided by bytes. The slack of a box is how far its sides are from those of
+// its loosened box, least and most. Two loosened boxes overlap by a depth. Where the least slacks
+// sum to more, the boxes are apart on the axis of the depth; where the most slacks sum to less, they
+// overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the margin. Only boxes of
+// the other candidates are read: of those that are about as far from each other as they have moved,
+// by prediction 15 % of them where boxes walk at random.
 //
-// Bytes a box: 24 + 24 read, 24 written. Bytes a candidate: 8 read, 24 for the box b (mostly 2
-// sectors of L2, 48), those of a shared with the candidates beside it, and 8 written for each pair.
-// Instructions of a thread: about 60 for its box, 45 a candidate, 150 for sums and look-back.
+// keep: 256 threads, 4 candidates a thread. It reads the caller's boxes; an invalid or empty one is
+// in no pair. Blocks learn by look-back (block/look_back.cuh) how many pairs those before them
+// started and ended. With the pairs before them in the last frame that says where their own go. The
+// words of the next launch are cleared on the way.
 //
-// 10^6 boxes with 3.2 M candidates move 109 MB: 45 us predicted, 96 measured alone (H100,
-// 2026-11-25). L2 is what is busiest, at 61 %, memory at 37 %: a box b is 1.5 sectors of it, and
-// without these gathers the kernel takes 77 us. Warps wait a third of the time at barriers, and as
-// long for loads; a fourth block on a multiprocessor, with 64 registers a thread, reduced the time
-// from 103 us to 96. Compared in the same run, and no faster: b in two loads instead of three,
-// blocks of 128 and of 512 threads, 2 and 8 candidates a thread, and blocks that only test beside
-// others that only check boxes.
+// Bytes a box in `check`: 24 + 24 read, 24 + 2 written. Bytes a candidate in `keep`: 9 read, a
+// sector of 32 for the slack of b, 3 sectors for the boxes of one that is not decided, and 8 written
+// for each pair. Instructions of a thread of `keep`: about 40 a candidate, 150 for sums and
+// look-back.
+//
+// 10^7 boxes with 24 M candidates, H100: 0.77 ms, and 1.26 when one kernel read the boxes of all
+// candidates; H200: 0.62 and 1.0 (2026-11-26). Predicted were 0.47: 1.7 GB. 10^6 boxes with 2.3 M
+// candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20. There slacks stay in
+// L2, as boxes did, and sectors read at random are what bounds it, some 85 of them in a
+// nanosecond: fewer bytes gain nothing. Compared, and no faster: deciding first by the least and the
+// most slack of all boxes, without those of b, which takes 5 us less and 3 more in `check`; 2,048
+// candidates a block; six blocks on a multiprocessor instead of five.
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"
@@ -99,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_loosen(const __grid_consta
 }
 
 constexpr u32 KEEP_THREADS = 256;
-constexpr u32 KEEP_BLOCKS = 4;  // on a multiprocessor
+constexpr u32 KEEP_BLOCKS = 5;  // on a multiprocessor
 constexpr u32 KEEP_WARPS = KEEP_THREADS / WARP;
 constexpr u32 KEEP_ITEMS = 1024;
 constexpr u32 KEEP_ROUNDS = KEEP_ITEMS / KEEP_THREADS;
@@ -112,22 +122,101 @@ struct Hits {
 };
 ASSERT_LAYOUT(Hits, 16, AT(bits, 0) AT(before, 8));
 
+// Slacks and depths are whole units. Those of 255 and above are 255, depths 254.
+constexpr u32 MAX_SLACK = 255, MAX_DEPTH = 254;
+// The depth of boxes of which nothing is known from their slacks.
+constexpr u32 NO_DEPTH = 255;
+
 struct Candidates {
     const Box* loose;
+    uchar2* slacks;  // least and most, of each box
+    const u8* depths;
     const uint2* list;
     u32 n;  // less than 2^31
+    u32 tiles;
+    float units;  // in a length of 1
     u32 open;
     Hits last, hits;
-    u64* words;       // one more than there are blocks of candidates, all zero: numbers the blocks
+    u64* words;       // one more than there are tiles, all zero: numbers the blocks
     u64* next_words;  // those of the next launch, which are made zero
     uint2* pairs;
     uint2* out[2];  // started, ended
     u64 pairs_capacity;
     u64 capacity[2];
 };
-ASSERT_LAYOUT(Candidates, 120,
-    AT(loose, 0) AT(list, 8) AT(n, 16) AT(open, 20) AT(last, 24) AT(hits, 40) AT(words, 56)
-    AT(next_words, 64) AT(pairs, 72) AT(out, 80) AT(pairs_capacity, 96) AT(capacity, 104));
+ASSERT_LAYOUT(Candidates, 144,
+    AT(loose, 0) AT(slacks, 8) AT(depths, 16) AT(list, 24) AT(n, 32) AT(tiles, 36) AT(units, 40)
+    AT(open, 44) AT(last, 48) AT(hits, 64) AT(words, 80) AT(next_words, 88) AT(pairs, 96)
+    AT(out, 104) AT(pairs_capacity, 120) AT(capacity, 128));
+
+// Returns the least and the most slack of a box within its loosened one. Sides that are infinite in
+// both do not move, and their difference, NaN, counts neither way. An empty box has a slack that
+// decides nothing.
+DEVICE uchar2 slack_of(const Box& loose, const Box& box, float units) {
+    float least = INFINITE, most = 0.0f;
+    for (int axis = 0; axis < 3; axis++) {
+        const float below = box.min[axis] - loose.min[axis];
+        const float above = loose.max[axis] - box.max[axis];
+        least = fminf(least, fminf(below, above));
+        most = fmaxf(most, fmaxf(below, above));
+    }
+    if (is_empty(box)) return make_uchar2(MAX_SLACK, MAX_SLACK);
+    // More than the differences and products are rounded by.
+    constexpr float ROUNDING = 1.0f / (1 << 18);
+    const float floor = fminf(least * units * (1.0f - ROUNDING), float(MAX_SLACK));
+    const float ceiling = fminf(most * units * (1.0f + ROUNDING), float(MAX_SLACK - 1));
+    return make_uchar2(u8(floor), u8(u32(ceiling) + 1));
+}
+
+// Returns how deep two loosened boxes overlap, rounded down.
+DEVICE u32 depth_of(const Box& i, const Box& j, float units) {
+    float depth = INFINITE;
+    bool known = true;
+    for (int axis = 0; axis < 3; axis++) {
+        const float one = i.max[axis] - j.min[axis], other = j.max[axis] - i.min[axis];
+        known = known && one >= 0.0f && other >= 0.0f;
+        depth = fminf(depth, fminf(one, other));
+    }
+    return known ? u32(fminf(depth * units, float(MAX_DEPTH))) : NO_DEPTH;
+}
+
+extern "C" __global__ void __launch_bounds__(256) sap_depths(
+    const Box* loose, const uint2* list, u32 n, float units, u8* depths) {
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    const uint2 pair = list[k];
+    depths[k] = u8(depth_of(load_box(loose + pair.x), load_box(loose + pair.y), units));
+}
+
+// What `check` does within `prepare`.
+struct Listed {
+    static constexpr bool LABELS = true;
+    const Candidates& p;
+    u32 i;
+    Box loose;
+    bool left;
+
+    DEVICE explicit Listed(const Candidates& p) : p(p), i(0), loose(empty_box()), left(false) {}
+
+    DEVICE void before(u32 at, bool present) {
+        i = at;
+        if (present) loose = load_box(p.loose + i);
+    }
+
+    // An empty box overlaps nothing, wherever its loosened one is.
+    DEVICE void look(const Box& box, bool same_labels) {
+        left = !same_labels || !(is_empty(box) || holds(loose, box));
+        p.slacks[i] = slack_of(loose, box, p.units);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(256) sap_check(
+    const Box* boxes, const __grid_constant__ Prepare of, const __grid_constant__ Candidates p) {
+    Listed listed(p);
+    prepare(Plain{boxes}, of, listed);
+    if (__any_sync(ALL_LANES, listed.left) && lane_index() == 0 && of.state->left == 0)
+        of.state->left = 1;
+}
 
 // Whether two boxes as they came overlap. Invalid and empty ones do not.
 DEVICE bool overlap(const Box& i, const Box& j, bool open) {
@@ -139,43 +228,6 @@ DEVICE bool overlap(const Box& i, const Box& j, bool open) {
     }
     return all;
 }
-
-// The part of `keep` that runs within `prepare`.
-struct Listed {
-    static constexpr bool LABELS = true;
-    const Candidates& p;
-    u32& tile;  // shared by the block
-    Box loose;
-    uint2 pair[KEEP_ROUNDS];
-    bool left;
-
-    DEVICE Listed(const Candidates& p, u32& tile)
-        : p(p), tile(tile), loose(empty_box()), left(false) {}
-
-    DEVICE u64 first() const {
-        return u64(tile) * KEEP_ITEMS + threadIdx.x / WARP * (KEEP_ROUNDS * WARP) + lane_index();
-    }
-
-    // Every block takes a number, so that all before it run.
-    DEVICE void before(u32 i, bool present) {
-        if (threadIdx.x == 0) tile = u32(atomicAdd(p.words, 1ull));
-        if (present) loose = load_box(p.loose + i);
-    }
-
-    DEVICE void after() {
-        const u64 own = first();
-#pragma unroll
-        for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-            const u64 k = own + round * WARP;
-            pair[round] = k < p.n ? p.list[k] : make_uint2(0, 0);
-        }
-    }
-
-    // An empty box overlaps nothing, wherever its loosened one is.
-    DEVICE void look(const Box& box, bool same_labels) {
-        left = !same_labels || !(is_empty(box) || holds(loose, box));
-    }
-};
 
 // Pairs, those started and those ended, of a warp or a block, in one word.
 DEVICE u64 three(u32 hits, u32 last) {
@@ -190,34 +242,67 @@ DEVICE u64 put(u32 bits, uint2 pair, u64 at, uint2* out, u64 capacity) {
     return at + __popc(bits);
 }
 
-template <class Source>
-DEVICE void keep(const Source& source, const Prepare& of, const Candidates& p) {
+extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep(
+    const Box* boxes, State* state, const __grid_constant__ Candidates p) {
     __shared__ u64 sums[KEEP_WARPS], started_before, ended_before;
-    __shared__ u32 tile;
+    __shared__ u32 tile, found[KEEP_WARPS][KEEP_ROUNDS];
+    __shared__ uint2 waiting[KEEP_WARPS][KEEP_ROUNDS * WARP];
+    __shared__ u8 slots[KEEP_WARPS][KEEP_ROUNDS * WARP];
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
-    Listed listed(p, tile);
-    prepare(source, of, listed);
-    if (__any_sync(ALL_LANES, listed.left) && lane == 0 && of.state->left == 0) of.state->left = 1;
-    const u32 tiles = (p.n + KEEP_ITEMS - 1) / KEEP_ITEMS;
-    if (tile > tiles) return;
+    // Every block takes a number, so that all before it run.
+    if (threadIdx.x == 0) tile = u32(atomicAdd(p.words, 1ull));
+    // Where a box has left there is no list any more, and nothing to clear.
+    if (__syncthreads_or(threadIdx.x == WARP && state->left != 0)) return;
     if (threadIdx.x == 0) p.next_words[tile] = 0;
-    if (tile == tiles) return;
+    if (tile == p.tiles) return;
 
-    Box a[KEEP_ROUNDS], b[KEEP_ROUNDS];
+    const u64 first = u64(tile) * KEEP_ITEMS + warp * (KEEP_ROUNDS * WARP) + lane;
+    uint2 pair[KEEP_ROUNDS];
+    u32 depth[KEEP_ROUNDS], last[KEEP_ROUNDS];
+    // The words of bits are padded to whole blocks. All that does not depend on another read is
+    // read at once.
+    const u32 word = tile * (KEEP_ITEMS / WARP) + warp * KEEP_ROUNDS,
+              pairs_before = p.last.before[tile];
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        a[round] = load_box(source.boxes + listed.pair[round].x);
-        b[round] = load_box(source.boxes + listed.pair[round].y);
+        last[round] = p.last.bits[word + round];
+        const u64 k = first + round * WARP;
+        const bool present = k < p.n;
+        pair[round] = present ? p.list[k] : make_uint2(0, 0);
+        depth[round] = present ? p.depths[k] : 0;
     }
-    // The words of bits are padded to whole blocks.
-    const u32 word = tile * (KEEP_ITEMS / WARP) + warp * KEEP_ROUNDS;
-    u32 hits[KEEP_ROUNDS], last[KEEP_ROUNDS];
+    // Bytes decide most. The other candidates gather, so that few rounds read boxes.
+    u32 open = 0;
+#pragma unroll
+    for (u32 round = 0; round < KEEP_ROUNDS; round++) {
+        const uchar2 a = p.slacks[pair[round].x], b = p.slacks[pair[round].y];
+        const bool present = first + round * WARP < p.n;
+        const bool apart = u32(a.x) + b.x > depth[round] && depth[round] < MAX_DEPTH;
+        const bool deep = u32(a.y) + b.y <= depth[round] && depth[round] != NO_DEPTH;
+        const bool unknown = present && !apart && !deep;
+        const u32 decided = __ballot_sync(ALL_LANES, present && deep && !apart),
+                  others = __ballot_sync(ALL_LANES, unknown);
+        if (lane == 0) found[warp][round] = decided;
+        if (unknown) {
+            const u32 at = open + __popc(others & lanes_below());
+            waiting[warp][at] = pair[round];
+            slots[warp][at] = u8(round * WARP + lane);
+        }
+        open += __popc(others);
+    }
+    __syncwarp();
+    for (u32 k = lane; k < open; k += WARP) {
+        const uint2 ids = waiting[warp][k];
+        const u32 slot = slots[warp][k];
+        if (overlap(load_box(boxes + ids.x), load_box(boxes + ids.y), p.open != 0))
+            atomicOr(&found[warp][slot / WARP], 1u << slot % WARP);
+    }
+    __syncwarp();
+    u32 hits[KEEP_ROUNDS];
     u64 own = 0;
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        const bool present = listed.first() + round * WARP < p.n;
-        hits[round] = __ballot_sync(ALL_LANES, present && overlap(a[round], b[round], p.open != 0));
-        last[round] = p.last.bits[word + round];
+        hits[round] = found[warp][round];
         if (lane == 0) p.hits.bits[word + round] = hits[round];
         own += three(hits[round], last[round]);
     }
@@ -231,31 +316,26 @@ DEVICE void keep(const Source& source, const Prepare& of, const Candidates& p) {
             const u32 started = u32(sum) & 0x7fffffff, ended = u32(sum >> 31);
             started_before = started;
             ended_before = ended;
-            const u32 before = p.last.before[tile] + started - ended;
+            const u32 before = pairs_before + started - ended;
             p.hits.before[tile] = before;
-            if (tile == tiles - 1) {
-                of.state->pairs = before + third(all, 0);
-                of.state->started = started + third(all, 1);
-                of.state->ended = ended + third(all, 2);
+            if (tile == p.tiles - 1) {
+                state->pairs = before + third(all, 0);
+                state->started = started + third(all, 1);
+                state->ended = ended + third(all, 2);
             }
         }
     }
     __syncthreads();
     const u64 within = add_warps_below<KEEP_WARPS>(u64(0), sums, warp);
     u64 started = started_before + third(within, 1), ended = ended_before + third(within, 2);
-    u64 at = p.last.before[tile] + started_before - ended_before + third(within, 0);
+    u64 at = pairs_before + started_before - ended_before + third(within, 0);
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        const uint2 pair = listed.pair[round];
-        at = put(hits[round], pair, at, p.pairs, p.pairs_capacity);
-        started = put(hits[round] & ~last[round], pair, started, p.out[0], p.capacity[0]);
-        ended = put(last[round] & ~hits[round], pair, ended, p.out[1], p.capacity[1]);
+        const uint2 both = pair[round];
+        at = put(hits[round], both, at, p.pairs, p.pairs_capacity);
+        started = put(hits[round] & ~last[round], both, started, p.out[0], p.capacity[0]);
+        ended = put(last[round] & ~hits[round], both, ended, p.out[1], p.capacity[1]);
     }
-}
-
-extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep(
-    const Box* boxes, const __grid_constant__ Prepare of, const __grid_constant__ Candidates p) {
-    keep(Plain{boxes}, of, p);
 }
 
 }  // namespace radsweep::sap

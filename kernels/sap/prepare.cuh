@@ -112,9 +112,8 @@ DEVICE bool holds(const Box& outer, const Box& inner) {
 // What a frame without a neighbour list does besides: nothing. With one see neighbours.cuh.
 struct Unlisted {
     static constexpr bool LABELS = false;
-    // Runs before the first barrier, and after it.
+    // Runs before the first barrier.
     DEVICE void before(u32, bool) {}
-    DEVICE void after() {}
     // Looks at a box that is present, and at whether it has its last filter and world.
     DEVICE void look(const Box&, bool) {}
 };
@@ -134,7 +133,6 @@ DEVICE void prepare(const Source& source, const Prepare& p, List& list) {
         compares = p.margin > 0.0f || p.filters || (List::LABELS && p.worlds) ||
                    load_relaxed(&p.state->changed) == 0;
     __syncthreads();
-    list.after();
     if (present) {
         if (!valid) box = empty_box();
         for (int axis = 0; axis < 3; axis++) {

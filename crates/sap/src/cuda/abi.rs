@@ -219,8 +219,14 @@ assert_layout!(Hits, 16: bits 0, before 8);
 #[repr(C)]
 pub(crate) struct Candidates {
     pub(crate) loose: DevicePtr<Aabb>,
+    /// The least and the most slack of each box, a byte each.
+    pub(crate) slacks: DevicePtr<u16>,
+    pub(crate) depths: DevicePtr<u8>,
     pub(crate) list: DevicePtr<u64>,
     pub(crate) n: u32,
+    pub(crate) tiles: u32,
+    /// Units of slacks and depths in a length of 1.
+    pub(crate) units: f32,
     pub(crate) open: u32,
     pub(crate) last: Hits,
     pub(crate) hits: Hits,
@@ -234,9 +240,9 @@ pub(crate) struct Candidates {
 }
 
 assert_layout!(
-    Candidates, 120:
-    loose 0, list 8, n 16, open 20, last 24, hits 40, words 56, next_words 64, pairs 72, out 80,
-    pairs_capacity 96, capacity 104,
+    Candidates, 144:
+    loose 0, slacks 8, depths 16, list 24, n 32, tiles 36, units 40, open 44, last 48, hits 64,
+    words 80, next_words 88, pairs 96, out 104, pairs_capacity 120, capacity 128,
 );
 
 /// What a new neighbour list is made of.

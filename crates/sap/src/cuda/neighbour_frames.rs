@@ -7,7 +7,6 @@ use crate::cuda::find::attempt::Searched;
 use crate::cuda::find::plan::Plan;
 use crate::cuda::input::source::Source;
 use crate::cuda::neighbours::Frames;
-use crate::cuda::stages::HOST;
 use crate::{Result, Strategy};
 
 impl Engine {
@@ -60,7 +59,7 @@ impl Engine {
             // SAFETY: the lists and counts are this engine's.
             unsafe { self.spare_events.find(&self.stream, lists, totals)? };
         }
-        self.stages.mark(&self.stream, HOST)?;
+        self.stages.pause(&self.stream)?;
         let mut state = self.counters.read(&self.stream)?;
         if state.left != 0 || state.pairs > self.packed.capacity() as u64 {
             self.neighbours.record_left();

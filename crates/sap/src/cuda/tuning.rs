@@ -62,6 +62,11 @@ pub(super) const MIN_LISTED: usize = 4096;
 pub(super) const MOTION_SAMPLE: usize = 512;
 /// The first capacity for candidates, for each box. It grows to at least the count.
 pub(super) const FIRST_CANDIDATES: usize = 4;
+/// The units of slacks and depths in the least margin. With 255 of them boxes of eight margins are
+/// known to overlap from their slacks.
+pub(super) const UNITS: f32 = 32.0;
+/// The most units in a length of 1, so that they are finite.
+pub(super) const MAX_UNITS: f32 = 1e30;
 // Not measured here.
 pub(super) use crate::cpu::tuning::{LIST_LIMITS, MAX_MARGIN, STEPS, STEPS_FACTOR};
 /// The cost model, in ps. The cost of a box in a frame that is searched, without reading boxes:
@@ -70,19 +75,18 @@ pub(super) use crate::cpu::tuning::{LIST_LIMITS, MAX_MARGIN, STEPS, STEPS_FACTOR
 pub(super) const SEARCHED_BOX_PS: f64 = 250.0;
 /// The cost of a pair in a frame that is searched ([`SEARCHED_BOX_PS`]).
 pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
-/// The cost of a box in a frame that tests the candidates of a list: 10^6 boxes with 3.2 M
-/// candidates take 137 us, and 29 to be read alone.
-pub(super) const LIST_BOX_PS: f64 = 30.0;
-/// The cost of a candidate in such a frame ([`LIST_BOX_PS`]), of up to [`LARGE_SCENE`] boxes, and
-/// of more. 10^7 boxes with 25.9 M candidates take 1,370 us.
-pub(super) const CANDIDATE_PS: [f64; 2] = [33.0, 42.0];
-/// The boxes that the cache of the device holds ([`CANDIDATE_PS`]).
-pub(super) const LARGE_SCENE: usize = 3 << 19;
+/// The cost of a box in a frame that tests the candidates of a list: 10^6 boxes take 21 to 27 us to
+/// be checked (H200 and H100, 2026-11-26).
+pub(super) const LIST_BOX_PS: f64 = 25.0;
+/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes take 42 to 50 us, 24 M of 10^7 boxes
+/// 420 ([`LIST_BOX_PS`]).
+pub(super) const CANDIDATE_PS: f64 = 20.0;
 /// The cost of a box when a list is built: the frames that build one of 3.2 M candidates take 830
 /// us, of which two tests of the list and the wait of the host are 380.
 pub(super) const BUILT_BOX_PS: f64 = 250.0;
-/// The cost of a candidate when a list is built ([`BUILT_BOX_PS`]).
-pub(super) const BUILT_CANDIDATE_PS: f64 = 60.0;
+/// The cost of a candidate when a list is built ([`BUILT_BOX_PS`]). To measure how deep its boxes
+/// overlap takes 10 of it.
+pub(super) const BUILT_CANDIDATE_PS: f64 = 70.0;
 /// A list is expected to take at most this share of the time of a search. Not measured.
 pub(super) const MAX_LIST_SHARE: f64 = 0.8;
 /// The numbers of steps among which a new list chooses. Not measured.
@@ -104,7 +108,7 @@ pub(super) const MAX_IN_VAIN: f64 = 4.0;
 /// 2026-11-22 of `uniform` (10,000 and 1,000,000 boxes) and of meshes with up to 95 million pairs,
 /// which the sweep finds scattered: 31 to 65 ps each.
 pub(super) const SWEEP_MS: [f64; 4] = [0.08, 1.3e-7, 3.4e-10, 3.2e-8];
-/// See [`SWEEP_MS`]. Tests include [`ROW_COST`].
+/// The same of cells ([`SWEEP_MS`]). Tests include [`ROW_COST`].
 pub(super) const CELLS_MS: [f64; 4] = [0.03, 6.5e-8, 3.4e-9, 1e-8];
 /// `Auto` takes the sweep if its expected time is less than this share of that of cells, while no
 /// frame has told how many tests these take: where boxes crowd, the sample says less of cells than

@@ -196,6 +196,7 @@ impl Engine {
         self.stages.mark(&self.stream, "bounds")?;
         self.counters.reset(&self.stream)?;
         let list = if plan.by_list {
+            self.counters.record_use();
             self.candidates()?
         } else {
             None
@@ -259,8 +260,8 @@ impl Engine {
             ..report
         };
 
-        self.stages.mark(&stream, "download")?;
         if from_host {
+            self.stages.mark(&stream, "download")?;
             let [pairs, of_started, of_ended] = &mut self.spare_host;
             pairs.download(&stream, self.ordered.part(count)?.cast()?)?;
             of_started.download(&stream, started)?;

@@ -11,6 +11,12 @@ use sap::{
 pub const ALL: &[(&str, Other)] = &[
     ("neighbours::walk", || walk(Config::default().rule)),
     ("neighbours::walk_open", || walk(OverlapRule::Open)),
+    ("neighbours::odd_numbers", || {
+        odd_numbers(Config::default().rule)
+    }),
+    ("neighbours::odd_numbers_open", || {
+        odd_numbers(OverlapRule::Open)
+    }),
     ("neighbours::without_events", without_events),
     ("neighbours::jumps", jumps),
     ("neighbours::counts", counts),
@@ -95,6 +101,71 @@ fn walk(rule: OverlapRule) -> Result<(), Failed> {
         step(&mut boxes, 0.01, &mut random);
     }
     both.used_the_list(30)
+}
+
+/// Boxes of a lattice that come to touch exactly, as their sides move one by one, among boxes far away, where numbers are
+/// coarse, tiny ones and infinite ones.
+fn odd_numbers(rule: OverlapRule) -> Result<(), Failed> {
+    let mut random = Random::new(12);
+    let mut boxes = Vec::new();
+    let mut cubes = |count: usize, size: f32, origin: f32, step: f32| {
+        let side = (count as f32).cbrt().ceil() as usize;
+        let places = (0..count).map(|i| [i % side, i / side % side, i / side / side]);
+        boxes.extend(places.map(|place| {
+            let min = place.map(|k| origin + size * k as f32);
+            Aabb::new(min, min.map(|x| x + size + 2.0 * step))
+        }));
+    };
+    let groups = [
+        (sized(15_000, 500), 1.0, 0.0, 1.0 / 128.0),
+        (sized(1_000, 60), 32.0, 4e6, 0.5),
+        (12, 1e-37, 0.0, 1e-39),
+    ];
+    for (count, size, origin, step) in groups {
+        cubes(count, size, origin, step);
+    }
+    let moving = boxes.len();
+    let infinite = [f32::NEG_INFINITY, f32::INFINITY];
+    for axis in 0..3 {
+        let mut wall = Aabb::new([2.0; 3], [2.5; 3]);
+        (wall.min[axis], wall.max[axis]) = (infinite[0], infinite[1]);
+        boxes.push(wall);
+        wall.min = [infinite[axis % 2]; 3];
+        wall.max = [infinite[1]; 3];
+        boxes.push(wall);
+    }
+    let mut both = Both::new(Config {
+        rule,
+        ..cuda(Strategy::Auto)
+    });
+    let of_group = |i: usize| {
+        let ends = groups.iter().scan(0, |end, group| {
+            *end += group.0;
+            Some(*end)
+        });
+        groups[ends.take_while(|&end| end <= i).count()]
+    };
+    for _ in 0..60 {
+        both.update(Frame::boxes(&boxes))?;
+        for _ in 0..moving / 10 {
+            let i = random.below(moving);
+            let (_, size, _, step) = of_group(i);
+            let axis = random.below(3);
+            let by = if random.below(2) == 0 { step } else { -step };
+            let mut moved = boxes[i];
+            let sides = if random.below(2) == 0 {
+                &mut moved.min
+            } else {
+                &mut moved.max
+            };
+            sides[axis] += by;
+            let len = moved.max[axis] - moved.min[axis];
+            if (0.9 * size..1.1 * size).contains(&len) {
+                boxes[i] = moved;
+            }
+        }
+    }
+    both.used_the_list(20)
 }
 
 fn without_events() -> Result<(), Failed> {

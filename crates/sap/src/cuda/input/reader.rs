@@ -3,14 +3,12 @@
 use crate::cuda::abi::{Candidates, Prepare};
 use crate::cuda::input::patch::Patch;
 use crate::cuda::input::source::{List, Source};
-use crate::cuda::launch::{KEEP_ITEMS, THREADS, linear, module};
+use crate::cuda::launch::{THREADS, linear, module};
 use crate::cuda::memory::Uploader;
 use crate::try_alloc::resize;
 use crate::{Aabb, Aabb64, Filter, Result};
 use bytemuck::Pod;
-use gpu::{
-    ByValue, Device, DevicePtr, Grow, Kernel, Launch, Slice, SliceMut, Stream, args, blocks,
-};
+use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Launch, Slice, SliceMut, Stream, args};
 
 /// The addresses of a set's boxes on the device, in their form.
 #[derive(Clone, Copy)]
@@ -26,6 +24,7 @@ pub(crate) struct Reader {
     prepare_plain: Kernel,
     prepare_swept: Kernel,
     prepare_exact: Kernel,
+    check: Kernel,
     keep: Kernel,
     widen: Kernel,
     patch: Kernel,
@@ -39,6 +38,7 @@ impl Reader {
             prepare_plain: module.kernel("sap_prepare_plain")?,
             prepare_swept: module.kernel("sap_prepare_swept")?,
             prepare_exact: module.kernel("sap_prepare_exact")?,
+            check: module.kernel("sap_check")?,
             keep: module.kernel("sap_keep")?,
             widen: module.kernel("sap_widen")?,
             patch: module.kernel("sap_patch")?,
@@ -138,16 +138,16 @@ impl Reader {
         list: Option<Candidates>,
     ) -> Result<()> {
         let launch = linear(set.n as usize);
-        let set = ByValue(set);
+        let (state, set) = (set.state, ByValue(set));
         // SAFETY: the caller's promise.
         unsafe {
             match (boxes, list) {
                 (RawBoxes::Plain(boxes), Some(list)) => {
                     // One block more clears the last word of the next launch.
-                    let tiles = blocks(list.n as usize, KEEP_ITEMS) + 1;
-                    let launch = Launch::linear(launch.grid.0.max(tiles), THREADS);
+                    let tiles = Launch::linear(list.tiles + 1, THREADS);
                     let list = ByValue(list);
-                    stream.launch(&self.keep, &launch, &args![boxes, set, list])?;
+                    stream.launch(&self.check, &launch, &args![boxes, set, list])?;
+                    stream.launch(&self.keep, &tiles, &args![boxes, state, list])?;
                 }
                 (RawBoxes::Plain(boxes), None) => {
                     stream.launch(&self.prepare_plain, &launch, &args![boxes, set])?;

@@ -12,7 +12,7 @@ use crate::cuda::order::PairOrder;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{FIRST_CANDIDATES, MAX_MARGIN};
 use crate::{OverlapRule, Result};
-use gpu::{ByValue, DevicePtr, Grow, Kernel, Stream, args};
+use gpu::{ByValue, DevicePtr, Grow, Kernel, SliceMut, Stream, args};
 
 /// The uploaded frame, which a list is built of, and the last one.
 #[derive(Clone, Copy)]
@@ -25,6 +25,7 @@ pub(crate) struct Frames<'a> {
 /// What builds lists. Its memory is kept from list to list.
 pub(super) struct Builder {
     loosen: Kernel,
+    depths: Kernel,
     grid: Grid,
     counters: Counters,
     order: PairOrder,
@@ -36,8 +37,10 @@ pub(super) struct Builder {
 impl Builder {
     pub(super) fn new(stream: &Stream) -> Result<Self> {
         let device = stream.device();
+        let module = module(device)?;
         Ok(Self {
-            loosen: module(device)?.kernel("sap_loosen")?,
+            loosen: module.kernel("sap_loosen")?,
+            depths: module.kernel("sap_depths")?,
             grid: Grid::new(device, None)?,
             counters: Counters::new(stream)?,
             order: PairOrder::new(device)?,
@@ -69,6 +72,23 @@ impl Builder {
         // SAFETY: both frames have `n` boxes, and there is memory for as many.
         unsafe { stream.launch(&self.loosen, &linear(n), &args![ByValue(arguments)])? };
         Ok(())
+    }
+
+    /// Measures how deep the loosened boxes of each candidate overlap.
+    pub(super) fn measure(
+        &self,
+        stream: &Stream,
+        list: &Grow<u64>,
+        units: f32,
+        depths: SliceMut<u8>,
+    ) -> Result<()> {
+        let len = depths.len();
+        let (loose, list, n) = (self.loose.boxes()?, list.part(len)?, len as u32);
+        // SAFETY: there is a depth for each candidate, and these are of the loosened boxes.
+        unsafe {
+            let arguments = args![loose, list, n, units, depths];
+            Ok(stream.launch(&self.depths, &linear(len), &arguments)?)
+        }
     }
 
     /// Finds the candidates among the loosened boxes, at most `max`, and leaves them in `list` in

@@ -2,14 +2,11 @@
 //! while boxes move little, as on the CPU (`crate::cpu::neighbours`).
 //!
 //! Boxes are loosened by a margin. The pairs of loosened boxes are found once and put in order:
-//! these are the candidates. While every box stays within its loosened one, a frame is one launch,
-//! which checks the boxes and tests the candidates. The host learns with the counters whether a box
-//! has left. If so, the list is built again, or the frame is searched.
+//! these are the candidates. While every box stays within its loosened one, a frame is two launches:
+//! one checks the boxes, the other tests the candidates. The host learns with the counters whether a
+//! box has left. If so, the list is built again, or the frame is searched.
 //!
-//! 10^6 uniform boxes that walk by 1 % have 3.2 M candidates and take 0.137 ms on the device, 0.187
-//! for the caller, where a search takes 0.354 and 0.412 (H100, 2026-11-25, medians, with events).
-//! Predicted were 0.045 ms for 109 MB of memory; the head of the kernel's source says what was
-//! measured of the rest.
+//! The head of the kernels' source has what they read and write, and what was measured.
 
 mod build;
 mod policy;
@@ -20,11 +17,11 @@ use crate::cuda::input::scene::Scene;
 use crate::cuda::launch::{KEEP_ITEMS, linear, module};
 use crate::cuda::memory::HostBuffer;
 use crate::cuda::sorting::Sorting;
-use crate::cuda::tuning::{MIN_LISTED, MOTION_SAMPLE};
+use crate::cuda::tuning::{MAX_UNITS, MIN_LISTED, MOTION_SAMPLE, UNITS};
 use crate::{OverlapRule, Result};
 use build::Builder;
 pub(crate) use build::Frames;
-use gpu::{Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args};
+use gpu::{Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args, blocks};
 use policy::{Margin, Motion, Policy, Size};
 
 /// Candidates that a block tests.
@@ -58,6 +55,11 @@ pub(crate) struct Neighbours {
     builder: Option<Box<Builder>>,
     list: Grow<u64>,
     len: usize,
+    /// How deep the loosened boxes of each candidate overlap, and the slacks of each box.
+    depths: Grow<u8>,
+    slacks: Grow<u16>,
+    /// Units of slacks and depths in a length of 1.
+    units: f32,
     /// What was found in the last frame, and memory for the next; `last` is the index of the last.
     frames: [FrameHits; 2],
     last: usize,
@@ -82,6 +84,9 @@ impl Neighbours {
             builder: None,
             list: Grow::default(),
             len: 0,
+            depths: Grow::default(),
+            slacks: Grow::default(),
+            units: 0.0,
             frames: Default::default(),
             last: 0,
             is_new: false,
@@ -222,6 +227,10 @@ impl Neighbours {
         let Some(len) = found else {
             return Ok(None);
         };
+        self.units = (UNITS / margin.least).min(MAX_UNITS);
+        self.slacks.reserve(stream, frames.next.n)?;
+        let depths = self.depths.reserve(stream, len as usize)?;
+        builder.measure(stream, &self.list, self.units, depths)?;
         let tiles = (len as usize).div_ceil(ITEMS);
         for frame in &mut self.frames {
             frame.bits.reserve(stream, tiles * WORDS)?;
@@ -252,8 +261,12 @@ impl Neighbours {
         self.turn = 1 - self.turn;
         Ok(Candidates {
             loose,
+            slacks: self.slacks.device_ptr(),
+            depths: self.depths.device_ptr(),
             list: self.list.device_ptr(),
             n: self.len as u32,
+            tiles: blocks(self.len, KEEP_ITEMS),
+            units: self.units,
             open: (rule == OverlapRule::Open).into(),
             last: self.frames[self.last].ptr(),
             hits: self.frames[1 - self.last].ptr(),

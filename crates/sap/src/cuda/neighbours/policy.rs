@@ -7,8 +7,8 @@
 
 use crate::cuda::find::sample::{quantile, sorted};
 use crate::cuda::tuning::{
-    BUILT_BOX_PS, BUILT_CANDIDATE_PS, CANDIDATE_PS, LARGE_SCENE, LIST_BOX_PS, LIST_LIMITS,
-    MAX_IN_VAIN, MAX_LIST_SHARE, MAX_MARGIN, MIN_MARGIN, MIN_STEPS, PLANNED_STEPS, SEARCHED_BOX_PS,
+    BUILT_BOX_PS, BUILT_CANDIDATE_PS, CANDIDATE_PS, LIST_BOX_PS, LIST_LIMITS, MAX_IN_VAIN,
+    MAX_LIST_SHARE, MAX_MARGIN, MIN_MARGIN, MIN_STEPS, PLANNED_STEPS, SEARCHED_BOX_PS,
     SEARCHED_PAIR_PS, STEPS, STEPS_FACTOR, STEPS_QUANTILE,
 };
 use crate::policy::Hysteresis;
@@ -56,15 +56,11 @@ impl Size {
         SEARCHED_BOX_PS * self.boxes as f64 + SEARCHED_PAIR_PS * self.pairs as f64
     }
 
-    fn candidate_ps(self) -> f64 {
-        CANDIDATE_PS[usize::from(self.boxes > LARGE_SCENE)]
-    }
-
     /// Returns the time of a frame by a list, and of building it.
     fn list_ps(self, candidates: f64) -> [f64; 2] {
         let boxes = self.boxes as f64;
         [
-            LIST_BOX_PS * boxes + self.candidate_ps() * candidates,
+            LIST_BOX_PS * boxes + CANDIDATE_PS * candidates,
             BUILT_BOX_PS * boxes + BUILT_CANDIDATE_PS * candidates,
         ]
     }
@@ -72,7 +68,7 @@ impl Size {
     /// Returns the most candidates with which a frame by a list takes less than a search.
     fn max_candidates(self) -> u64 {
         let list_ps = MAX_LIST_SHARE * self.search_ps() - LIST_BOX_PS * self.boxes as f64;
-        (list_ps / self.candidate_ps()).max(0.0) as u64
+        (list_ps / CANDIDATE_PS).max(0.0) as u64
     }
 }
 
@@ -154,7 +150,7 @@ impl Policy {
     /// is due.
     pub(super) fn record_served(&mut self, candidates: u64, size: Size) {
         self.hysteresis.count_quiet();
-        self.in_vain_ps += size.candidate_ps() * candidates.saturating_sub(size.pairs) as f64;
+        self.in_vain_ps += CANDIDATE_PS * candidates.saturating_sub(size.pairs) as f64;
         if self.in_vain_ps > MAX_IN_VAIN * self.built_ps && self.margin.steps > STEPS[0] {
             self.renew();
         }
