@@ -14,10 +14,10 @@
 //
 // Most candidates are decided by bytes. The slack of a box is how far its sides are from those of
 // its loosened box, least and most. Two loosened boxes overlap by a depth. Where the least slacks
-// sum to more, the boxes are apart on the axis of the depth; where the most slacks sum to less, they
-// overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the margin. Only boxes of
-// the other candidates are read: of those that are about as far from each other as they have moved,
-// by prediction 15 % of them where boxes walk at random.
+// sum to more, the boxes are apart on the axis of the depth; where the most slacks sum to less,
+// they overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the margin. Only
+// boxes of the other candidates are read: of those that are about as far from each other as they
+// have moved, by prediction 15 % of them where boxes walk at random.
 //
 // keep: 256 threads, 4 candidates a thread. It reads the caller's boxes; an invalid or empty one is
 // in no pair. Blocks learn by look-back (block/look_back.cuh) how many pairs those before them
@@ -25,17 +25,17 @@
 // words of the next launch are cleared on the way.
 //
 // Bytes a box in `check`: 24 + 24 read, 24 + 2 written. Bytes a candidate in `keep`: 9 read, a
-// sector of 32 for the slack of b, 3 sectors for the boxes of one that is not decided, and 8 written
-// for each pair. Instructions of a thread of `keep`: about 40 a candidate, 150 for sums and
+// sector of 32 for the slack of b, 3 sectors for the boxes of one that is not decided, and 8
+// written for each pair. Instructions of a thread of `keep`: about 40 a candidate, 150 for sums and
 // look-back.
 //
 // 10^7 boxes with 24 M candidates, H100: 0.77 ms, and 1.26 when one kernel read the boxes of all
 // candidates; H200: 0.62 and 1.0 (2026-11-26). Predicted were 0.47: 1.7 GB. 10^6 boxes with 2.3 M
-// candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20. There slacks stay in
-// L2, as boxes did, and sectors read at random are what bounds it, some 85 of them in a
-// nanosecond: fewer bytes gain nothing. Compared, and no faster: deciding first by the least and the
-// most slack of all boxes, without those of b, which takes 5 us less and 3 more in `check`; 2,048
-// candidates a block; six blocks on a multiprocessor instead of five.
+// candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20. There slacks stay
+// in L2, as boxes did, and sectors read at random are what bounds it, some 85 of them in a
+// nanosecond: fewer bytes gain nothing. Compared, and no faster: deciding first by the least and
+// the most slack of all boxes, without those of b, which takes 5 us less and 3 more in `check`;
+// 2,048 candidates a block; six blocks on a multiprocessor instead of five.
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"

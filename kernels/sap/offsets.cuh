@@ -2,12 +2,12 @@
 // last. One pass, in which each block looks back at the sums of those before it
 // (block/look_back.cuh).
 //
-// 256 threads, 2,048 counts a block. Bytes a count: 4 read, 4 written. With shuffles over the warps'
-// sums (`block_exclusive_sum`) before a block publishes its own, an H200 took 17.4 us for 1.1 M
-// counts instead of 11.6 (2026-11-23). A thread took eight counts next to each other then, so that
-// each store of a warp wrote a part of 32 sectors; by rows, which fill sectors, 10^6 counts take 8.1
-// us instead of 15.9 (alone, 2026-11-26). Looks at 128 or 256 words at a time, instead of 32, change
-// nothing.
+// 256 threads, 2,048 counts a block. Bytes a count: 4 read, 4 written. With shuffles over the
+// warps' sums (`block_exclusive_sum`) before a block publishes its own, an H200 took 17.4 us for
+// 1.1 M counts instead of 11.6 (2026-11-23). A thread took eight counts next to each other then, so
+// that each store of a warp wrote a part of 32 sectors; by rows, which fill sectors, 10^6 counts
+// take 8.1 us instead of 15.9 (alone, 2026-11-26). Looks at 128 or 256 words at a time, instead of
+// 32, change nothing.
 #pragma once
 #include "block/look_back.cuh"
 #include "block/scan.cuh"

@@ -78,8 +78,8 @@ pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
 /// The cost of a box in a frame that tests the candidates of a list: 10^6 boxes take 21 to 27 us to
 /// be checked (H200 and H100, 2026-11-26).
 pub(super) const LIST_BOX_PS: f64 = 25.0;
-/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes take 42 to 50 us, 24 M of 10^7 boxes
-/// 420 ([`LIST_BOX_PS`]).
+/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes take 42 to 50 us, 24 M of 10^7
+/// boxes 420 ([`LIST_BOX_PS`]).
 pub(super) const CANDIDATE_PS: f64 = 20.0;
 /// The cost of a box when a list is built: the frames that build one of 3.2 M candidates take 830
 /// us, of which two tests of the list and the wait of the host are 380.

@@ -103,8 +103,8 @@ fn walk(rule: OverlapRule) -> Result<(), Failed> {
     both.used_the_list(30)
 }
 
-/// Boxes of a lattice that come to touch exactly, as their sides move one by one, among boxes far away, where numbers are
-/// coarse, tiny ones and infinite ones.
+/// Boxes of a lattice that come to touch exactly, as their sides move one by one, among boxes far
+/// away, where numbers are coarse, tiny ones and infinite ones.
 fn odd_numbers(rule: OverlapRule) -> Result<(), Failed> {
     let mut random = Random::new(12);
     let mut boxes = Vec::new();

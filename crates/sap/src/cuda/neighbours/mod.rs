@@ -2,9 +2,9 @@
 //! while boxes move little, as on the CPU (`crate::cpu::neighbours`).
 //!
 //! Boxes are loosened by a margin. The pairs of loosened boxes are found once and put in order:
-//! these are the candidates. While every box stays within its loosened one, a frame is two launches:
-//! one checks the boxes, the other tests the candidates. The host learns with the counters whether a
-//! box has left. If so, the list is built again, or the frame is searched.
+//! these are the candidates. While every box stays within its loosened one, a frame is two
+//! launches: one checks the boxes, the other tests the candidates. The host learns with the
+//! counters whether a box has left. If so, the list is built again, or the frame is searched.
 //!
 //! The head of the kernels' source has what they read and write, and what was measured.
 
