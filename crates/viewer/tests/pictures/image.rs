@@ -20,13 +20,18 @@ pub fn scale(kind: Kind) -> (usize, u32) {
     }
 }
 
-/// Runs all trials and exits. Those in `drawn` are ignored if `missing` says why nothing can be
-/// drawn here; that is a failure if `RADSWEEP_VIEWER=required` is set.
-pub fn run(missing: Option<String>, drawn: Vec<Trial>, mut others: Vec<Trial>) -> ! {
+/// Says what is skipped here and why, which is a failure if `RADSWEEP_VIEWER=required` is set.
+pub fn skip(what: &str, reason: &str) {
     let required = std::env::var("RADSWEEP_VIEWER").is_ok_and(|value| value == "required");
+    assert!(!required, "the viewer's tests are required here: {reason}");
+    eprintln!("SKIPPED: {what}: {reason}");
+}
+
+/// Runs all trials and exits. Those in `drawn` are ignored if `missing` says why nothing can be
+/// drawn here, as in [`skip`].
+pub fn run(missing: Option<String>, drawn: Vec<Trial>, mut others: Vec<Trial>) -> ! {
     if let Some(reason) = &missing {
-        assert!(!required, "the viewer's tests are required here: {reason}");
-        eprintln!("SKIPPED: the viewer's pictures: {reason}");
+        skip("the viewer's pictures", reason);
     }
     let drawn = drawn.into_iter();
     others.extend(drawn.map(|trial| trial.with_ignored_flag(missing.is_some())));
