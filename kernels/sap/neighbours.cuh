@@ -15,9 +15,9 @@
 // Most candidates are decided by bytes. The slack of a box is how far its sides are from those of
 // its loosened box, least and most. Two loosened boxes overlap by a depth. Where the least slacks
 // sum to more, the boxes are apart on the axis of the depth; where the most slacks sum to less,
-// they overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the margin. Only
-// boxes of the other candidates are read: of those that are about as far from each other as they
-// have moved, by prediction 15 % of them where boxes walk at random.
+// they overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the least margin.
+// Only boxes of the other candidates are read, which are about as far apart, or as deep in each
+// other, as they have moved: 15 % are expected where boxes walk at random.
 //
 // keep: 256 threads, 4 candidates a thread. It reads the caller's boxes; an invalid or empty one is
 // in no pair. Blocks learn by look-back (block/look_back.cuh) how many pairs those before them
@@ -30,11 +30,11 @@
 // look-back.
 //
 // 10^7 boxes with 24 M candidates, H100: 0.77 ms, and 1.26 when one kernel read the boxes of all
-// candidates; H200: 0.62 and 1.0 (2026-11-26). Predicted were 0.47: 1.7 GB. 10^6 boxes with 2.3 M
-// candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20. There slacks stay
-// in L2, as boxes did, and sectors read at random are what bounds it, some 85 of them in a
-// nanosecond: fewer bytes gain nothing. Compared, and no faster: deciding first by the least and
-// the most slack of all boxes, without those of b, which takes 5 us less and 3 more in `check`;
+// candidates; H200: 0.62 and 1.0 (2026-11-26). Predicted for the H200 were 0.5: 2.2 GB. 10^6 boxes
+// with 2.3 M candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20. There
+// slacks stay in L2, as boxes did, and sectors read at random are what bounds it, some 85 of them
+// in a nanosecond: fewer bytes gain nothing. Compared, and no faster: deciding first by the least
+// and the most slack of all boxes, without those of b, which takes 5 us less and 3 more in `check`;
 // 2,048 candidates a block; six blocks on a multiprocessor instead of five.
 #pragma once
 #include "block/look_back.cuh"
@@ -122,7 +122,7 @@ struct Hits {
 };
 ASSERT_LAYOUT(Hits, 16, AT(bits, 0) AT(before, 8));
 
-// Slacks and depths are whole units. Those of 255 and above are 255, depths 254.
+// Slacks and depths are whole units. Slacks above 255 are 255, depths above 254 are 254.
 constexpr u32 MAX_SLACK = 255, MAX_DEPTH = 254;
 // The depth of boxes of which nothing is known from their slacks.
 constexpr u32 NO_DEPTH = 255;
@@ -168,7 +168,7 @@ DEVICE uchar2 slack_of(const Box& loose, const Box& box, float units) {
     return make_uchar2(u8(floor), u8(u32(ceiling) + 1));
 }
 
-// Returns how deep two loosened boxes overlap, rounded down.
+// Returns how deep two loosened boxes overlap, in whole units.
 DEVICE u32 depth_of(const Box& i, const Box& j, float units) {
     float depth = INFINITE;
     bool known = true;

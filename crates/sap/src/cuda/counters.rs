@@ -12,7 +12,7 @@ use std::mem::offset_of;
 pub(crate) struct Counters {
     state: Buffer<State>,
     read: HostBuffer<State>,
-    /// Whether nothing that a search starts from has been counted since all were set to zero.
+    /// Whether what a search starts from is as it was when all were set to zero, or counted for it.
     is_fresh: bool,
 }
 

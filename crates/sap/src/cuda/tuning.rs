@@ -56,17 +56,18 @@ pub(super) const FIRST_RESTING_PAIRS: usize = 1024;
 // ---- The neighbour list ----
 
 /// Min boxes of a neighbour list. Below, launches and waits take nearly all of the time. 10,000
-/// boxes that walk by 1 % take 50 to 60 us by a list, 130 to 190 searched.
+/// boxes that walk by 1 % take 31 to 38 us by a list, 95 to 110 searched (H200, 2026-11-26).
 pub(super) const MIN_LISTED: usize = 4096;
 /// Sampled boxes whose motion decides about a list. Not measured.
 pub(super) const MOTION_SAMPLE: usize = 512;
 /// The first capacity for candidates, for each box. It grows to at least the count.
 pub(super) const FIRST_CANDIDATES: usize = 4;
-/// The units of slacks and depths in the least margin. With 255 of them boxes of eight margins are
-/// known to overlap from their slacks.
+/// The units of slacks and depths in the least margin: a byte tells of depths up to eight margins.
+/// Not measured.
 pub(super) const UNITS: f32 = 32.0;
-/// The most units in a length of 1, so that they are finite.
-pub(super) const MAX_UNITS: f32 = 1e30;
+/// The least and the most units in a length of 1: 254 of them are a finite length, and they are
+/// finite themselves.
+pub(super) const UNIT_LIMITS: [f32; 2] = [1e-36, 1e30];
 // Not measured here.
 pub(super) use crate::cpu::tuning::{LIST_LIMITS, MAX_MARGIN, STEPS, STEPS_FACTOR};
 /// The cost model, in ps. The cost of a box in a frame that is searched, without reading boxes:
@@ -78,11 +79,11 @@ pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
 /// The cost of a box in a frame that tests the candidates of a list: 10^6 boxes take 21 to 27 us to
 /// be checked (H200 and H100, 2026-11-26).
 pub(super) const LIST_BOX_PS: f64 = 25.0;
-/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes take 42 to 50 us, 24 M of 10^7
+/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes take 42 to 48 us, 24 M of 10^7
 /// boxes 420 ([`LIST_BOX_PS`]).
 pub(super) const CANDIDATE_PS: f64 = 20.0;
 /// The cost of a box when a list is built: the frames that build one of 3.2 M candidates take 830
-/// us, of which two tests of the list and the wait of the host are 380.
+/// us, of which two tests of the list and the wait of the host are 380 (H100, 2026-11-25).
 pub(super) const BUILT_BOX_PS: f64 = 250.0;
 /// The cost of a candidate when a list is built ([`BUILT_BOX_PS`]). To measure how deep its boxes
 /// overlap takes 10 of it.

@@ -107,6 +107,7 @@ impl Engine {
         plan.by_list = !asks_first && self.neighbours.in_use();
         plan.by_list = self.check(&sets, self.as_next_frame(), plan)?;
         if asks_first {
+            self.stages.pause(&self.stream)?;
             let state = self.counters.read(&self.stream)?;
             if state.changed == 0 {
                 return Ok(Round::Unchanged(state));
@@ -213,6 +214,9 @@ impl Engine {
         let (stream, state) = (&self.stream, self.counters.ptr());
         self.spare
             .prepare(stream, &self.reader, state, sets, margin, last)?;
+        if list.is_some() {
+            self.neighbours.record_launch();
+        }
         Ok(list.is_some())
     }
 

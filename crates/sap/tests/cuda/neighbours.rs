@@ -17,6 +17,13 @@ pub const ALL: &[(&str, Other)] = &[
     ("neighbours::odd_numbers_open", || {
         odd_numbers(OverlapRule::Open)
     }),
+    ("neighbours::no_candidates", no_candidates),
+    ("neighbours::huge_numbers", || {
+        huge_numbers(Config::default().rule)
+    }),
+    ("neighbours::huge_numbers_open", || {
+        huge_numbers(OverlapRule::Open)
+    }),
     ("neighbours::without_events", without_events),
     ("neighbours::jumps", jumps),
     ("neighbours::counts", counts),
@@ -166,6 +173,43 @@ fn odd_numbers(rule: OverlapRule) -> Result<(), Failed> {
         }
     }
     both.used_the_list(20)
+}
+
+/// Boxes too far from each other to be candidates. One comes near others at last.
+fn no_candidates() -> Result<(), Failed> {
+    let mut random = Random::new(13);
+    let places = (0..sized(20_000, 700)).map(|i| [i % 20, i / 20 % 20, i / 400]);
+    let mut boxes: Vec<Aabb> = places
+        .map(|place| place.map(|k| 10.0 * k as f32))
+        .map(|min| Aabb::new(min, min.map(|x| x + 1.0)))
+        .collect();
+    let mut both = Both::new(cuda(Strategy::Auto));
+    for _ in 0..30 {
+        both.update(Frame::boxes(&boxes))?;
+        step(&mut boxes, 0.01, &mut random);
+    }
+    boxes[7] = boxes[9];
+    both.update(Frame::boxes(&boxes))
+}
+
+/// Boxes whose sides are near the greatest numbers, so that the depths of many are infinite.
+fn huge_numbers(rule: OverlapRule) -> Result<(), Failed> {
+    let mut random = Random::new(14);
+    let mut boxes: Vec<Aabb> = (0..sized(400, 60))
+        .map(|_| {
+            let min = [0; 3].map(|_| random.between(-2.4, 0.9) * 1e38);
+            Aabb::new(min, min.map(|x| x + random.between(1.2, 1.5) * 1e38))
+        })
+        .collect();
+    let mut both = Both::new(Config {
+        rule,
+        ..cuda(Strategy::Auto)
+    });
+    for _ in 0..60 {
+        both.update(Frame::boxes(&boxes))?;
+        step(&mut boxes, 0.02, &mut random);
+    }
+    both.used_the_list(10)
 }
 
 fn without_events() -> Result<(), Failed> {

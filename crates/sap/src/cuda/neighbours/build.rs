@@ -83,6 +83,9 @@ impl Builder {
         depths: SliceMut<u8>,
     ) -> Result<()> {
         let len = depths.len();
+        if len == 0 {
+            return Ok(());
+        }
         let (loose, list, n) = (self.loose.boxes()?, list.part(len)?, len as u32);
         // SAFETY: there is a depth for each candidate, and these are of the loosened boxes.
         unsafe {

@@ -17,7 +17,7 @@ use crate::cuda::input::scene::Scene;
 use crate::cuda::launch::{KEEP_ITEMS, linear, module};
 use crate::cuda::memory::HostBuffer;
 use crate::cuda::sorting::Sorting;
-use crate::cuda::tuning::{MAX_UNITS, MIN_LISTED, MOTION_SAMPLE, UNITS};
+use crate::cuda::tuning::{MIN_LISTED, MOTION_SAMPLE, UNIT_LIMITS, UNITS};
 use crate::{OverlapRule, Result};
 use build::Builder;
 pub(crate) use build::Frames;
@@ -227,7 +227,7 @@ impl Neighbours {
         let Some(len) = found else {
             return Ok(None);
         };
-        self.units = (UNITS / margin.least).min(MAX_UNITS);
+        self.units = units_of(margin.least);
         self.slacks.reserve(stream, frames.next.n)?;
         let depths = self.depths.reserve(stream, len as usize)?;
         builder.measure(stream, &self.list, self.units, depths)?;
@@ -245,10 +245,15 @@ impl Neighbours {
         Ok(Some(len))
     }
 
-    /// Returns the candidates to test, for one launch. The pairs and events of the frame go to
+    /// Notes that the candidates are tested, with the words that it clears for the next launch.
+    pub(crate) const fn record_launch(&mut self) {
+        self.turn = 1 - self.turn;
+    }
+
+    /// Returns the candidates to test in one frame. The pairs and events of the frame go to
     /// `pairs` and `events`.
     pub(crate) fn candidates(
-        &mut self,
+        &self,
         rule: OverlapRule,
         pairs: &SliceMut<u64>,
         events: Space,
@@ -258,7 +263,6 @@ impl Neighbours {
             None => DevicePtr::NULL,
         };
         let [words, next_words] = [self.turn, 1 - self.turn].map(|i| self.words[i].device_ptr());
-        self.turn = 1 - self.turn;
         Ok(Candidates {
             loose,
             slacks: self.slacks.device_ptr(),
@@ -277,5 +281,27 @@ impl Neighbours {
             pairs_capacity: pairs.len() as u64,
             capacity: events.capacity,
         })
+    }
+}
+
+/// Returns the units in a length of 1, for boxes that are loosened by `least` or more.
+fn units_of(least: f32) -> f32 {
+    (UNITS / least).clamp(UNIT_LIMITS[0], UNIT_LIMITS[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_and_depths_are_finite() {
+        for least in [0.0, f32::from_bits(1), 1.0, 1e38, f32::MAX, f32::INFINITY] {
+            let units = units_of(least);
+            // An overlap so long that it is infinite is deeper than all that bytes tell of.
+            assert!(
+                units.is_finite() && (255.0 / units).is_finite(),
+                "{least}: {units}"
+            );
+        }
     }
 }
