@@ -68,6 +68,22 @@ impl Both {
         same_lists(&self.ours, &self.theirs)
     }
 
+    /// Updates with so many frames, after each of which the boxes walk by up to a share of their
+    /// size.
+    fn walk(
+        &mut self,
+        boxes: &mut [Aabb],
+        frames: u32,
+        share: f32,
+        random: &mut Random,
+    ) -> Result<(), Failed> {
+        for _ in 0..frames {
+            self.update(Frame::boxes(boxes))?;
+            step(boxes, share, random);
+        }
+        Ok(())
+    }
+
     fn used_the_list(&self, frames: u32) -> Result<(), Failed> {
         holds(self.by_list >= frames, || {
             format!("{} frames by the list, not {frames}", self.by_list)
@@ -103,10 +119,7 @@ fn walk(rule: OverlapRule) -> Result<(), Failed> {
         rule,
         ..cuda(Strategy::Auto)
     });
-    for _ in 0..60 {
-        both.update(Frame::boxes(&boxes))?;
-        step(&mut boxes, 0.01, &mut random);
-    }
+    both.walk(&mut boxes, 60, 0.01, &mut random)?;
     both.used_the_list(30)
 }
 
@@ -184,10 +197,7 @@ fn no_candidates() -> Result<(), Failed> {
         .map(|min| Aabb::new(min, min.map(|x| x + 1.0)))
         .collect();
     let mut both = Both::new(cuda(Strategy::Auto));
-    for _ in 0..30 {
-        both.update(Frame::boxes(&boxes))?;
-        step(&mut boxes, 0.01, &mut random);
-    }
+    both.walk(&mut boxes, 30, 0.01, &mut random)?;
     boxes[7] = boxes[9];
     both.update(Frame::boxes(&boxes))
 }
@@ -205,10 +215,7 @@ fn huge_numbers(rule: OverlapRule) -> Result<(), Failed> {
         rule,
         ..cuda(Strategy::Auto)
     });
-    for _ in 0..60 {
-        both.update(Frame::boxes(&boxes))?;
-        step(&mut boxes, 0.02, &mut random);
-    }
+    both.walk(&mut boxes, 60, 0.02, &mut random)?;
     both.used_the_list(10)
 }
 
@@ -219,10 +226,7 @@ fn without_events() -> Result<(), Failed> {
         events: false,
         ..cuda(Strategy::Auto)
     });
-    for _ in 0..30 {
-        both.update(Frame::boxes(&boxes))?;
-        step(&mut boxes, 0.01, &mut random);
-    }
+    both.walk(&mut boxes, 30, 0.01, &mut random)?;
     both.used_the_list(10)
 }
 
@@ -409,9 +413,6 @@ fn fast_boxes_have_none() -> Result<(), Failed> {
     let mut random = Random::new(10);
     let mut boxes = scene(&mut random, 1.5);
     let mut both = Both::new(cuda(Strategy::Auto));
-    for _ in 0..40 {
-        both.update(Frame::boxes(&boxes))?;
-        step(&mut boxes, 0.3, &mut random);
-    }
+    both.walk(&mut boxes, 40, 0.3, &mut random)?;
     equal(both.by_list, 0)
 }
