@@ -20,7 +20,9 @@
 //! 10^6 boxes take one thread 37 ms: 26 to test 3.0 million candidates, 9 ns each. Tried, and no
 //! faster than the machine varies: huge pages; prefetching the next block; and keeping with each
 //! candidate how far boxes may move until its bit can change, by which a frame tests a quarter of
-//! them. Those lie in nearly all lines of memory that the others do (35 ms).
+//! them. Those lie in nearly all lines of memory that the others do (35 ms). Deciding candidates by
+//! bytes, as CUDA does, leaves a third of them open by the hundredth frame: 50 ms instead of 40
+//! with 10^6 boxes, 3.4 instead of 1.9 with 10^5.
 
 mod costs;
 mod list;
