@@ -9,12 +9,17 @@
 //
 // A radix sort of the packed keys reads and writes 16 bytes a pair in each of 5 passes (10^6
 // boxes). Ranking a row of length k takes k^2 comparisons. So these kernels do nothing where a row
-// is longer than LONGEST_ROW, and the host sorts by keys.
+// is longer than LONGEST_ROW, and the host sorts by keys. A graph has no host that could: there
+// `rank_all` takes each longer row by a block, which marks the second indices of the row in a
+// bitmap, 2^16 of them at a time, and counts marks. A row of 10^6 pairs takes it milliseconds, but
+// a frame without long rows no more than `rank`.
 //
 // H200 on 2026-11-21, 1.36 M pairs of 10^6 boxes: the sort and `unpack` take 108 us, these kernels
-// 57. With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and take 1,050 us: so many
+// 57. A graph with `rank_all` takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6; with the
+// sort, 38.8, 58.8 and 270 (2026-11-26). With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and take 1,050 us: so many
 // are ordered by groups (groups.cuh).
 #pragma once
+#include "block/scan.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {
@@ -22,25 +27,109 @@ namespace radsweep::sap {
 constexpr u32 ROWS_THREADS = 256;
 constexpr u32 LONGEST_ROW = 256;
 
-// One thread a pair, of which there are `state->pairs` at most.
+struct Rows {
+    const u64* found;
+    const u32* ranks;  // of each pair found, how many of its row came before
+    const u32* rows;   // where each begins
+    u64* keys;         // the pairs by row
+    uint2* pairs;
+    const State* state;
+    u64 capacity;
+    u32 bits;
+    u32 longest;  // where a row is longer, nothing is done
+
+    // The number of pairs to put in order.
+    DEVICE u64 count() const { return state->longest > longest ? 0 : min(capacity, state->pairs); }
+
+    // Writes a key as the pair of this rank.
+    DEVICE void put(u32 rank, u64 key) const {
+        pairs[rank] = make_uint2(u32(key >> bits), u32(key & ((1ull << bits) - 1)));
+    }
+
+    // Writes a key of a row as the pair of its rank.
+    DEVICE void rank(u64 key, u32 start, u32 end) const {
+        u32 rank = start;
+        for (u32 k = start; k < end; k++) rank += keys[k] < key;
+        put(rank, key);
+    }
+};
+ASSERT_LAYOUT(Rows, 64,
+    AT(found, 0) AT(ranks, 8) AT(rows, 16) AT(keys, 24) AT(pairs, 32) AT(state, 40)
+    AT(capacity, 48) AT(bits, 56) AT(longest, 60));
+
+// One thread a pair.
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_scatter(
-    const u64* found, const u32* ranks, u64 capacity, const State* state, u32 bits, const u32* rows,
-    u64* keys) {
+    const __grid_constant__ Rows p) {
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= min(capacity, state->pairs) || state->longest > LONGEST_ROW) return;
-    const u64 key = found[i];
-    keys[rows[key >> bits] + ranks[i]] = key;
+    if (i >= p.count()) return;
+    const u64 key = p.found[i];
+    p.keys[p.rows[key >> p.bits] + p.ranks[i]] = key;
 }
 
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(
-    const u64* keys, u64 capacity, const State* state, u32 bits, const u32* rows, uint2* pairs) {
+    const __grid_constant__ Rows p) {
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= min(capacity, state->pairs) || state->longest > LONGEST_ROW) return;
-    const u64 key = keys[i];
-    const u32 a = u32(key >> bits), start = rows[a], end = rows[a + 1];
-    u32 rank = start;
-    for (u32 k = start; k < end; k++) rank += keys[k] < key;
-    pairs[rank] = make_uint2(a, u32(key & ((1ull << bits) - 1)));
+    if (i >= p.count()) return;
+    const u64 key = p.keys[i];
+    const u32 a = u32(key >> p.bits);
+    p.rank(key, p.rows[a], p.rows[a + 1]);
+}
+
+constexpr u32 BITMAP_WORDS = 2048;
+
+// The marks of second indices, and how many are before each word.
+struct Bitmap {
+    u32 words[BITMAP_WORDS], before[BITMAP_WORDS], warps[ROWS_THREADS / WARP];
+};
+
+// Puts the keys of a row in order, by all threads of a block.
+DEVICE void rank_row(const Rows& p, Bitmap& map, u32 start, u32 end) {
+    constexpr u32 EACH = BITMAP_WORDS / ROWS_THREADS, WINDOW = BITMAP_WORDS * WARP;
+    const u64 mask = (1ull << p.bits) - 1;
+    u32 ranked = start;
+    for (u64 window = 0; ranked < end; window += WINDOW) {
+        for (u32 k = 0; k < EACH; k++) map.words[k * ROWS_THREADS + threadIdx.x] = 0;
+        __syncthreads();
+        for (u32 k = start + threadIdx.x; k < end; k += ROWS_THREADS) {
+            const u64 at = (p.keys[k] & mask) - window;
+            if (at < WINDOW) atomicOr(&map.words[at / WARP], 1u << at % WARP);
+        }
+        __syncthreads();
+        u32 own = 0, total;
+        for (u32 k = 0; k < EACH; k++) own += __popc(map.words[threadIdx.x * EACH + k]);
+        u32 before = block_exclusive_sum<ROWS_THREADS / WARP>(own, map.warps, total);
+        for (u32 k = 0; k < EACH; k++) {
+            map.before[threadIdx.x * EACH + k] = before;
+            before += __popc(map.words[threadIdx.x * EACH + k]);
+        }
+        __syncthreads();
+        for (u32 k = start + threadIdx.x; k < end; k += ROWS_THREADS) {
+            const u64 key = p.keys[k], at = (key & mask) - window;
+            if (at >= WINDOW) continue;
+            const u32 word = u32(at / WARP), below = (1u << at % WARP) - 1;
+            p.put(ranked + map.before[word] + __popc(map.words[word] & below), key);
+        }
+        ranked += total;
+        __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank_all(
+    const __grid_constant__ Rows p) {
+    __shared__ Bitmap map;
+    __shared__ uint2 row;
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    // At most one long row begins among as many keys as a block has threads.
+    static_assert(LONGEST_ROW >= ROWS_THREADS);
+    bool begins = false;
+    if (i < p.count()) {
+        const u64 key = p.keys[i];
+        const u32 a = u32(key >> p.bits), start = p.rows[a], end = p.rows[a + 1];
+        begins = start == i && end - start > LONGEST_ROW;
+        if (begins) row = make_uint2(start, end);
+        if (end - start <= LONGEST_ROW) p.rank(key, start, end);
+    }
+    if (__syncthreads_or(begins)) rank_row(p, map, row.x, row.y);
 }
 
 }  // namespace radsweep::sap

@@ -203,6 +203,25 @@ pub(crate) struct Groups {
 
 assert_layout!(Groups, 40: keys 0, capacity 8, state 16, pairs 24, bits 32, shift 36);
 
+/// Pairs that are put in order by row.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Rows {
+    pub(crate) found: DevicePtr<u64>,
+    pub(crate) ranks: DevicePtr<u32>,
+    pub(crate) rows: DevicePtr<u32>,
+    pub(crate) keys: DevicePtr<u64>,
+    pub(crate) pairs: DevicePtr<u64>,
+    pub(crate) state: DevicePtr<State>,
+    pub(crate) capacity: u64,
+    pub(crate) bits: u32,
+    /// Where a row is longer, nothing is done.
+    pub(crate) longest: u32,
+}
+
+assert_layout!(Rows, 64: found 0, ranks 8, rows 16, keys 24, pairs 32, state 40, capacity 48,
+    bits 56, longest 60);
+
 /// What a neighbour list knows of a frame: a bit of each candidate, whether it is a pair, and the
 /// pairs before each block.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -169,9 +169,10 @@ impl Engine {
         &self.stream
     }
 
-    /// Has the next frame cut the space again.
+    /// Has the next frame cut the space again, and choose anew how to put pairs in order.
     pub(crate) fn drop_plan(&mut self) {
         self.grid.drop_plan();
+        self.pair_order.forget();
     }
 
     /// Drops the marks of a call that reports no times, so that the next update does not count

@@ -17,8 +17,10 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 ///
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
 /// the plan of cells, and the strategy. Any boxes, filters and worlds give the right pairs;
-/// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. Events, margins
-/// and resting sets belong to updates and are not in a graph.
+/// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. If it was
+/// recorded for boxes with few partners each, a box with more than 256 of greater index takes time:
+/// one with 10^6, some milliseconds. Events, margins and resting sets belong to updates and are not
+/// in a graph.
 ///
 /// ```
 /// use sap::{Aabb, Config, FrameGraph};

@@ -7,7 +7,11 @@ use sap::{
     Aabb, Backend, Config, Error, Filter, FilterFlags, Frame, FrameGraph, OnInvalid, Strategy,
 };
 
-pub const ALL: &[(&str, Check)] = &[("graph::frames", frames), ("graph::limits", limits)];
+pub const ALL: &[(&str, Check)] = &[
+    ("graph::frames", frames),
+    ("graph::long_rows", long_rows),
+    ("graph::limits", limits),
+];
 
 /// Launches over other boxes, filters and worlds than those that the graph was recorded for.
 fn frames(strategy: Strategy) -> Result<(), Failed> {
@@ -79,6 +83,42 @@ fn any_filters(random: &mut Random, n: usize) -> Vec<Filter> {
 
 fn any_worlds(random: &mut Random, n: usize, worlds: usize) -> Vec<u32> {
     (0..n).map(|_| random.below(worlds) as u32).collect()
+}
+
+/// Boxes that overlap nearly all others, in a graph that was recorded without such, and in one that
+/// was recorded for them.
+fn long_rows(strategy: Strategy) -> Result<(), Failed> {
+    let mut random = Random::new(3);
+    let n = sized(150_000, 700);
+    let few = uniform(&mut random, n, 1.0);
+    let mut many = few.clone();
+    let all = Aabb::new([-1e6; 3], [1e6; 3]);
+    for i in [0, 1, 5, n / 2] {
+        many[i] = all;
+    }
+    // A row longer than most, of neighbours.
+    for b in &mut many[n - 300..] {
+        *b = few[n - 1];
+    }
+    let config = cuda(strategy);
+    let mut graph = FrameGraph::new(&config, &few, None, None, 8 * n + 50_000).map_err(text)?;
+    let stream = graph.stream().clone();
+    let mut plain = engine(&Config {
+        backend: Backend::Cpu,
+        ..config
+    });
+    for (round, boxes) in [&many, &few, &many, &few].into_iter().enumerate() {
+        stream.upload(graph.boxes_mut(), boxes).map_err(text)?;
+        if round == 2 {
+            graph.renew(0).map_err(text)?;
+        }
+        graph.launch().map_err(text)?;
+        let pairs = graph.report().map_err(text)?.pairs as usize;
+        plain.update(boxes).map_err(text)?;
+        let found = graph.pairs().map_err(text)?.range(..pairs).map_err(text)?;
+        same(&stream.to_vec(found).map_err(text)?, plain.pairs())?;
+    }
+    Ok(())
 }
 
 /// Too small a capacity, invalid boxes, and no boxes.

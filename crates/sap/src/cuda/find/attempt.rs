@@ -199,8 +199,11 @@ impl Engine {
         let (stream, capacity) = (&self.stream, self.packed.capacity());
         let mut keys = Keys::new(&self.packed.part_mut(capacity)?, self.spare.index_bits());
         let order = match self.config.sort {
-            Algorithm::Auto if self.stages.on => {
-                self.pair_order.begin(stream, self.spare.n, &mut keys)?
+            Algorithm::Auto => {
+                // Only a graph is not timed.
+                let in_graph = !self.stages.on;
+                self.pair_order
+                    .begin(stream, self.spare.n, &mut keys, in_graph)?
             }
             _ => Order::Sort,
         };

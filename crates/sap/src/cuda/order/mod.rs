@@ -1,6 +1,7 @@
 //! The order of the pairs found: by rows of one smaller index, which are counted while pairs are
 //! found, or where there are many by groups of a sort of the top bits of their keys. Where a row or
-//! a group is too long they are sorted by all bits.
+//! a group is too long they are sorted by all bits. A graph cannot turn to another way: it takes
+//! rows of any length, or a sort.
 
 mod groups;
 mod rows;
@@ -22,7 +23,10 @@ use std::mem;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Pairs go to the rows of their first index, which the search counts.
-    Rows,
+    Rows {
+        /// Whether rows may have any length, as in a graph.
+        any: bool,
+    },
     /// Pairs are sorted by their top bits into groups, which are sorted on chip.
     Groups {
         /// The bits below those that are sorted.
@@ -55,8 +59,14 @@ impl PairOrder {
     }
 
     /// Chooses how the pairs of the coming search are put in order, and has it count them by row if
-    /// need be.
-    pub(crate) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
+    /// need be. In a graph that is a way that is right for any pairs.
+    pub(crate) fn begin(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        keys: &mut Keys,
+        in_graph: bool,
+    ) -> Result<Order> {
         if self.expected == 0 {
             self.expected = keys.capacity as usize;
         }
@@ -65,10 +75,18 @@ impl PairOrder {
             return Ok(Order::Sort);
         }
         if self.rows.begin(stream, n, expected, keys)? {
-            return Ok(Order::Rows);
+            return Ok(Order::Rows { any: in_graph });
+        }
+        if in_graph {
+            return Ok(Order::Sort);
         }
         let shift = groups::shift(n, keys.bits, expected);
         Ok(shift.map_or(Order::Sort, |shift| Order::Groups { shift }))
+    }
+
+    /// Forgets rows and groups that were too long.
+    pub(crate) const fn forget(&mut self) {
+        self.backoff.record_success();
     }
 
     /// Puts packed pairs in order and unpacks them: as many as are counted, and at most all. The
@@ -89,12 +107,12 @@ impl PairOrder {
         }
         let (keys, state) = (packed.part(n)?, counters.ptr());
         let shift = match order {
-            Order::Rows => {
+            Order::Rows { any } => {
                 let scratch = sorting.scratch_of_pairs(stream, n)?;
                 let between = scratch.range(..keys.bytes())?.cast()?;
                 let (packed, pairs) = (Packed { keys, bits }, ordered.part_mut(n)?);
                 // SAFETY: the search has counted the pairs by row.
-                return unsafe { self.rows.order(stream, state, packed, between, pairs) };
+                return unsafe { self.rows.order(stream, state, packed, between, pairs, any) };
             }
             Order::Groups { shift } if ordered.capacity() == n => Some(shift),
             Order::Groups { .. } | Order::Sort => None,

@@ -2,11 +2,11 @@
 //! (`kernels/sap/rows.cuh`).
 
 use crate::Result;
-use crate::cuda::abi::{Keys, State, counter};
+use crate::cuda::abi::{self, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
-use gpu::{Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
+use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS, MAX_ROW};
+use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
 #[derive(Clone, Copy)]
@@ -19,6 +19,7 @@ pub(super) struct Packed<'a> {
 pub(super) struct Rows {
     scatter: Kernel,
     rank: Kernel,
+    rank_all: Kernel,
     offsets: Offsets,
     ranks: Grow<u32>,
     /// Whether the last pairs were too many for rows.
@@ -31,6 +32,7 @@ impl Rows {
         Ok(Self {
             scatter: module.kernel("sap_rows_scatter")?,
             rank: module.kernel("sap_rows_rank")?,
+            rank_all: module.kernel("sap_rows_rank_all")?,
             offsets: Offsets::new(device)?,
             ranks: Grow::default(),
             are_many: false,
@@ -62,7 +64,8 @@ impl Rows {
         Ok(true)
     }
 
-    /// Puts the pairs found in order, with memory for as many `between`.
+    /// Puts the pairs found in order, with memory for as many `between`. Without `any_row` that is
+    /// nothing where a row is longer than [`MAX_ROW`].
     ///
     /// # Safety
     ///
@@ -74,28 +77,32 @@ impl Rows {
         Packed { keys, bits }: Packed,
         between: SliceMut<u64>,
         pairs: SliceMut<u64>,
+        any_row: bool,
     ) -> Result<()> {
-        let capacity = keys.len() as u64;
-        let (rows, ranks, ranked) = (
-            self.offsets.ptr(),
-            self.ranks.device_ptr(),
-            between.device_ptr(),
-        );
+        let (rank, longest) = if any_row {
+            (&self.rank_all, u32::MAX)
+        } else {
+            (&self.rank, MAX_ROW as u32)
+        };
+        let rows = abi::Rows {
+            found: keys.device_ptr(),
+            ranks: self.ranks.device_ptr(),
+            rows: self.offsets.ptr(),
+            keys: between.device_ptr(),
+            pairs: pairs.device_ptr(),
+            state,
+            capacity: keys.len() as u64,
+            bits,
+            longest,
+        };
         let launch = linear(keys.len());
         // SAFETY: the caller's promise; all lists have memory for the capacity.
         unsafe {
             let longest = counter!(state, longest);
             self.offsets.make(stream, longest, DevicePtr::NULL)?;
-            stream.launch(
-                &self.scatter,
-                &launch,
-                &args![keys, ranks, capacity, state, bits, rows, ranked],
-            )?;
-            stream.launch(
-                &self.rank,
-                &launch,
-                &args![between, capacity, state, bits, rows, pairs],
-            )?;
+            for kernel in [&self.scatter, rank] {
+                stream.launch(kernel, &launch, &args![ByValue(rows)])?;
+            }
         }
         Ok(())
     }
