@@ -66,8 +66,8 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_scatter(
     p.keys[p.rows[key >> p.bits] + p.ranks[i]] = key;
 }
 
-extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(
-    const __grid_constant__ Rows p) {
+extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
+                                                                         __grid_constant__ Rows p) {
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= p.count()) return;
     const u64 key = p.keys[i];
