@@ -15,9 +15,9 @@
 // a frame without long rows no more than `rank`.
 //
 // H200 on 2026-11-21, 1.36 M pairs of 10^6 boxes: the sort and `unpack` take 108 us, these kernels
-// 57. A graph with `rank_all` takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6; with the
-// sort, 38.8, 58.8 and 270 (2026-11-26). With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and take 1,050 us: so many
-// are ordered by groups (groups.cuh).
+// 57. With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and take 1,050 us: so many
+// are ordered by groups (groups.cuh). A graph with `rank_all` takes 28.4 us for 10^4 boxes, 44.2
+// for 10^5 and 231 for 10^6; with the sort 38.8, 58.8 and 270 (2026-11-26).
 #pragma once
 #include "block/scan.cuh"
 #include "types.cuh"
